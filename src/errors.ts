@@ -1,0 +1,142 @@
+export interface MillraceErrorOptions {
+  readonly cause?: unknown;
+  /** Whether the same call, made again later, may succeed. */
+  readonly retryable?: boolean;
+}
+
+/**
+ * The base of every error that Millrace throws, aborts excepted: `signal.reason` comes through
+ * untouched. Match on `code`, which is stable; the message is for people and never holds a secret.
+ */
+export abstract class MillraceError extends Error {
+  abstract readonly code: string;
+  readonly retryable: boolean;
+
+  constructor(message: string, { cause, retryable = false }: MillraceErrorOptions = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = new.target.name;
+    this.retryable = retryable;
+  }
+}
+
+/** An option that cannot work; thrown before any I/O. */
+export class OptionError extends MillraceError {
+  readonly code = 'ERR_OPTION';
+  readonly option: string;
+
+  constructor(option: string, message: string, options?: MillraceErrorOptions) {
+    super(message, options);
+    this.option = option;
+  }
+}
+
+export interface HttpErrorDetails extends MillraceErrorOptions {
+  readonly status: number;
+  readonly method: string;
+  /** Without credentials or signatures. */
+  readonly url: string;
+  /** The service's own message, or the start of the body where there is none. */
+  readonly body: string;
+  readonly retryAfterMs?: number | undefined;
+}
+
+/** An answer of the service that is not a success. */
+export class HttpError extends MillraceError {
+  readonly code = 'ERR_HTTP';
+  readonly status: number;
+  readonly method: string;
+  readonly url: string;
+  readonly body: string;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(message: string, details: HttpErrorDetails) {
+    super(message, details);
+    this.status = details.status;
+    this.method = details.method;
+    this.url = details.url;
+    this.body = details.body;
+    this.retryAfterMs = details.retryAfterMs;
+  }
+}
+
+/** How a connection failed: never made, reset, silent for too long, or ended before its end. */
+export type ConnectionFailure = 'refused' | 'reset' | 'stalled' | 'cut';
+
+/** A connection that broke. Retryable unless said otherwise. */
+export class ConnectionError extends MillraceError {
+  readonly code = 'ERR_CONNECTION';
+  readonly failure: ConnectionFailure;
+  readonly url: string;
+
+  constructor(
+    message: string,
+    details: MillraceErrorOptions & { readonly failure: ConnectionFailure; readonly url: string },
+  ) {
+    super(message, { retryable: true, ...details });
+    this.failure = details.failure;
+    this.url = details.url;
+  }
+}
+
+/** Where in the input something was wrong. Counts start at 1 for lines and at 0 for bytes. */
+export interface DataPlace {
+  /** URL or file. */
+  readonly origin?: string | undefined;
+  readonly line?: number | undefined;
+  readonly byteOffset?: number | undefined;
+}
+
+/** Bytes that are not what they should be: bad gzip, bad JSON, a record past its limit. */
+export class DataError extends MillraceError {
+  readonly code = 'ERR_DATA';
+  readonly place: DataPlace;
+
+  constructor(
+    message: string,
+    { place = {}, ...options }: MillraceErrorOptions & { readonly place?: DataPlace } = {},
+  ) {
+    super(`${message}${describePlace(place)}`, options);
+    this.place = place;
+  }
+}
+
+/** The service could not deliver all that was asked for. Says what is missing. */
+export class IncompleteError extends MillraceError {
+  readonly code = 'ERR_INCOMPLETE';
+  /** Missing minutes, ranges or files, in words of the service. */
+  readonly missing: readonly string[];
+  /** Where a fresh run could start; pass it as `resume`. */
+  readonly cursor: unknown;
+
+  constructor(
+    message: string,
+    details: MillraceErrorOptions & {
+      readonly missing: readonly string[];
+      readonly cursor?: unknown;
+    },
+  ) {
+    super(message, details);
+    this.missing = details.missing;
+    this.cursor = details.cursor;
+  }
+}
+
+/** A file that could not be read, written or trusted: a full disk, a foreign checkpoint. */
+export class StorageError extends MillraceError {
+  readonly code = 'ERR_STORAGE';
+  readonly path: string;
+
+  constructor(message: string, details: MillraceErrorOptions & { readonly path: string }) {
+    super(message, details);
+    this.path = details.path;
+  }
+}
+
+function describePlace({ origin, line, byteOffset }: DataPlace): string {
+  const parts = [
+    origin === undefined ? '' : `in ${origin}`,
+    line === undefined ? '' : `line ${line}`,
+    byteOffset === undefined ? '' : `byte ${byteOffset}`,
+  ].filter(part => part !== '');
+  return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
+}

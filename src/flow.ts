@@ -1,0 +1,268 @@
+import type { Progress } from './progress.js';
+
+export type Json =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Json[]
+  | { readonly [key: string]: Json };
+
+/**
+ * A place in a source where a fresh run could start. JSON, so that a checkpoint can hold it; a value
+ * with `toJSON` is turned into JSON only when someone keeps the cursor. Opaque to all but its maker.
+ */
+export interface Cursor {
+  readonly [key: string]: Json | { toJSON(): Json };
+}
+
+/** What arrived together, and the place to go on from once these items are safe. */
+export interface Batch<T> {
+  /** May be empty: a filter that drops all still forwards the cursor. Read-only, valid for ever. */
+  readonly items: readonly T[];
+  /**
+   * Set only where a fresh run could start after these items. For bytes that is an edge: the end of
+   * a file or document, where whoever decodes them must have come to an end too, or fail.
+   */
+  readonly cursor?: Cursor | undefined;
+  /** The URL or file that the items came from, for error messages. */
+  readonly origin?: string | undefined;
+}
+
+/** How batches travel. The size of a batch carries no meaning. */
+export type Batches<T> = AsyncIterable<Batch<T>>;
+
+/** What goes up with the first pull. */
+export interface Pull {
+  readonly signal?: AbortSignal | undefined;
+  /** Where to begin; the start when absent. */
+  readonly resume?: Cursor | undefined;
+  readonly progress?: Progress | undefined;
+}
+
+/** A pull as the stage that it opens sees it: there is always a signal, which ends with the run. */
+export interface Run extends Pull {
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A lazy stream. `for await` sees items; stages see batches. Nothing opens before the first pull,
+ * and each opening is a run of its own.
+ *
+ * @example
+ * const squares = new Flow(async function* () {
+ *   yield { items: [1, 4, 9] };
+ * });
+ * for await (const square of squares) console.log(square);
+ */
+export class Flow<T> implements AsyncIterable<T> {
+  readonly #open: (run: Run) => Batches<T>;
+
+  constructor(open: (run: Run) => Batches<T>) {
+    this.#open = open;
+  }
+
+  batches(pull: Pull = {}): Batches<T> {
+    return { [Symbol.asyncIterator]: () => new OpenRun(this.#open, pull) };
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
+    return new Items(this.batches()[Symbol.asyncIterator]());
+  }
+}
+
+export type Operator<In, Out> = (input: AsyncIterable<In>) => Flow<Out>;
+
+/** What a sink is told besides its input. */
+export interface SinkRun {
+  readonly signal?: AbortSignal | undefined;
+  readonly progress?: Progress | undefined;
+}
+
+export type Sink<In, Result = void> = (input: AsyncIterable<In>, run?: SinkRun) => Promise<Result>;
+
+/**
+ * An operator without state: a plain function on the items of one batch. The cursor is kept.
+ * With a name, items that it leaves out count as dropped by that name.
+ */
+export function perBatch<In, Out>(
+  transform: (items: readonly In[]) => readonly Out[],
+  { name }: { readonly name?: string } = {},
+): Operator<In, Out> {
+  return operator<In, Out>(async function* (input, { progress }) {
+    for await (const batch of input) {
+      const items = transform(batch.items);
+      if (name !== undefined) progress?.drop(name, batch.items.length - items.length);
+      yield { ...batch, items };
+    }
+  });
+}
+
+/**
+ * An operator that owns its run: it holds state, re-frames, waits or reads ahead, and forwards
+ * cursors itself, never ahead of the items. State is born inside `run`, so a flow can be opened twice.
+ * `open` lets it unwrap its own part of a cursor: it returns the batches of the input from there.
+ */
+export function operator<In, Out>(
+  run: (
+    input: Batches<In>,
+    run: Run,
+    open: (resume: Cursor | undefined) => Batches<In>,
+  ) => Batches<Out>,
+): Operator<In, Out> {
+  return input =>
+    new Flow(at => run(batchesOf(input, at), at, resume => batchesOf(input, { ...at, resume })));
+}
+
+/** The batches of any async iterable: a `Flow`'s own, or batches of one with no cursor. */
+export function batchesOf<T>(input: AsyncIterable<T>, pull: Pull = {}): Batches<T> {
+  if (input instanceof Flow) return (input as Flow<T>).batches(pull);
+  return new Flow<T>(run => foreignBatches(input, run)).batches(pull);
+}
+
+/**
+ * One run of a flow. Its signal fires when the puller's does, and when the puller stops early, so a
+ * source that waits on it lets go at once: a generator's own `return()` would queue behind the wait.
+ */
+class OpenRun<T> implements AsyncIterator<Batch<T>, undefined> {
+  readonly #open: (run: Run) => Batches<T>;
+  readonly #pull: Pull;
+  readonly #controller = new AbortController();
+  #inner: AsyncIterator<Batch<T>> | undefined;
+  #unlink: () => void = () => {};
+  #ended = false;
+
+  constructor(open: (run: Run) => Batches<T>, pull: Pull) {
+    this.#open = open;
+    this.#pull = pull;
+  }
+
+  async next(): Promise<IteratorResult<Batch<T>, undefined>> {
+    if (this.#ended) return { done: true, value: undefined };
+    try {
+      this.#pull.signal?.throwIfAborted();
+      this.#inner ??= this.#start();
+      const result = await this.#inner.next();
+      if (!result.done) return result;
+      this.#finish();
+      return { done: true, value: undefined };
+    } catch (error) {
+      if (this.#ended && error instanceof Stopped) return { done: true, value: undefined };
+      this.#finish(error);
+      throw error;
+    }
+  }
+
+  async return(): Promise<IteratorResult<Batch<T>, undefined>> {
+    if (!this.#ended) {
+      this.#finish(new Stopped());
+      try {
+        await this.#inner?.return?.();
+      } catch (error) {
+        // A stage may leave its wait by throwing the reason it was given; that is not news.
+        if (!(error instanceof Stopped) && error !== this.#pull.signal?.reason) throw error;
+      }
+    }
+    return { done: true, value: undefined };
+  }
+
+  #start(): AsyncIterator<Batch<T>> {
+    const { signal } = this.#pull;
+    if (signal !== undefined) {
+      const onAbort = () => this.#controller.abort(signal.reason);
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#unlink = () => signal.removeEventListener('abort', onAbort);
+    }
+    const run: Run = { ...this.#pull, signal: this.#controller.signal };
+    return this.#open(run)[Symbol.asyncIterator]();
+  }
+
+  #finish(reason: unknown = new Stopped()): void {
+    this.#ended = true;
+    this.#unlink();
+    this.#controller.abort(reason);
+  }
+}
+
+/** The reason of a run's signal once the run is over. Whoever started the run never sees it. */
+class Stopped extends Error {
+  constructor() {
+    super('The run is over');
+    this.name = 'Stopped';
+  }
+}
+
+/** Items of a run, one at a time. Calls that overlap are answered in order. */
+class Items<T> implements AsyncIterator<T, undefined> {
+  readonly #batches: AsyncIterator<Batch<T>>;
+  #items: readonly T[] = [];
+  #index = 0;
+  #waiting = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(batches: AsyncIterator<Batch<T>>) {
+    this.#batches = batches;
+  }
+
+  next(): Promise<IteratorResult<T, undefined>> {
+    if (this.#waiting === 0 && this.#index < this.#items.length)
+      return Promise.resolve({ done: false, value: this.#items[this.#index++] as T });
+    this.#waiting++;
+    const answer = this.#last.then(() => this.#take()).finally(() => this.#waiting--);
+    this.#last = answer.catch(() => {});
+    return answer;
+  }
+
+  async return(): Promise<IteratorResult<T, undefined>> {
+    this.#items = [];
+    await this.#batches.return?.();
+    return { done: true, value: undefined };
+  }
+
+  async #take(): Promise<IteratorResult<T, undefined>> {
+    while (this.#index >= this.#items.length) {
+      const result = await this.#batches.next();
+      if (result.done) return { done: true, value: undefined };
+      this.#items = result.value.items;
+      this.#index = 0;
+    }
+    return { done: false, value: this.#items[this.#index++] as T };
+  }
+}
+
+/**
+ * An iterable that knows nothing of runs. It may ignore the signal, so an abort does not wait for
+ * it: the run ends at once, and the iterable is told to return whenever it comes to it.
+ */
+async function* foreignBatches<T>(input: AsyncIterable<T>, { signal, progress }: Run): Batches<T> {
+  const iterator = input[Symbol.asyncIterator]();
+  let finished = false;
+  try {
+    while (true) {
+      const result = await firstOf(iterator.next(), signal);
+      if (result.done) {
+        finished = true;
+        return;
+      }
+      if (progress !== undefined) progress.received++;
+      yield { items: [result.value] };
+    }
+  } finally {
+    if (!finished) leave(input, iterator);
+  }
+}
+
+/** The promise's outcome, or the signal's reason if that comes first. Leaves no listener behind. */
+function firstOf<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+function leave<T>(input: AsyncIterable<T>, iterator: AsyncIterator<T>): void {
+  if ('destroy' in input && typeof input.destroy === 'function') input.destroy();
+  else Promise.resolve(iterator.return?.()).catch(() => {});
+}

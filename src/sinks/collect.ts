@@ -1,0 +1,15 @@
+import { batchesOf, type Sink } from '../flow.js';
+
+/**
+ * Everything in one array. For tests and small results: it holds all of it in memory.
+ *
+ * @example
+ * const buckets = await pipeline(counts(account(), { product: '30day', query: 'snow' }), collect());
+ */
+export function collect<T>(): Sink<T, T[]> {
+  return async (input, run) => {
+    const all: T[] = [];
+    for await (const { items } of batchesOf(input, run)) for (const item of items) all.push(item);
+    return all;
+  };
+}
