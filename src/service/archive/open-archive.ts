@@ -1,0 +1,16 @@
+import type { Format } from '../../activity/activity.js';
+import type { Archive } from './archive.js';
+
+export interface OpenArchiveOptions {
+  /** A folder of job files; without one, the sample archive. */
+  readonly folder?: string | undefined;
+  /** Of the sample archive: the same seed, the same posts. */
+  readonly seed?: string | number | undefined;
+  /** Of the posts served. A folder has the format of its posts unless it holds both. */
+  readonly format?: Format | undefined;
+  /** Of the sample archive: posts in an average minute. */
+  readonly postsPerMinute?: number | undefined;
+  /** The present, in epoch milliseconds: the sample archive has no posts after it. */
+  now(): number;
+}
+export type OpenArchive = (options: OpenArchiveOptions) => Promise<Archive>;
