@@ -130,7 +130,10 @@ class OpenRun<T> implements AsyncIterator<Batch<T>, undefined> {
   readonly #controller = new AbortController();
   #inner: AsyncIterator<Batch<T>> | undefined;
   #unlink: () => void = () => {};
+  #waiting = 0;
   #ended = false;
+  /** An abort that the reader has not been told of yet. */
+  #failure: { readonly reason: unknown } | undefined;
 
   constructor(open: (run: Run) => Batches<T>, pull: Pull) {
     this.#open = open;
@@ -138,7 +141,8 @@ class OpenRun<T> implements AsyncIterator<Batch<T>, undefined> {
   }
 
   async next(): Promise<IteratorResult<Batch<T>, undefined>> {
-    if (this.#ended) return { done: true, value: undefined };
+    if (this.#ended) return this.#afterEnd();
+    this.#waiting++;
     try {
       this.#pull.signal?.throwIfAborted();
       this.#inner ??= this.#start();
@@ -150,6 +154,8 @@ class OpenRun<T> implements AsyncIterator<Batch<T>, undefined> {
       if (this.#ended && error instanceof Stopped) return { done: true, value: undefined };
       this.#finish(error);
       throw error;
+    } finally {
+      this.#waiting--;
     }
   }
 
@@ -169,12 +175,29 @@ class OpenRun<T> implements AsyncIterator<Batch<T>, undefined> {
   #start(): AsyncIterator<Batch<T>> {
     const { signal } = this.#pull;
     if (signal !== undefined) {
-      const onAbort = () => this.#controller.abort(signal.reason);
+      const onAbort = () => {
+        this.#controller.abort(signal.reason);
+        if (this.#waiting === 0) this.#close(signal.reason);
+      };
       signal.addEventListener('abort', onAbort, { once: true });
       this.#unlink = () => signal.removeEventListener('abort', onAbort);
     }
     const run: Run = { ...this.#pull, signal: this.#controller.signal };
     return this.#open(run)[Symbol.asyncIterator]();
+  }
+
+  /** Between two pulls no one waits on the signal, and the reader may never come back. */
+  #close(reason: unknown): void {
+    this.#failure = { reason };
+    this.#finish(reason);
+    Promise.resolve(this.#inner?.return?.()).catch(() => {});
+  }
+
+  #afterEnd(): IteratorResult<Batch<T>, undefined> {
+    const failure = this.#failure;
+    this.#failure = undefined;
+    if (failure !== undefined) throw failure.reason;
+    return { done: true, value: undefined };
   }
 
   #finish(reason: unknown = new Stopped()): void {

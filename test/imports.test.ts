@@ -1,0 +1,64 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const SOURCE = path.resolve(import.meta.dirname, '../src');
+
+/** Each room, and the rooms that its files may import from. A room may always use its own files. */
+const ARROWS: Record<string, readonly string[]> = {
+  errors: [],
+  time: ['errors'],
+  progress: [],
+  'progress-display': ['progress', 'errors', 'time'],
+  flow: ['errors', 'time', 'progress'],
+  activity: ['flow', 'errors', 'time', 'progress'],
+  rules: ['activity', 'flow', 'errors', 'time', 'progress'],
+  client: ['activity', 'rules', 'errors', 'time'],
+  operators: ['rules', 'activity', 'flow', 'errors', 'time', 'progress'],
+  sinks: ['activity', 'flow', 'errors', 'time', 'progress'],
+  sources: ['operators', 'client', 'rules', 'activity', 'flow', 'errors', 'time', 'progress'],
+  pipeline: ['operators', 'sinks', 'flow', 'errors', 'progress', 'progress-display'],
+  service: ['rules', 'activity', 'operators', 'flow', 'errors', 'time'],
+  index: [
+    ...['pipeline', 'sources', 'operators', 'sinks', 'client', 'rules', 'activity', 'flow'],
+    ...['errors', 'time', 'progress', 'progress-display'],
+  ],
+};
+
+/** The room of a file: its folder under `src`, or its own name at the top. */
+function roomOf(file: string): string {
+  const [first = ''] = path.relative(SOURCE, file).split(path.sep);
+  return first.replace(/\.[jt]s$/, '');
+}
+
+function sourceFiles(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter(entry => entry.isFile() && entry.name.endsWith('.ts'))
+    .map(entry => path.join(entry.parentPath, entry.name));
+}
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(file, 'utf8');
+  return [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g)].map(match =>
+    path.resolve(path.dirname(file), match[1] as string),
+  );
+}
+
+describe('imports point one way', () => {
+  const files = sourceFiles(SOURCE);
+
+  it('sees the whole source', () => {
+    expect(files.length).toBeGreaterThan(10);
+    expect([...new Set(files.map(roomOf))].filter(room => !(room in ARROWS))).toEqual([]);
+  });
+
+  it('holds for every file', () => {
+    const wrong = files.flatMap(file => {
+      const room = roomOf(file);
+      return importsOf(file)
+        .filter(target => roomOf(target) !== room && !ARROWS[room]?.includes(roomOf(target)))
+        .map(target => `${path.relative(SOURCE, file)} -> ${path.relative(SOURCE, target)}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+});

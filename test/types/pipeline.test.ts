@@ -1,0 +1,51 @@
+import { createGunzip } from 'node:zlib';
+import { describe, expectTypeOf, it } from 'vitest';
+import { Flow, type Operator, perBatch, type Sink } from '../../src/flow.js';
+import { pipeline } from '../../src/pipeline.js';
+import { collect } from '../../src/sinks/collect.js';
+
+// Checked by the compiler (`npm run check`); at run time they only show that the calls exist.
+declare const bytes: Flow<Uint8Array>;
+const next = <In, Out>(): Operator<In, Out> => perBatch<In, Out>(() => []);
+interface Post {
+  readonly id: string;
+}
+const toPosts = next<Uint8Array, Post>();
+const same = <T>(): Operator<T, T> => perBatch<T, T>(items => items);
+const ids: Sink<Post, string[]> = async () => [];
+
+describe('types of a pipeline', () => {
+  it('flow from the source through the operators to the result', () => {
+    const join = () => pipeline(bytes, toPosts, same(), collect());
+    expectTypeOf(join).returns.resolves.toEqualTypeOf<Post[]>();
+  });
+
+  it('reach through nine operators', () => {
+    const join = () =>
+      pipeline(
+        new Flow<1>(async function* () {}),
+        ...([next<1, 2>(), next<2, 3>(), next<3, 4>(), next<4, 5>(), next<5, 6>()] as const),
+        next<6, 7>(),
+        next<7, 8>(),
+        next<8, 9>(),
+        next<9, Post>(),
+        ids,
+      );
+    expectTypeOf(join).returns.resolves.toEqualTypeOf<string[]>();
+  });
+
+  it('let a Transform stand for what the next stage takes', () => {
+    const join = () => pipeline(bytes, createGunzip(), toPosts, ids);
+    expectTypeOf(join).returns.resolves.toEqualTypeOf<string[]>();
+  });
+
+  it('refuse stages that do not fit', () => {
+    // @ts-expect-error bytes are not posts
+    const missing = () => pipeline(bytes, ids);
+    // @ts-expect-error the operators are in the wrong order
+    const swapped = () => pipeline(bytes, next<Post, Post>(), toPosts, ids);
+    // @ts-expect-error a pipeline ends in a sink
+    const endless = () => pipeline(bytes, toPosts);
+    expectTypeOf([missing, swapped, endless]).toBeArray();
+  });
+});
