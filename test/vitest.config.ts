@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { SummaryReporter } from './summary-reporter.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -15,6 +16,6 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     testTimeout: 20_000,
     hookTimeout: 20_000,
-    reporters: ['default'],
+    reporters: ['default', new SummaryReporter()],
   },
 });

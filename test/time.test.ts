@@ -1,0 +1,70 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { OptionError } from '../src/errors.js';
+import {
+  DAY,
+  floorTo,
+  formatSent,
+  formatTimestamp,
+  MINUTE,
+  parseTimestamp,
+  timestampOption,
+} from '../src/time.js';
+
+const instants = fc.integer({ min: Date.UTC(2006, 2, 21), max: Date.UTC(2099, 11, 31) });
+
+describe('timestamps YYYYMMDDHHMM', () => {
+  it('survive being printed and parsed, floored to the minute', () => {
+    fc.assert(
+      fc.property(instants, ms => {
+        expect(parseTimestamp(formatTimestamp(ms))).toBe(floorTo(MINUTE, ms));
+      }),
+    );
+  });
+
+  it('are UTC', () => {
+    expect(parseTimestamp('201605272215')).toBe(Date.UTC(2016, 4, 27, 22, 15));
+    expect(formatTimestamp(Date.UTC(2006, 2, 21))).toBe('200603210000');
+  });
+
+  it.each([
+    ['20160527221', 'too short'],
+    ['2016052722155', 'too long'],
+    ['201602300000', '30 February'],
+    ['201613010000', 'month 13'],
+    ['201612012460', 'hour 24, minute 60'],
+    ['2016-05-2722', 'other characters'],
+    ['', 'nothing'],
+  ])('are not %j (%s)', text => {
+    expect(parseTimestamp(text)).toBeUndefined();
+  });
+
+  it('never throw on any text', () => {
+    fc.assert(
+      fc.property(fc.string(), text => {
+        const ms = parseTimestamp(text);
+        if (ms !== undefined) expect(formatTimestamp(ms)).toBe(text);
+      }),
+    );
+  });
+});
+
+describe('a timestamp option', () => {
+  it('is a timestamp, or a Date floored to its minute', () => {
+    expect(timestampOption('fromDate', '201605272215')).toBe('201605272215');
+    expect(timestampOption('fromDate', new Date('2016-05-27T22:15:59.999Z'))).toBe('201605272215');
+  });
+
+  it.each([['yesterday'], [5], [new Date(Number.NaN)], [undefined]])('is not %j', value => {
+    expect(() => timestampOption('fromDate', value as never)).toThrow(OptionError);
+    expect(() => timestampOption('fromDate', value as never)).toThrow('fromDate');
+  });
+});
+
+it('an instant is sent with seconds and an explicit offset (service.md 2.7)', () => {
+  expect(formatSent(Date.UTC(2016, 4, 27, 22, 15, 50, 999))).toBe('2016-05-27T22:15:50+00:00');
+});
+
+it('flooring finds the start of the unit', () => {
+  expect(floorTo(DAY, Date.UTC(2020, 1, 29, 23, 59))).toBe(Date.UTC(2020, 1, 29));
+});
