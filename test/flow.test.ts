@@ -6,7 +6,7 @@ import { Progress } from '../src/progress.js';
 
 function flowOf<T>(...batches: readonly (readonly T[])[]): Flow<T> {
   return new Flow(async function* ({ resume }) {
-    const first = resume === undefined ? 0 : Number(resume['next']);
+    const first = resume === undefined ? 0 : Number(resume.next);
     for (let next = first; next < batches.length; next++)
       yield { items: batches[next] as readonly T[], cursor: { next: next + 1 } };
   });
@@ -83,8 +83,8 @@ describe('a flow', () => {
 
   it('lets an operator wrap its own state into the cursor and take it out again', async () => {
     const running = operator<number, number>(async function* (_, { resume }, open) {
-      let sum = Number(resume?.['sum'] ?? 0);
-      for await (const { items, cursor } of open(resume?.['inner'] as Cursor | undefined)) {
+      let sum = Number(resume?.sum ?? 0);
+      for await (const { items, cursor } of open(resume?.inner as Cursor | undefined)) {
         for (const item of items) sum += item;
         yield { items: [sum], cursor: cursor && { sum, inner: cursor as never } };
       }
