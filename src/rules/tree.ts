@@ -1,0 +1,138 @@
+/** A part of a rule's text: UTF-16 offsets from 0, `end` exclusive. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * A rule as a typed tree. Parentheses are structure, not nodes: `(a b) c` is an `and` within an
+ * `and`, while `((a))` is just `a`. An `and` or `or` has two nodes or more.
+ */
+export type RuleNode = Tree<Clause>;
+
+/** A tree over any kind of leaf; the parser's own drafts also hold clauses that it could not read. */
+export type Tree<Leaf> = Leaf | And<Leaf> | Or<Leaf> | Not<Leaf>;
+
+export interface And<Leaf = Clause> extends Span {
+  readonly kind: 'and';
+  readonly nodes: readonly Tree<Leaf>[];
+}
+
+export interface Or<Leaf = Clause> extends Span {
+  readonly kind: 'or';
+  readonly nodes: readonly Tree<Leaf>[];
+}
+
+export interface Not<Leaf = Clause> extends Span {
+  readonly kind: 'not';
+  readonly node: Tree<Leaf>;
+}
+
+/** One condition on a post. */
+export type Clause = TextClause | Proximity | OperatorClause;
+
+/**
+ * `keyword` (one unquoted word or emoji), `phrase` (quoted; `text` without its quotes, `\"` undone),
+ * `hashtag`, `mention` (a handle or a user id) and `cashtag` (`text` without the prefix).
+ * `text` keeps its case; matching does not.
+ */
+export interface TextClause extends Span {
+  readonly kind: 'keyword' | 'phrase' | 'hashtag' | 'mention' | 'cashtag';
+  readonly text: string;
+}
+
+/** `"two words"~3`: the words of `text` at most `distance` tokens apart. */
+export interface Proximity extends Span {
+  readonly kind: 'proximity';
+  readonly text: string;
+  readonly distance: number;
+}
+
+/** `name:value`, under its present name: aliases and deprecated names are gone. */
+export type OperatorClause = {
+  [Name in OperatorName]: Span & {
+    readonly kind: 'operator';
+    readonly name: Name;
+    readonly value: OperatorValues[Name];
+  };
+}[OperatorName];
+
+export type OperatorName = keyof OperatorValues;
+
+/** What each operator takes. Switching on `name` narrows `value`. */
+export interface OperatorValues {
+  /** Any text, word or phrase; its case is kept. */
+  contains: string;
+  url: string;
+  url_contains: string;
+  url_title: string;
+  url_description: string;
+  bio: string;
+  bio_name: string;
+  bio_location: string;
+  source: string;
+  /** A place's name or id. */
+  place: string;
+  profile_region: string;
+  profile_locality: string;
+  profile_subregion: string;
+  /** A handle without `@`, or a user id. */
+  from: string;
+  to: string;
+  retweets_of: string;
+  /** Digits. */
+  retweets_of_status_id: string;
+  in_reply_to_status_id: string;
+  statuses_count: CountRange;
+  followers_count: CountRange;
+  friends_count: CountRange;
+  listed_count: CountRange;
+  /** A language code in lower case. */
+  lang: string;
+  /** Two letters in upper case. */
+  place_country: string;
+  profile_country: string;
+  point_radius: PointRadius;
+  profile_point_radius: PointRadius;
+  bounding_box: BoundingBox;
+  profile_bounding_box: BoundingBox;
+  is: IsValue;
+  has: HasValue;
+  /** Percent, an integer from 1 to 100. */
+  sample: number;
+}
+
+export type IsValue = 'nullcast' | 'quote' | 'reply' | 'retweet' | 'verified';
+
+export type HasValue =
+  | 'geo'
+  | 'hashtags'
+  | 'images'
+  | 'links'
+  | 'media'
+  | 'mentions'
+  | 'profile_geo'
+  | 'symbols'
+  | 'videos';
+
+/** Both ends inclusive; without `max`, `min` or more. */
+export interface CountRange {
+  readonly min: number;
+  readonly max?: number | undefined;
+}
+
+/** Degrees; `radius` in `unit`. */
+export interface PointRadius {
+  readonly longitude: number;
+  readonly latitude: number;
+  readonly radius: number;
+  readonly unit: 'mi' | 'km';
+}
+
+/** Degrees. */
+export interface BoundingBox {
+  readonly west: number;
+  readonly south: number;
+  readonly east: number;
+  readonly north: number;
+}
