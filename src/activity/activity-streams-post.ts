@@ -1,0 +1,180 @@
+import type { EditControls, EditHistory } from './edit-metadata.js';
+import type {
+  OriginalEntities,
+  OriginalExtendedEntities,
+  OriginalIndices,
+  PostMatchingRule,
+} from './original-post.js';
+
+/**
+ * A post of the `activity_streams` format, as `Activity.post` gives it. Ids are the service's own
+ * strings (`tag:search.twitter.com,2005:1050118621198921728`); ids of entities, which the service
+ * sends as numbers, are strings of digits. Fields that this type does not know are kept all the same.
+ */
+export interface ActivityStreamsPost {
+  /** `tag:search.twitter.com,2005:` and the digits. */
+  readonly id: string;
+  readonly objectType: 'activity';
+  readonly verb: 'post' | 'share' | (string & {});
+  /** `2017-05-24T20:35:57.000Z`. */
+  readonly postedTime: string;
+  /** The application that the post was made with. */
+  readonly generator: { readonly displayName: string; readonly link: string };
+  readonly provider: StreamsProvider;
+  readonly link: string;
+  /** Cut where there is a `long_object`. */
+  readonly body: string;
+  readonly display_text_range?: OriginalIndices | undefined;
+  readonly long_object?: StreamsLongText | undefined;
+  readonly actor: StreamsActor;
+  /** The post as a note; for a share, the whole activity that is shared. */
+  readonly object: StreamsNote | ActivityStreamsPost;
+  /** The only pointer to the post that this one replies to; its id is the end of the link. */
+  readonly inReplyTo?: { readonly objectType?: string; readonly link: string } | undefined;
+  readonly location?: StreamsPlace | undefined;
+  /** Latitude first. */
+  readonly geo?: StreamsPoint | undefined;
+  readonly twitter_entities: StreamsEntities;
+  readonly twitter_extended_entities?: OriginalExtendedEntities | undefined;
+  /** BCP 47; `und` where no language was recognised. Absent before about 2013: see `gnip.language`. */
+  readonly twitter_lang?: string | undefined;
+  readonly twitter_filter_level?: 'none' | 'low' | 'medium' | (string & {}) | undefined;
+  readonly favoritesCount?: number | undefined;
+  readonly retweetCount?: number | undefined;
+  readonly twitter_quoted_status?: ActivityStreamsPost | undefined;
+  /** Enrichments and matching rules. */
+  readonly gnip?: StreamsEnrichments | undefined;
+  /** Posts from 29 September 2022 on (service.md 2.3). */
+  readonly edit_history?: EditHistory | undefined;
+  readonly edit_controls?: EditControls | undefined;
+  readonly editable?: boolean | undefined;
+}
+
+export interface StreamsProvider {
+  readonly objectType: 'service';
+  readonly displayName: string;
+  readonly link: string;
+}
+
+export interface StreamsLongText {
+  readonly body: string;
+  readonly display_text_range: OriginalIndices;
+  readonly twitter_entities: StreamsEntities;
+  readonly twitter_extended_entities?: OriginalExtendedEntities | undefined;
+}
+
+/** Without polls, and urls without `unwound`: see `gnip.urls`. Old posts have no `symbols`. */
+export type StreamsEntities = Omit<OriginalEntities, 'polls' | 'symbols'> &
+  Partial<Pick<OriginalEntities, 'symbols'>>;
+
+export interface StreamsActor {
+  readonly objectType: 'person';
+  /** `id:twitter.com:` and the digits. */
+  readonly id: string;
+  readonly link: string;
+  /** The name. */
+  readonly displayName: string;
+  /** The handle, without `@`. */
+  readonly preferredUsername: string;
+  /** When the account was made, to the millisecond. */
+  readonly postedTime: string;
+  readonly image: string;
+  /** What the profile says. */
+  readonly summary: string | null;
+  readonly friendsCount: number;
+  readonly followersCount: number;
+  readonly listedCount: number;
+  readonly statusesCount: number;
+  readonly favoritesCount?: number | undefined;
+  readonly verified?: boolean | undefined;
+  readonly twitterTimeZone?: string | null | undefined;
+  /** Seconds, as a string. */
+  readonly utcOffset?: string | null | undefined;
+  readonly languages?: readonly string[] | undefined;
+  readonly links?: readonly { readonly href: string | null; readonly rel: 'me' }[] | undefined;
+  readonly location?:
+    | { readonly objectType: 'place'; readonly displayName: string | null }
+    | undefined;
+}
+
+export interface StreamsNote {
+  readonly objectType: 'note';
+  /** `object:search.twitter.com,2005:` and the digits. */
+  readonly id: string;
+  readonly summary: string;
+  readonly link: string;
+  readonly postedTime: string;
+}
+
+export interface StreamsPlace {
+  readonly objectType: 'place';
+  readonly displayName: string;
+  readonly name?: string | undefined;
+  /** The country's name; its code is `twitter_country_code`. */
+  readonly country_code?: string | undefined;
+  /** Two letters. */
+  readonly twitter_country_code?: string | undefined;
+  readonly twitter_place_type?: string | undefined;
+  readonly link?: string | undefined;
+  /** Longitude first. */
+  readonly geo?:
+    | {
+        readonly type: 'Polygon';
+        readonly coordinates: readonly (readonly (readonly [number, number])[])[];
+      }
+    | null
+    | undefined;
+}
+
+export interface StreamsPoint {
+  readonly type: 'Point';
+  readonly coordinates: readonly [number, number];
+}
+
+export interface StreamsEnrichments {
+  readonly matching_rules?: readonly PostMatchingRule[] | undefined;
+  readonly urls?: readonly StreamsUrl[] | undefined;
+  readonly language?: { readonly value: string } | undefined;
+  readonly klout_score?: number | undefined;
+  readonly klout_profile?: StreamsInfluence | undefined;
+  readonly profileLocations?: readonly StreamsProfileLocation[] | undefined;
+}
+
+export interface StreamsUrl {
+  readonly url: string;
+  readonly expanded_url?: string | null | undefined;
+  /** HTTP status of the linked page. */
+  readonly expanded_status?: number | null | undefined;
+  readonly expanded_url_title?: string | null | undefined;
+  readonly expanded_url_description?: string | null | undefined;
+}
+
+export interface StreamsInfluence {
+  readonly klout_user_id: string;
+  readonly link: string;
+  readonly topics: readonly {
+    readonly id?: string | undefined;
+    /** In place of `id`, before 2014. */
+    readonly klout_topic_id?: string | undefined;
+    readonly displayName: string;
+    readonly link: string;
+    readonly score?: number | undefined;
+    readonly topic_type?: 'influence' | 'interest' | undefined;
+  }[];
+}
+
+export interface StreamsProfileLocation {
+  readonly objectType: 'place';
+  readonly displayName: string;
+  readonly address: {
+    readonly country?: string | undefined;
+    readonly countryCode?: string | undefined;
+    readonly locality?: string | undefined;
+    readonly region?: string | undefined;
+    readonly subRegion?: string | undefined;
+  };
+  /** Longitude first. */
+  readonly geo?:
+    | { readonly type: 'point'; readonly coordinates: readonly [number, number] }
+    | undefined;
+}

@@ -1,0 +1,295 @@
+import type { EditControls, EditHistory } from './edit-metadata.js';
+
+/**
+ * A post of the `original` format, as `Activity.post` gives it. Every id is a string of digits, also
+ * where the service sends a number: 64-bit ids do not fit one. Fields that the public format has but
+ * this type does not know are kept in the object all the same.
+ */
+export interface OriginalPost {
+  /** `Wed Oct 10 20:19:24 +0000 2018`. */
+  readonly created_at: string;
+  readonly id: string;
+  readonly id_str: string;
+  /** Cut to 140 characters where `truncated`; `extended_tweet.full_text` then has all. */
+  readonly text: string;
+  /** In place of `text` where the whole text is delivered at the top. */
+  readonly full_text?: string | undefined;
+  /** UTF-16 offsets of what is shown: from after the leading mentions to before the trailing links. */
+  readonly display_text_range?: OriginalIndices | undefined;
+  /** HTML: `<a href="..." rel="nofollow">name of the application</a>`. */
+  readonly source: string;
+  readonly truncated: boolean;
+  readonly extended_tweet?: OriginalExtendedText | undefined;
+  readonly in_reply_to_status_id: string | null;
+  readonly in_reply_to_status_id_str: string | null;
+  readonly in_reply_to_user_id: string | null;
+  readonly in_reply_to_user_id_str: string | null;
+  readonly in_reply_to_screen_name: string | null;
+  readonly user: OriginalUser;
+  /** Latitude first; superseded by `coordinates`. */
+  readonly geo: OriginalPoint | null;
+  /** Longitude first. */
+  readonly coordinates: OriginalPoint | null;
+  readonly place: OriginalPlace | null;
+  readonly contributors: null;
+  readonly is_quote_status?: boolean | undefined;
+  readonly quoted_status_id?: string | undefined;
+  readonly quoted_status_id_str?: string | undefined;
+  readonly quoted_status_permalink?: OriginalPermalink | undefined;
+  readonly quoted_status?: OriginalPost | undefined;
+  readonly retweeted_status?: OriginalPost | undefined;
+  readonly quote_count?: number | undefined;
+  readonly reply_count?: number | undefined;
+  readonly retweet_count: number;
+  readonly favorite_count: number;
+  readonly entities: OriginalEntities;
+  /** All media of the post; `entities.media` has the first only. */
+  readonly extended_entities?: OriginalExtendedEntities | undefined;
+  readonly favorited: boolean;
+  readonly retweeted: boolean;
+  /** Present where the post has a link. */
+  readonly possibly_sensitive?: boolean | undefined;
+  readonly filter_level?: 'none' | 'low' | 'medium' | (string & {}) | undefined;
+  /** BCP 47; `und` where no language was recognised. */
+  readonly lang?: string | undefined;
+  /** Epoch milliseconds as digits; in streams. */
+  readonly timestamp_ms?: string | undefined;
+  readonly scopes?: { readonly followers?: boolean; readonly place_ids?: readonly string[] };
+  readonly withheld_copyright?: boolean | undefined;
+  /** Two-letter country codes; `XX` is everywhere, `XY` a copyright complaint. */
+  readonly withheld_in_countries?: readonly string[] | undefined;
+  readonly withheld_scope?: 'status' | 'user' | undefined;
+  /** Posts from 29 September 2022 on (service.md 2.3). */
+  readonly edit_history?: EditHistory | undefined;
+  readonly edit_controls?: EditControls | undefined;
+  readonly editable?: boolean | undefined;
+  /** Which rules the post matched (service.md section 6). */
+  readonly matching_rules?: readonly PostMatchingRule[] | undefined;
+}
+
+/** An entry of `matching_rules` as it is delivered, in both formats; older captures lack the ids. */
+export interface PostMatchingRule {
+  readonly tag: string | null;
+  readonly id?: string | undefined;
+  readonly id_str?: string | undefined;
+  /** The rule's text; before unique rule ids. */
+  readonly value?: string | undefined;
+}
+
+export interface OriginalExtendedText {
+  readonly full_text: string;
+  readonly display_text_range: OriginalIndices;
+  readonly entities: OriginalEntities;
+  readonly extended_entities?: OriginalExtendedEntities | undefined;
+}
+
+/** Start, inclusive, and end, exclusive, in the text. */
+export type OriginalIndices = readonly [number, number];
+
+export interface OriginalPoint {
+  readonly type: 'Point';
+  readonly coordinates: readonly [number, number];
+}
+
+export interface OriginalPermalink {
+  readonly url: string;
+  readonly expanded: string;
+  readonly display: string;
+}
+
+export interface OriginalPlace {
+  readonly id: string;
+  readonly url: string;
+  readonly place_type: 'country' | 'admin' | 'city' | 'neighborhood' | 'poi' | (string & {});
+  readonly name: string;
+  readonly full_name: string;
+  /** Two letters. */
+  readonly country_code: string;
+  readonly country: string;
+  readonly bounding_box: OriginalPolygon | null;
+  readonly attributes?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface OriginalPolygon {
+  readonly type: 'Polygon';
+  /** Rings of four corners, longitude first, not closed. */
+  readonly coordinates: readonly (readonly (readonly [number, number])[])[];
+}
+
+export interface OriginalUser {
+  readonly id: string;
+  readonly id_str: string;
+  readonly name: string;
+  /** The handle, without `@`. */
+  readonly screen_name: string;
+  readonly location: string | null;
+  readonly url: string | null;
+  readonly description: string | null;
+  readonly entities?: OriginalUserEntities | undefined;
+  /** Enrichments. */
+  readonly derived?: OriginalDerived | undefined;
+  readonly protected: boolean;
+  readonly verified: boolean;
+  readonly followers_count: number;
+  readonly friends_count: number;
+  readonly listed_count: number;
+  readonly favourites_count: number;
+  readonly statuses_count: number;
+  readonly created_at: string;
+  /** Seconds. */
+  readonly utc_offset: number | null;
+  readonly time_zone: string | null;
+  readonly geo_enabled: boolean | null;
+  readonly lang: string | null;
+  readonly contributors_enabled: boolean | null;
+  readonly is_translator: boolean | null;
+  readonly is_translation_enabled?: boolean | null | undefined;
+  readonly translator_type?: string | null | undefined;
+  readonly profile_background_color: string | null;
+  readonly profile_background_image_url: string | null;
+  readonly profile_background_image_url_https: string | null;
+  readonly profile_background_tile: boolean | null;
+  readonly profile_link_color: string | null;
+  readonly profile_sidebar_border_color: string | null;
+  readonly profile_sidebar_fill_color: string | null;
+  readonly profile_text_color: string | null;
+  readonly profile_use_background_image: boolean | null;
+  readonly profile_image_url: string | null;
+  readonly profile_image_url_https: string;
+  readonly profile_banner_url?: string | null | undefined;
+  readonly default_profile: boolean;
+  readonly default_profile_image: boolean;
+  readonly following: boolean | null;
+  readonly follow_request_sent: boolean | null;
+  readonly notifications: boolean | null;
+  readonly withheld_in_countries?: readonly string[] | undefined;
+  readonly withheld_scope?: 'user' | undefined;
+  /** Names of the profile fields that changed; in historical jobs. */
+  readonly updated?: readonly string[] | undefined;
+}
+
+export interface OriginalUserEntities {
+  readonly url?: { readonly urls: readonly OriginalUrl[] } | undefined;
+  readonly description?: { readonly urls: readonly OriginalUrl[] } | undefined;
+}
+
+export interface OriginalDerived {
+  readonly locations?: readonly OriginalProfileLocation[] | undefined;
+  readonly klout?: OriginalInfluence | undefined;
+}
+
+export interface OriginalProfileLocation {
+  readonly country?: string | undefined;
+  readonly country_code?: string | undefined;
+  readonly region?: string | undefined;
+  readonly sub_region?: string | undefined;
+  readonly locality?: string | undefined;
+  readonly full_name?: string | undefined;
+  /** Longitude first. */
+  readonly geo?:
+    | { readonly type: 'point'; readonly coordinates: readonly [number, number] }
+    | undefined;
+}
+
+export interface OriginalInfluence {
+  readonly score?: number | undefined;
+  readonly user_id?: string | undefined;
+  readonly profile_url?: string | undefined;
+  readonly influence_topics?: readonly OriginalTopic[] | undefined;
+  readonly interest_topics?: readonly OriginalTopic[] | undefined;
+}
+
+export interface OriginalTopic {
+  readonly score: number;
+  readonly id: string;
+  readonly url: string;
+  readonly name: string;
+}
+
+export interface OriginalEntities {
+  readonly hashtags: readonly OriginalTag[];
+  /** Cashtags. */
+  readonly symbols: readonly OriginalTag[];
+  readonly urls: readonly OriginalUrl[];
+  readonly user_mentions: readonly OriginalMention[];
+  readonly media?: readonly OriginalMedia[] | undefined;
+  readonly polls?: readonly OriginalPoll[] | undefined;
+}
+
+export interface OriginalExtendedEntities {
+  readonly media: readonly OriginalMedia[];
+}
+
+export interface OriginalTag {
+  /** Without `#` or `$`. */
+  readonly text: string;
+  readonly indices: OriginalIndices;
+}
+
+export interface OriginalUrl {
+  readonly url: string;
+  readonly expanded_url?: string | null | undefined;
+  readonly display_url?: string | null | undefined;
+  readonly indices: OriginalIndices;
+  /** Enhanced URL expansion (service.md section 9). */
+  readonly unwound?: OriginalUnwoundUrl | undefined;
+}
+
+export interface OriginalUnwoundUrl {
+  readonly url: string | null;
+  /** HTTP status of the linked page. */
+  readonly status: number | null;
+  readonly title: string | null;
+  readonly description: string | null;
+}
+
+export interface OriginalMention {
+  readonly screen_name: string;
+  readonly name: string | null;
+  readonly id: string | null;
+  readonly id_str: string | null;
+  readonly indices: OriginalIndices;
+}
+
+export interface OriginalMedia {
+  readonly id: string;
+  readonly id_str: string;
+  readonly indices: OriginalIndices;
+  readonly media_url: string;
+  readonly media_url_https: string;
+  readonly url: string;
+  readonly display_url: string;
+  readonly expanded_url: string;
+  readonly type: 'photo' | 'video' | 'animated_gif' | (string & {});
+  readonly sizes: Readonly<Record<'thumb' | 'small' | 'medium' | 'large', OriginalMediaSize>>;
+  readonly video_info?: OriginalVideo | undefined;
+  /** The post that the media came with, where it is another. */
+  readonly source_status_id?: string | undefined;
+  readonly source_status_id_str?: string | undefined;
+  readonly source_user_id?: string | undefined;
+  readonly source_user_id_str?: string | undefined;
+  readonly description?: string | null | undefined;
+}
+
+export interface OriginalMediaSize {
+  /** Pixels. */
+  readonly w: number;
+  readonly h: number;
+  readonly resize: 'fit' | 'crop';
+}
+
+export interface OriginalVideo {
+  readonly aspect_ratio: readonly [number, number];
+  readonly duration_millis?: number | undefined;
+  readonly variants: readonly {
+    readonly bitrate?: number | undefined;
+    readonly content_type: string;
+    readonly url: string;
+  }[];
+}
+
+export interface OriginalPoll {
+  readonly options: readonly { readonly position: number; readonly text: string }[];
+  readonly end_datetime: string;
+  readonly duration_minutes: number | string;
+}
