@@ -73,10 +73,9 @@ export class ElementSplitter {
     this.#origin = options.origin;
   }
 
-  /** The elements that end in these bytes. */
-  push(bytes: Uint8Array): Buffer[] {
+  /** Adds the elements that end in these bytes to `elements`, and returns it. */
+  push(bytes: Uint8Array, elements: Buffer[] = []): Buffer[] {
     const block = asBuffer(bytes);
-    const elements: Buffer[] = [];
     let at = 0;
     while (at < block.length)
       at = this.#inArray() ? this.#takeArray(block, at, elements) : this.#takeDocument(block, at);
@@ -97,6 +96,10 @@ export class ElementSplitter {
 
   #inArray(): boolean {
     return this.#place !== 'start' && this.#place !== 'document' && this.#place !== 'after';
+  }
+
+  #inElement(): boolean {
+    return this.#place === 'nested' || this.#place === 'scalar';
   }
 
   /** Reads up to the array's `[`, or to the end of the block. */
@@ -124,6 +127,7 @@ export class ElementSplitter {
         if (this.#found)
           throw this.#error(`The JSON document has \`${this.#key}\` more than once`, at - 1);
         this.#found = true;
+        this.#depth++;
         this.#place = 'first';
       } else this.#takeStructure(byte, at - 1);
     }
@@ -166,14 +170,11 @@ export class ElementSplitter {
     let at = from;
     let start = from;
     while (at < block.length) {
-      if (this.#place === 'nested' || this.#place === 'scalar') {
+      if (this.#inElement()) {
         at = this.#place === 'nested' ? this.#skipNested(block, at) : this.#skipScalar(block, at);
-        this.#checkSize(
-          this.#element.byteLength + at - start,
-          `An element of \`${this.#key}\``,
-          at,
-        );
-        if (this.#place === 'between') elements.push(this.#element.join(block.subarray(start, at)));
+        const size = this.#element.byteLength + at - start;
+        this.#checkSize(size, `An element of \`${this.#key}\``, at);
+        if (!this.#inElement()) elements.push(this.#element.join(block.subarray(start, at)));
         continue;
       }
       const byte = block[at]!;
@@ -182,8 +183,7 @@ export class ElementSplitter {
         this.#place = 'next';
         at++;
       } else if (this.#place !== 'next' && byte === CLOSE_ARRAY) {
-        this.#place = 'document';
-        this.#name = undefined;
+        this.#place = 'document'; // which the bracket itself belongs to
         return at;
       } else if (this.#place === 'between') {
         throw this.#error(`Expected a comma between elements of \`${this.#key}\``, at);
@@ -192,8 +192,7 @@ export class ElementSplitter {
         this.#beginElement(byte, at);
       }
     }
-    if (this.#place === 'nested' || this.#place === 'scalar')
-      this.#element.add(block.subarray(start, at));
+    if (this.#inElement()) this.#element.add(block.subarray(start, at));
     return at;
   }
 

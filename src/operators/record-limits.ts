@@ -15,8 +15,16 @@ export interface RecordLimits {
   readonly maxDepth?: number | undefined;
 }
 
+export interface CheckedLimits {
+  readonly maxBytes: number;
+  readonly maxDepth: number;
+}
+
 /** The limits with their defaults, checked. */
-export function recordLimits({ maxBytes = 16 * 1024 * 1024, maxDepth = 2_000 }: RecordLimits = {}) {
+export function recordLimits({
+  maxBytes = 16 * 1024 * 1024,
+  maxDepth = 2_000,
+}: RecordLimits): CheckedLimits {
   atLeastOne('maxBytes', maxBytes);
   atLeastOne('maxDepth', maxDepth);
   return { maxBytes, maxDepth };

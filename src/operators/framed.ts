@@ -1,0 +1,42 @@
+import type { Batches } from '../flow.js';
+
+/** Makes items out of the bytes of one file or document, cut at any byte. */
+export interface Framer<T> {
+  /** Adds the items that end in these bytes. */
+  push(bytes: Uint8Array, items: T[]): void;
+  /** The file or document is over: adds what is left, or throws where something is missing. */
+  end(items: T[]): void;
+}
+
+/**
+ * Runs bytes through a framer, with a new one after each edge. What was whole before something went
+ * wrong is delivered before the error.
+ */
+export async function* framed<T>(
+  input: Batches<Uint8Array>,
+  start: (origin: string | undefined) => Framer<T>,
+): Batches<T> {
+  let framer: Framer<T> | undefined;
+  let lastOrigin: string | undefined;
+  for await (const { items: blocks, cursor, origin } of input) {
+    const items: T[] = [];
+    lastOrigin = origin;
+    try {
+      for (const block of blocks) {
+        framer ??= start(origin);
+        framer.push(block, items);
+      }
+      if (cursor !== undefined) {
+        framer?.end(items);
+        framer = undefined;
+      }
+    } catch (error) {
+      if (items.length > 0) yield { items, origin };
+      throw error;
+    }
+    if (items.length > 0 || cursor !== undefined) yield { items, cursor, origin };
+  }
+  const items: T[] = [];
+  framer?.end(items);
+  if (items.length > 0) yield { items, origin: lastOrigin };
+}

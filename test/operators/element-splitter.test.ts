@@ -1,0 +1,165 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseExact } from '../../src/activity/exact-json.js';
+import { DataError } from '../../src/errors.js';
+import { ElementSplitter } from '../../src/operators/element-splitter.js';
+import { cutAt, cuts } from './cut.js';
+
+const space = fc.constantFrom('', '', ' ', '\n', '\r\n\t ');
+const json = fc
+  .jsonValue({ maxDepth: 3, stringUnit: 'grapheme' })
+  .chain(value => fc.constantFrom(JSON.stringify(value), JSON.stringify(value, undefined, 1)));
+/** A name as it may be written: plainly, or with every character escaped. */
+const written = (name: string) =>
+  fc.constantFrom(
+    JSON.stringify(name),
+    `"${[...Buffer.from(name, 'utf16le').swap16().toString('hex').matchAll(/.{4}/g)].map(([hex]) => `\\u${hex}`).join('')}"`,
+  );
+const otherName = fc
+  .string({ unit: 'grapheme' })
+  .filter(name => name !== 'results' && name !== '__proto__');
+
+/** A document, its elements as they are written, and what stands around them. */
+const document = fc
+  .record({
+    before: fc.uniqueArray(fc.tuple(otherName, json), { selector: ([name]) => name }),
+    after: fc.uniqueArray(fc.tuple(otherName, json), { selector: ([name]) => name }),
+    elements: fc.array(json),
+    name: written('results'),
+    mark: fc.constantFrom('', '\ufeff'),
+    s: fc.array(space, { minLength: 8, maxLength: 8 }),
+  })
+  .map(({ before, after, elements, name, mark, s }) => {
+    const member = ([key, value]: [string, string]) =>
+      `${s[0]}${JSON.stringify(key)}${s[1]}:${s[2]}${value}${s[3]}`;
+    const array = `${s[4]}${name}${s[5]}:${s[6]}[${s[7]}${elements.join(`${s[1]},${s[2]}`)}${s[3]}]${s[4]}`;
+    const text = `{${[...before.map(member), array, ...after.map(member)].join(',')}}`;
+    return {
+      bytes: Buffer.from(`${mark}${s[5]}${text}${s[6]}`),
+      elements,
+      rest: parseExact(`{${[...before, ...after].map(member).join(',')}}`),
+    };
+  });
+
+function split(
+  parts: readonly Uint8Array[],
+  ...args: ConstructorParameters<typeof ElementSplitter>
+) {
+  const splitter = new ElementSplitter(...args);
+  const elements = parts.flatMap(part => splitter.push(part));
+  return { elements: elements.map(String), rest: splitter.end() };
+}
+
+describe('ElementSplitter', () => {
+  it('gives the exact bytes of every element, and the rest, wherever the document is cut', () => {
+    fc.assert(
+      fc.property(
+        document.chain(({ bytes, ...expected }) =>
+          fc.record({
+            parts: cuts(bytes.length).map(places => cutAt(bytes, places)),
+            expected: fc.constant(expected),
+          }),
+        ),
+        ({ parts, expected }) => {
+          expect(split(parts, 'results')).toEqual(expected);
+        },
+      ),
+    );
+  });
+
+  it('gives the same with a cut at every single byte', () => {
+    const bytes = Buffer.from(
+      '\ufeff{"a":{"results":["no"]},"re\\u0073ults": [ {"id":1050118621198921728,"t":"]}\\"\\\\"}, -1.5e+3,"é\\n",[[]],null ],"next":"x","n":[1]}\n',
+    );
+    for (let place = 0; place <= bytes.length; place++)
+      expect(split(cutAt(bytes, [place]), 'results')).toEqual({
+        elements: [
+          '{"id":1050118621198921728,"t":"]}\\"\\\\"}',
+          '-1.5e+3',
+          '"é\\n"',
+          '[[]]',
+          'null',
+        ],
+        rest: { a: { results: ['no'] }, next: 'x', n: [1] },
+      });
+  });
+
+  it('gives an element as soon as it is whole, and copies nothing of it', () => {
+    const splitter = new ElementSplitter('results');
+    const block = Buffer.from('{"results":[{"a":1},{"b"');
+    const [element] = splitter.push(block);
+    expect(element?.buffer).toBe(block.buffer);
+    expect(String(element)).toBe('{"a":1}');
+    expect(splitter.push(Buffer.from(':2}')).map(String)).toEqual(['{"b":2}']);
+    expect(splitter.push(Buffer.from(']}'))).toEqual([]);
+    expect(splitter.end()).toEqual({});
+  });
+
+  it('refuses a document that is cut anywhere before its end', () => {
+    const bytes = Buffer.from('{"results":[{"a":"b"},1],"next":"x"}');
+    for (let place = 0; place < bytes.length; place++)
+      expect(() => split([bytes.subarray(0, place)], 'results'), `cut at ${place}`).toThrow(
+        DataError,
+      );
+  });
+
+  it.each([
+    ['{"next":"x"}', 'has no array `results`: {"next":"x"}'],
+    ['{"results":{"a":1}}', 'has no array `results`'],
+    ['{"results":null}', 'has no array `results`'],
+    ['{"a":{"results":[1]}}', 'has no array `results`'],
+    ['{"a":"results","b":[1]}', 'has no array `results`'],
+    ['{"error":{"message":"Overloaded"}}', '{"error":{"message":"Overloaded"}}'],
+    ['{"results":[1],"results":[2]}', 'more than once'],
+    ['{"results":[1],"results":2}', 'has no array `results`'],
+    ['[{"results":[]}]', 'Expected a JSON object'],
+    ['<html></html>', 'Expected a JSON object'],
+    ['{"results":[]}{"results":[]}', 'goes on after its end'],
+    ['{"results":[1,]}', 'Expected an element'],
+    ['{"results":[,1]}', 'Expected an element'],
+    ['{"results":[1 2]}', 'Expected a comma'],
+    ['{"results":[{]}', 'has no partner'],
+    ['{"results":[{"a":1]}]}', 'has no partner'],
+    ['{"results":[1}]', 'Expected a comma'],
+    ['{"results" [1]}', 'not valid JSON'],
+    ['{"results":[1],"a":tru}', 'not valid JSON'],
+    ['{"\\q":1,"results":[1]}', 'not valid JSON'],
+  ])('refuses %s', (text, message) => {
+    for (let place = 0; place <= text.length; place++) {
+      const bytes = Buffer.from(text);
+      const act = () => split(cutAt(bytes, [place]), 'results', { origin: 'page 3' });
+      expect(act).toThrow(DataError);
+      expect(act).toThrow(message);
+      expect(act).toThrow('in page 3');
+    }
+  });
+
+  it('holds its limits: bytes of an element and of the rest, and depth', () => {
+    const options = { maxBytes: 30, maxDepth: 3 };
+    const within = Buffer.from('{"results":["aaaaaaaaaaaaaaaaaaaaaaaaaaaa",[[[]]]]}');
+    expect(split([within], 'results', options).elements).toHaveLength(2);
+    for (const text of [
+      '{"results":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
+      '{"results":[1111111111111111111111111111111',
+      '{"results":[{"a":1},{"a":"aaaaaaaaaaaaaaaaaaaaaaaa"}]}',
+      '{"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
+      '{"results":[[[[[',
+      '{"results":[],"a":[[[[',
+    ])
+      for (const parts of [
+        [Buffer.from(text)],
+        [...Buffer.from(text)].map(byte => Buffer.of(byte)),
+      ])
+        expect(() => split(parts, 'results', options), text).toThrow(/maxBytes|maxDepth/);
+  });
+
+  it('is not misled by a key that is the name of something every object has', () => {
+    expect(
+      split([Buffer.from('{"__proto__":{"x":1},"results":[1],"constructor":2}')], 'results').rest,
+    ).toEqual(JSON.parse('{"__proto__":{"x":1},"constructor":2}'));
+    expect(split([Buffer.from('{"__proto__":[1],"a":2}')], '__proto__')).toEqual({
+      elements: ['1'],
+      rest: { a: 2 },
+    });
+  });
+});

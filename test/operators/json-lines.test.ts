@@ -1,0 +1,172 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DataError, OptionError } from '../../src/errors.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
+import { all, blocks, cutAt, cuts, filesOf, texts, until } from './cut.js';
+
+const object = fc
+  .dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue())
+  .map(value => JSON.stringify(value));
+
+describe('jsonLines', () => {
+  it('gives the exact bytes of every object, wherever blocks are cut and lines end', async () => {
+    const line = fc.tuple(object, fc.constantFrom('\n', '\r\n', '\n\n', '\r\n\r\n', ' \t\r\n'));
+    await fc.assert(
+      fc.asyncProperty(
+        fc.tuple(fc.array(line), fc.boolean()).chain(([lines, lastEnded]) => {
+          const text = lines.map(parts => parts.join('')).join('');
+          const bytes = Buffer.from(lastEnded ? text : text.trimEnd());
+          return fc.record({
+            objects: fc.constant(lines.map(([json]) => json)),
+            parts: cuts(bytes.length).map(places => cutAt(bytes, places)),
+          });
+        }),
+        async ({ objects, parts }) => {
+          expect(await texts(jsonLines()(blocks(parts)))).toEqual(objects);
+        },
+      ),
+    );
+  });
+
+  it('gives the same objects with a cut at every single byte', async () => {
+    const bytes = Buffer.from('\ufeff{"a":"é\u{1f600}"}\r\n\r\n{"b":[1]}\n{"c":{}}');
+    for (let place = 0; place <= bytes.length; place++)
+      expect(await texts(jsonLines()(blocks(cutAt(bytes, [place]))))).toEqual([
+        '{"a":"é\u{1f600}"}',
+        '{"b":[1]}',
+        '{"c":{}}',
+      ]);
+  });
+
+  it('copies nothing of an object that lies in one block', async () => {
+    const block = Buffer.from('{"a":1}\n{"b":2}\n');
+    const records = await all(jsonLines()(blocks([block])));
+    expect(records.map(record => [record.buffer, record.byteOffset - block.byteOffset])).toEqual([
+      [block.buffer, 0],
+      [block.buffer, 8],
+    ]);
+  });
+
+  it('gives each object as soon as its line has ended', async () => {
+    const seen: string[] = [];
+    const live = new (class implements AsyncIterable<Uint8Array> {
+      async *[Symbol.asyncIterator]() {
+        yield Buffer.from('{"a":1}\r\n{"b"');
+        expect(seen).toEqual(['{"a":1}']);
+        yield Buffer.from(':2}\r\n');
+        expect(seen).toEqual(['{"a":1}', '{"b":2}']);
+      }
+    })();
+    for await (const record of jsonLines()(live)) seen.push(record.toString());
+    expect(seen).toHaveLength(2);
+  });
+
+  it('leaves a bare LF inside an object alone where CRLF parts the objects', async () => {
+    const bytes = Buffer.from('\r\n{"a":1,\n"b":2}\r\n{\n}\r\n\r\n{"c":3}');
+    for (let place = 0; place <= bytes.length; place++)
+      expect(await texts(jsonLines({ separator: '\r\n' })(blocks(cutAt(bytes, [place]))))).toEqual([
+        '{"a":1,\n"b":2}',
+        '{\n}',
+        '{"c":3}',
+      ]);
+  });
+
+  it('accepts a whole last line without a line end, and begins anew after an edge', async () => {
+    const files = filesOf(
+      [Buffer.from('{"a":1}\n{"b'), Buffer.from('":2}')],
+      [Buffer.from('\ufeff{"c":3}')],
+      [],
+      [Buffer.from('{"d":4}\n')],
+    );
+    const batches = [];
+    for await (const batch of jsonLines()(files).batches()) batches.push(batch);
+    expect(batches.map(({ items, cursor }) => [items.map(String), cursor])).toEqual([
+      [['{"a":1}'], undefined],
+      [['{"b":2}'], { file: 1 }],
+      [['{"c":3}'], { file: 2 }],
+      [[], { file: 3 }],
+      [['{"d":4}'], { file: 4 }],
+    ]);
+  });
+
+  it.each(['{"a":1', '{"a":{"b":1}', '{"a":"}', '{"a":"\\u00}', '{', '{"a":1}x', 'null'])(
+    'refuses the last line %s, which is no whole object, after what came before it',
+    async tail => {
+      const files = filesOf([Buffer.from('{"a":1}\n'), Buffer.from(tail)], [Buffer.from('{}')]);
+      const { items, error } = await until(jsonLines()(files));
+      expect(items.map(String)).toEqual(['{"a":1}']);
+      expect(error).toBeInstanceOf(DataError);
+      expect(error).toMatchObject({ place: { origin: 'file 0', line: 2, byteOffset: 8 } });
+    },
+  );
+
+  it('refuses a line that is not an object, and says where', async () => {
+    const { items, error } = await until(
+      jsonLines()(blocks([Buffer.from('{"a":1}\r\n\r\n[1,'), Buffer.from('2]\n{"b":2}\n')])),
+    );
+    expect(items.map(String)).toEqual(['{"a":1}']);
+    expect(error).toBeInstanceOf(DataError);
+    expect(error).toMatchObject({
+      message: 'Expected a JSON object on each line: "[1,2]" (in memory, line 3, byte 11)',
+      place: { line: 3, byteOffset: 11 },
+    });
+  });
+
+  it('refuses a line past maxBytes before it has ended, and one that came in one block', async () => {
+    async function* endless() {
+      while (true) yield Buffer.alloc(1000, 0x61);
+    }
+    const endlessly = await until(jsonLines({ maxBytes: 10_000 })(endless()));
+    expect(endlessly.error).toBeInstanceOf(DataError);
+    const atOnce = await until(
+      jsonLines({ maxBytes: 7 })(blocks([Buffer.from('{"a":1}\n{"a":12}\n')])),
+    );
+    expect(atOnce.items.map(String)).toEqual(['{"a":1}']);
+    expect(atOnce.error).toMatchObject({
+      message: 'A line is larger than 7 bytes (`maxBytes`) (in memory, line 2, byte 8)',
+    });
+  });
+
+  it('refuses exactly the lines that nest deeper than maxDepth', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          fc
+            .letrec(tie => ({
+              value: fc.oneof(
+                { maxDepth: 8, depthSize: 'xlarge', withCrossShrink: true },
+                fc.constantFrom('1', '"[{"', '"\\""', '""'),
+                fc.array(tie('value'), { maxLength: 3 }).map(items => `[${items.join(',')}]`),
+                tie('value').map(value => `{"[":${value}}`),
+              ),
+            }))
+            .value.map(value => `{"a":${value}}`),
+          { minLength: 1 },
+        ),
+        fc.integer({ min: 1, max: 8 }),
+        async (lines, maxDepth) => {
+          const fits = lines.findIndex(line => depthOf(JSON.parse(line)) > maxDepth);
+          const flow = jsonLines({ maxDepth })(blocks([Buffer.from(lines.join('\n'))]));
+          if (fits === -1) {
+            expect(await texts(flow)).toEqual(lines);
+            return;
+          }
+          const { items, error } = await until(flow);
+          expect(items.map(String)).toEqual(lines.slice(0, fits));
+          expect(error).toMatchObject({ code: 'ERR_DATA', place: { line: fits + 1 } });
+        },
+      ),
+    );
+  });
+
+  it('refuses options that cannot work', () => {
+    expect(() => jsonLines({ maxBytes: 0 })).toThrow(OptionError);
+    expect(() => jsonLines({ maxDepth: 1.5 })).toThrow(OptionError);
+    expect(() => jsonLines({ separator: ';' as '\n' })).toThrow(OptionError);
+  });
+});
+
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}
