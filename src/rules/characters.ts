@@ -1,0 +1,124 @@
+/** What a code unit is to a tokeniser. */
+export const SPACE = 0;
+/** Punctuation and symbols: they end a token and are none. */
+export const SEPARATOR = 1;
+export const WORD = 2;
+/** A token by itself: an emoji, or a character of a script that is written without spaces. */
+export const SINGLE = 3;
+/** Joins the token before it. */
+export const MARK = 4;
+/** Invisible: as if it were not there. */
+export const DROPPED = 5;
+/** The zero width joiner: invisible within a word, a separator between emoji. */
+export const JOINER = 6;
+/** Two of these in a row are one flag. */
+export const REGIONAL = 7;
+export const SURROGATE = 8;
+
+/**
+ * Whether accents tell words apart: PowerTrack honours them (`kept`), search does not (`stripped`).
+ */
+export type Accents = 'kept' | 'stripped';
+
+export interface CharacterTable {
+  /** Class of each UTF-16 code unit. */
+  readonly classes: Uint8Array;
+  /** Each unit in the form that is compared: lower case, without accents where they are stripped. */
+  readonly folds: Uint16Array;
+}
+
+const tables: { [A in Accents]?: CharacterTable } = {};
+
+/** The tables are built on first use, in about ten milliseconds. */
+export function characterTable(accents: Accents): CharacterTable {
+  tables[accents] ??= buildTable(accents);
+  return tables[accents];
+}
+
+/** Class of a code point outside the basic plane. */
+export function classOfAstral(codePoint: number): number {
+  if (codePoint >= 0x1f1e6 && codePoint <= 0x1f1ff) return REGIONAL;
+  if (codePoint >= 0x20000 && codePoint <= 0x3ffff) return SINGLE;
+  if (codePoint >= 0xe0100 && codePoint <= 0xe01ef) return DROPPED;
+  // Subdivision flags are a black flag and a tail of tags.
+  if (codePoint >= 0xe0020 && codePoint <= 0xe007f) return MARK;
+  const index = codePoint - 0x10000;
+  if (index >= 0x10000) return WORD;
+  const known = astralClasses[index] as number;
+  if (known !== 0) return known - 1;
+  const found = classOf(String.fromCodePoint(codePoint));
+  astralClasses[index] = found + 1;
+  return found;
+}
+
+/** Class of each code point of the first plane beyond the basic one, plus one; 0 is not yet known. */
+const astralClasses = new Uint8Array(0x10000);
+
+function buildTable(accents: Accents): CharacterTable {
+  const classes = new Uint8Array(0x10000);
+  const folds = new Uint16Array(0x10000);
+  for (let unit = 0; unit < 0x10000; unit++) {
+    folds[unit] = unit;
+    if (unit >= 0xd800 && unit <= 0xdfff) {
+      classes[unit] = SURROGATE;
+    } else if (isHanOrHangul(unit)) {
+      classes[unit] = SINGLE;
+    } else {
+      const character = String.fromCharCode(unit);
+      const found = classOf(character);
+      classes[unit] = found;
+      if (found === WORD) folds[unit] = foldOf(character, accents);
+      else if (found === SPACE) folds[unit] = 0x20;
+    }
+  }
+  return { classes, folds };
+}
+
+/** The two great blocks, so that the table need not ask for each of their characters. */
+function isHanOrHangul(unit: number): boolean {
+  return (unit >= 0x3400 && unit <= 0x9fff && (unit <= 0x4dbf || unit >= 0x4e00)) || isHangul(unit);
+}
+
+function isHangul(unit: number): boolean {
+  return unit >= 0xac00 && unit <= 0xd7a3;
+}
+
+/** The combining accents of Latin and Greek. */
+export function isAccent(unit: number): boolean {
+  return unit >= 0x300 && unit <= 0x36f;
+}
+
+/** Scripts written without spaces, or, as Hangul, with endings glued to the word. */
+const UNSPACED =
+  /^[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]$/u;
+
+function classOf(character: string): number {
+  const code = character.codePointAt(0) as number;
+  if (code === 0x200d) return JOINER;
+  if (/^[\p{Z}\p{Cc}\u200b\ufeff]$/u.test(character)) return SPACE;
+  // Selectors of how the character before is drawn are \p{Mn}; soft hyphens and the like are \p{Cf}.
+  if ((code >= 0xfe00 && code <= 0xfe0f) || /^\p{Cf}$/u.test(character)) return DROPPED;
+  if (/^\p{M}$/u.test(character)) return MARK;
+  if (code < 0x80) return /^[a-z0-9]$/i.test(character) ? WORD : SEPARATOR;
+  if (/^[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{So}]$/u.test(character)) return SINGLE;
+  if (/^[\p{P}\p{S}]$/u.test(character)) return SEPARATOR;
+  return /^[\p{L}\p{Nl}]$/u.test(character) && UNSPACED.test(character) ? SINGLE : WORD;
+}
+
+function foldOf(character: string, accents: Accents): number {
+  const lower = lowerOf(character);
+  if (accents === 'kept' || lower < 0x80) return lower;
+  // Letters of other scripts, as the Cyrillic short i, are letters and not accented ones.
+  const [base = '', ...marks] = String.fromCharCode(lower).normalize('NFD');
+  const accented =
+    /^[\p{sc=Latin}\p{sc=Greek}]$/u.test(base) && marks.every(m => isAccent(m.charCodeAt(0)));
+  return accented ? base.charCodeAt(0) : lower;
+}
+
+/** Lower case, one unit for one unit; final sigma and long s as their common forms. */
+function lowerOf(character: string): number {
+  const upper = character.toUpperCase();
+  // Dotless i has the upper case of i, but is another letter.
+  const from = upper.length === 1 && character !== 'ı' ? upper : character;
+  return from.toLowerCase().charCodeAt(0);
+}

@@ -1,0 +1,175 @@
+import {
+  type Accents,
+  type CharacterTable,
+  characterTable,
+  classOfAstral,
+  DROPPED,
+  isAccent,
+  JOINER,
+  MARK,
+  REGIONAL,
+  SEPARATOR,
+  SINGLE,
+  SPACE,
+  SURROGATE,
+  WORD,
+} from './characters.js';
+
+/** The tokens of a text, and the text as exact phrases compare it. */
+export interface Tokens {
+  readonly words: readonly string[];
+  /** Where each word starts in `folded`. */
+  readonly starts: readonly number[];
+  /** Lower case, accents stripped where they do not count, white space collapsed to one blank. */
+  readonly folded: string;
+}
+
+/**
+ * Splits a text into tokens: words end at punctuation, symbols and white space; an emoji is a token
+ * of its own, and so is each character of a script that is written without spaces, so that a word of
+ * such a script is a phrase of its characters, in rules and posts alike.
+ *
+ * @example tokenise('I like coca-cola 🍕', 'kept').words // ['i', 'like', 'coca', 'cola', '🍕']
+ */
+export function tokenise(text: string, accents: Accents): Tokens {
+  const scan = scannerFor(accents);
+  scan.read(text);
+  const folded = scan.text(0, scan.length);
+  const words: string[] = [];
+  const starts: number[] = [];
+  for (let i = 0; i < scan.count; i++) {
+    const start = scan.starts[i] as number;
+    words.push(folded.slice(start, scan.ends[i]));
+    starts.push(start);
+  }
+  return { words, starts, folded };
+}
+
+/** A text in the form that is compared, as `Tokens.folded`. */
+export function fold(text: string, accents: Accents): string {
+  if (/^\w*$/.test(text)) return text.toLowerCase();
+  const scan = scannerFor(accents);
+  scan.read(text);
+  return scan.text(0, scan.length);
+}
+
+/**
+ * One pass over a text into buffers that the next text reuses: no string is made for a token, and
+ * each token comes with its hash.
+ */
+export class Scanner {
+  readonly #accents: Accents;
+  readonly #table: CharacterTable;
+  /** The folded text: the first `length` units. */
+  units: Uint16Array = new Uint16Array(1024);
+  length = 0;
+  /** Where each of `count` tokens starts and ends in `units`, and its hash. */
+  starts: Int32Array = new Int32Array(1024);
+  ends: Int32Array = new Int32Array(1024);
+  hashes: Int32Array = new Int32Array(1024);
+  count = 0;
+
+  constructor(accents: Accents) {
+    this.#accents = accents;
+    this.#table = characterTable(accents);
+  }
+
+  read(text: string): void {
+    // Combining marks are compared composed: é is one letter, however it is written.
+    if (!this.#scan(text, false)) this.#scan(text.normalize('NFC'), true);
+    const { starts, ends, hashes, units } = this;
+    for (let i = 0; i < this.count; i++)
+      hashes[i] = hashUnits(units, starts[i] as number, ends[i] as number);
+  }
+
+  text(start: number, end: number): string {
+    let text = '';
+    for (let at = start; at < end; at += 8192)
+      text += String.fromCharCode(...this.units.subarray(at, Math.min(end, at + 8192)));
+    return text;
+  }
+
+  /** False when the text has to be composed first. */
+  #scan(text: string, composed: boolean): boolean {
+    const { classes, folds } = this.#table;
+    this.#reserve(text.length);
+    const { units, starts, ends } = this;
+    let length = 0;
+    let count = 0;
+    let inWord = false;
+    for (let at = 0; at < text.length; at++) {
+      const unit = text.charCodeAt(at);
+      let kind = classes[unit] as number;
+      let pair = '';
+      if (kind === SURROGATE) {
+        const codePoint = text.codePointAt(at) as number;
+        kind = codePoint < 0x10000 ? SEPARATOR : classOfAstral(codePoint);
+        if (codePoint >= 0x10000) pair = text.slice(at, ++at + 1);
+        if (kind === WORD) pair = pair.toLowerCase();
+      }
+      if (kind === DROPPED || (kind === JOINER && inWord)) continue;
+      if (kind === SPACE) {
+        inWord = false;
+        if (length === 0 || units[length - 1] !== BLANK) units[length++] = BLANK;
+        continue;
+      }
+      if (kind === WORD) {
+        if (!inWord) starts[count++] = length;
+        inWord = true;
+      } else if (kind === MARK) {
+        if (!composed) return false;
+        if (this.#accents === 'stripped' && isAccent(unit)) continue;
+        if (count === 0 || ends[count - 1] !== length) {
+          starts[count++] = length;
+          inWord = true;
+        }
+      } else {
+        inWord = false;
+        if (kind === SINGLE || kind === REGIONAL) starts[count++] = length;
+      }
+      if (pair === '') {
+        units[length++] = folds[unit] as number;
+      } else {
+        if (kind === REGIONAL && isRegional(text, at + 1)) {
+          pair += text.slice(at + 1, at + 3);
+          at += 2;
+        }
+        for (let i = 0; i < pair.length; i++) units[length++] = pair.charCodeAt(i);
+      }
+      if (kind !== SEPARATOR && kind !== JOINER) ends[count - 1] = length;
+    }
+    this.length = length;
+    this.count = count;
+    return true;
+  }
+
+  /** Folding makes no text longer, and each token has a unit at least. */
+  #reserve(units: number): void {
+    if (this.units.length >= units) return;
+    this.units = new Uint16Array(2 * units);
+    this.starts = new Int32Array(2 * units);
+    this.ends = new Int32Array(2 * units);
+    this.hashes = new Int32Array(2 * units);
+  }
+}
+
+/** FNV-1a over UTF-16 units. */
+export function hashUnits(units: Uint16Array, start: number, end: number): number {
+  let hash = 0x811c9dc5 | 0;
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ (units[at] as number), 0x01000193);
+  return hash;
+}
+
+const BLANK = 0x20;
+
+function isRegional(text: string, at: number): boolean {
+  const codePoint = text.codePointAt(at) ?? 0;
+  return codePoint >= 0x10000 && classOfAstral(codePoint) === REGIONAL;
+}
+
+const scanners: { [A in Accents]?: Scanner } = {};
+
+function scannerFor(accents: Accents): Scanner {
+  scanners[accents] ??= new Scanner(accents);
+  return scanners[accents];
+}
