@@ -1,0 +1,172 @@
+import type { SampleLanguage } from './languages/language.js';
+import { TOPICS } from './languages/language.js';
+import { LANGUAGES } from './languages/languages.js';
+import type { SampleAuthors } from './sample-authors.js';
+import {
+  CASHTAGS,
+  COMMON_TAGS,
+  EMOJI,
+  type SampleLink,
+  sampleLink,
+  sampleName,
+} from './sample-things.js';
+
+/** A piece of a post's text; pieces are joined by one space. */
+export interface Fragment {
+  readonly text: string;
+  /** In code points, as the indices of entities count. */
+  readonly length: number;
+  /** What part of it is an entity. Offsets in code points, from the fragment's start. */
+  readonly entity?: FragmentEntity | undefined;
+}
+
+export type FragmentEntity = {
+  readonly start: number;
+  readonly end: number;
+} & (
+  | { readonly kind: 'hashtag' | 'symbol'; readonly text: string }
+  | { readonly kind: 'mention'; readonly author: number }
+  | { readonly kind: 'link'; readonly link: SampleLink }
+);
+
+/** The kinds of fragments; with what they are of, they make one integer. */
+export const SENTENCE = 0;
+export const REMARK = 1;
+export const LEAD = 2;
+export const NAME = 3;
+export const EMOTION = 4;
+export const TAG = 5;
+export const CASHTAG = 6;
+export const MENTION = 7;
+export const LINK = 8;
+
+export const WORDS = TOPICS.length * 4;
+
+export const fragmentKey = (kind: number, of: number): number => kind * 0x100_0000 + of;
+
+/** A sentence about one word, which may stand as a hashtag. */
+export function sentenceKey(
+  language: number,
+  sentence: number,
+  word: number,
+  tagged: boolean,
+): number {
+  return fragmentKey(SENTENCE, ((language * 32 + sentence) * 64 + word) * 2 + (tagged ? 1 : 0));
+}
+
+export const remarkKey = (language: number, remark: number) =>
+  fragmentKey(REMARK, language * 32 + remark);
+export const leadKey = (language: number, lead: number) => fragmentKey(LEAD, language * 32 + lead);
+/** The tag of a word; beyond the words, a common tag. */
+export const tagKey = (language: number, word: number) => fragmentKey(TAG, language * 128 + word);
+
+/** The fragments of one seed by key. They are few compared to posts, so each is made once. */
+export class SampleFragments {
+  readonly #authors: SampleAuthors;
+  readonly #made = new Map<number, Fragment>();
+
+  constructor(authors: SampleAuthors) {
+    this.#authors = authors;
+  }
+
+  get(key: number): Fragment {
+    let fragment = this.#made.get(key);
+    if (fragment === undefined) {
+      fragment = this.#make(Math.floor(key / 0x100_0000), key % 0x100_0000);
+      this.#made.set(key, fragment);
+    }
+    return fragment;
+  }
+
+  #make(kind: number, of: number): Fragment {
+    switch (kind) {
+      case SENTENCE:
+        return sentence(of);
+      case REMARK:
+        return plain(languageAt(of >>> 5).remarks[of & 31] as string);
+      case LEAD:
+        return plain(languageAt(of >>> 5).leads[of & 31] as string);
+      case NAME:
+        return plain(sampleName(of));
+      case EMOTION:
+        return plain(EMOJI[of] as string);
+      case TAG:
+        return tag(of);
+      case CASHTAG:
+        return marked('symbol', '$', CASHTAGS[of] as string);
+      case MENTION: {
+        const handle = this.#authors.handleOf(of);
+        return {
+          ...plain(`@${handle}`),
+          entity: { kind: 'mention', author: of, start: 0, end: handle.length + 1 },
+        };
+      }
+      default: {
+        const link = sampleLink(of);
+        return {
+          ...plain(`https://t.co/${link.code}`),
+          entity: { kind: 'link', link, start: 0, end: 23 },
+        };
+      }
+    }
+  }
+}
+
+export function codePoints(text: string): number {
+  let length = text.length;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit >= 0xd800 && unit < 0xdc00) length--;
+  }
+  return length;
+}
+
+function sentence(of: number): Fragment {
+  const word = (of >>> 1) & 63;
+  const language = languageAt(of >>> 12);
+  const text = language.sentences[(of >>> 7) & 31] as string;
+  if ((of & 1) === 0) return plain(text.replace('%', wordAt(language, word)));
+  const name = tagOf(language, word);
+  const start = codePoints(text.slice(0, text.indexOf('%')));
+  return {
+    ...plain(text.replace('%', `#${name}`)),
+    entity: { kind: 'hashtag', text: name, start, end: start + codePoints(name) + 1 },
+  };
+}
+
+function tag(of: number): Fragment {
+  const word = of & 127;
+  return marked(
+    'hashtag',
+    '#',
+    word < WORDS ? tagOf(languageAt(of >>> 7), word) : (COMMON_TAGS[word - WORDS] as string),
+  );
+}
+
+function marked(kind: 'hashtag' | 'symbol', mark: string, text: string): Fragment {
+  const fragment = plain(mark + text);
+  return { ...fragment, entity: { kind, text, start: 0, end: fragment.length } };
+}
+
+function plain(text: string): Fragment {
+  return { text, length: codePoints(text) };
+}
+
+function languageAt(index: number): SampleLanguage {
+  return LANGUAGES[index] as SampleLanguage;
+}
+
+export function wordAt(language: SampleLanguage, word: number): string {
+  return (language.topics[word >>> 2] as readonly string[])[word & 3] as string;
+}
+
+const ARTICLES =
+  /^(?:the|my|el|la|los|las|mi|o|a|os|as|meu|minha|le|les|mon|ma|l'|der|die|das|mein|meine) ?(?=\S{2})/i;
+
+/** A word as a hashtag: without its article, spaces and signs. */
+function tagOf(language: SampleLanguage, word: number): string {
+  const words = wordAt(language, word);
+  return (
+    words.includes(' ') || words.startsWith("l'") ? words.replace(ARTICLES, '') : words
+  ).replace(/[^\p{L}\p{N}\p{M}]/gu, '');
+}

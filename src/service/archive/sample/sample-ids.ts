@@ -1,0 +1,21 @@
+/** From here on ids hold the time in milliseconds: 2010-11-04T01:42:54.657Z. */
+export const SNOWFLAKES = 1_288_834_974_657;
+/** From here on user ids do as well. */
+export const USER_SNOWFLAKES = Date.UTC(2015, 10, 1);
+
+/**
+ * Id of what happened at `at`, ascending with the time. `low` fills the 22 bits below the
+ * milliseconds. Earlier ids counted posts, about 200 a second.
+ */
+export function snowflake(at: number, low: number): string {
+  return ((BigInt(at - SNOWFLAKES) << 22n) | BigInt(low & 0x3fffff)).toString();
+}
+
+const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/** `length` letters and digits that look like those of short links. */
+export function shortCode(next: () => number, length: number): string {
+  let code = '';
+  for (let i = 0; i < length; i++) code += DIGITS.charAt(next() % 62);
+  return code;
+}
