@@ -1,0 +1,119 @@
+import { mix } from './random.js';
+import {
+  LONG_TEXTS,
+  type SampleDraft,
+  type SampleDrafts,
+  type SampleHead,
+} from './sample-draft.js';
+import type { FragmentEntity } from './sample-fragments.js';
+import { linkCode } from './sample-things.js';
+
+/** A post's text and what is in it. */
+export interface SampleText {
+  readonly full: string;
+  readonly length: number;
+  /** Offsets from the start of the full text. */
+  readonly entities: readonly FragmentEntity[];
+  /** What is shown: without the mention that a reply starts with and the links at the end. */
+  readonly shown: readonly [number, number];
+  /** Short link to the quoted post, and its place. */
+  readonly quoteLink: TrailingLink | undefined;
+  readonly mediaLink: TrailingLink | undefined;
+  /** What `text` has where the whole is past 140 characters (`truncated`). */
+  readonly cut: CutText | undefined;
+}
+
+export interface TrailingLink {
+  readonly url: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface CutText {
+  readonly text: string;
+  readonly length: number;
+  /** Code points of the full text that are left. */
+  readonly kept: number;
+  /** To the post's own page. */
+  readonly link: TrailingLink;
+}
+
+const SHORT_LINK = 23;
+const CUT_TO = 140;
+
+/** Writes a draft out; not for retweets, whose text is that of another post. */
+export function textOf(draft: SampleDraft, drafts: SampleDrafts): SampleText {
+  let full = '';
+  let length = 0;
+  const entities: FragmentEntity[] = [];
+  for (const key of draft.parts) {
+    const fragment = drafts.fragments.get(key);
+    if (full !== '') {
+      full += ' ';
+      length++;
+    }
+    const { entity } = fragment;
+    if (entity !== undefined)
+      entities.push({ ...entity, start: length + entity.start, end: length + entity.end });
+    full += fragment.text;
+    length += fragment.length;
+  }
+  const first = entities[0];
+  const shownFrom =
+    draft.kind === 'reply' && first !== undefined ? Math.min(first.end + 1, length) : 0;
+  const shownTo = length;
+  const trail = (code: string): TrailingLink => {
+    const url = `https://t.co/${code}`;
+    full += length === 0 ? url : ` ${url}`;
+    const start = length === 0 ? 0 : length + 1;
+    length = start + SHORT_LINK;
+    return { url, start, end: length };
+  };
+  const quoteLink =
+    draft.kind === 'quote' && draft.target !== undefined
+      ? trail(postCode(draft.target, 1))
+      : undefined;
+  const mediaLink = draft.media > 0 ? trail(postCode(draft, 2)) : undefined;
+  const isCut = draft.at >= LONG_TEXTS && shownTo > CUT_TO;
+  const cut = isCut ? cutText(draft, full, shownTo) : undefined;
+  return { full, length, entities, shown: [shownFrom, shownTo], quoteLink, mediaLink, cut };
+}
+
+/** `text` where it is cut: up to a space, an ellipsis, and a link to the whole. */
+function cutText(draft: SampleDraft, full: string, shownTo: number): CutText {
+  const points = Array.from(full).slice(0, Math.min(CUT_TO - SHORT_LINK - 2, shownTo));
+  const space = points.lastIndexOf(' ');
+  const kept = space > points.length - 20 ? space : points.length;
+  const url = `https://t.co/${postCode(draft, 3)}`;
+  const text = `${points.slice(0, kept).join('')}… ${url}`;
+  return {
+    text,
+    length: kept + 2 + SHORT_LINK,
+    kept,
+    link: { url, start: kept + 2, end: kept + 2 + SHORT_LINK },
+  };
+}
+
+/** A retweet's own text. */
+export interface RetweetText {
+  readonly text: string;
+  /** Code points before the shared text: `RT @handle: `. */
+  readonly lead: number;
+  /** Code points of the shared text that are left. */
+  readonly kept: number;
+}
+
+export function retweetText(handle: string, original: SampleText): RetweetText {
+  const lead = `RT @${handle}: `;
+  const room = CUT_TO - lead.length;
+  if (original.length <= room)
+    return { text: lead + original.full, lead: lead.length, kept: original.length };
+  const kept = room - 1;
+  const start = Array.from(original.full).slice(0, kept).join('');
+  return { text: `${lead}${start}…`, lead: lead.length, kept };
+}
+
+/** A short link that belongs to one post; `purpose` tells its links apart. */
+export function postCode(head: SampleHead, purpose: number): string {
+  return linkCode((mix(head.minute * 64 + purpose) ^ mix(head.index * 8 + purpose)) >>> 0);
+}
