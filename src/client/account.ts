@@ -1,0 +1,156 @@
+import { inspect } from 'node:util';
+import { Agent } from 'undici';
+import { OptionError } from '../errors.js';
+import { MINUTE } from '../time.js';
+import { checkLimits, type Family, type Rate } from './limits.js';
+import { Pace } from './pace.js';
+import { checkRetryPolicy, type Retrying, type RetryPolicy } from './retry.js';
+import { redactor } from './secret.js';
+import {
+  checkSettings,
+  SETTINGS,
+  type SettingName,
+  type SettingOptions,
+  type Settings,
+} from './settings.js';
+import { checkTimeouts, type Timeouts } from './timeouts.js';
+import { realTime, type Timing } from './timing.js';
+
+export interface AccountOptions extends SettingOptions {
+  /** How long, in milliseconds, to wait for a connection, an answer, and its next bytes. */
+  readonly timeouts?: Partial<Timeouts> | undefined;
+  /** How often and how long to retry server errors, rate limits and broken connections. */
+  readonly retry?: Partial<RetryPolicy> | undefined;
+  /** Called before each wait for a retry, say to log it. */
+  readonly onRetry?: ((retrying: Retrying) => void) | undefined;
+  /** Other rates than those of service.md section 8, for a service that has others; `[]` is none. */
+  readonly limits?: Partial<Record<Family, readonly Rate[]>> | undefined;
+  /** Time and chance, for tests. */
+  readonly timing?: Timing | undefined;
+}
+
+/** Of all accounts of this process: the service counts by account, however often we name it. */
+const paces = new Map<string, Pace>();
+
+/** Settings whose origins take Basic credentials (service.md section 5). */
+const BASIC: readonly SettingName[] = [
+  'baseUrl',
+  'historicalUrl',
+  'replayStreamUrl',
+  'rulesUrl',
+  'complianceStreamUrl',
+  'accountApiUrl',
+  'consoleUrl',
+];
+
+/** Credentials and addresses of one account of the service. Made by `account()`. */
+export class Account {
+  readonly settings: Settings;
+  readonly timeouts: Timeouts;
+  readonly retry: RetryPolicy;
+  readonly timing: Timing;
+  readonly onRetry: ((retrying: Retrying) => void) | undefined;
+  /** The connections of this account. They keep no process alive. */
+  readonly agent: Agent;
+  readonly #limits: Readonly<Record<Family, readonly Rate[]>>;
+  readonly #ownLimits: boolean;
+  readonly #ownPaces = new Map<string, Pace>();
+  readonly #redact: (text: string) => string;
+
+  constructor(options: AccountOptions, environment: Readonly<Record<string, string | undefined>>) {
+    this.settings = checkSettings(options, environment);
+    this.timeouts = checkTimeouts(options.timeouts);
+    this.retry = checkRetryPolicy(options.retry);
+    this.timing = options.timing ?? realTime;
+    this.onRetry = options.onRetry;
+    // Our own watch over answers replaces these: undici's stands still while a body is paused.
+    this.agent = new Agent({
+      connect: { timeout: this.timeouts.connect },
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+    const { email, password, consumerSecret, searchesPerMinute } = this.settings;
+    const limits = checkLimits(options.limits);
+    const perMinute =
+      searchesPerMinute === undefined ? [] : [{ requests: searchesPerMinute, per: MINUTE }];
+    this.#limits = { ...limits, search: [...limits.search, ...perMinute] };
+    this.#ownLimits = options.limits !== undefined || options.timing !== undefined;
+    const secrets = [password, consumerSecret].filter(secret => secret !== undefined);
+    this.#redact = redactor(email, secrets);
+  }
+
+  /**
+   * The value of a setting that a call cannot do without.
+   *
+   * @throws OptionError when it was not given; `purpose` says for what it is needed.
+   */
+  need<Name extends SettingName>(name: Name, purpose: string): NonNullable<Settings[Name]> {
+    const value = this.settings[name];
+    if (value === undefined)
+      throw new OptionError(
+        name,
+        `\`${name}\` is needed for ${purpose}: pass it to account() or set ${SETTINGS[name].env}`,
+      );
+    return value;
+  }
+
+  /** The Basic credentials for a URL of a configured origin; `undefined` for any other. */
+  basicFor(url: URL): string | undefined {
+    if (!BASIC.some(name => this.#originOf(name) === url.origin)) return undefined;
+    const email = this.need('email', `requests to ${url.origin}`);
+    const password = this.need('password', `requests to ${url.origin}`);
+    return `Basic ${Buffer.from(`${email}:${password.reveal()}`).toString('base64')}`;
+  }
+
+  /** The limiter of a family of calls, shared by all calls to the same account of the service. */
+  pace(family: Family, base: URL): Pace {
+    const shared = this.#ownLimits ? this.#ownPaces : paces;
+    const rates = this.#limits[family];
+    const key = JSON.stringify([family, base.origin, this.settings.account, rates]);
+    const pace = shared.get(key) ?? new Pace(rates, this.timing);
+    shared.set(key, pace);
+    return pace;
+  }
+
+  /** The text without this account's secrets. */
+  redact(text: string): string {
+    return this.#redact(text);
+  }
+
+  toJSON(): Settings {
+    return this.settings;
+  }
+
+  [inspect.custom](_depth: number, options: object): string {
+    const shown = Object.entries(this.settings).map(([name, value]) => [
+      name,
+      value instanceof URL ? value.href : value,
+    ]);
+    return `Account ${inspect(Object.fromEntries(shown), options)}`;
+  }
+
+  #originOf(name: SettingName): string | undefined {
+    const value = this.settings[name];
+    return value instanceof URL ? value.origin : undefined;
+  }
+}
+
+/**
+ * An account of the service: its credentials, addresses, names and limits. What is not passed comes
+ * from the environment; `SETTINGS` lists every option with its variable. Nothing is needed before a
+ * call needs it. Addresses must be https unless they are loopback, and credentials go to their
+ * origins only (service.md section 5).
+ *
+ * All calls of one account share the limits of service.md section 8, also over several `account()`s.
+ *
+ * @throws OptionError when a setting cannot work.
+ * @example
+ * const acme = account({ baseUrl: 'https://search.example', account: 'acme', label: 'prod' });
+ * const local = account(await createService().start());
+ */
+export function account(
+  options: AccountOptions = {},
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): Account {
+  return new Account(options, environment);
+}

@@ -1,0 +1,222 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+import { DataError } from '../errors.js';
+import type { Account } from './account.js';
+import { brokenConnection, stalledConnection } from './broken-connection.js';
+import { refusal } from './refusal.js';
+import { unzip } from './unzip.js';
+
+/** One HTTP request. */
+export interface Exchange {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly url: URL;
+  readonly body?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A successful answer. Its body must be read to its end, or the answer closed. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** The address without its query, for messages. */
+  readonly url: string;
+  /** Decoded. Cut at any byte. Throws `ConnectionError` when it breaks off. */
+  readonly body: AsyncIterable<Buffer>;
+  /** Bytes of the body that have come, as they were on the wire. */
+  readonly receivedBytes: number;
+  /** Lets go of the connection. Nothing happens after the end of the body. */
+  close(): void;
+}
+
+/** Bytes that may wait for their reader before the connection is paused. */
+const READ_AHEAD = 256 * 1024;
+
+/**
+ * Sends one request and resolves once its answer begins. Credentials go to configured origins only;
+ * redirects are not followed; anything but a success is an `HttpError`.
+ *
+ * @throws HttpError, ConnectionError, or the signal's reason.
+ */
+export async function exchange(account: Account, request: Exchange): Promise<Answer> {
+  const { method, url, body = null, signal } = request;
+  signal?.throwIfAborted();
+  const basic = account.basicFor(url);
+  const wire = new Wire(account, describe(url), signal);
+  account.agent.dispatch(
+    {
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method,
+      headers: {
+        accept: 'application/json',
+        'accept-encoding': 'gzip',
+        ...(basic === undefined ? {} : { authorization: basic }),
+        ...request.headers,
+      },
+      body,
+    },
+    wire,
+  );
+  const { status, headers } = await wire.begun;
+  const answer: Answer = {
+    status,
+    headers,
+    url: wire.url,
+    body: decoded(wire, headers),
+    get receivedBytes() {
+      return wire.receivedBytes;
+    },
+    close: () => wire.close(),
+  };
+  if (status >= 200 && status < 300) return answer;
+  try {
+    throw await refusal(account, method, answer, signal);
+  } finally {
+    answer.close();
+  }
+}
+
+/** An address as it may be shown: signatures travel in queries. */
+function describe(url: URL): string {
+  return `${url.origin}${url.pathname}${url.search === '' ? '' : '?...'}`;
+}
+
+function decoded(wire: Wire, headers: IncomingHttpHeaders): AsyncIterable<Buffer> {
+  const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase();
+  if (encoding === 'identity') return wire.body();
+  if (encoding === 'gzip' || encoding === 'x-gzip') return unzip(wire.body(), wire.url);
+  wire.close();
+  throw new DataError(`The answer is encoded as ${encoding}, and only gzip was asked for`, {
+    place: { origin: wire.url },
+  });
+}
+
+/** What undici tells about one request, turned into one promise and one stream of bytes. */
+class Wire implements Dispatcher.DispatchHandler {
+  readonly url: string;
+  readonly begun: Promise<{ status: number; headers: IncomingHttpHeaders }>;
+  receivedBytes = 0;
+  readonly #account: Account;
+  readonly #signal: AbortSignal | undefined;
+  #begin: (head: { status: number; headers: IncomingHttpHeaders }) => void = () => {};
+  #refuse: (error: unknown) => void = () => {};
+  #controller: Dispatcher.DispatchController | undefined;
+  #answering = false;
+  #chunks: Buffer[] = [];
+  #waitingBytes = 0;
+  #state: 'open' | 'ended' | 'failed' = 'open';
+  #failure: unknown;
+  /** Whether the failure comes before bytes that have already arrived. */
+  #dropsBytes = false;
+  #wake: () => void = () => {};
+  #watch: NodeJS.Timeout | undefined;
+
+  constructor(account: Account, url: string, signal: AbortSignal | undefined) {
+    this.#account = account;
+    this.url = url;
+    this.#signal = signal;
+    this.begun = new Promise((resolve, reject) => {
+      this.#begin = resolve;
+      this.#refuse = reject;
+    });
+    // A request may fail while its sender is still on the way to waiting for it.
+    this.begun.catch(() => {});
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#watchFor(account.timeouts.connect + account.timeouts.answer);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#state === 'failed') controller.abort(asError(this.#failure));
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+  ): void {
+    if (status < 200) return;
+    this.#answering = true;
+    this.#watchFor(this.#account.timeouts.silence);
+    this.#begin({ status, headers });
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#state !== 'open') return;
+    this.receivedBytes += chunk.length;
+    this.#waitingBytes += chunk.length;
+    this.#chunks.push(chunk);
+    // A paused connection tells nothing of the other side, so its silence is not counted.
+    if (this.#waitingBytes >= READ_AHEAD) {
+      controller.pause();
+      clearTimeout(this.#watch);
+    } else this.#watch?.refresh();
+    this.#wake();
+  }
+
+  onResponseEnd(): void {
+    if (this.#state === 'open') this.#settle('ended');
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(brokenConnection(error, this.url, this.#answering), false);
+  }
+
+  /** Can be read once. */
+  async *body(): AsyncGenerator<Buffer, void, undefined> {
+    while (true) {
+      if (this.#state === 'failed' && (this.#dropsBytes || this.#chunks.length === 0))
+        throw this.#failure;
+      const chunks = this.#chunks;
+      if (chunks.length > 0) {
+        this.#chunks = [];
+        this.#waitingBytes = 0;
+        if (this.#controller?.paused === true && this.#state === 'open') {
+          this.#watchFor(this.#account.timeouts.silence);
+          this.#controller.resume();
+        }
+        yield* chunks;
+      } else if (this.#state === 'ended') return;
+      else
+        await new Promise<void>(resolve => {
+          this.#wake = resolve;
+        });
+    }
+  }
+
+  close(): void {
+    if (this.#state === 'open') this.#fail(new Error('The answer was closed'), true);
+  }
+
+  readonly #onAbort = () => this.#fail(this.#signal?.reason, true);
+
+  #watchFor(ms: number): void {
+    clearTimeout(this.#watch);
+    this.#watch = setTimeout(
+      () => this.#fail(stalledConnection(this.url, ms, this.#answering), false),
+      ms,
+    );
+  }
+
+  #fail(failure: unknown, dropsBytes: boolean): void {
+    if (this.#state !== 'open') return;
+    this.#failure = failure;
+    this.#dropsBytes = dropsBytes;
+    this.#settle('failed');
+    this.#controller?.abort(asError(failure));
+    this.#refuse(failure);
+  }
+
+  #settle(state: 'ended' | 'failed'): void {
+    this.#state = state;
+    clearTimeout(this.#watch);
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#wake();
+  }
+}
+
+/** What undici takes as a reason; ours, which may be anything, never passes through it. */
+function asError(failure: unknown): Error {
+  return failure instanceof Error ? failure : new Error('The request was aborted');
+}

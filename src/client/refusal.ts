@@ -1,0 +1,122 @@
+import { STATUS_CODES } from 'node:http';
+import { HttpError } from '../errors.js';
+import type { Account } from './account.js';
+import type { Answer } from './exchange.js';
+import { SETTINGS } from './settings.js';
+
+/** How much of an error's body is read. */
+const MOST_BYTES = 64 * 1024;
+/** How long its end is waited for, in milliseconds. */
+const LONGEST_READ = 5_000;
+/** How much of a body that is no message is shown. */
+const MOST_SHOWN = 500;
+
+/** The error of an answer that is not a success. Reads its body, as far as it is worth it. */
+export async function refusal(
+  account: Account,
+  method: string,
+  answer: Answer,
+  signal: AbortSignal | undefined,
+): Promise<HttpError> {
+  const { status, url, headers } = answer;
+  const text = await bodyText(answer, signal);
+  const body = plain(account.redact(messageOf(text) ?? text)).slice(0, MOST_SHOWN);
+  const retryAfterMs = parseRetryAfter(headers['retry-after'], headers.date, account.timing.now());
+  const name = STATUS_CODES[status] ?? '';
+  const message = [
+    `${method} ${url} answered ${`${status} ${name}`.trim()}${body === '' ? '' : `: ${body}`}`,
+    adviceFor(status),
+    retryAfterMs === undefined ? '' : `It asks to wait ${retryAfterMs / 1000} s`,
+  ]
+    .filter(part => part !== '')
+    .join('. ');
+  return new HttpError(message, {
+    status,
+    method,
+    url,
+    body,
+    retryAfterMs,
+    retryable: status === 429 || status >= 500,
+  });
+}
+
+/**
+ * Milliseconds of a `Retry-After`, in seconds or as a date. A date is held against the answer's own
+ * `Date`, so that a clock that is wrong on either side does no harm.
+ */
+export function parseRetryAfter(
+  value: string | undefined,
+  date: string | undefined,
+  now: number,
+): number | undefined {
+  if (value === undefined) return undefined;
+  if (/^\s*\d{1,9}\s*$/.test(value)) return Number(value) * 1000;
+  const until = Date.parse(value);
+  if (Number.isNaN(until)) return undefined;
+  const sent = Date.parse(date ?? '');
+  return Math.max(0, until - (Number.isNaN(sent) ? now : sent));
+}
+
+/** A body that breaks off, or takes for ever, is no news beside the status. */
+async function bodyText(answer: Answer, signal: AbortSignal | undefined): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const patience = setTimeout(() => answer.close(), LONGEST_READ);
+  try {
+    for await (const chunk of answer.body) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes >= MOST_BYTES) break;
+    }
+  } catch {
+    signal?.throwIfAborted();
+  } finally {
+    clearTimeout(patience);
+  }
+  return Buffer.concat(chunks).subarray(0, MOST_BYTES).toString();
+}
+
+/** `{ error: { message } }`, `{ error: string }` or `{ errors: [string] }` (service.md 2.9). */
+function messageOf(text: string): string | undefined {
+  const body = parse(text);
+  const error = member(body, 'error');
+  const errors = member(body, 'errors');
+  const candidates = [
+    member(error, 'message'),
+    error,
+    Array.isArray(errors) ? errors.map(entry => member(entry, 'message') ?? entry).join('; ') : '',
+    member(body, 'message'),
+  ];
+  return candidates.find(
+    (candidate): candidate is string => typeof candidate === 'string' && candidate !== '',
+  );
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function member(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    ? (value as { readonly [key: string]: unknown })[key]
+    : undefined;
+}
+
+/** One line, and nothing in it that a terminal would obey. */
+function plain(text: string): string {
+  return text.replace(/[\p{Cc}\p{Zs}\p{Zl}\p{Zp}]+/gu, ' ').trim();
+}
+
+function adviceFor(status: number): string {
+  if (status >= 300 && status < 400)
+    return 'Redirects are not followed: check the address that account() was given';
+  if (status === 401)
+    return `Check the email and password (${SETTINGS.email.env}, ${SETTINGS.password.env})`;
+  if (status === 404)
+    return 'Check the address, the account name and the label: upper and lower case differ';
+  return '';
+}
