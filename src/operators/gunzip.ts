@@ -1,0 +1,80 @@
+import { OptionError } from '../errors.js';
+import { type Batch, type Operator, operator } from '../flow.js';
+import { GzipFile, inflateWhole } from './gzip-file.js';
+import { asBuffer } from './pieces.js';
+import { atLeastOne } from './record-limits.js';
+import { workAhead } from './work-ahead.js';
+
+/** Files that inflate while the consumer works on an earlier one. */
+const AHEAD = 2;
+
+export interface GunzipOptions {
+  /**
+   * What to do with a file that is not gzip: fail, or let its bytes through.
+   * @default 'refuse'
+   */
+  readonly plain?: 'refuse' | 'pass' | undefined;
+  /**
+   * Most bytes that one file may hold once inflated. No more than a few MiB of a large file are ever
+   * in memory, whatever this is.
+   * @default Infinity
+   */
+  readonly maxBytes?: number | undefined;
+}
+
+/**
+ * Inflates gzip, whatever the number of members. Whole files that come as one batch, such as those
+ * of `localFiles`, inflate side by side in the thread pool, in order; bytes of a live stream come
+ * out as soon as they came in.
+ *
+ * A file that is cut short, corrupt, or followed by anything but zeros throws a `DataError` with
+ * file and byte, after what could be inflated. Where the input has edges, each file must be complete
+ * at its own.
+ *
+ * @example
+ * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
+ */
+export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer> {
+  const { plain = 'refuse', maxBytes = Number.POSITIVE_INFINITY } = options;
+  if (plain !== 'refuse' && plain !== 'pass')
+    throw new OptionError('plain', `Expected \`plain\` to be 'refuse' or 'pass', got ${plain}`);
+  atLeastOne('maxBytes', maxBytes);
+
+  return operator(async function* (input) {
+    let file: GzipFile | undefined;
+    try {
+      for await (const { item: batch, result } of workAhead(input, wholeFiles(maxBytes), AHEAD)) {
+        const { items, cursor, origin } = batch;
+        if (result !== undefined) {
+          yield { items: [result], cursor, origin };
+          continue;
+        }
+        for (const item of items) {
+          file ??= new GzipFile({ plain, maxBytes, origin });
+          for (const block of file.push(asBuffer(item))) yield { items: [block], origin };
+        }
+        if (cursor === undefined) continue;
+        file?.end();
+        file?.close();
+        file = undefined;
+        yield { items: [], cursor, origin };
+      }
+      file?.end();
+    } finally {
+      file?.close();
+    }
+  });
+}
+
+/** Begins to inflate a batch that is all of a file: it and the one before it both end at an edge. */
+function wholeFiles(
+  maxBytes: number,
+): (batch: Batch<Uint8Array>) => Promise<Buffer | undefined> | undefined {
+  let atEdge = true;
+  return ({ items, cursor }) => {
+    const whole = atEdge && cursor !== undefined && items.length > 0;
+    atEdge = cursor !== undefined || (atEdge && items.length === 0);
+    if (!whole) return undefined;
+    return inflateWhole(items.length === 1 ? asBuffer(items[0]!) : Buffer.concat(items), maxBytes);
+  };
+}

@@ -1,0 +1,251 @@
+import { once } from 'node:events';
+import { constants, createGzip, gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DataError, OptionError } from '../../src/errors.js';
+import { Flow } from '../../src/flow.js';
+import { gunzip } from '../../src/operators/gunzip.js';
+import { all, blocks, cutAt, cuts, filesOf, until } from './cut.js';
+
+const content = fc.oneof(
+  fc.uint8Array(),
+  fc.string({ maxLength: 300 }).map(text => Buffer.from(text.repeat(50))),
+);
+/** Files of one or more members, some with zeros after them, and what they hold. */
+const file = fc
+  .tuple(fc.array(content, { minLength: 1, maxLength: 4 }), fc.constantFrom(0, 0, 1, 512))
+  .map(([members, zeros]) => ({
+    gzip: Buffer.concat([...members.map(member => gzipSync(member)), Buffer.alloc(zeros)]),
+    plain: Buffer.concat(members),
+  }));
+
+async function inflated(flow: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  return Buffer.concat(await all(flow));
+}
+
+describe('gunzip', () => {
+  it('gives what went in, for any members, padding and cuts', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        file.chain(({ gzip, plain }) =>
+          fc.tuple(
+            cuts(gzip.length).map(places => cutAt(gzip, places)),
+            fc.constant(plain),
+          ),
+        ),
+        async ([parts, plain]) => {
+          expect(await inflated(gunzip()(blocks(parts)))).toEqual(plain);
+        },
+      ),
+    );
+  });
+
+  it('gives every file its cursor and origin, whether it came whole or in parts', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          file.chain(({ gzip, plain }) =>
+            fc.tuple(
+              cuts(gzip.length).map(places => cutAt(gzip, places)),
+              fc.constant(plain),
+            ),
+          ),
+        ),
+        async cases => {
+          const files: Buffer[] = [];
+          let under: Buffer[] = [];
+          for await (const { items, cursor, origin } of gunzip()(
+            filesOf(...cases.map(([parts]) => parts)),
+          ).batches()) {
+            expect(origin).toBe(`file ${files.length}`);
+            under.push(...items);
+            if (cursor === undefined) continue;
+            files.push(Buffer.concat(under));
+            under = [];
+            expect(cursor).toEqual({ file: files.length });
+          }
+          expect(under).toEqual([]);
+          expect(files).toEqual(cases.map(([, plain]) => plain));
+        },
+      ),
+    );
+  });
+
+  const two = [gzipSync('one'), gzipSync(Buffer.from('two'.repeat(100)))] as const;
+  const both = Buffer.concat(two);
+
+  it('refuses a file cut at any byte, in one piece or in several, with its name and length', async () => {
+    for (let end = 0; end < both.length; end++) {
+      if (end === two[0].length) continue; // between members: a whole file, as far as anyone can tell
+      const cut = both.subarray(0, end);
+      for (const parts of [[cut], [cut.subarray(0, end >> 1), cut.subarray(end >> 1)]]) {
+        const { items, error } = await until(gunzip()(filesOf(parts, [gzipSync('next')])));
+        expect(error, `cut at ${end}`).toBeInstanceOf(DataError);
+        expect(error).toMatchObject({
+          message: `The gzip data is cut short (in file 0, byte ${end})`,
+          place: { origin: 'file 0', byteOffset: end },
+        });
+        expect('one' + 'two'.repeat(100)).toContain(Buffer.concat(items).toString());
+      }
+    }
+  });
+
+  it('refuses an input without edges that is cut at any byte, and takes an empty one', async () => {
+    for (let end = 1; end < both.length; end++)
+      if (end !== two[0].length)
+        expect((await until(gunzip()(blocks([both.subarray(0, end)])))).error).toBeInstanceOf(
+          DataError,
+        );
+    expect(await all(gunzip()(blocks([])))).toEqual([]);
+  });
+
+  it('gives all that can be inflated before it says that the file is cut', async () => {
+    const text = Array.from({ length: 5000 }, (_, i) => `line ${i * 7919}`).join('\n');
+    const gzip = gzipSync(text);
+    const { items } = await until(gunzip()(filesOf([gzip.subarray(0, -1)])));
+    expect(Buffer.concat(items).toString()).toBe(text);
+  });
+
+  it('refuses a flipped bit anywhere that matters', async () => {
+    const plain = 'plain text, and more of it '.repeat(5);
+    const gzip = gzipSync(plain);
+    for (let at = 0; at < gzip.length; at++) {
+      if (at >= 4 && at <= 9) continue; // time, hints and system: not data
+      for (const bit of [1, 16, 128]) {
+        const flipped = Buffer.from(gzip);
+        flipped[at]! ^= bit;
+        for (const parts of [[flipped], cutAt(flipped, [at])]) {
+          // A flag may announce a header field that swallows data; no flip may change the data.
+          const outcome = await until(gunzip()(filesOf(parts))).then(
+            ({ error }) => error,
+            async () => Buffer.from(await inflated(gunzip()(filesOf(parts)))).toString(),
+          );
+          if (typeof outcome === 'string') expect(outcome, `byte ${at} bit ${bit}`).toBe(plain);
+          else expect(outcome, `byte ${at} bit ${bit}`).toBeInstanceOf(DataError);
+        }
+      }
+    }
+  });
+
+  it.each([
+    ['text', Buffer.from('junk')],
+    ['text after zeros', Buffer.from('\0\0\0junk')],
+    ['one byte', Buffer.from([0x1f])],
+    ['a second header of another kind', Buffer.from([0x1f, 0x8b, 0x09])],
+  ])('refuses %s after the end of the data', async (_, junk) => {
+    const bytes = Buffer.concat([gzipSync('data'), junk]);
+    for (let place = 0; place <= bytes.length; place++) {
+      const { items, error } = await until(gunzip()(filesOf(cutAt(bytes, [place]))));
+      expect(error, `cut at ${place}`).toBeInstanceOf(DataError);
+      expect('data').toContain(Buffer.concat(items).toString());
+    }
+  });
+
+  it('refuses a file that is not gzip with advice, or lets it through', async () => {
+    const files = filesOf(
+      [Buffer.from('{"a":1}')],
+      [Buffer.from('{"b'), Buffer.from('":2}')],
+      [gzipSync('{"c":3}')],
+      [Buffer.alloc(0)],
+    );
+    const { error } = await until(gunzip()(files));
+    expect(error).toMatchObject({
+      message:
+        "This is not gzip. Leave out gunzip(), or use gunzip({ plain: 'pass' }) where only some files are (in file 0, byte 0)",
+    });
+    expect(String(await inflated(gunzip({ plain: 'pass' })(files)))).toBe('{"a":1}{"b":2}{"c":3}');
+  });
+
+  it('gives each message of a live stream as soon as it has come', async () => {
+    const gzip = createGzip();
+    let compressed: Buffer[] = [];
+    gzip.on('data', chunk => compressed.push(chunk));
+    const seen: string[] = [];
+    async function* live() {
+      for (const message of ['{"a":1}\r\n', '\r\n', '{"b":2}\r\n']) {
+        gzip.write(message);
+        await new Promise<void>(resolve => gzip.flush(constants.Z_SYNC_FLUSH, resolve));
+        yield Buffer.concat(compressed);
+        compressed = [];
+        // The next read begins while the message is under way; soon it must be through.
+        for (let i = 0; i < 20 && seen.at(-1) !== message; i++) await new Promise(setImmediate);
+        expect(seen.at(-1)).toBe(message);
+      }
+      gzip.end();
+      await once(gzip, 'end');
+      yield Buffer.concat(compressed);
+    }
+    for await (const block of gunzip()(live())) seen.push(block.toString());
+    expect(seen).toHaveLength(3);
+  });
+
+  it('holds a gibibyte of zeros to a few mebibytes at a time', async () => {
+    const member = gzipSync(Buffer.alloc(64 * 1024 * 1024), { level: 1 });
+    const bomb = Buffer.concat(Array.from({ length: 16 }, () => member));
+    let bytes = 0;
+    let largest = 0;
+    for await (const { items } of gunzip()(filesOf([bomb])).batches())
+      for (const block of items) {
+        bytes += block.length;
+        largest = Math.max(largest, block.buffer.byteLength);
+      }
+    expect(bytes).toBe(2 ** 30);
+    expect(largest).toBeLessThan(8 * 1024 * 1024);
+  });
+
+  it('refuses a file that holds more than maxBytes, and no other', async () => {
+    for (const size of [1_000, 3_000_000]) {
+      const gzip = gzipSync(Buffer.alloc(size));
+      const files = filesOf([gzip], [gzip.subarray(0, 20), gzip.subarray(20)]);
+      expect(await inflated(gunzip({ maxBytes: size })(files))).toHaveLength(2 * size);
+      const { error } = await until(gunzip({ maxBytes: size - 1 })(files));
+      expect(error).toBeInstanceOf(DataError);
+      expect(error).toMatchObject({ message: expect.stringContaining('(`maxBytes`)') });
+    }
+  });
+
+  it('reads no more than a few files ahead of its consumer', async () => {
+    let read = 0;
+    const gzip = gzipSync('x');
+    const source = new Flow<Uint8Array>(async function* () {
+      for (; read < 50; ) yield { items: [gzip], cursor: { file: ++read } };
+    });
+    let taken = 0;
+    for await (const _ of gunzip()(source).batches()) {
+      taken++;
+      await new Promise(setImmediate);
+      expect(read - taken).toBeLessThanOrEqual(3);
+    }
+    expect(taken).toBe(50);
+  });
+
+  it('gives what came before when its input fails, then that very error', async () => {
+    const failure = new Error('the source failed');
+    const source = new Flow<Uint8Array>(async function* () {
+      yield { items: [gzipSync('one')], cursor: { file: 1 } };
+      yield { items: [gzipSync('two')], cursor: { file: 2 } };
+      throw failure;
+    });
+    const { items, error } = await until(gunzip()(source));
+    expect(items.map(String)).toEqual(['one', 'two']);
+    expect(error).toBe(failure);
+  });
+
+  it('closes its input when its consumer stops', async () => {
+    let closed = 0;
+    const source = new Flow<Uint8Array>(async function* () {
+      try {
+        while (true) yield { items: [gzipSync('x')], cursor: {} };
+      } finally {
+        closed++;
+      }
+    });
+    for await (const _ of gunzip()(source)) break;
+    expect(closed).toBe(1);
+  });
+
+  it('refuses options that cannot work', () => {
+    expect(() => gunzip({ plain: 'maybe' as 'pass' })).toThrow(OptionError);
+    expect(() => gunzip({ maxBytes: -1 })).toThrow(OptionError);
+  });
+});
