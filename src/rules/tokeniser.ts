@@ -173,3 +173,19 @@ function scannerFor(accents: Accents): Scanner {
   scanners[accents] ??= new Scanner(accents);
   return scanners[accents];
 }
+
+/** Whether a token is a character of a script written without spaces, or an emoji. */
+export function isSingle(word: string): boolean {
+  const kind = classOfFirst(word);
+  return kind === SINGLE || kind === REGIONAL;
+}
+
+export function isFlag(word: string): boolean {
+  return classOfFirst(word) === REGIONAL;
+}
+
+function classOfFirst(word: string): number {
+  const codePoint = word.codePointAt(0) ?? 0;
+  if (codePoint >= 0x10000) return classOfAstral(codePoint);
+  return characterTable('kept').classes[codePoint] as number;
+}

@@ -1,0 +1,21 @@
+import type { Accents } from './characters.js';
+
+/** The products that take rules. Historical jobs and replay share one engine, search has its own. */
+export type Product = 'search' | 'historical' | 'replay';
+
+/** How a product reads rules and posts, where the products differ. */
+export interface Dialect {
+  /** Whether `cumpleaños` and `cumpleanos` are the same word. */
+  readonly accents: Accents;
+  /** Whether punctuation in a quoted phrase has to be in the post too. */
+  readonly exactPhrases: boolean;
+  /** Whether the text and entities of a quoted post count as the post's own. */
+  readonly readsQuoted: boolean;
+}
+
+const SEARCH: Dialect = { accents: 'stripped', exactPhrases: false, readsQuoted: false };
+const STREAMS: Dialect = { accents: 'kept', exactPhrases: true, readsQuoted: true };
+
+export function dialectOf(product: Product): Dialect {
+  return product === 'search' ? SEARCH : STREAMS;
+}

@@ -1,0 +1,84 @@
+import type { Dialect } from './dialect.js';
+import { type Tokens, tokenise } from './tokeniser.js';
+
+/** A phrase as it is looked for. */
+export interface Phrase {
+  readonly words: readonly string[];
+  /**
+   * The folded text that has to stand there, and where in it the first word starts; `undefined`
+   * where only the words count.
+   */
+  readonly exact: { readonly text: string; readonly lead: number } | undefined;
+}
+
+/**
+ * What a quoted text stands for. PowerTrack wants its punctuation in the post too, search takes all
+ * punctuation for white space; both collapse white space.
+ */
+export function phraseOf(text: string, { accents, exactPhrases }: Dialect): Phrase {
+  const { words, starts, folded } = tokenise(text, accents);
+  const trimmed = folded.trimStart();
+  const lead = (starts[0] ?? 0) - (folded.length - trimmed.length);
+  return { words, exact: exactPhrases ? { text: trimmed.trimEnd(), lead } : undefined };
+}
+
+/** The words of an unquoted text, one after the other; its punctuation does not count. */
+export function wordsOf(text: string, { accents }: Dialect): Phrase {
+  return { words: tokenise(text, accents).words, exact: undefined };
+}
+
+/** A phrase without words is punctuation: only an exact one can be found. */
+export function holdsPhrase(tokens: Tokens, { words, exact }: Phrase): boolean {
+  const [first] = words;
+  if (first === undefined)
+    return exact !== undefined && exact.text !== '' && tokens.folded.includes(exact.text);
+  for (let at = tokens.words.indexOf(first); at !== -1; at = tokens.words.indexOf(first, at + 1)) {
+    if (!words.every((word, i) => tokens.words[at + i] === word)) continue;
+    if (exact === undefined) return true;
+    const start = (tokens.starts[at] as number) - exact.lead;
+    if (start >= 0 && tokens.folded.startsWith(exact.text, start)) return true;
+  }
+  return false;
+}
+
+/**
+ * Whether the words stand at most `distance` tokens apart. A word out of order costs two tokens, so
+ * that two words in reverse may be `distance` - 2 apart.
+ *
+ * Were the words in order and side by side, the `i`-th would stand `i` after the first: each place
+ * is compared with that, and the differences may spread over `distance`.
+ */
+export function holdsProximity(
+  tokens: readonly string[],
+  words: readonly string[],
+  distance: number,
+): boolean {
+  if (words.length === 0) return false;
+  const places = words.map(word => placesOf(tokens, word));
+  if (places.some(at => at.length === 0)) return false;
+  return places.some((at, i) => at.some(place => fits(words, places, place - i, distance)));
+}
+
+/** Whether each word has a place of its own from `start` on, `distance` late at most. */
+function fits(
+  words: readonly string[],
+  places: readonly (readonly number[])[],
+  start: number,
+  distance: number,
+): boolean {
+  // The same word twice takes two places; the earlier word takes the earlier place.
+  const taken = new Map<string, number>();
+  return words.every((word, i) => {
+    const from = Math.max(start + i, (taken.get(word) ?? -1) + 1);
+    const place = (places[i] as readonly number[]).find(at => at >= from);
+    if (place === undefined || place > start + i + distance) return false;
+    taken.set(word, place);
+    return true;
+  });
+}
+
+function placesOf(tokens: readonly string[], word: string): number[] {
+  const places: number[] = [];
+  for (let at = tokens.indexOf(word); at !== -1; at = tokens.indexOf(word, at + 1)) places.push(at);
+  return places;
+}
