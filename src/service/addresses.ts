@@ -1,0 +1,19 @@
+/** Where the service is and who may use it: what the account console would show. */
+export interface Addresses {
+  /** `{base_url}` of service.md: search and counts. */
+  readonly baseUrl: string;
+  readonly account: string;
+  /** Of the search endpoints. */
+  readonly label: string;
+  readonly email: string;
+  readonly password: string;
+}
+
+/** One line of JSON with the names of service.md: `base_url`, `account`, `label` ... */
+export function addressesLine(addresses: Addresses): string {
+  const entries = Object.entries(addresses).map(([name, value]) => [
+    name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
+    value,
+  ]);
+  return JSON.stringify(Object.fromEntries(entries));
+}

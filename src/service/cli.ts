@@ -1,0 +1,127 @@
+#!/usr/bin/env node
+import { parseArgs } from 'node:util';
+import { MillraceError, OptionError } from '../errors.js';
+import { type Addresses, addressesLine } from './addresses.js';
+import { createService } from './service.js';
+import type { ServiceOptions } from './service-options.js';
+
+const USAGE = `Usage: npm run service -- [options]
+
+The whole service on 127.0.0.1, over a folder of delivered job files or made-up posts.
+
+  --port N                  port to listen on (default 0: any that is free)
+  --archive FOLDER          folder of 10-minute gzip files; without it, made-up posts
+  --format FORMAT           original (default) or activity_streams
+  --limits LIMITS           strict (default) or relaxed: no rate limits
+  --per-minute N            the contract's limit on search requests in a minute
+  --seed TEXT               of the made-up posts and the next tokens
+  --posts-per-minute N      made-up posts in an average minute
+  --account NAME  --label NAME  --email ADDRESS  --password TEXT
+  --duplicates              repeat the last post of a page at the start of the next
+  --counts-order ORDER      ascending (default) or descending
+  --no-control              switch the control path /_control off
+  --json                    print one line of JSON once ready, and nothing else
+  --help
+`;
+
+const OPTIONS = {
+  port: { type: 'string' },
+  archive: { type: 'string' },
+  format: { type: 'string' },
+  limits: { type: 'string' },
+  'per-minute': { type: 'string' },
+  seed: { type: 'string' },
+  'posts-per-minute': { type: 'string' },
+  account: { type: 'string' },
+  label: { type: 'string' },
+  email: { type: 'string' },
+  password: { type: 'string' },
+  duplicates: { type: 'boolean' },
+  'counts-order': { type: 'string' },
+  'no-control': { type: 'boolean' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean' },
+} as const;
+
+try {
+  await run();
+} catch (error) {
+  const isUsage = error instanceof OptionError;
+  process.stderr.write(`${error instanceof MillraceError ? error.message : String(error)}\n`);
+  if (isUsage) process.stderr.write('Run with --help to see all options\n');
+  process.exitCode = isUsage ? 2 : 1;
+}
+
+async function run(): Promise<void> {
+  const values = readArguments();
+  if (values.help) {
+    process.stdout.write(USAGE);
+    return;
+  }
+  const options: ServiceOptions = {
+    archive: values.archive,
+    format: values.format as ServiceOptions['format'],
+    limits: values.limits as ServiceOptions['limits'],
+    perMinuteLimit: numberOf(values['per-minute']),
+    seed: values.seed,
+    postsPerMinute: numberOf(values['posts-per-minute']),
+    account: values.account,
+    label: values.label,
+    email: values.email,
+    password: values.password,
+    duplicatesAtPageEdges: values.duplicates,
+    countsOrder: values['counts-order'] as ServiceOptions['countsOrder'],
+    control: values['no-control'] ? false : undefined,
+    onError: error => process.stderr.write(`${error instanceof Error ? error.stack : error}\n`),
+  };
+  const service = createService(options);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => {
+      service.stop().then(
+        () => process.exit(0),
+        error => {
+          process.stderr.write(`${String(error)}\n`);
+          process.exit(1);
+        },
+      );
+    });
+  // A reader of the summary that has gone is no reason to end.
+  process.stdout.on('error', () => {});
+  const addresses = await service.start(numberOf(values.port) ?? 0);
+  process.stdout.write(
+    values.json ? `${addressesLine(addresses)}\n` : summary(addresses, values.archive),
+  );
+}
+
+function readArguments() {
+  try {
+    return parseArgs({ options: OPTIONS, allowPositionals: false }).values;
+  } catch (error) {
+    throw new OptionError('arguments', (error as Error).message, { cause: error });
+  }
+}
+
+/** Text that is no number stays what it is, for the check of the option to name. */
+function numberOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  return text.trim() === '' ? Number.NaN : Number(text);
+}
+
+function summary(addresses: Addresses, archive: string | undefined): string {
+  const { baseUrl, account, label, email, password } = addresses;
+  const posts = archive === undefined ? 'made up for any minute since 21 March 2006' : archive;
+  return `The service is ready.
+
+  base URL   ${baseUrl}
+  account    ${account}
+  label      ${label}
+  email      ${email}
+  password   ${password}
+  posts      ${posts}
+
+Try it:
+  curl -u '${email}:${password}' '${baseUrl}/search/30day/accounts/${account}/${label}.json?query=tea&maxResults=10'
+
+Ctrl+C ends it.
+`;
+}

@@ -1,0 +1,101 @@
+const LONGEST_TIMEOUT = 2 ** 31 - 1;
+
+interface Alarm {
+  readonly at: number;
+  readonly ring: (at: number) => void;
+}
+
+/**
+ * The service's one source of time. It runs with real time, moved by any amount, or stands still.
+ * Expiries, rate windows and the age of posts follow it; real waiting (a stalled body) does not.
+ */
+export class Clock {
+  #offset = 0;
+  #frozenAt: number | undefined;
+  readonly #alarms: Set<Alarm> = new Set();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Epoch milliseconds. */
+  now(): number {
+    return this.#frozenAt ?? Date.now() + this.#offset;
+  }
+
+  get frozen(): boolean {
+    return this.#frozenAt !== undefined;
+  }
+
+  /** Moves to an instant, forwards or backwards; a frozen clock stays frozen there. */
+  set(instant: number | Date): void {
+    const ms = Number(instant);
+    // Beyond these a Date is invalid, and nothing could be formatted any more.
+    if (!(Math.abs(ms) <= 8.64e15)) throw new RangeError(`No instant: ${String(instant)}`);
+    if (this.#frozenAt !== undefined) this.#frozenAt = ms;
+    this.#offset = ms - Date.now();
+    this.#ringDue();
+  }
+
+  /** Moves by milliseconds. */
+  advance(ms: number): void {
+    this.set(this.now() + ms);
+  }
+
+  freeze(): void {
+    this.#frozenAt = this.now();
+    this.#arm();
+  }
+
+  /** Runs on from where it stands. */
+  resume(): void {
+    if (this.#frozenAt === undefined) return;
+    this.#offset = this.#frozenAt - Date.now();
+    this.#frozenAt = undefined;
+    this.#arm();
+  }
+
+  /** Back to real time. */
+  reset(): void {
+    this.#frozenAt = undefined;
+    this.#offset = 0;
+    this.#ringDue();
+  }
+
+  /**
+   * Calls back once the clock has reached an instant, with that instant: a callback that plans the
+   * next step from it lets one long move play a whole chain. Returns the way to cancel.
+   */
+  at(instant: number, ring: (at: number) => void): () => void {
+    const alarm: Alarm = { at: instant, ring };
+    this.#alarms.add(alarm);
+    this.#arm();
+    return () => {
+      this.#alarms.delete(alarm);
+      this.#arm();
+    };
+  }
+
+  #next(): Alarm | undefined {
+    let next: Alarm | undefined;
+    for (const alarm of this.#alarms) if (next === undefined || alarm.at < next.at) next = alarm;
+    return next;
+  }
+
+  #ringDue(): void {
+    for (
+      let next = this.#next();
+      next !== undefined && next.at <= this.now();
+      next = this.#next()
+    ) {
+      this.#alarms.delete(next);
+      next.ring(next.at);
+    }
+    this.#arm();
+  }
+
+  #arm(): void {
+    clearTimeout(this.#timer);
+    const next = this.#next();
+    if (next === undefined || this.frozen) return;
+    const wait = Math.min(Math.max(next.at - this.now(), 0), LONGEST_TIMEOUT);
+    this.#timer = setTimeout(() => this.#ringDue(), wait).unref();
+  }
+}

@@ -1,0 +1,87 @@
+import type { ServerResponse } from 'node:http';
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import type { BodyFault, CutFault } from './faults.js';
+
+/** Sends a body with one planted fault. Resolves when there is no more to send, or nowhere to. */
+export async function sendWithFault(
+  wire: AsyncIterable<Buffer>,
+  response: ServerResponse,
+  fault: BodyFault,
+  signal: AbortSignal,
+): Promise<void> {
+  response.flushHeaders();
+  const place = fault.kind === 'flip' ? fault.atByte : fault.afterBytes;
+  let sent = 0;
+  let met = false;
+  for await (const chunk of wire) {
+    signal.throwIfAborted();
+    if (fault.kind === 'flip') {
+      await write(response, withFlippedBit(chunk, place - sent));
+    } else {
+      const at = met ? -1 : placeIn(chunk, place - sent, fault);
+      if (at === -1) await write(response, chunk);
+      else {
+        met = true;
+        await write(response, chunk.subarray(0, at));
+        if (fault.kind === 'cut') return cut(response, fault);
+        await stall(response, fault.forMs, signal);
+        await write(response, chunk.subarray(at));
+      }
+    }
+    sent += chunk.length;
+  }
+  // A body shorter than planned: its end is the place.
+  if (!met && fault.kind === 'cut') return cut(response, fault);
+  if (!met && fault.kind === 'stall') await stall(response, fault.forMs, signal);
+  response.end();
+}
+
+/** Where in a chunk the fault sits, or -1. */
+function placeIn(chunk: Buffer, offset: number, fault: BodyFault): number {
+  if (offset >= chunk.length) return -1;
+  const from = Math.max(offset, 0);
+  if (fault.kind !== 'cut' || !fault.inCharacter) return from;
+  // One byte past the first byte of a character that has more.
+  const lead = chunk.findIndex((byte, index) => index >= from && byte >= 0xc0);
+  return lead === -1 ? -1 : lead + 1;
+}
+
+function withFlippedBit(chunk: Buffer, offset: number): Buffer {
+  if (offset < 0 || offset >= chunk.length) return chunk;
+  const copy = Buffer.from(chunk);
+  copy[offset] = (copy[offset] as number) ^ 1;
+  return copy;
+}
+
+async function stall(
+  response: ServerResponse,
+  forMs: number | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  await write(response, Buffer.alloc(0));
+  if (forMs !== undefined) return setTimeout(forMs, undefined, { signal });
+  await new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+async function cut(response: ServerResponse, { end = 'reset' }: CutFault): Promise<void> {
+  if (end === 'finish') {
+    response.end();
+    return;
+  }
+  const { socket } = response;
+  // What was written should have left the process: a reset throws away what is still queued.
+  while (socket !== null && socket.writableLength > 0 && !socket.destroyed) await setImmediate();
+  await setTimeout(5);
+  if (end === 'reset') socket?.resetAndDestroy();
+  else socket?.end();
+}
+
+function write(response: ServerResponse, chunk: Uint8Array): Promise<void> {
+  if (chunk.byteLength === 0) return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    response.write(chunk, error => (error ? reject(error) : resolve()));
+  });
+}

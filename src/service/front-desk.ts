@@ -1,0 +1,116 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout } from 'node:timers/promises';
+import { type Answer, jsonAnswer, sendAnswer } from './answer.js';
+import type { BodyFault } from './faults.js';
+import { type ErrorBody, Refusal, searchErrorBody } from './refusal.js';
+import { createRouter, type Exchange, type Route } from './router.js';
+import type { ServiceContext } from './service.js';
+
+export interface FrontDesk {
+  answer(request: IncomingMessage, response: ServerResponse): void;
+  /** Lets go of every request under way. */
+  stop(): void;
+}
+
+/**
+ * Where each request comes in. The order of checks, as far as all families share it:
+ * 1. the path: 404;
+ * 2. a planted fault, which comes before anything the service would say itself;
+ * 3. the method: 405;
+ * 4. whatever the family checks.
+ */
+export function createFrontDesk(routes: readonly Route[], context: ServiceContext): FrontDesk {
+  const find = createRouter(routes);
+  const underWay = new Set<AbortController>();
+
+  const respond = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    const url = urlOf(request);
+    const routed = url && find(url.pathname);
+    let answer: Answer;
+    let bodyFault: BodyFault | undefined;
+    try {
+      if (url === undefined || routed === undefined)
+        throw new Refusal(404, 'Not Found: there is nothing at this address');
+      const { route, path } = routed;
+      const met = context.faults.meet(route.endpoint, url.pathname + url.search);
+      if (met.delay !== undefined) await setTimeout(met.delay.ms, undefined, { signal });
+      let bucketsUntilTimeout: number | undefined;
+      if (met.other?.kind === 'status') throw plantedRefusal(met.other);
+      else if (met.other?.kind === 'counts-timeout') bucketsUntilTimeout = met.other.buckets;
+      else bodyFault = met.other;
+      const method = request.method === 'HEAD' ? 'GET' : String(request.method);
+      if (!route.methods.includes(method))
+        throw new Refusal(405, `Method Not Allowed: use ${route.methods.join(' or ')}`, {
+          Allow: route.methods.join(', '),
+        });
+      const exchange: Exchange = { request, method, url, path, signal, bucketsUntilTimeout };
+      answer = await route.handle(exchange);
+    } catch (error) {
+      if (signal.aborted) return;
+      answer = errorAnswer(error, routed?.route.errorBody ?? searchErrorBody);
+    }
+    await sendAnswer(response, answer, bodyFault, signal);
+  };
+
+  const errorAnswer = (error: unknown, errorBody: ErrorBody): Answer => {
+    const now = context.clock.now();
+    if (error instanceof Refusal)
+      return jsonAnswer(error.status, errorBody(error.message, now), error.headers);
+    context.settings.onError(error);
+    const reason = error instanceof Error ? error.message : String(error);
+    return jsonAnswer(500, errorBody(`Internal Server Error: ${reason}`, now));
+  };
+
+  return {
+    answer(request, response) {
+      const controller = new AbortController();
+      underWay.add(controller);
+      response.on('close', () => {
+        underWay.delete(controller);
+        controller.abort(new Error('The client has gone'));
+      });
+      // Whatever is left of a body that no one asked for must not block the connection.
+      response.on('finish', () => request.resume());
+      respond(request, response, controller.signal).catch(error => {
+        if (!controller.signal.aborted) context.settings.onError(error);
+        response.destroy();
+      });
+    },
+    stop() {
+      for (const controller of underWay) controller.abort(new Error('The service stops'));
+    },
+  };
+}
+
+function urlOf(request: IncomingMessage): URL | undefined {
+  // The target alone: a host in it, or in the header, says nothing about the path.
+  const target = request.url ?? '';
+  return target.startsWith('/') ? new URL(`http://localhost${target}`) : undefined;
+}
+
+const STATUS_MESSAGES: Record<number, string> = {
+  429: 'Exceeded rate limit',
+  500: 'Internal Server Error',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+};
+
+function plantedRefusal({
+  status,
+  message = STATUS_MESSAGES[status] ?? 'Planted fault',
+  retryAfter,
+}: {
+  status: number;
+  message?: string | undefined;
+  retryAfter?: number | undefined;
+}): Refusal {
+  return new Refusal(
+    status,
+    message,
+    retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) },
+  );
+}

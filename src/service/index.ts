@@ -1,0 +1,30 @@
+export type { Addresses } from './addresses.js';
+export type {
+  Archive,
+  ArchivedPost,
+  ArchiveQuery,
+  CountedBucket,
+  CountsAnswer,
+  CountsOptions,
+  Place,
+  ScannedSegment,
+  SearchAnswer,
+  SearchOptions,
+} from './archive/archive.js';
+export type { Clock } from './clock.js';
+export type {
+  BodyFault,
+  CountsTimeoutFault,
+  CutFault,
+  DelayFault,
+  Fault,
+  Faults,
+  FlipFault,
+  PlantedFault,
+  StallFault,
+  StatusFault,
+} from './faults.js';
+export type { Limits, LimitsOption, Rate } from './limits.js';
+export type { Endpoint } from './router.js';
+export { createService, type Service } from './service.js';
+export type { ServiceOptions } from './service-options.js';

@@ -1,0 +1,46 @@
+import { DAY, floorTo } from '../time.js';
+import type { Clock } from './clock.js';
+import type { Rate } from './limits.js';
+
+/** The requests of one rate: a window that slides over the service's clock. */
+export class RateWindow {
+  readonly rate: Rate;
+  readonly #clock: Clock;
+  /** When each request that still counts was let in, oldest first. */
+  #times: number[] = [];
+
+  constructor(rate: Rate, clock: Clock) {
+    this.rate = rate;
+    this.#clock = clock;
+  }
+
+  /** Milliseconds until one more request fits; 0 when it does now. */
+  wait(): number {
+    const { requests, perMs, byDay } = this.rate;
+    if (requests === Number.POSITIVE_INFINITY) return 0;
+    const now = this.#clock.now();
+    const start = byDay ? floorTo(DAY, now) - 1 : now - perMs;
+    // A clock that was set back leaves times of the future behind.
+    this.#times = this.#times.filter(time => time > start && time <= now);
+    if (this.#times.length < requests) return 0;
+    if (byDay) return floorTo(DAY, now) + DAY - now;
+    const freed = this.#times[this.#times.length - requests];
+    return freed === undefined ? perMs : freed + perMs - now;
+  }
+
+  count(): void {
+    if (this.rate.requests !== Number.POSITIVE_INFINITY) this.#times.push(this.#clock.now());
+  }
+}
+
+/** The first window that has no room left, with the wait; otherwise counts the request in all. */
+export function admit(
+  windows: readonly RateWindow[],
+): { readonly rate: Rate; readonly waitMs: number } | undefined {
+  for (const window of windows) {
+    const waitMs = window.wait();
+    if (waitMs > 0) return { rate: window.rate, waitMs };
+  }
+  for (const window of windows) window.count();
+  return undefined;
+}

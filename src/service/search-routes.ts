@@ -1,0 +1,67 @@
+import { SECOND } from '../time.js';
+import type { Answer } from './answer.js';
+import { isAuthorized } from './basic-auth.js';
+import { countsPage } from './counts.js';
+import { createNextTokens, type NextTokens } from './next-token.js';
+import { admit, RateWindow } from './rate-window.js';
+import { Refusal, searchErrorBody } from './refusal.js';
+import type { Exchange, Route } from './router.js';
+import { searchPage } from './search.js';
+import type { ServiceContext } from './service.js';
+
+type PageHandler = (
+  exchange: Exchange,
+  context: ServiceContext,
+  tokens: NextTokens,
+) => Promise<Answer>;
+
+/** Search data and counts (service.md 4.1, 4.2), which share one rate. */
+export function searchRoutes(context: ServiceContext): readonly Route[] {
+  const { limits, seed } = context.settings;
+  const tokens = createNextTokens(seed);
+  const windows = [limits.searchRate, limits.searchPerMinuteRate].map(
+    rate => new RateWindow(rate, context.clock),
+  );
+  const route = (endpoint: 'search' | 'counts', pattern: string, page: PageHandler): Route => ({
+    endpoint,
+    methods: ['GET', 'POST'],
+    pattern,
+    errorBody: searchErrorBody,
+    handle(exchange) {
+      checkCaller(exchange, context);
+      checkRate(windows);
+      return page(exchange, context, tokens);
+    },
+  });
+  const base = '/search/:product/accounts/:account/:label';
+  return [
+    route('counts', `${base}/counts.json`, countsPage),
+    route('search', `${base}.json`, searchPage),
+  ];
+}
+
+/** The credentials come first: who has none learns nothing of accounts and labels. */
+function checkCaller({ request, path }: Exchange, { settings }: ServiceContext): void {
+  if (!isAuthorized(request.headers.authorization, settings))
+    throw new Refusal(401, 'Unauthorized: Invalid credentials', {
+      'WWW-Authenticate': 'Basic realm="search", charset="UTF-8"',
+    });
+  const isHere =
+    (path.product === '30day' || path.product === 'fullarchive') &&
+    path.account === settings.account &&
+    path.label === settings.label;
+  if (!isHere)
+    throw new Refusal(404, 'Not Found: there is no such product, account or label (case counts)');
+}
+
+function checkRate(windows: readonly RateWindow[]): void {
+  const full = admit(windows);
+  if (full === undefined) return;
+  const { rate, waitMs } = full;
+  throw new Refusal(
+    429,
+    `Exceeded rate limit: ${rate.requests} requests in ${rate.perMs / SECOND} s ` +
+      'over data and counts requests',
+    { 'Retry-After': String(Math.ceil(waitMs / SECOND)) },
+  );
+}

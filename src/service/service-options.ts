@@ -1,0 +1,142 @@
+import type { Format } from '../activity/activity.js';
+import { OptionError } from '../errors.js';
+import type { Archive } from './archive/archive.js';
+import type { Credentials } from './basic-auth.js';
+import { type Limits, type LimitsOption, limitsOption } from './limits.js';
+
+export interface ServiceOptions {
+  /**
+   * A folder of 10-minute gzip files as jobs deliver them, or an archive of your own making.
+   * Without one the service makes up posts for any minute since 21 March 2006.
+   */
+  readonly archive?: string | Archive | undefined;
+  /** Of the made-up posts, and of what signs `next`: the same seed, the same answers. */
+  readonly seed?: string | number | undefined;
+  /** Made-up posts in an average minute. */
+  readonly postsPerMinute?: number | undefined;
+  /** Of the posts: `original` (the default) or `activity_streams`. A folder has its own. */
+  readonly format?: Format | undefined;
+  /** `strict`, the default, keeps every limit of service.md section 8; `relaxed` lifts the rates. */
+  readonly limits?: LimitsOption | undefined;
+  /** The contract's own limit on search and counts requests in any minute. */
+  readonly perMinuteLimit?: number | undefined;
+  /** The account's name. */
+  readonly account?: string | undefined;
+  /** Of the search endpoints. */
+  readonly label?: string | undefined;
+  readonly email?: string | undefined;
+  readonly password?: string | undefined;
+  /** Whether a page continued by `next` begins with the last post of the page before. */
+  readonly duplicatesAtPageEdges?: boolean | undefined;
+  /** Order of the buckets, within and across the pages of counts. */
+  readonly countsOrder?: 'ascending' | 'descending' | undefined;
+  /** Milliseconds after which a page of counts times out (service.md 4.2 rule 2). */
+  readonly countsTimeoutMs?: number | undefined;
+  /** Whether the control path answers; it does unless this is `false`. */
+  readonly control?: boolean | undefined;
+  /** Told of each error that was the service's own fault; the client got a 500. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+/** The options, checked and complete. */
+export interface Settings extends Credentials {
+  readonly archive: string | Archive | undefined;
+  readonly seed: string | number;
+  readonly postsPerMinute: number | undefined;
+  readonly format: Format | undefined;
+  readonly limits: Limits;
+  readonly account: string;
+  readonly label: string;
+  readonly duplicatesAtPageEdges: boolean;
+  readonly countsOrder: 'ascending' | 'descending';
+  readonly countsTimeoutMs: number;
+  readonly control: boolean;
+  readonly onError: (error: unknown) => void;
+}
+
+export function checkServiceOptions(options: ServiceOptions): Settings {
+  for (const name of Object.keys(options))
+    if (!(name in CHECKS)) throw new OptionError(name, `There is no service option \`${name}\``);
+  for (const [name, [isGood, expected]] of Object.entries(CHECKS)) {
+    const value = options[name as keyof ServiceOptions];
+    if (value !== undefined && !isGood(value))
+      // A password is never shown, not even a bad one.
+      throw new OptionError(
+        name,
+        `Expected \`${name}\` to be ${expected}${name === 'password' ? '' : `, got ${shown(value)}`}`,
+      );
+  }
+  const limits = limitsOption(options.limits);
+  const { perMinuteLimit } = options;
+  return {
+    archive: options.archive,
+    seed: options.seed ?? 'millrace',
+    postsPerMinute: options.postsPerMinute,
+    format: options.format,
+    limits:
+      perMinuteLimit === undefined
+        ? limits
+        : {
+            ...limits,
+            searchPerMinuteRate: { ...limits.searchPerMinuteRate, requests: perMinuteLimit },
+          },
+    account: options.account ?? 'local',
+    label: options.label ?? 'dev',
+    email: options.email ?? 'dev@example.com',
+    password: options.password ?? 'local-service',
+    duplicatesAtPageEdges: options.duplicatesAtPageEdges ?? false,
+    countsOrder: options.countsOrder ?? 'ascending',
+    countsTimeoutMs: options.countsTimeoutMs ?? 10_000,
+    control: options.control ?? true,
+    onError: options.onError ?? (() => {}),
+  };
+}
+
+type Check = readonly [isGood: (value: unknown) => boolean, expected: string];
+
+const boolean: Check = [value => typeof value === 'boolean', 'true or false'];
+const name: Check = [
+  value => typeof value === 'string' && value !== '' && !value.includes('/'),
+  'text without a slash',
+];
+const oneOf = (...values: readonly string[]): Check => [
+  value => values.includes(value as string),
+  values.map(value => `'${value}'`).join(' or '),
+];
+const isPositive = (value: unknown) => typeof value === 'number' && value > 0;
+
+const CHECKS: Record<keyof ServiceOptions, Check> = {
+  archive: [
+    value =>
+      (typeof value === 'string' && value !== '') ||
+      (typeof value === 'object' && value !== null && 'search' in value),
+    'a folder or an archive',
+  ],
+  seed: [value => typeof value === 'string' || Number.isFinite(value), 'text or a number'],
+  postsPerMinute: [value => isPositive(value) && Number.isFinite(value), 'a number greater than 0'],
+  format: oneOf('original', 'activity_streams'),
+  limits: [() => true, ''], // has a check of its own
+  perMinuteLimit: [
+    value => Number.isSafeInteger(value) && isPositive(value),
+    'an integer greater than 0',
+  ],
+  account: name,
+  label: name,
+  email: [
+    value => typeof value === 'string' && value !== '' && !value.includes(':'),
+    'text without a colon',
+  ],
+  password: [value => typeof value === 'string' && value !== '', 'text'],
+  duplicatesAtPageEdges: boolean,
+  countsOrder: oneOf('ascending', 'descending'),
+  countsTimeoutMs: [
+    value => typeof value === 'number' && value >= 0,
+    'a number of milliseconds, 0 or more',
+  ],
+  control: boolean,
+  onError: [value => typeof value === 'function', 'a function'],
+};
+
+function shown(value: unknown): string {
+  return typeof value === 'object' ? 'something else' : JSON.stringify(value ?? String(value));
+}
