@@ -83,6 +83,11 @@ export class ElementSplitter {
     return elements;
   }
 
+  /** Whether the document has come to its end; `end` throws before. */
+  get whole(): boolean {
+    return this.#place === 'after';
+  }
+
   /** The document without that array, once it is whole. */
   end(): Record<string, unknown> {
     const rest = this.#rest.join(EMPTY);
