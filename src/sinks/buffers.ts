@@ -1,0 +1,48 @@
+/** The largest buffer: one write of this size costs the disk little more than a small one. */
+export const LARGEST_BUFFER = 1 << 20;
+export const SMALLEST_BUFFER = 1 << 14;
+/** What all outputs together may hold in memory, however many they are. */
+const LIMIT = 64 << 20;
+const SPARE = 16;
+
+/** The memory that lines wait in for their way to disk: bounded in total, and used again. */
+export class Buffers {
+  #held = 0;
+  readonly #spare: Buffer[] = [];
+  #waiting: (() => void)[] = [];
+
+  take(size: number): Buffer {
+    this.#held += size;
+    return (
+      (size === LARGEST_BUFFER ? this.#spare.pop() : undefined) ?? Buffer.allocUnsafeSlow(size)
+    );
+  }
+
+  give(buffer: Buffer): void {
+    this.#held -= buffer.length;
+    if (buffer.length === LARGEST_BUFFER && this.#spare.length < SPARE) this.#spare.push(buffer);
+    if (this.#held <= LIMIT / 2) this.release();
+  }
+
+  /** Whether lines have to reach the disk before more are gathered. */
+  get full(): boolean {
+    return this.#held > LIMIT;
+  }
+
+  /** Waits until half of the memory is free again. */
+  relief(): Promise<void> {
+    if (this.#held <= LIMIT / 2) return Promise.resolve();
+    return new Promise(resolve => this.#waiting.push(resolve));
+  }
+
+  /** Ends all waits: memory is free, or will never be. */
+  release(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+/** The next size for an output that filled `used` of its last buffer: busy outputs get large ones. */
+export function nextSize(last: number, used: number): number {
+  if (used * 2 < last) return Math.max(SMALLEST_BUFFER, last / 4);
+  return Math.min(LARGEST_BUFFER, last * 4);
+}

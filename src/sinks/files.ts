@@ -1,0 +1,233 @@
+import { OptionError } from '../errors.js';
+import { type Batches, batchesOf, type Sink, type SinkRun } from '../flow.js';
+import { prepareFolder, readCheckpoint, type SinkSettings } from './checkpoint.js';
+import { type FileSystem, nodeFileSystem } from './file-system.js';
+import { checkpointPaths, GO_ON, Journal, lockPath, restore } from './journal.js';
+import { lineOf, type ToLine } from './line.js';
+import { takeLock } from './lock.js';
+import type { FileCounts } from './output-file.js';
+import { type Output, Outputs } from './outputs.js';
+import { type PathTemplate, parsePathTemplate } from './path-template.js';
+import { type Route, routeByFunction, routeByTemplate } from './routes.js';
+import type { Written } from './written.js';
+
+export interface FilesOptions<T> {
+  /**
+   * Where each item goes: a template such as `out/{tag}/{day}.jsonl` with the fields `author` (the
+   * handle), `day`, `format`, `hour`, `id`, `lang`, `minute`, `month`, `segment` (ten minutes) and
+   * `tag` (from `routeByTag`), all times UTC; or a function of the item. What a template fills in is
+   * made safe for file names and never leaves the folder that the template begins with; a function
+   * answers for its own names (`safeName` helps), and only `..` in them is refused.
+   */
+  readonly path: string | ((item: T) => string);
+  /**
+   * A file that remembers what is safely written and where to go on. With it, the same script run
+   * again after a crash goes on where it stood, each item exactly once; once all is done, it opens
+   * nothing and returns the same result, until the file is deleted. The source must give cursors.
+   */
+  readonly checkpoint?: string | undefined;
+  /**
+   * Compress, and add `.gz` to names that lack it.
+   * @default true for a template that ends in `.gz`
+   */
+  readonly gzip?: boolean | { readonly level: number } | undefined;
+  /**
+   * Begin the next file before this one would grow past so many bytes of lines, before compression:
+   * `snow.0001.jsonl`, `snow.0002.jsonl` and so on. A line that is longer has a file of its own.
+   */
+  readonly maxBytes?: number | undefined;
+  /** @default 64 */
+  readonly maxOpen?: number | undefined;
+  /** How an item becomes a line, where not the exact bytes of an activity or the JSON of a value. */
+  readonly line?: ToLine<T> | undefined;
+  /**
+   * The least time between two commits, in milliseconds; 0 commits at every cursor.
+   * @default 1000
+   */
+  readonly commitEvery?: number | undefined;
+}
+
+/**
+ * Writes every item as a line of a file. While the run lasts, a file is called `<name>.part`; at its
+ * end all are made safe on disk and get their names, and a finished file of that name is replaced.
+ *
+ * Takes activities, which are written byte for byte as they came; activities with a tag; bytes; and
+ * any JSON value. Resolves to what was written, runs before a resume included.
+ *
+ * @throws OptionError before any I/O.
+ * @throws DataError for an item that has no line or no path.
+ * @throws StorageError for a full disk, a foreign or damaged checkpoint, files shorter than it says.
+ * @example
+ * await pipeline(
+ *   search(account(), { product: '30day', query: 'snow' }),
+ *   dedupe(),
+ *   routeByTag(),
+ *   files({ path: 'out/{tag}/{day}.jsonl.gz', checkpoint: 'out/snow.checkpoint.json' }),
+ * );
+ */
+export function files<T>(options: FilesOptions<T>): Sink<T, Written> {
+  return filesOn(nodeFileSystem, options);
+}
+
+/** `files` on another file system, so that a test can take the disk away. */
+export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Written> {
+  const plan = planOf(options);
+  return async (input, run = {}) => {
+    const { checkpoint } = plan;
+    if (checkpoint === undefined) return write(fs, plan, input, run);
+    await prepareFolder(fs, checkpoint);
+    const lock = await takeLock(fs, lockPath(checkpoint));
+    try {
+      return await write(fs, plan, input, run);
+    } finally {
+      await lock.release();
+    }
+  };
+}
+
+const DEFAULT_LEVEL = 6;
+
+/** The options, checked. */
+interface Plan<T> {
+  readonly path: PathTemplate | ((item: T) => string);
+  readonly checkpoint: string | undefined;
+  readonly level: number | undefined;
+  readonly maxBytes: number | undefined;
+  readonly maxOpen: number;
+  readonly line: ToLine<T> | undefined;
+  readonly commitEvery: number;
+  readonly settings: SinkSettings;
+}
+
+async function write<T>(
+  fs: FileSystem,
+  plan: Plan<T>,
+  input: AsyncIterable<T>,
+  { signal, progress }: SinkRun,
+): Promise<Written> {
+  const { checkpoint } = plan;
+  const before =
+    checkpoint === undefined ? undefined : await readCheckpoint(fs, checkpoint, plan.settings);
+  if (before?.state === 'complete') return written(before.files);
+
+  // A full disk ends the source at once, also in the middle of a long wait.
+  const broken = new AbortController();
+  const outputs = new Outputs(fs, {
+    ...plan,
+    progress,
+    reserved: checkpoint === undefined ? [] : checkpointPaths(checkpoint),
+    afterFailure: checkpoint === undefined ? ', then run the same again' : GO_ON,
+    onFailure: error => broken.abort(error),
+  });
+  let journal: Journal | undefined;
+  try {
+    if (checkpoint !== undefined) {
+      const { settings, commitEvery: everyMs } = plan;
+      journal = new Journal(fs, { file: checkpoint, settings, outputs, everyMs, before });
+      if (before !== undefined) outputs.resume(await restore(fs, checkpoint, before));
+    }
+    if (before?.state !== 'finishing') {
+      const bound = signal === undefined ? broken.signal : AbortSignal.any([signal, broken.signal]);
+      await gather(
+        plan,
+        outputs,
+        journal,
+        batchesOf(input, { signal: bound, resume: before?.cursor, progress }),
+      );
+    }
+    return written(await (journal ?? outputs).finish());
+  } catch (error) {
+    throw outputs.failure ?? error;
+  } finally {
+    await journal?.idle();
+    await outputs.close();
+  }
+}
+
+async function gather<T>(
+  plan: Plan<T>,
+  outputs: Outputs,
+  journal: Journal | undefined,
+  batches: Batches<T>,
+): Promise<void> {
+  const route = routeOf(plan, outputs);
+  for await (const { items, cursor, origin } of batches) {
+    for (const item of items) {
+      route(item, origin).add(lineOf(item, plan.line, origin));
+      if (outputs.full) await outputs.relieve();
+    }
+    if (cursor !== undefined) await journal?.reached(cursor);
+    outputs.throwFailure();
+  }
+}
+
+function routeOf<T>({ path: target, level }: Plan<T>, outputs: Outputs): Route<T, Output> {
+  const open = (file: string) => outputs.open(file);
+  if (typeof target !== 'function') return routeByTemplate(target, open);
+  return routeByFunction(target, file => (level === undefined ? file : withGz(file)), open);
+}
+
+function written(files: readonly FileCounts[]): Written {
+  return {
+    posts: files.reduce((sum, { posts }) => sum + posts, 0),
+    bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+    files: files.map(({ path: file, posts, bytes }) => ({ path: file, posts, bytes })),
+  };
+}
+
+function withGz(file: string): string {
+  return /\.gz$/i.test(file) ? file : `${file}.gz`;
+}
+
+function planOf<T>(options: FilesOptions<T>): Plan<T> {
+  const { path: target, checkpoint, maxBytes, maxOpen = 64, line, commitEvery = 1000 } = options;
+  const isTemplate = typeof target === 'string';
+  if (!isTemplate && typeof target !== 'function')
+    throw new OptionError('path', 'Expected `path` to be a template or a function of the item');
+  const level = levelOf(options.gzip ?? (isTemplate && /\.gz$/i.test(target)));
+  const template = isTemplate && level !== undefined ? withGz(target) : target;
+  if (checkpoint !== undefined && (typeof checkpoint !== 'string' || checkpoint === ''))
+    throw new OptionError('checkpoint', 'Expected `checkpoint` to name a file');
+  if (line !== undefined && typeof line !== 'function')
+    throw new OptionError('line', 'Expected `line` to be a function of the item');
+  if (maxBytes !== undefined) checkWhole('maxBytes', maxBytes, 1);
+  checkWhole('maxOpen', maxOpen, 1);
+  if (!(commitEvery >= 0))
+    throw new OptionError(
+      'commitEvery',
+      `Expected \`commitEvery\` to be milliseconds, 0 or more, got ${commitEvery}`,
+    );
+  return {
+    path: typeof template === 'string' ? parsePathTemplate(template) : template,
+    checkpoint,
+    level,
+    maxBytes,
+    maxOpen,
+    line,
+    commitEvery,
+    settings: {
+      path: typeof template === 'string' ? template : '(a function)',
+      gzip: level !== undefined,
+      maxBytes: maxBytes ?? null,
+      line: line !== undefined,
+    },
+  };
+}
+
+function levelOf(gzip: boolean | { readonly level: number }): number | undefined {
+  if (typeof gzip === 'boolean') return gzip ? DEFAULT_LEVEL : undefined;
+  if (!(Number.isInteger(gzip?.level) && gzip.level >= 0 && gzip.level <= 9))
+    throw new OptionError(
+      'gzip',
+      'Expected `gzip` to be a boolean, or to have a `level` of 0 to 9',
+    );
+  return gzip.level;
+}
+
+function checkWhole(option: string, value: number, least: number): void {
+  if (!Number.isSafeInteger(value) || value < least)
+    throw new OptionError(
+      option,
+      `Expected \`${option}\` to be a whole number of at least ${least}, got ${value}`,
+    );
+}

@@ -1,0 +1,168 @@
+import path from 'node:path';
+import { StorageError } from '../errors.js';
+import type { Cursor } from '../flow.js';
+import {
+  besidePath,
+  type Checkpoint,
+  type CheckpointState,
+  type SinkSettings,
+  writeCheckpoint,
+} from './checkpoint.js';
+import { type FileSystem, sizeOf, storageError, syncFolder } from './file-system.js';
+import { type FileCounts, PART } from './output-file.js';
+import type { Outputs } from './outputs.js';
+
+/** Where a checkpoint's lock is. */
+export function lockPath(checkpoint: string): string {
+  return `${checkpoint}.lock`;
+}
+
+/** All paths beside the outputs that a checkpoint takes up. */
+export function checkpointPaths(checkpoint: string): string[] {
+  return [checkpoint, besidePath(checkpoint), lockPath(checkpoint), `${lockPath(checkpoint)}.old`];
+}
+
+/** Commits outputs and cursor together, one commit at a time, beside the writing of what comes. */
+export class Journal {
+  readonly #fs: FileSystem;
+  readonly #file: string;
+  readonly #settings: SinkSettings;
+  readonly #outputs: Outputs;
+  readonly #everyMs: number;
+  readonly #committed: Map<string, FileCounts>;
+  #cursor = 'null';
+  #pending: Promise<void> | undefined;
+  #notBefore: number;
+
+  constructor(
+    fs: FileSystem,
+    {
+      file,
+      settings,
+      outputs,
+      everyMs,
+      before,
+    }: {
+      readonly file: string;
+      readonly settings: SinkSettings;
+      readonly outputs: Outputs;
+      readonly everyMs: number;
+      readonly before: Checkpoint | undefined;
+    },
+  ) {
+    this.#fs = fs;
+    this.#file = file;
+    this.#settings = settings;
+    this.#outputs = outputs;
+    this.#everyMs = everyMs;
+    this.#committed = new Map(before?.files.map(counts => [counts.path, counts]));
+    if (before?.cursor !== undefined) this.#cursor = JSON.stringify(before.cursor);
+    this.#notBefore = performance.now() + everyMs;
+  }
+
+  /** Commits all lines so far and the place after them, if it is time to. */
+  async reached(cursor: Cursor): Promise<void> {
+    if (this.#everyMs === 0) await this.#pending;
+    if (this.#pending !== undefined || performance.now() < this.#notBefore) return;
+    // A cursor may read its maker's state, which moves on with the next pull: it is kept right here.
+    this.#cursor = JSON.stringify(cursor);
+    this.#pending = this.#commit('running').finally(() => {
+      this.#pending = undefined;
+    });
+    // Its failure ends the run through the outputs; here it must not end the process.
+    this.#pending.catch(error => this.#outputs.fail(error));
+    if (this.#everyMs === 0) await this.#pending;
+  }
+
+  /** Waits for a commit that is under way; if it fails, that is known elsewhere. */
+  async idle(): Promise<void> {
+    await this.#pending?.catch(() => {});
+  }
+
+  /** Commits what is left, gives the files their names, and remembers that all is done. */
+  async finish(): Promise<FileCounts[]> {
+    await this.#pending;
+    await this.#commit('finishing');
+    await this.#outputs.nameFiles();
+    await this.#write('complete');
+    return [...this.#committed.values()];
+  }
+
+  async #commit(state: CheckpointState): Promise<void> {
+    const started = performance.now();
+    const settled = await this.#outputs.settle();
+    await this.#outputs.sync(settled);
+    for (const counts of settled) this.#committed.set(counts.path, counts);
+    await this.#write(state);
+    // However slow the disk or large the state, most of the time is left for the work itself.
+    const now = performance.now();
+    this.#notBefore = started + Math.max(this.#everyMs, 4 * (now - started));
+    if (this.#everyMs === 0) this.#notBefore = now;
+  }
+
+  async #write(state: CheckpointState): Promise<void> {
+    try {
+      await writeCheckpoint(this.#fs, this.#file, {
+        state,
+        settings: this.#settings,
+        cursor: this.#cursor,
+        files: [...this.#committed.values()],
+      });
+    } catch (error) {
+      throw storageError('write the checkpoint', this.#file, error, GO_ON);
+    }
+  }
+}
+
+export const GO_ON = ', then run the same again: it goes on from the checkpoint';
+
+/** Brings the files to what the checkpoint says, or throws when that cannot be. */
+export async function restore(
+  fs: FileSystem,
+  file: string,
+  { state, files }: Checkpoint,
+): Promise<FileCounts[]> {
+  const parts: FileCounts[] = [];
+  const folders = new Set<string>();
+  for (const counts of files) {
+    const part = counts.path + PART;
+    try {
+      const size = await sizeOf(fs, part);
+      if (size === undefined && state === 'finishing') {
+        // A crash came after this one had its name already; its folder may not know yet.
+        await checkFinished(fs, file, counts);
+        folders.add(path.dirname(counts.path));
+        continue;
+      }
+      if (size === undefined || size < counts.bytes) throw lost(file, part, size, counts.bytes);
+      if (size > counts.bytes) await cutBack(fs, part, counts.bytes);
+    } catch (error) {
+      throw storageError('go on with', part, error);
+    }
+    parts.push(counts);
+  }
+  for (const folder of folders) await syncFolder(fs, folder);
+  return parts;
+}
+
+async function checkFinished(fs: FileSystem, file: string, counts: FileCounts): Promise<void> {
+  const size = await sizeOf(fs, counts.path);
+  if (size !== counts.bytes) throw lost(file, counts.path, size, counts.bytes);
+}
+
+async function cutBack(fs: FileSystem, part: string, bytes: number): Promise<void> {
+  const handle = await fs.open(part, 'r+');
+  try {
+    await handle.truncate(bytes);
+  } finally {
+    await handle.close();
+  }
+}
+
+function lost(file: string, part: string, size: number | undefined, bytes: number): StorageError {
+  const found = size === undefined ? 'is missing' : `has only ${size} bytes`;
+  return new StorageError(
+    `${part} ${found}, but ${bytes} of its bytes are counted in the checkpoint ${file}. Put the file back, or delete the checkpoint to start again.`,
+    { path: part },
+  );
+}

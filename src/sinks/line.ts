@@ -1,0 +1,68 @@
+import { Activity } from '../activity/activity.js';
+import { DataError } from '../errors.js';
+
+/** A line's bytes, without its end. */
+export type Line = Activity | Uint8Array;
+
+/** What makes a line of an item: text, or bytes that are written as they are. No line feed at the end. */
+export type ToLine<T> = (item: T) => string | Uint8Array;
+
+/** A post with the tag that it was routed to, as `routeByTag` makes it. */
+export interface TaggedActivity {
+  readonly tag: string;
+  readonly activity: Activity;
+}
+
+/**
+ * The line of an item: of an activity the exact bytes that came, of bytes themselves, of any other
+ * JSON value its JSON.
+ *
+ * @throws DataError for what has no JSON, such as a bigint.
+ */
+export function lineOf<T>(item: T, toLine: ToLine<T> | undefined, origin?: string): Line {
+  if (toLine !== undefined) {
+    const line: unknown = toLine(item);
+    if (typeof line === 'string') return Buffer.from(line);
+    if (line instanceof Uint8Array) return line;
+    throw new DataError(`The option \`line\` returned neither text nor bytes but ${kindOf(line)}`);
+  }
+  if (item instanceof Activity || item instanceof Uint8Array) return item;
+  if (isTagged(item)) return item.activity;
+  return Buffer.from(json(item, origin));
+}
+
+export function isTagged(item: unknown): item is TaggedActivity {
+  return (
+    typeof item === 'object' &&
+    item !== null &&
+    'activity' in item &&
+    item.activity instanceof Activity &&
+    'tag' in item &&
+    typeof item.tag === 'string'
+  );
+}
+
+export function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return 'an array';
+  if (value instanceof Uint8Array) return 'bytes';
+  if (value instanceof Activity) return 'an activity';
+  const type = typeof value;
+  return type === 'object' ? 'an object' : `a ${type}`;
+}
+
+function json(item: unknown, origin: string | undefined): string {
+  let text: string | undefined;
+  let cause: unknown;
+  try {
+    if (typeof item !== 'number' || Number.isFinite(item)) text = JSON.stringify(item);
+  } catch (error) {
+    cause = error;
+  }
+  if (text !== undefined) return text;
+  const why = cause instanceof Error ? ` (${cause.message.split('\n', 1)[0]})` : '';
+  throw new DataError(
+    `Cannot write ${kindOf(item)} as a line: it has no JSON${why}. Map it, or pass \`line\``,
+    { place: { origin }, cause },
+  );
+}

@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+
+const RESERVED = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?=\.|$)/i;
+const UNSAFE = /[\0-\x1f\x7f-\x9f"*/:<>?\\|%]|\p{Cs}/gu;
+const HASH_LENGTH = 32;
+
+/** The fewest bytes that `safeName` can be held to. */
+export const SHORTEST_NAME = HASH_LENGTH + 8;
+
+/**
+ * A text that came from outside, made a single safe part of a file name: no separator, no control
+ * character, no leading or trailing dot, no name that Windows keeps for devices or `files` for itself. What is unsafe is
+ * percent-encoded as UTF-8; a name past `maxBytes` is cut and ends in `%~` and a hash of the whole.
+ * Different texts give different names, also on a file system that folds Unicode forms.
+ *
+ * @example
+ * safeName('../etc/passwd'); // '%2E.%2Fetc%2Fpasswd'
+ */
+export function safeName(text: string, maxBytes = 200): string {
+  if (text === '') return '%';
+  const encoded = encode(text);
+  if (Buffer.byteLength(encoded) <= maxBytes) return encoded;
+  const hash = createHash('sha256').update(encoded).digest('hex').slice(0, HASH_LENGTH);
+  return `${cut(encoded, maxBytes - HASH_LENGTH - 2)}%~${hash}`;
+}
+
+function encode(text: string): string {
+  // Composed and decomposed forms are one name to some file systems: only the composed one stays.
+  const foldable = text.normalize('NFC') !== text;
+  return text
+    .replace(UNSAFE, percent)
+    .replace(/[^\0-\x7f]/gu, character => (foldable ? percent(character) : character))
+    .replace(/^[. ]|[. ]$/g, percent)
+    .replace(RESERVED, name => percent(name.charAt(0)) + name.slice(1))
+    .replace(/\.(?=part$)/i, percent);
+}
+
+function percent(character: string): string {
+  const unit = character.charCodeAt(0);
+  // A half of a surrogate pair has no UTF-8; it gets the three bytes that it would have.
+  const bytes =
+    character.length === 1 && unit >= 0xd800 && unit <= 0xdfff
+      ? [0xe0 | (unit >> 12), 0x80 | ((unit >> 6) & 0x3f), 0x80 | (unit & 0x3f)]
+      : [...Buffer.from(character)];
+  return bytes.map(byte => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
+}
+
+/** At most `maxBytes` of UTF-8, without half a character or half a `%2F`. */
+function cut(encoded: string, maxBytes: number): string {
+  let end = 0;
+  let bytes = 0;
+  for (const [part] of encoded.matchAll(/%[0-9A-F]{2}|./gsu)) {
+    bytes += Buffer.byteLength(part);
+    if (bytes > maxBytes) break;
+    end += part.length;
+  }
+  return encoded.slice(0, end);
+}
