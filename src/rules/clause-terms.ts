@@ -88,8 +88,11 @@ function only(term: string): ClauseTerms {
 
 function fieldTerms(operator: FieldOperator, value: string, dialect: Dialect): ClauseTerms {
   if (!indexedFields(dialect).includes(operator)) return { required: [], exact: false };
-  const terms = [...termsOfWords(phraseOf(value, dialect).words)];
-  return { required: terms.map(term => `${operator}:${term}`), exact: false };
+  const { words, exact } = phraseOf(value, dialect);
+  return {
+    required: [...termsOfWords(words)].map(term => `${operator}:${term}`),
+    exact: words.length === 1 && (exact === undefined || exact.text === words[0]),
+  };
 }
 
 /**
