@@ -1,0 +1,17 @@
+import { distance } from 'fastest-levenshtein';
+
+/** The candidate that a misspelt word most likely stands for; `undefined` where none is near. */
+export function closest(word: string, candidates: Iterable<string>): string | undefined {
+  const wanted = word.toLowerCase();
+  if (wanted.length > 40) return undefined;
+  let best: string | undefined;
+  let least = Math.max(1, Math.floor(wanted.length / 3)) + 1;
+  for (const candidate of candidates) {
+    const edits = distance(wanted, candidate.toLowerCase());
+    if (edits >= least) continue;
+    best = candidate;
+    least = edits;
+  }
+  // A word of two letters or fewer is near to everything.
+  return wanted.length <= 2 && least > 0 ? undefined : best;
+}

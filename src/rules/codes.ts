@@ -1,0 +1,54 @@
+/** Languages that the service tells apart; `und` is a post whose language it cannot tell. */
+export const languageCodes: ReadonlySet<string> = new Set(
+  (
+    'am ar bg bn bo ckb cs cy da de dv el en es et fa fi fr gu hi ht hu hy in is it iw ja ka km kn ' +
+    'ko lo lt lv ml mr my ne nl no or pa pl ps pt ro ru sd si sk sl sr sv ta te th tl tr ug uk ur ' +
+    'vi zh hi-latn zh-cn zh-tw und'
+  ).split(' '),
+);
+
+/** Codes that people expect, and the ones that the service has for the same language. */
+export const languageSynonyms: ReadonlyMap<string, string> = new Map([
+  ['eng', 'en'],
+  ['fil', 'tl'],
+  ['ger', 'de'],
+  ['gr', 'el'],
+  ['he', 'iw'],
+  ['id', 'in'],
+  ['jp', 'ja'],
+  ['kr', 'ko'],
+  ['nb', 'no'],
+  ['spa', 'es'],
+  ['ua', 'uk'],
+]);
+
+/** ISO 3166-1 alpha-2, and XK. */
+export const countryCodes: ReadonlySet<string> = new Set(
+  (
+    'AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR ' +
+    'BS BT BV BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ ' +
+    'EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW ' +
+    'GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY ' +
+    'KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV ' +
+    'MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY ' +
+    'QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG ' +
+    'TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS XK YE YT ZA ' +
+    'ZM ZW'
+  ).split(' '),
+);
+
+/** Countries by the codes that people expect. */
+export const countrySynonyms: ReadonlyMap<string, string> = new Map([
+  ['EN', 'GB'],
+  ['GBR', 'GB'],
+  ['UK', 'GB'],
+  ['USA', 'US'],
+]);
+
+/** Words too common to be all that a rule asks for. */
+export const stopWords: ReadonlySet<string> = new Set(
+  (
+    'a an and at but by com from http https if in is it its me my not or rt the this to too via we ' +
+    'www you'
+  ).split(' '),
+);

@@ -1,0 +1,224 @@
+import type { Problem } from './problem.js';
+import { readClause } from './read-clause.js';
+import { CLOSE, COLON, type Draft, MAX_PROBLEMS, MINUS, OPEN, Reader } from './reader.js';
+import { isSpace, wordEnd } from './rule-characters.js';
+import {
+  badInput,
+  cannotParse,
+  MAX_CHARACTERS,
+  MAX_DEPTH,
+  quoting,
+  strayParenthesis,
+  suggest,
+  tooDeep,
+  tooLong,
+  unclosedGroup,
+} from './syntax-problems.js';
+import type { RuleNode } from './tree.js';
+
+export interface ParsedRule {
+  /** There unless a problem is an error. */
+  readonly tree: RuleNode | undefined;
+  /** In the order of the text: all that is wrong with it, not only the first. */
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Reads a rule. Never throws: whatever is wrong with the text, whichever product it is for, is in
+ * `problems`; `checkRule` adds what a product does not accept.
+ *
+ * @example parseRule('(cat OR dog) -has:links').tree?.kind // 'and'
+ */
+export function parseRule(text: string): ParsedRule {
+  const { draft, problems } = parseDraft(text);
+  // Without a problem nothing was left unread.
+  return { tree: problems.length === 0 ? (draft as RuleNode | undefined) : undefined, problems };
+}
+
+/** All of a rule that can be read; nothing where it is no rule at all. */
+export function parseDraft(text: string): { draft: Draft | undefined; problems: Problem[] } {
+  const reader = new Reader(text);
+  if (text.length > MAX_CHARACTERS) {
+    const characters = countCharacters(text);
+    if (characters > MAX_CHARACTERS) reader.report(tooLong(text, characters));
+  }
+  const draft = readRule(reader);
+  reader.problems.sort((a, b) => a.start - b.start);
+  return { draft, problems: reader.problems };
+}
+
+/** A group, or the whole rule, as far as it was read. */
+interface Group {
+  /** Where it and its `-` stand; -1 for the rule itself, and without one. */
+  readonly open: number;
+  readonly minus: number;
+  readonly depth: number;
+  readonly outer: Group | undefined;
+  /** The branches before the last `OR`. */
+  branches: Draft[];
+  /** The clauses since. */
+  nodes: Draft[];
+  /** From the first branch, and from the first of the nodes, to the last of them. */
+  start: number;
+  nodesStart: number;
+  end: number;
+}
+
+/** One loop over the text, with a stack of its own: no text can exhaust that of JavaScript. */
+function readRule(reader: Reader): Draft | undefined {
+  const { text, problems } = reader;
+  let group = openGroup(-1, -1, undefined);
+  let minus = -1;
+  while (true) {
+    while (isSpace(reader.unit)) reader.at++;
+    if (problems.length >= MAX_PROBLEMS) return undefined;
+    const start = reader.at;
+    if (start >= text.length) break;
+    const { unit } = reader;
+    if (unit === OPEN) {
+      if (group.depth === MAX_DEPTH) {
+        reader.report(tooDeep({ start, end: start + 1 }));
+        return undefined;
+      }
+      reader.at++;
+      group = openGroup(start, minus, group);
+      minus = -1;
+    } else if (unit === CLOSE) {
+      reader.at++;
+      if (group.outer === undefined) reader.report(strayParenthesis(start));
+      else group = closeGroup(reader, group, group.outer, start);
+    } else if (isOr(text, start)) {
+      reader.at = start + 2;
+      readOr(reader, group, start);
+    } else if (unit === MINUS) {
+      reader.at++;
+      if (isNegation(text, reader.at)) minus = start;
+      else addNode(group, skipMinus(reader, start), start, reader.at);
+    } else {
+      const leaf = readClause(reader);
+      addNode(group, negate(leaf, minus, reader.at), minus === -1 ? start : minus, reader.at);
+      minus = -1;
+    }
+  }
+  return finish(reader, group);
+}
+
+function openGroup(open: number, minus: number, outer: Group | undefined): Group {
+  const depth = outer === undefined ? 0 : outer.depth + 1;
+  return { open, minus, depth, outer, branches: [], nodes: [], start: 0, nodesStart: 0, end: 0 };
+}
+
+function addNode(group: Group, node: Draft, start: number, end: number): void {
+  if (group.nodes.length === 0) {
+    group.nodesStart = start;
+    if (group.branches.length === 0) group.start = start;
+  }
+  group.nodes.push(node);
+  group.end = end;
+}
+
+function negate(node: Draft, minus: number, end: number): Draft {
+  return minus === -1 ? node : { kind: 'not', node, start: minus, end };
+}
+
+/** What stands since the last `OR`, as one node. */
+function branchOf({ nodes, nodesStart, end }: Group): Draft | undefined {
+  return nodes.length <= 1 ? nodes[0] : { kind: 'and', nodes, start: nodesStart, end };
+}
+
+function readOr(reader: Reader, group: Group, start: number): void {
+  const branch = branchOf(group);
+  if (branch === undefined) {
+    const span = { start, end: start + 2 };
+    const fix = suggest('remove it', [{ ...span, text: '' }]);
+    reader.report(cannotParse(span, 'OR', '`OR` needs a clause before it', fix));
+    return;
+  }
+  group.branches.push(branch);
+  group.nodes = [];
+}
+
+/** The node of a group that ends at `end`, at a parenthesis or with the text. */
+function nodeOf(reader: Reader, group: Group, end: number): Draft {
+  const { branches } = group;
+  const branch = branchOf(group);
+  if (branch !== undefined) {
+    if (branches.length === 0) return branch;
+    branches.push(branch);
+    return { kind: 'or', nodes: branches, start: group.start, end: group.end };
+  }
+  const { at } = reader;
+  reader.at = end;
+  if (branches.length > 0) reader.reportEnd('`OR` needs a clause behind it');
+  else if (reader.problems.length === 0 || group.open !== -1)
+    reader.reportEnd(group.open === -1 ? 'the rule is empty' : 'the group is empty');
+  reader.at = at;
+  return reader.unread(end);
+}
+
+function closeGroup(reader: Reader, group: Group, outer: Group, close: number): Group {
+  const node = nodeOf(reader, group, close);
+  const end = close + 1;
+  const start = group.minus === -1 ? group.open : group.minus;
+  addNode(outer, negate(node, group.minus, end), start, end);
+  return outer;
+}
+
+/** Closes what is open at the end of the text. */
+function finish(reader: Reader, innermost: Group): Draft {
+  const { text, problems } = reader;
+  let group = innermost;
+  // A phrase that does not close has taken the parentheses into itself.
+  if (group.outer !== undefined && problems.at(-1)?.code !== 'R008')
+    reader.report(unclosedGroup(text, group.open, group.depth));
+  while (group.outer !== undefined) group = closeGroup(reader, group, group.outer, text.length);
+  return nodeOf(reader, group, text.length);
+}
+
+function isOr(text: string, at: number): boolean {
+  return (
+    text.charCodeAt(at) === 0x4f &&
+    text.charCodeAt(at + 1) === 0x52 &&
+    wordEnd(text, at + 2) === at + 2 &&
+    text.charCodeAt(at + 2) !== COLON
+  );
+}
+
+/** Whether a clause or group stands right behind a `-`. */
+function isNegation(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  return !(
+    Number.isNaN(unit) ||
+    isSpace(unit) ||
+    unit === MINUS ||
+    unit === CLOSE ||
+    isOr(text, at)
+  );
+}
+
+function skipMinus(reader: Reader, start: number): Draft {
+  const { text } = reader;
+  const span = { start, end: reader.at };
+  const rest = { start, end: wordEnd(text, reader.at) };
+  const fix =
+    rest.end > span.end ? quoting(text, rest) : suggest('remove it', [{ ...span, text: '' }]);
+  reader.report(
+    badInput(span, '-', '`-` has to stand right before the clause that it negates', fix),
+  );
+  return reader.unread(start);
+}
+
+function countCharacters(text: string): number {
+  let count = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    // The second half of a pair is no character of its own.
+    const paired = unit >= 0xdc00 && unit <= 0xdfff && at > 0 && isHigh(text.charCodeAt(at - 1));
+    if (!paired) count++;
+  }
+  return count;
+}
+
+function isHigh(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}

@@ -1,0 +1,118 @@
+import type { Span } from './tree.js';
+
+/** Something wrong with a rule, for the service's answers and for people. */
+export interface Problem extends Span {
+  /** Stable: R0xx are errors, R1xx warnings. */
+  readonly code: ProblemCode;
+  /** The service refuses a rule with an error; a warning is a rule that may not mean what was meant. */
+  readonly severity: 'error' | 'warning';
+  /**
+   * The service's own text, with positions from 1 in UTF-16 units, as it stands in a 422 body
+   * (service.md 7.1, 7.3). The service does not warn: there it is the same as `explanation`.
+   */
+  readonly message: string;
+  /** What is wrong, in words for people; the span says where. */
+  readonly explanation: string;
+  /** What else there is to know, such as the allowed values. */
+  readonly note?: string | undefined;
+  /** Another place that belongs to it, such as the parenthesis that was never closed. */
+  readonly related?: (Span & { readonly label: string }) | undefined;
+  readonly suggestion?: Suggestion | undefined;
+}
+
+export interface Suggestion {
+  readonly label: string;
+  /** What to change in the text of the rule; they do not overlap. */
+  readonly edits: readonly Edit[];
+  /** Whether the rule then surely means what was meant; else it is a guess. */
+  readonly certain: boolean;
+}
+
+/** The text between `start` and `end` becomes `text`. */
+export interface Edit extends Span {
+  readonly text: string;
+}
+
+/** The codes are stable; what each stands for is said beside it. */
+export type ProblemCode =
+  /** Longer than 2048 characters. */
+  | 'R001'
+  /** Groups nested too deep. */
+  | 'R002'
+  /** A character that begins nothing. */
+  | 'R003'
+  /** A value or clause that cannot stand there. */
+  | 'R004'
+  /** The rule breaks off or goes on where it may not. */
+  | 'R005'
+  /** A group that is not closed. */
+  | 'R006'
+  /** A parenthesis that closes nothing. */
+  | 'R007'
+  /** A phrase that is not closed. */
+  | 'R008'
+  /** An explicit `AND`. */
+  | 'R009'
+  /** Only negated clauses. */
+  | 'R010'
+  /** No positive clause but stop words. */
+  | 'R011'
+  /** Only operators that may not stand alone. */
+  | 'R012'
+  /** An operator that does not exist. */
+  | 'R013'
+  /** A value that its operator does not know. */
+  | 'R014'
+  /** An operator that the product does not offer. */
+  | 'R015'
+  /** An operator of version 1.0 (service.md section 9). */
+  | 'R016'
+  /** `sample:` within an `OR`. */
+  | 'R017'
+  /** `sample:` that is not 1 to 100 percent, or negated. */
+  | 'R018'
+  /** Coordinates or sizes out of range. */
+  | 'R019'
+  /** A count or a range of counts that cannot be. */
+  | 'R020'
+  /** The distance of a proximity. */
+  | 'R021'
+  /** `is:nullcast` other than negated at the top of a rule. */
+  | 'R022'
+  /** A tag longer than 255 characters. */
+  | 'R023'
+  /** Lower-case `or`, `and` or `not` between clauses. */
+  | 'R101'
+  /** Typographic quotes within a word. */
+  | 'R102'
+  /** A negation within an `OR`: `a OR -b` takes in nearly everything. */
+  | 'R103'
+  /** A keyword with punctuation, which is never one token of a post. */
+  | 'R104'
+  /** A negated group of several clauses. */
+  | 'R105'
+  /** `AND` and `OR` side by side without parentheses. */
+  | 'R106'
+  /** A hashtag, handle or ticker symbol that can never be one. */
+  | 'R107'
+  /** A phrase that hides an operator. */
+  | 'R108'
+  /** Clauses that exclude each other. */
+  | 'R109';
+
+/** After these the service's text ends in two line ends. */
+const DOUBLE_SPACED: ReadonlySet<ProblemCode> = new Set(['R003', 'R006', 'R007', 'R008']);
+
+/**
+ * The service's text for a rule: the message of each error, in order, each with its line end or two.
+ * Empty for a rule that it accepts.
+ *
+ * @example serviceMessage(checkRule('-follow', { product: 'replay' }).problems)
+ * // 'Rules must contain a non-negation term (at position 1)\nRules must contain at least ...\n'
+ */
+export function serviceMessage(problems: readonly Problem[]): string {
+  return problems
+    .filter(problem => problem.severity === 'error')
+    .map(problem => problem.message + (DOUBLE_SPACED.has(problem.code) ? '\n\n' : '\n'))
+    .join('');
+}

@@ -1,0 +1,149 @@
+import { readOperator } from './read-operator.js';
+import { CLOSE_BRACKET, COLON, type Leaf, OPEN_BRACKET, QUOTE, type Reader } from './reader.js';
+import { isWordStart, wordEnd } from './rule-characters.js';
+import {
+  at,
+  badInput,
+  cannotParse,
+  error,
+  explicitAnd,
+  quoting,
+  shorten,
+  suggest,
+} from './syntax-problems.js';
+import type { TextClause } from './tree.js';
+
+/**
+ * Reads one clause where something other than white space, a parenthesis or `OR` stands. What cannot
+ * be read is reported and stepped over.
+ */
+export function readClause(reader: Reader): Leaf {
+  const { text, at: start, unit } = reader;
+  if (isWordStart(unit)) return readWord(reader);
+  if (unit === QUOTE) return readPhrase(reader);
+  const prefixed = PREFIXES.get(unit);
+  if (prefixed !== undefined && isNameStart(text.charCodeAt(start + 1)))
+    return readPrefixed(reader, prefixed);
+  if (unit === OPEN_BRACKET || unit === CLOSE_BRACKET) return skipBracket(reader);
+  if (unit === COLON) {
+    reader.skipRun();
+    const span = { start, end: reader.at };
+    reader.report(
+      cannotParse({ start, end: start + 1 }, ':', 'an operator needs a name', quoting(text, span)),
+    );
+  } else {
+    reader.skipBadCharacter();
+  }
+  return reader.unread(start);
+}
+
+/** The most tokens that a proximity may allow between its words. */
+export const MAX_DISTANCE = 6;
+
+const PREFIXES: ReadonlyMap<number, TextClause['kind']> = new Map([
+  [0x23, 'hashtag'],
+  [0x40, 'mention'],
+  [0x24, 'cashtag'],
+]);
+const UNDERSCORE = 0x5f;
+const TILDE = 0x7e;
+
+/** Handles and hashtags may start with an underscore, which words may not. */
+function isNameStart(unit: number): boolean {
+  return isWordStart(unit) || unit === UNDERSCORE;
+}
+
+function readWord(reader: Reader): Leaf {
+  const { text, at: start } = reader;
+  const end = wordEnd(text, start + 1);
+  reader.at = end;
+  if (text.charCodeAt(end) === COLON) return readOperator(reader, start);
+  const word = text.slice(start, end);
+  if (word === 'AND') reader.report(explicitAnd(text, { start, end }));
+  return { kind: 'keyword', text: word, start, end };
+}
+
+function readPrefixed(reader: Reader, kind: TextClause['kind']): Leaf {
+  const { text, at: start } = reader;
+  const end = wordEnd(text, start + 2);
+  reader.at = end;
+  if (text.charCodeAt(end) === COLON) return skipColon(reader, start);
+  return { kind, text: text.slice(start + 1, end), start, end };
+}
+
+function readPhrase(reader: Reader): Leaf {
+  const start = reader.at;
+  const text = reader.readQuoted();
+  if (text === undefined) return reader.unread(start);
+  if (text.trim() === '') {
+    const span = { start, end: reader.at };
+    reader.report(cannotParse(span, reader.text.slice(start, reader.at), 'a phrase needs words'));
+    return reader.unread(start);
+  }
+  if (reader.unit === TILDE) return readProximity(reader, start, text);
+  if (reader.unit === COLON) return skipColon(reader, start);
+  return { kind: 'phrase', text, start, end: reader.at };
+}
+
+function readProximity(reader: Reader, start: number, text: string): Leaf {
+  const tilde = reader.at;
+  reader.at = wordEnd(reader.text, tilde + 1);
+  const end = reader.at;
+  const digits = reader.text.slice(tilde + 1, end);
+  if (/^\d+$/.test(digits)) {
+    const distance = Number(digits);
+    if (distance >= 1 && distance <= MAX_DISTANCE)
+      return { kind: 'proximity', text, distance, start, end };
+    const nearest = String(Math.min(Math.max(distance, 1), MAX_DISTANCE));
+    reader.report(
+      error(
+        'R021',
+        { start: tilde + 1, end },
+        `Proximity must be between 1 and ${MAX_DISTANCE} ${at(tilde + 1)}`,
+        `words may be 1 to ${MAX_DISTANCE} tokens apart, not ${shorten(digits)}`,
+        { suggestion: suggest(`use \`~${nearest}\``, [{ start: tilde + 1, end, text: nearest }]) },
+      ),
+    );
+  } else {
+    reader.report(
+      cannotParse(
+        { start: tilde, end },
+        `~${digits}`,
+        `\`~\` needs a number from 1 to ${MAX_DISTANCE}`,
+        suggest('remove it', [{ start: tilde, end, text: '' }]),
+      ),
+    );
+  }
+  return reader.unread(start);
+}
+
+/** A colon behind something that is no name of an operator. */
+function skipColon(reader: Reader, start: number): Leaf {
+  const colon = reader.at;
+  reader.skipRun();
+  reader.report(
+    cannotParse(
+      { start: colon, end: colon + 1 },
+      ':',
+      'a colon may only follow the name of an operator',
+      quoting(reader.text, { start, end: reader.at }),
+    ),
+  );
+  return reader.unread(start);
+}
+
+function skipBracket(reader: Reader): Leaf {
+  const { text, at: start, unit } = reader;
+  reader.at++;
+  if (unit === CLOSE_BRACKET && reader.openBrackets > 0) {
+    reader.openBrackets--;
+    return reader.unread(start);
+  }
+  if (unit === OPEN_BRACKET) reader.openBrackets++;
+  const bracket = text[start] as string;
+  const span = { start, end: start + 1 };
+  reader.report(
+    badInput(span, bracket, 'only the operators of places take brackets; groups take parentheses'),
+  );
+  return reader.unread(start);
+}

@@ -1,0 +1,122 @@
+import type { Problem } from './problem.js';
+import { isSpace } from './rule-characters.js';
+import { badCharacter, cannotParse, unclosedPhrase } from './syntax-problems.js';
+import type { Clause, Span, Tree } from './tree.js';
+
+/** A clause that could not be read, or not taken; `name` is its operator where that is known. */
+export interface Unread extends Span {
+  readonly kind: 'unread';
+  readonly name?: string | undefined;
+}
+
+export type Leaf = Clause | Unread;
+
+/** A tree of whatever could be read, so that the rest of a rule is checked all the same. */
+export type Draft = Tree<Leaf>;
+
+/** Beyond this many problems a text is no rule, and reading stops. */
+export const MAX_PROBLEMS = 100;
+
+/** A place in the text of a rule, and what was found wrong up to there. */
+export class Reader {
+  readonly text: string;
+  at = 0;
+  readonly problems: Problem[] = [];
+  /** `[` outside of values that wait for their `]`, so that one mistake is told once. */
+  openBrackets = 0;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  /** The unit at the place, or NaN at the end. */
+  get unit(): number {
+    return this.text.charCodeAt(this.at);
+  }
+
+  /** `undefined`, so that a reader of values can return it. */
+  report(problem: Problem): undefined {
+    this.problems.push(problem);
+    return undefined;
+  }
+
+  unread(start: number, name?: string): Unread {
+    return { kind: 'unread', start, end: this.at, name };
+  }
+
+  /** Reports the character at the place, and goes on behind it. */
+  skipBadCharacter(): void {
+    const problem = badCharacter(this.text, this.at);
+    this.report(problem);
+    this.at = problem.end;
+  }
+
+  /** Goes to the end of what looks like one clause, through quotes and brackets. */
+  skipRun(): void {
+    const { text } = this;
+    while (this.at < text.length) {
+      const unit = this.unit;
+      if (unit === QUOTE) {
+        const end = quotedEnd(text, this.at);
+        this.at = end === -1 ? text.length : end;
+      } else if (unit === OPEN_BRACKET) {
+        const close = text.indexOf(']', this.at);
+        this.at = close === -1 ? text.length : close + 1;
+      } else if (isSpace(unit) || unit === OPEN || unit === CLOSE) {
+        return;
+      } else {
+        this.at++;
+      }
+    }
+  }
+
+  /** Reports what stands at the place as something that no rule can go on with. */
+  reportEnd(explanation: string): void {
+    const { text, at } = this;
+    const character = at < text.length ? String.fromCodePoint(text.codePointAt(at) as number) : '';
+    this.report(
+      cannotParse(
+        { start: at, end: at + character.length },
+        character === '' ? '<EOF>' : character,
+        explanation,
+      ),
+    );
+  }
+
+  /** The text in the quotes that open here, or `undefined` where they do not close. */
+  readQuoted(): string | undefined {
+    const { text, at } = this;
+    const end = quotedEnd(text, at);
+    if (end === -1) {
+      this.report(unclosedPhrase(text, at));
+      this.at = text.length;
+      return undefined;
+    }
+    this.at = end;
+    const inner = text.slice(at + 1, end - 1);
+    return inner.includes('\\') ? inner.replace(/\\(["\\])/g, '$1') : inner;
+  }
+}
+
+export const QUOTE = 0x22;
+export const OPEN = 0x28;
+export const CLOSE = 0x29;
+export const MINUS = 0x2d;
+export const COLON = 0x3a;
+export const OPEN_BRACKET = 0x5b;
+export const CLOSE_BRACKET = 0x5d;
+
+/** Behind the closing quote, or -1. Within, a backslash stands before a quote or another backslash. */
+function quotedEnd(text: string, open: number): number {
+  for (let at = open + 1; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE) return at + 1;
+    if (unit === BACKSLASH) {
+      const next = text.charCodeAt(at + 1);
+      if (next === QUOTE || next === BACKSLASH) at++;
+    }
+  }
+  return -1;
+}
+
+const BACKSLASH = 0x5c;

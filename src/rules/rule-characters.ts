@@ -1,0 +1,54 @@
+/**
+ * What a UTF-16 unit may do in the text of a rule. Words start with a digit or with anything that is
+ * not punctuation; once started they may hold most punctuation too.
+ */
+const START = 1;
+const PART = 2;
+const SPACE = 4;
+
+const ASCII = new Uint8Array(0x80);
+for (let unit = 0x21; unit < 0x7f; unit++) ASCII[unit] = PART;
+for (let unit = 0x30; unit <= 0x39; unit++) ASCII[unit] = START | PART;
+for (let unit = 0x41; unit <= 0x5a; unit++) ASCII[unit] = START | PART;
+for (let unit = 0x61; unit <= 0x7a; unit++) ASCII[unit] = START | PART;
+for (const character of '":()[]') ASCII[character.charCodeAt(0)] = 0;
+for (const character of ' \t\n\v\f\r') ASCII[character.charCodeAt(0)] = SPACE;
+
+export function isSpace(unit: number): boolean {
+  if (unit < 0x80) return ((ASCII[unit] as number) & SPACE) !== 0;
+  return (
+    unit === 0xa0 ||
+    unit === 0x1680 ||
+    (unit >= 0x2000 && unit <= 0x200a) ||
+    unit === 0x2028 ||
+    unit === 0x2029 ||
+    unit === 0x202f ||
+    unit === 0x205f ||
+    unit === 0x3000 ||
+    unit === 0xfeff
+  );
+}
+
+export function isWordStart(unit: number): boolean {
+  if (unit < 0x80) return ((ASCII[unit] as number) & START) !== 0;
+  if (unit < 0xc0 || isSpace(unit)) return false;
+  if (unit >= 0x2b0 && unit <= 0x37f) return false;
+  if (unit >= 0x2000 && unit <= 0x2bff) return false;
+  return unit < 0xff00 || unit > 0xff0f || unit === 0xff04;
+}
+
+export function isWordPart(unit: number): boolean {
+  return unit < 0x80 ? ((ASCII[unit] as number) & PART) !== 0 : !isSpace(unit);
+}
+
+/** The end of the word that goes on at `at`. */
+export function wordEnd(text: string, at: number): number {
+  let end = at;
+  while (end < text.length && isWordPart(text.charCodeAt(end))) end++;
+  return end;
+}
+
+/** Whether the whole text is one word, as a keyword or an unquoted value. */
+export function isWord(text: string): boolean {
+  return text !== '' && isWordStart(text.charCodeAt(0)) && wordEnd(text, 1) === text.length;
+}
