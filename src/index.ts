@@ -24,8 +24,14 @@ export {
   type Sink,
   type SinkRun,
 } from './flow.js';
+export { ElementSplitter, type ElementSplitterOptions } from './operators/element-splitter.js';
+export { type GunzipOptions, gunzip } from './operators/gunzip.js';
+export { jsonElements } from './operators/json-elements.js';
+export { type JsonLinesOptions, jsonLines } from './operators/json-lines.js';
+export type { RecordLimits } from './operators/record-limits.js';
 export { through } from './operators/through.js';
 export { type PipelineOptions, pipeline, type Source, type Stage } from './pipeline.js';
 export type { ProgressCounts } from './progress.js';
 export { collect } from './sinks/collect.js';
+export { type LocalFilesOptions, localFiles } from './sources/local-files.js';
 export type { Timestamp } from './time.js';
