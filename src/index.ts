@@ -1,3 +1,8 @@
+export { type Account, type AccountOptions, account } from './client/account.js';
+export type { Limits, Rate } from './client/limits.js';
+export type { Retrying, RetryPolicy } from './client/retry.js';
+export { Secret } from './client/secret.js';
+export type { Timeouts } from './client/timeouts.js';
 export {
   ConnectionError,
   type ConnectionFailure,
@@ -33,5 +38,8 @@ export { through } from './operators/through.js';
 export { type PipelineOptions, pipeline, type Source, type Stage } from './pipeline.js';
 export type { ProgressCounts } from './progress.js';
 export { collect } from './sinks/collect.js';
+export { type Bucket, type CountBucket, type CountsOptions, counts } from './sources/counts.js';
 export { type LocalFilesOptions, localFiles } from './sources/local-files.js';
+export type { Product } from './sources/query.js';
+export { type SearchOptions, search } from './sources/search.js';
 export type { Timestamp } from './time.js';

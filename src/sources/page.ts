@@ -1,0 +1,135 @@
+import { cutAnswer } from '../client/broken-connection.js';
+import type { Answer } from '../client/exchange.js';
+import { request } from '../client/request.js';
+import { DataError } from '../errors.js';
+import { ElementSplitter } from '../operators/element-splitter.js';
+import type { Params, Query } from './query.js';
+
+/** One answer of search or counts (service.md 2.3, 2.4). */
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Absent on the last page (4.1 rule 4). */
+  readonly next: string | undefined;
+  /** The dates that the service says it used. */
+  readonly window: EchoedWindow;
+  /** As they were on the wire. */
+  readonly receivedBytes: number;
+  /** The rest of the answer: all but `results`. */
+  readonly rest: Readonly<Record<string, unknown>>;
+}
+
+export interface EchoedWindow {
+  readonly fromDate?: string | undefined;
+  readonly toDate?: string | undefined;
+}
+
+/** More than any page of 500 posts: an answer without an end must not fill the memory. */
+const MOST_BYTES = 256 * 1024 * 1024;
+
+/**
+ * Requests one page and resolves once it is whole. Its `next`, and the proof that it is complete,
+ * stand at its end, and a page that breaks off is requested again: what is handed out earlier would
+ * be handed out twice. A page has at most 500 posts, so holding it costs little.
+ *
+ * @param params The request as it is sent, `next` among it.
+ */
+export function fetchPage<T>(
+  { account, url, method }: Query,
+  params: Params,
+  parse: (bytes: Buffer, url: string) => T,
+  signal: AbortSignal,
+): Promise<Page<T>> {
+  const address = new URL(url);
+  if (method === 'GET')
+    address.search = Object.entries(params)
+      .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+      .join('&');
+  const sent =
+    method === 'GET'
+      ? {}
+      : {
+          body: JSON.stringify(params),
+          headers: { 'content-type': 'application/json; charset=utf-8' },
+        };
+  return request(account, { method, url: address, family: 'search', signal, ...sent }, answer =>
+    readPage(answer, params, parse),
+  );
+}
+
+async function readPage<T>(
+  answer: Answer,
+  params: Params,
+  parse: (bytes: Buffer, url: string) => T,
+): Promise<Page<T>> {
+  const { url } = answer;
+  const splitter = new ElementSplitter('results', { origin: url });
+  const elements: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body) {
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES)
+      throw new DataError(`The answer is larger than ${MOST_BYTES} bytes`, {
+        place: { origin: url },
+      });
+    splitter.push(chunk, elements);
+  }
+  // The connection ended in good order, but not the document: as good as a connection that broke.
+  if (!splitter.whole) throw cutAnswer(url, 'its JSON document has no end');
+  const rest = splitter.end();
+  return {
+    items: elements.map(element => parse(element, url)),
+    next: nextOf(rest, url),
+    window: checkEcho(rest.requestParameters, params, url),
+    receivedBytes: answer.receivedBytes,
+    rest,
+  };
+}
+
+function nextOf({ next }: Readonly<Record<string, unknown>>, origin: string): string | undefined {
+  if (next === undefined || next === null) return undefined;
+  if (typeof next !== 'string' || next === '')
+    throw new DataError(`The answer's \`next\` is no token: ${JSON.stringify(next)}`, {
+      place: { origin },
+    });
+  return next;
+}
+
+/**
+ * The service repeats what it was asked for. Anything else than what was sent would be the answer to
+ * another request; the dates that were not sent are resolved there (4.1 rule 1).
+ */
+function checkEcho(echo: unknown, params: Params, origin: string): EchoedWindow {
+  if (echo === undefined) return {};
+  if (typeof echo !== 'object' || echo === null)
+    throw new DataError('The answer has `requestParameters` that are no object', {
+      place: { origin },
+    });
+  const echoed = echo as Readonly<Record<string, unknown>>;
+  for (const name of ['fromDate', 'toDate', 'maxResults', 'bucket'])
+    if (params[name] !== undefined && echoed[name] !== undefined)
+      mustEqual(name, echoed[name], params[name], origin);
+  return { ...dateOf(echoed, 'fromDate', origin), ...dateOf(echoed, 'toDate', origin) };
+}
+
+function dateOf(
+  echoed: Readonly<Record<string, unknown>>,
+  name: string,
+  origin: string,
+): EchoedWindow {
+  const value = echoed[name];
+  if (value === undefined) return {};
+  if (typeof value !== 'string')
+    throw new DataError(`The answer echoes a ${name} that is no date: ${JSON.stringify(value)}`, {
+      place: { origin },
+    });
+  return { [name]: value };
+}
+
+/** Throws when an answer is to another request than the one that was sent. */
+export function mustEqual(name: string, echoed: unknown, asked: unknown, origin: string): void {
+  if (String(echoed) === String(asked)) return;
+  throw new DataError(
+    `The answer is to another request: its ${name} is ${String(echoed)}, not ${String(asked)}`,
+    { place: { origin } },
+  );
+}

@@ -1,0 +1,171 @@
+import { IncompleteError, MillraceError } from '../errors.js';
+import type { Batches, Cursor, Run } from '../flow.js';
+import { parseTimestamp, type Window } from '../time.js';
+import type { EchoedWindow, Page } from './page.js';
+import { pagesOf } from './pages.js';
+import type { Params, Query } from './query.js';
+import { cursorOf, type Position, positionOf, startOf } from './query-cursor.js';
+import { ReadAhead } from './read-ahead.js';
+import { resolveDates, sliceDates } from './slices.js';
+
+/** What a search or count does beside paging. */
+export interface QueryRun<T> {
+  readonly query: Query;
+  /** Most items and most pages to deliver; `Infinity` for all. */
+  readonly limit: number;
+  readonly pages: number;
+  /** Parts of the window to fetch side by side; 1 for none. */
+  readonly slices: number;
+  readonly parse: (bytes: Buffer, url: string) => T;
+  /** Throws when a page contradicts itself. */
+  readonly check?: ((page: Page<T>) => void) | undefined;
+  /** The time that a page has reached, epoch milliseconds. */
+  readonly reachedBy: (page: Page<T>) => number | undefined;
+  /** How much of a window is done, 0 to 1. */
+  readonly fractionOf: (window: Window, position: Position, reached: number) => number;
+  /** In words, what is still to come. */
+  readonly missing: (position: Position, reached: number | undefined) => string;
+}
+
+type Bounds = Pick<QueryRun<unknown>, 'limit' | 'pages'>;
+type Slicing = Pick<QueryRun<unknown>, 'query' | 'slices'>;
+
+/** Slices under way at once: at the usual latencies this uses up 20 requests a second. */
+const SIDE_BY_SIDE = 8;
+/** Pages that a slice holds until its turn comes. */
+const PAGES_AHEAD = 4;
+
+/**
+ * All pages of a search or count, one batch each, with the cursor of the place after it. While a
+ * page is consumed, the next one is requested.
+ */
+export async function* runQuery<T>(job: QueryRun<T>, run: Run): Batches<T> {
+  const { query } = job;
+  const resume = run.resume ?? query.resume;
+  let position = resume === undefined ? startOf(query) : positionOf(query, resume);
+  let cursor: Cursor | undefined = resume;
+  let reached: number | undefined;
+  if (isOver(job, position)) return;
+  try {
+    const slices = slicesOf(job, position);
+    if (slices.length > 1) position = { ...position, window: wholeWindow(slices) };
+    for await (const page of pagesInTurn(job, slices, position, run)) {
+      job.check?.(page);
+      const rest = job.limit - position.items;
+      const items = page.items.slice(position.skip, position.skip + rest);
+      position = advance(position, page, items.length, slices.length);
+      cursor = cursorOf(query, position);
+      reached = job.reachedBy(page) ?? reached;
+      if (run.progress !== undefined) {
+        run.progress.received += items.length;
+        run.progress.receivedBytes += page.receivedBytes;
+        run.progress.reached = reached;
+        run.progress.fraction = fractionOf(job, position, reached) ?? run.progress.fraction;
+      }
+      yield { items, cursor, origin: query.url.href };
+      if (isOver(job, position)) return;
+    }
+  } catch (error) {
+    run.signal.throwIfAborted();
+    if (cursor === undefined || !(error instanceof MillraceError)) throw error;
+    const missing = job.missing(position, reached);
+    throw new IncompleteError(
+      `The ${query.source} stopped after ${position.pages} pages; missing: ${missing}. ${error.message}. To go on, pass the cursor of this error as \`resume\``,
+      { cause: error, retryable: error.retryable, missing: [missing], cursor },
+    );
+  }
+}
+
+function isOver({ limit, pages }: Bounds, position: Position): boolean {
+  return position.done || position.items >= limit || position.pages >= pages;
+}
+
+/** The requests to make, newest first: the one as it was asked for, or its slices. */
+function slicesOf({ query, slices }: Slicing, { window }: Position): readonly Params[] {
+  if (slices === 1) return [query.params];
+  // A resumed run slices what the first one sliced, whatever the time is now.
+  const { fromDate = query.params.fromDate, toDate = query.params.toDate } = window;
+  const dates = resolveDates(fromDate, toDate, query.account.timing.now());
+  return sliceDates(dates, slices).map(slice => ({ ...query.params, ...slice }));
+}
+
+function wholeWindow(slices: readonly Params[]): EchoedWindow {
+  return { fromDate: String(slices.at(-1)?.fromDate), toDate: String(slices[0]?.toDate) };
+}
+
+/** The pages of all slices in their order, while those of later slices are already under way. */
+async function* pagesInTurn<T>(
+  job: QueryRun<T>,
+  slices: readonly Params[],
+  start: Position,
+  { signal }: Run,
+): AsyncGenerator<Page<T>, void, undefined> {
+  const sliced = slices.length > 1;
+  let items = start.items - start.skip;
+  let pages = start.pages;
+  const goOn = (page: Page<T>): boolean => {
+    items += page.items.length;
+    pages++;
+    return items < job.limit && pages < job.pages;
+  };
+  const open = (index: number): ReadAhead<Page<T>> => {
+    const resumed = index === start.slice;
+    const input = pagesOf(job.query, {
+      params: slices[index] as Params,
+      next: resumed ? start.next : undefined,
+      window: sliced ? {} : start.window,
+      parse: job.parse,
+      signal,
+      goOn: sliced ? () => true : goOn,
+    });
+    return new ReadAhead(input, sliced ? PAGES_AHEAD : 1);
+  };
+  const opened: ReadAhead<Page<T>>[] = [];
+  for (let index = start.slice; index < slices.length; index++) {
+    while (opened.length < Math.min(SIDE_BY_SIDE, slices.length - index)) {
+      const slice = open(index + opened.length);
+      slice.fill();
+      opened.push(slice);
+    }
+    yield* opened[0]!.read();
+    opened.shift();
+  }
+}
+
+function advance<T>(
+  position: Position,
+  page: Page<T>,
+  delivered: number,
+  slices: number,
+): Position {
+  const window = slices > 1 ? position.window : page.window;
+  const items = position.items + delivered;
+  const skip = position.skip + delivered;
+  // Cut by a limit: a run with a higher one asks for the same page again and skips its beginning.
+  if (skip < page.items.length) return { ...position, window, items, skip };
+  const slice = page.next === undefined ? position.slice + 1 : position.slice;
+  return {
+    slice: Math.min(slice, slices - 1),
+    next: page.next,
+    skip: 0,
+    items,
+    pages: position.pages + 1,
+    done: slice === slices,
+    window,
+  };
+}
+
+function fractionOf<T>(
+  job: QueryRun<T>,
+  position: Position,
+  reached: number | undefined,
+): number | undefined {
+  if (isOver(job, position)) return 1;
+  const { fromDate = '', toDate = '' } = position.window;
+  const from = parseTimestamp(fromDate);
+  const to = parseTimestamp(toDate);
+  const known = from !== undefined && to !== undefined && reached !== undefined;
+  const covered = known ? job.fractionOf({ from, to }, position, reached) : 0;
+  const fraction = Math.max(covered, position.items / job.limit, position.pages / job.pages);
+  return fraction > 0 ? Math.min(1, fraction) : undefined;
+}

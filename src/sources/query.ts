@@ -1,0 +1,169 @@
+import type { Account } from '../client/account.js';
+import { OptionError } from '../errors.js';
+import type { Cursor } from '../flow.js';
+import { DAY, FIRST_POST, HOUR, parseTimestamp, type Timestamp, timestampOption } from '../time.js';
+
+export type Product = '30day' | 'fullarchive';
+
+/** What searches and counts have in common (service.md 4.1, 4.2). */
+export interface QueryOptions {
+  /** The whole rule, with all operators: 1 to 2048 characters. */
+  readonly query: string;
+  /** `30day`, or `fullarchive`: everything since 21 March 2006. */
+  readonly product: Product;
+  /**
+   * Oldest minute, inclusive: `YYYYMMDDHHMM` (UTC) or a `Date`, floored to its minute. Left out, the
+   * service goes back 30 days, from `toDate` or from now (4.1 rule 1).
+   */
+  readonly fromDate?: Timestamp | undefined;
+  /** Newest minute, exclusive. Left out, it is now. */
+  readonly toDate?: Timestamp | undefined;
+  /** @default the account's label */
+  readonly label?: string | undefined;
+  /** How the request is sent. @default 'POST' */
+  readonly method?: 'POST' | 'GET' | undefined;
+  /** The `next` of an earlier answer to the same request: begins with the page after it. */
+  readonly next?: string | undefined;
+  /**
+   * Where to go on: the cursor of a batch, or of an `IncompleteError`. A sink with a checkpoint does
+   * this by itself. The other options must be those of the first run.
+   */
+  readonly resume?: Cursor | undefined;
+}
+
+/** Parameters of a request as they are sent. */
+export type Params = Readonly<Record<string, string | number>>;
+
+/** A request that has passed every check. */
+export interface Query {
+  readonly source: 'search' | 'counts';
+  readonly account: Account;
+  readonly url: URL;
+  readonly method: 'POST' | 'GET';
+  readonly params: Params;
+  /** What a cursor of this request belongs to. */
+  readonly identity: Params;
+  readonly next: string | undefined;
+  readonly resume: Cursor | undefined;
+}
+
+const PRODUCTS: readonly string[] = ['30day', 'fullarchive'] satisfies Product[];
+const METHODS: readonly string[] = ['POST', 'GET'];
+const MOST_CHARACTERS = 2048;
+/** What 30day spans (4.1 rule 6). */
+const SPAN_30DAY = 31 * DAY;
+
+/**
+ * Checks the options of a search or count, and what it needs of the account.
+ *
+ * @throws OptionError
+ */
+export function checkQuery(
+  source: Query['source'],
+  account: Account,
+  options: QueryOptions,
+  own: Readonly<Record<string, string | number | undefined>>,
+): Query {
+  const { query, product, method = 'POST', next } = options;
+  const purpose = source === 'search' ? 'searches' : 'counts';
+  oneOf('product', product, PRODUCTS);
+  oneOf('method', method, METHODS);
+  checkText('query', query);
+  // The service does not say what a character is; by code points an emoji is one, as people count.
+  const characters = [...query].length;
+  if (characters > MOST_CHARACTERS)
+    throw new OptionError(
+      'query',
+      `\`query\` has ${characters} characters, and the service takes at most ${MOST_CHARACTERS}`,
+    );
+  if (next !== undefined) checkText('next', next);
+  if (next !== undefined && options.resume !== undefined)
+    throw new OptionError('next', 'Pass `next` or `resume`, not both: each says where to begin');
+  const params = defined({ query, ...own, ...checkWindow(account, options) });
+
+  account.need('email', purpose);
+  account.need('password', purpose);
+  const name = account.need('account', purpose);
+  if (options.label !== undefined) checkText('label', options.label);
+  const label = options.label ?? account.need('label', purpose);
+  const file = source === 'search' ? `${segment(label)}.json` : `${segment(label)}/counts.json`;
+  const url = new URL(account.need('baseUrl', purpose));
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/search/${product}/accounts/${segment(name)}/${file}`;
+  const identity = { account: name, label, product, ...params, ...defined({ next }) };
+  return {
+    source,
+    account,
+    url,
+    method: method as Query['method'],
+    params,
+    identity,
+    next,
+    resume: options.resume,
+  };
+}
+
+/** Throws unless the value is a whole number within these bounds. */
+export function checkWhole(option: string, value: unknown, least: number, most: number): void {
+  if (!Number.isSafeInteger(value) || (value as number) < least || (value as number) > most)
+    throw new OptionError(
+      option,
+      `Expected \`${option}\` to be a whole number from ${least}${most === Number.MAX_SAFE_INTEGER ? ' up' : ` to ${most}`}, got ${String(value)}`,
+    );
+}
+
+export function oneOf(option: string, value: unknown, allowed: readonly string[]): void {
+  if (!allowed.includes(value as string))
+    throw new OptionError(
+      option,
+      `Expected \`${option}\` to be ${allowed.map(name => `'${name}'`).join(' or ')}, got ${typeof value === 'string' ? `'${value}'` : String(value)}`,
+    );
+}
+
+/** Text that every encoding of a request can carry. */
+export function checkText(option: string, value: unknown): void {
+  if (typeof value !== 'string' || value.trim() === '')
+    throw new OptionError(option, `Expected \`${option}\` to be a string that is not empty`);
+  if (/\p{Surrogate}/u.test(value))
+    throw new OptionError(option, `\`${option}\` has half a character in it (a lone surrogate)`);
+}
+
+export function defined(
+  values: Readonly<Record<string, string | number | undefined>>,
+): Record<string, string | number> {
+  return Object.fromEntries(
+    Object.entries(values).filter(
+      (entry): entry is [string, string | number] => entry[1] !== undefined,
+    ),
+  );
+}
+
+function checkWindow(account: Account, { product, fromDate, toDate }: QueryOptions) {
+  const from = fromDate === undefined ? undefined : timestampOption('fromDate', fromDate);
+  const to = toDate === undefined ? undefined : timestampOption('toDate', toDate);
+  const oldest = from === undefined ? undefined : parseTimestamp(from);
+  const newest = to === undefined ? undefined : parseTimestamp(to);
+  if (oldest !== undefined && oldest < FIRST_POST)
+    throw new OptionError(
+      'fromDate',
+      `\`fromDate\` ${from} is before the first posts, of 21 March 2006`,
+    );
+  if (newest !== undefined && newest <= FIRST_POST)
+    throw new OptionError('toDate', `\`toDate\` ${to} is before the first posts, of 21 March 2006`);
+  if (oldest !== undefined && newest !== undefined && oldest >= newest)
+    throw new OptionError('toDate', `\`toDate\` ${to} must be after \`fromDate\` ${from}`);
+  // Our clock is not the service's: what is near the edge is for the service to say.
+  const edge = account.timing.now() - SPAN_30DAY - HOUR;
+  const old = oldest !== undefined && oldest < edge ? 'fromDate' : 'toDate';
+  const given = old === 'fromDate' ? oldest : newest;
+  if (product === '30day' && given !== undefined && given < edge)
+    throw new OptionError(
+      old,
+      `\`${old}\` ${old === 'fromDate' ? from : to} is more than 31 days ago: product 30day goes back no further, fullarchive does`,
+    );
+  return { fromDate: from, toDate: to };
+}
+
+function segment(name: string): string {
+  if (/^\.\.?$/.test(name)) throw new OptionError('label', `Expected a name, got '${name}'`);
+  return encodeURIComponent(name);
+}
