@@ -1,21 +1,27 @@
-import { inspect } from 'node:util';
-import { DataError, OptionError } from '../errors.js';
+import { type InspectOptions, inspect } from 'node:util';
+import { DataError } from '../errors.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
+import { beginning } from './beginning.js';
+import { bufferOf } from './decode-utf8.js';
 import { parseExact } from './exact-json.js';
+import { parsePost } from './exact-post.js';
+import { JsonObject } from './json-object.js';
+import {
+  type Matches,
+  type MatchingRule,
+  NO_MATCHES,
+  parseMatches,
+  printMatchingRules,
+} from './matching-rules.js';
 import type { OriginalPost } from './original-post.js';
+import { parseCreatedAt, parseIsoTime } from './posted-at.js';
+
+export type { MatchingRule } from './matching-rules.js';
 
 export type Format = 'original' | 'activity_streams';
 
-/** A rule that a post matched (service.md section 6). */
-export interface MatchingRule {
-  readonly tag: string | null;
-  /** Digits; posts of rules without unique ids have none. */
-  readonly id: string | undefined;
-  /** The rule's text, which only older captures carry. */
-  readonly value?: string | undefined;
-}
-
 export interface Author {
+  /** Digits. */
   readonly id: string;
   /** Without `@`. */
   readonly handle: string;
@@ -24,231 +30,263 @@ export interface Author {
 
 /** Edit metadata, on posts from 29 September 2022 on (service.md 2.3). */
 export interface Edits {
+  /** Id of the first version. */
   readonly initialId: string;
-  /** All versions, ascending. */
+  /** Ids of all versions, ascending. */
   readonly ids: readonly string[];
   readonly editableUntil?: Date | undefined;
   readonly remaining?: number | undefined;
   readonly editable?: boolean | undefined;
 }
 
+/** Members that go by different names in the two formats. */
+const TIMES = ['created_at', 'postedTime'] as const;
+const AUTHORS = ['user', 'actor'] as const;
+
 /**
- * One delivered post: a lazy view over the bytes that the service sent, the same for both formats.
- * Nothing is copied or parsed before it is asked for. All ids are exact strings of digits.
+ * One delivered post: a lazy view over the bytes that the service sent, alike for both formats.
+ * All ids are exact strings of digits. Nothing is copied or parsed before it is asked for: most
+ * properties read their field straight from the bytes; only `post` parses the whole.
  *
- * @throws DataError on access, when the bytes are not a post or lack what is asked for.
+ * Every property throws a `DataError` where the bytes are not a post or lack what is asked for.
+ *
  * @example
- * const activity = new Activity(Buffer.from(line));
- * console.log(activity.id, activity.author.handle, activity.text, activity.tags);
+ * const activity = new Activity(line);
+ * console.log(activity.id, activity.postedAt, activity.author.handle, activity.text);
  */
 export class Activity {
   /** The exact bytes that came. */
   readonly raw: Buffer;
+  #fields: JsonObject | undefined;
+  #id: string | undefined;
+  #matches: Matches | undefined;
   #post: OriginalPost | ActivityStreamsPost | undefined;
 
-  /** One JSON document. The bytes are viewed, not copied: they must not change afterwards. */
+  /** @param bytes One JSON document. It is viewed, not copied, so it must not change any more. */
   constructor(bytes: Uint8Array) {
-    this.raw = Buffer.isBuffer(bytes)
-      ? bytes
-      : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.raw = bufferOf(bytes);
   }
 
   get byteLength(): number {
     return this.raw.byteLength;
   }
 
-  /** Copies the exact bytes to `target`, from `at` on, and returns how many. */
+  /** Copies the exact bytes into `target`, from `at` on, and returns how many there are. */
   copyInto(target: Uint8Array, at: number): number {
     target.set(this.raw, at);
     return this.raw.byteLength;
   }
 
+  /** By the field that holds the time: `created_at` or `postedTime`. */
   get format(): Format {
-    if ('created_at' in this.post) return 'original';
-    if ('postedTime' in this.post) return 'activity_streams';
-    throw this.#lacks('neither created_at nor postedTime');
+    const key = this.#root.firstOf(TIMES);
+    if (key === undefined) throw this.#lacks('created_at or postedTime');
+    return key === 'created_at' ? 'original' : 'activity_streams';
   }
 
-  /** The parsed object of either format; ids are strings. Tell them apart by `format`. */
+  /** The whole post, parsed on first use, with ids as strings. `format` tells which type it is of. */
   get post(): OriginalPost | ActivityStreamsPost {
-    if (this.#post === undefined) {
-      const post = parseExact(this.raw);
-      if (typeof post !== 'object' || post === null || Array.isArray(post))
-        throw this.#lacks('no object');
-      this.#post = post as OriginalPost | ActivityStreamsPost;
-    }
+    this.#post ??= parsePost(this.raw);
     return this.#post;
   }
 
   get id(): string {
-    return this.#digits(this.#string('id_str') ?? this.#string('id'), 'id');
+    this.#id ??= this.#readId();
+    return this.#id;
   }
 
   get postedAt(): Date {
-    const time = this.#string('created_at') ?? this.#string('postedTime');
-    const date = new Date(time ?? Number.NaN);
-    if (Number.isNaN(date.getTime())) throw this.#lacks('no time (created_at or postedTime)');
+    const key = this.#root.firstOf(TIMES) ?? 'created_at';
+    const text = this.#root.string(key) ?? '';
+    const date = new Date(key === 'created_at' ? parseCreatedAt(text) : parseIsoTime(text));
+    if (Number.isNaN(date.getTime())) throw this.#lacks('a time in created_at or postedTime');
     return date;
   }
 
-  /** The text in full, also of posts past 140 characters. That of a retweet is cut: see `retweeted`. */
+  /** In full, also past 140 characters. A share repeats the shared text cut: see `retweeted`. */
   get text(): string {
+    const root = this.#root;
     const text =
-      stringIn(this.#member('extended_tweet'), 'full_text') ??
-      stringIn(this.#member('long_object'), 'body') ??
-      this.#string('full_text') ??
-      this.#string('text') ??
-      this.#string('body');
-    if (text === undefined) throw this.#lacks('no text');
+      this.format === 'original'
+        ? (root.object('extended_tweet')?.string('full_text') ??
+          root.string('full_text') ??
+          root.string('text'))
+        : (root.object('long_object')?.string('body') ?? root.string('body'));
+    if (text === undefined) throw this.#lacks('text or body');
     return text;
   }
 
   get author(): Author {
-    const user = this.#member('user') ?? this.#member('actor');
-    const id = stringIn(user, 'id_str') ?? stringIn(user, 'id');
-    return {
-      id: this.#digits(id, 'author id'),
-      handle: stringIn(user, 'screen_name') ?? stringIn(user, 'preferredUsername') ?? '',
-      name: stringIn(user, 'name') ?? stringIn(user, 'displayName') ?? '',
-    };
+    const key = this.#root.firstOf(AUTHORS);
+    const author = key === undefined ? undefined : this.#root.object(key);
+    if (author === undefined) throw this.#lacks('user or actor');
+    const original = key === 'user';
+    const id = original ? idOf(author) : lastPart(author.string('id'));
+    const handle = author.string(original ? 'screen_name' : 'preferredUsername');
+    if (id === undefined || handle === undefined) throw this.#lacks('an author with id and name');
+    return { id, handle, name: author.string(original ? 'name' : 'displayName') ?? '' };
   }
 
-  /** `share` for a retweet. */
+  /** `share` when it is a retweet. */
   get verb(): 'post' | 'share' {
-    return isObject(this.#member('retweeted_status')) || this.#string('verb') === 'share'
-      ? 'share'
-      : 'post';
+    return this.#sharedKey === undefined ? 'post' : 'share';
   }
 
-  /** BCP 47; `und` where the service recognised none. */
+  /** As the service classified it; `und` where it recognised no language. */
   get lang(): string | undefined {
-    return (
-      this.#string('lang') ??
-      this.#string('twitter_lang') ??
-      stringIn(memberOf(this.#member('gnip'), 'language'), 'value')
-    );
+    const root = this.#root;
+    if (this.format === 'original') return root.string('lang');
+    // Before there was twitter_lang, the language was an enrichment.
+    return root.string('twitter_lang') ?? root.object('gnip')?.object('language')?.string('value');
   }
 
-  /** Where the post can be seen: the same address in both formats. */
+  /** Where the post is shown, in the form that the `activity_streams` format uses. */
   get link(): string | undefined {
-    if (this.format === 'activity_streams') return this.#string('link');
+    if (this.format === 'activity_streams') return this.#root.string('link');
     return `http://twitter.com/${this.author.handle}/statuses/${this.id}`;
   }
 
+  /** The rules that the post matched; none where it was not delivered for a rule. */
   get matchingRules(): readonly MatchingRule[] {
-    const rules =
-      this.#member('matching_rules') ?? memberOf(this.#member('gnip'), 'matching_rules');
-    if (!Array.isArray(rules)) return [];
-    return rules.map(rule => {
-      const value = stringIn(rule, 'value');
-      return {
-        tag: stringIn(rule, 'tag') ?? null,
-        id: stringIn(rule, 'id_str') ?? stringIn(rule, 'id'),
-        ...(value === undefined ? {} : { value }),
-      };
-    });
+    this.#matches ??= this.#readMatches();
+    return this.#matches.rules;
   }
 
-  /** The distinct tags of the matching rules, in their order; untagged rules give none. */
+  /** The distinct tags of the matching rules, in their order. Untagged rules add nothing. */
   get tags(): readonly string[] {
-    const tags = this.matchingRules.map(rule => rule.tag);
-    return [...new Set(tags.filter(tag => tag !== null))];
+    this.#matches ??= this.#readMatches();
+    return this.#matches.tags;
   }
 
-  /** The post that this one shares. */
+  /** The post that this one shares: a view of the same bytes. */
   get retweeted(): Activity | undefined {
-    const original = this.#member('retweeted_status');
-    const shared = isObject(original)
-      ? original
-      : this.#string('verb') === 'share'
-        ? this.#member('object')
-        : undefined;
-    return isObject(shared) ? new Activity(Buffer.from(JSON.stringify(shared))) : undefined;
+    return this.#sharedKey === undefined ? undefined : this.#nested(this.#sharedKey);
   }
 
+  /** The post that this one quotes: a view of the same bytes. */
   get quoted(): Activity | undefined {
-    const quoted = this.#member('quoted_status') ?? this.#member('twitter_quoted_status');
-    return isObject(quoted) ? new Activity(Buffer.from(JSON.stringify(quoted))) : undefined;
+    return this.#nested(this.format === 'original' ? 'quoted_status' : 'twitter_quoted_status');
   }
 
   get edits(): Edits | undefined {
-    const { edit_history: history, edit_controls: controls, editable } = this.post;
+    const history = this.#root.object('edit_history');
     if (history === undefined) return undefined;
+    const { edit_tweet_ids: ids } = this.#value('edit_history') as { edit_tweet_ids?: unknown };
+    const controls = this.#root.object('edit_controls');
+    const until = controls?.integer('editable_until_ms');
+    const remaining = controls?.integer('edits_remaining');
+    const editable = this.#value('editable');
+    const initialId = history.string('initial_tweet_id') ?? history.integer('initial_tweet_id');
+    if (initialId === undefined || !Array.isArray(ids))
+      throw this.#lacks('ids in its edit_history');
     return {
-      initialId: history.initial_tweet_id,
-      ids: history.edit_tweet_ids,
-      editableUntil: controls === undefined ? undefined : new Date(controls.editable_until_ms),
-      remaining: controls?.edits_remaining,
-      editable,
+      initialId,
+      ids: ids.map(String),
+      editableUntil: until === undefined ? undefined : new Date(Number(until)),
+      remaining: remaining === undefined ? undefined : Number(remaining),
+      editable: typeof editable === 'boolean' ? editable : undefined,
     };
   }
 
   /**
-   * The same post with other matching rules: all other bytes stay as they are.
+   * The same post with other matching rules. All other bytes stay as they are.
    *
    * @throws OptionError when a rule's id is not a whole number.
    */
   withMatchingRules(rules: readonly MatchingRule[]): Activity {
-    const json = matchingRulesJson(rules);
-    const post: { matching_rules?: unknown; gnip?: object } = JSON.parse(this.raw.toString());
-    if (this.format === 'original') post.matching_rules = '\0';
-    else post.gnip = { ...post.gnip, matching_rules: '\0' };
-    return new Activity(Buffer.from(JSON.stringify(post).replace('"\\u0000"', () => json)));
+    const json = printMatchingRules(rules);
+    const root = this.#root;
+    const gnip = this.#root.object('gnip');
+    const span = root.span('matching_rules') ?? gnip?.span('matching_rules');
+    if (span !== undefined) return this.#spliced(span, json);
+    const member = `"matching_rules":${json}`;
+    if (this.format === 'original') return this.#spliced(...before(root, member));
+    if (gnip !== undefined) return this.#spliced(...before(gnip, member));
+    const other = root.span('gnip');
+    if (other !== undefined) return this.#spliced(other, `{${member}}`);
+    return this.#spliced(...before(root, `"gnip":{${member}}`));
   }
 
   toJSON(): OriginalPost | ActivityStreamsPost {
     return this.post;
   }
 
-  [inspect.custom](): object {
-    return this.post;
+  [inspect.custom](_depth: number, options: InspectOptions): string {
+    try {
+      const { id, postedAt, author, text } = this;
+      return `Activity ${inspect({ id, postedAt, author: author.handle, text }, options)}`;
+    } catch {
+      return `Activity (not a post) ${beginning(this.raw)}`;
+    }
   }
 
-  #member(key: string): unknown {
-    return memberOf(this.post, key);
+  get #root(): JsonObject {
+    this.#fields ??= JsonObject.of(this.raw);
+    if (this.#fields === undefined) throw this.#lacks('an object');
+    return this.#fields;
   }
 
-  #string(key: string): string | undefined {
-    return stringIn(this.post, key);
+  #readId(): string {
+    const root = this.#root;
+    const stated = lastPart(root.string('id')) ?? idOf(root);
+    if (stated === undefined) throw this.#lacks('an id in id_str or id');
+    return stated;
   }
 
-  #digits(id: string | undefined, what: string): string {
-    const digits = /(?:^|:)(\d+)$/.exec(id ?? '')?.[1];
-    if (digits === undefined) throw this.#lacks(`no ${what}`);
-    return digits;
+  #readMatches(): Matches {
+    const root = this.#root;
+    const inGnip = root.firstOf(TIMES) === 'postedTime';
+    // The member that the rules are in is mostly the last one.
+    root.seekFromEnd(inGnip ? 'gnip' : 'matching_rules');
+    const span = inGnip
+      ? (root.object('gnip')?.span('matching_rules') ?? root.span('matching_rules'))
+      : (root.span('matching_rules') ?? root.object('gnip')?.span('matching_rules'));
+    return span === undefined ? NO_MATCHES : parseMatches(this.raw.subarray(...span));
+  }
+
+  /** The key of the post that this one shares. */
+  get #sharedKey(): 'retweeted_status' | 'object' | undefined {
+    const root = this.#root;
+    if (this.format === 'original')
+      return root.object('retweeted_status') === undefined ? undefined : 'retweeted_status';
+    return root.string('verb') === 'share' ? 'object' : undefined;
+  }
+
+  #nested(key: string): Activity | undefined {
+    const span = this.#root.object(key) === undefined ? undefined : this.#root.span(key);
+    return span === undefined ? undefined : new Activity(this.raw.subarray(...span));
+  }
+
+  #value(key: string): unknown {
+    const span = this.#root.span(key);
+    return span === undefined ? undefined : parseExact(this.raw.subarray(...span));
+  }
+
+  #spliced([start, end]: readonly [number, number], json: string): Activity {
+    const { raw } = this;
+    return new Activity(
+      Buffer.concat([raw.subarray(0, start), Buffer.from(json), raw.subarray(end)]),
+    );
   }
 
   #lacks(what: string): DataError {
-    const start = this.raw.subarray(0, 80).toString();
-    return new DataError(`Not a post: it has ${what}. It starts with: ${start}`);
+    return new DataError(`Not a post: expected ${what}; it starts with ${beginning(this.raw)}`);
   }
 }
 
-function matchingRulesJson(rules: readonly MatchingRule[]): string {
-  const entries = rules.map(({ value, tag, id }) => {
-    if (id !== undefined && !/^\d+$/.test(id))
-      throw new OptionError('rules', `A rule id is a whole number, got ${JSON.stringify(id)}`);
-    const parts = [
-      ...(value === undefined ? [] : [`"value":${JSON.stringify(value)}`]),
-      `"tag":${JSON.stringify(tag)}`,
-      ...(id === undefined ? [] : [`"id":${id},"id_str":"${id}"`]),
-    ];
-    return `{${parts.join(',')}}`;
-  });
-  return `[${entries.join(',')}]`;
+/** The exact id of an object of the original format. */
+function idOf(fields: JsonObject): string | undefined {
+  const twin = fields.string('id_str');
+  return twin !== undefined && /^\d+$/.test(twin) ? twin : fields.integer('id');
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** The digits of `tag:search.twitter.com,2005:1050118621198921728`, and of `id:twitter.com:12`. */
+function lastPart(uri: string | undefined): string | undefined {
+  return uri === undefined ? undefined : /(?:^|:)(\d+)$/.exec(uri)?.[1];
 }
 
-function memberOf(value: unknown, key: string): unknown {
-  return isObject(value) && Object.hasOwn(value, key)
-    ? (value as { readonly [key: string]: unknown })[key]
-    : undefined;
-}
-
-function stringIn(value: unknown, key: string): string | undefined {
-  const member = memberOf(value, key);
-  return typeof member === 'string' ? member : undefined;
+/** How to add a member to an object: where, and what. */
+function before(object: JsonObject, member: string): readonly [readonly [number, number], string] {
+  const { at, empty } = object.closing;
+  return [[at, at], empty ? member : `,${member}`];
 }

@@ -1,42 +1,50 @@
 import { DataError } from '../errors.js';
+import { beginning } from './beginning.js';
+import { decodeUtf8 } from './decode-utf8.js';
+import { quoteIntegers } from './quote-integers.js';
 
 /**
  * `JSON.parse` that keeps 64-bit ids: a whole number becomes a string of its very digits where its
- * key is `id` or ends in `_id`, or where it has 16 digits or more. Whatever else is as usual.
+ * key is `id` or ends in `_id`, or where it has 16 digits or more. All else is as usual.
  *
- * @throws DataError when the text is not JSON; shows its beginning.
+ * @throws DataError when the text is not JSON.
  * @example parseExact('{"id":1050118621198921728,"n":1}') // { id: '1050118621198921728', n: 1 }
  */
 export function parseExact(json: string | Uint8Array): unknown {
-  const text = typeof json === 'string' ? json : Buffer.from(json).toString();
+  const text = typeof json === 'string' ? json : decodeUtf8(json);
+  const exact = quoteIntegers(
+    text,
+    (digits, key) => isLong(digits) || key === 'id' || key?.endsWith('_id') === true,
+  );
+  return parseJson(exact, text);
+}
+
+/** Whether a number would lose digits, or nearly: all with 16 or more, so that the rule is plain. */
+export function isLong(digits: string): boolean {
+  return digits.length > 16 || (digits.length === 16 && !digits.startsWith('-'));
+}
+
+/**
+ * `JSON.parse` with an error that says where the trouble is.
+ *
+ * @param original the text before it was changed for parsing: what a message shows
+ * @throws DataError when the text is not JSON.
+ */
+export function parseJson(text: string, original: string = text): unknown {
   try {
-    return JSON.parse(text.replace(TOKEN, exactToken));
+    return JSON.parse(text);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new DataError(`Not JSON: ${reason}. It starts with: ${text.slice(0, 80)}`, {
-      cause: error,
-    });
+    const cause = syntaxError(original) ?? error;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new DataError(`Not JSON: ${reason}. It starts with ${beginning(original)}`, { cause });
   }
 }
 
-/** A string, with the number that follows it if it is a key; or a number. */
-const TOKEN =
-  /("[^"\\]*(?:\\.[^"\\]*)*")(?:(\s*:\s*)(-?\d+)(?![\d.eE]))?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/gs;
-
-function exactToken(
-  token: string,
-  string: string | undefined,
-  colon: string | undefined,
-  value: string | undefined,
-  number: string | undefined,
-): string {
-  if (number !== undefined) return isLong(number) ? `"${number}"` : token;
-  if (string === undefined || value === undefined) return token;
-  return isLong(value) || /^(?:.*_)?id$/s.test(String(JSON.parse(string)))
-    ? `${string}${colon}"${value}"`
-    : token;
-}
-
-function isLong(number: string): boolean {
-  return /^-?\d{16,}$/.test(number);
+function syntaxError(text: string): unknown {
+  try {
+    JSON.parse(text);
+    return undefined;
+  } catch (error) {
+    return error;
+  }
 }

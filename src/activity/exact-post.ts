@@ -1,0 +1,121 @@
+import { DataError } from '../errors.js';
+import type { ActivityStreamsPost } from './activity-streams-post.js';
+import { beginning } from './beginning.js';
+import { decodeUtf8 } from './decode-utf8.js';
+import { isLong, parseJson } from './exact-json.js';
+import { countLongIds } from './long-ids.js';
+import type { OriginalPost } from './original-post.js';
+import { quoteIntegers } from './quote-integers.js';
+
+/**
+ * A post of either format, parsed, with exact ids: the ids of the public fields are strings, taken
+ * from their `_str` twins where they have one, and so is any other whole number of 16 digits or more.
+ *
+ * Nearly as fast as `JSON.parse`. That rounds long numbers, but a twin makes good for its own. The
+ * bytes tell how many long numbers there are: if more than were made good, or if they do not tell for
+ * certain, the numbers are quoted before parsing. Takes for granted that ids are whole numbers.
+ *
+ * @throws DataError when the bytes are not a JSON object.
+ */
+export function parsePost(bytes: Buffer): OriginalPost | ActivityStreamsPost {
+  const text = decodeUtf8(bytes);
+  let post = parseJson(text);
+  if (!isFields(post))
+    throw new DataError(`Not a post: expected a JSON object, got ${beginning(bytes)}`);
+  if (restoreIds(post) !== countLongIds(bytes)) {
+    post = JSON.parse(quoteIntegers(text, isLong));
+    if (isFields(post)) restoreIds(post);
+  }
+  return post as unknown as OriginalPost | ActivityStreamsPost;
+}
+
+/** An object of a parsed post, which may hold anything. */
+type Fields = Record<string, unknown>;
+
+/** The smallest number of 16 digits. */
+const LONG = 1e15;
+
+/** How many long numbers the twins made good; `NaN` if one has no twin. Changes the post. */
+function restoreIds(post: Fields): number {
+  let restored = restoreText(post) + restoreEach(post.matching_rules);
+  if (typeof post.id === 'number') {
+    restored += weigh(post.id, post.id_str);
+    post.id = exactId(post.id, post.id_str);
+  }
+  if (typeof post.in_reply_to_status_id === 'number') {
+    restored += weigh(post.in_reply_to_status_id, post.in_reply_to_status_id_str);
+    post.in_reply_to_status_id = exactId(
+      post.in_reply_to_status_id,
+      post.in_reply_to_status_id_str,
+    );
+  }
+  if (typeof post.in_reply_to_user_id === 'number') {
+    restored += weigh(post.in_reply_to_user_id, post.in_reply_to_user_id_str);
+    post.in_reply_to_user_id = exactId(post.in_reply_to_user_id, post.in_reply_to_user_id_str);
+  }
+  if (typeof post.quoted_status_id === 'number') {
+    restored += weigh(post.quoted_status_id, post.quoted_status_id_str);
+    post.quoted_status_id = exactId(post.quoted_status_id, post.quoted_status_id_str);
+  }
+  if (isFields(post.user)) restored += restoreOwn(post.user);
+  if (isFields(post.gnip)) restored += restoreEach(post.gnip.matching_rules);
+  if (isFields(post.extended_tweet)) restored += restoreText(post.extended_tweet);
+  if (isFields(post.long_object)) restored += restoreText(post.long_object);
+  if (isFields(post.retweeted_status)) restored += restoreIds(post.retweeted_status);
+  if (isFields(post.quoted_status)) restored += restoreIds(post.quoted_status);
+  if (isFields(post.object)) restored += restoreIds(post.object);
+  if (isFields(post.twitter_quoted_status)) restored += restoreIds(post.twitter_quoted_status);
+  return restored;
+}
+
+/** What a post and its longer text have alike. */
+function restoreText(post: Fields): number {
+  return (
+    restoreEntities(post.entities) +
+    restoreEntities(post.extended_entities) +
+    restoreEntities(post.twitter_entities) +
+    restoreEntities(post.twitter_extended_entities)
+  );
+}
+
+function restoreEntities(entities: unknown): number {
+  if (!isFields(entities)) return 0;
+  return restoreEach(entities.user_mentions) + restoreEach(entities.media);
+}
+
+function restoreEach(values: unknown): number {
+  let restored = 0;
+  if (Array.isArray(values))
+    for (const value of values) if (isFields(value)) restored += restoreOwn(value);
+  return restored;
+}
+
+function restoreOwn(fields: Fields): number {
+  let restored = 0;
+  if (typeof fields.id === 'number') {
+    restored += weigh(fields.id, fields.id_str);
+    fields.id = exactId(fields.id, fields.id_str);
+  }
+  if (typeof fields.source_status_id === 'number') {
+    restored += weigh(fields.source_status_id, fields.source_status_id_str);
+    fields.source_status_id = exactId(fields.source_status_id, fields.source_status_id_str);
+  }
+  if (typeof fields.source_user_id === 'number') {
+    restored += weigh(fields.source_user_id, fields.source_user_id_str);
+    fields.source_user_id = exactId(fields.source_user_id, fields.source_user_id_str);
+  }
+  return restored;
+}
+
+function weigh(id: number, twin: unknown): number {
+  if (id < LONG && id > -LONG) return 0;
+  return typeof twin === 'string' ? 1 : Number.NaN;
+}
+
+function exactId(id: number, twin: unknown): string {
+  return typeof twin === 'string' ? twin : String(id);
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,75 @@
+import { OptionError } from '../errors.js';
+import { parseExact } from './exact-json.js';
+
+/** A rule that a post matched (service.md section 6). */
+export interface MatchingRule {
+  readonly tag: string | null;
+  /** Digits; posts from before rules had ids carry none (service.md 2.2). */
+  readonly id: string | undefined;
+  /** The rule's text; only posts from before rules had ids carry it. */
+  readonly value?: string | undefined;
+}
+
+/** The matching rules of a post, and their distinct tags in order. */
+export interface Matches {
+  readonly rules: readonly MatchingRule[];
+  readonly tags: readonly string[];
+}
+
+export const NO_MATCHES: Matches = { rules: [], tags: [] };
+
+/** Most posts match one of few combinations of rules, so what was parsed once is kept, up to here. */
+const KEPT = 1024;
+const kept = new Map<string, Matches>();
+
+/** What the value of a `matching_rules` member says. */
+export function parseMatches(json: Buffer): Matches {
+  const key = json.toString('latin1');
+  const known = kept.get(key);
+  if (known !== undefined) return known;
+  const matches = matchesOf(parseExact(json));
+  if (kept.size >= KEPT) kept.clear();
+  if (key.length < KEPT) kept.set(key, matches);
+  return matches;
+}
+
+/**
+ * The value of a `matching_rules` member.
+ *
+ * @throws OptionError when a rule's id is not a whole number.
+ */
+export function printMatchingRules(rules: readonly MatchingRule[]): string {
+  const entries = rules.map(({ value, tag, id }) => {
+    if (id !== undefined && !/^\d+$/.test(id))
+      throw new OptionError(
+        'rules',
+        `Expected the id of a rule to be digits, got ${JSON.stringify(id)}`,
+      );
+    const text = value === undefined ? '' : `"value":${JSON.stringify(value)},`;
+    const ids = id === undefined ? '' : `,"id":${id},"id_str":"${id}"`;
+    return `{${text}"tag":${JSON.stringify(tag)}${ids}}`;
+  });
+  return `[${entries.join(',')}]`;
+}
+
+function matchesOf(value: unknown): Matches {
+  if (!Array.isArray(value)) return NO_MATCHES;
+  const rules = value.filter(isEntry).map(ruleOf);
+  const tags = new Set(rules.map(rule => rule.tag).filter(tag => tag !== null));
+  return Object.freeze({ rules: Object.freeze(rules), tags: Object.freeze([...tags]) });
+}
+
+type Entry = Readonly<Record<'tag' | 'id' | 'id_str' | 'value', unknown>>;
+
+function isEntry(value: unknown): value is Entry {
+  return typeof value === 'object' && value !== null;
+}
+
+function ruleOf({ tag, id, id_str: twin, value }: Entry): MatchingRule {
+  const exact = twin ?? id;
+  return Object.freeze({
+    tag: typeof tag === 'string' ? tag : null,
+    id: typeof exact === 'string' ? exact : undefined,
+    ...(typeof value === 'string' ? { value } : {}),
+  });
+}

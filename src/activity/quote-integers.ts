@@ -1,0 +1,64 @@
+const QUOTE = 0x22;
+const INTEGER = /-?(?:0|[1-9]\d*)(?![\d.eE])/y;
+
+/**
+ * Puts quotes around whole numbers of a JSON text, so that `JSON.parse` keeps their digits. `chosen`
+ * is asked about each: its digits, and its key, or `undefined` in an array. A text that is not JSON
+ * does not become JSON by it.
+ */
+export function quoteIntegers(
+  text: string,
+  chosen: (digits: string, key: string | undefined) => boolean,
+): string {
+  let quoted = '';
+  let copied = 0;
+  let key: string | undefined;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      const end = closingQuote(text, at);
+      key = text.slice(at, end + 1);
+      at = end;
+    } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
+      INTEGER.lastIndex = at;
+      const digits = INTEGER.exec(text)?.[0];
+      const end = digits === undefined ? afterNumber(text, at) : at + digits.length;
+      if (digits !== undefined && chosen(digits, key === undefined ? key : decode(key))) {
+        quoted += `${text.slice(copied, at)}"${digits}"`;
+        copied = end;
+      }
+      at = end - 1;
+    } else if (code === 0x2c || (code | 0x20) === 0x7b) {
+      key = undefined;
+    }
+  }
+  return copied === 0 ? text : quoted + text.slice(copied);
+}
+
+function closingQuote(text: string, opening: number): number {
+  for (let at = opening + 1; ; ) {
+    const quote = text.indexOf('"', at);
+    if (quote === -1) return text.length;
+    let start = quote;
+    while (text[start - 1] === '\\') start--;
+    // After an even number of backslashes a quote is not escaped.
+    if ((quote - start) % 2 === 0) return quote;
+    at = quote + 1;
+  }
+}
+
+function afterNumber(text: string, start: number): number {
+  let at = start + 1;
+  while (/[-+.\deE]/.test(text.charAt(at))) at++;
+  return at;
+}
+
+/** A key as it reads, or as it stands there if it is none: then the text is no JSON either. */
+function decode(key: string): string {
+  if (!key.includes('\\')) return key.slice(1, -1);
+  try {
+    return JSON.parse(key);
+  } catch {
+    return key;
+  }
+}
