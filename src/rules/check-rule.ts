@@ -1,0 +1,183 @@
+import { stopWords } from './codes.js';
+import { lintRule } from './lint-rule.js';
+import { isAvailable, mayStandAlone, type Product } from './operators.js';
+import { type ParsedRule, parseDraft } from './parse-rule.js';
+import type { Problem } from './problem.js';
+import type { Draft, Leaf } from './reader.js';
+import {
+  misplacedNullcast,
+  negatedSample,
+  noPositive,
+  notAlone,
+  notOffered,
+  onlyNegated,
+  sampledOr,
+  tagTooLong,
+} from './rule-problems.js';
+import type { RuleNode } from './tree.js';
+
+export interface CheckOptions {
+  readonly product: Product;
+  /** The rule's tag, if it is to be checked too. */
+  readonly tag?: string | null | undefined;
+}
+
+/**
+ * Says whether a product accepts a rule, and if not, all the reasons, as the service words them and
+ * as people understand them. Warnings are rules that the service accepts, but that may not mean what
+ * they seem to. Never throws.
+ *
+ * @example
+ * const { problems } = checkRule('cat has:vidoes', { product: 'replay' });
+ * problems[0].suggestion.label // 'did you mean `videos`?'
+ */
+export function checkRule(text: string, { product, tag }: CheckOptions): ParsedRule {
+  const { draft, problems } = parseDraft(text);
+  if (draft !== undefined) {
+    const check = new Check(text, product, problems);
+    check.visit(draft, { negated: false, inOr: false, top: true });
+    check.requireAnchor(draft);
+    problems.push(...lintRule(text, draft));
+  }
+  if (tag != null && tag.length > MAX_TAG) problems.push(tagTooLong(text, tag.length, MAX_TAG));
+  problems.sort((a, b) => a.start - b.start);
+  const accepted = problems.every(problem => problem.severity === 'warning');
+  // Without an error nothing was left unread.
+  return { tree: accepted ? (draft as RuleNode) : undefined, problems };
+}
+
+/** Characters of a tag. */
+const MAX_TAG = 255;
+
+/** What stands around a node. */
+interface Place {
+  readonly negated: boolean;
+  readonly inOr: boolean;
+  /** The rule itself, or joined to the rest of it by white space alone. */
+  readonly top: boolean;
+}
+
+class Check {
+  readonly #text: string;
+  readonly #product: Product;
+  readonly #problems: Problem[];
+
+  constructor(text: string, product: Product, problems: Problem[]) {
+    this.#text = text;
+    this.#product = product;
+    this.#problems = problems;
+  }
+
+  /** Checks each clause and group; gives whether the node is nothing but negations. */
+  visit(node: Draft, place: Place): boolean {
+    switch (node.kind) {
+      case 'and':
+      case 'or': {
+        const inOr = place.inOr || node.kind === 'or';
+        const top = place.top && node.kind === 'and';
+        const negative = node.nodes.map(inner => {
+          const nested = inner.kind === 'and' || inner.kind === 'or';
+          return this.visit(inner, { negated: place.negated, inOr, top: top && !nested });
+        });
+        const allNegative = !negative.includes(false);
+        node.nodes.forEach((inner, i) => {
+          if (!allNegative && node.kind === 'and' && inner.kind !== 'not' && negative[i])
+            this.#refuseNegations(inner);
+        });
+        return allNegative;
+      }
+      case 'not': {
+        const { top } = place;
+        if (this.visit(node.node, { ...place, negated: !place.negated, top }))
+          this.#refuseNegations(node.node);
+        return true;
+      }
+      default:
+        this.#visitLeaf(node, place);
+        return false;
+    }
+  }
+
+  /**
+   * Every branch of a rule must hold a positive clause that may stand alone and is not a stop word
+   * (service.md 7.3): else it would match nearly everything.
+   */
+  requireAnchor(node: Draft): void {
+    if (node.kind === 'or') {
+      for (const branch of node.nodes) this.requireAnchor(branch);
+      return;
+    }
+    if (this.#isAnchored(node)) return;
+    if (!hasPositive(node)) {
+      this.#refuseNegations(node);
+      return;
+    }
+    const leaves = positiveLeaves(node).filter(leaf => operatorOf(leaf) !== undefined);
+    const named = leaves.find(leaf => NAMED.has(operatorOf(leaf) as string)) ?? leaves[0];
+    this.#problems.push(
+      named === undefined
+        ? noPositive(node)
+        : notAlone(named, operatorOf(named) as string, this.#product),
+    );
+  }
+
+  #visitLeaf(leaf: Leaf, { negated, inOr, top }: Place): void {
+    if (leaf.kind !== 'operator') return;
+    const { name, value, start } = leaf;
+    const colon = this.#text.indexOf(':', start);
+    if (!isAvailable(name, value, this.#product)) {
+      this.#problems.push(notOffered(this.#text, leaf, colon, this.#product));
+      return;
+    }
+    if (name === 'is' && value === 'nullcast' && !(negated && top))
+      this.#problems.push(misplacedNullcast(leaf, negated));
+    if (name !== 'sample') return;
+    if (inOr) this.#problems.push(sampledOr(leaf));
+    if (negated) this.#problems.push(negatedSample(leaf));
+  }
+
+  #isAnchored(node: Draft): boolean {
+    switch (node.kind) {
+      case 'and':
+        return node.nodes.some(inner => this.#isAnchored(inner));
+      case 'or':
+        return node.nodes.every(inner => this.#isAnchored(inner));
+      case 'not':
+        return false;
+      case 'keyword':
+        return !stopWords.has(node.text.toLowerCase());
+      case 'operator':
+        return mayStandAlone(node.name, this.#product);
+      case 'unread':
+        // What it was meant to be is not known; only `is:` and `has:` never stand alone.
+        return operatorOf(node) === undefined;
+      default:
+        return true;
+    }
+  }
+
+  #refuseNegations(node: Draft): void {
+    this.#problems.push(onlyNegated(node), noPositive(node));
+  }
+}
+
+/** The service's words for standing alone name these together. */
+const NAMED: ReadonlySet<string> = new Set(['is', 'has', 'lang']);
+
+function hasPositive(node: Draft): boolean {
+  if (node.kind === 'and') return node.nodes.some(hasPositive);
+  if (node.kind === 'or') return node.nodes.every(hasPositive);
+  return node.kind !== 'not';
+}
+
+function positiveLeaves(node: Draft): Leaf[] {
+  if (node.kind === 'and' || node.kind === 'or') return node.nodes.flatMap(positiveLeaves);
+  return node.kind === 'not' ? [] : [node];
+}
+
+function operatorOf(leaf: Leaf): string | undefined {
+  if (leaf.kind === 'operator') return leaf.name;
+  return leaf.kind === 'unread' && (leaf.name === 'is' || leaf.name === 'has')
+    ? leaf.name
+    : undefined;
+}

@@ -1,0 +1,251 @@
+import { operatorNames } from './operators.js';
+import type { Edit, Problem, ProblemCode, Suggestion } from './problem.js';
+import type { Draft, Leaf } from './reader.js';
+import { isSpace } from './rule-characters.js';
+import { quoting, suggest } from './syntax-problems.js';
+import type { OperatorClause, Span, TextClause } from './tree.js';
+
+/** What the service accepts without a word, though it may not be what was meant. */
+export function lintRule(text: string, draft: Draft): Problem[] {
+  const warnings: Problem[] = [];
+  lintNode(text, draft, warnings);
+  return warnings;
+}
+
+function lintNode(text: string, node: Draft, warnings: Problem[]): void {
+  switch (node.kind) {
+    case 'and':
+      lintJoiners(text, node.nodes, warnings);
+      lintContradictions(text, node.nodes, warnings);
+      for (const inner of node.nodes) {
+        if (inner.kind === 'or') lintNegatedBranches(inner.nodes, warnings);
+        if (inner.kind === 'not') lintNegatedGroup(text, inner, warnings);
+        lintNode(text, inner, warnings);
+      }
+      return;
+    case 'or':
+      for (const inner of node.nodes) {
+        if (inner.kind === 'and') lintPrecedence(text, inner, warnings);
+        lintNode(text, inner, warnings);
+      }
+      return;
+    case 'not':
+      lintNode(text, node.node, warnings);
+      return;
+    default:
+      lintClause(text, node, warnings);
+  }
+}
+
+function lintClause(text: string, clause: Leaf, warnings: Problem[]): void {
+  switch (clause.kind) {
+    case 'keyword':
+      lintKeyword(text, clause, warnings);
+      return;
+    case 'phrase':
+      lintPhrase(clause, warnings);
+      return;
+    case 'hashtag':
+    case 'mention':
+    case 'cashtag':
+      lintTag(clause, warnings);
+      return;
+    case 'operator':
+      lintHandle(text, clause, warnings);
+  }
+}
+
+/** `cat or dog`, `cat and dog`, `cat not dog`: the service takes these for keywords. */
+function lintJoiners(text: string, nodes: readonly Draft[], warnings: Problem[]): void {
+  nodes.forEach((node, i) => {
+    const next = nodes[i + 1];
+    if (node.kind !== 'keyword' || next === undefined) return;
+    const joiner = node.text.toUpperCase();
+    const { start, end } = node;
+    if (joiner === 'NOT' && next.kind !== 'not') {
+      const gap = gapEnd(text, end);
+      warnings.push(
+        warning(
+          'R101',
+          node,
+          `\`${node.text}\` is matched as a word; a clause is negated by \`-\``,
+          suggest('use `-`', [{ start, end: gap, text: '-' }]),
+        ),
+      );
+    }
+    if (i === 0) return;
+    if (joiner === 'OR')
+      warnings.push(
+        warning(
+          'R101',
+          node,
+          `\`${node.text}\` is matched as a word; alternatives are joined by \`OR\``,
+          suggest('use `OR`', [{ start, end, text: 'OR' }]),
+        ),
+      );
+    if (joiner === 'AND' && node.text !== 'AND')
+      warnings.push(
+        warning(
+          'R101',
+          node,
+          `\`${node.text}\` is matched as a word; clauses are joined by white space`,
+          suggest('remove it', [{ start, end: gapEnd(text, end), text: '' }]),
+        ),
+      );
+  });
+}
+
+/** Two languages, or a clause and its opposite, in what all has to be true. */
+function lintContradictions(text: string, nodes: readonly Draft[], warnings: Problem[]): void {
+  const wanted = new Set<string>();
+  let language: string | undefined;
+  for (const node of nodes) {
+    if (node.kind === 'not' || node.kind === 'and' || node.kind === 'or') continue;
+    wanted.add(text.slice(node.start, node.end).toLowerCase());
+    if (node.kind !== 'operator' || node.name !== 'lang') continue;
+    if (language !== undefined && language !== node.value)
+      warnings.push(
+        warning('R109', node, `no post is in \`${language}\` and \`${node.value}\` at once`),
+      );
+    language ??= node.value;
+  }
+  for (const node of nodes) {
+    if (node.kind !== 'not') continue;
+    const { start, end } = node.node;
+    if (wanted.has(text.slice(start, end).toLowerCase()))
+      warnings.push(
+        warning('R109', node, 'the rule asks for the same clause, so it matches nothing'),
+      );
+  }
+}
+
+function lintNegatedBranches(branches: readonly Draft[], warnings: Problem[]): void {
+  for (const branch of branches)
+    if (branch.kind === 'not')
+      warnings.push(
+        warning(
+          'R103',
+          branch,
+          'nearly every post passes this alternative, and so the whole group',
+        ),
+      );
+}
+
+/** The service advises to negate each clause by itself. */
+function lintNegatedGroup(text: string, not: Draft & { kind: 'not' }, warnings: Problem[]): void {
+  const group = not.node;
+  if (group.kind !== 'or' && group.kind !== 'and') return;
+  const simple = group.kind === 'or' && group.nodes.every(({ kind }) => !COMPOUND.has(kind));
+  const each = group.nodes.map(({ start, end }) => `-${text.slice(start, end)}`).join(' ');
+  const { start, end } = not;
+  warnings.push(
+    warning(
+      'R105',
+      not,
+      'a negated group; the service advises to negate each clause',
+      simple ? suggest('negate each clause', [{ start, end, text: each }], true) : undefined,
+    ),
+  );
+}
+
+const COMPOUND: ReadonlySet<string> = new Set(['and', 'or', 'not']);
+
+/** `cat OR dog lang:en` is `cat OR (dog lang:en)`. */
+function lintPrecedence(text: string, and: Span, warnings: Problem[]): void {
+  let before = and.start - 1;
+  while (before >= 0 && isSpace(text.charCodeAt(before))) before--;
+  if (text[before] === '(' && text[gapEnd(text, and.end)] === ')') return;
+  const edits: Edit[] = [
+    { start: and.start, end: and.start, text: '(' },
+    { start: and.end, end: and.end, text: ')' },
+  ];
+  warnings.push(
+    warning(
+      'R106',
+      and,
+      'white space joins before `OR` does; parentheses say so, or say otherwise',
+      suggest('make it a group', edits, true),
+    ),
+  );
+}
+
+function lintKeyword(text: string, keyword: TextClause, warnings: Problem[]): void {
+  const plain = keyword.text.replace(/[“”„«»]/g, '');
+  if (plain !== keyword.text) {
+    const { start, end } = keyword;
+    const fix = plain === '' ? undefined : suggest('remove them', [{ start, end, text: plain }]);
+    warnings.push(
+      warning('R102', keyword, 'only `"` makes a phrase, typographic quotes do not', fix),
+    );
+  } else if (/[!-/;-@\\^`{|}~’‘…–—]/.test(plain)) {
+    warnings.push(
+      warning(
+        'R104',
+        keyword,
+        'posts are split into words at punctuation; to match it too, quote it',
+        quoting(text, keyword),
+      ),
+    );
+  }
+}
+
+function lintPhrase(phrase: TextClause, warnings: Problem[]): void {
+  const name = /^([a-z_]+):[^\s"]+$/.exec(phrase.text)?.[1] ?? '';
+  if (!/^[#@$]\w+$/.test(phrase.text) && !operatorNames.has(name)) return;
+  const { start, end } = phrase;
+  warnings.push(
+    warning(
+      'R108',
+      phrase,
+      'in quotes this is plain text, not an operator',
+      suggest('remove the quotes', [{ start, end, text: phrase.text }]),
+    ),
+  );
+}
+
+function lintTag(clause: TextClause, warnings: Problem[]): void {
+  const form = FORMS[clause.kind];
+  if (form === undefined || form.test(clause.text)) return;
+  const { start, end, kind } = clause;
+  const whole = form.source.slice(0, -1);
+  const length = (new RegExp(whole, form.flags).exec(clause.text)?.[0] ?? '').length;
+  warnings.push(
+    warning(
+      'R107',
+      clause,
+      `no post has such a ${kind}, so this never matches`,
+      length === 0
+        ? undefined
+        : suggest('keep what can be one', [{ start: start + 1 + length, end, text: '' }]),
+    ),
+  );
+}
+
+const FORMS: { readonly [kind: string]: RegExp } = {
+  hashtag: /^[\p{L}\p{M}\p{N}_\u30fb\u00b7]+$/u,
+  mention: /^[A-Za-z0-9_]+$/,
+  cashtag: /^[A-Za-z]{1,6}(?:[._][A-Za-z]{1,2})?$/,
+};
+
+function lintHandle(text: string, clause: OperatorClause, warnings: Problem[]): void {
+  const { name, value, start, end } = clause;
+  if (name !== 'from' && name !== 'to' && name !== 'retweets_of') return;
+  if (/^\w+$/.test(value)) return;
+  const span = { start: text.indexOf(':', start) + 1, end };
+  warnings.push(warning('R107', span, 'no handle looks like that, so this never matches'));
+}
+
+function warning(
+  code: ProblemCode,
+  { start, end }: Span,
+  explanation: string,
+  suggestion?: Suggestion,
+): Problem {
+  return { code, severity: 'warning', start, end, message: explanation, explanation, suggestion };
+}
+
+function gapEnd(text: string, from: number): number {
+  let end = from;
+  while (isSpace(text.charCodeAt(end))) end++;
+  return end;
+}

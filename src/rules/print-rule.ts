@@ -1,0 +1,92 @@
+import { isWord } from './rule-characters.js';
+import type {
+  BoundingBox,
+  Clause,
+  CountRange,
+  OperatorClause,
+  PointRadius,
+  RuleNode,
+} from './tree.js';
+
+/**
+ * The text of a tree: parentheses where they are needed, quotes where they are needed, operators
+ * under their present names. Parsing it gives the same tree again, but for positions.
+ *
+ * @example printRule(parseRule('((cat  OR dog)) user_bio:"vet"').tree) // '(cat OR dog) bio:vet'
+ */
+export function printRule(tree: RuleNode): string {
+  switch (tree.kind) {
+    case 'and':
+      return tree.nodes.map(node => (isJoined(node) ? grouped(node) : printRule(node))).join(' ');
+    case 'or':
+      return tree.nodes
+        .map(node => (node.kind === 'or' ? grouped(node) : printRule(node)))
+        .join(' OR ');
+    case 'not':
+      return `-${isJoined(tree.node) || tree.node.kind === 'not' ? grouped(tree.node) : printRule(tree.node)}`;
+    default:
+      return printClause(tree);
+  }
+}
+
+function isJoined({ kind }: RuleNode): boolean {
+  return kind === 'and' || kind === 'or';
+}
+
+function grouped(node: RuleNode): string {
+  return `(${printRule(node)})`;
+}
+
+function printClause(clause: Clause): string {
+  switch (clause.kind) {
+    case 'keyword':
+      // A word that the language reads otherwise can only be said in quotes.
+      return isWord(clause.text) && !JOINERS.has(clause.text) ? clause.text : quoted(clause.text);
+    case 'phrase':
+      return quoted(clause.text);
+    case 'hashtag':
+      return `#${clause.text}`;
+    case 'mention':
+      return `@${clause.text}`;
+    case 'cashtag':
+      return `$${clause.text}`;
+    case 'proximity':
+      return `${quoted(clause.text)}~${clause.distance}`;
+    case 'operator':
+      return `${clause.name}:${printValue(clause.value)}`;
+  }
+}
+
+const JOINERS: ReadonlySet<string> = new Set(['OR', 'AND']);
+
+function printValue(value: OperatorClause['value']): string {
+  if (typeof value === 'string') return isWord(value) ? value : quoted(value);
+  if (typeof value === 'number') return String(value);
+  if ('min' in value) return printRange(value);
+  return 'radius' in value ? printRadius(value) : printBox(value);
+}
+
+function printRange({ min, max }: CountRange): string {
+  return max === undefined ? String(min) : `${min}..${max}`;
+}
+
+function printRadius({ longitude, latitude, radius, unit }: PointRadius): string {
+  return `[${decimal(longitude)} ${decimal(latitude)} ${decimal(radius)}${unit}]`;
+}
+
+function printBox({ west, south, east, north }: BoundingBox): string {
+  return `[${[west, south, east, north].map(decimal).join(' ')}]`;
+}
+
+function quoted(text: string): string {
+  return `"${text.replace(/["\\]/g, '\\$&')}"`;
+}
+
+/** All digits of a number, without an exponent. */
+function decimal(value: number): string {
+  const text = Object.is(value, -0) ? '-0' : String(value);
+  const parts = /^(-?)(\d)(?:\.(\d+))?e-(\d+)$/.exec(text);
+  if (parts === null) return text;
+  const [, sign, first, rest = '', exponent] = parts;
+  return `${sign}0.${'0'.repeat(Number(exponent) - 1)}${first}${rest}`;
+}

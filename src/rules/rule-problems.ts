@@ -1,0 +1,106 @@
+import type { Product } from './operators.js';
+import type { Problem } from './problem.js';
+import { at, error, suggest } from './syntax-problems.js';
+import type { OperatorClause, Span } from './tree.js';
+import { unavailable } from './value-problems.js';
+
+export function onlyNegated({ start, end }: Span): Problem {
+  return error(
+    'R010',
+    { start, end },
+    `Rules must contain a non-negation term ${at(start)}`,
+    'only what is left out is said, not what to match',
+    { note: 'each alternative and each group needs a clause without `-`' },
+  );
+}
+
+export function noPositive({ start, end }: Span): Problem {
+  return error(
+    'R011',
+    { start, end },
+    `Rules must contain at least one positive, non-stopword clause ${at(start)}`,
+    'there has to be a positive clause that is not a stop word',
+    { note: 'stop words are words as `the` and `in`; in quotes they may stand alone' },
+  );
+}
+
+export function notAlone({ start, end }: Span, name: string, product: Product): Problem {
+  const named = ['is', 'has', 'lang'].includes(name) ? 'is/has/lang' : name;
+  return error(
+    'R012',
+    { start, end },
+    `${named} cannot be used as a standalone operator ${at(start)}`,
+    `\`${name}:\` may not stand alone`,
+    { note: `${inProduct(product)} it takes a keyword or another operator beside it` },
+  );
+}
+
+/** The service points at the value of `is:` and `has:`, and at the name of all others. */
+export function notOffered(
+  text: string,
+  clause: OperatorClause,
+  colon: number,
+  product: Product,
+): Problem {
+  const valued = clause.name === 'is' || clause.name === 'has';
+  const start = valued ? colon + 1 : clause.start;
+  const written = text.slice(clause.start, valued ? clause.end : colon);
+  const span = { start, end: valued ? clause.end : colon };
+  return error(
+    'R015',
+    span,
+    unavailable(written, span),
+    `\`${valued ? written : `${written}:`}\` does not exist ${inProduct(product)}`,
+  );
+}
+
+export function sampledOr({ start, end }: Span): Problem {
+  return error(
+    'R017',
+    { start, end },
+    'The sample operator cannot be used with an OR. To use the sample operator with an OR in the ' +
+      'rule, the ORed clauses must be grouped together with parenthesis.  For example, to get 10% of ' +
+      'activites that have term1 or term2, the rule should be (excluding the single quotes) ' +
+      `'(term1 OR term2) sample:10' ${at(start)}`,
+    '`sample:` is for a whole rule, not for one of its alternatives',
+    { note: 'put the alternatives in parentheses: `(a OR b) sample:10`' },
+  );
+}
+
+export function negatedSample({ start, end }: Span): Problem {
+  return error(
+    'R018',
+    { start, end },
+    `The sample operator cannot be negated ${at(start)}`,
+    'a sample cannot be negated',
+  );
+}
+
+export function misplacedNullcast({ start, end }: Span, negated: boolean): Problem {
+  return error(
+    'R022',
+    { start, end },
+    `The is:nullcast operator can only be used negated and at the top level of a rule ${at(start)}`,
+    '`is:nullcast` may only be left out, from a whole rule',
+    {
+      suggestion: negated
+        ? undefined
+        : suggest('use `-is:nullcast`', [{ start, end: start, text: '-' }]),
+    },
+  );
+}
+
+export function tagTooLong(text: string, length: number, most: number): Problem {
+  const span = { start: text.length, end: text.length };
+  return error(
+    'R023',
+    span,
+    `Tag is too long - ${length} characters.  The maximum allowed is ${most} ${at(0)}`,
+    `the tag has ${length} characters, ${most} are allowed`,
+  );
+}
+
+function inProduct(product: Product): string {
+  if (product === 'search') return 'in search';
+  return product === 'historical' ? 'in historical jobs' : 'in replay streams';
+}

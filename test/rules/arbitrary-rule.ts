@@ -1,0 +1,223 @@
+import fc from 'fast-check';
+import { checkRule } from '../../src/rules/check-rule.js';
+import { countryCodes, languageCodes } from '../../src/rules/codes.js';
+import { hasValues, isAvailable, operators, type Product } from '../../src/rules/operators.js';
+import { printRule } from '../../src/rules/print-rule.js';
+import { isWord } from '../../src/rules/rule-characters.js';
+import type { Clause, OperatorName, OperatorValues, RuleNode } from '../../src/rules/tree.js';
+
+export interface RuleVocabulary {
+  /** Words that texts are made of; few words make many matches. By default anything. */
+  readonly words?: readonly string[] | undefined;
+  /** Handles and ids of authors. */
+  readonly users?: readonly string[] | undefined;
+  /** Ids of posts. */
+  readonly ids?: readonly string[] | undefined;
+  /** Only what the product offers. By default all. */
+  readonly product?: Product | undefined;
+}
+
+/** Trees with all positions 0, as parsing gives them: each survives printing and parsing. */
+export function arbitraryRule(vocabulary: RuleVocabulary = {}): fc.Arbitrary<RuleNode> {
+  const clause = arbitraryClause(vocabulary);
+  const { tree } = fc.letrec<{ tree: RuleNode; joined: RuleNode; negated: RuleNode }>(tie => ({
+    tree: fc.oneof(
+      { maxDepth: 4, depthIdentifier: 'rule' },
+      { arbitrary: clause, weight: 4 },
+      { arbitrary: tie('joined'), weight: 4 },
+      { arbitrary: tie('negated'), weight: 1 },
+    ),
+    joined: fc.record({
+      kind: fc.constantFrom('and' as const, 'or' as const),
+      nodes: fc.array(tie('tree'), { minLength: 2, maxLength: 4, depthIdentifier: 'rule' }),
+      ...NOWHERE,
+    }),
+    negated: fc.record({ kind: fc.constant('not' as const), node: tie('tree'), ...NOWHERE }),
+  }));
+  return tree.filter(rule => printRule(rule).length <= 2048);
+}
+
+/** Rules that a product accepts, as text and tree (with the positions of the text). */
+export function acceptedRule(
+  product: Product,
+  vocabulary: RuleVocabulary = {},
+): fc.Arbitrary<{ text: string; tree: RuleNode }> {
+  const word = arbitraryText(vocabulary).map(text => ({ kind: 'phrase' as const, text, ...AT_0 }));
+  return fc
+    .tuple(arbitraryRule({ ...vocabulary, product }), word, fc.boolean())
+    .map(([rule, phrase, anchored]) => {
+      const text = printRule(anchored ? { kind: 'and', nodes: [phrase, rule], ...AT_0 } : rule);
+      return { text, tree: checkRule(text, { product }).tree };
+    })
+    .filter((rule): rule is { text: string; tree: RuleNode } => rule.tree !== undefined);
+}
+
+export function arbitraryClause(vocabulary: RuleVocabulary = {}): fc.Arbitrary<Clause> {
+  const text = arbitraryText(vocabulary);
+  const word = arbitraryWord(vocabulary);
+  return fc.oneof(
+    { arbitrary: textClause('keyword', word), weight: 6 },
+    { arbitrary: textClause('phrase', text), weight: 3 },
+    { arbitrary: textClause('hashtag', word), weight: 2 },
+    { arbitrary: textClause('mention', oneOf(vocabulary.users) ?? word), weight: 2 },
+    { arbitrary: textClause('cashtag', word), weight: 1 },
+    {
+      arbitrary: fc.record({
+        kind: fc.constant('proximity' as const),
+        text,
+        distance: fc.integer({ min: 1, max: 6 }),
+        ...NOWHERE,
+      }),
+      weight: 1,
+    },
+    { arbitrary: arbitraryOperator(vocabulary), weight: 6 },
+  );
+}
+
+/** The tree with every position 0, to compare trees of different texts. */
+export function withoutPositions(tree: RuleNode): RuleNode {
+  switch (tree.kind) {
+    case 'and':
+    case 'or':
+      return { ...tree, nodes: tree.nodes.map(withoutPositions), ...AT_0 };
+    case 'not':
+      return { ...tree, node: withoutPositions(tree.node), ...AT_0 };
+    default:
+      return { ...tree, ...AT_0 };
+  }
+}
+
+const AT_0 = { start: 0, end: 0 };
+const NOWHERE = { start: fc.constant(0), end: fc.constant(0) };
+
+function textClause<Kind extends 'keyword' | 'phrase' | 'hashtag' | 'mention' | 'cashtag'>(
+  kind: Kind,
+  text: fc.Arbitrary<string>,
+) {
+  return fc.record({ kind: fc.constant(kind), text, ...NOWHERE });
+}
+
+function arbitraryOperator(vocabulary: RuleVocabulary): fc.Arbitrary<Clause> {
+  const { product } = vocabulary;
+  const values = arbitraryValues(vocabulary);
+  const names = (Object.keys(operators) as OperatorName[]).filter(
+    name => product !== 'search' || operators[name].search,
+  );
+  return fc.oneof(
+    ...names.map(name =>
+      (values[name] as fc.Arbitrary<OperatorValues[OperatorName]>)
+        .filter(value => product === undefined || isAvailable(name, value, product))
+        .map(value => ({ kind: 'operator', name, value, ...AT_0 }) as Clause),
+    ),
+  );
+}
+
+function arbitraryValues(vocabulary: RuleVocabulary): {
+  [Name in OperatorName]: fc.Arbitrary<OperatorValues[Name]>;
+} {
+  const text = fc.oneof(arbitraryWord(vocabulary), arbitraryText(vocabulary));
+  const user = oneOf(vocabulary.users) ?? fc.stringMatching(/^[A-Za-z0-9_]{1,15}$/);
+  const id = oneOf(vocabulary.ids) ?? fc.bigInt({ min: 1n, max: 2n ** 63n }).map(String);
+  const count = fc
+    .tuple(fc.nat(100_000), fc.option(fc.nat(100_000), { nil: undefined }))
+    .map(([min, more]) => (more === undefined ? { min } : { min, max: min + more }));
+  const country = fc.constantFrom(...countryCodes);
+  return {
+    contains: text,
+    url: text,
+    url_contains: text,
+    url_title: text,
+    url_description: text,
+    bio: text,
+    bio_name: text,
+    bio_location: text,
+    source: text,
+    place: text,
+    profile_region: text,
+    profile_locality: text,
+    profile_subregion: text,
+    from: user,
+    to: user,
+    retweets_of: user,
+    retweets_of_status_id: id,
+    in_reply_to_status_id: id,
+    statuses_count: count,
+    followers_count: count,
+    friends_count: count,
+    listed_count: count,
+    lang: fc.constantFrom(...languageCodes),
+    place_country: country,
+    profile_country: country,
+    point_radius: arbitraryRadius(),
+    profile_point_radius: arbitraryRadius(),
+    bounding_box: arbitraryBox(),
+    profile_bounding_box: arbitraryBox(),
+    is: fc.constantFrom('nullcast', 'quote', 'reply', 'retweet', 'verified'),
+    has: fc.constantFrom(...hasValues),
+    sample: fc.integer({ min: 1, max: 100 }),
+  };
+}
+
+function arbitraryRadius() {
+  return fc.record({
+    longitude: degrees(180),
+    latitude: degrees(90),
+    radius: fc.double({ min: 1e-9, max: 24.9, noNaN: true }),
+    unit: fc.constantFrom('mi' as const, 'km' as const),
+  });
+}
+
+/** A degree is 69 miles at most, and a box less than 25 miles wide. */
+function arbitraryBox() {
+  const side = fc.double({ min: 0.001, max: 0.35, noNaN: true });
+  return fc.tuple(degrees(179), degrees(89), side, side).map(([west, south, width, height]) => ({
+    west,
+    south,
+    east: west + width,
+    north: south + height,
+  }));
+}
+
+function degrees(most: number) {
+  return fc.double({ min: -most, max: most, noNaN: true });
+}
+
+function arbitraryWord({ words }: RuleVocabulary): fc.Arbitrary<string> {
+  const any = fc.oneof(
+    fc.stringMatching(/^[A-Za-z0-9]{1,8}$/),
+    fc.constantFrom(
+      'snow',
+      'naïve',
+      '雪',
+      'снег',
+      '🍕',
+      '👩‍🚀',
+      '🇩🇪',
+      "don't",
+      'coca-cola',
+      'a.b',
+      'the',
+    ),
+    fc.string({ unit: 'grapheme', minLength: 1, maxLength: 6 }),
+  );
+  return (oneOf(words) ?? any).filter(word => isWord(word) && word !== 'OR' && word !== 'AND');
+}
+
+function arbitraryText(vocabulary: RuleVocabulary): fc.Arbitrary<string> {
+  const { words } = vocabulary;
+  const some = fc
+    .array(arbitraryWord(vocabulary), { minLength: 1, maxLength: 4 })
+    .map(parts => parts.join(' '));
+  if (words !== undefined) return some;
+  const any = fc
+    .oneof(
+      fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }),
+      fc.string({ unit: fc.constantFrom('"', '\\', ' ', 'a', '(', '-', ':'), minLength: 1 }),
+    )
+    .filter(text => text.trim() !== '');
+  return fc.oneof(some, any);
+}
+
+function oneOf(values: readonly string[] | undefined): fc.Arbitrary<string> | undefined {
+  return values === undefined ? undefined : fc.constantFrom(...values);
+}
