@@ -1,0 +1,117 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+
+export interface Received {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+  /** Of the parameters, wherever they were sent. */
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+export type Reply = (response: ServerResponse, request: Received) => unknown;
+
+/** A server that answers as it is told, one reply a request, and keeps what it was sent. */
+export class ScriptedServer {
+  readonly received: Received[] = [];
+  readonly sockets = new Set<Socket>();
+  /** What to answer next, in turn; `otherwise` when there is none. */
+  readonly script: Reply[] = [];
+  otherwise: Reply = response => {
+    response.statusCode = 500;
+    response.end('nothing is left in the script');
+  };
+  readonly #server: Server;
+
+  constructor() {
+    this.#server = createServer((request, response) => this.#answer(request, response));
+    this.#server.on('connection', socket => {
+      this.sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => this.sockets.delete(socket));
+    });
+  }
+
+  async start(): Promise<this> {
+    await new Promise<void>(resolve => this.#server.listen(0, '127.0.0.1', resolve));
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise(resolve => this.#server.close(resolve));
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Milliseconds until no connection is open. */
+  async closed(): Promise<number> {
+    const start = performance.now();
+    while (this.sockets.size > 0) await new Promise(resolve => setTimeout(resolve, 1));
+    return performance.now() - start;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.concat(chunks).toString();
+    const { method = '', url = '', headers } = request;
+    const query = Object.fromEntries(new URL(url, 'http://x').searchParams);
+    const params = body.startsWith('{') ? JSON.parse(body) : query;
+    const received = { method, url, headers, body, params };
+    this.received.push(received);
+    await (this.script.shift() ?? this.otherwise)(response, received);
+  }
+}
+
+/** A whole answer with a length. */
+export function json(value: unknown, { gzip = false } = {}): Reply {
+  return response => {
+    const body = Buffer.from(JSON.stringify(value));
+    if (gzip) response.setHeader('content-encoding', 'gzip');
+    response.end(gzip ? gzipSync(body) : body);
+  };
+}
+
+export function status(code: number, body = '', headers: Record<string, string> = {}): Reply {
+  return response => {
+    response.writeHead(code, headers);
+    response.end(body);
+  };
+}
+
+/** The connection is reset before any answer. */
+export const reset: Reply = response => response.socket?.resetAndDestroy();
+
+/** The connection breaks in the middle of the body: reset, or ended in good order. */
+export function cut(
+  value: unknown,
+  how: 'length' | 'chunked' | 'reset' | 'document',
+  atByte?: number,
+): Reply {
+  return async response => {
+    const whole = Buffer.from(JSON.stringify(value));
+    const part = whole.subarray(0, atByte ?? Math.floor(whole.length / 2));
+    if (how === 'document') return void response.end(part);
+    if (how === 'length') response.setHeader('content-length', whole.length);
+    response.flushHeaders();
+    await new Promise(resolve => response.write(part, resolve));
+    if (how === 'reset') response.socket?.resetAndDestroy();
+    else response.socket?.end();
+  };
+}
+
+/** Part of the body comes, then nothing more. */
+export function stall(value: unknown): Reply {
+  return response => {
+    const whole = Buffer.from(JSON.stringify(value));
+    response.write(whole.subarray(0, Math.floor(whole.length / 2)));
+  };
+}
+
+/** Nothing comes at all. */
+export const silence: Reply = () => {};
