@@ -1,5 +1,6 @@
 import type { Format } from '../../activity/activity.js';
 import type { Archive } from './archive.js';
+import { openSampleArchive } from './sample/sample-archive.js';
 
 export interface OpenArchiveOptions {
   /** A folder of job files; without one, the sample archive. */
@@ -13,4 +14,13 @@ export interface OpenArchiveOptions {
   /** The present, in epoch milliseconds: the sample archive has no posts after it. */
   now(): number;
 }
-export type OpenArchive = (options: OpenArchiveOptions) => Promise<Archive>;
+
+/** Opens a folder of job files, or the sample archive. */
+export async function openArchive({
+  folder,
+  now,
+  ...sample
+}: OpenArchiveOptions): Promise<Archive> {
+  if (folder === undefined) return openSampleArchive({ ...sample, now });
+  throw new Error('soon');
+}

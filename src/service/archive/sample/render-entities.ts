@@ -107,6 +107,11 @@ export function pageOf(head: SampleHead, drafts: SampleDrafts): string {
   return `https://twitter.com/${drafts.authors.handleOf(head.author)}/status/${idOf(head)}`;
 }
 
+/** An address as it is shown. */
+export function pageDisplay(url: string): string {
+  return `${url.slice('https://'.length, 34)}…`;
+}
+
 function mention(author: number, drafts: SampleDrafts, start: number, end: number): string {
   const { handle, name, id } = drafts.authors.at(author);
   return `{"screen_name":"${handle}","name":${quote(name)},"id":${id},"id_str":"${id}","indices":[${start},${end}]}`;
@@ -136,7 +141,7 @@ function quoteLink(
   const page = unwound
     ? `,"unwound":{"url":"${url}","status":200,"title":${quote(`${drafts.authors.at(target.author).name} on Twitter`)},"description":null}`
     : '';
-  return `{"url":"${at.url}","expanded_url":"${url}","display_url":"${url.slice(8, 34)}…"${page},"indices":[${at.start + shift},${at.end + shift}]}`;
+  return `{"url":"${at.url}","expanded_url":"${url}","display_url":"${pageDisplay(url)}"${page},"indices":[${at.start + shift},${at.end + shift}]}`;
 }
 
 const SIZES = [

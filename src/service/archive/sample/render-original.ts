@@ -1,6 +1,6 @@
 import { createdAt, quote, renderUser } from './render-author.js';
 import { boxOf, editing, langOf, placeUrl, pointOf } from './render-details.js';
-import { pageOf, renderEntities, renderExtendedEntities } from './render-entities.js';
+import { pageDisplay, pageOf, renderEntities, renderExtendedEntities } from './render-entities.js';
 import { idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';
 import { PLACES } from './sample-places.js';
 import { retweetText, type SampleText, textOf } from './sample-text.js';
@@ -101,7 +101,7 @@ function quoting(
   const quoted = isQuoted
     ? ''
     : `"quoted_status":${renderOriginal(drafts.draftOf(target), drafts, seenAt, true)},`;
-  return `"is_quote_status":true,"quoted_status_id":${id},"quoted_status_id_str":"${id}",${quoted}"quoted_status_permalink":{"url":"${text.quoteLink?.url ?? ''}","expanded":"${page}","display":"${page.slice(8, 34)}…"},`;
+  return `"is_quote_status":true,"quoted_status_id":${id},"quoted_status_id_str":"${id}",${quoted}"quoted_status_permalink":{"url":"${text.quoteLink?.url ?? ''}","expanded":"${page}","display":"${pageDisplay(page)}"},`;
 }
 
 function extended(

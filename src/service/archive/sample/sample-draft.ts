@@ -92,11 +92,16 @@ export class SampleDrafts {
     return Math.floor(mean + (mix(minute ^ this.#seed.a) >>> 0) / 0x1_0000_0000);
   }
 
+  /** When post `index` of a minute is made, in epoch milliseconds. */
+  timeOf(minute: number, index: number): number {
+    const within = index + this.#random.seed(this.#seed, minute, index).unit() * 0.9;
+    return minute * MINUTE + Math.floor((within * MINUTE) / this.countAt(minute));
+  }
+
   head(minute: number, index: number): SampleHead {
-    const random = this.#random.seed(this.#seed, minute, index);
-    const count = this.countAt(minute);
+    const at = this.timeOf(minute, index);
+    const random = this.#random;
     const start = minute * MINUTE;
-    const at = start + Math.floor(((index + random.unit() * 0.9) * MINUTE) / count);
     const roll = random.unit() * 100;
     const author = random.skewed(SampleAuthors.countAt(start));
     const back = random.unit();

@@ -62,18 +62,15 @@ export function textOf(draft: SampleDraft, drafts: SampleDrafts): SampleText {
   const shownFrom =
     draft.kind === 'reply' && first !== undefined ? Math.min(first.end + 1, length) : 0;
   const shownTo = length;
-  const trail = (code: string): TrailingLink => {
-    const url = `https://t.co/${code}`;
+  const trail = (url: string): TrailingLink => {
     full += length === 0 ? url : ` ${url}`;
     const start = length === 0 ? 0 : length + 1;
     length = start + SHORT_LINK;
     return { url, start, end: length };
   };
-  const quoteLink =
-    draft.kind === 'quote' && draft.target !== undefined
-      ? trail(postCode(draft.target, 1))
-      : undefined;
-  const mediaLink = draft.media > 0 ? trail(postCode(draft, 2)) : undefined;
+  const [quoteUrl, mediaUrl] = [quoteUrlOf(draft), mediaUrlOf(draft)];
+  const quoteLink = quoteUrl === undefined ? undefined : trail(quoteUrl);
+  const mediaLink = mediaUrl === undefined ? undefined : trail(mediaUrl);
   const isCut = draft.at >= LONG_TEXTS && shownTo > CUT_TO;
   const cut = isCut ? cutText(draft, full, shownTo) : undefined;
   return { full, length, entities, shown: [shownFrom, shownTo], quoteLink, mediaLink, cut };
@@ -84,7 +81,7 @@ function cutText(draft: SampleDraft, full: string, shownTo: number): CutText {
   const points = Array.from(full).slice(0, Math.min(CUT_TO - SHORT_LINK - 2, shownTo));
   const space = points.lastIndexOf(' ');
   const kept = space > points.length - 20 ? space : points.length;
-  const url = `https://t.co/${postCode(draft, 3)}`;
+  const url = shortLink(draft, 3);
   const text = `${points.slice(0, kept).join('')}… ${url}`;
   return {
     text,
@@ -113,7 +110,23 @@ export function retweetText(handle: string, original: SampleText): RetweetText {
   return { text: `${lead}${start}…`, lead: lead.length, kept };
 }
 
+/** The short links that a post's text ends with: to what it quotes and to its media. */
+export function trailingLinks(draft: SampleDraft): readonly string[] {
+  return [quoteUrlOf(draft), mediaUrlOf(draft)].filter(url => url !== undefined);
+}
+
+function quoteUrlOf(draft: SampleDraft): string | undefined {
+  return draft.kind === 'quote' && draft.target !== undefined
+    ? shortLink(draft.target, 1)
+    : undefined;
+}
+
+function mediaUrlOf(draft: SampleDraft): string | undefined {
+  return draft.media > 0 ? shortLink(draft, 2) : undefined;
+}
+
 /** A short link that belongs to one post; `purpose` tells its links apart. */
-export function postCode(head: SampleHead, purpose: number): string {
-  return linkCode((mix(head.minute * 64 + purpose) ^ mix(head.index * 8 + purpose)) >>> 0);
+function shortLink(head: SampleHead, purpose: number): string {
+  const code = (mix(head.minute * 64 + purpose) ^ mix(head.index * 8 + purpose)) >>> 0;
+  return `https://t.co/${linkCode(code)}`;
 }

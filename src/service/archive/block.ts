@@ -1,0 +1,27 @@
+import type { Activity } from '../../activity/activity.js';
+import type { Window } from '../../time.js';
+import type { Ordinals } from './ordinals.js';
+
+/**
+ * The posts of a stretch of time under ordinals: 0 is the newest, by time and then by id. What a
+ * search needs is answered from the block's index; posts are only read when they are wanted.
+ */
+export interface Block {
+  readonly count: number;
+  /** When a post was made, as its format tells it: whole seconds, in epoch milliseconds. */
+  timeAt(ordinal: number): number;
+  idAt(ordinal: number): string;
+  /** Posts that have a term of search (`PostTerms.terms`). The set is the caller's to change. */
+  postings(term: string): Ordinals;
+  /** In the order asked for. */
+  load(ordinals: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]>;
+}
+
+/** An archive cut into blocks that follow each other without overlap. */
+export interface Blocks {
+  /** The stretches of time with posts that touch a window, ascending. */
+  within(window: Window): Iterable<Window>;
+  /** One of them. What it holds may go away when another is opened after it. */
+  open(stretch: Window): Promise<Block>;
+  close(): Promise<void>;
+}
