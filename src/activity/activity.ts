@@ -121,7 +121,7 @@ export class Activity {
     const author = key === undefined ? undefined : this.#root.object(key);
     if (author === undefined) throw this.#lacks('user or actor');
     const original = key === 'user';
-    const id = original ? idOf(author) : lastPart(author.string('id'));
+    const id = original ? idOf(author) : author.lastDigits('id');
     const handle = author.string(original ? 'screen_name' : 'preferredUsername');
     if (id === undefined || handle === undefined) throw this.#lacks('an author with id and name');
     return { id, handle, name: author.string(original ? 'name' : 'displayName') ?? '' };
@@ -228,20 +228,20 @@ export class Activity {
 
   #readId(): string {
     const root = this.#root;
-    const stated = lastPart(root.string('id')) ?? idOf(root);
+    const stated = root.lastDigits('id') ?? idOf(root);
     if (stated === undefined) throw this.#lacks('an id in id_str or id');
     return stated;
   }
 
   #readMatches(): Matches {
     const root = this.#root;
-    const inGnip = root.firstOf(TIMES) === 'postedTime';
-    // The member that the rules are in is mostly the last one.
+    // Each format has its own place for them; either is looked at, and mostly it is the last member.
+    const inGnip = root.string('id')?.startsWith('tag:') === true;
     root.seekFromEnd(inGnip ? 'gnip' : 'matching_rules');
     const span = inGnip
       ? (root.object('gnip')?.span('matching_rules') ?? root.span('matching_rules'))
       : (root.span('matching_rules') ?? root.object('gnip')?.span('matching_rules'));
-    return span === undefined ? NO_MATCHES : parseMatches(this.raw.subarray(...span));
+    return span === undefined ? NO_MATCHES : parseMatches(this.raw, ...span);
   }
 
   /** The key of the post that this one shares. */
@@ -276,13 +276,7 @@ export class Activity {
 
 /** The exact id of an object of the original format. */
 function idOf(fields: JsonObject): string | undefined {
-  const twin = fields.string('id_str');
-  return twin !== undefined && /^\d+$/.test(twin) ? twin : fields.integer('id');
-}
-
-/** The digits of `tag:search.twitter.com,2005:1050118621198921728`, and of `id:twitter.com:12`. */
-function lastPart(uri: string | undefined): string | undefined {
-  return uri === undefined ? undefined : /(?:^|:)(\d+)$/.exec(uri)?.[1];
+  return fields.lastDigits('id_str') ?? fields.integer('id');
 }
 
 /** How to add a member to an object: where, and what. */

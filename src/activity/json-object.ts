@@ -10,6 +10,9 @@ const CLOSE_BRACE = 0x7d;
 /** The one bit in which `{` differs from `[`, and `}` from `]`. */
 const BRACE_BIT = 0x20;
 
+/** How far from the end a member is looked for. */
+const REACH = 1024;
+
 /** Entries that one member takes in the list of members: start and end of key, then of value. */
 const STRIDE = 4;
 
@@ -63,6 +66,23 @@ export class JsonObject {
     return /^-?\d+$/.test(token) ? token : undefined;
   }
 
+  /**
+   * The digits that a string ends with, if it has nothing else or a colon before them: the id in
+   * `tag:search.twitter.com,2005:1050118621198921728`.
+   */
+  lastDigits(key: string): string | undefined {
+    const index = this.#find(key);
+    if (index === -1 || this.#bytes[this.#start(index)] !== QUOTE) return undefined;
+    const end = this.#end(index) - 1;
+    let at = end;
+    while (isDigit(this.#bytes[at - 1])) at--;
+    const before = this.#bytes[at - 1];
+    if (at < end && (before === COLON || at - 1 === this.#start(index)))
+      return this.#bytes.toString('latin1', at, end);
+    // With escapes it may read otherwise than it stands there.
+    return /(?:^|:)(\d+)$/.exec(this.string(key) ?? '')?.[1];
+  }
+
   /** A member that is an object. */
   object(key: string): JsonObject | undefined {
     const index = this.#find(key);
@@ -83,13 +103,13 @@ export class JsonObject {
   }
 
   /**
-   * Looks for a member of the whole document from the end; for keys that usually come last.
+   * Looks for a member of the whole document close to its end; for keys that usually come last.
    * In JSON, `,"key":` can only be a key: within a string, a backslash stands before every quote.
    * And the key is one of the whole document if the object that it is in ends where that does.
    */
   seekFromEnd(key: string): void {
     const bytes = this.#bytes;
-    const comma = bytes.lastIndexOf(`,"${key}":`);
+    const comma = lastMember(bytes, key);
     if (comma === -1) return;
     const keyEnd = comma + key.length + 3;
     const start = afterSpace(bytes, keyEnd + 1);
@@ -160,6 +180,20 @@ export class JsonObject {
     this.#at = next;
     return true;
   }
+}
+
+/** The last place, close to the end, of the comma before a key. */
+function lastMember(bytes: Buffer, key: string): number {
+  const first = key.charCodeAt(0);
+  const floor = Math.max(0, bytes.length - REACH);
+  for (let at = bytes.length - key.length - 4; at >= floor; at--)
+    if (bytes[at] === COMMA && bytes[at + 1] === QUOTE && bytes[at + 2] === first)
+      if (bytes.toString('latin1', at + 2, at + key.length + 4) === `${key}":`) return at;
+  return -1;
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
 }
 
 function afterSpace(bytes: Buffer, start: number): number {

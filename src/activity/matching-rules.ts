@@ -22,12 +22,12 @@ export const NO_MATCHES: Matches = { rules: [], tags: [] };
 const KEPT = 1024;
 const kept = new Map<string, Matches>();
 
-/** What the value of a `matching_rules` member says. */
-export function parseMatches(json: Buffer): Matches {
-  const key = json.toString('latin1');
+/** What the value of a `matching_rules` member says, which stands there in a document. */
+export function parseMatches(document: Buffer, start: number, end: number): Matches {
+  const key = document.toString('latin1', start, end);
   const known = kept.get(key);
   if (known !== undefined) return known;
-  const matches = matchesOf(parseExact(json));
+  const matches = matchesOf(parseExact(document.subarray(start, end)));
   if (kept.size >= KEPT) kept.clear();
   if (key.length < KEPT) kept.set(key, matches);
   return matches;
