@@ -102,9 +102,8 @@ async function readObject({ request }: Exchange): Promise<Record<string, unknown
 
 /** Epoch milliseconds, `YYYYMMDDHHMM`, or an ISO 8601 time. */
 function instantOf(value: unknown): number {
-  const ms =
-    typeof value === 'string' ? (parseTimestamp(value) ?? Date.parse(value)) : Number(value);
-  if (!Number.isFinite(ms) || Number.isNaN(new Date(ms).getTime()))
+  const ms = typeof value === 'string' ? (parseTimestamp(value) ?? Date.parse(value)) : value;
+  if (typeof ms !== 'number' || Number.isNaN(new Date(ms).getTime()))
     throw new Refusal(
       422,
       "Expected 'set' to be epoch milliseconds, YYYYMMDDHHMM or an ISO 8601 time",

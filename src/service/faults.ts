@@ -195,7 +195,7 @@ function checkFault(fault: unknown): asserts fault is Fault {
     const check = Object.hasOwn(known, name) ? known[name] : undefined;
     if (check === undefined)
       throw new OptionError(`fault.${name}`, `A fault of kind ${kind} has no \`${name}\``);
-    if (!(value === undefined && !(name in needs)) && !check(value))
+    if (!(value === undefined && !Object.hasOwn(needs, name)) && !check(value))
       throw new OptionError(
         `fault.${name}`,
         `Not a value for \`${name}\` of a fault of kind ${kind}: ${JSON.stringify(value)}`,

@@ -118,7 +118,7 @@ function isRate(limit: unknown): limit is Rate {
 }
 
 function checkLimit(name: string, limit: unknown): void {
-  if (!(name in STRICT))
+  if (!Object.hasOwn(STRICT, name))
     throw new OptionError('limits', `There is no limit named ${JSON.stringify(name)}`);
   const isNumber = (value: unknown) => typeof value === 'number' && value >= 0;
   const good = isRate(STRICT[name as keyof Limits])

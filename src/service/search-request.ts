@@ -132,7 +132,8 @@ function readQuery(
     return undefined;
   }
   const checked = checkRule(query, { product: 'search' });
-  problems.push(...checked.problems.map(problem => problem.message));
+  for (const problem of checked.problems)
+    if (problem.severity === 'error') problems.push(problem.message);
   return checked.tree;
 }
 

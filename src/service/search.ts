@@ -57,7 +57,8 @@ function parameters({ settings: { limits } }: ServiceContext): OwnParameters<Dat
     read(given, problems) {
       const { maxResults: value = limits.maxResultsDefault } = given;
       // A GET has no numbers, and many a client sends a POST's as text too.
-      const maxResults = /^\d{1,9}$/.test(String(value)) ? Number(value) : Number.NaN;
+      const isDigits = typeof value === 'string' && /^\d{1,9}$/.test(value);
+      const maxResults = isDigits || Number.isInteger(value) ? Number(value) : Number.NaN;
       if (!(maxResults >= limits.maxResultsLeast && maxResults <= limits.maxResultsMost))
         problems.push(
           "Invalid value for parameter 'maxResults'. " +

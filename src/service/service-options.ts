@@ -56,7 +56,8 @@ export interface Settings extends Credentials {
 
 export function checkServiceOptions(options: ServiceOptions): Settings {
   for (const name of Object.keys(options))
-    if (!(name in CHECKS)) throw new OptionError(name, `There is no service option \`${name}\``);
+    if (!Object.hasOwn(CHECKS, name))
+      throw new OptionError(name, `There is no service option \`${name}\``);
   for (const [name, [isGood, expected]] of Object.entries(CHECKS)) {
     const value = options[name as keyof ServiceOptions];
     if (value !== undefined && !isGood(value))

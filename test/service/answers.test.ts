@@ -1,0 +1,361 @@
+import http from 'node:http';
+import net from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { acceptsGzip } from '../../src/service/answer.js';
+import { MINUTE, SECOND } from '../../src/time.js';
+import {
+  AUTHORIZATION,
+  COUNTS_PATH,
+  idsOf,
+  local,
+  SEARCH_PATH,
+  teaPosts,
+} from './local-service.js';
+import { MemoryArchive } from './memory-archive.js';
+
+const post = (body: RequestInit['body'], headers: Record<string, string> = {}) => ({
+  method: 'POST',
+  body: body ?? null,
+  headers,
+});
+
+describe('an error (7.1)', () => {
+  it('has a body with message, sent and a transaction id', async () => {
+    const { ask } = await local();
+    const { status, page, headers } = await ask('/nowhere');
+    expect(status).toBe(404);
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(page.error?.sent).toBe('2024-05-15T12:34:56+00:00');
+    expect(page.error?.transactionId).toMatch(/^00[0-9a-f]{14}$/);
+    expect(page.error?.message).not.toBe('');
+  });
+
+  it.each(['{', '', 'null', '[]', '"tea"', 'query=tea', '{"query":"tea"}}'])(
+    'is 400 for the body %j',
+    async body => {
+      const { ask } = await local();
+      const { status, page } = await ask(SEARCH_PATH, post(body));
+      expect(status).toBe(400);
+      expect(page.error?.message).toBe(
+        'There were errors processing your request: Invalid json, could not parse.',
+      );
+    },
+  );
+
+  it('is 400 for a body that is not UTF-8', async () => {
+    const { ask } = await local();
+    const body = Buffer.from('{"query":"th\xe9"}', 'latin1');
+    expect((await ask(SEARCH_PATH, post(body))).status).toBe(400);
+  });
+
+  it('is 413 for a body of more than 64 KiB, declared or not', async () => {
+    const { ask, baseUrl } = await local();
+    const large = JSON.stringify({ query: 'x'.repeat(64 * 1024) });
+    expect((await ask(SEARCH_PATH, post(large))).status).toBe(413);
+    const status = await new Promise(resolve => {
+      const request = http.request(baseUrl + SEARCH_PATH, {
+        method: 'POST',
+        headers: { authorization: AUTHORIZATION },
+      });
+      request.on('response', response => resolve(response.statusCode));
+      request.on('error', () => {}); // the service need not read all of it
+      request.write(large);
+      request.end(large);
+    });
+    expect(status).toBe(413);
+  });
+
+  it('is 415 for a compressed body', async () => {
+    const { ask } = await local();
+    expect((await ask(SEARCH_PATH, post('x', { 'content-encoding': 'gzip' }))).status).toBe(415);
+  });
+
+  it('is 401 with a challenge for other credentials or none, before all else', async () => {
+    const { ask } = await local();
+    for (const authorization of ['', 'Basic bm86bm8=', AUTHORIZATION.slice(0, -2)]) {
+      const reply = await ask('/search/no/accounts/no/no.json', { headers: { authorization } });
+      expect(reply.status).toBe(401);
+      expect(reply.headers.get('www-authenticate')).toMatch(/^Basic realm=/);
+      expect(reply.text).not.toContain('local-service');
+    }
+  });
+
+  it.each([
+    '/',
+    '/search',
+    '/search/7day/accounts/local/dev.json',
+    '/search/30Day/accounts/local/dev.json',
+    '/search/30day/accounts/Local/dev.json',
+    '/search/30day/accounts/local/Dev.json',
+    '/search/30day/accounts/local/dev',
+    '/search/30day/accounts/local/dev.json/',
+    '/search/30day/accounts/local/dev/counts',
+    '//search/30day/accounts/local/dev.json',
+    '/search/30day/accounts/%ff/dev.json',
+  ])('is 404 at %s', async path => {
+    const { ask } = await local();
+    expect((await ask(`${path}?query=tea`)).status).toBe(404);
+  });
+
+  it('is 404 for a parameter of the other endpoint', async () => {
+    const { search, counts } = await local();
+    expect((await search({ query: 'tea', bucket: 'day' })).status).toBe(404);
+    expect((await counts({ query: 'tea', maxResults: 10 })).status).toBe(404);
+    expect((await counts({ query: 'tea', tag: 'x' })).status).toBe(404);
+  });
+
+  it.each(['PUT', 'DELETE', 'PATCH', 'OPTIONS'])('is 405 for %s', async method => {
+    const { ask } = await local();
+    const reply = await ask(SEARCH_PATH, { method });
+    expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'GET, POST']);
+  });
+
+  it.each([
+    [{}, 'query'],
+    [{ query: '' }, 'query'],
+    [{ query: '  ' }, 'query'],
+    [{ query: null }, 'query'],
+    [{ query: 5 }, "'query'. It must be a string"],
+    [{ query: 'x'.repeat(2049) }, '2049 characters; the most is 2048'],
+    [{ query: 'tea', maxResults: 9 }, "'maxResults'. It must be an integer from 10 to 500"],
+    [{ query: 'tea', maxResults: 501 }, 'maxResults'],
+    [{ query: 'tea', maxResults: 10.5 }, 'maxResults'],
+    [{ query: 'tea', maxResults: '1e2' }, 'maxResults'],
+    [{ query: 'tea', maxResults: true }, 'maxResults'],
+    [{ query: 'tea', maxResults: [100] }, 'maxResults'],
+    [{ query: 'tea', tag: 5 }, "'tag'"],
+    [{ query: 'tea', fromdate: '202405010000' }, "Invalid parameter 'fromdate'"],
+    [{ query: 'tea', __proto__x: 1 }, "Invalid parameter '__proto__x'"],
+  ])('is 422 for the parameters %j', async (parameters, message) => {
+    const { search } = await local();
+    const { status, page } = await search(parameters);
+    expect(status).toBe(422);
+    expect(page.error?.message).toMatch(/^There were errors processing your request: /);
+    expect(page.error?.message).toContain(message);
+  });
+
+  it('is 422 for a parameter given twice, or in the address of a POST', async () => {
+    const { ask } = await local();
+    expect((await ask(`${SEARCH_PATH}?query=tea&query=tea`)).status).toBe(422);
+    const reply = await ask(`${SEARCH_PATH}?maxResults=10`, post('{"query":"tea"}'));
+    expect([reply.status, reply.page.error?.message]).toEqual([
+      422,
+      expect.stringContaining('maxResults'),
+    ]);
+  });
+
+  it('is 422 for a bad rule, with the message and the position of what is wrong', async () => {
+    const { search } = await local();
+    const { status, page } = await search({ query: 'streaming AND lang:en' });
+    expect(status).toBe(422);
+    expect(page.error?.message).toBe(
+      'There were errors processing your request: Ambiguous use of and as a keyword. ' +
+        'Use a space to logically join two clauses, or "and" to find occurrences of and in text ' +
+        '(at position 11)',
+    );
+  });
+
+  it('names all that is wrong with the parameters at once', async () => {
+    const { search } = await local();
+    const { page } = await search({ query: '-tea', maxResults: 5, toDate: 'today', x: 1 });
+    for (const part of ['non-negation', 'maxResults', 'toDate', "'x'"])
+      expect(page.error?.message).toContain(part);
+  });
+
+  it('is 500 when the archive fails, and whoever runs the service is told', async () => {
+    const archive = new MemoryArchive([]);
+    archive.search = () => Promise.reject(new Error('the disk is gone'));
+    const errors: unknown[] = [];
+    const { search } = await local([], { archive, onError: error => errors.push(error) });
+    const { status, page } = await search({ query: 'tea' });
+    expect([status, page.error?.message]).toEqual([500, 'Internal Server Error: the disk is gone']);
+    expect(errors).toHaveLength(1);
+  });
+});
+
+describe('a request', () => {
+  it('may have a query of 2048 characters that each need twelve bytes in an address', async () => {
+    const { ask } = await local();
+    const query = `"${'🍕'.repeat(2046)}"`;
+    const reply = await ask(`${SEARCH_PATH}?query=${encodeURIComponent(query)}`);
+    expect(reply.status).toBe(200);
+  });
+
+  it('may name its maxResults as text, and leave parameters out as null', async () => {
+    const { search } = await local(teaPosts(12));
+    const reply = await search({ query: 'tea', maxResults: '11', fromDate: null, next: null });
+    expect(reply.page.results).toHaveLength(11);
+  });
+
+  it('needs no content type', async () => {
+    const { ask } = await local();
+    const body = '{"query":"tea"}';
+    for (const type of ['application/x-www-form-urlencoded', 'text/plain'])
+      expect((await ask(SEARCH_PATH, post(body, { 'content-type': type }))).status).toBe(200);
+  });
+
+  it('by HEAD has the headers of GET and no body', async () => {
+    const { ask } = await local(teaPosts(2));
+    const { status, text, headers } = await ask(`${SEARCH_PATH}?query=tea`, { method: 'HEAD' });
+    expect([status, text]).toEqual([200, '']);
+    expect(headers.get('content-type')).toContain('json');
+  });
+
+  it('that was refused leaves its connection to the next', async () => {
+    const { baseUrl } = await local(teaPosts(1));
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const ports = new Set<number | undefined>();
+    for (const method of ['PUT', 'POST', 'PUT', 'POST']) {
+      await new Promise<void>((resolve, reject) => {
+        const headers = { authorization: AUTHORIZATION };
+        const request = http.request(baseUrl + SEARCH_PATH, { agent, method, headers });
+        request.on('error', reject);
+        request.on('response', response => {
+          ports.add(response.socket.localPort);
+          response.resume().on('end', resolve);
+        });
+        request.end(JSON.stringify({ query: 'tea '.repeat(200) }));
+      });
+    }
+    agent.destroy();
+    expect(ports.size).toBe(1);
+  });
+});
+
+describe('an answer', () => {
+  const raw = (baseUrl: string, path: string, encoding?: string) =>
+    new Promise<{ headers: http.IncomingHttpHeaders; body: Buffer }>((resolve, reject) => {
+      const headers: http.OutgoingHttpHeaders = { authorization: AUTHORIZATION };
+      if (encoding !== undefined) headers['accept-encoding'] = encoding;
+      http
+        .get(baseUrl + path, { headers }, response => {
+          const chunks: Buffer[] = [];
+          response.on('data', chunk => chunks.push(chunk));
+          response.on('end', () =>
+            resolve({ headers: response.headers, body: Buffer.concat(chunks) }),
+          );
+        })
+        .on('error', reject);
+    });
+
+  it('is gzip where the client takes it, and the same bytes inside', async () => {
+    const { baseUrl } = await local(teaPosts(500));
+    const path = `${SEARCH_PATH}?query=tea&maxResults=500`;
+    const plain = await raw(baseUrl, path);
+    const gzip = await raw(baseUrl, path, 'deflate, gzip;q=0.5');
+    expect(plain.headers['content-encoding']).toBeUndefined();
+    expect(Number(plain.headers['content-length'])).toBe(plain.body.length);
+    expect(gzip.headers['content-encoding']).toBe('gzip');
+    expect(gzip.body.length).toBeLessThan(plain.body.length / 4);
+    expect(gunzipSync(gzip.body).equals(plain.body)).toBe(true);
+    const error = await raw(baseUrl, '/nowhere', 'gzip');
+    expect(JSON.parse(gunzipSync(error.body).toString())).toHaveProperty('error');
+  });
+
+  it.each([
+    ['gzip', true],
+    ['*', true],
+    ['br, GZIP ; q=0.1', true],
+    ['x-gzip', true],
+    ['gzip;q=0, *', false],
+    ['*;q=0', false],
+    ['identity', false],
+    ['', false],
+    [undefined, false],
+  ])('to Accept-Encoding %j is gzip: %j', (header, expected) => {
+    expect(acceptsGzip(header)).toBe(expected);
+  });
+});
+
+describe('the rate (section 8)', () => {
+  it('is 20 requests a second over data and counts, then 429 with Retry-After', async () => {
+    const { search, counts, service } = await local(teaPosts(1), { limits: 'strict' });
+    for (let i = 0; i < 10; i++) {
+      expect((await search({ query: 'tea' })).status).toBe(200);
+      expect((await counts({ query: 'tea' }, 'fullarchive')).status).toBe(200);
+    }
+    const refused = await search({ query: 'tea' });
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
+    expect(refused.page.error?.message).toContain('20 requests in 1 s');
+    expect((await counts({ query: 'tea' })).status).toBe(429);
+    service.clock.advance(SECOND);
+    expect((await counts({ query: 'tea' })).status).toBe(200);
+  });
+
+  it('a minute is set by option', async () => {
+    const { search, service } = await local([], { limits: 'strict', perMinuteLimit: 3 });
+    for (let i = 0; i < 3; i++) expect((await search({ query: 'tea' })).status).toBe(200);
+    service.clock.advance(20 * SECOND);
+    const refused = await search({ query: 'tea' });
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '40']);
+    service.clock.advance(MINUTE);
+    expect((await search({ query: 'tea' })).status).toBe(200);
+  });
+
+  it('does not count requests without credentials, nor those that it refused', async () => {
+    const { ask, search, service } = await local([], { limits: 'strict', perMinuteLimit: 1 });
+    for (let i = 0; i < 5; i++)
+      await ask(SEARCH_PATH, { headers: { authorization: 'Basic bm86bm8=' } });
+    expect((await search({ query: 'tea' })).status).toBe(200);
+    for (let i = 0; i < 5; i++) expect((await search({ query: 'tea' })).status).toBe(429);
+    service.clock.advance(MINUTE);
+    expect((await search({ query: 'tea' })).status).toBe(200);
+  });
+
+  it('relaxed is lifted, and nothing else is', async () => {
+    const { search } = await local([], { limits: 'relaxed' });
+    const replies = await Promise.all(
+      Array.from({ length: 60 }, () => search({ query: 'tea', maxResults: 10 })),
+    );
+    expect(new Set(replies.map(reply => reply.status))).toEqual(new Set([200]));
+    expect((await search({ query: 'tea', maxResults: 501 })).status).toBe(422);
+    expect((await search({ query: 'tea'.repeat(1000) })).status).toBe(422);
+  });
+});
+
+describe('start and stop', () => {
+  it('name a port that is in use, and listen again afterwards', async () => {
+    const first = await local(teaPosts(1));
+    const port = Number(new URL(first.baseUrl).port);
+    await expect(local([], { port })).rejects.toMatchObject({
+      code: 'ERR_OPTION',
+      message: `Port ${port} is in use; choose another, or 0 for any free one`,
+    });
+    await expect(first.service.start()).rejects.toMatchObject({ code: 'ERR_OPTION' });
+    await first.service.stop();
+    await first.service.start(port);
+    expect(idsOf((await first.search({ query: 'tea' })).page)).toHaveLength(1);
+  });
+
+  it.each([-1, 65_536, 1.5, Number.NaN])('refuse the port %j', async port => {
+    await expect(local([], { port })).rejects.toMatchObject({ code: 'ERR_OPTION', option: 'port' });
+  });
+
+  it('end connections that are idle, stalled or half-way through a request', async () => {
+    const { service, baseUrl, ask } = await local(teaPosts(1));
+    await ask(`${SEARCH_PATH}?query=tea`); // leaves an idle connection
+    service.faults.plant({ kind: 'stall', afterBytes: 5 });
+    const stalled = ask(`${SEARCH_PATH}?query=tea`).then(
+      () => 'answered',
+      () => 'ended',
+    );
+    const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
+    await new Promise<void>(resolve => socket.once('connect', resolve));
+    socket.on('error', () => {});
+    const ended = new Promise(resolve => socket.once('close', resolve));
+    socket.write(`POST ${COUNTS_PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{`);
+    while (service.faults.list().length > 0) await new Promise(resolve => setTimeout(resolve, 5));
+    await service.stop();
+    expect(await stalled).toBe('ended');
+    await ended;
+    expect(service.listening).toBe(false);
+    await service.stop(); // once more does no harm
+  });
+
+  it('leave an archive that was handed in open', async () => {
+    const { service, archive } = await local();
+    await service.stop();
+    expect(archive.closed).toBe(0);
+  });
+});

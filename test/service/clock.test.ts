@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { Clock } from '../../src/service/clock.js';
+import { DAY, HOUR } from '../../src/time.js';
+
+describe('the clock', () => {
+  it('runs with real time until it is moved', () => {
+    const clock = new Clock();
+    const before = Date.now();
+    const now = clock.now();
+    expect(now).toBeGreaterThanOrEqual(before);
+    expect(now).toBeLessThanOrEqual(Date.now());
+  });
+
+  it('goes on running from where it was set', async () => {
+    const clock = new Clock();
+    const instant = Date.UTC(2012, 0, 1);
+    clock.set(instant);
+    await new Promise(resolve => setTimeout(resolve, 20));
+    expect(clock.now() - instant).toBeGreaterThanOrEqual(15);
+    expect(clock.now() - instant).toBeLessThan(HOUR);
+  });
+
+  it('stands still when frozen, moves when told to, and runs on when resumed', async () => {
+    const clock = new Clock();
+    clock.freeze();
+    clock.set(new Date('2012-01-01T00:00:00Z'));
+    await new Promise(resolve => setTimeout(resolve, 5));
+    expect(clock.now()).toBe(Date.UTC(2012, 0, 1));
+    clock.advance(15 * DAY);
+    expect(clock.now()).toBe(Date.UTC(2012, 0, 16));
+    clock.resume();
+    expect(clock.frozen).toBe(false);
+    expect(clock.now()).toBeGreaterThanOrEqual(Date.UTC(2012, 0, 16));
+    expect(clock.now()).toBeLessThan(Date.UTC(2012, 0, 17));
+    clock.reset();
+    expect(Math.abs(clock.now() - Date.now())).toBeLessThan(HOUR);
+  });
+
+  it('rings in order of time, and one long move plays a whole chain', () => {
+    const clock = new Clock();
+    clock.freeze();
+    clock.set(0);
+    const rung: string[] = [];
+    clock.at(3 * HOUR, () => rung.push('third'));
+    clock.at(HOUR, at => {
+      rung.push('first');
+      clock.at(at + HOUR, () => rung.push('second'));
+    });
+    const cancel = clock.at(90 * 60_000, () => rung.push('cancelled'));
+    cancel();
+    clock.advance(HOUR - 1);
+    expect(rung).toEqual([]);
+    clock.advance(DAY);
+    expect(rung).toEqual(['first', 'second', 'third']);
+  });
+
+  it('rings by itself while it runs', async () => {
+    const clock = new Clock();
+    await new Promise<void>(resolve => clock.at(clock.now() + 10, () => resolve()));
+  });
+
+  it('refuses an instant that is none', () => {
+    const clock = new Clock();
+    expect(() => clock.set(Number.NaN)).toThrow(RangeError);
+    expect(() => clock.advance(Number.POSITIVE_INFINITY)).toThrow(RangeError);
+  });
+});

@@ -1,0 +1,116 @@
+import http from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { DAY, MINUTE } from '../../src/time.js';
+import { local, NOW, teaPosts } from './local-service.js';
+
+const send = (method: string, body?: unknown): RequestInit =>
+  body === undefined ? { method } : { method, body: JSON.stringify(body) };
+
+describe('the control path', () => {
+  it('shows the clock, sets it, moves it, freezes it and lets it run', async () => {
+    const { ask, service } = await local();
+    const clock = async (method: string, body?: unknown) => {
+      const { status, text } = await ask('/_control/clock', send(method, body));
+      expect(status).toBe(200);
+      return JSON.parse(text) as { now: string; frozen: boolean };
+    };
+    expect(await clock('GET')).toEqual({ now: new Date(NOW).toISOString(), frozen: true });
+    for (const [change, now] of [
+      [{ set: '202001010000' }, '2020-01-01T00:00:00.000Z'],
+      [{ advance: '15d' }, '2020-01-16T00:00:00.000Z'],
+      [{ advance: '-1.5h' }, '2020-01-15T22:30:00.000Z'],
+      [{ advance: 1 }, '2020-01-15T22:30:00.001Z'],
+      [{ set: '2021-02-03T04:05:06Z' }, '2021-02-03T04:05:06.000Z'],
+      [{ set: NOW, advance: '31m' }, new Date(NOW + 31 * MINUTE).toISOString()],
+      [{ set: 0, frozen: true }, '1970-01-01T00:00:00.000Z'],
+    ] as const)
+      expect((await clock('POST', change)).now).toBe(now);
+    expect((await clock('POST', { set: NOW, frozen: false })).frozen).toBe(false);
+    expect(Math.abs(service.clock.now() - NOW)).toBeLessThan(DAY);
+    await clock('DELETE');
+    expect(Math.abs(service.clock.now() - Date.now())).toBeLessThan(DAY);
+  });
+
+  it('moves the time that search answers for', async () => {
+    const { ask, search } = await local(teaPosts(3));
+    await ask('/_control/clock', send('POST', { advance: '31d' }));
+    expect((await search({ query: 'tea' })).page.results).toEqual([]);
+  });
+
+  it.each([
+    [{ set: 'soon' }, 422],
+    [{ set: null }, 422],
+    [{ set: 1e300 }, 422],
+    [{ advance: '5 years' }, 422],
+    [{ advance: {} }, 422],
+    [{ frozen: 'yes' }, 422],
+    [{ jump: 1 }, 422],
+    [[], 400],
+  ])('refuses to move the clock by %j', async (change, status) => {
+    const { ask, service } = await local();
+    const reply = await ask('/_control/clock', send('POST', change));
+    expect(reply.status).toBe(status);
+    expect(reply.page.error?.message).not.toBe('');
+    expect(service.clock.now()).toBe(NOW);
+  });
+
+  it('plants faults, shows them and clears them', async () => {
+    const { ask, search } = await local();
+    const plant = (fault: object) => ask('/_control/faults', send('POST', fault));
+    const list = async () => JSON.parse((await ask('/_control/faults')).text).faults;
+    const planted = await plant({ kind: 'status', status: 503, times: 2 });
+    expect(planted.status).toBe(201);
+    const { id } = JSON.parse(planted.text);
+    await plant({ kind: 'delay', ms: 1, endpoint: 'counts' });
+    expect((await search({ query: 'tea' })).status).toBe(503);
+    expect(await list()).toMatchObject([
+      { id, hits: 1, kind: 'status' },
+      { hits: 0, kind: 'delay' },
+    ]);
+    const cleared = await ask(`/_control/faults/${id}`, send('DELETE'));
+    expect([cleared.status, cleared.text]).toEqual([200, '{"cleared":1}']);
+    expect((await ask(`/_control/faults/${id}`, send('DELETE'))).status).toBe(404);
+    expect((await search({ query: 'tea' })).status).toBe(200);
+    expect((await ask('/_control/faults', send('DELETE'))).text).toBe('{"cleared":1}');
+    expect(await list()).toEqual([]);
+  });
+
+  it('refuses a fault that could not happen with 422, and what is no JSON with 400', async () => {
+    const { ask } = await local();
+    const reply = await ask('/_control/faults', send('POST', { kind: 'cut' }));
+    expect([reply.status, reply.page.error?.message]).toEqual([
+      422,
+      expect.stringContaining('afterBytes'),
+    ]);
+    expect((await ask('/_control/faults', { method: 'POST', body: '{' })).status).toBe(400);
+    expect((await ask('/_control/faults', send('PUT', {}))).status).toBe(405);
+  });
+
+  it('is never itself hit by a fault', async () => {
+    const { ask, service } = await local();
+    service.faults.plant({ kind: 'status', status: 500, times: 'always' });
+    expect((await ask('/_control/faults')).status).toBe(200);
+  });
+
+  it.each([
+    { origin: 'http://example.com' },
+    { host: 'example.com' },
+    { host: '127.0.0.1.nip.io' },
+  ])('does not answer a web page: %j', async headers => {
+    const { baseUrl } = await local();
+    const status = await new Promise((resolve, reject) => {
+      http
+        .get(`${baseUrl}/_control/clock`, { headers }, response => {
+          resolve(response.resume().statusCode);
+        })
+        .on('error', reject);
+    });
+    expect(status).toBe(403);
+  });
+
+  it('can be switched off', async () => {
+    const { ask } = await local([], { control: false });
+    expect((await ask('/_control/clock')).status).toBe(404);
+    expect((await ask('/_control/faults')).status).toBe(404);
+  });
+});

@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { createService, type ServiceOptions } from '../../src/service/index.js';
+import { limitsOption } from '../../src/service/limits.js';
+import { FIRST_POST } from '../../src/time.js';
+
+describe('a service option', () => {
+  it.each([
+    [{ archive: '' }, 'archive'],
+    [{ archive: 5 }, 'archive'],
+    [{ archive: null }, 'archive'],
+    [{ format: 'xml' }, 'format'],
+    [{ seed: {} }, 'seed'],
+    [{ postsPerMinute: 0 }, 'postsPerMinute'],
+    [{ perMinuteLimit: 1.5 }, 'perMinuteLimit'],
+    [{ perMinuteLimit: Number.NaN }, 'perMinuteLimit'],
+    [{ account: 'a/b' }, 'account'],
+    [{ label: '' }, 'label'],
+    [{ email: 'a:b' }, 'email'],
+    [{ duplicatesAtPageEdges: 'yes' }, 'duplicatesAtPageEdges'],
+    [{ countsOrder: 'up' }, 'countsOrder'],
+    [{ countsTimeoutMs: -1 }, 'countsTimeoutMs'],
+    [{ control: 0 }, 'control'],
+    [{ onError: true }, 'onError'],
+    [{ limits: 'none' }, 'limits'],
+    [{ limits: { searchRate: 5 } }, 'limits'],
+    [{ limits: { searchRate: { requests: 5, perMs: 0 } } }, 'limits'],
+    [{ limits: { searchSpeed: 5 } }, 'limits'],
+    [{ limits: { maxResultsMost: '5' } }, 'limits'],
+    [{ folder: 'x' }, 'folder'],
+    [{ toString: 'x' }, 'toString'],
+  ])('that cannot work is refused before anything listens: %j', (options, option) => {
+    expect(() => createService(options as ServiceOptions)).toThrow(
+      expect.objectContaining({ code: 'ERR_OPTION', option }),
+    );
+  });
+
+  it('never shows a password', () => {
+    const password = ['s3cret'] as unknown as string;
+    expect(() => createService({ password })).toThrow(/^Expected `password` to be text$/);
+  });
+});
+
+describe('the table of limits (section 8)', () => {
+  it('has the numbers of the search part', () => {
+    expect(limitsOption('strict')).toMatchObject({
+      queryCharacters: 2048,
+      maxResultsLeast: 10,
+      maxResultsMost: 500,
+      maxResultsDefault: 100,
+      responseSpanMs: 31 * 86_400_000,
+      thirtyDaySpanMs: 31 * 86_400_000,
+      searchRate: { requests: 20, perMs: 1000 },
+      searchEarliest: FIRST_POST,
+      searchDelayMs: 30_000,
+    });
+  });
+
+  it('relaxed differs in the requests of its rates alone', () => {
+    const strict = limitsOption('strict');
+    const relaxed = limitsOption('relaxed');
+    for (const [name, limit] of Object.entries(strict))
+      expect(relaxed[name as keyof typeof relaxed]).toEqual(
+        typeof limit === 'object' ? { ...limit, requests: Number.POSITIVE_INFINITY } : limit,
+      );
+  });
+
+  it('takes changes of single numbers', () => {
+    const limits = limitsOption({ searchDelayMs: 0, searchRate: { requests: 2, perMs: 10 } });
+    expect(limits).toEqual({
+      ...limitsOption('strict'),
+      searchDelayMs: 0,
+      searchRate: { requests: 2, perMs: 10 },
+    });
+  });
+});
