@@ -10,10 +10,11 @@ export type Json =
 
 /**
  * A place in a source where a fresh run could start. JSON, so that a checkpoint can hold it; a value
- * with `toJSON` is turned into JSON only when someone keeps the cursor. Opaque to all but its maker.
+ * with `toJSON` is turned into JSON only when someone keeps the cursor. An operator with state of its
+ * own wraps the cursor of its input. Opaque to all but its maker.
  */
 export interface Cursor {
-  readonly [key: string]: Json | { toJSON(): Json };
+  readonly [key: string]: Json | { toJSON(): Json } | Cursor;
 }
 
 /** What arrived together, and the place to go on from once these items are safe. */
