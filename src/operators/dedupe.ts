@@ -1,0 +1,72 @@
+import type { Activity } from '../activity/activity.js';
+import { OptionError } from '../errors.js';
+import { type Operator, operator } from '../flow.js';
+import { IdWindow } from './id-window.js';
+import { atLeastOne } from './record-limits.js';
+import { unwrapCursor, wrapCursor } from './wrapped-cursor.js';
+
+export interface DedupeOptions {
+  /**
+   * How many ids to remember: those of the last items that passed. Each takes some 30 bytes of
+   * memory, and 5 to 10 in a checkpoint.
+   * @default 100000
+   */
+  readonly window?: number | undefined;
+  /**
+   * The name by which progress counts what is left out.
+   * @default 'dedupe'
+   */
+  readonly name?: string | undefined;
+}
+
+export interface DedupeByKeyOptions<T> extends DedupeOptions {
+  /** What two items have in common that count as the same. */
+  readonly key: (item: T) => string | bigint;
+}
+
+/**
+ * Leaves out each item whose id is among those of the last `window` items that passed. Search pages
+ * may repeat posts at their edges (service.md 4.1 rule 5), and replays what was delivered before.
+ *
+ * The ids are part of the cursor, so a run that goes on from a checkpoint leaves out what the run
+ * before it has written.
+ *
+ * @example
+ * pipeline(search(account(), query), dedupe(), files({ path: 'out/{day}.jsonl' }));
+ */
+export function dedupe(options?: DedupeOptions): Operator<Activity, Activity>;
+export function dedupe<T>(options: DedupeByKeyOptions<T>): Operator<T, T>;
+export function dedupe(
+  options: DedupeOptions & { readonly key?: (item: Activity) => string | bigint } = {},
+): Operator<Activity, Activity> {
+  const { key = idOf, window = 100_000, name = 'dedupe' } = options;
+  atLeastOne('window', window);
+  return operator(async function* (_, { resume, progress }, open) {
+    const { state = [], inner } = unwrapCursor('dedupe', resume);
+    const ids = new IdWindow(window);
+    restore(ids, state);
+    for await (const batch of open(inner)) {
+      const items = batch.items.filter(item => ids.add(String(key(item))));
+      progress?.drop(name, batch.items.length - items.length);
+      const cursor = batch.cursor && wrapCursor('dedupe', ids.state(), batch.cursor);
+      yield { ...batch, items, cursor };
+    }
+  });
+}
+
+function idOf(activity: Activity): string {
+  return activity.id;
+}
+
+function restore(ids: IdWindow, state: unknown): void {
+  try {
+    if (!Array.isArray(state)) throw new TypeError('Expected an array');
+    ids.restore(state);
+  } catch (cause) {
+    throw new OptionError(
+      'resume',
+      'The ids that dedupe() kept in the place to go on from are damaged',
+      { cause },
+    );
+  }
+}

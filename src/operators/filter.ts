@@ -1,0 +1,34 @@
+import { type Operator, perBatch } from '../flow.js';
+
+export interface FilterOptions {
+  /**
+   * The name by which progress counts what is left out.
+   * @default 'filter'
+   */
+  readonly name?: string | undefined;
+}
+
+/**
+ * Only the items that pass a test. Where the test is a type predicate, the type narrows with it.
+ *
+ * @example
+ * pipeline(source, filter(activity => activity.lang === 'en', { name: 'not English' }), sink);
+ */
+export function filter<In, Out extends In>(
+  test: (item: In) => item is Out,
+  options?: FilterOptions,
+): Operator<In, Out>;
+export function filter<In>(test: (item: In) => boolean, options?: FilterOptions): Operator<In, In>;
+export function filter<In>(
+  test: (item: In) => boolean,
+  { name = 'filter' }: FilterOptions = {},
+): Operator<In, In> {
+  return perBatch(
+    items => {
+      const passed: In[] = [];
+      for (const item of items) if (test(item)) passed.push(item);
+      return passed;
+    },
+    { name },
+  );
+}

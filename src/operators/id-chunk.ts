@@ -1,0 +1,93 @@
+export const CHUNK = 1024;
+const HALF = 2 ** 32;
+
+/** Takes ids as halves of whole numbers of 64 bits, or as the strings that they are otherwise. */
+export interface IdReader {
+  number(high: number, low: number): void;
+  other(id: string): void;
+}
+
+/**
+ * Up to 1,024 ids in the order in which they came. What was added never changes, so whoever has
+ * noted a place in a chunk may come back to it later.
+ */
+export class IdChunk {
+  length = 0;
+  next: IdChunk | undefined;
+  /** Pairs of halves; nothing where the id is another string. */
+  readonly #halves = new Uint32Array(2 * CHUNK);
+  readonly #others = new Map<number, string>();
+  #text: string | undefined;
+
+  push(high: number, low: number): void {
+    this.#halves[2 * this.length] = high;
+    this.#halves[2 * this.length + 1] = low;
+    this.length++;
+  }
+
+  pushOther(id: string): void {
+    this.#others.set(this.length++, id);
+  }
+
+  read(index: number, reader: IdReader): void {
+    const other = this.#others.get(index);
+    if (other !== undefined) reader.other(other);
+    else reader.number(this.#halves[2 * index]!, this.#halves[2 * index + 1]!);
+  }
+
+  /**
+   * Ids as text for a checkpoint, parted by spaces: digits, or the difference to the number before
+   * it, signed and to base 36, or a JSON string.
+   */
+  text(from: number, to: number): string {
+    if (from > 0 || to < CHUNK) return this.#encode(from, to);
+    this.#text ??= this.#encode(from, to);
+    return this.#text;
+  }
+
+  #encode(from: number, to: number): string {
+    const tokens: string[] = [];
+    let last: readonly [number, number] | undefined;
+    const encoder: IdReader = {
+      number(high, low) {
+        const [lastHigh, lastLow] = last ?? [Number.POSITIVE_INFINITY, 0];
+        const delta = (high - lastHigh) * HALF + (low - lastLow);
+        if (!Number.isSafeInteger(delta)) tokens.push(digits(high, low));
+        else tokens.push(delta < 0 ? delta.toString(36) : `+${delta.toString(36)}`);
+        last = [high, low];
+      },
+      other(id) {
+        tokens.push(JSON.stringify(id).replaceAll(' ', '\\u0020'));
+      },
+    };
+    for (let index = from; index < to; index++) this.read(index, encoder);
+    return tokens.join(' ');
+  }
+}
+
+/** Reads what `text` wrote. Throws where it did not. */
+export function readText(text: string, reader: IdReader): void {
+  let high = Number.NaN;
+  let low = 0;
+  for (const token of text.split(' ')) {
+    if (token.startsWith('"')) {
+      reader.other(String(JSON.parse(token)));
+      continue;
+    }
+    if (/^\d{1,20}$/.test(token)) {
+      const id = BigInt(token);
+      high = Number(id >> 32n);
+      low = Number(id & 0xffffffffn);
+    } else {
+      low += Number.parseInt(token, 36);
+      high += Math.floor(low / HALF);
+      low -= Math.floor(low / HALF) * HALF;
+    }
+    if (!(high >= 0 && high < HALF)) throw new SyntaxError(`Not an id: ${token}`);
+    reader.number(high, low);
+  }
+}
+
+function digits(high: number, low: number): string {
+  return ((BigInt(high) << 32n) | BigInt(low)).toString();
+}

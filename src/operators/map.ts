@@ -1,0 +1,15 @@
+import { type Operator, perBatch } from '../flow.js';
+
+/**
+ * Each item through a function. For one that is asynchronous see `mapAsync`.
+ *
+ * @example
+ * pipeline(search(account(), query), map(activity => activity.text), stdout());
+ */
+export function map<In, Out>(transform: (item: In) => Out): Operator<In, Out> {
+  return perBatch(items => {
+    const mapped: Out[] = [];
+    for (const item of items) mapped.push(transform(item));
+    return mapped;
+  });
+}

@@ -1,0 +1,35 @@
+import { OptionError } from '../errors.js';
+import { type Batch, type Operator, operator } from '../flow.js';
+import { atLeastOne } from './record-limits.js';
+import { unwrapCursor, wrapCursor } from './wrapped-cursor.js';
+
+/**
+ * The first `count` items; then the run ends and its source is closed at once. A run that goes on
+ * from a cursor counts what was taken before it.
+ *
+ * @example
+ * pipeline(search(account(), query), take(1000), files({ path: 'sample.jsonl' }));
+ */
+export function take<T>(count: number): Operator<T, T> {
+  if (count !== 0) atLeastOne('count', count);
+  return operator(async function* (_, { resume, progress }, open) {
+    const { state = 0, inner } = unwrapCursor('take', resume);
+    if (!Number.isSafeInteger(state))
+      throw new OptionError('resume', `Expected a count of items in the cursor, got ${state}`);
+    let taken = state as number;
+    if (taken >= count) return;
+    let last: Batch<T> | undefined;
+    for await (const batch of open(inner)) {
+      const items = batch.items.slice(0, count - taken);
+      taken += items.length;
+      progress?.drop('take', batch.items.length - items.length);
+      const cursor = batch.cursor && wrapCursor('take', taken, batch.cursor);
+      last = { ...batch, items, cursor };
+      if (taken >= count) break;
+      yield last;
+      last = undefined;
+    }
+    // The source is closed before the consumer gets to work on the last items.
+    if (last !== undefined) yield last;
+  });
+}

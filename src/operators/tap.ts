@@ -1,0 +1,14 @@
+import { type Operator, perBatch } from '../flow.js';
+
+/**
+ * Shows each item to a function, and lets it pass.
+ *
+ * @example
+ * pipeline(source, tap(activity => console.error(activity.id)), sink);
+ */
+export function tap<T>(look: (item: T) => void): Operator<T, T> {
+  return perBatch(items => {
+    for (const item of items) look(item);
+    return items;
+  });
+}
