@@ -1,3 +1,4 @@
+export type { Routed } from './activity/routed.js';
 export { type Account, type AccountOptions, account } from './client/account.js';
 export type { Limits, Rate } from './client/limits.js';
 export type { Retrying, RetryPolicy } from './client/retry.js';
@@ -29,11 +30,19 @@ export {
   type Sink,
   type SinkRun,
 } from './flow.js';
+export { type ActivitiesOptions, activities } from './operators/activities.js';
+export { type DedupeByKeyOptions, type DedupeOptions, dedupe } from './operators/dedupe.js';
 export { ElementSplitter, type ElementSplitterOptions } from './operators/element-splitter.js';
+export { type FilterOptions, filter } from './operators/filter.js';
 export { type GunzipOptions, gunzip } from './operators/gunzip.js';
 export { jsonElements } from './operators/json-elements.js';
 export { type JsonLinesOptions, jsonLines } from './operators/json-lines.js';
+export { map } from './operators/map.js';
+export { type MapAsyncOptions, mapAsync } from './operators/map-async.js';
 export type { RecordLimits } from './operators/record-limits.js';
+export { type RouteByTagOptions, routeByTag } from './operators/route-by-tag.js';
+export { take } from './operators/take.js';
+export { tap } from './operators/tap.js';
 export { through } from './operators/through.js';
 export { type PipelineOptions, pipeline, type Source, type Stage } from './pipeline.js';
 export type { ProgressCounts } from './progress.js';

@@ -1,6 +1,7 @@
+import { bufferOf } from '../activity/decode-utf8.js';
 import { parseExact } from '../activity/exact-json.js';
 import { DataError } from '../errors.js';
-import { asBuffer, Pieces } from './pieces.js';
+import { Pieces } from './pieces.js';
 import { type RecordLimits, recordLimits } from './record-limits.js';
 
 const QUOTE = 0x22;
@@ -75,7 +76,7 @@ export class ElementSplitter {
 
   /** Adds the elements that end in these bytes to `elements`, and returns it. */
   push(bytes: Uint8Array, elements: Buffer[] = []): Buffer[] {
-    const block = asBuffer(bytes);
+    const block = bufferOf(bytes);
     let at = 0;
     while (at < block.length)
       at = this.#inArray() ? this.#takeArray(block, at, elements) : this.#takeDocument(block, at);

@@ -1,7 +1,7 @@
+import { bufferOf } from '../activity/decode-utf8.js';
 import { OptionError } from '../errors.js';
 import { type Batch, type Operator, operator } from '../flow.js';
 import { GzipFile, inflateWhole } from './gzip-file.js';
-import { asBuffer } from './pieces.js';
 import { atLeastOne } from './record-limits.js';
 import { workAhead } from './work-ahead.js';
 
@@ -51,7 +51,7 @@ export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer
         }
         for (const item of items) {
           file ??= new GzipFile({ plain, maxBytes, origin });
-          for (const block of file.push(asBuffer(item))) yield { items: [block], origin };
+          for (const block of file.push(bufferOf(item))) yield { items: [block], origin };
         }
         if (cursor === undefined) continue;
         file?.end();
@@ -75,6 +75,6 @@ function wholeFiles(
     const whole = atEdge && cursor !== undefined && items.length > 0;
     atEdge = cursor !== undefined || (atEdge && items.length === 0);
     if (!whole) return undefined;
-    return inflateWhole(items.length === 1 ? asBuffer(items[0]!) : Buffer.concat(items), maxBytes);
+    return inflateWhole(items.length === 1 ? bufferOf(items[0]!) : Buffer.concat(items), maxBytes);
   };
 }

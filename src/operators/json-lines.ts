@@ -1,8 +1,9 @@
+import { bufferOf } from '../activity/decode-utf8.js';
 import { DataError, OptionError } from '../errors.js';
 import { type Operator, operator } from '../flow.js';
 import { type Framer, framed } from './framed.js';
 import { isDeeperThan } from './json-depth.js';
-import { asBuffer, Pieces } from './pieces.js';
+import { Pieces } from './pieces.js';
 import { type CheckedLimits, type RecordLimits, recordLimits } from './record-limits.js';
 
 const LF = 0x0a;
@@ -65,7 +66,7 @@ class Lines implements Framer<Buffer> {
   }
 
   push(bytes: Uint8Array, records: Buffer[]): void {
-    const block = asBuffer(bytes);
+    const block = bufferOf(bytes);
     let start = 0;
     for (
       let end = block.indexOf(this.#end);

@@ -1,10 +1,3 @@
-/** The same memory as a `Buffer`; nothing is copied. */
-export function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes)
-    ? bytes
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-}
-
 /** The beginning of a record that was cut between blocks. It is joined once, when its end is here. */
 export class Pieces {
   #pieces: Buffer[] = [];

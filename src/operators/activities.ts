@@ -1,0 +1,42 @@
+import { Activity } from '../activity/activity.js';
+import { type InStreamMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
+import { DataError } from '../errors.js';
+import { type Operator, operator } from '../flow.js';
+
+export interface ActivitiesOptions {
+  /** Told of each message as it is read, before the activities that came together with it go on. */
+  readonly onMessage?: ((message: InStreamMessage) => void) | undefined;
+}
+
+/**
+ * Records to activities, which are views of the same bytes. The `info`, `error` and `warn` messages
+ * that streams and job files carry (service.md 2.7) are taken out, and counted as dropped by the name
+ * of `messages`.
+ *
+ * No activity is parsed here: one that is damaged throws a `DataError` when it is asked for what is
+ * not there.
+ *
+ * @example
+ * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
+ */
+export function activities({ onMessage }: ActivitiesOptions = {}): Operator<Uint8Array, Activity> {
+  return operator(async function* (input, { progress }) {
+    for await (const batch of input) {
+      const items: Activity[] = [];
+      try {
+        for (const record of batch.items) {
+          const message = parseInStreamMessage(record);
+          if (message === undefined) items.push(new Activity(record));
+          else onMessage?.(message);
+        }
+      } catch (error) {
+        const { origin } = batch;
+        if (items.length > 0) yield { items, origin };
+        if (!(error instanceof DataError)) throw error;
+        throw new DataError(error.message, { cause: error, place: { origin } });
+      }
+      progress?.drop('messages', batch.items.length - items.length);
+      yield { ...batch, items };
+    }
+  });
+}
