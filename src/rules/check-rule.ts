@@ -1,6 +1,6 @@
 import { stopWords } from './codes.js';
 import { lintRule } from './lint-rule.js';
-import { isAvailable, mayStandAlone, type Product } from './operators.js';
+import { isAvailable, mayStandAlone, type RuleProduct } from './operators.js';
 import { type ParsedRule, parseDraft } from './parse-rule.js';
 import type { Problem } from './problem.js';
 import type { Draft, Leaf } from './reader.js';
@@ -17,7 +17,7 @@ import {
 import type { RuleNode } from './tree.js';
 
 export interface CheckOptions {
-  readonly product: Product;
+  readonly product: RuleProduct;
   /** The rule's tag, if it is to be checked too. */
   readonly tag?: string | null | undefined;
 }
@@ -34,16 +34,25 @@ export interface CheckOptions {
 export function checkRule(text: string, { product, tag }: CheckOptions): ParsedRule {
   const { draft, problems } = parseDraft(text);
   if (draft !== undefined) {
-    const check = new Check(text, product, problems);
+    const check = new Check(text, draft, product, problems);
     check.visit(draft, { negated: false, inOr: false, top: true });
     check.requireAnchor(draft);
-    problems.push(...lintRule(text, draft));
+    if (problems[0]?.code !== 'R001')
+      problems.push(...worthWarning(problems, lintRule(text, draft)));
   }
   if (tag != null && tag.length > MAX_TAG) problems.push(tagTooLong(text, tag.length, MAX_TAG));
   problems.sort((a, b) => a.start - b.start);
   const accepted = problems.every(problem => problem.severity === 'warning');
   // Without an error nothing was left unread.
   return { tree: accepted ? (draft as RuleNode) : undefined, problems };
+}
+
+/** What the suggestion of an error mends anyway is not worth a warning. */
+function worthWarning(errors: readonly Problem[], warnings: readonly Problem[]): Problem[] {
+  const edits = errors.flatMap(({ suggestion }) => suggestion?.edits ?? []);
+  return warnings.filter(
+    ({ start, end }) => !edits.some(edit => edit.start < end && start < edit.end),
+  );
 }
 
 /** Characters of a tag. */
@@ -59,11 +68,13 @@ interface Place {
 
 class Check {
   readonly #text: string;
-  readonly #product: Product;
+  readonly #rule: Draft;
+  readonly #product: RuleProduct;
   readonly #problems: Problem[];
 
-  constructor(text: string, product: Product, problems: Problem[]) {
+  constructor(text: string, rule: Draft, product: RuleProduct, problems: Problem[]) {
     this.#text = text;
+    this.#rule = rule;
     this.#product = product;
     this.#problems = problems;
   }
@@ -132,7 +143,7 @@ class Check {
     if (name === 'is' && value === 'nullcast' && !(negated && top))
       this.#problems.push(misplacedNullcast(leaf, negated));
     if (name !== 'sample') return;
-    if (inOr) this.#problems.push(sampledOr(leaf));
+    if (inOr) this.#problems.push(sampledOr(this.#text, leaf, this.#rule));
     if (negated) this.#problems.push(negatedSample(leaf));
   }
 

@@ -25,7 +25,8 @@ function lintNode(text: string, node: Draft, warnings: Problem[]): void {
       return;
     case 'or':
       for (const inner of node.nodes) {
-        if (inner.kind === 'and') lintPrecedence(text, inner, warnings);
+        if (inner.kind === 'and' && !inner.nodes.some(isSample))
+          lintPrecedence(text, inner, warnings);
         lintNode(text, inner, warnings);
       }
       return;
@@ -120,8 +121,9 @@ function lintContradictions(text: string, nodes: readonly Draft[], warnings: Pro
 }
 
 function lintNegatedBranches(branches: readonly Draft[], warnings: Problem[]): void {
+  // What a clause of version 1.0 turns into is not known yet: `-has:lang` becomes `lang:und`.
   for (const branch of branches)
-    if (branch.kind === 'not')
+    if (branch.kind === 'not' && branch.node.kind !== 'unread')
       warnings.push(
         warning(
           'R103',
@@ -149,6 +151,11 @@ function lintNegatedGroup(text: string, not: Draft & { kind: 'not' }, warnings: 
 }
 
 const COMPOUND: ReadonlySet<string> = new Set(['and', 'or', 'not']);
+
+/** An error of its own within an `OR`. */
+function isSample(node: Draft): boolean {
+  return node.kind === 'operator' && node.name === 'sample';
+}
 
 /** `cat OR dog lang:en` is `cat OR (dog lang:en)`. */
 function lintPrecedence(text: string, and: Span, warnings: Problem[]): void {

@@ -1,7 +1,7 @@
 import type { HasValue, IsValue, OperatorName, OperatorValues } from './tree.js';
 
 /** Where a rule is used. Historical jobs and replay share one set of operators, search has less. */
-export type Product = 'search' | 'historical' | 'replay';
+export type RuleProduct = 'search' | 'historical' | 'replay';
 
 /** The syntax of what stands after the colon. */
 export type ValueKind =
@@ -166,14 +166,14 @@ export const operatorNames: ReadonlyMap<string, OperatorName> = new Map(
 export function isAvailable<Name extends OperatorName>(
   name: Name,
   value: OperatorValues[Name],
-  product: Product,
+  product: RuleProduct,
 ): boolean {
   if (name === 'is' && value === 'nullcast') return product === 'search';
   return product !== 'search' || operators[name].search;
 }
 
 /** Whether a rule of a product may consist of it alone. */
-export function mayStandAlone(name: OperatorName, product: Product): boolean {
+export function mayStandAlone(name: OperatorName, product: RuleProduct): boolean {
   const { alone } = operators[name];
   return alone === 'yes' || (alone === 'not in search' && product !== 'search');
 }

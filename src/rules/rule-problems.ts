@@ -1,5 +1,6 @@
-import type { Product } from './operators.js';
-import type { Problem } from './problem.js';
+import type { RuleProduct } from './operators.js';
+import type { Problem, Suggestion } from './problem.js';
+import type { Draft } from './reader.js';
 import { at, error, suggest } from './syntax-problems.js';
 import type { OperatorClause, Span } from './tree.js';
 import { unavailable } from './value-problems.js';
@@ -24,7 +25,7 @@ export function noPositive({ start, end }: Span): Problem {
   );
 }
 
-export function notAlone({ start, end }: Span, name: string, product: Product): Problem {
+export function notAlone({ start, end }: Span, name: string, product: RuleProduct): Problem {
   const named = ['is', 'has', 'lang'].includes(name) ? 'is/has/lang' : name;
   return error(
     'R012',
@@ -40,7 +41,7 @@ export function notOffered(
   text: string,
   clause: OperatorClause,
   colon: number,
-  product: Product,
+  product: RuleProduct,
 ): Problem {
   const valued = clause.name === 'is' || clause.name === 'has';
   const start = valued ? colon + 1 : clause.start;
@@ -54,7 +55,7 @@ export function notOffered(
   );
 }
 
-export function sampledOr({ start, end }: Span): Problem {
+export function sampledOr(text: string, { start, end }: Span, rule: Draft): Problem {
   return error(
     'R017',
     { start, end },
@@ -63,8 +64,23 @@ export function sampledOr({ start, end }: Span): Problem {
       'activites that have term1 or term2, the rule should be (excluding the single quotes) ' +
       `'(term1 OR term2) sample:10' ${at(start)}`,
     '`sample:` is for a whole rule, not for one of its alternatives',
-    { note: 'put the alternatives in parentheses: `(a OR b) sample:10`' },
+    {
+      note: 'put the alternatives in parentheses: `(a OR b) sample:10`',
+      suggestion: groupAlternatives(text, { start, end }, rule),
+    },
   );
+}
+
+/** At the end of a rule that is one `OR`, the sample is surely meant for all of it. */
+function groupAlternatives(text: string, sample: Span, rule: Draft): Suggestion | undefined {
+  if (rule.kind !== 'or' || rule.end !== sample.end || rule.nodes.at(-1)?.kind !== 'and')
+    return undefined;
+  const end = rule.start + text.slice(rule.start, sample.start).trimEnd().length;
+  const edits = [
+    { start: rule.start, end: rule.start, text: '(' },
+    { start: end, end: sample.start, text: ') ' },
+  ];
+  return suggest('group the alternatives', edits, true);
 }
 
 export function negatedSample({ start, end }: Span): Problem {
@@ -100,7 +116,7 @@ export function tagTooLong(text: string, length: number, most: number): Problem 
   );
 }
 
-function inProduct(product: Product): string {
+function inProduct(product: RuleProduct): string {
   if (product === 'search') return 'in search';
   return product === 'historical' ? 'in historical jobs' : 'in replay streams';
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { checkRule } from '../../src/rules/check-rule.js';
 import { countryCodes, languageCodes } from '../../src/rules/codes.js';
-import { hasValues, isAvailable, operators, type Product } from '../../src/rules/operators.js';
+import { hasValues, isAvailable, operators, type RuleProduct } from '../../src/rules/operators.js';
 import { printRule } from '../../src/rules/print-rule.js';
 import { isWord } from '../../src/rules/rule-characters.js';
 import type { Clause, OperatorName, OperatorValues, RuleNode } from '../../src/rules/tree.js';
@@ -14,7 +14,7 @@ export interface RuleVocabulary {
   /** Ids of posts. */
   readonly ids?: readonly string[] | undefined;
   /** Only what the product offers. By default all. */
-  readonly product?: Product | undefined;
+  readonly product?: RuleProduct | undefined;
 }
 
 /** Trees with all positions 0, as parsing gives them: each survives printing and parsing. */
@@ -39,7 +39,7 @@ export function arbitraryRule(vocabulary: RuleVocabulary = {}): fc.Arbitrary<Rul
 
 /** Rules that a product accepts, as text and tree (with the positions of the text). */
 export function acceptedRule(
-  product: Product,
+  product: RuleProduct,
   vocabulary: RuleVocabulary = {},
 ): fc.Arbitrary<{ text: string; tree: RuleNode }> {
   const word = arbitraryText(vocabulary).map(text => ({ kind: 'phrase' as const, text, ...AT_0 }));

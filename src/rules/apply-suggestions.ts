@@ -1,0 +1,44 @@
+import type { Edit, Problem } from './problem.js';
+
+/**
+ * The rule with the suggestions of these problems applied, in their order. One that would touch what
+ * an earlier one changed is left for the next round. Filter the problems to choose: those with
+ * `suggestion.certain` keep the meaning, the others are guesses.
+ *
+ * @example
+ * const text = 'country_code:us cat';
+ * applySuggestions(text, checkRule(text, { product: 'replay' }).problems) // 'place_country:us cat'
+ */
+export function applySuggestions(text: string, problems: readonly Problem[]): string {
+  /** In the order of the text; no two of them touch the same place. */
+  const taken: Edit[] = [];
+  for (const { suggestion } of problems) {
+    const edits = suggestion?.edits ?? [];
+    if (edits.every(edit => indexFor(taken, edit) !== undefined))
+      for (const edit of edits) taken.splice(indexFor(taken, edit) as number, 0, edit);
+  }
+  let result = '';
+  let at = 0;
+  for (const { start, end, text: replacement } of taken) {
+    result += text.slice(at, start) + replacement;
+    at = end;
+  }
+  return result + text.slice(at);
+}
+
+/** Where an edit belongs among others, or `undefined` where it collides with one. */
+function indexFor(taken: readonly Edit[], { start, end }: Edit): number | undefined {
+  let low = 0;
+  let high = taken.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((taken[middle] as Edit).start < start) low = middle + 1;
+    else high = middle;
+  }
+  const before = taken[low - 1];
+  const after = taken[low];
+  const isFree =
+    (before === undefined || before.end <= start) &&
+    (after === undefined || (end <= after.start && start < after.start));
+  return isFree ? low : undefined;
+}

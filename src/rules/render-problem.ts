@@ -1,0 +1,121 @@
+import stringWidth from 'string-width';
+import type { Problem } from './problem.js';
+import type { Span } from './tree.js';
+
+/**
+ * A problem as people read it: what is wrong, the rule with a caret under the place, and what to do.
+ * Wide characters take their two columns; of a long or many-lined rule only the place is shown.
+ *
+ * @example
+ * // error[R014]: unknown value `vidoes` for `has:`
+ * //   | cat (dog OR has:vidoes)
+ * //   |                 ^^^^^^ did you mean `videos`?
+ * //   = allowed: geo, hashtags, images, links, media, mentions, profile_geo, symbols, videos
+ */
+export function renderProblem(text: string, problem: Problem): string {
+  const { severity, code, explanation, related, suggestion, note } = problem;
+  const line = lineAround(text, problem.start);
+  const cells = cellsOf(text, line, problem);
+  const number = line.number === undefined ? '' : String(line.number);
+  const gutter = `${' '.repeat(number.length)}  |`;
+  const marks = new Marks(cells);
+  if (related !== undefined && isWithin(related, cells)) marks.put(related, '-');
+  marks.put(problem, '^');
+  const rows = [
+    `${severity}[${code}]: ${explanation}`,
+    `${number}  | ${cells.map(cell => cell.text).join('')}`,
+    `${gutter} ${marks.row} ${suggestion?.label ?? ''}`,
+  ];
+  if (related !== undefined && marks.columns.length > 1)
+    rows.push(`${gutter} ${' '.repeat(marks.columns[0] as number)}${related.label}`);
+  if (note !== undefined) rows.push(`${' '.repeat(number.length)}  = ${note}`);
+  return rows.map(row => row.trimEnd()).join('\n');
+}
+
+/** Columns of the rule that are shown, and units that are looked at on either side for them. */
+const COLUMNS = 96;
+const CONTEXT = 400;
+
+interface Line extends Span {
+  /** From 1, where there are several. */
+  readonly number: number | undefined;
+}
+
+function lineAround(text: string, at: number): Line {
+  const start = text.lastIndexOf('\n', at - 1) + 1;
+  const next = text.indexOf('\n', at);
+  const end = next === -1 ? text.length : next;
+  if (start === 0 && next === -1) return { start, end, number: undefined };
+  return { start, end, number: text.slice(0, start).split('\n').length };
+}
+
+/** What takes columns of its own on the screen. */
+interface Cell extends Span {
+  readonly text: string;
+  readonly width: number;
+}
+
+function cellsOf(text: string, line: Line, span: Span): Cell[] {
+  const from = Math.max(line.start, span.start - CONTEXT);
+  const to = Math.min(line.end, span.start + CONTEXT);
+  const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+  const cells = Array.from(graphemes.segment(text.slice(from, to)), ({ segment, index }) => {
+    const shown = printable(segment);
+    const start = from + index;
+    return { text: shown, width: stringWidth(shown), start, end: start + segment.length };
+  });
+  return cut(cells, line, span);
+}
+
+/** Tabs, controls and marks of direction would move what follows them. */
+function printable(grapheme: string): string {
+  if (/^\s+$/.test(grapheme)) return grapheme === '\u3000' ? '  ' : ' ';
+  return grapheme.replace(/[\p{Cc}\p{Cs}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd');
+}
+
+/** As many cells as fit around the place. */
+function cut(cells: readonly Cell[], line: Line, span: Span): Cell[] {
+  const place = cells.findIndex(cell => cell.end > span.start);
+  let first = place === -1 ? cells.length : place;
+  let last = first;
+  let width = 0;
+  while (width < COLUMNS && (first > 0 || last < cells.length)) {
+    if (first > 0) width += (cells[--first] as Cell).width;
+    if (last < cells.length) width += (cells[last++] as Cell).width;
+  }
+  const shown = cells.slice(first, last);
+  const start = shown[0]?.start ?? line.start;
+  const end = shown.at(-1)?.end ?? line.end;
+  if (start > line.start) shown.unshift({ text: '…', width: 1, start: -1, end: -1 });
+  if (end < line.end) shown.push({ text: '…', width: 1, start: end, end: line.end });
+  return shown;
+}
+
+function isWithin(span: Span, cells: readonly Cell[]): boolean {
+  return cells.some(cell => cell.start <= span.start && span.start < cell.end && cell.text !== '…');
+}
+
+/** The row of carets under the rule. */
+class Marks {
+  row = '';
+  /** Of each mark, from 0. */
+  readonly columns: number[] = [];
+  readonly #cells: readonly Cell[];
+
+  constructor(cells: readonly Cell[]) {
+    this.#cells = cells;
+  }
+
+  /** Left to right; a span of no width, as the end of the text, has a caret too. */
+  put({ start, end }: Span, mark: string): void {
+    const before = this.#cells.filter(cell => cell.end <= start);
+    const under = this.#cells.filter(cell => cell.end > start && cell.start < end);
+    const column = widthOf(before);
+    this.columns.push(column);
+    this.row = this.row.padEnd(column) + mark.repeat(Math.max(1, widthOf(under)));
+  }
+}
+
+function widthOf(cells: readonly Cell[]): number {
+  return cells.reduce((width, cell) => width + cell.width, 0);
+}
