@@ -1,7 +1,8 @@
 import type { Activity } from '../activity/activity.js';
 import { clauseTerms } from './clause-terms.js';
-import { type Dialect, dialectOf, type Product } from './dialect.js';
+import { type Dialect, dialectOf } from './dialect.js';
 import { withinBox, withinRadius } from './geo.js';
+import type { RuleProduct } from './operators.js';
 import { holdsPhrase, holdsProximity, phraseOf, wordsOf } from './phrase.js';
 import type { Position } from './post-fields.js';
 import { type PostTerms, postTerms } from './post-terms.js';
@@ -17,7 +18,7 @@ export interface CompileRuleOptions {
    * letters as plain ones and does not look into quoted posts; historical jobs and replay do the
    * opposite. @default 'historical'
    */
-  readonly product?: Product | undefined;
+  readonly product?: RuleProduct | undefined;
 }
 
 /**

@@ -1,7 +1,5 @@
 import type { Accents } from './characters.js';
-
-/** The products that take rules. Historical jobs and replay share one engine, search has its own. */
-export type Product = 'search' | 'historical' | 'replay';
+import type { RuleProduct } from './operators.js';
 
 /** How a product reads rules and posts, where the products differ. */
 export interface Dialect {
@@ -16,6 +14,7 @@ export interface Dialect {
 const SEARCH: Dialect = { accents: 'stripped', exactPhrases: false, readsQuoted: false };
 const STREAMS: Dialect = { accents: 'kept', exactPhrases: true, readsQuoted: true };
 
-export function dialectOf(product: Product): Dialect {
+/** Historical jobs and replay share one engine, search has its own. */
+export function dialectOf(product: RuleProduct): Dialect {
   return product === 'search' ? SEARCH : STREAMS;
 }

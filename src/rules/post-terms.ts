@@ -1,5 +1,6 @@
 import type { Activity } from '../activity/activity.js';
-import { type Dialect, dialectOf, type Product } from './dialect.js';
+import { type Dialect, dialectOf } from './dialect.js';
+import type { RuleProduct } from './operators.js';
 import { fieldsOf, type PostFields } from './post-fields.js';
 import { fold, isSingle, type Tokens, tokenise } from './tokeniser.js';
 import type { HasValue, IsValue } from './tree.js';
@@ -33,7 +34,7 @@ export class PostTerms {
   #addresses: readonly Tokens[] | undefined;
   #displays: readonly Tokens[] | undefined;
   #terms: ReadonlySet<string> | undefined;
-  readonly #fieldTokens = new Map<FieldOperator, readonly Tokens[]>();
+  #fieldTokens: Map<FieldOperator, readonly Tokens[]> | undefined;
 
   constructor(fields: PostFields, dialect: Dialect) {
     this.fields = fields;
@@ -71,9 +72,10 @@ export class PostTerms {
   }
 
   field(operator: FieldOperator): readonly Tokens[] {
+    this.#fieldTokens ??= new Map();
     let tokens = this.#fieldTokens.get(operator);
     if (tokens === undefined) {
-      tokens = this.#tokensOfAll(FIELD_TEXTS[operator](this.fields));
+      tokens = this.#tokensOfAll(fieldTexts(operator, this.fields));
       this.#fieldTokens.set(operator, tokens);
     }
     return tokens;
@@ -108,8 +110,8 @@ export class PostTerms {
     for (const operator of indexedFields(this.dialect))
       for (const { words } of this.field(operator))
         for (const term of termsOfWords(words)) yield `${operator}:${term}`;
-    for (const value of Object.keys(IS) as IsValue[]) if (this.is(value)) yield `is:${value}`;
-    for (const value of Object.keys(HAS) as HasValue[]) if (this.has(value)) yield `has:${value}`;
+    for (const value of IS_VALUES) if (this.is(value)) yield `is:${value}`;
+    for (const value of HAS_VALUES) if (this.has(value)) yield `has:${value}`;
   }
 
   *#entityTerms(): Generator<string> {
@@ -138,7 +140,7 @@ export class PostTerms {
 }
 
 /** The post as the rules of a product see it. */
-export function postTerms(activity: Activity, product: Product): PostTerms {
+export function postTerms(activity: Activity, product: RuleProduct): PostTerms {
   return new PostTerms(fieldsOf(activity), dialectOf(product));
 }
 
@@ -180,6 +182,11 @@ const FIELD_TEXTS: { [O in FieldOperator]: (post: PostFields) => readonly string
   url_description: post => post.links.map(link => link.description),
 };
 
+/** What an operator on a field reads. */
+export function fieldTexts(operator: FieldOperator, post: PostFields): readonly string[] {
+  return FIELD_TEXTS[operator](post);
+}
+
 const ALL_FIELDS = Object.keys(FIELD_TEXTS) as FieldOperator[];
 
 const IS: { [V in IsValue]: (post: PostTerms) => boolean } = {
@@ -201,3 +208,6 @@ const HAS: { [V in HasValue]: (post: PostTerms) => boolean } = {
   symbols: ({ parts }) => parts.some(part => part.cashtags.length > 0),
   videos: ({ fields }) => fields.mediaTypes.includes('video'),
 };
+
+export const IS_VALUES: readonly IsValue[] = Object.keys(IS) as IsValue[];
+export const HAS_VALUES: readonly HasValue[] = Object.keys(HAS) as HasValue[];

@@ -1,5 +1,6 @@
 import { clauseTerms } from './clause-terms.js';
-import { type Dialect, dialectOf, type Product } from './dialect.js';
+import { type Dialect, dialectOf } from './dialect.js';
+import type { RuleProduct } from './operators.js';
 import { usualFrequency } from './term-frequency.js';
 import type { RuleNode } from './tree.js';
 
@@ -28,16 +29,16 @@ export interface PlannedRule {
  * @example planOf(parseRule('snow (has:links OR "new york") -is:retweet').tree, 'search')
  * // all of: snow; any of has:links, all of new, york; not is:retweet. Not exact: a phrase is more.
  */
-export function planOf(tree: RuleNode, product: Product): PlannedRule {
-  return planNode(tree, dialectOf(product));
+export function planOf(tree: RuleNode, product: RuleProduct): PlannedRule {
+  return planTree(tree, dialectOf(product));
 }
 
-function planNode(node: RuleNode, dialect: Dialect): PlannedRule {
+export function planTree(node: RuleNode, dialect: Dialect): PlannedRule {
   switch (node.kind) {
     case 'and':
       return planAnd(conjuncts(node), dialect);
     case 'or': {
-      const planned = node.nodes.map(child => planNode(child, dialect));
+      const planned = node.nodes.map(child => planTree(child, dialect));
       const plans = planned.flatMap(({ plan }) => plan ?? []);
       if (plans.length < planned.length) return { plan: undefined, exact: false };
       return { plan: join('any', plans), exact: planned.every(({ exact }) => exact) };
@@ -60,12 +61,12 @@ function planNode(node: RuleNode, dialect: Dialect): PlannedRule {
 
 function planAnd(nodes: readonly RuleNode[], dialect: Dialect): PlannedRule {
   const positive = nodes.filter(node => node.kind !== 'not');
-  const planned = positive.map(node => planNode(node, dialect));
+  const planned = positive.map(node => planTree(node, dialect));
   const plans = planned.flatMap(({ plan }) => plan ?? []);
   if (plans.length === 0) return { plan: undefined, exact: false };
   const negated = nodes
     .filter(node => node.kind === 'not')
-    .map(({ node }) => planNode(node, dialect));
+    .map(({ node }) => planTree(node, dialect));
   const excluded = negated.flatMap(({ plan, exact }): TermPlan[] =>
     exact && plan !== undefined ? [{ kind: 'not', plan }] : [],
   );
@@ -93,34 +94,67 @@ function join(kind: 'all' | 'any', plans: readonly TermPlan[]): TermPlan {
  */
 export function requiredTerms(
   tree: RuleNode,
-  product: Product,
+  product: RuleProduct,
   frequency: (term: string) => number = usualFrequency,
 ): readonly string[] | undefined {
   const { plan } = planOf(tree, product);
-  return plan === undefined ? undefined : cheapest(plan, frequency)?.terms;
+  return plan && [...new Set(anchorsOf(plan, frequency).map(({ term }) => term))];
+}
+
+/** A term that a rule is filed under. */
+export interface Anchor {
+  readonly term: string;
+  /** Another term that a match with this one must have: a cheap look before the rule is tried. */
+  readonly witness: string | undefined;
+}
+
+/** The anchors of a plan: every post that the plan selects has one of them, and its witness. */
+export function anchorsOf(plan: TermPlan, frequency: (term: string) => number): readonly Anchor[] {
+  return choose(plan, frequency)?.anchors ?? [];
 }
 
 interface Choice {
-  readonly terms: readonly string[];
+  readonly anchors: readonly Anchor[];
   readonly cost: number;
 }
 
-function cheapest(plan: TermPlan, frequency: (term: string) => number): Choice | undefined {
+function choose(plan: TermPlan, frequency: (term: string) => number): Choice | undefined {
   switch (plan.kind) {
     case 'term':
-      return { terms: [plan.term], cost: frequency(plan.term) };
-    case 'all': {
-      const choices = plan.plans.flatMap(part => cheapest(part, frequency) ?? []);
-      return choices.reduce((best, choice) => (choice.cost < best.cost ? choice : best));
-    }
-    case 'any': {
-      const choices = plan.plans.flatMap(part => cheapest(part, frequency) ?? []);
       return {
-        terms: [...new Set(choices.flatMap(({ terms }) => terms))],
+        anchors: [{ term: plan.term, witness: undefined }],
+        cost: frequency(plan.term),
+      };
+    case 'all':
+      return chooseOne(plan.plans, frequency);
+    case 'any': {
+      const choices = plan.plans.flatMap(part => choose(part, frequency) ?? []);
+      return {
+        anchors: choices.flatMap(({ anchors }) => anchors),
         cost: choices.reduce((sum, { cost }) => sum + cost, 0),
       };
     }
     case 'not':
       return undefined;
   }
+}
+
+function chooseOne(
+  plans: readonly TermPlan[],
+  frequency: (term: string) => number,
+): Choice | undefined {
+  let best: Choice | undefined;
+  for (const part of plans) {
+    const choice = choose(part, frequency);
+    if (choice !== undefined && (best === undefined || choice.cost < best.cost)) best = choice;
+  }
+  if (best === undefined) return undefined;
+  const terms = plans
+    .flatMap(part => (part.kind === 'term' ? [part.term] : []))
+    .sort((a, b) => frequency(a) - frequency(b));
+  const anchors = best.anchors.map(({ term, witness }) => ({
+    term,
+    witness: witness ?? terms.find(other => other !== term),
+  }));
+  return { anchors, cost: best.cost };
 }

@@ -67,6 +67,8 @@ export class Scanner {
   starts: Int32Array = new Int32Array(1024);
   ends: Int32Array = new Int32Array(1024);
   hashes: Int32Array = new Int32Array(1024);
+  /** 1 for a character of a script written without spaces, or an emoji. */
+  singles: Uint8Array = new Uint8Array(1024);
   count = 0;
 
   constructor(accents: Accents) {
@@ -79,7 +81,7 @@ export class Scanner {
     if (!this.#scan(text, false)) this.#scan(text.normalize('NFC'), true);
     const { starts, ends, hashes, units } = this;
     for (let i = 0; i < this.count; i++)
-      hashes[i] = hashUnits(units, starts[i] as number, ends[i] as number);
+      hashes[i] = hashUnits(HASH_START, units, starts[i] as number, ends[i] as number);
   }
 
   text(start: number, end: number): string {
@@ -93,7 +95,7 @@ export class Scanner {
   #scan(text: string, composed: boolean): boolean {
     const { classes, folds } = this.#table;
     this.#reserve(text.length);
-    const { units, starts, ends } = this;
+    const { units, starts, ends, singles } = this;
     let length = 0;
     let count = 0;
     let inWord = false;
@@ -114,18 +116,25 @@ export class Scanner {
         continue;
       }
       if (kind === WORD) {
-        if (!inWord) starts[count++] = length;
+        if (!inWord) {
+          singles[count] = 0;
+          starts[count++] = length;
+        }
         inWord = true;
       } else if (kind === MARK) {
         if (!composed) return false;
         if (this.#accents === 'stripped' && isAccent(unit)) continue;
         if (count === 0 || ends[count - 1] !== length) {
+          singles[count] = 0;
           starts[count++] = length;
           inWord = true;
         }
       } else {
         inWord = false;
-        if (kind === SINGLE || kind === REGIONAL) starts[count++] = length;
+        if (kind === SINGLE || kind === REGIONAL) {
+          singles[count] = 1;
+          starts[count++] = length;
+        }
       }
       if (pair === '') {
         units[length++] = folds[unit] as number;
@@ -150,13 +159,23 @@ export class Scanner {
     this.starts = new Int32Array(2 * units);
     this.ends = new Int32Array(2 * units);
     this.hashes = new Int32Array(2 * units);
+    this.singles = new Uint8Array(2 * units);
   }
 }
 
-/** FNV-1a over UTF-16 units. */
-export function hashUnits(units: Uint16Array, start: number, end: number): number {
-  let hash = 0x811c9dc5 | 0;
-  for (let at = start; at < end; at++) hash = Math.imul(hash ^ (units[at] as number), 0x01000193);
+/** Where FNV-1a starts; a hash is continued by starting from it. */
+export const HASH_START: number = 0x811c9dc5 | 0;
+const HASH_STEP = 0x01000193;
+
+export function hashUnits(from: number, units: Uint16Array, start: number, end: number): number {
+  let hash = from;
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ (units[at] as number), HASH_STEP);
+  return hash;
+}
+
+export function hashText(from: number, text: string): number {
+  let hash = from;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), HASH_STEP);
   return hash;
 }
 

@@ -1,0 +1,158 @@
+import type { Activity, MatchingRule } from '../activity/activity.js';
+import { OptionError } from '../errors.js';
+import { checkRule } from './check-rule.js';
+import type { CompileRuleOptions } from './compile-rule.js';
+import { dialectOf } from './dialect.js';
+import type { RuleProduct } from './operators.js';
+import { fieldsOf } from './post-fields.js';
+import { serviceMessage } from './problem.js';
+import { RuleIndex } from './rule-index.js';
+import { usualFrequency } from './term-frequency.js';
+import type { RuleNode } from './tree.js';
+
+/** A rule as the service takes it (service.md 2.2). */
+export interface Rule {
+  readonly value: string;
+  readonly tag?: string | null | undefined;
+  /** Digits; whoever has no ids tells rules apart by their value and tag. */
+  readonly id?: string | undefined;
+}
+
+export interface CompileRulesOptions extends CompileRuleOptions {
+  /**
+   * Estimates how many of all posts have a term, 0 to 1 (see `PostTerms`), from an archive, say: rules
+   * are filed under their rarest terms. @default a guess by the term's kind and length
+   */
+  readonly frequency?: ((term: string) => number) | undefined;
+}
+
+/**
+ * A matcher from an activity, of either format, to all the rules that it matches. It gives the same
+ * answers as `compileRule` for each of them, but a post is compared only with the few rules whose
+ * rarest terms it has: hundreds of thousands of rules may be matched at once.
+ *
+ * @throws OptionError `rules` when any rule is refused by the product; names each with its problems.
+ * @example
+ * const matcher = compileRules([{ value: 'snow -is:retweet', tag: 'weather' }]);
+ * for await (const activity of flow) console.log(activity.id, matcher.match(activity));
+ */
+export function compileRules(
+  rules: readonly Rule[],
+  options: CompileRulesOptions = {},
+): RuleMatcher {
+  const matcher = new RuleMatcher(options);
+  matcher.add(rules);
+  return matcher;
+}
+
+/** Rules that can be added and deleted between any two posts, at the cost of those rules alone. */
+export class RuleMatcher {
+  readonly #product: RuleProduct;
+  readonly #index: RuleIndex;
+  /** By number in the index. */
+  readonly #rules: (StoredRule | undefined)[] = [];
+  readonly #numbers = new Map<string, number>();
+  #added = 0;
+
+  constructor({ product = 'historical', frequency = usualFrequency }: CompileRulesOptions = {}) {
+    this.#product = product;
+    this.#index = new RuleIndex(dialectOf(product), frequency);
+  }
+
+  /** How many rules there are. */
+  get size(): number {
+    return this.#numbers.size;
+  }
+
+  /** The rules that match, in the order in which they were added. Those without an id show their value. */
+  match(activity: Activity): readonly MatchingRule[] {
+    const found = this.#index
+      .match(fieldsOf(activity))
+      .map(rule => this.#rules[rule] as StoredRule);
+    if (found.length > 1) found.sort((a, b) => a.order - b.order);
+    return found.map(rule => rule.entry);
+  }
+
+  /**
+   * All of the rules, or none where one is refused. A rule that is there already is left as it is.
+   *
+   * @throws OptionError `rules`
+   */
+  add(rules: readonly Rule[]): void {
+    const trees = this.#checked(rules);
+    rules.forEach((rule, i) => {
+      const key = keyOf(rule);
+      if (this.#numbers.has(key)) return;
+      const number = this.#index.add(trees[i] as RuleNode);
+      this.#rules[number] = { entry: entryOf(rule), order: this.#added++, value: rule.value };
+      this.#numbers.set(key, number);
+    });
+  }
+
+  /** By id, or by value and tag for rules without one. Gives how many of them were there. */
+  delete(rules: readonly (Rule | { readonly id: string })[]): number {
+    let deleted = 0;
+    for (const rule of rules) {
+      const key = keyOf(rule);
+      const number = this.#numbers.get(key);
+      if (number === undefined) continue;
+      this.#index.delete(number);
+      this.#rules[number] = undefined;
+      this.#numbers.delete(key);
+      deleted++;
+    }
+    return deleted;
+  }
+
+  #checked(rules: readonly Rule[]): readonly RuleNode[] {
+    const refused: string[] = [];
+    const values = new Map<string, string>();
+    const trees = rules.flatMap(rule => {
+      const { tree, reason } = this.#check(rule, values);
+      if (reason !== undefined) refused.push(`${JSON.stringify(rule.value)}: ${reason}`);
+      return tree ?? [];
+    });
+    if (refused.length === 0) return trees;
+    const shown = refused.slice(0, MAX_SHOWN);
+    if (refused.length > MAX_SHOWN) shown.push(`and ${refused.length - MAX_SHOWN} more`);
+    throw new OptionError(
+      'rules',
+      `${refused.length} of ${rules.length} rules cannot be used for ${this.#product}:\n${shown.join('\n')}`,
+    );
+  }
+
+  #check(
+    { value, tag, id }: Rule,
+    values: Map<string, string>,
+  ): { tree: RuleNode | undefined; reason?: string } {
+    if (typeof value !== 'string')
+      return { tree: undefined, reason: 'a rule has a `value`, its text' };
+    if (id !== undefined) {
+      if (!/^\d+$/.test(id)) return { tree: undefined, reason: `its id is not digits: ${id}` };
+      const other = values.get(id) ?? this.#rules[this.#numbers.get(id) ?? -1]?.value ?? value;
+      if (other !== value) return { tree: undefined, reason: `id ${id} is that of another rule` };
+      values.set(id, value);
+    }
+    const { tree, problems } = checkRule(value, { product: this.#product, tag });
+    return tree === undefined ? { tree, reason: serviceMessage(problems).trim() } : { tree };
+  }
+}
+
+/** Invalid rules that an error shows. */
+const MAX_SHOWN = 20;
+
+interface StoredRule {
+  readonly entry: MatchingRule;
+  readonly order: number;
+  readonly value: string;
+}
+
+function keyOf(rule: Rule | { readonly id: string }): string {
+  if (rule.id !== undefined) return rule.id;
+  const { value, tag } = rule as Rule;
+  return JSON.stringify([value, tag ?? null]);
+}
+
+function entryOf({ value, tag, id }: Rule): MatchingRule {
+  return id === undefined ? { tag: tag ?? null, id, value } : { tag: tag ?? null, id };
+}

@@ -1,0 +1,35 @@
+/**
+ * Many short lists of integers in one typed array: no object a list, and lists of the same size
+ * take each other's place. Sizes are powers of two.
+ */
+export class IntPool {
+  data: Int32Array = new Int32Array(1 << 12);
+  #end = 0;
+  readonly #free: number[][] = [];
+
+  /** Where a list of `sizeOf(length)` integers may stand. */
+  allocate(length: number): number {
+    const size = sizeOf(length);
+    const reused = this.#free[Math.log2(size)]?.pop();
+    if (reused !== undefined) return reused;
+    const start = this.#end;
+    this.#end += size;
+    if (this.#end > this.data.length) {
+      const grown = new Int32Array(2 ** Math.ceil(Math.log2(this.#end) + 0.5));
+      grown.set(this.data);
+      this.data = grown;
+    }
+    return start;
+  }
+
+  free(start: number, length: number): void {
+    const size = Math.log2(sizeOf(length));
+    this.#free[size] ??= [];
+    this.#free[size].push(start);
+  }
+}
+
+/** The room that a list of this length takes. */
+export function sizeOf(length: number): number {
+  return length <= 2 ? 2 : 2 ** Math.ceil(Math.log2(length));
+}

@@ -1,0 +1,70 @@
+import { IntPool, sizeOf } from './int-pool.js';
+
+/** For each term the rules filed under it, each with its witness: pairs of integers in one pool. */
+export class Postings {
+  readonly #pool = new IntPool();
+  /** Of each term, where its pairs start and how many integers they are. */
+  #lists = new Int32Array(2 << 10);
+
+  get data(): Int32Array {
+    return this.#pool.data;
+  }
+
+  get lists(): Int32Array {
+    return this.#lists;
+  }
+
+  add(term: number, rule: number, witness: number): void {
+    this.#reserve(term);
+    const start = this.#lists[2 * term] as number;
+    const length = this.#lists[2 * term + 1] as number;
+    const at = this.#roomAt(term, start, length);
+    this.#pool.data[at + length] = rule;
+    this.#pool.data[at + length + 1] = witness;
+    this.#lists[2 * term + 1] = length + 2;
+  }
+
+  /** Takes out all pairs of a rule under a term. */
+  remove(term: number, rule: number): void {
+    const start = this.#lists[2 * term] as number;
+    const length = this.#lists[2 * term + 1] as number;
+    const { data } = this.#pool;
+    let kept = 0;
+    for (let at = start; at < start + length; at += 2) {
+      if (data[at] === rule) continue;
+      data[start + kept] = data[at] as number;
+      data[start + kept + 1] = data[at + 1] as number;
+      kept += 2;
+    }
+    this.#lists[2 * term + 1] = kept;
+    if (kept === 0) {
+      if (length > 0) this.#pool.free(start, length);
+    } else if (sizeOf(kept) < sizeOf(length)) {
+      this.#move(term, start, kept, length);
+    }
+  }
+
+  /** Where the list stands once it has room for another pair. */
+  #roomAt(term: number, start: number, length: number): number {
+    if (length > 0 && sizeOf(length + 2) === sizeOf(length)) return start;
+    const grown = this.#pool.allocate(length + 2);
+    this.#pool.data.copyWithin(grown, start, start + length);
+    if (length > 0) this.#pool.free(start, length);
+    this.#lists[2 * term] = grown;
+    return grown;
+  }
+
+  #move(term: number, start: number, kept: number, length: number): void {
+    const shrunk = this.#pool.allocate(kept);
+    this.#pool.data.copyWithin(shrunk, start, start + kept);
+    this.#pool.free(start, length);
+    this.#lists[2 * term] = shrunk;
+  }
+
+  #reserve(term: number): void {
+    if (2 * term + 1 < this.#lists.length) return;
+    const grown = new Int32Array(4 * (term + 1));
+    grown.set(this.#lists);
+    this.#lists = grown;
+  }
+}

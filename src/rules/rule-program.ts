@@ -1,0 +1,128 @@
+import { clauseTerms } from './clause-terms.js';
+import { compileClause } from './compile-rule.js';
+import type { Dialect } from './dialect.js';
+import type { Lexicon } from './lexicon.js';
+import { phraseOf, wordsOf } from './phrase.js';
+import type { PostScan } from './post-scan.js';
+import { sequenceTest } from './sequence-test.js';
+import { usualFrequency } from './term-frequency.js';
+import type { Clause, RuleNode } from './tree.js';
+
+/** What a clause asks of a post beyond single terms. */
+export type Test = (post: PostScan) => boolean;
+
+/** Where an instruction's answer leads, if not to another instruction. */
+export const MATCHES = -1;
+export const FAILS = -2;
+
+/**
+ * A rule as a list of questions, each with the next one for a yes and for a no. The question is a
+ * term (0 or more) or a test (its complement), so that most rules run over integers alone.
+ */
+export interface RuleProgram {
+  /** Triples: question, next if yes, next if no; the next as the offset of its triple. */
+  readonly code: Int32Array;
+  readonly tests: readonly Test[];
+}
+
+/** Terms are interned once for each triple that asks for them: release them with the program. */
+export function compileProgram(tree: RuleNode, lexicon: Lexicon, dialect: Dialect): RuleProgram {
+  const assembler = new Assembler(lexicon, dialect);
+  assembler.node(tree, MATCHES, FAILS);
+  return assembler.finish();
+}
+
+/** Writes from the end: an answer leads to what is already there. */
+class Assembler {
+  readonly #lexicon: Lexicon;
+  readonly #dialect: Dialect;
+  readonly #triples: [question: number, yes: number, no: number][] = [];
+  readonly #tests: Test[] = [];
+
+  constructor(lexicon: Lexicon, dialect: Dialect) {
+    this.#lexicon = lexicon;
+    this.#dialect = dialect;
+  }
+
+  /** Where the node's questions begin. */
+  node(node: RuleNode, yes: number, no: number): number {
+    switch (node.kind) {
+      case 'and':
+        // The rarest is asked first.
+        return this.#ordered(node.nodes, 1).reduceRight(
+          (next, child) => this.node(child, next, no),
+          yes,
+        );
+      case 'or':
+        return this.#ordered(node.nodes, -1).reduceRight(
+          (next, child) => this.node(child, yes, next),
+          no,
+        );
+      case 'not':
+        return this.node(node.node, no, yes);
+      default:
+        return this.#clause(node, yes, no);
+    }
+  }
+
+  finish(): RuleProgram {
+    const last = this.#triples.length - 1;
+    const offset = (next: number) => (next < 0 ? next : 3 * (last - next));
+    const code = this.#triples
+      .reverse()
+      .flatMap(([question, yes, no]) => [question, offset(yes), offset(no)]);
+    return { code: Int32Array.from(code), tests: this.#tests };
+  }
+
+  #clause(clause: Clause, yes: number, no: number): number {
+    const { required, exact } = clauseTerms(clause, this.#dialect);
+    const terms = [...new Set(required)].map(term => this.#lexicon.intern(term));
+    const start = exact ? yes : this.#test(this.#testOf(clause), yes, no);
+    return terms.reduceRight((next, term) => this.#ask(term, next, no), start);
+  }
+
+  #testOf(clause: Clause): Test {
+    const reference = compileClause(clause, this.#dialect);
+    if (clause.kind === 'keyword')
+      return sequenceTest(
+        wordsOf(clause.text, this.#dialect),
+        this.#lexicon,
+        reference,
+        'addresses too',
+      );
+    if (clause.kind === 'phrase')
+      return sequenceTest(
+        phraseOf(clause.text, this.#dialect),
+        this.#lexicon,
+        reference,
+        'texts only',
+      );
+    return post => reference(post.terms);
+  }
+
+  #test(test: Test, yes: number, no: number): number {
+    this.#tests.push(test);
+    return this.#ask(~(this.#tests.length - 1), yes, no);
+  }
+
+  #ask(question: number, yes: number, no: number): number {
+    this.#triples.push([question, yes, no]);
+    return this.#triples.length - 1;
+  }
+
+  #ordered(nodes: readonly RuleNode[], direction: 1 | -1): readonly RuleNode[] {
+    return nodes
+      .map(node => ({ node, rank: this.#rank(node, direction) }))
+      .sort((a, b) => a.rank - b.rank)
+      .map(({ node }) => node);
+  }
+
+  /** Terms before tests and groups; of terms those first that most often decide. */
+  #rank(node: RuleNode, direction: 1 | -1): number {
+    if (node.kind === 'not') return this.#rank(node.node, direction === 1 ? -1 : 1);
+    if (node.kind === 'and' || node.kind === 'or') return 3;
+    const { required, exact } = clauseTerms(node, this.#dialect);
+    const [term] = required;
+    return exact && term !== undefined ? direction * usualFrequency(term) : 2;
+  }
+}
