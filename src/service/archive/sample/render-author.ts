@@ -49,12 +49,13 @@ function writeUser(author: SampleAuthor, at: number): Written {
     home === undefined
       ? ''
       : `"derived":{"locations":[{"country":"${home.country}","country_code":"${home.code}","locality":${quote(home.name)},"region":${quote(home.region)},"full_name":${quote(fullName(home))},"geo":{"coordinates":[${home.center}],"type":"point"}}]},`;
-  const theme = author.isDefaultProfile ? 'theme1' : `theme${1 + (author.friends % 19)}`;
+  const theme = `theme${author.theme}`;
+  const [background, links, border, sidebar, text] = author.colors;
   const offset = isFull && home !== undefined ? home.utcOffset * 3600 : null;
   const zone = isFull && home !== undefined ? quote(home.name) : null;
   return {
     start: `{"id":${author.id},"id_str":"${author.id}","name":${quote(author.name)},"screen_name":"${author.handle}","location":${orNull(author.location)},"url":${orNull(author.url)},"description":${orNull(author.description)},"translator_type":"none",${derived}"protected":false,"verified":${author.verified},`,
-    end: `"created_at":"${createdAt(author.createdAt)}","utc_offset":${offset},"time_zone":${zone},"geo_enabled":${home !== undefined},"lang":${isFull ? quote(language.code) : null},"contributors_enabled":false,"is_translator":false,"profile_background_color":"F5F8FA","profile_background_image_url":"http://abs.twimg.com/images/themes/${theme}/bg.png","profile_background_image_url_https":"https://abs.twimg.com/images/themes/${theme}/bg.png","profile_background_tile":false,"profile_link_color":"1DA1F2","profile_sidebar_border_color":"C0DEED","profile_sidebar_fill_color":"DDEEF6","profile_text_color":"333333","profile_use_background_image":true,"profile_image_url":"http://pbs.twimg.com${image}","profile_image_url_https":"https://pbs.twimg.com${image}",${banner === undefined ? '' : `"profile_banner_url":"${banner}",`}"default_profile":${author.isDefaultProfile},"default_profile_image":false,"following":null,"follow_request_sent":null,"notifications":null}`,
+    end: `"created_at":"${createdAt(author.createdAt)}","utc_offset":${offset},"time_zone":${zone},"geo_enabled":${home !== undefined},"lang":${isFull ? quote(language.code) : null},"contributors_enabled":false,"is_translator":false,"profile_background_color":"${background}","profile_background_image_url":"http://abs.twimg.com/images/themes/${theme}/bg.png","profile_background_image_url_https":"https://abs.twimg.com/images/themes/${theme}/bg.png","profile_background_tile":false,"profile_link_color":"${links}","profile_sidebar_border_color":"${border}","profile_sidebar_fill_color":"${sidebar}","profile_text_color":"${text}","profile_use_background_image":true,"profile_image_url":"http://pbs.twimg.com${image}","profile_image_url_https":"https://pbs.twimg.com${image}",${banner === undefined ? '' : `"profile_banner_url":"${banner}",`}"default_profile":${author.isDefaultProfile},"default_profile_image":false,"following":null,"follow_request_sent":null,"notifications":null}`,
   };
 }
 

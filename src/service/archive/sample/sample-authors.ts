@@ -23,6 +23,9 @@ export interface SampleAuthor {
   readonly createdAt: number;
   readonly verified: boolean;
   readonly isDefaultProfile: boolean;
+  /** Of background, links, sidebar border, sidebar and text; six hexadecimal digits. */
+  readonly colors: readonly string[];
+  readonly theme: number;
   readonly image: string;
   readonly banner: string | undefined;
   /** Counts of a year's age; older accounts have more. */
@@ -36,6 +39,22 @@ export const AUTHORS = 40_000;
 const FOUNDERS = 300;
 const LAST_JOINED = Date.UTC(2024, 0, 1);
 const SALT = -7;
+const DEFAULT_COLORS = ['F5F8FA', '1DA1F2', 'C0DEED', 'DDEEF6', '333333'];
+
+/** Index of the language for each percent of authors. */
+const LANGUAGE_OF_PERCENT = LANGUAGES.flatMap(({ share }, i) => Array<number>(share).fill(i));
+/** For each language the indices of places where its authors live; those of likely countries come often. */
+const CITIES = LANGUAGES.map(({ countries }) =>
+  countries.flatMap(country => PLACES.flatMap((place, i) => (place.code === country ? [i] : []))),
+);
+
+export interface SampleHome {
+  readonly language: number;
+  /** Index of the place that they post from. */
+  readonly city: number;
+  /** Where their profile says that they live. */
+  readonly home: SamplePlace | undefined;
+}
 
 /** The authors of one seed. Made when asked for; the latest few thousand are kept. */
 export class SampleAuthors {
@@ -54,15 +73,16 @@ export class SampleAuthors {
     return FOUNDERS + Math.floor((AUTHORS - FOUNDERS) * progress * progress);
   }
 
-  /** The language of an author, without making the author. */
-  languageOf(index: number): number {
-    const share = this.#random.seed(this.#seed, SALT, index).below(100);
-    let sum = 0;
-    for (let i = 0; i < LANGUAGES.length; i++) {
-      sum += (LANGUAGES[i] as SampleLanguage).share;
-      if (share < sum) return i;
-    }
-    return 0;
+  isVerified(index: number): boolean {
+    return index % 97 === 3;
+  }
+
+  /** An author's language and city, without all the rest. */
+  livesIn(index: number): SampleHome {
+    const random = this.#random.seed(this.#seed, SALT, index);
+    const language = LANGUAGE_OF_PERCENT[random.below(100)] as number;
+    const city = random.pick(CITIES[language] as readonly number[]);
+    return { language, city, home: random.chance(60) ? PLACES[city] : undefined };
   }
 
   /** Without `@`. */
@@ -86,20 +106,15 @@ export class SampleAuthors {
   }
 
   #make(index: number): SampleAuthor {
-    const language = LANGUAGES[this.languageOf(index)] as SampleLanguage;
     const handle = this.handleOf(index);
-    const random = this.#random.seed(this.#seed, SALT, index);
-    random.next();
+    const { language: number, city, home } = this.livesIn(index);
+    // What follows where the home was drawn.
+    const random = this.#random;
+    const language = LANGUAGES[number] as SampleLanguage;
+    const verified = this.isVerified(index);
     const createdAt = joinedAt(index);
-    const given = random.below(language.givenNames.length);
-    const family = random.below(language.familyNames.length);
-    const country = random.pick(language.countries);
-    const cities = PLACES.flatMap((place, i) => (place.code === country ? [i] : []));
-    const city = cities[random.below(cities.length)] ?? 0;
-    const place = PLACES[city] as SamplePlace;
-    const recognised = random.chance(60);
     const isDefaultProfile = random.chance(35);
-    const image = `/profile_images/${random.next()}${random.below(1e6)}/${shortCode(() => random.next(), 8)}_normal.jpg`;
+    const image = `/profile_images/${random.next()}${random.below(1e6)}/${code(random, 8)}_normal.jpg`;
     const id =
       createdAt < USER_SNOWFLAKES
         ? String(12 + index + Math.floor((createdAt - FIRST_POST) * 0.0132))
@@ -107,25 +122,23 @@ export class SampleAuthors {
     return {
       id,
       handle,
-      name: nameOf(random, language, given, family, country),
+      name: nameOf(random, language),
       description: random.chance(85) ? describe(random, language) : null,
-      url: random.chance(30) ? `https://t.co/${shortCode(() => random.next(), 10)}` : null,
-      location: recognised
-        ? `${place.name}, ${place.region}`
-        : random.chance(40)
-          ? random.pick(['here and there', '🌍', 'the internet', '127.0.0.1', 'between two trains'])
-          : null,
-      home: recognised ? place : undefined,
+      url: random.chance(30) ? `https://t.co/${code(random, 10)}` : null,
+      location: home === undefined ? elsewhere(random) : `${home.name}, ${home.region}`,
+      home,
       city,
       language,
       createdAt,
-      verified: index % 97 === 3,
+      verified,
       isDefaultProfile,
+      colors: isDefaultProfile ? DEFAULT_COLORS : Array.from({ length: 5 }, () => color(random)),
+      theme: isDefaultProfile ? 1 : 1 + random.below(19),
       image,
       banner: isDefaultProfile
         ? undefined
         : `https://pbs.twimg.com/profile_banners/${id}/${1_300_000_000 + random.below(400_000_000)}`,
-      followers: Math.floor(Math.exp(random.unit() * 7 + 2 + (index % 97 === 3 ? 4 : 0))),
+      followers: Math.floor(Math.exp(random.unit() * 7 + (verified ? 6 : 2))),
       friends: Math.floor(Math.exp(random.unit() * 6 + 1)),
       statusesPerDay: random.unit() * random.unit() * 20,
     };
@@ -164,16 +177,10 @@ function handleOf(random: Random, index: number): string {
 
 const PHRASE_MARKS = ['', '', '', '', ' ☕', ' 🌱', ' 🎧', ' 🏳️‍🌈', ' ⚽', ' 📷'];
 
-function nameOf(
-  random: Random,
-  language: SampleLanguage,
-  given: number,
-  family: number,
-  country: string,
-): string {
-  const first = language.givenNames[given] as string;
-  const last = language.familyNames[family] as string;
-  const familyFirst = country === 'JP' || country === 'KR';
+function nameOf(random: Random, language: SampleLanguage): string {
+  const first = random.pick(language.givenNames);
+  const last = random.pick(language.familyNames);
+  const familyFirst = language.code === 'ja' || language.code === 'ko';
   const name = familyFirst ? `${last}${first}` : random.chance(60) ? `${first} ${last}` : first;
   return name + random.pick(PHRASE_MARKS);
 }
@@ -182,6 +189,17 @@ function describe(random: Random, language: SampleLanguage): string {
   const first = random.pick(language.bios);
   const second = random.pick(language.bios);
   return first === second || random.chance(40) ? first : `${first} ${second}`;
+}
+
+function elsewhere(random: Random): string | null {
+  const places = ['here and there', '🌍', 'the internet', '127.0.0.1', 'between two trains'];
+  return random.chance(40) ? random.pick(places) : null;
+}
+
+const code = (random: Random, length: number) => shortCode(() => random.next(), length);
+
+function color(random: Random): string {
+  return random.below(0x100_0000).toString(16).padStart(6, '0').toUpperCase();
 }
 
 function capital(word: string): string {

@@ -122,16 +122,12 @@ export class SampleDrafts {
     const edited = kind === 'edit' && target !== undefined ? this.draftOf(target) : undefined;
     const random = this.#random.seed(this.#seed, head.minute, -1 - head.index);
     if (edited !== undefined) return this.#edit(head, edited, random);
-    const native = this.authors.languageOf(head.author);
+    const { language: native, city } = this.authors.livesIn(head.author);
     const language = random.chance(7) ? 0 : native;
     const isWordless = random.chance(3);
     const media = kind === 'retweet' || at < PHOTOS || !random.chance(15) ? 0 : mediaOf(random, at);
     const isPlaced = kind !== 'retweet' && at >= PLACED && random.chance(6);
-    const place = !isPlaced
-      ? -1
-      : random.chance(80)
-        ? this.authors.at(head.author).city
-        : random.below(PLACES.length);
+    const place = !isPlaced ? -1 : random.chance(80) ? city : random.below(PLACES.length);
     const hasPoint = isPlaced && random.chance(30);
     const source = random.skewed(SOURCES.length);
     const retweets = random.chance(30) ? random.skewed(40) : 0;

@@ -3,12 +3,18 @@ export const SNOWFLAKES = 1_288_834_974_657;
 /** From here on user ids do as well. */
 export const USER_SNOWFLAKES = Date.UTC(2015, 10, 1);
 
+const HALF = 100_000;
+
 /**
  * Id of what happened at `at`, ascending with the time. `low` fills the 22 bits below the
  * milliseconds. Earlier ids counted posts, about 200 a second.
  */
 export function snowflake(at: number, low: number): string {
-  return ((BigInt(at - SNOWFLAKES) << 22n) | BigInt(low & 0x3fffff)).toString();
+  // In two halves of decimal digits: bigints would take most of the time of making a post.
+  const ms = at - SNOWFLAKES;
+  const tail = (ms % HALF) * 0x400000 + (low & 0x3fffff);
+  const head = Math.floor(ms / HALF) * 0x400000 + Math.floor(tail / HALF);
+  return `${head}${String(tail % HALF).padStart(5, '0')}`;
 }
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';

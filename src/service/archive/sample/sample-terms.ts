@@ -1,18 +1,16 @@
 import { dialectOf } from '../../../rules/dialect.js';
 import { sourceKey, termsOfWords } from '../../../rules/post-terms.js';
 import { fold, isSingle, tokenise } from '../../../rules/tokeniser.js';
-import { seedOf } from './random.js';
-import { langOf } from './render-details.js';
+import { LANGUAGES } from './languages/languages.js';
 import { pageDisplay, pageOf } from './render-entities.js';
 import { AUTHORS } from './sample-authors.js';
 import { idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';
-import { fragmentKey, MENTION } from './sample-fragments.js';
-import { PLACES } from './sample-places.js';
+import { type FragmentEntity, fragmentKey, MENTION } from './sample-fragments.js';
+import { PLACES, type SamplePlace } from './sample-places.js';
 import { trailingLinks } from './sample-text.js';
-import { type SampleSource, SOURCES } from './sample-things.js';
+import { SOURCES } from './sample-things.js';
 
 const SEARCH = dialectOf('search');
-const { accents } = SEARCH;
 
 /** Numbers of terms that name a person: one list of posts for handle and id. */
 const PEOPLE = { 'from:': 0, '@': 1, 'to:': 2, 'retweets_of:': 3 } as const;
@@ -23,6 +21,7 @@ const HASHES_FROM = 0x4000_0000;
 
 interface FragmentTerms {
   readonly numbers: readonly number[];
+  readonly kind: FragmentEntity['kind'] | undefined;
   /** Its first and last word where neighbours join them (`isSingle`); of none or another kind, ''. */
   readonly first: string;
   readonly last: string;
@@ -31,16 +30,37 @@ interface FragmentTerms {
 
 /**
  * The terms of search (`PostTerms.terms`) of a sample post, read off its draft: the same as of the
- * post written out, at a hundredth of the cost. Terms are numbers. Words are numbered as they come
+ * post written out, at a small part of the cost. Terms are numbers. Words are numbered as they come
  * up; what is peculiar to a post, such as the id of the post that it answers, is a hash.
  */
 export class SampleTerms {
   readonly #drafts: SampleDrafts;
   readonly #words = new Map<string, number>();
   readonly #fragments = new Map<number, FragmentTerms>();
-  readonly #profiles = new Map<number, readonly number[]>();
-  readonly #places: (readonly number[])[] = [];
+  readonly #profiles: (readonly number[])[] = [];
   #authorsById: Map<string, number> | undefined;
+
+  // What nearly every post has is looked up once.
+  readonly #is = this.#flags('is:', ['quote', 'reply', 'retweet', 'verified']);
+  readonly #has = this.#flags('has:', [
+    'geo',
+    'hashtags',
+    'images',
+    'links',
+    'media',
+    'mentions',
+    'profile_geo',
+    'symbols',
+    'videos',
+  ]);
+  readonly #languages = LANGUAGES.map(({ code }) => this.#word(`lang:${code}`));
+  readonly #wordless = this.#word('lang:und');
+  readonly #sources = SOURCES.map(({ name, link }) =>
+    [name, link].map(text => this.#word(`source:${sourceKey(text, SEARCH)}`)),
+  );
+  readonly #places = PLACES.map(place => this.#placeTerms(place));
+  readonly #retweet = this.#word('rt');
+  readonly #shortLink = ['https', 't', 'co'].map(word => this.#word(word));
 
   constructor(drafts: SampleDrafts) {
     this.#drafts = drafts;
@@ -64,9 +84,7 @@ export class SampleTerms {
 
   /** Whether a term that was found by its hash is really there. */
   has(draft: SampleDraft, term: string): boolean {
-    const content = this.#contentOf(draft);
-    for (const own of this.#peculiar(draft, content)) if (own === term) return true;
-    return false;
+    return this.#peculiar(draft, this.#contentOf(draft)).includes(term);
   }
 
   /** All of a draft's terms, some twice. */
@@ -78,17 +96,18 @@ export class SampleTerms {
     into.push(personNumber('from:', draft.author), ...this.#profileOf(draft.author));
     const { target } = draft;
     if (target !== undefined && draft.kind === 'reply')
-      into.push(personNumber('to:', target.author), this.#word('is:reply'));
+      into.push(personNumber('to:', target.author), this.#is.reply);
     if (target !== undefined && draft.kind === 'retweet')
-      into.push(personNumber('retweets_of:', target.author), this.#word('is:retweet'));
-    if (content.kind === 'quote') into.push(this.#word('is:quote'));
-    into.push(this.#word(`lang:${langOf(content)}`));
-    const { name, link } = SOURCES[draft.source] as SampleSource;
-    into.push(this.#source(name), this.#source(link));
-    if (draft.place >= 0) into.push(...this.#placeTerms(draft.place));
-    if (content.media > 0) into.push(this.#word('has:media'));
-    if (content.media > 0 && content.media < 5) into.push(this.#word('has:images'));
-    if (content.media === 5) into.push(this.#word('has:videos'));
+      into.push(personNumber('retweets_of:', target.author), this.#is.retweet);
+    if (content.kind === 'quote') into.push(this.#is.quote);
+    const language = content.isWordless ? undefined : this.#languages[content.language];
+    into.push(language ?? this.#wordless, ...(this.#sources[draft.source] ?? []));
+    if (draft.place >= 0) into.push(...(this.#places[draft.place] ?? []));
+    const { media } = content;
+    if (media === 0) return;
+    into.push(this.#has.media);
+    if (media < 5) into.push(this.#has.images);
+    if (media === 5) into.push(this.#has.videos);
   }
 
   /** The draft whose text counts: of a retweet, the shared one. */
@@ -99,47 +118,44 @@ export class SampleTerms {
   }
 
   #collectText(draft: SampleDraft, content: SampleDraft, into: number[]): void {
-    let before = '';
-    let hasLinks = content.kind === 'quote';
-    let hasMentions = false;
-    let hasTags = false;
-    let hasSymbols = false;
+    const isQuote = content.kind === 'quote';
+    const seen = { hashtag: false, symbol: false, mention: false, link: isQuote };
     if (content !== draft) {
-      into.push(this.#word('rt'));
+      into.push(this.#retweet);
+      seen.mention = true;
       const { numbers } = this.#fragmentTerms(fragmentKey(MENTION, content.author));
       for (const number of numbers) into.push(number);
-      hasMentions = true;
     }
+    let before = '';
     for (const key of content.parts) {
-      const { entity } = this.#drafts.fragments.get(key);
-      const terms = this.#fragmentTerms(key);
-      for (const number of terms.numbers) into.push(number);
-      if (before !== '' && terms.first !== '') into.push(this.#word(before + terms.first));
-      if (terms.hasWords) before = terms.last;
-      if (entity === undefined) continue;
-      hasLinks ||= entity.kind === 'link';
-      hasMentions ||= entity.kind === 'mention';
-      hasTags ||= entity.kind === 'hashtag';
-      hasSymbols ||= entity.kind === 'symbol';
+      const { numbers, kind, first, last, hasWords } = this.#fragmentTerms(key);
+      for (const number of numbers) into.push(number);
+      if (before !== '' && first !== '') into.push(this.#word(before + first));
+      if (hasWords) before = last;
+      if (kind !== undefined) seen[kind] = true;
     }
-    if (hasLinks) into.push(this.#word('has:links'));
-    if (hasMentions) into.push(this.#word('has:mentions'));
-    if (hasTags) into.push(this.#word('has:hashtags'));
-    if (hasSymbols) into.push(this.#word('has:symbols'));
+    if (isQuote || content.media > 0) for (const word of this.#shortLink) into.push(word);
+    if (seen.link) into.push(this.#has.links);
+    if (seen.mention) into.push(this.#has.mentions);
+    if (seen.hashtag) into.push(this.#has.hashtags);
+    if (seen.symbol) into.push(this.#has.symbols);
   }
 
   /** Terms that belong to this post, or to the few that share or answer the same one. */
-  *#peculiar(draft: SampleDraft, content: SampleDraft): Generator<string> {
-    const { target } = draft;
-    if (target !== undefined && draft.kind === 'reply')
-      yield `in_reply_to_status_id:${idOf(target)}`;
-    if (target !== undefined && draft.kind === 'retweet')
-      yield `retweets_of_status_id:${idOf(target)}`;
-    for (const url of trailingLinks(content)) yield* wordTerms(url);
-    if (content.kind !== 'quote' || content.target === undefined) return;
-    const page = pageOf(content.target, this.#drafts);
-    yield* wordTerms(page);
-    yield* wordTerms(pageDisplay(page));
+  #peculiar(draft: SampleDraft, content: SampleDraft): readonly string[] {
+    const { kind, target } = draft;
+    const terms = trailingLinks(content).map(url =>
+      url.slice('https://t.co/'.length).toLowerCase(),
+    );
+    if (target !== undefined && kind === 'reply')
+      terms.push(`in_reply_to_status_id:${idOf(target)}`);
+    if (target !== undefined && kind === 'retweet')
+      terms.push(`retweets_of_status_id:${idOf(target)}`);
+    if (content.kind === 'quote' && content.target !== undefined) {
+      const page = pageOf(content.target, this.#drafts);
+      terms.push(...wordTerms(page), ...wordTerms(pageDisplay(page)));
+    }
+    return terms;
   }
 
   #fragmentTerms(key: number): FragmentTerms {
@@ -153,17 +169,18 @@ export class SampleTerms {
 
   #readFragment(key: number): FragmentTerms {
     const { text, entity } = this.#drafts.fragments.get(key);
-    const { words } = tokenise(text.replaceAll('&amp;', '&'), accents);
-    const numbers = new Set([...termsOfWords(words)].map(term => this.#word(term)));
-    if (entity?.kind === 'hashtag') numbers.add(this.#word(`#${fold(entity.text, accents)}`));
-    if (entity?.kind === 'symbol') numbers.add(this.#word(`$${fold(entity.text, accents)}`));
-    if (entity?.kind === 'mention') numbers.add(personNumber('@', entity.author));
+    const { words } = tokenise(text.replaceAll('&amp;', '&'), SEARCH.accents);
+    const terms = [...termsOfWords(words)];
+    if (entity?.kind === 'hashtag') terms.push(`#${fold(entity.text, SEARCH.accents)}`);
+    if (entity?.kind === 'symbol') terms.push(`$${fold(entity.text, SEARCH.accents)}`);
     if (entity?.kind === 'link')
-      for (const shown of [entity.link.url, entity.link.display])
-        for (const term of wordTerms(shown)) numbers.add(this.#word(term));
+      terms.push(...wordTerms(entity.link.url), ...wordTerms(entity.link.display));
+    const numbers = new Set(terms.map(term => this.#word(term)));
+    if (entity?.kind === 'mention') numbers.add(personNumber('@', entity.author));
     const [first = '', last = ''] = [words[0], words.at(-1)];
     return {
       numbers: [...numbers],
+      kind: entity?.kind,
       first: first !== '' && isSingle(first) ? first : '',
       last: last !== '' && isSingle(last) ? last : '',
       hasWords: words.length > 0,
@@ -172,45 +189,32 @@ export class SampleTerms {
 
   /** Where an author is at home and whether the author is verified. */
   #profileOf(index: number): readonly number[] {
-    let numbers = this.#profiles.get(index);
+    let numbers = this.#profiles[index];
     if (numbers === undefined) {
-      const { home, verified } = this.#drafts.authors.at(index);
+      const { authors } = this.#drafts;
+      const { home } = authors.livesIn(index);
       numbers = [
-        ...(verified ? ['is:verified'] : []),
-        ...(home === undefined
-          ? []
-          : [
-              'has:profile_geo',
-              `profile_country:${home.code}`,
-              ...[...wordTerms(home.region)].map(term => `profile_region:${term}`),
-              ...[...wordTerms(home.name)].map(term => `profile_locality:${term}`),
-            ]),
-      ].map(term => this.#word(term));
-      this.#profiles.set(index, numbers);
+        ...(authors.isVerified(index) ? [this.#is.verified] : []),
+        ...(home === undefined ? [] : this.#homeTerms(home)),
+      ];
+      this.#profiles[index] = numbers;
     }
     return numbers;
   }
 
-  #placeTerms(index: number): readonly number[] {
-    let numbers = this.#places[index];
-    const place = PLACES[index];
-    if (numbers === undefined && place !== undefined) {
-      const words = [place.name, `${place.name}, ${place.region}`, place.id].flatMap(text => [
-        ...wordTerms(text),
-      ]);
-      const terms = [
-        'has:geo',
-        `place_country:${place.code}`,
-        ...words.map(term => `place:${term}`),
-      ];
-      numbers = [...new Set(terms)].map(term => this.#word(term));
-      this.#places[index] = numbers;
-    }
-    return numbers ?? [];
+  #homeTerms({ code, region, name }: SamplePlace): readonly number[] {
+    const terms = [
+      `profile_country:${code}`,
+      ...wordTerms(region).map(term => `profile_region:${term}`),
+      ...wordTerms(name).map(term => `profile_locality:${term}`),
+    ];
+    return [this.#has.profile_geo, ...terms.map(term => this.#word(term))];
   }
 
-  #source(text: string): number {
-    return this.#word(`source:${sourceKey(text, SEARCH)}`);
+  #placeTerms({ code, region, name, id }: SamplePlace): readonly number[] {
+    const words = [name, `${name}, ${region}`, id].flatMap(wordTerms);
+    const terms = new Set([`place_country:${code}`, ...words.map(term => `place:${term}`)]);
+    return [this.#has.geo, ...[...terms].map(term => this.#word(term))];
   }
 
   #word(term: string): number {
@@ -220,6 +224,14 @@ export class SampleTerms {
       this.#words.set(term, number);
     }
     return number;
+  }
+
+  #flags<Name extends string>(
+    prefix: string,
+    names: readonly Name[],
+  ): Readonly<Record<Name, number>> {
+    const flags = names.map(name => [name, this.#word(prefix + name)] as const);
+    return Object.fromEntries(flags) as Record<Name, number>;
   }
 
   /** By handle, which ends in the author's number, or by id. */
@@ -240,10 +252,12 @@ function personNumber(relation: Relation, author: number): number {
   return PEOPLE[relation] * AUTHORS + author;
 }
 
-function wordTerms(text: string): Generator<string> {
-  return termsOfWords(tokenise(text, accents).words);
+function wordTerms(text: string): readonly string[] {
+  return [...termsOfWords(tokenise(text, SEARCH.accents).words)];
 }
 
 function hashOf(term: string): number {
-  return HASHES_FROM + ((seedOf(term).b >>> 2) & 0x3fff_ffff);
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < term.length; i++) hash = Math.imul(hash ^ term.charCodeAt(i), 0x01000193);
+  return HASHES_FROM + (hash >>> 2);
 }
