@@ -152,8 +152,11 @@ function nodeOf(reader: Reader, group: Group, end: number): Draft {
   if (branches.length > 0) reader.reportEnd('`OR` needs a clause behind it');
   else if (reader.problems.length === 0 || group.open !== -1)
     reader.reportEnd(group.open === -1 ? 'the rule is empty' : 'the group is empty');
+  const unread = reader.unread(end);
   reader.at = at;
-  return reader.unread(end);
+  if (branches.length === 0) return unread;
+  branches.push(unread);
+  return { kind: 'or', nodes: branches, start: group.start, end };
 }
 
 function closeGroup(reader: Reader, group: Group, outer: Group, close: number): Group {
@@ -199,7 +202,7 @@ function isNegation(text: string, at: number): boolean {
 function skipMinus(reader: Reader, start: number): Draft {
   const { text } = reader;
   const span = { start, end: reader.at };
-  const rest = { start, end: wordEnd(text, reader.at) };
+  const rest = { start, end: wordEnd(text.slice(0, start + MAX_CHARACTERS), reader.at) };
   const fix =
     rest.end > span.end ? quoting(text, rest) : suggest('remove it', [{ ...span, text: '' }]);
   reader.report(
