@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
-import { Agent } from 'undici';
 import { OptionError } from '../errors.js';
 import { MINUTE } from '../time.js';
+import { Connections } from './connections.js';
 import { checkLimits, type Family, type Rate } from './limits.js';
 import { Pace } from './pace.js';
 import { checkRetryPolicy, type Retrying, type RetryPolicy } from './retry.js';
@@ -50,8 +50,7 @@ export class Account {
   readonly retry: RetryPolicy;
   readonly timing: Timing;
   readonly onRetry: ((retrying: Retrying) => void) | undefined;
-  /** The connections of this account. They keep no process alive. */
-  readonly agent: Agent;
+  readonly connections: Connections;
   readonly #limits: Readonly<Record<Family, readonly Rate[]>>;
   readonly #ownLimits: boolean;
   readonly #ownPaces = new Map<string, Pace>();
@@ -63,12 +62,7 @@ export class Account {
     this.retry = checkRetryPolicy(options.retry);
     this.timing = options.timing ?? realTime;
     this.onRetry = options.onRetry;
-    // Our own watch over answers replaces these: undici's stands still while a body is paused.
-    this.agent = new Agent({
-      connect: { timeout: this.timeouts.connect },
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
+    this.connections = new Connections(this.timeouts);
     const { email, password, consumerSecret, searchesPerMinute } = this.settings;
     const limits = checkLimits(options.limits);
     const perMinute =

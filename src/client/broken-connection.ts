@@ -11,9 +11,6 @@ const REFUSED: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'it did not answer in time',
 };
 
-/** Codes of a connection whose other side ended it in good order, only too early. */
-const CUT = ['UND_ERR_SOCKET', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'HPE_INVALID_EOF_STATE'];
-
 /** What undici says of a broken connection, in our words. `answering`: the answer had begun. */
 export function brokenConnection(cause: Error, url: string, answering: boolean): ConnectionError {
   const code = codeOf(cause);
@@ -29,8 +26,8 @@ export function brokenConnection(cause: Error, url: string, answering: boolean):
       `No connection for ${url}: its certificate is not trusted (${code}). A private authority can be named in NODE_EXTRA_CA_CERTS`,
       { ...details, failure: 'refused', retryable: false },
     );
-  const failure: ConnectionFailure =
-    answering && (CUT.includes(code) || code.startsWith('HPE_')) ? 'cut' : 'reset';
+  // A reset in the middle of an answer may look like an orderly end: both are worth another try.
+  const failure: ConnectionFailure = answering && code !== 'ECONNRESET' ? 'cut' : 'reset';
   const what = failure === 'cut' ? 'ended before its end' : 'was reset';
   return new ConnectionError(
     `${answering ? 'The answer of' : 'The connection to'} ${url} ${what} (${code})`,

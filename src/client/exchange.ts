@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Dispatcher } from 'undici';
+import type { Client, Dispatcher } from 'undici';
 import { DataError } from '../errors.js';
 import type { Account } from './account.js';
 import { brokenConnection, stalledConnection } from './broken-connection.js';
@@ -42,10 +42,9 @@ export async function exchange(account: Account, request: Exchange): Promise<Ans
   const { method, url, body = null, signal } = request;
   signal?.throwIfAborted();
   const basic = account.basicFor(url);
-  const wire = new Wire(account, describe(url), signal);
-  account.agent.dispatch(
+  const wire = new Wire(account, url, signal);
+  wire.client.dispatch(
     {
-      origin: url.origin,
       path: url.pathname + url.search,
       method,
       headers: {
@@ -95,9 +94,11 @@ function decoded(wire: Wire, headers: IncomingHttpHeaders): AsyncIterable<Buffer
 /** What undici tells about one request, turned into one promise and one stream of bytes. */
 class Wire implements Dispatcher.DispatchHandler {
   readonly url: string;
+  readonly client: Client;
   readonly begun: Promise<{ status: number; headers: IncomingHttpHeaders }>;
   receivedBytes = 0;
   readonly #account: Account;
+  readonly #origin: string;
   readonly #signal: AbortSignal | undefined;
   #begin: (head: { status: number; headers: IncomingHttpHeaders }) => void = () => {};
   #refuse: (error: unknown) => void = () => {};
@@ -112,9 +113,11 @@ class Wire implements Dispatcher.DispatchHandler {
   #wake: () => void = () => {};
   #watch: NodeJS.Timeout | undefined;
 
-  constructor(account: Account, url: string, signal: AbortSignal | undefined) {
+  constructor(account: Account, url: URL, signal: AbortSignal | undefined) {
     this.#account = account;
-    this.url = url;
+    this.#origin = url.origin;
+    this.url = describe(url);
+    this.client = account.connections.take(url.origin);
     this.#signal = signal;
     this.begun = new Promise((resolve, reject) => {
       this.#begin = resolve;
@@ -128,7 +131,6 @@ class Wire implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#state === 'failed') controller.abort(asError(this.#failure));
   }
 
   onResponseStart(
@@ -156,7 +158,9 @@ class Wire implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    if (this.#state === 'open') this.#settle('ended');
+    if (this.#state !== 'open') return;
+    this.#settle('ended');
+    this.#account.connections.give(this.#origin, this.client);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -204,7 +208,7 @@ class Wire implements Dispatcher.DispatchHandler {
     this.#failure = failure;
     this.#dropsBytes = dropsBytes;
     this.#settle('failed');
-    this.#controller?.abort(asError(failure));
+    this.#account.connections.end(this.client);
     this.#refuse(failure);
   }
 
@@ -214,9 +218,4 @@ class Wire implements Dispatcher.DispatchHandler {
     this.#signal?.removeEventListener('abort', this.#onAbort);
     this.#wake();
   }
-}
-
-/** What undici takes as a reason; ours, which may be anything, never passes through it. */
-function asError(failure: unknown): Error {
-  return failure instanceof Error ? failure : new Error('The request was aborted');
 }

@@ -1,0 +1,45 @@
+import { Client } from 'undici';
+import type { Timeouts } from './timeouts.js';
+
+/** Idle connections that are kept for each origin. */
+const MOST_IDLE = 32;
+
+/**
+ * Connections of an account, one request at a time on each. undici's own pools connect anew after
+ * every request that is aborted under way, so an abort would leave a connection open; here it ends
+ * the connection for good. Idle ones keep no process alive, and undici closes them after seconds.
+ */
+export class Connections {
+  readonly #timeouts: Timeouts;
+  readonly #idle = new Map<string, Client[]>();
+
+  constructor(timeouts: Timeouts) {
+    this.#timeouts = timeouts;
+  }
+
+  take(origin: string): Client {
+    return this.#idle.get(origin)?.pop() ?? this.#open(origin);
+  }
+
+  /** Gives back a connection whose answer was read to its end. */
+  give(origin: string, client: Client): void {
+    const idle = this.#idle.get(origin) ?? [];
+    this.#idle.set(origin, idle);
+    if (idle.length < MOST_IDLE) idle.push(client);
+    else this.end(client);
+  }
+
+  /** Closes a connection, whatever is under way on it. */
+  end(client: Client): void {
+    client.destroy().catch(() => {});
+  }
+
+  #open(origin: string): Client {
+    return new Client(origin, {
+      connect: { timeout: this.#timeouts.connect },
+      // Our own watch over answers replaces these: undici's stands still while a body is paused.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+}
