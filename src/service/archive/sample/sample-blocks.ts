@@ -15,12 +15,12 @@ import { idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';
 import { renderActivity } from './sample-posts.js';
 import { SampleTerms } from './sample-terms.js';
 
-/** Most posts in a block, about. */
-const BLOCK_POSTS = 16_384;
+/** Most posts in a block, about: few, so that a first page is made from little more than it shows. */
+const BLOCK_POSTS = 1024;
 /** Posts whose terms are kept, some 200 bytes each. */
 const KEPT_POSTS = 400_000;
 
-/** The sample archive in blocks of a day, or less where a day has too many posts. */
+/** The sample archive in blocks of the same length, an hour unless there are many posts or few. */
 export class SampleBlocks implements Blocks {
   readonly #drafts: SampleDrafts;
   readonly #terms: SampleTerms;
@@ -28,13 +28,14 @@ export class SampleBlocks implements Blocks {
   readonly #length: number;
   /** The latest used come last. */
   readonly #recent = new Map<number, SampleBlock>();
+  #kept = 0;
 
   constructor(drafts: SampleDrafts, format: Format, postsPerMinute: number) {
     this.#drafts = drafts;
     this.#terms = new SampleTerms(drafts);
     this.#format = format;
     const fits = (length: number) => (postsPerMinute * length) / MINUTE <= BLOCK_POSTS;
-    this.#length = fits(DAY) ? DAY : fits(HOUR) ? HOUR : SEGMENT;
+    this.#length = [DAY, HOUR, SEGMENT].find(fits) ?? MINUTE;
   }
 
   *within({ from, to }: Window): Generator<Window> {
@@ -44,20 +45,24 @@ export class SampleBlocks implements Blocks {
   }
 
   async open({ from, to }: Window): Promise<Block> {
-    const block =
-      this.#recent.get(from) ?? new SampleBlock(from, to, this.#drafts, this.#terms, this.#format);
+    let block = this.#recent.get(from);
+    if (block === undefined) {
+      block = new SampleBlock(from, to, this.#drafts, this.#terms, this.#format);
+      this.#kept += block.count;
+    }
     this.#recent.delete(from);
     this.#recent.set(from, block);
-    let posts = 0;
-    for (const [key, { count }] of [...this.#recent].reverse()) {
-      posts += count;
-      if (posts > KEPT_POSTS && key !== from) this.#recent.delete(key);
+    for (const [key, { count }] of this.#recent) {
+      if (this.#kept <= KEPT_POSTS || key === from) break;
+      this.#recent.delete(key);
+      this.#kept -= count;
     }
     return block;
   }
 
   async close(): Promise<void> {
     this.#recent.clear();
+    this.#kept = 0;
   }
 }
 
