@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { applySuggestions } from '../../src/rules/apply-suggestions.js';
+import { checkRule } from '../../src/rules/check-rule.js';
+import { printRule } from '../../src/rules/print-rule.js';
+
+interface RealRule {
+  readonly value: string;
+  readonly balanced?: boolean;
+}
+
+const folder = process.env.MILLRACE_REAL_DATA;
+const product = 'replay';
+
+describe.skipIf(folder === undefined)('real rules (MILLRACE_REAL_DATA names their folder)', () => {
+  const rules: RealRule[] =
+    folder === undefined
+      ? []
+      : readFileSync(join(folder, 'rules.jsonl'), 'utf8')
+          .trim()
+          .split('\n')
+          .map(line => JSON.parse(line) as RealRule);
+  const codesOf = (text: string) =>
+    checkRule(text, { product })
+      .problems.filter(({ severity }) => severity === 'error')
+      .map(({ code }) => code);
+
+  test('those with a quote or parenthesis too few are refused, those without are not', () => {
+    const told = rules.filter(rule => rule.balanced !== undefined);
+    expect(told.length).toBeGreaterThan(0);
+    for (const { value, balanced } of told) expect(codesOf(value).length === 0).toBe(balanced);
+  });
+
+  test('those of version 1.0 are refused until the suggestions are applied', () => {
+    const old = rules.filter(({ value }) => codesOf(value).includes('R016'));
+    const mended = old.map(({ value }) =>
+      applySuggestions(
+        value,
+        checkRule(value, { product }).problems.filter(({ code }) => code === 'R016'),
+      ),
+    );
+    const withoutSuccessor = old.filter(({ value }) => value === 'has:profile_geo_subregion');
+    expect(mended.filter(text => codesOf(text).length > 0)).toEqual(
+      withoutSuccessor.map(({ value }) => value),
+    );
+    expect(old.length).toBeGreaterThan(withoutSuccessor.length);
+  });
+
+  test('all others are accepted, but `has:` alone and what is too long', () => {
+    for (const { value, balanced } of rules) {
+      if (balanced !== undefined) continue;
+      const codes = codesOf(value).filter(code => code !== 'R016');
+      if (/^has:\w+$/.test(value)) expect(codes).toEqual(['R012']);
+      else expect(codes, value).toEqual(value.length > 2048 ? ['R001'] : []);
+    }
+  });
+
+  test('the accepted ones survive printing', () => {
+    for (const { value } of rules) {
+      const { tree } = checkRule(value, { product });
+      if (tree === undefined) continue;
+      const printed = printRule(tree);
+      expect(printRule(checkRule(printed, { product }).tree ?? tree)).toBe(printed);
+    }
+  });
+});
