@@ -3,9 +3,9 @@ import type { Batches } from '../flow.js';
 /** Makes items out of the bytes of one file or document, cut at any byte. */
 export interface Framer<T> {
   /** Adds the items that end in these bytes. */
-  push(bytes: Uint8Array, items: T[]): void;
+  push(bytes: Uint8Array, items: T[]): void | Promise<void>;
   /** The file or document is over: adds what is left, or throws where something is missing. */
-  end(items: T[]): void;
+  end(items: T[]): void | Promise<void>;
 }
 
 /**
@@ -24,10 +24,10 @@ export async function* framed<T>(
     try {
       for (const block of blocks) {
         framer ??= start(origin);
-        framer.push(block, items);
+        await framer.push(block, items);
       }
       if (cursor !== undefined) {
-        framer?.end(items);
+        await framer?.end(items);
         framer = undefined;
       }
     } catch (error) {
@@ -37,6 +37,6 @@ export async function* framed<T>(
     if (items.length > 0 || cursor !== undefined) yield { items, cursor, origin };
   }
   const items: T[] = [];
-  framer?.end(items);
+  await framer?.end(items);
   if (items.length > 0) yield { items, origin: lastOrigin };
 }

@@ -23,8 +23,12 @@ export function jsonElements(
     framed(input, origin => {
       const splitter = new ElementSplitter(key, { ...limits, origin });
       return {
-        push: (bytes, elements) => splitter.push(bytes, elements),
-        end: () => splitter.end(),
+        push(bytes, elements) {
+          splitter.push(bytes, elements);
+        },
+        end() {
+          splitter.end();
+        },
       };
     }),
   );

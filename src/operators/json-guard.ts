@@ -1,0 +1,53 @@
+import { DataError } from '../errors.js';
+import type { CheckedLimits } from './record-limits.js';
+
+/**
+ * Goes before a parser that holds no limits of its own: lets the bytes of a JSON document pass, cut
+ * anywhere, until they nest too deeply or one element of an array at its top level is too large.
+ */
+export class JsonGuard {
+  readonly #limits: CheckedLimits;
+  readonly #origin: string | undefined;
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+  #offset = 0;
+  /** Where the element under way began, at the latest. */
+  #begin = 0;
+
+  constructor(limits: CheckedLimits, origin: string | undefined) {
+    this.#limits = limits;
+    this.#origin = origin;
+  }
+
+  check(block: Uint8Array): void {
+    const { maxBytes, maxDepth } = this.#limits;
+    for (let at = 0; at < block.length; at++) {
+      const byte = block[at]!;
+      if (this.#escaped) this.#escaped = false;
+      else if (byte === 0x22) this.#inString = !this.#inString;
+      else if (this.#inString) this.#escaped = byte === 0x5c;
+      else if (byte === 0x7b || byte === 0x5b) this.#depth++;
+      else if (byte === 0x7d || byte === 0x5d) this.#depth--;
+      else if (byte !== 0x2c) continue;
+      if (this.#depth > maxDepth)
+        throw this.#error(`JSON is nested deeper than ${maxDepth} (\`maxDepth\`)`, at);
+      if (this.#depth > 2 || this.#inString) continue;
+      this.#checkSize(at, maxBytes);
+      this.#begin = this.#offset + at;
+    }
+    this.#checkSize(block.length, maxBytes);
+    this.#offset += block.length;
+  }
+
+  #checkSize(at: number, maxBytes: number): void {
+    if (this.#offset + at - this.#begin > maxBytes)
+      throw this.#error(`An element is larger than ${maxBytes} bytes (\`maxBytes\`)`, at);
+  }
+
+  #error(message: string, at: number): DataError {
+    return new DataError(message, {
+      place: { origin: this.#origin, byteOffset: this.#offset + at },
+    });
+  }
+}

@@ -1,0 +1,102 @@
+import { gen, none } from 'stream-chain';
+import { pick } from 'stream-json/filters/pick.js';
+import { type parser as Parser, parser } from 'stream-json/parser.js';
+import { streamArray } from 'stream-json/streamers/stream-array.js';
+import { isLong } from '../activity/exact-json.js';
+import { DataError } from '../errors.js';
+import { type Json, type Operator, operator } from '../flow.js';
+import { type Framer, framed } from './framed.js';
+import { JsonGuard } from './json-guard.js';
+import { type CheckedLimits, type RecordLimits, recordLimits } from './record-limits.js';
+
+/** What goes to the parser at once; it makes an object of every token. */
+const SLICE = 64 * 1024;
+
+/**
+ * Bytes of a JSON document to the parsed elements of one array at its top level, as they come: for
+ * the service's listings, which have no bound of their own (the rules of a stream, the files of a
+ * job). Ids stay exact: whole numbers of 16 digits or more, and those of `id` and `..._id`, become
+ * strings of digits.
+ *
+ * For the posts of a search page see `jsonElements`, which is faster and keeps their bytes.
+ *
+ * A document that is cut short, is not JSON, has no such array, or an element past a limit throws a
+ * `DataError`.
+ *
+ * @example
+ * for await (const url of listing('urlList')(createReadStream('results.json'))) console.log(url);
+ */
+export function listing(key: string, options: RecordLimits = {}): Operator<Uint8Array, Json> {
+  const limits = recordLimits(options);
+  return operator(input => framed(input, origin => new Listing(key, limits, origin)));
+}
+
+/** What `gen` makes of the parts: a function from a piece of text, or the end, to what it completes. */
+type Parse = (text: string | typeof none) => AsyncIterable<{ readonly value: Json }>;
+
+class Listing implements Framer<Json> {
+  readonly #key: string;
+  readonly #origin: string | undefined;
+  readonly #guard: JsonGuard;
+  readonly #decoder = new TextDecoder();
+  readonly #parse: Parse;
+  #found = false;
+
+  constructor(key: string, limits: CheckedLimits, origin: string | undefined) {
+    this.#key = key;
+    this.#origin = origin;
+    this.#guard = new JsonGuard(limits, origin);
+    const isArray = (path: readonly unknown[]) => {
+      const here = path.length === 1 && path[0] === key;
+      this.#found ||= here;
+      return here;
+    };
+    this.#parse = gen(
+      parser({ streamValues: false }),
+      exactNumbers(),
+      pick({ filter: isArray, once: true }),
+      streamArray(),
+    ) as Parse;
+  }
+
+  async push(bytes: Uint8Array, items: Json[]): Promise<void> {
+    for (let at = 0; at < bytes.length; at += SLICE) {
+      const slice = bytes.subarray(at, at + SLICE);
+      this.#guard.check(slice);
+      await this.#take(this.#decoder.decode(slice, { stream: true }), items);
+    }
+  }
+
+  async end(items: Json[]): Promise<void> {
+    await this.#take(this.#decoder.decode(), items);
+    await this.#take(none, items);
+    if (!this.#found) throw this.#error(`The JSON document has no array \`${this.#key}\``);
+  }
+
+  async #take(text: string | typeof none, items: Json[]): Promise<void> {
+    try {
+      for await (const { value } of this.#parse(text)) items.push(value);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw this.#error(`Cannot read the array \`${this.#key}\`: ${reason}`, cause);
+    }
+  }
+
+  #error(message: string, cause?: unknown): DataError {
+    return new DataError(message, { cause, place: { origin: this.#origin } });
+  }
+}
+
+/** Turns numbers into strings where a double could not hold them, by the rule of `parseExact`. */
+function exactNumbers(): (token: Parser.Token) => Parser.Token {
+  let key: unknown;
+  return token => {
+    const isId = key === 'id' || (typeof key === 'string' && key.endsWith('_id'));
+    key = token.name === 'keyValue' ? token.value : undefined;
+    // An assignment to it would change what the object is.
+    if (key === '__proto__') throw new SyntaxError('it has a member called __proto__');
+    const isExact =
+      token.name === 'numberValue' && /^-?\d+$/.test(token.value) && (isId || isLong(token.value));
+    return isExact ? { name: 'stringValue', value: token.value } : token;
+  };
+}

@@ -1,0 +1,58 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DataError, OptionError } from '../../src/errors.js';
+import { jsonElements } from '../../src/operators/json-elements.js';
+import { blocks, cutAt, cuts, filesOf, texts, until } from './cut.js';
+import { document } from './json-documents.js';
+
+describe('jsonElements', () => {
+  it('gives the elements of every document, file by file, wherever they are cut', async () => {
+    const cutDocument = document.chain(({ bytes, elements }) =>
+      cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements })),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(cutDocument, { maxLength: 4 }), async documents => {
+        const flow = jsonElements('results')(filesOf(...documents.map(({ parts }) => parts)));
+        expect(await texts(flow)).toEqual(documents.flatMap(({ elements }) => elements));
+      }),
+    );
+  });
+
+  it('gives the first elements before the document has ended, and the cursor after the last', async () => {
+    const page = ['{"results":[{"a":1},{"b":2}', ',{"c":3}],"next":"x"}'].map(part =>
+      Buffer.from(part),
+    );
+    const batches = [];
+    for await (const { items, cursor } of jsonElements('results')(filesOf(page)).batches())
+      batches.push([items.map(String), cursor]);
+    expect(batches).toEqual([
+      [['{"a":1}', '{"b":2}'], undefined],
+      [['{"c":3}'], { file: 1 }],
+    ]);
+  });
+
+  it.each([
+    ['a document without the array', '{"next":"x"}'],
+    ['a document that is cut short', '{"results":[{"a":1}]'],
+    ['an empty document', ''],
+    ['an error page', '<html>'],
+  ])('refuses %s, and names where it came from', async (_, text) => {
+    for (const flow of [filesOf([Buffer.from(text)]), blocks([Buffer.from(text)], 'file 0')]) {
+      const { error } = await until(jsonElements('results')(flow));
+      expect(error).toBeInstanceOf(DataError);
+      expect(error).toMatchObject({ place: { origin: 'file 0' } });
+    }
+  });
+
+  it('gives what was whole before the document went wrong', async () => {
+    const { items, error } = await until(
+      jsonElements('results')(blocks([Buffer.from('{"results":[{"a":1},{"b":[}]}')])),
+    );
+    expect(items.map(String)).toEqual(['{"a":1}']);
+    expect(error).toBeInstanceOf(DataError);
+  });
+
+  it('refuses options that cannot work', () => {
+    expect(() => jsonElements('results', { maxBytes: Number.NaN })).toThrow(OptionError);
+  });
+});

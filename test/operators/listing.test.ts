@@ -1,0 +1,86 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseExact } from '../../src/activity/exact-json.js';
+import { DataError } from '../../src/errors.js';
+import { listing } from '../../src/operators/listing.js';
+import { all, blocks, cutAt, cuts, filesOf, until } from './cut.js';
+import { document } from './json-documents.js';
+
+describe('listing', () => {
+  it('gives what parsing the whole document gives, wherever it is cut', async () => {
+    const cutDocument = document
+      .filter(({ bytes }) => !bytes.includes('__proto__'))
+      .chain(({ bytes, elements }) =>
+        cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements })),
+      );
+    await fc.assert(
+      fc.asyncProperty(fc.array(cutDocument, { maxLength: 3 }), async documents => {
+        const items = await all(
+          listing('results')(filesOf(...documents.map(({ parts }) => parts))),
+        );
+        expect(items).toEqual(documents.flatMap(({ elements }) => parseExact(`[${elements}]`)));
+      }),
+    );
+  });
+
+  it('keeps 64-bit ids, and leaves other numbers alone', async () => {
+    const rules =
+      '{"rules":[{"value":"snow","tag":null,"id":734938587381145604,"count":2.5}],"sent":"x"}';
+    expect(await all(listing('rules')(blocks([Buffer.from(rules)])))).toEqual([
+      { value: 'snow', tag: null, id: '734938587381145604', count: 2.5 },
+    ]);
+  });
+
+  it('gives elements before the document has ended', async () => {
+    const seen: unknown[] = [];
+    async function* live() {
+      yield Buffer.from('{"urlCount":2,"urlList":["https://a","https://b",');
+      await new Promise(setImmediate);
+      expect(seen).toEqual(['https://a', 'https://b']);
+      yield Buffer.from('"https://c"]}');
+    }
+    for await (const url of listing('urlList')(live())) seen.push(url);
+    expect(seen).toEqual(['https://a', 'https://b', 'https://c']);
+  });
+
+  it.each([
+    '{"other":[1]}',
+    '{"a":{"results":[1]}}',
+    '{"results":{"a":1}}',
+    '{"results":"a"}',
+    '{"results":[1}',
+    '{"results":[1,2',
+    '{"results":[1,2]',
+    '{"results":[tru]}',
+    '{"results":[{"__proto__":{"x":1}}]}',
+    '{"results":[1]} x',
+    '[1]',
+    '',
+    '<html>',
+  ])('refuses %s', async text => {
+    const bytes = Buffer.from(text);
+    for (let place = 0; place <= bytes.length; place++) {
+      const { error } = await until(listing('results')(filesOf(cutAt(bytes, [place]))));
+      expect(error).toBeInstanceOf(DataError);
+      expect(error).toMatchObject({ place: { origin: 'file 0' } });
+    }
+  });
+
+  it('is not stopped by the size of the document, only by that of an element', async () => {
+    const limits = { maxBytes: 100, maxDepth: 5 };
+    const rule = JSON.stringify({ value: 'x'.repeat(80) });
+    const long = Buffer.from(`{"results":[${Array(2000).fill(rule).join(',')}],"a":1}`);
+    expect(await all(listing('results', limits)(blocks([long])))).toHaveLength(2000);
+    for (const text of [
+      `{"results":[${rule},{"value":"${'x'.repeat(95)}"}]}`,
+      `{"results":[{"a":[${'1,'.repeat(60)}1]}]}`,
+      `{"a":"${'x'.repeat(101)}`,
+      `${' '.repeat(101)}{`,
+      '{"results":[[[[[',
+    ])
+      for (const parts of [[Buffer.from(text)], cutAt(Buffer.from(text), [1, 20, 40, 60, 80])]) {
+        const { error } = await until(listing('results', limits)(blocks(parts)));
+        expect(error).toMatchObject({ message: expect.stringMatching(/`max(Bytes|Depth)`/) });
+      }
+  });
+});
