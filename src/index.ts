@@ -46,6 +46,43 @@ export { tap } from './operators/tap.js';
 export { through } from './operators/through.js';
 export { type PipelineOptions, pipeline, type Source, type Stage } from './pipeline.js';
 export type { ProgressCounts } from './progress.js';
+export { applySuggestions } from './rules/apply-suggestions.js';
+export { type CheckOptions, checkRule } from './rules/check-rule.js';
+export {
+  type OperatorSpec,
+  operators,
+  type RuleProduct,
+  type ValueKind,
+} from './rules/operators.js';
+export { type ParsedRule, parseRule } from './rules/parse-rule.js';
+export { printRule } from './rules/print-rule.js';
+export {
+  type Problem,
+  type ProblemCode,
+  type Suggestion,
+  serviceMessage,
+  type TextEdit,
+} from './rules/problem.js';
+export { renderProblem } from './rules/render-problem.js';
+export type {
+  And,
+  BoundingBox,
+  Clause,
+  CountRange,
+  HasValue,
+  IsValue,
+  Not,
+  OperatorClause,
+  OperatorName,
+  OperatorValues,
+  Or,
+  PointRadius,
+  Proximity,
+  RuleNode,
+  Span,
+  TextClause,
+  Tree,
+} from './rules/tree.js';
 export { collect } from './sinks/collect.js';
 export { type Bucket, type CountBucket, type CountsOptions, counts } from './sources/counts.js';
 export { type LocalFilesOptions, localFiles } from './sources/local-files.js';

@@ -1,4 +1,4 @@
-import type { Edit, Problem } from './problem.js';
+import type { Problem, TextEdit } from './problem.js';
 
 /**
  * The rule with the suggestions of these problems applied, in their order. One that would touch what
@@ -11,7 +11,7 @@ import type { Edit, Problem } from './problem.js';
  */
 export function applySuggestions(text: string, problems: readonly Problem[]): string {
   /** In the order of the text; no two of them touch the same place. */
-  const taken: Edit[] = [];
+  const taken: TextEdit[] = [];
   for (const { suggestion } of problems) {
     const edits = suggestion?.edits ?? [];
     if (edits.every(edit => indexFor(taken, edit) !== undefined))
@@ -27,12 +27,12 @@ export function applySuggestions(text: string, problems: readonly Problem[]): st
 }
 
 /** Where an edit belongs among others, or `undefined` where it collides with one. */
-function indexFor(taken: readonly Edit[], { start, end }: Edit): number | undefined {
+function indexFor(taken: readonly TextEdit[], { start, end }: TextEdit): number | undefined {
   let low = 0;
   let high = taken.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((taken[middle] as Edit).start < start) low = middle + 1;
+    if ((taken[middle] as TextEdit).start < start) low = middle + 1;
     else high = middle;
   }
   const before = taken[low - 1];

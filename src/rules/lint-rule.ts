@@ -1,5 +1,5 @@
 import { operatorNames } from './operators.js';
-import type { Edit, Problem, ProblemCode, Suggestion } from './problem.js';
+import type { Problem, ProblemCode, Suggestion, TextEdit } from './problem.js';
 import type { Draft, Leaf } from './reader.js';
 import { isSpace } from './rule-characters.js';
 import { quoting, suggest } from './syntax-problems.js';
@@ -162,7 +162,7 @@ function lintPrecedence(text: string, and: Span, warnings: Problem[]): void {
   let before = and.start - 1;
   while (before >= 0 && isSpace(text.charCodeAt(before))) before--;
   if (text[before] === '(' && text[gapEnd(text, and.end)] === ')') return;
-  const edits: Edit[] = [
+  const edits: TextEdit[] = [
     { start: and.start, end: and.start, text: '(' },
     { start: and.end, end: and.end, text: ')' },
   ];

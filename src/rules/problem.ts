@@ -23,13 +23,13 @@ export interface Problem extends Span {
 export interface Suggestion {
   readonly label: string;
   /** What to change in the text of the rule; they do not overlap. */
-  readonly edits: readonly Edit[];
+  readonly edits: readonly TextEdit[];
   /** Whether the rule then surely means what was meant; else it is a guess. */
   readonly certain: boolean;
 }
 
 /** The text between `start` and `end` becomes `text`. */
-export interface Edit extends Span {
+export interface TextEdit extends Span {
   readonly text: string;
 }
 

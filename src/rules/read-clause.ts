@@ -38,7 +38,7 @@ export function readClause(reader: Reader): Leaf {
 }
 
 /** The most tokens that a proximity may allow between its words. */
-export const MAX_DISTANCE = 6;
+const MAX_DISTANCE = 6;
 
 const PREFIXES: ReadonlyMap<number, TextClause['kind']> = new Map([
   [0x23, 'hashtag'],

@@ -3,8 +3,8 @@ import { at, badInput, cannotParse, error, suggest } from './syntax-problems.js'
 import type { BoundingBox, OperatorName, PointRadius, Span } from './tree.js';
 
 /** Radius and sides have to be less than that. */
-export const MAX_MILES = 25;
-export const MILES_PER_KILOMETRE = 0.621371192;
+const MAX_MILES = 25;
+const MILES_PER_KILOMETRE = 0.621371192;
 const EARTH_RADIUS_MILES = 3958.7613;
 
 /** `[longitude latitude 10mi]`. */

@@ -37,7 +37,7 @@ export function isWordStart(unit: number): boolean {
   return unit < 0xff00 || unit > 0xff0f || unit === 0xff04;
 }
 
-export function isWordPart(unit: number): boolean {
+function isWordPart(unit: number): boolean {
   return unit < 0x80 ? ((ASCII[unit] as number) & PART) !== 0 : !isSpace(unit);
 }
 

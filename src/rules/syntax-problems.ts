@@ -1,6 +1,6 @@
 import { closest } from './closest.js';
 import { deprecatedOperators, operatorNames } from './operators.js';
-import type { Edit, Problem, ProblemCode, Suggestion } from './problem.js';
+import type { Problem, ProblemCode, Suggestion, TextEdit } from './problem.js';
 import type { Span } from './tree.js';
 
 /** Most characters of a rule, in every product (service.md section 8). */
@@ -19,7 +19,7 @@ export function error(
   return { code, severity: 'error', start, end, message, explanation, ...more };
 }
 
-export function suggest(label: string, edits: readonly Edit[], certain = false): Suggestion {
+export function suggest(label: string, edits: readonly TextEdit[], certain = false): Suggestion {
   return { label, edits, certain };
 }
 
