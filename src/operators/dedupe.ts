@@ -34,8 +34,8 @@ export interface DedupeByKeyOptions<T> extends DedupeOptions {
  * @example
  * pipeline(search(account(), query), dedupe(), files({ path: 'out/{day}.jsonl' }));
  */
-export function dedupe(options?: DedupeOptions): Operator<Activity, Activity>;
 export function dedupe<T>(options: DedupeByKeyOptions<T>): Operator<T, T>;
+export function dedupe(options?: DedupeOptions): Operator<Activity, Activity>;
 export function dedupe(
   options: DedupeOptions & { readonly key?: (item: Activity) => string | bigint } = {},
 ): Operator<Activity, Activity> {

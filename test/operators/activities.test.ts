@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { DataError } from '../../src/errors.js';
+import { Flow } from '../../src/flow.js';
+import { activities } from '../../src/operators/activities.js';
+import { Progress } from '../../src/progress.js';
+import { blocks, until } from './cut.js';
+
+const post =
+  '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id_str":"1050118621198921728","text":"{\\"info\\":{}} \\"error\\""}';
+const other =
+  '{"id":"tag:search.twitter.com,2005:1","objectType":"activity","postedTime":"2018-10-10T20:19:24.000Z","body":"warn"}';
+const completed =
+  '{"info":{"message":"Replay Request Completed","sent":"2016-05-27T22:15:50+00:00","activity_count":2}}';
+const warning = '{"warn":{"message":"Falling behind","sent":"2016-05-27T22:15:50+00:00"}}';
+
+describe('activities', () => {
+  it('makes activities that are views of the records, and takes the messages out', async () => {
+    const records = [post, warning, other, completed].map(text => Buffer.from(text));
+    const source = new Flow(async function* () {
+      yield { items: records, cursor: { next: 1 }, origin: 'here' };
+    });
+    const messages: unknown[] = [];
+    const progress = new Progress();
+    for await (const batch of activities({ onMessage: message => messages.push(message) })(
+      source,
+    ).batches({ progress })) {
+      expect(batch).toMatchObject({ cursor: { next: 1 }, origin: 'here' });
+      expect(batch.items.map(({ id }) => id)).toEqual(['1050118621198921728', '1']);
+      expect(batch.items.map(({ raw }) => raw)).toEqual([records[0], records[2]]);
+      expect(batch.items[0]?.raw.buffer).toBe(records[0]?.buffer);
+    }
+    expect(messages).toMatchObject([
+      { kind: 'warn', message: 'Falling behind' },
+      { kind: 'info', outcome: 'completed', activityCount: 2 },
+    ]);
+    expect([...progress.dropped]).toEqual([['messages', 2]]);
+  });
+
+  it('refuses a record that is not JSON, names its file, and gives what came before', async () => {
+    const source = new Flow(async function* () {
+      yield {
+        items: [post, '{nonsense}'].map(text => Buffer.from(text)),
+        origin: '2018/a.json.gz',
+      };
+    });
+    const { items, error } = await until(activities()(source));
+    expect(items).toHaveLength(1);
+    expect(error).toBeInstanceOf(DataError);
+    expect(error).toMatchObject({ place: { origin: '2018/a.json.gz' } });
+  });
+
+  it('leaves alone what the function that is told of messages throws', async () => {
+    const failure = new Error('no');
+    const flow = activities({
+      onMessage() {
+        throw failure;
+      },
+    })(blocks([Buffer.from(warning)]));
+    expect((await until(flow)).error).toBe(failure);
+  });
+});

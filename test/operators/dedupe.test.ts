@@ -1,0 +1,120 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
+import { OptionError } from '../../src/errors.js';
+import { type Batch, type Cursor, Flow } from '../../src/flow.js';
+import { dedupe } from '../../src/operators/dedupe.js';
+import { Progress } from '../../src/progress.js';
+import { all } from './cut.js';
+
+/** Batches with a cursor behind each of them. */
+function source<T>(batches: readonly (readonly T[])[]): Flow<T> {
+  return new Flow(async function* ({ resume }) {
+    for (let next = Number(resume?.next ?? 0); next < batches.length; next++)
+      yield { items: batches[next]!, cursor: { next: next + 1 } };
+  });
+}
+
+async function batchesOf<T>(flow: Flow<T>, resume?: Cursor): Promise<Batch<T>[]> {
+  const batches: Batch<T>[] = [];
+  for await (const batch of flow.batches({ resume })) batches.push(batch);
+  return batches;
+}
+
+const byKey = { key: (item: string) => item };
+
+describe('dedupe', () => {
+  it('keeps the first of each id within the window', async () => {
+    const flow = source([['a', 'b', 'a'], [], ['b', 'c', 'd', 'a', 'a']]);
+    expect(await all(dedupe({ ...byKey, window: 10 })(flow))).toEqual(['a', 'b', 'c', 'd']);
+    expect(await all(dedupe({ ...byKey, window: 2 })(flow))).toEqual(['a', 'b', 'c', 'd', 'a']);
+  });
+
+  it('knows activities by their exact id', async () => {
+    const post = (id: string, text: string) =>
+      new Activity(Buffer.from(`{"created_at":"x","id":${id},"id_str":"${id}","text":"${text}"}`));
+    const posts = [
+      post('1050118621198921728', 'first'),
+      post('1050118621198921729', 'another, though not as a number'),
+      post('1050118621198921728', 'again'),
+    ];
+    expect(await all(dedupe()(source([posts])))).toEqual(posts.slice(0, 2));
+  });
+
+  it('goes on from any cursor as if it had never stopped, also from one it has long passed', async () => {
+    const item = fc.oneof(
+      fc.nat(20).map(String),
+      fc.nat(5).map(n => `x${n}`),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(item, { maxLength: 8 }), { maxLength: 12 }),
+        fc.integer({ min: 1, max: 12 }),
+        async (batches, window) => {
+          const flow = dedupe({ ...byKey, window })(source(batches));
+          const whole = await batchesOf(flow);
+          for (const [index, { cursor }] of whole.entries()) {
+            const rest = whole.slice(index + 1).map(({ items }) => items);
+            const kept = JSON.parse(JSON.stringify(cursor)) as Cursor;
+            expect((await batchesOf(flow, kept)).map(({ items }) => items)).toEqual(rest);
+            expect((await batchesOf(flow, cursor)).map(({ items }) => items)).toEqual(rest);
+          }
+        },
+      ),
+    );
+  });
+
+  it('can stand twice in a pipeline, each with its own part of the cursor', async () => {
+    const batches = [
+      ['a1', 'a2', 'b1'],
+      ['b2', 'c1', 'a1'],
+      ['c2', 'd1'],
+    ];
+    const first = { key: (item: string) => item[0]! };
+    const flow = dedupe(byKey)(dedupe({ ...first, window: 2 })(source(batches)));
+    const whole = await batchesOf(flow);
+    expect(whole.map(({ items }) => items)).toEqual([['a1', 'b1'], ['c1'], ['d1']]);
+    const kept = JSON.parse(JSON.stringify(whole[0]?.cursor)) as Cursor;
+    expect((await batchesOf(flow, kept)).map(({ items }) => items)).toEqual([['c1'], ['d1']]);
+  });
+
+  it('counts what it leaves out, by its name', async () => {
+    const progress = new Progress();
+    const flow = dedupe({ ...byKey, name: 'repeats' })(
+      dedupe(byKey)(source([['a', 'a', 'b', 'a']])),
+    );
+    for await (const _ of flow.batches({ progress }));
+    expect([...progress.dropped]).toEqual([['dedupe', 2]]);
+  });
+
+  it('starts each run with nothing remembered, and gives no cursor where its input has none', async () => {
+    async function* plain() {
+      yield 'a';
+      yield 'a';
+    }
+    const flow = dedupe(byKey)(new Flow(() => new Flow<string>(() => batches()).batches()));
+    async function* batches() {
+      yield { items: ['a', 'a'] };
+    }
+    expect(await all(flow)).toEqual(['a']);
+    expect(await all(flow)).toEqual(['a']);
+    expect(await batchesOf(dedupe(byKey)(plain()))).toEqual([
+      { items: ['a'], cursor: undefined },
+      { items: [], cursor: undefined },
+    ]);
+  });
+
+  it('refuses a cursor that is not its own, or damaged', async () => {
+    const flow = dedupe(byKey)(source([['a']]));
+    await expect(batchesOf(flow, { next: 1 })).rejects.toThrow('one without dedupe() here');
+    await expect(batchesOf(flow, { next: 1 })).rejects.toThrow(OptionError);
+    await expect(batchesOf(flow, { dedupe: ['what?'], inner: { next: 1 } })).rejects.toThrow(
+      'are damaged',
+    );
+    await expect(batchesOf(flow, { dedupe: 5, inner: { next: 1 } })).rejects.toThrow(OptionError);
+  });
+
+  it('refuses a window of nothing', () => {
+    expect(() => dedupe({ window: 0 })).toThrow(OptionError);
+  });
+});

@@ -1,0 +1,227 @@
+import { describe, expect, it } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
+import { DataError, OptionError } from '../../src/errors.js';
+import { type Batch, type Cursor, Flow } from '../../src/flow.js';
+import { filter } from '../../src/operators/filter.js';
+import { map } from '../../src/operators/map.js';
+import { mapAsync } from '../../src/operators/map-async.js';
+import { routeByTag } from '../../src/operators/route-by-tag.js';
+import { take } from '../../src/operators/take.js';
+import { tap } from '../../src/operators/tap.js';
+import { Progress } from '../../src/progress.js';
+import { all, until } from './cut.js';
+
+interface State {
+  read: number;
+  open: number;
+  closed: number;
+}
+
+function source<T>(
+  batches: readonly (readonly T[])[],
+  state: State = { read: 0, open: 0, closed: 0 },
+): Flow<T> {
+  return new Flow(async function* ({ resume }) {
+    state.open++;
+    try {
+      for (let next = Number(resume?.next ?? 0); next < batches.length; next++) {
+        state.read++;
+        yield { items: batches[next]!, cursor: { next: next + 1 }, origin: 'here' };
+      }
+    } finally {
+      state.closed++;
+    }
+  });
+}
+
+async function batchesOf<T>(
+  flow: Flow<T>,
+  resume?: Cursor,
+  progress?: Progress,
+): Promise<Batch<T>[]> {
+  const batches: Batch<T>[] = [];
+  for await (const batch of flow.batches({ resume, progress })) batches.push(batch);
+  return batches;
+}
+
+describe('map', () => {
+  it('puts each item through the function, and keeps cursor and origin', async () => {
+    expect(await batchesOf(map((n: number) => `${n}!`)(source([[1, 2], [], [3]])))).toEqual([
+      { items: ['1!', '2!'], cursor: { next: 1 }, origin: 'here' },
+      { items: [], cursor: { next: 2 }, origin: 'here' },
+      { items: ['3!'], cursor: { next: 3 }, origin: 'here' },
+    ]);
+  });
+
+  it('ends the run with the very error that the function throws', async () => {
+    const failure = new Error('no');
+    const { error } = await until(
+      map((n: number) => {
+        if (n === 2) throw failure;
+        return n;
+      })(source([[1], [2]])),
+    );
+    expect(error).toBe(failure);
+  });
+});
+
+describe('filter', () => {
+  it('keeps what passes, narrows the type, and counts the rest by its name', async () => {
+    const progress = new Progress();
+    const strings: Flow<string> = filter(
+      (item: string | number): item is string => typeof item === 'string',
+    )(source([['a', 1], [2]]));
+    const flow = filter((text: string) => text !== 'a', { name: 'a' })(strings);
+    expect(await batchesOf(flow, undefined, progress)).toEqual([
+      { items: [], cursor: { next: 1 }, origin: 'here' },
+      { items: [], cursor: { next: 2 }, origin: 'here' },
+    ]);
+    expect(Object.fromEntries(progress.dropped)).toEqual({ filter: 2, a: 1 });
+  });
+});
+
+describe('tap', () => {
+  it('shows each item and lets it pass', async () => {
+    const seen: number[] = [];
+    expect(await all(tap<number>(n => seen.push(n))(source([[1, 2], [3]])))).toEqual([1, 2, 3]);
+    expect(seen).toEqual([1, 2, 3]);
+  });
+});
+
+describe('take', () => {
+  it.each([
+    [0, [], 0],
+    [1, [1], 1],
+    [2, [1, 2], 1],
+    [3, [1, 2, 3], 2],
+    [9, [1, 2, 3, 4], 3],
+  ])('gives the first %i and reads no further', async (count, items, read) => {
+    const state = { read: 0, open: 0, closed: 0 };
+    expect(await all(take<number>(count)(source([[1, 2], [3], [4]], state)))).toEqual(items);
+    expect(state).toEqual({ read, open: Math.min(read, 1), closed: Math.min(read, 1) });
+  });
+
+  it('closes its source before the last items are dealt with', async () => {
+    const state = { read: 0, open: 0, closed: 0 };
+    const seen: number[] = [];
+    for await (const item of take<number>(2)(source([[1], [2], [3]], state))) {
+      seen.push(item);
+      expect(state.closed).toBe(item === 2 ? 1 : 0);
+    }
+    expect(seen).toEqual([1, 2]);
+  });
+
+  it('counts on from a cursor, and takes nothing more once it has all', async () => {
+    const state = { read: 0, open: 0, closed: 0 };
+    const flow = take<number>(3)(source([[1, 2], [3, 4], [5]], state));
+    const [first, last] = await batchesOf(flow);
+    expect(await all(flowFrom(flow, first?.cursor))).toEqual([3]);
+    state.open = 0;
+    expect(await all(flowFrom(flow, JSON.parse(JSON.stringify(last?.cursor))))).toEqual([]);
+    expect(state.open).toBe(0);
+  });
+
+  it('refuses what is no count, and a foreign cursor', async () => {
+    for (const count of [-1, 1.5, Number.NaN]) expect(() => take(count)).toThrow(OptionError);
+    await expect(all(flowFrom(take(2)(source([[1]])), { next: 1 }))).rejects.toThrow(OptionError);
+    await expect(all(flowFrom(take(2)(source([[1]])), { take: 'x', inner: {} }))).rejects.toThrow(
+      OptionError,
+    );
+  });
+});
+
+function flowFrom<T>(flow: Flow<T>, resume: Cursor | undefined): Flow<T> {
+  return new Flow(run => flow.batches({ ...run, resume }));
+}
+
+describe('mapAsync', () => {
+  it('keeps the order and the cursors, whichever call is done first', async () => {
+    const slow = mapAsync(
+      async (n: number) => {
+        for (let i = 0; i < 7 - n; i++) await new Promise(setImmediate);
+        return n * 10;
+      },
+      { concurrency: 3 },
+    );
+    expect(await batchesOf(slow(source([[1, 2, 3], [], [4, 5]])))).toEqual([
+      { items: [10, 20, 30], cursor: { next: 1 }, origin: 'here' },
+      { items: [], cursor: { next: 2 }, origin: 'here' },
+      { items: [40, 50], cursor: { next: 3 }, origin: 'here' },
+    ]);
+  });
+
+  it('works on as many as it may at a time, over batches too, and on no more', async () => {
+    let now = 0;
+    let most = 0;
+    const counted = mapAsync(
+      async (n: number) => {
+        most = Math.max(most, ++now);
+        await new Promise(setImmediate);
+        now--;
+        return n;
+      },
+      { concurrency: 4 },
+    );
+    const items = Array.from({ length: 30 }, (_, n) => n);
+    for (const batches of [items.map(n => [n]), [items]]) {
+      most = 0;
+      expect(await all(counted(source(batches)))).toEqual(items);
+      expect(most).toBe(4);
+    }
+  });
+
+  it('ends the run at the first error, starts nothing more and tells the calls under way', async () => {
+    const failure = new Error('no');
+    const started: number[] = [];
+    const told: number[] = [];
+    const state = { read: 0, open: 0, closed: 0 };
+    const flow = mapAsync(
+      async (n: number, signal: AbortSignal) => {
+        started.push(n);
+        signal.addEventListener('abort', () => told.push(n));
+        if (n === 2) throw failure;
+        await new Promise(setImmediate);
+        return n;
+      },
+      { concurrency: 2 },
+    )(source([[1, 2, 3, 4, 5, 6]], state));
+    expect((await until(flow)).error).toBe(failure);
+    const startedThen = started.length;
+    await new Promise(resolve => setTimeout(resolve, 5));
+    expect(started).toHaveLength(startedThen);
+    expect(told).toContain(1);
+    expect(state.closed).toBe(1);
+  });
+});
+
+describe('routeByTag', () => {
+  const post = (rules: string) =>
+    new Activity(Buffer.from(`{"created_at":"x","id_str":"1","matching_rules":${rules}}`));
+
+  it('gives an activity once for each distinct tag, and to a place of its own without one', async () => {
+    const activities = [
+      post('[{"tag":"a","id":1},{"tag":"b","id":2},{"tag":"a","id":3},{"tag":null,"id":4}]'),
+      post('[{"tag":null,"id":4}]'),
+      post('[]'),
+      new Activity(Buffer.from('{"created_at":"x","id_str":"2"}')),
+    ];
+    const [first, second, third, fourth] = activities;
+    expect(await all(routeByTag({ untagged: 'rest' })(source([activities])))).toEqual([
+      { tag: 'a', activity: first },
+      { tag: 'b', activity: first },
+      { tag: 'rest', activity: second },
+      { tag: 'rest', activity: third },
+      { tag: 'rest', activity: fourth },
+    ]);
+    expect(
+      await all(map((routed: { tag: string }) => routed.tag)(routeByTag()(source([[third!]])))),
+    ).toEqual(['untagged']);
+  });
+
+  it('refuses a tag that is the name for activities without one', async () => {
+    const { error } = await until(routeByTag()(source([[post('[{"tag":"untagged","id":1}]')]])));
+    expect(error).toBeInstanceOf(DataError);
+    expect(error).toMatchObject({ message: expect.stringContaining('routeByTag({ untagged:') });
+    expect(() => routeByTag({ untagged: '' })).toThrow(OptionError);
+  });
+});
