@@ -42,12 +42,12 @@ export function readBox(reader: Reader, name: OperatorName): BoundingBox | undef
   if (!isOnEarth(reader, e, n) || !west) return undefined;
   const box = { west: w.value, south: s.value, east: e.value, north: n.value };
   const span = { start: w.start, end: n.end };
-  if (box.west >= box.east || box.south >= box.north)
+  if (box.west === box.east || box.south >= box.north)
     return reader.report(
       outOfRange(
         span,
         `The southwest corner of ${name} must be southwest of the northeast corner`,
-        'a box is `[west south east north]`, with west below east and south below north',
+        'a box is `[west south east north]`, with south below north',
       ),
     );
   if (widthInMiles(box) >= MAX_MILES || heightInMiles(box) >= MAX_MILES)
@@ -190,10 +190,11 @@ function heightInMiles({ south, north }: BoundingBox): number {
   return radians(north - south) * EARTH_RADIUS_MILES;
 }
 
-/** Along the edge nearer to the equator, the longer one. */
+/** Along the edge nearer to the equator, the longer one; a box may cross the 180th meridian. */
 function widthInMiles({ west, south, east, north }: BoundingBox): number {
   const nearest = south > 0 ? south : north < 0 ? north : 0;
-  return radians(east - west) * Math.cos(radians(nearest)) * EARTH_RADIUS_MILES;
+  const degrees = east > west ? east - west : east - west + 360;
+  return radians(degrees) * Math.cos(radians(nearest)) * EARTH_RADIUS_MILES;
 }
 
 function radians(degrees: number): number {

@@ -167,13 +167,13 @@ function arbitraryRadius() {
   });
 }
 
-/** A degree is 69 miles at most, and a box less than 25 miles wide. */
+/** A degree is 69 miles at most, and a box less than 25 miles wide; some cross 180°. */
 function arbitraryBox() {
   const side = fc.double({ min: 0.001, max: 0.35, noNaN: true });
-  return fc.tuple(degrees(179), degrees(89), side, side).map(([west, south, width, height]) => ({
+  return fc.tuple(degrees(180), degrees(89), side, side).map(([west, south, width, height]) => ({
     west,
     south,
-    east: west + width,
+    east: west + width > 180 ? west + width - 360 : west + width,
     north: south + height,
   }));
 }

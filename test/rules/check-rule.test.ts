@@ -118,6 +118,7 @@ test.each([
   '((bla bla))',
   'profile_bounding_box:[-105.301758 39.964069 -105.178505 40.09455]',
   'profile_point_radius:[105.27346517 40.01924738 10.2mi]',
+  'bounding_box:[179.9 2 -179.9 2.1]',
   'statuses_count:1000..10000',
   'profile_subregion:"San Francisco County"',
   'ëèéê',
