@@ -84,6 +84,7 @@ export type {
   Tree,
 } from './rules/tree.js';
 export { collect } from './sinks/collect.js';
+export { type FilesOptions, files } from './sinks/files.js';
 export { type Bucket, type CountBucket, type CountsOptions, counts } from './sources/counts.js';
 export { type LocalFilesOptions, localFiles } from './sources/local-files.js';
 export type { Product } from './sources/query.js';
