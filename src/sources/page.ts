@@ -3,6 +3,7 @@ import type { Answer } from '../client/exchange.js';
 import { request } from '../client/request.js';
 import { DataError } from '../errors.js';
 import { ElementSplitter } from '../operators/element-splitter.js';
+import { parseTimestamp } from '../time.js';
 import type { Params, Query } from './query.js';
 
 /** One answer of search or counts (service.md 2.3, 2.4). */
@@ -118,7 +119,7 @@ function dateOf(
 ): EchoedWindow {
   const value = echoed[name];
   if (value === undefined) return {};
-  if (typeof value !== 'string')
+  if (typeof value !== 'string' || parseTimestamp(value) === undefined)
     throw new DataError(`The answer echoes a ${name} that is no date: ${JSON.stringify(value)}`, {
       place: { origin },
     });

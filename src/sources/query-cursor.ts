@@ -1,5 +1,6 @@
 import { OptionError } from '../errors.js';
 import type { Cursor, Json } from '../flow.js';
+import { parseTimestamp } from '../time.js';
 import type { EchoedWindow } from './page.js';
 import type { Query } from './query.js';
 
@@ -58,9 +59,11 @@ export function positionOf(query: Query, cursor: Cursor): Position {
       );
   const places = [slice, skip, items, pages];
   const dates = isObject(window) ? [window.fromDate, window.toDate] : [0];
+  const { slices = 1 } = query.identity;
   if (
     !places.every(isCount) ||
-    !dates.every(isTextOrNone) ||
+    Number(slice) >= Number(slices) ||
+    !dates.every(isDateOrNone) ||
     !isTextOrNone(next) ||
     typeof done !== 'boolean'
   )
@@ -74,6 +77,10 @@ function isObject(value: Json | undefined): value is { readonly [key: string]: J
 
 function isCount(value: Json | undefined): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isDateOrNone(value: Json | undefined): boolean {
+  return value === undefined || (typeof value === 'string' && parseTimestamp(value) !== undefined);
 }
 
 function isTextOrNone(value: Json | undefined): boolean {
