@@ -56,7 +56,7 @@ export type Timestamp = string | Date;
 export function timestampOption(option: string, value: Timestamp): string {
   if (value instanceof Date) {
     if (Number.isNaN(value.getTime()))
-      throw new OptionError(option, `${option} is an invalid Date`);
+      throw new OptionError(option, `\`${option}\` is an invalid Date`);
     return formatTimestamp(value.getTime());
   }
   if (typeof value !== 'string' || parseTimestamp(value) === undefined)
