@@ -38,22 +38,22 @@ const LONG = 1e15;
 /** How many long numbers the twins made good; `NaN` if one has no twin. Changes the post. */
 function restoreIds(post: Fields): number {
   let restored = restoreText(post) + restoreEach(post.matching_rules);
-  if (typeof post.id === 'number') {
+  if (post.id !== undefined) {
     restored += weigh(post.id, post.id_str);
     post.id = exactId(post.id, post.id_str);
   }
-  if (typeof post.in_reply_to_status_id === 'number') {
+  if (post.in_reply_to_status_id !== undefined) {
     restored += weigh(post.in_reply_to_status_id, post.in_reply_to_status_id_str);
     post.in_reply_to_status_id = exactId(
       post.in_reply_to_status_id,
       post.in_reply_to_status_id_str,
     );
   }
-  if (typeof post.in_reply_to_user_id === 'number') {
+  if (post.in_reply_to_user_id !== undefined) {
     restored += weigh(post.in_reply_to_user_id, post.in_reply_to_user_id_str);
     post.in_reply_to_user_id = exactId(post.in_reply_to_user_id, post.in_reply_to_user_id_str);
   }
-  if (typeof post.quoted_status_id === 'number') {
+  if (post.quoted_status_id !== undefined) {
     restored += weigh(post.quoted_status_id, post.quoted_status_id_str);
     post.quoted_status_id = exactId(post.quoted_status_id, post.quoted_status_id_str);
   }
@@ -92,27 +92,29 @@ function restoreEach(values: unknown): number {
 
 function restoreOwn(fields: Fields): number {
   let restored = 0;
-  if (typeof fields.id === 'number') {
+  if (fields.id !== undefined) {
     restored += weigh(fields.id, fields.id_str);
     fields.id = exactId(fields.id, fields.id_str);
   }
-  if (typeof fields.source_status_id === 'number') {
+  if (fields.source_status_id !== undefined) {
     restored += weigh(fields.source_status_id, fields.source_status_id_str);
     fields.source_status_id = exactId(fields.source_status_id, fields.source_status_id_str);
   }
-  if (typeof fields.source_user_id === 'number') {
+  if (fields.source_user_id !== undefined) {
     restored += weigh(fields.source_user_id, fields.source_user_id_str);
     fields.source_user_id = exactId(fields.source_user_id, fields.source_user_id_str);
   }
   return restored;
 }
 
-function weigh(id: number, twin: unknown): number {
-  if (id < LONG && id > -LONG) return 0;
+/** 1 for a long number with a twin, `NaN` for one without. */
+function weigh(id: unknown, twin: unknown): number {
+  if (typeof id !== 'number' || (id < LONG && id > -LONG)) return 0;
   return typeof twin === 'string' ? 1 : Number.NaN;
 }
 
-function exactId(id: number, twin: unknown): string {
+function exactId(id: unknown, twin: unknown): unknown {
+  if (typeof id !== 'number' && typeof id !== 'string') return id;
   return typeof twin === 'string' ? twin : String(id);
 }
 

@@ -237,11 +237,16 @@ function afterValue(bytes: Buffer, start: number): number {
 }
 
 function afterScalar(bytes: Buffer, start: number): number {
-  for (let at = start; at < bytes.length; at++) {
-    const byte = bytes[at] as number;
-    if (byte === COMMA || (byte | BRACE_BIT) === CLOSE_BRACE || byte <= 0x20) return at;
-  }
-  return bytes.length;
+  let at = start;
+  while (at < bytes.length && isOfScalar(bytes[at] as number)) at++;
+  return at;
+}
+
+/** Letters, digits, plus, minus and dot. */
+function isOfScalar(byte: number): boolean {
+  if (byte < 0x41)
+    return (byte >= 0x30 && byte <= 0x39) || (byte >= 0x2b && byte <= 0x2e && byte !== COMMA);
+  return (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a;
 }
 
 function decodeString(bytes: Buffer, start: number, end: number): string {

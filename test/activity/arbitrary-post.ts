@@ -10,6 +10,8 @@ export interface ArbitraryPost {
   readonly format: 'original' | 'activity_streams';
   readonly json: string;
   readonly bytes: Buffer;
+  /** How a failed property shows it. */
+  readonly [fc.toStringMethod]: () => string;
 }
 
 /** A post of either format, written in any of the ways that JSON can be written. */
@@ -25,7 +27,7 @@ export function writePost(
 ): ArbitraryPost {
   const members = format === 'original' ? originalMembers(model) : streamsMembers(model);
   const json = printJson(members, look);
-  return { model, format, json, bytes: Buffer.from(json) };
+  return { model, format, json, bytes: Buffer.from(json), [fc.toStringMethod]: () => json };
 }
 
 /** `Wed Oct 10 20:19:24 +0000 2018`. */

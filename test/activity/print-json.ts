@@ -55,12 +55,15 @@ function isList(value: Value): value is readonly Value[] {
   return Array.isArray(value);
 }
 
-/** Whole escapes stay as they are: only a character that stands for itself may be written otherwise. */
+/** Whole escapes stay as they are, and both halves of a pair of surrogates are written alike. */
 function escapeSome(json: string, random: () => number): string {
-  return json.replace(/\\u[0-9a-f]{4}|\\.|[^"]/gs, unit => {
-    if (unit.length > 1 || random() < 0.7) return unit;
+  return json.replace(/\\u[0-9a-f]{4}|\\.|[^"]/gsu, unit => {
+    if ((unit.length > 1 && unit.startsWith('\\')) || random() < 0.7) return unit;
     if (unit === '/' && random() < 0.5) return '\\/';
-    return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+    return unit
+      .split('')
+      .map(half => `\\u${half.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join('');
   });
 }
 

@@ -1,0 +1,291 @@
+import { inspect } from 'node:util';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
+import { parseExact } from '../../src/activity/exact-json.js';
+import { JsonObject } from '../../src/activity/json-object.js';
+import { DataError, OptionError } from '../../src/errors.js';
+import { arbitraryPost, writePost } from './arbitrary-post.js';
+import { type AuthorModel, type PostModel, postModel } from './post-model.js';
+import { style } from './print-json.js';
+
+/** All that an activity says, the posts within it included. */
+function said(activity: Activity | undefined): unknown {
+  if (activity === undefined) return undefined;
+  const { id, postedAt, text, author, verb, lang, link, matchingRules, tags, edits } = activity;
+  return {
+    ...{ id, postedAt, text, author, verb, lang, link, matchingRules, tags, edits },
+    retweeted: said(activity.retweeted),
+    quoted: said(activity.quoted),
+  };
+}
+
+/** What an activity must say of a post. */
+function expected(post: PostModel | undefined): unknown {
+  if (post === undefined) return undefined;
+  const rules = post.rules ?? [];
+  return {
+    id: String(post.id),
+    postedAt: post.postedAt,
+    text: post.longText ?? post.text,
+    author: expectedAuthor(post.author),
+    verb: post.shared === undefined ? 'post' : 'share',
+    lang: post.lang,
+    link: `http://twitter.com/${post.author.handle}/statuses/${post.id}`,
+    matchingRules: rules.map(({ tag, id, value }) => ({ tag, id: id?.toString(), value })),
+    tags: [...new Set(rules.map(rule => rule.tag).filter(tag => tag !== null))],
+    edits:
+      post.edits.length === 0
+        ? undefined
+        : {
+            initialId: String(post.edits[0]),
+            ids: post.edits.map(String),
+            editableUntil: new Date(post.postedAt.getTime() + 1_800_000),
+            remaining: 5,
+            editable: true,
+          },
+    retweeted: expected(post.shared),
+    quoted: expected(post.quoted),
+  };
+}
+
+function expectedAuthor({ id, handle, name }: AuthorModel) {
+  return { id: String(id), handle, name };
+}
+
+const minimal = (members: object) => new Activity(Buffer.from(JSON.stringify(members)));
+
+describe('Activity', () => {
+  it('says of a post what the post says, in both formats, however it is written', () => {
+    fc.assert(
+      fc.property(arbitraryPost, ({ bytes, model, format }) => {
+        const activity = new Activity(bytes);
+        expect(activity.format).toBe(format);
+        expect(said(activity)).toEqual(expected(model));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('says the same whichever property is asked first', () => {
+    const properties = [
+      'id',
+      'postedAt',
+      'text',
+      'author',
+      'verb',
+      'lang',
+      'tags',
+      'format',
+    ] as const;
+    const order = fc.shuffledSubarray([...properties], { minLength: properties.length });
+    fc.assert(
+      fc.property(arbitraryPost, order, ({ bytes }, names) => {
+        const activity = new Activity(bytes);
+        for (const name of names) expect(activity[name]).toEqual(new Activity(bytes)[name]);
+      }),
+    );
+  });
+
+  it('parses the whole with exact ids', () => {
+    fc.assert(
+      fc.property(arbitraryPost, ({ bytes, json }) => {
+        const activity = new Activity(bytes);
+        expect(activity.post).toEqual(parseExact(json));
+        expect(activity.post).toBe(activity.post);
+        expect(JSON.parse(JSON.stringify(activity))).toEqual(parseExact(json));
+      }),
+    );
+  });
+
+  it('copies nothing: its bytes, and those of the posts within it, are the ones that came', () => {
+    fc.assert(
+      fc.property(arbitraryPost, ({ bytes, model }) => {
+        const { raw, retweeted, quoted, byteLength } = new Activity(bytes);
+        expect(raw).toBe(bytes);
+        expect(byteLength).toBe(bytes.length);
+        expect(retweeted?.raw.buffer).toBe(model.shared && bytes.buffer);
+        expect(quoted?.raw.buffer).toBe(model.quoted && bytes.buffer);
+      }),
+    );
+    const array = new TextEncoder().encode('{"id_str":"1"}');
+    expect(new Activity(array).raw.buffer).toBe(array.buffer);
+  });
+
+  it('copies its bytes where it is told to', () => {
+    const activity = minimal({ id_str: '1' });
+    const target = new Uint8Array(20).fill(0x2e);
+    expect(activity.copyInto(target, 3)).toBe(14);
+    expect(Buffer.from(target).toString()).toBe('...{"id_str":"1"}...');
+  });
+
+  it('takes the id from id_str, and the exact digits of the number without it', () => {
+    const time = '"created_at":"Wed Oct 10 20:19:24 +0000 2018"';
+    const idOf = (members: string) => new Activity(Buffer.from(`{${time},${members}}`)).id;
+    expect(idOf('"id":505874924095815700,"id_str":"505874924095815681"')).toBe(
+      '505874924095815681',
+    );
+    expect(idOf('"id":505874924095815681')).toBe('505874924095815681');
+    expect(idOf('"user":{"id_str":"7","id":7},"id_str":"12"')).toBe('12');
+    expect(idOf('"\\u0069d_str":"1\\u0032"')).toBe('12');
+  });
+
+  it('takes the language from the enrichment in posts from before there was twitter_lang', () => {
+    const gnip = { language: { value: 'it' } };
+    const postedTime = '2011-05-06T17:39:47.000Z';
+    expect(minimal({ postedTime, gnip }).lang).toBe('it');
+    expect(minimal({ postedTime, twitter_lang: 'en', gnip }).lang).toBe('en');
+    expect(minimal({ postedTime }).lang).toBeUndefined();
+  });
+
+  it('takes the text in full, wherever it is', () => {
+    const created_at = 'Wed Oct 10 20:19:24 +0000 2018';
+    expect(minimal({ created_at, text: 'cut', full_text: 'whole' }).text).toBe('whole');
+    expect(minimal({ created_at, full_text: 'whole' }).text).toBe('whole');
+    const extended_tweet = { full_text: 'longest' };
+    expect(minimal({ created_at, text: 'cut', full_text: 'long', extended_tweet }).text).toBe(
+      'longest',
+    );
+  });
+
+  it('finds matching rules in the place of the other format too', () => {
+    const matching_rules = [{ tag: 'a', id: 7 }];
+    expect(minimal({ created_at: '', matching_rules }).tags).toEqual(['a']);
+    expect(minimal({ id: 'tag:x:1', matching_rules }).tags).toEqual(['a']);
+    expect(minimal({ id: 1, gnip: { matching_rules } }).matchingRules).toEqual([
+      { tag: 'a', id: '7' },
+    ]);
+    expect(minimal({ id: 1, matching_rules: null }).tags).toEqual([]);
+  });
+
+  it('keeps apart the rules of very many posts', () => {
+    for (let round = 0; round < 2; round++)
+      for (let n = 0; n < 1500; n++)
+        expect(minimal({ id: 1, matching_rules: [{ tag: `t${n}`, id: n }] }).tags).toEqual([
+          `t${n}`,
+        ]);
+  });
+
+  it('puts other matching rules in and keeps all other bytes', () => {
+    const rule = fc.record({
+      tag: fc.option(fc.string({ unit: 'grapheme' })),
+      id: fc.option(fc.bigInt(1n, 2n ** 63n - 1n).map(String), { nil: undefined }),
+    });
+    fc.assert(
+      fc.property(
+        postModel,
+        style,
+        fc.array(rule),
+        fc.boolean(),
+        (model, look, rules, original) => {
+          const { bytes, json } = writePost(
+            model,
+            original ? 'original' : 'activity_streams',
+            look,
+          );
+          const changed = new Activity(bytes).withMatchingRules(rules);
+          expect(changed.matchingRules).toEqual(rules);
+          // What was there before, put in again, gives the parsed post of before.
+          const before = parseExact(json) as { matching_rules?: unknown; gnip?: object };
+          const printed = rules.map(({ tag, id }) => ({ tag, ...(id && { id, id_str: id }) }));
+          if (original) before.matching_rules = printed;
+          else before.gnip = { ...before.gnip, matching_rules: printed };
+          expect(changed.post).toEqual(before);
+          const root = JsonObject.of(bytes);
+          const span = (original ? root : root?.object('gnip'))?.span('matching_rules');
+          const [start, end] = span ?? [bytes.length, bytes.length];
+          const kept = bytes.length - (end - start);
+          expect(
+            commonStart(bytes, changed.raw) + commonEnd(bytes, changed.raw),
+          ).toBeGreaterThanOrEqual(kept);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it('puts matching rules where there was no place for them', () => {
+    const rules = [{ tag: 'a', id: undefined }];
+    const put = (json: string) =>
+      new Activity(Buffer.from(json)).withMatchingRules(rules).raw.toString();
+    const postedTime = '"postedTime":"2011-05-06T17:39:47.000Z"';
+    expect(put('{"created_at":""}')).toBe('{"created_at":"","matching_rules":[{"tag":"a"}]}');
+    expect(put('{"created_at":"" }\n')).toBe('{"created_at":"" ,"matching_rules":[{"tag":"a"}]}\n');
+    expect(put(`{${postedTime}}`)).toBe(`{${postedTime},"gnip":{"matching_rules":[{"tag":"a"}]}}`);
+    expect(put(`{"gnip":{},${postedTime}}`)).toBe(
+      `{"gnip":{"matching_rules":[{"tag":"a"}]},${postedTime}}`,
+    );
+    expect(put(`{"gnip":null,${postedTime}}`)).toBe(
+      `{"gnip":{"matching_rules":[{"tag":"a"}]},${postedTime}}`,
+    );
+    expect(put(`{"gnip":{"urls":[]},${postedTime}}`)).toBe(
+      `{"gnip":{"urls":[],"matching_rules":[{"tag":"a"}]},${postedTime}}`,
+    );
+  });
+
+  it('refuses a rule whose id is no whole number', () => {
+    expect(() => minimal({ created_at: '' }).withMatchingRules([{ tag: null, id: 'x' }])).toThrow(
+      OptionError,
+    );
+  });
+
+  it('says what is missing, and how the document starts', () => {
+    const created_at = 'Wed Oct 10 20:19:24 +0000 2018';
+    expect(() => minimal({ created_at }).id).toThrow(
+      'Not a post: expected an id in id_str or id; it starts with "{\\"created_at\\"',
+    );
+    expect(() => minimal({ id: 1 }).format).toThrow('expected created_at or postedTime');
+    expect(() => minimal({ id: 1 }).postedAt).toThrow('expected a time');
+    expect(() => minimal({ created_at: 'noon' }).postedAt).toThrow('expected a time');
+    expect(() => minimal({ postedTime: created_at }).postedAt).toThrow('expected a time');
+    expect(() => minimal({ created_at }).text).toThrow('expected text or body');
+    expect(() => minimal({ created_at }).author).toThrow('expected user or actor');
+    expect(() => minimal({ user: {} }).author).toThrow('expected an author with id and name');
+    expect(() => minimal({ created_at, edit_history: {} }).edits).toThrow('expected ids');
+    expect(() => minimal({ id: 'none', postedTime: '' }).id).toThrow(DataError);
+  });
+
+  it('throws a DataError for what is no post, whichever property is asked for', () => {
+    const properties = [
+      ...(['id', 'postedAt', 'text', 'author', 'verb', 'lang', 'link', 'tags', 'format'] as const),
+      ...(['post', 'retweeted', 'quoted', 'edits', 'matchingRules'] as const),
+    ];
+    for (const document of [
+      '',
+      ' ',
+      '[]',
+      '12',
+      'null',
+      '"x"',
+      'GET / HTTP',
+      '{"id',
+      '{,}',
+      '{"a"1}',
+    ])
+      for (const property of properties)
+        expect(() => new Activity(Buffer.from(document))[property]).toThrow(DataError);
+  });
+
+  it('shows itself in a log by id, time, author and text', () => {
+    const activity = minimal({
+      created_at: 'Wed Oct 10 20:19:24 +0000 2018',
+      id_str: '1050118621198921728',
+      text: 'Snow!',
+      user: { id_str: '7', screen_name: 'ann', name: 'Ann' },
+    });
+    expect(inspect(activity)).toBe(
+      "Activity {\n  id: '1050118621198921728',\n  postedAt: 2018-10-10T20:19:24.000Z,\n  author: 'ann',\n  text: 'Snow!'\n}",
+    );
+    expect(inspect(minimal({ id: 1 }))).toBe('Activity (not a post) "{\\"id\\":1}"');
+  });
+});
+
+function commonStart(a: Buffer, b: Buffer): number {
+  let length = 0;
+  while (length < Math.min(a.length, b.length) && a[length] === b[length]) length++;
+  return length;
+}
+
+function commonEnd(a: Buffer, b: Buffer): number {
+  return commonStart(Buffer.from(a).reverse(), Buffer.from(b).reverse());
+}

@@ -1,0 +1,75 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseExact } from '../../src/activity/exact-json.js';
+import { parsePost } from '../../src/activity/exact-post.js';
+import { DataError } from '../../src/errors.js';
+import { jsonValue } from './arbitrary-json.js';
+import { arbitraryPost } from './arbitrary-post.js';
+import { printJson, style } from './print-json.js';
+
+describe('parsePost', () => {
+  it('gives what parsing with every id quoted gives, for posts of both formats', () => {
+    fc.assert(
+      fc.property(arbitraryPost, ({ bytes, json }) => {
+        expect(parsePost(bytes)).toEqual(parseExact(json));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('keeps long numbers in members that it does not know', () => {
+    fc.assert(
+      fc.property(arbitraryPost, jsonValue, style, fc.nat(), ({ json }, extra, look, where) => {
+        const member = `"extra":${printJson(extra, look)}`;
+        // After some comma of the document itself, of which there are many in every post.
+        const commas = [...json.matchAll(/(?<=[\w\]}"] *),(?=")/g)].map(match => match.index);
+        const at = commas[where % commas.length] ?? json.indexOf(',');
+        const text = `${json.slice(0, at)},${member}${json.slice(at)}`;
+        fc.pre(isJson(text));
+        const expected = parseExact(text);
+        expect(withoutShortIds(parsePost(Buffer.from(text)))).toEqual(withoutShortIds(expected));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('takes an id from its twin, which is right where a tool has rounded the number', () => {
+    const post = '{"id":505874924095815700,"id_str":"505874924095815681","user":{"id":7}}';
+    expect(parsePost(Buffer.from(post))).toEqual({
+      id: '505874924095815681',
+      id_str: '505874924095815681',
+      user: { id: '7' },
+    });
+    const spaced = post.replace('{', '{ "n": 12345678901234567, ');
+    expect(parsePost(Buffer.from(spaced))).toMatchObject({ id: '505874924095815681' });
+  });
+
+  it('keeps an id that has no twin', () => {
+    const post = '{"id":505874924095815681,"user":{"id":815279070241955840}}';
+    expect(parsePost(Buffer.from(post))).toEqual({
+      id: '505874924095815681',
+      user: { id: '815279070241955840' },
+    });
+  });
+
+  it('throws a DataError for what is no JSON object', () => {
+    for (const document of ['', '[]', '12', 'null', '"{}"', '{"id":1', '{"id":1}}'])
+      expect(() => parsePost(Buffer.from(document))).toThrow(DataError);
+  });
+});
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** In unknown members a short id stays the number that it is; both say the same then. */
+function withoutShortIds(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value), (_key, member) =>
+    typeof member === 'number' && Number.isInteger(member) ? String(member) : member,
+  );
+}

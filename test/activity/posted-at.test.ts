@@ -1,0 +1,60 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseCreatedAt, parseIsoTime } from '../../src/activity/posted-at.js';
+
+const instant = fc.date({
+  min: new Date('2006-03-21T00:00:00Z'),
+  max: new Date('2099-12-31T23:59:59Z'),
+  noInvalidDate: true,
+});
+
+describe('parseCreatedAt', () => {
+  it('reads the time of a post of the original format', () => {
+    expect(parseCreatedAt('Wed Oct 10 20:19:24 +0000 2018')).toBe(
+      Date.UTC(2018, 9, 10, 20, 19, 24),
+    );
+    fc.assert(
+      fc.property(instant, date => {
+        const [day, number, month, year, time] = date.toUTCString().replace(',', '').split(' ');
+        const seconds = Math.floor(date.getTime() / 1000) * 1000;
+        expect(parseCreatedAt(`${day} ${month} ${number} ${time} +0000 ${year}`)).toBe(seconds);
+      }),
+    );
+  });
+
+  it('takes no other form for a time', () => {
+    for (const text of [
+      '',
+      'Wed Oct 10 2018',
+      '2018-10-10T20:19:24.000Z',
+      'Wed Okt 10 20:19:24 +0000 2018',
+      'Wed anF 10 20:19:24 +0000 2018',
+      'Wed Oct 10 20:19:24 +0200 2018',
+      'Wed Oct 10 20:19:24 +0000 2018 ',
+    ])
+      expect(parseCreatedAt(text)).toBeNaN();
+  });
+});
+
+describe('parseIsoTime', () => {
+  it('reads the times of the activity_streams format and of messages', () => {
+    expect(parseIsoTime('2016-05-27T22:15:50+00:00')).toBe(Date.UTC(2016, 4, 27, 22, 15, 50));
+    fc.assert(
+      fc.property(instant, date => {
+        expect(parseIsoTime(date.toISOString())).toBe(date.getTime());
+      }),
+    );
+  });
+
+  it('takes no other form for a time', () => {
+    for (const text of [
+      '',
+      '2016',
+      '2016-05-27',
+      '2016-05-27T22:15:50',
+      '2016-13-01T00:00:00Z',
+      '1',
+    ])
+      expect(parseIsoTime(text)).toBeNaN();
+  });
+});
