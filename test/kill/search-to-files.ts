@@ -1,0 +1,12 @@
+import { account, dedupe, files, pipeline, search } from 'millrace';
+
+// The script that the test kills: OUT, then the options of the account and of the search as JSON.
+const [out = '', options = '{}', query = '{}'] = process.argv.slice(2);
+
+process.stdout.write('started\n');
+const written = await pipeline(
+  search(account(JSON.parse(options)), JSON.parse(query)),
+  dedupe(),
+  files({ path: `${out}/{day}.jsonl`, checkpoint: `${out}/checkpoint.json`, commitEvery: 0 }),
+);
+process.stdout.write(`${JSON.stringify({ posts: written.posts })}\n`);
