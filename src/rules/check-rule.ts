@@ -3,7 +3,7 @@ import { lintRule } from './lint-rule.js';
 import { isAvailable, mayStandAlone, type RuleProduct } from './operators.js';
 import { type ParsedRule, parseDraft } from './parse-rule.js';
 import type { Problem } from './problem.js';
-import type { Draft, Leaf } from './reader.js';
+import { type Draft, type Leaf, MAX_PROBLEMS } from './reader.js';
 import {
   misplacedNullcast,
   negatedSample,
@@ -41,10 +41,17 @@ export function checkRule(text: string, { product, tag }: CheckOptions): ParsedR
       problems.push(...worthWarning(problems, lintRule(text, draft)));
   }
   if (tag != null && tag.length > MAX_TAG) problems.push(tagTooLong(text, tag.length, MAX_TAG));
-  problems.sort((a, b) => a.start - b.start);
   const accepted = problems.every(problem => problem.severity === 'warning');
   // Without an error nothing was left unread.
-  return { tree: accepted ? (draft as RuleNode) : undefined, problems };
+  return { tree: accepted ? (draft as RuleNode) : undefined, problems: theFirst(problems) };
+}
+
+/** In the order of the text; of too many, the errors. */
+function theFirst(problems: readonly Problem[]): readonly Problem[] {
+  const inOrder = problems.toSorted((a, b) => a.start - b.start);
+  if (inOrder.length <= MAX_PROBLEMS) return inOrder;
+  const errors = inOrder.filter(({ severity }) => severity === 'error');
+  return (errors.length > 0 ? errors : inOrder).slice(0, MAX_PROBLEMS);
 }
 
 /** What the suggestion of an error mends anyway is not worth a warning. */

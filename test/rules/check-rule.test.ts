@@ -288,3 +288,8 @@ test('deep and wide nesting is checked in one pass', () => {
   const text = `${'-('.repeat(1000)}${'-a '.repeat(100_000)}${')'.repeat(1000)}`;
   expect(errorsOf(text)).toContain('R001@0');
 });
+
+test('a hostile text does not make a hostile answer', () => {
+  const text = 'sample:10 OR '.repeat(80_000);
+  expect(checkRule(text, { product: 'replay' }).problems).toHaveLength(100);
+});
