@@ -11,6 +11,7 @@ export type {
   SearchAnswer,
   SearchOptions,
 } from './archive/archive.js';
+export { type SampleOptions, samplePosts } from './archive/sample/sample-posts.js';
 export type { Clock } from './clock.js';
 export type {
   BodyFault,

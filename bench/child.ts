@@ -1,0 +1,24 @@
+import { pathToFileURL } from 'node:url';
+import type { Sample, Work } from './question.js';
+
+// One run of one variant in a process of its own: node child.js MODULE OUT, the files on stdin.
+const [modulePath = '', out = ''] = process.argv.slice(2);
+
+let list = '';
+for await (const chunk of process.stdin) list += chunk;
+const work: Work = { files: JSON.parse(list) as string[], out };
+const { run } = (await import(pathToFileURL(modulePath).href)) as {
+  run(work: Work): Promise<void>;
+};
+
+const cpuBefore = process.cpuUsage();
+const before = performance.now();
+await run(work);
+const seconds = (performance.now() - before) / 1000;
+const { user, system } = process.cpuUsage(cpuBefore);
+const sample: Sample = {
+  seconds,
+  cpuSeconds: (user + system) / 1e6,
+  peakMegabytes: process.resourceUsage().maxRSS / 1024,
+};
+process.stdout.write(`${JSON.stringify(sample)}\n`);

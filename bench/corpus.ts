@@ -1,0 +1,80 @@
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { Activity } from 'millrace';
+import { samplePosts } from 'millrace/service';
+
+export interface Corpus {
+  readonly files: readonly string[];
+  readonly posts: number;
+  readonly duplicates: number;
+  /** Decompressed. */
+  readonly bytes: number;
+  readonly gzipBytes: number;
+}
+
+const TAGS = ['coffee', 'rain', 'football', 'elections', 'music'] as const;
+const POSTS_PER_MINUTE = 111;
+const START = Date.UTC(2022, 9, 3, 6);
+const MINUTES_A_FILE = 10;
+
+/**
+ * Realistic posts in gzip segments of ten minutes, as a job delivers them: the same bytes on every
+ * machine, made once, kept outside git. Two in a hundred come twice, up to some thousand posts apart.
+ */
+export async function storedCorpus({ files: count }: { files: number }): Promise<Corpus> {
+  const folder = path.join(process.cwd(), `bench/.cache/corpus-1-${count}`);
+  const manifest = path.join(folder, 'manifest.json');
+  try {
+    return JSON.parse(await readFile(manifest, 'utf8')) as Corpus;
+  } catch {
+    await rm(folder, { recursive: true, force: true });
+  }
+  const making = `${folder}.making`;
+  await rm(making, { recursive: true, force: true });
+  await mkdir(making, { recursive: true });
+
+  const files: string[] = [];
+  let [posts, duplicates, bytes, gzipBytes, salt] = [0, 0, 0, 0, 1];
+  const random = () => {
+    salt = (Math.imul(salt, 1664525) + 1013904223) >>> 0;
+    return salt / 2 ** 32;
+  };
+  let earlier: Buffer[] = [];
+  for (let file = 0; file < count; file++) {
+    const lines: Buffer[] = [];
+    for (let minute = 0; minute < MINUTES_A_FILE; minute++) {
+      const at = START + (file * MINUTES_A_FILE + minute) * 60_000;
+      for (const post of samplePosts(at, { postsPerMinute: POSTS_PER_MINUTE })) {
+        lines.push(tagged(post, random()));
+        if (random() < 0.02 && earlier.length > 0) {
+          lines.push(earlier[Math.floor(random() * earlier.length)] as Buffer);
+          duplicates++;
+        }
+      }
+      earlier = [...earlier, ...lines.slice(-POSTS_PER_MINUTE)].slice(-2_000);
+    }
+    const plain = Buffer.concat(lines.flatMap(line => [line, Buffer.from('\n')]));
+    const gzip = gzipSync(plain);
+    const name = `${String(file).padStart(4, '0')}.json.gz`;
+    await writeFile(path.join(making, name), gzip);
+    files.push(path.join(folder, name));
+    posts += lines.length;
+    bytes += plain.length;
+    gzipBytes += gzip.length;
+  }
+  const corpus: Corpus = { files, posts, duplicates, bytes, gzipBytes };
+  await writeFile(path.join(making, 'manifest.json'), JSON.stringify(corpus));
+  await rename(making, folder);
+  return corpus;
+}
+
+/** One in five has no tag, one in ten has two, the others have one. */
+function tagged(post: Activity, roll: number): Buffer {
+  const first = TAGS[Math.floor(roll * 1000) % TAGS.length] as string;
+  const second = TAGS[(Math.floor(roll * 1000) + 1) % TAGS.length] as string;
+  const tags = roll < 0.2 ? [null] : roll < 0.3 ? [first, second] : [first];
+  return post.withMatchingRules(
+    tags.map((tag, index) => ({ tag, id: String(7_800_000_000_000_000_001n + BigInt(index)) })),
+  ).raw;
+}

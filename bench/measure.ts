@@ -1,0 +1,108 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { Digest, Input, Question, Sample, Variant } from './question.js';
+
+const CHILD = path.join(import.meta.dirname, 'child.js');
+
+export interface Measured {
+  readonly variant: Variant;
+  readonly samples: readonly Sample[];
+}
+
+export interface Answer {
+  readonly input: Input;
+  readonly measured: readonly Measured[];
+  /** Variants left out, and why. */
+  readonly skipped: readonly string[];
+}
+
+/**
+ * Runs the variants of a question turn by turn, so that a machine that changes its speed changes it
+ * for all, after a first round in which their outputs must agree.
+ */
+export async function measure(
+  question: Question,
+  { quick, runs, scratch }: { quick: boolean; runs: number; scratch: string },
+): Promise<Answer> {
+  const input = await question.prepare({ quick });
+  const present = question.variants.filter(isPresent);
+  const skipped = question.variants
+    .filter(variant => !isPresent(variant))
+    .map(
+      variant =>
+        `${variant.name}: \`${variant.needs?.command}\` is not here; ${variant.needs?.hint}`,
+    );
+
+  const digests = new Map<string, Digest>();
+  for (const variant of present)
+    await inFolder(scratch, async out => {
+      await runOnce(question, variant, input, out);
+      if (variant.limit !== true && question.digest !== undefined)
+        digests.set(variant.name, await question.digest(out));
+    });
+  assertAgree(question, digests);
+
+  const samples = new Map<Variant, Sample[]>(present.map(variant => [variant, []]));
+  for (let round = 0; round < runs; round++)
+    for (const variant of round % 2 === 0 ? present : present.toReversed())
+      await inFolder(scratch, async out => {
+        samples.get(variant)?.push(await runOnce(question, variant, input, out));
+      });
+  return {
+    input,
+    measured: present.map(variant => ({ variant, samples: samples.get(variant) ?? [] })),
+    skipped,
+  };
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  return sorted.length % 2 === 1
+    ? (sorted[middle] as number)
+    : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2;
+}
+
+function isPresent({ needs }: Variant): boolean {
+  return needs === undefined || spawnSync('which', [needs.command]).status === 0;
+}
+
+async function inFolder(scratch: string, work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(path.join(scratch, 'out-'));
+  try {
+    await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function runOnce(
+  question: Question,
+  variant: Variant,
+  input: Input,
+  out: string,
+): Promise<Sample> {
+  const module = path.join(import.meta.dirname, question.name, `${variant.module}.js`);
+  const child = spawn(process.execPath, [CHILD, module, out], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  child.stdin.end(JSON.stringify(input.files));
+  let printed = '';
+  child.stdout.setEncoding('utf8').on('data', chunk => {
+    printed += chunk;
+  });
+  const code = await new Promise<number | null>(resolve => child.on('close', resolve));
+  if (code !== 0) throw new Error(`${question.name}: ${variant.name} ended with exit code ${code}`);
+  return JSON.parse(printed) as Sample;
+}
+
+function assertAgree(question: Question, digests: ReadonlyMap<string, Digest>): void {
+  const [first, ...rest] = [...digests];
+  for (const [name, digest] of rest)
+    if (JSON.stringify(digest) !== JSON.stringify(first?.[1]))
+      throw new Error(
+        `${question.name}: ${name} put out something else than ${first?.[0]}:\n` +
+          `${JSON.stringify(digest)}\n${JSON.stringify(first?.[1])}`,
+      );
+}

@@ -1,0 +1,44 @@
+/** What one finished variant says about what it put out, to be compared before any time is believed. */
+export type Digest = Readonly<Record<string, string | number>>;
+
+/** One way to answer a question: ours, a peer's, or a limit that no one can pass. */
+export interface Variant {
+  readonly name: string;
+  /** Module beside the question whose export `run` does the work in a process of its own. */
+  readonly module: string;
+  /** A command that has to be on the machine; the variant is left out, with a line, where it is not. */
+  readonly needs?: { readonly command: string; readonly hint: string };
+  /** Not a competitor: a bound. Its output is not compared. */
+  readonly limit?: boolean;
+}
+
+export interface Question {
+  readonly name: string;
+  readonly title: string;
+  /** Makes the input, once; resolves to what every variant gets. */
+  prepare(options: { readonly quick: boolean }): Promise<Input>;
+  readonly variants: readonly Variant[];
+  /** What a variant left behind in its output folder, as a digest. */
+  digest?(folder: string): Promise<Digest>;
+}
+
+export interface Input {
+  readonly files: readonly string[];
+  /** Decompressed bytes, for rates. */
+  readonly bytes: number;
+  readonly posts: number;
+  readonly note: string;
+}
+
+/** What a variant's `run` is called with. */
+export interface Work {
+  readonly files: readonly string[];
+  readonly out: string;
+}
+
+/** One run of one variant, as the child process measured itself. */
+export interface Sample {
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+  readonly peakMegabytes: number;
+}

@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { storedCorpus } from './corpus.js';
+import type { Digest, Question } from './question.js';
+
+/** Stored gzip files → gunzip → frame → dedupe → route by tag → files. */
+export const storedFiles: Question = {
+  name: 'stored-files',
+  title: 'Stored files: gunzip, frame, dedupe, route by tag, write',
+  async prepare({ quick }) {
+    const corpus = await storedCorpus({ files: quick ? 24 : 144 });
+    return {
+      files: corpus.files,
+      bytes: corpus.bytes,
+      posts: corpus.posts,
+      note:
+        `${corpus.files.length} gzip files, ${corpus.posts.toLocaleString('en')} posts with ` +
+        `${corpus.duplicates.toLocaleString('en')} duplicates, ${(corpus.bytes / 1e6).toFixed(0)} MB of JSON ` +
+        `(${(corpus.bytes / corpus.gzipBytes).toFixed(1)} : 1, ${(corpus.bytes / corpus.posts).toFixed(0)} bytes a post).`,
+    };
+  },
+  variants: [
+    { name: 'millrace', module: 'millrace' },
+    { name: 'split2, JSON.parse, the line as it came', module: 'split2-raw' },
+    { name: 'split2, JSON.parse, JSON.stringify', module: 'split2-stringify' },
+    { name: 'stream-json as documented', module: 'stream-json' },
+    {
+      name: 'zcat, jq, awk',
+      module: 'jq',
+      needs: {
+        command: 'jq',
+        hint: 'install it with your package manager, for example `apt-get install jq`',
+      },
+    },
+    { name: 'gunzip and write all, two threads', module: 'limit', limit: true },
+  ],
+  digest: idsByTag,
+};
+
+/** Ids of every output, in order: re-serialised posts have other bytes, but must be the same posts. */
+async function idsByTag(folder: string): Promise<Digest> {
+  const digest: Record<string, string | number> = {};
+  for (const name of (await readdir(folder)).toSorted()) {
+    const text = await readFile(path.join(folder, name), 'latin1');
+    const ids = text
+      .split('\n')
+      .filter(line => line !== '')
+      .map(line => (JSON.parse(line) as { id_str: string }).id_str);
+    digest[name] = ids.length;
+    digest[`${name} ids`] = createHash('sha256').update(ids.join('\n')).digest('hex').slice(0, 16);
+  }
+  return digest;
+}

@@ -1,0 +1,25 @@
+import { createReadStream } from 'node:fs';
+import { Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import split2 from 'split2';
+import type { Work } from '../question.js';
+import { TagFiles } from './tag-files.js';
+
+export async function run({ files, out }: Work): Promise<void> {
+  const tagFiles = new TagFiles(out);
+  for (const file of files)
+    await pipeline(
+      createReadStream(file),
+      createGunzip(),
+      split2(),
+      new Writable({
+        objectMode: true,
+        write(line: string, _, done) {
+          if (line === '') return done();
+          tagFiles.write(JSON.parse(line), line).then(() => done(), done);
+        },
+      }),
+    );
+  await tagFiles.end();
+}

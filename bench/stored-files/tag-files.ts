@@ -1,0 +1,48 @@
+import { once } from 'node:events';
+import { createWriteStream, type WriteStream } from 'node:fs';
+
+interface Post {
+  readonly id_str: string;
+  readonly matching_rules?: readonly { readonly tag: string | null }[];
+}
+
+/** What careful users write around their parser: a set of ids, and a write stream for each tag. */
+export class TagFiles {
+  readonly #out: string;
+  readonly #seen = new Set<string>();
+  readonly #streams = new Map<string, WriteStream>();
+
+  constructor(out: string) {
+    this.#out = out;
+  }
+
+  async write(post: Post, line: string): Promise<void> {
+    if (this.#seen.has(post.id_str)) return;
+    this.#seen.add(post.id_str);
+    const tags = new Set(
+      (post.matching_rules ?? []).map(rule => rule.tag).filter(tag => tag !== null),
+    );
+    for (const tag of tags.size > 0 ? tags : ['untagged']) {
+      const stream = this.#stream(tag);
+      if (!stream.write(`${line}\n`)) await once(stream, 'drain');
+    }
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(
+      [...this.#streams.values()].map(async stream => {
+        stream.end();
+        await once(stream, 'close');
+      }),
+    );
+  }
+
+  #stream(tag: string): WriteStream {
+    let stream = this.#streams.get(tag);
+    if (stream === undefined) {
+      stream = createWriteStream(`${this.#out}/${tag}.jsonl`);
+      this.#streams.set(tag, stream);
+    }
+    return stream;
+  }
+}
