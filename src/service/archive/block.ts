@@ -21,7 +21,7 @@ export interface Block {
 export interface Blocks {
   /** The stretches of time with posts that touch a window, ascending. */
   within(window: Window): Iterable<Window>;
-  /** One of them. What it holds may go away when another is opened after it. */
+  /** One of them. */
   open(stretch: Window): Promise<Block>;
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 import type { Format } from '../../activity/activity.js';
 import type { Archive } from './archive.js';
+import type { IndexProgress } from './folder/folder-index.js';
 import { openSampleArchive } from './sample/sample-archive.js';
 
 export interface OpenArchiveOptions {
@@ -13,6 +14,8 @@ export interface OpenArchiveOptions {
   readonly postsPerMinute?: number | undefined;
   /** The present, in epoch milliseconds: the sample archive has no posts after it. */
   now(): number;
+  /** Told of the progress while the index of a folder is made. */
+  readonly onProgress?: ((progress: IndexProgress) => void) | undefined;
 }
 
 /** Opens a folder of job files, or the sample archive. */

@@ -1,0 +1,138 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import { StorageError } from '../../../errors.js';
+import { SECOND } from '../../../time.js';
+import { Ordinals } from '../ordinals.js';
+import {
+  BUCKET_BYTES,
+  bucketOf,
+  HEADER_BYTES,
+  ID_BYTES,
+  MAGIC,
+  PLACE_BYTES,
+  TIME_BYTES,
+  Varints,
+} from './block-layout.js';
+import { indexTerm } from './read-post.js';
+
+/** Where the line of a post is. */
+export interface LinePlace {
+  /** Number of the file in the list of files. */
+  readonly file: number;
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+/**
+ * A block of the index on disk. Terms are read where they are asked for, a few bytes at a time, which
+ * the system keeps at hand; ids and places are in memory once they were asked for. No file stays open.
+ */
+export class BlockFile {
+  readonly count: number;
+  readonly #path: string;
+  readonly #from: number;
+  readonly #buckets: number;
+  readonly #idsAt: number;
+  readonly #placesAt: number;
+  readonly #tableAt: number;
+  readonly #termsAt: number;
+  readonly #times: Buffer;
+  #ids: Buffer | undefined;
+  #places: Buffer | undefined;
+
+  /** @throws StorageError when the file is not there or not a block. */
+  constructor(path: string, from: number) {
+    this.#path = path;
+    this.#from = from;
+    const header = this.#read(0, HEADER_BYTES);
+    if (header.toString('latin1', 0, 8) !== MAGIC) throw this.#broken();
+    this.count = header.readUInt32LE(8);
+    this.#buckets = header.readUInt32LE(12);
+    this.#idsAt = header.readDoubleLE(16);
+    this.#placesAt = header.readDoubleLE(24);
+    this.#tableAt = header.readDoubleLE(32);
+    this.#termsAt = header.readDoubleLE(40);
+    this.#times = this.#read(HEADER_BYTES, this.count * TIME_BYTES);
+  }
+
+  timeAt(ordinal: number): number {
+    return this.#from + this.#times.readUInt32LE(ordinal * TIME_BYTES) * SECOND;
+  }
+
+  idAt(ordinal: number): string {
+    this.#ids ??= this.#read(this.#idsAt, this.count * ID_BYTES);
+    return this.#ids.readBigUInt64LE(ordinal * ID_BYTES).toString();
+  }
+
+  placeAt(ordinal: number): LinePlace {
+    this.#places ??= this.#read(this.#placesAt, this.count * PLACE_BYTES);
+    const at = ordinal * PLACE_BYTES;
+    return {
+      file: this.#places.readUInt32LE(at),
+      bytes: this.#places.readUInt32LE(at + 4),
+      offset: this.#places.readDoubleLE(at + 8),
+    };
+  }
+
+  postings(term: string): Ordinals {
+    const found = new Ordinals(this.count);
+    const wanted = Buffer.from(indexTerm(term));
+    const bucket = bucketOf(wanted, this.#buckets);
+    const terms = this.#with(file => {
+      const ends = this.#readFrom(file, this.#tableAt + bucket * BUCKET_BYTES, 2 * BUCKET_BYTES);
+      const start = ends.readUInt32LE(0);
+      return this.#readFrom(file, this.#termsAt + start, ends.readUInt32LE(4) - start);
+    });
+    const numbers = new Varints(terms);
+    while (numbers.at < terms.length) {
+      const textEnd = numbers.next() + numbers.at;
+      const isWanted = wanted.equals(terms.subarray(numbers.at, textEnd));
+      numbers.at = textEnd;
+      const end = numbers.next() + numbers.at;
+      if (isWanted) {
+        let ordinal = 0;
+        while (numbers.at < end) {
+          ordinal += numbers.next();
+          found.add(ordinal);
+        }
+        break;
+      }
+      numbers.at = end;
+    }
+    return found;
+  }
+
+  #read(position: number, length: number): Buffer {
+    return this.#with(file => this.#readFrom(file, position, length));
+  }
+
+  #readFrom(file: number, position: number, length: number): Buffer {
+    const bytes = Buffer.allocUnsafe(length);
+    for (let read = 0; read < length; ) {
+      const count = readSync(file, bytes, read, length - read, position + read);
+      if (count === 0) throw this.#broken();
+      read += count;
+    }
+    return bytes;
+  }
+
+  #with<T>(read: (file: number) => T): T {
+    let file: number;
+    try {
+      file = openSync(this.#path, 'r');
+    } catch (cause) {
+      throw this.#broken(cause);
+    }
+    try {
+      return read(file);
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  #broken(cause?: unknown): StorageError {
+    return new StorageError(
+      `The index of the archive is damaged at ${this.#path}. Remove its folder: it is made again`,
+      { path: this.#path, cause },
+    );
+  }
+}

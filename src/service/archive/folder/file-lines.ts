@@ -1,0 +1,123 @@
+import { createReadStream } from 'node:fs';
+import { DataError, MillraceError, StorageError } from '../../../errors.js';
+import { GzipFile } from '../../../operators/gzip-file.js';
+
+/** A line of a file, without its end. */
+export interface FileLine {
+  /** Valid until the next lines are asked for. */
+  readonly bytes: Buffer;
+  /** Where it starts in the file's text, inflated where the file is gzip. */
+  readonly offset: number;
+  /** From 1. */
+  readonly number: number;
+}
+
+/** Longest line; posts have a hundredth of a percent of that. */
+const MOST_BYTES = 32 * 1024 * 1024;
+const READ_BYTES = 256 * 1024;
+const LINE_FEED = 0x0a;
+
+/** What a file is, as its first bytes tell. */
+export function isGzip(start: Uint8Array): boolean {
+  return start[0] === 0x1f && start[1] === 0x8b;
+}
+
+/**
+ * The lines of a file, gzip or not, some at a time. Blank ones are left out but counted.
+ *
+ * @throws DataError where gzip is damaged or a line has no end; StorageError where the file cannot be read.
+ */
+export async function* fileLines(
+  path: string,
+  signal?: AbortSignal,
+): AsyncGenerator<readonly FileLine[]> {
+  const cutter = new LineCutter(path);
+  for await (const block of fileBlocks(path, signal)) {
+    const lines = cutter.cut(block);
+    if (lines.length > 0) yield lines;
+  }
+  const last = cutter.end();
+  if (last !== undefined) yield [last];
+}
+
+/** The text of a file, inflated where it is gzip, in blocks of bounded size. */
+export async function* fileBlocks(path: string, signal?: AbortSignal): AsyncGenerator<Buffer> {
+  const isNamedGzip = path.toLowerCase().endsWith('.gz');
+  const decoder = new GzipFile({
+    plain: isNamedGzip ? 'refuse' : 'pass',
+    maxBytes: Number.POSITIVE_INFINITY,
+    origin: path,
+  });
+  const stream = createReadStream(path, { highWaterMark: READ_BYTES });
+  let isFirst = true;
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      signal?.throwIfAborted();
+      if (isFirst && isNamedGzip && !isGzip(chunk))
+        throw new DataError('The file is named .gz and is not gzip', { place: { origin: path } });
+      isFirst = false;
+      yield* decoder.push(chunk);
+    }
+    if (isFirst && isNamedGzip)
+      throw new DataError('The file is named .gz and is empty', { place: { origin: path } });
+    decoder.end();
+  } catch (cause) {
+    if (cause instanceof MillraceError || cause === signal?.reason) throw cause;
+    throw new StorageError(`Cannot read ${path}`, { path, cause });
+  } finally {
+    stream.destroy();
+    decoder.close();
+  }
+}
+
+class LineCutter {
+  readonly #path: string;
+  #rest: Buffer[] = [];
+  #restBytes = 0;
+  #offset = 0;
+  #number = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  cut(block: Buffer): FileLine[] {
+    const lines: FileLine[] = [];
+    let start = 0;
+    for (let end = block.indexOf(LINE_FEED); end !== -1; end = block.indexOf(LINE_FEED, start)) {
+      const line = this.#take(block.subarray(start, end), 1);
+      if (line !== undefined) lines.push(line);
+      start = end + 1;
+    }
+    // What comes next may reuse the block's memory.
+    if (start < block.length) this.#keep(Buffer.from(block.subarray(start)));
+    return lines;
+  }
+
+  end(): FileLine | undefined {
+    return this.#take(Buffer.alloc(0), 0);
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#rest.push(bytes);
+    this.#restBytes += bytes.length;
+    if (this.#restBytes > MOST_BYTES)
+      throw new DataError(`A line is longer than ${MOST_BYTES} bytes: not a file of posts`, {
+        place: { origin: this.#path, line: this.#number + 1 },
+      });
+  }
+
+  #take(tail: Buffer, endBytes: number): FileLine | undefined {
+    const bytes = this.#restBytes === 0 ? tail : Buffer.concat([...this.#rest, tail]);
+    const offset = this.#offset;
+    this.#rest = [];
+    this.#restBytes = 0;
+    this.#offset += bytes.length + endBytes;
+    this.#number++;
+    return isBlank(bytes) ? undefined : { bytes, offset, number: this.#number };
+  }
+}
+
+function isBlank(bytes: Buffer): boolean {
+  return bytes.every(byte => byte === 0x20 || byte === 0x0d || byte === 0x09);
+}

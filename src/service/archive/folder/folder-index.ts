@@ -1,0 +1,209 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Format } from '../../../activity/activity.js';
+import { MillraceError, StorageError } from '../../../errors.js';
+import { DAY, floorTo, MINUTE, type Window } from '../../../time.js';
+import { fileLines, isGzip } from './file-lines.js';
+import { indexHome } from './index-home.js';
+import type { IndexedFile } from './line-reader.js';
+import { type ListedFile, listFiles } from './list-files.js';
+import { readPost } from './read-post.js';
+import { Spool } from './spool.js';
+import { writeBlock } from './write-block.js';
+
+/** Part of an index's name: an index of another version is not found. */
+const VERSION = 1;
+/** Posts in a block, about: a day, or less where a day has more. */
+const BLOCK_POSTS = 32_768;
+/** What a process that died may have left is removed after this. */
+const ABANDONED_MS = DAY;
+
+/** What an index says of itself. */
+export interface FolderIndex {
+  readonly path: string;
+  readonly files: readonly IndexedFile[];
+  readonly formats: { readonly [F in Format]: FormatIndex };
+}
+
+export interface FormatIndex {
+  readonly posts: number;
+  /** Ascending. */
+  readonly blocks: readonly IndexedBlock[];
+}
+
+export interface IndexedBlock extends Window {
+  /** File name, in the index's folder. */
+  readonly name: string;
+  readonly posts: number;
+}
+
+export interface IndexProgress {
+  /** Bytes of the archive's files that have been read, of how many. */
+  readonly bytes: number;
+  readonly of: number;
+}
+
+/**
+ * The index of a folder of job files: the one that is there, if the files are still the same, or a
+ * new one. The folder's own files are only read.
+ *
+ * @throws DataError naming file and line of what is damaged or no post; StorageError where files
+ *   cannot be read or the index cannot be written.
+ */
+export async function indexFolder(
+  folder: string,
+  onProgress: (progress: IndexProgress) => void = () => {},
+): Promise<FolderIndex> {
+  const files = await listFiles(folder);
+  if (files.length === 0)
+    throw new StorageError(
+      `The archive folder ${folder} holds no files of posts (*.json.gz, *.json or *.jsonl)`,
+      { path: folder },
+    );
+  const home = await indexHome(folder);
+  const path = join(home, nameOf(files));
+  const index = (await openIndex(path)) ?? (await makeIndex(folder, files, path, onProgress));
+  await removeOthers(home, path);
+  return index;
+}
+
+/** The same files, as far as size and time tell, have an index of the same name. */
+function nameOf(files: readonly ListedFile[]): string {
+  return createHash('sha256')
+    .update(JSON.stringify([VERSION, files]))
+    .digest('hex')
+    .slice(0, 24);
+}
+
+async function openIndex(path: string): Promise<FolderIndex | undefined> {
+  try {
+    return { path, ...JSON.parse(await readFile(join(path, 'index.json'), 'utf8')) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Makes an index aside and puts it in its place at once, so that there are only whole ones. */
+async function makeIndex(
+  folder: string,
+  files: readonly ListedFile[],
+  path: string,
+  onProgress: (progress: IndexProgress) => void,
+): Promise<FolderIndex> {
+  const aside = `${path}.${randomUUID()}.making`;
+  const spools: Spool[] = [];
+  try {
+    await mkdir(aside, { mode: 0o700 });
+    const spoolOf = {
+      original: await Spool.create(aside, 'original.spool'),
+      activity_streams: await Spool.create(aside, 'activity_streams.spool'),
+    };
+    spools.push(spoolOf.original, spoolOf.activity_streams);
+    const indexed = await readFiles(folder, files, spoolOf, onProgress);
+    const formats = {
+      original: await writeBlocks(spoolOf.original, aside, 'original'),
+      activity_streams: await writeBlocks(spoolOf.activity_streams, aside, 'activity_streams'),
+    };
+    for (const spool of spools.splice(0)) await spool.close();
+    for (const name of Object.keys(spoolOf)) await rm(join(aside, `${name}.spool`));
+    await writeFile(join(aside, 'index.json'), JSON.stringify({ files: indexed, formats }));
+    // An index without its list is none: a crash in the middle of the writing left it.
+    if ((await openIndex(path)) === undefined) await rm(path, { recursive: true, force: true });
+    await rename(aside, path).catch(async error => {
+      // Another process was faster; its index is the same.
+      if ((await openIndex(path)) === undefined) throw error;
+    });
+    return { path, files: indexed, formats };
+  } catch (cause) {
+    if (cause instanceof MillraceError) throw cause;
+    throw new StorageError(`Cannot write the index of the archive to ${aside}`, {
+      path: aside,
+      cause,
+    });
+  } finally {
+    for (const spool of spools) await spool.close();
+    await rm(aside, { recursive: true, force: true });
+  }
+}
+
+async function readFiles(
+  folder: string,
+  files: readonly ListedFile[],
+  spoolOf: { readonly [F in Format]: Spool },
+  onProgress: (progress: IndexProgress) => void,
+): Promise<readonly IndexedFile[]> {
+  const indexed: IndexedFile[] = [];
+  const of = files.reduce((sum, file) => sum + file.bytes, 0);
+  let bytes = 0;
+  for (const [number, file] of files.entries()) {
+    const path = join(folder, file.path);
+    let textBytes = 0;
+    for await (const lines of fileLines(path))
+      for (const line of lines) {
+        textBytes = line.offset + line.bytes.length;
+        const post = readPost(line, path);
+        if (post !== undefined) await spoolOf[post.format].add(post, number);
+      }
+    indexed.push({ ...file, gzip: await startsAsGzip(path), textBytes });
+    bytes += file.bytes;
+    onProgress({ bytes, of });
+  }
+  return indexed;
+}
+
+async function writeBlocks(spool: Spool, folder: string, format: Format): Promise<FormatIndex> {
+  await spool.finish();
+  const blocks: IndexedBlock[] = [];
+  let posts = 0;
+  for (const { from, to } of blocksOf(spool.counts)) {
+    const written = writeBlock(await spool.read(from, to), from);
+    const name = `${format}-${new Date(from).toISOString().replace(/\D/g, '').slice(0, 12)}.block`;
+    await writeFile(join(folder, name), written.bytes);
+    blocks.push({ from, to, name, posts: written.posts });
+    posts += written.posts;
+  }
+  return { posts, blocks };
+}
+
+/** Days with posts; days with many in pieces of whole minutes. */
+function* blocksOf(counts: ReadonlyMap<number, number>): Generator<Window> {
+  const minutes = [...counts].sort(([a], [b]) => a - b);
+  let from = Number.NaN;
+  let posts = 0;
+  let last = Number.NaN;
+  for (const [minute, count] of minutes) {
+    const isNewDay = floorTo(DAY, minute) !== floorTo(DAY, last);
+    if (posts > 0 && (isNewDay || posts + count > BLOCK_POSTS)) {
+      yield { from, to: isNewDay ? last + MINUTE : minute };
+      posts = 0;
+    }
+    if (posts === 0) from = minute;
+    posts += count;
+    last = minute;
+  }
+  if (posts > 0) yield { from, to: last + MINUTE };
+}
+
+async function startsAsGzip(path: string): Promise<boolean> {
+  const file = await open(path, 'r');
+  try {
+    const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
+    return isGzip(buffer);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Indexes of the folder as it was before, and what a process left that died long ago. */
+async function removeOthers(home: string, path: string): Promise<void> {
+  for (const name of await readdir(home)) {
+    const other = join(home, name);
+    if (other === path) continue;
+    const isBeingMade = name.endsWith('.making') || name.startsWith('.probe-');
+    const changed = await stat(other).catch(() => undefined);
+    if (changed === undefined) continue;
+    if (isBeingMade && Date.now() - changed.mtimeMs < ABANDONED_MS) continue;
+    await rm(other, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,62 @@
+import { Activity, type Format } from '../../../activity/activity.js';
+import { parseInStreamMessage } from '../../../activity/in-stream-message.js';
+import { DataError } from '../../../errors.js';
+import { postTerms } from '../../../rules/post-terms.js';
+import { floorTo, SECOND } from '../../../time.js';
+import type { FileLine } from './file-lines.js';
+
+/** What the index keeps of a post. */
+export interface IndexedPost {
+  readonly format: Format;
+  /** Epoch milliseconds, whole seconds. */
+  readonly at: number;
+  readonly id: bigint;
+  readonly terms: readonly string[];
+  /** Where its line is in the file's text. */
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+const MOST_ID = 2n ** 64n;
+/** No rule can ask for a longer term: that is the length of a whole query (service.md section 8). */
+const MOST_UNITS = 2048 + 64;
+
+/**
+ * The post of a line, or `undefined` where the line is a message such as the `info` that a job file
+ * ends with.
+ *
+ * @throws DataError naming file and line where it is neither.
+ */
+export function readPost(line: FileLine, path: string): IndexedPost | undefined {
+  try {
+    if (parseInStreamMessage(line.bytes) !== undefined) return undefined;
+    const activity = new Activity(line.bytes);
+    const id = BigInt(activity.id);
+    if (id >= MOST_ID) throw new DataError(`The id ${id} has more than 64 bits`);
+    return {
+      format: activity.format,
+      at: floorTo(SECOND, activity.postedAt.getTime()),
+      id,
+      terms: indexTerms(postTerms(activity, 'search').terms),
+      offset: line.offset,
+      bytes: line.bytes.length,
+    };
+  } catch (cause) {
+    if (!(cause instanceof DataError)) throw cause;
+    throw new DataError(`Cannot index the archive: ${cause.message}`, {
+      cause,
+      place: { origin: path, line: line.number },
+    });
+  }
+}
+
+/** A term as the index writes it: half a character does not survive UTF-8. */
+export function indexTerm(term: string): string {
+  return /\p{Surrogate}/u.test(term) ? `\0${JSON.stringify(term)}` : term;
+}
+
+function indexTerms(terms: ReadonlySet<string>): readonly string[] {
+  const kept: string[] = [];
+  for (const term of terms) if (term.length <= MOST_UNITS) kept.push(indexTerm(term));
+  return kept;
+}

@@ -1,0 +1,166 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { floorTo, MINUTE } from '../../../time.js';
+import type { IndexedPost } from './read-post.js';
+
+/** A post that was read back, with where its line is. */
+export interface SpooledPost {
+  readonly at: number;
+  readonly id: bigint;
+  /** Number of the file in the list of files. */
+  readonly file: number;
+  readonly offset: number;
+  readonly bytes: number;
+  readonly terms: readonly string[];
+}
+
+/** Bytes that are sorted in memory at once. */
+const RUN_BYTES = 24 * 1024 * 1024;
+/** Bytes of a post besides its terms. */
+const FIXED = 4 + 8 + 8 + 4 + 8 + 4;
+
+/** One sorted piece of the spool file: where the posts of each minute begin. */
+interface SpoolRun {
+  readonly minutes: Float64Array;
+  /** One more than minutes: the last is the run's end. */
+  readonly starts: Float64Array;
+}
+
+/**
+ * Posts on their way from files in any order to blocks in order of time, in bounded memory: they are
+ * sorted by minute in pieces, and a minute is read back from all the pieces that have some of it.
+ */
+export class Spool {
+  readonly #file: FileHandle;
+  readonly #runs: SpoolRun[] = [];
+  #written = 0;
+  #buffer = Buffer.allocUnsafe(RUN_BYTES + 1024 * 1024);
+  #used = 0;
+  #entries: { minute: number; start: number; end: number }[] = [];
+  /** How many posts each minute has. */
+  readonly counts = new Map<number, number>();
+
+  private constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  static async create(folder: string, name: string): Promise<Spool> {
+    return new Spool(await open(join(folder, name), 'wx+'));
+  }
+
+  /** Takes a post; resolves once it may be forgotten. */
+  async add(post: IndexedPost, file: number): Promise<void> {
+    let length = FIXED;
+    for (const term of post.terms) length += 2 + 3 * term.length;
+    if (this.#used + length > this.#buffer.length) await this.#flush();
+    if (length > this.#buffer.length) this.#buffer = Buffer.allocUnsafe(2 * length);
+    const minute = floorTo(MINUTE, post.at);
+    const start = this.#used;
+    this.#used = write(this.#buffer, start, post, file);
+    this.#entries.push({ minute, start, end: this.#used });
+    this.counts.set(minute, (this.counts.get(minute) ?? 0) + 1);
+    if (this.#used > RUN_BYTES) await this.#flush();
+  }
+
+  /** No more posts come: those of any minutes can be read. */
+  async finish(): Promise<void> {
+    await this.#flush();
+    this.#buffer = Buffer.alloc(0);
+  }
+
+  /** The posts from one minute to another, exclusive, in no order. */
+  async read(from: number, to: number): Promise<readonly SpooledPost[]> {
+    const posts: SpooledPost[] = [];
+    for (const { minutes, starts } of this.#runs) {
+      const start = starts[firstFrom(minutes, from)] as number;
+      const end = starts[firstFrom(minutes, to)] as number;
+      const bytes = await readFrom(this.#file, start, end - start);
+      for (let at = 0; at < bytes.length; at += bytes.readUInt32LE(at)) posts.push(read(bytes, at));
+    }
+    return posts;
+  }
+
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+
+  async #flush(): Promise<void> {
+    // Stable: the posts of a minute stay in the order of the files.
+    const entries = this.#entries.sort((a, b) => a.minute - b.minute);
+    if (entries.length === 0) return;
+    const minutes: number[] = [];
+    const starts: number[] = [];
+    const sorted = Buffer.allocUnsafe(this.#used);
+    let length = 0;
+    for (const { minute, start, end } of entries) {
+      if (minutes.at(-1) !== minute) {
+        minutes.push(minute);
+        starts.push(this.#written + length);
+      }
+      length += this.#buffer.copy(sorted, length, start, end);
+    }
+    await this.#file.write(sorted, 0, length, this.#written);
+    this.#written += length;
+    this.#runs.push({
+      minutes: Float64Array.from(minutes),
+      starts: Float64Array.from([...starts, this.#written]),
+    });
+    this.#entries = [];
+    this.#used = 0;
+  }
+}
+
+/** The first of ascending minutes that is not before `from`, or their number. */
+function firstFrom(minutes: Float64Array, from: number): number {
+  let low = 0;
+  let high = minutes.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((minutes[middle] as number) >= from) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+async function readFrom(file: FileHandle, position: number, length: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(length);
+  for (let read = 0; read < length; ) {
+    const { bytesRead } = await file.read(bytes, read, length - read, position + read);
+    if (bytesRead === 0) throw new Error('The spool of the index is shorter than it was written');
+    read += bytesRead;
+  }
+  return bytes;
+}
+
+function write(into: Buffer, start: number, post: IndexedPost, file: number): number {
+  let at = into.writeDoubleLE(post.at, start + 4);
+  at = into.writeBigUInt64LE(post.id, at);
+  at = into.writeUInt32LE(file, at);
+  at = into.writeDoubleLE(post.offset, at);
+  at = into.writeUInt32LE(post.bytes, at);
+  for (const term of post.terms) {
+    const bytes = into.write(term, at + 2);
+    into.writeUInt16LE(bytes, at);
+    at += 2 + bytes;
+  }
+  into.writeUInt32LE(at - start, start);
+  return at;
+}
+
+function read(from: Buffer, start: number): SpooledPost {
+  const end = start + from.readUInt32LE(start);
+  const terms: string[] = [];
+  for (let at = start + FIXED; at < end; ) {
+    const bytes = from.readUInt16LE(at);
+    terms.push(from.toString('utf8', at + 2, at + 2 + bytes));
+    at += 2 + bytes;
+  }
+  return {
+    at: from.readDoubleLE(start + 4),
+    id: from.readBigUInt64LE(start + 12),
+    file: from.readUInt32LE(start + 20),
+    offset: from.readDoubleLE(start + 24),
+    bytes: from.readUInt32LE(start + 32),
+    terms,
+  };
+}
