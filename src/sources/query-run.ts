@@ -1,4 +1,4 @@
-import { IncompleteError, MillraceError } from '../errors.js';
+import { IncompleteError, MillraceError, OptionError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow.js';
 import { parseTimestamp, type Window } from '../time.js';
 import type { EchoedWindow, Page } from './page.js';
@@ -46,8 +46,9 @@ export async function* runQuery<T>(job: QueryRun<T>, run: Run): Batches<T> {
   let cursor: Cursor | undefined = resume;
   let reached: number | undefined;
   if (isOver(job, position)) return;
+  const slices = slicesOf(job, position);
+  if (position.slice >= slices.length) throw new OptionError('resume', 'The cursor is damaged');
   try {
-    const slices = slicesOf(job, position);
     if (slices.length > 1) position = { ...position, window: wholeWindow(slices) };
     for await (const page of pagesInTurn(job, slices, position, run)) {
       job.check?.(page);
