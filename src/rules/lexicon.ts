@@ -55,14 +55,16 @@ export class Lexicon {
     return id;
   }
 
-  release(id: number): void {
-    if (--(this.#uses[id] as number) > 0) return;
+  /** Whether that was the last use: then the number may come to stand for another term. */
+  release(id: number): boolean {
+    if (--(this.#uses[id] as number) > 0) return false;
     const term = this.#terms[id] as string;
     this.#remove(hashText(HASH_START, term), id);
     this.#terms[id] = '';
     this.#free.push(id);
     this.#size--;
     this.#countPrefix(term, -1);
+    return true;
   }
 
   /** The number of `prefix` + `text`, or -1. */

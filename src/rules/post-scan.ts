@@ -10,7 +10,7 @@ import {
   PostTerms,
   sourceKey,
 } from './post-terms.js';
-import { fold, hashUnits, Scanner } from './tokeniser.js';
+import { hashUnits, Scanner } from './tokeniser.js';
 
 /** How far a token is from the one before: at its side, one blank away, or more. */
 export const TOUCHING = 0;
@@ -26,6 +26,7 @@ export class PostScan {
   readonly #dialect: Dialect;
   readonly #scanner: Scanner;
   readonly #fieldOperators: readonly FieldOperator[];
+  readonly #pair = new Uint16Array(64);
   #terms: PostTerms | undefined;
   /** The post that each term was last seen in. */
   #stamps = new Uint32Array(1024);
@@ -126,30 +127,33 @@ export class PostScan {
 
   /** Neighbours of a script without spaces are a term together. */
   #readPair(kind: Prefix, i: number): void {
-    const { units, starts, ends, hashes } = this.#scanner;
-    const before = starts[i - 1] as number;
-    const start = starts[i] as number;
-    const end = ends[i] as number;
-    if (ends[i - 1] !== start) {
-      this.#markText(
-        kind,
-        this.#scanner.text(before, ends[i - 1] as number) + this.#scanner.text(start, end),
-      );
-      return;
+    const { units, starts, ends } = this.#scanner;
+    let length = 0;
+    for (let token = i - 1; token <= i; token++) {
+      const start = starts[token] as number;
+      const end = ends[token] as number;
+      if (length + end - start > this.#pair.length) {
+        this.#readLongPair(kind, i);
+        return;
+      }
+      for (let at = start; at < end; at++) this.#pair[length++] = units[at] as number;
     }
-    const hash =
-      kind === WORDS
-        ? hashUnits(hashes[i - 1] as number, units, start, end)
-        : hashUnits(kind.hash, units, before, end);
-    this.#mark(this.#lexicon.findUnits(kind, hash, units, before, end));
+    this.#markUnits(kind, this.#pair, 0, length);
+  }
+
+  /** Characters with very many marks. */
+  #readLongPair(kind: Prefix, i: number): void {
+    const { starts, ends } = this.#scanner;
+    const [before, word] = [i - 1, i].map(token =>
+      this.#scanner.text(starts[token] as number, ends[token] as number),
+    );
+    this.#markText(kind, `${before}${word}`);
   }
 
   #readEntities({ hashtags, cashtags, mentions }: PostFields): void {
-    const { accents } = this.#dialect;
-    if (this.#lexicon.uses(HASHTAG))
-      for (const tag of hashtags) this.#markText(HASHTAG, fold(tag, accents));
+    if (this.#lexicon.uses(HASHTAG)) for (const tag of hashtags) this.#markFolded(HASHTAG, tag);
     if (this.#lexicon.uses(CASHTAG))
-      for (const symbol of cashtags) this.#markText(CASHTAG, fold(symbol, accents));
+      for (const symbol of cashtags) this.#markFolded(CASHTAG, symbol);
     if (this.#lexicon.uses(MENTION))
       for (const mention of mentions) this.#markPerson(MENTION, mention);
   }
@@ -199,10 +203,7 @@ export class PostScan {
       scanner.read(text);
       const { units, starts, ends, singles, count } = scanner;
       for (let i = 0; i < count; i++) {
-        const start = starts[i] as number;
-        const end = ends[i] as number;
-        const hash = hashUnits(kind.hash, units, start, end);
-        this.#mark(this.#lexicon.findUnits(kind, hash, units, start, end));
+        this.#markUnits(kind, units, starts[i] as number, ends[i] as number);
         if (i > 0 && singles[i] === 1 && singles[i - 1] === 1) this.#readPair(kind, i);
       }
     }
@@ -216,6 +217,16 @@ export class PostScan {
 
   #markText(kind: Prefix, text: string): void {
     this.#mark(this.#lexicon.find(kind, text));
+  }
+
+  #markFolded(kind: Prefix, text: string): void {
+    this.#scanner.read(text);
+    this.#markUnits(kind, this.#scanner.units, 0, this.#scanner.length);
+  }
+
+  #markUnits(kind: Prefix, units: Uint16Array, start: number, end: number): void {
+    const hash = hashUnits(kind.hash, units, start, end);
+    this.#mark(this.#lexicon.findUnits(kind, hash, units, start, end));
   }
 
   /** -1 is no term. */

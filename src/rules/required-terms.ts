@@ -98,63 +98,37 @@ export function requiredTerms(
   frequency: (term: string) => number = usualFrequency,
 ): readonly string[] | undefined {
   const { plan } = planOf(tree, product);
-  return plan && [...new Set(anchorsOf(plan, frequency).map(({ term }) => term))];
+  if (plan === undefined) return undefined;
+  return cheapest(anchorSets(plan, frequency), frequency);
 }
 
-/** A term that a rule is filed under. */
-export interface Anchor {
-  readonly term: string;
-  /** Another term that a match with this one must have: a cheap look before the rule is tried. */
-  readonly witness: string | undefined;
-}
-
-/** The anchors of a plan: every post that the plan selects has one of them, and its witness. */
-export function anchorsOf(plan: TermPlan, frequency: (term: string) => number): readonly Anchor[] {
-  return choose(plan, frequency)?.anchors ?? [];
-}
-
-interface Choice {
-  readonly anchors: readonly Anchor[];
-  readonly cost: number;
-}
-
-function choose(plan: TermPlan, frequency: (term: string) => number): Choice | undefined {
+/**
+ * What a rule may be filed under: every post that the plan selects has at least one term of each
+ * set. There is a set for each part that all matches have; of an `any` that is all of its branches
+ * by their cheapest.
+ */
+export function anchorSets(
+  plan: TermPlan,
+  frequency: (term: string) => number,
+): readonly (readonly string[])[] {
   switch (plan.kind) {
     case 'term':
-      return {
-        anchors: [{ term: plan.term, witness: undefined }],
-        cost: frequency(plan.term),
-      };
+      return [[plan.term]];
     case 'all':
-      return chooseOne(plan.plans, frequency);
+      return plan.plans.flatMap(part => anchorSets(part, frequency));
     case 'any': {
-      const choices = plan.plans.flatMap(part => choose(part, frequency) ?? []);
-      return {
-        anchors: choices.flatMap(({ anchors }) => anchors),
-        cost: choices.reduce((sum, { cost }) => sum + cost, 0),
-      };
+      const branches = plan.plans.map(part => cheapest(anchorSets(part, frequency), frequency));
+      return [[...new Set(branches.flat())]];
     }
     case 'not':
-      return undefined;
+      return [];
   }
 }
 
-function chooseOne(
-  plans: readonly TermPlan[],
+function cheapest(
+  sets: readonly (readonly string[])[],
   frequency: (term: string) => number,
-): Choice | undefined {
-  let best: Choice | undefined;
-  for (const part of plans) {
-    const choice = choose(part, frequency);
-    if (choice !== undefined && (best === undefined || choice.cost < best.cost)) best = choice;
-  }
-  if (best === undefined) return undefined;
-  const terms = plans
-    .flatMap(part => (part.kind === 'term' ? [part.term] : []))
-    .sort((a, b) => frequency(a) - frequency(b));
-  const anchors = best.anchors.map(({ term, witness }) => ({
-    term,
-    witness: witness ?? terms.find(other => other !== term),
-  }));
-  return { anchors, cost: best.cost };
+): readonly string[] {
+  const cost = (terms: readonly string[]) => terms.reduce((sum, term) => sum + frequency(term), 0);
+  return sets.reduce((best, set) => (cost(set) < cost(best) ? set : best));
 }

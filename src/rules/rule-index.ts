@@ -3,42 +3,42 @@ import { IntPool } from './int-pool.js';
 import { Lexicon } from './lexicon.js';
 import type { PostFields } from './post-fields.js';
 import { PostScan } from './post-scan.js';
-import { Postings } from './postings.js';
-import { anchorsOf, planTree } from './required-terms.js';
+import { RuleFiles } from './rule-files.js';
 import { compileProgram, MATCHES, type Test } from './rule-program.js';
+import { TermCounts } from './term-counts.js';
 import type { RuleNode } from './tree.js';
 
 /**
- * Rules by the terms that a match must have. Each rule is filed under its anchors, the rarest such
- * terms; a post is compared only with the rules filed under terms that it has. Rules are numbers,
- * which are given again once deleted. Adding and deleting touch only what belongs to the rule.
+ * Rules by the terms that a match must have. Each rule is filed under the rarest such terms; a post
+ * is compared only with the rules filed under terms that it has. Rules are numbers, which are given
+ * again once deleted. Adding and deleting touch only what belongs to the rule.
  */
 export class RuleIndex {
   readonly #dialect: Dialect;
-  readonly #frequency: (term: string) => number;
   readonly #lexicon = new Lexicon();
+  readonly #counts: TermCounts;
   readonly #scan: PostScan;
-  readonly #postings = new Postings();
-  /** Rules without an anchor: each post is compared with them. */
-  readonly #unfiled = new Set<number>();
+  readonly #files: RuleFiles;
   /** The code of all rules; and of each rule where it starts and how long it is. */
   readonly #code = new IntPool();
   #programs = new Int32Array(2 << 8);
   readonly #tests: Test[] = [];
   readonly #freeTests: number[] = [];
-  readonly #anchors: (readonly number[])[] = [];
   readonly #freeRules: number[] = [];
+  #rules = 0;
   /** The post that each rule was last tried on. */
   #tried = new Uint32Array(1 << 8);
 
+  /** `frequency` is what is thought of terms until posts have been seen. */
   constructor(dialect: Dialect, frequency: (term: string) => number) {
     this.#dialect = dialect;
-    this.#frequency = frequency;
     this.#scan = new PostScan(this.#lexicon, dialect);
+    this.#counts = new TermCounts(this.#lexicon, frequency);
+    this.#files = new RuleFiles(this.#lexicon, this.#counts);
   }
 
   add(tree: RuleNode): number {
-    const rule = this.#freeRules.pop() ?? this.#anchors.length;
+    const rule = this.#freeRules.pop() ?? this.#rules++;
     this.#reserve(rule);
     const { code, tests } = compileProgram(tree, this.#lexicon, this.#dialect);
     const numbers = tests.map(test => this.#addTest(test));
@@ -50,20 +50,18 @@ export class RuleIndex {
     }
     this.#programs[2 * rule] = start;
     this.#programs[2 * rule + 1] = code.length;
-    this.#file(rule, tree);
+    this.#files.add(rule, tree, this.#dialect);
     return rule;
   }
 
   delete(rule: number): void {
-    for (const term of this.#anchors[rule] as readonly number[]) this.#postings.remove(term, rule);
-    this.#anchors[rule] = [];
-    this.#unfiled.delete(rule);
+    this.#files.delete(rule);
     const start = this.#programs[2 * rule] as number;
     const length = this.#programs[2 * rule + 1] as number;
     for (let at = start; at < start + length; at += 3) {
       const question = this.#code.data[at] as number;
-      if (question >= 0) this.#lexicon.release(question);
-      else this.#deleteTest(~question);
+      if (question < 0) this.#deleteTest(~question);
+      else if (this.#lexicon.release(question)) this.#counts.forget(question);
     }
     this.#code.free(start, length);
     // The next rule of this number has not been tried, whatever the post.
@@ -76,7 +74,7 @@ export class RuleIndex {
     const scan = this.#scan;
     scan.read(fields);
     const { present, count, stamps, stamp } = scan;
-    const { data, lists } = this.#postings;
+    const { postings, lists, unfiled } = this.#files;
     const tried = this.#tried;
     // Stamps start anew after four billion posts.
     if (stamp === 1) tried.fill(0);
@@ -87,15 +85,17 @@ export class RuleIndex {
       const start = lists[2 * term] as number;
       const end = start + (lists[2 * term + 1] as number);
       for (let at = start; at < end; at += 2) {
-        const witness = data[at + 1] as number;
+        const witness = postings[at + 1] as number;
         if (witness !== -1 && stamps[witness] !== stamp) continue;
-        const rule = data[at] as number;
+        const rule = postings[at] as number;
         if (tried[rule] === stamp) continue;
         tried[rule] = stamp;
         if (this.#matches(rule, stamps, stamp)) found.push(rule);
       }
     }
-    for (const rule of this.#unfiled) if (this.#matches(rule, stamps, stamp)) found.push(rule);
+    for (const rule of unfiled) if (this.#matches(rule, stamps, stamp)) found.push(rule);
+    this.#counts.count(present, count);
+    this.#files.review(this.#rules);
     return found;
   }
 
@@ -111,19 +111,6 @@ export class RuleIndex {
       next = code[yes ? at + 1 : at + 2] as number;
     }
     return next === MATCHES;
-  }
-
-  #file(rule: number, tree: RuleNode): void {
-    const { plan } = planTree(tree, this.#dialect);
-    const anchors = plan === undefined ? [] : anchorsOf(plan, this.#frequency);
-    for (const { term, witness } of anchors)
-      this.#postings.add(
-        this.#lexicon.numberOf(term),
-        rule,
-        witness === undefined ? -1 : this.#lexicon.numberOf(witness),
-      );
-    this.#anchors[rule] = [...new Set(anchors.map(({ term }) => this.#lexicon.numberOf(term)))];
-    if (anchors.length === 0) this.#unfiled.add(rule);
   }
 
   #addTest(test: Test): number {
