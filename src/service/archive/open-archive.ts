@@ -1,5 +1,6 @@
 import type { Format } from '../../activity/activity.js';
 import type { Archive } from './archive.js';
+import { openFolderArchive } from './folder/folder-archive.js';
 import type { IndexProgress } from './folder/folder-index.js';
 import { openSampleArchive } from './sample/sample-archive.js';
 
@@ -18,12 +19,16 @@ export interface OpenArchiveOptions {
   readonly onProgress?: ((progress: IndexProgress) => void) | undefined;
 }
 
-/** Opens a folder of job files, or the sample archive. */
+/**
+ * Opens a folder of job files, or without one the sample archive.
+ *
+ * @throws What `openFolderArchive` and `openSampleArchive` throw.
+ */
 export async function openArchive({
   folder,
-  now,
+  onProgress,
   ...sample
 }: OpenArchiveOptions): Promise<Archive> {
-  if (folder === undefined) return openSampleArchive({ ...sample, now });
-  throw new Error('soon');
+  if (folder === undefined) return openSampleArchive(sample);
+  return openFolderArchive(folder, { format: sample.format, onProgress });
 }
