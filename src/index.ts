@@ -39,6 +39,7 @@ export { jsonElements } from './operators/json-elements.js';
 export { type JsonLinesOptions, jsonLines } from './operators/json-lines.js';
 export { map } from './operators/map.js';
 export { type MapAsyncOptions, mapAsync } from './operators/map-async.js';
+export { type MatchRulesOptions, matchRules } from './operators/match-rules.js';
 export type { RecordLimits } from './operators/record-limits.js';
 export { type RouteByTagOptions, routeByTag } from './operators/route-by-tag.js';
 export { take } from './operators/take.js';
@@ -48,6 +49,18 @@ export { type PipelineOptions, pipeline, type Source, type Stage } from './pipel
 export type { ProgressCounts } from './progress.js';
 export { applySuggestions } from './rules/apply-suggestions.js';
 export { type CheckOptions, checkRule } from './rules/check-rule.js';
+export { type CompileRuleOptions, compileRule } from './rules/compile-rule.js';
+export {
+  type CompileRulesOptions,
+  compileRules,
+  type Rule,
+  RuleMatcher,
+} from './rules/compile-rules.js';
+export {
+  type Explanation,
+  explainMatch,
+  renderExplanation,
+} from './rules/explain-match.js';
 export {
   type OperatorSpec,
   operators,
@@ -64,6 +77,7 @@ export {
   type TextEdit,
 } from './rules/problem.js';
 export { renderProblem } from './rules/render-problem.js';
+export { type PlannedRule, planOf, requiredTerms, type TermPlan } from './rules/required-terms.js';
 export type {
   And,
   BoundingBox,
@@ -85,6 +99,10 @@ export type {
 } from './rules/tree.js';
 export { collect } from './sinks/collect.js';
 export { type FilesOptions, files } from './sinks/files.js';
+export type { ToLine } from './sinks/line.js';
+export { safeName } from './sinks/safe-name.js';
+export { type StdoutOptions, stdout } from './sinks/stdout.js';
+export type { Written, WrittenFile } from './sinks/written.js';
 export { type Bucket, type CountBucket, type CountsOptions, counts } from './sources/counts.js';
 export { type LocalFilesOptions, localFiles } from './sources/local-files.js';
 export type { Product } from './sources/query.js';

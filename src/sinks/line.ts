@@ -1,17 +1,14 @@
 import { Activity } from '../activity/activity.js';
+import type { Routed } from '../activity/routed.js';
 import { DataError } from '../errors.js';
+
+export const LINE_FEED = 10;
 
 /** A line's bytes, without its end. */
 export type Line = Activity | Uint8Array;
 
 /** What makes a line of an item: text, or bytes that are written as they are. No line feed at the end. */
 export type ToLine<T> = (item: T) => string | Uint8Array;
-
-/** A post with the tag that it was routed to, as `routeByTag` makes it. */
-export interface TaggedActivity {
-  readonly tag: string;
-  readonly activity: Activity;
-}
 
 /**
  * The line of an item: of an activity the exact bytes that came, of bytes themselves, of any other
@@ -31,7 +28,7 @@ export function lineOf<T>(item: T, toLine: ToLine<T> | undefined, origin?: strin
   return Buffer.from(json(item, origin));
 }
 
-export function isTagged(item: unknown): item is TaggedActivity {
+export function isTagged(item: unknown): item is Routed {
   return (
     typeof item === 'object' &&
     item !== null &&

@@ -28,12 +28,13 @@ export async function takeLock(fs: FileSystem, file: string): Promise<Lock> {
   const own = { pid: process.pid, host: os.hostname(), started: processStat('self')?.started };
   const token = randomUUID();
   const text = `${JSON.stringify({ ...own, token })}\n`;
+  held.add(token);
   try {
     while (!(await create(fs, file, text))) await removeStale(fs, file);
   } catch (error) {
+    held.delete(token);
     throw storageError('lock', file, error);
   }
-  held.add(token);
   return {
     async release() {
       held.delete(token);

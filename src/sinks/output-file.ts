@@ -1,5 +1,5 @@
 import { type Buffers, LARGEST_BUFFER, nextSize, SMALLEST_BUFFER } from './buffers.js';
-import type { Line } from './line.js';
+import { LINE_FEED, type Line } from './line.js';
 import type { WrittenFile } from './written.js';
 
 /** A file as a checkpoint counts it. */
@@ -21,8 +21,6 @@ export interface Writer {
 
 /** What files that are being written are called besides. */
 export const PART = '.part';
-
-const LINE_FEED = 10;
 
 /** One file on its way: lines are gathered in memory and written in large pieces, in order. */
 export class OutputFile {

@@ -1,0 +1,156 @@
+import type { Writable } from 'node:stream';
+import { batchesOf, type Sink } from '../flow.js';
+import type { Progress } from '../progress.js';
+import { isNodeError, storageError } from './file-system.js';
+import { LINE_FEED, type Line, lineOf, type ToLine } from './line.js';
+import type { Written } from './written.js';
+
+export interface StdoutOptions<T> {
+  /** How an item becomes a line, where not the exact bytes of an activity or the JSON of a value. */
+  readonly line?: ToLine<T> | undefined;
+  /**
+   * Where the lines go. It is not ended.
+   * @default process.stdout
+   */
+  readonly stream?: Writable | undefined;
+}
+
+/** Large enough for few calls, small enough that a reader gets the first lines early. */
+const PIECE = 256 << 10;
+
+/**
+ * Writes every item as a line to the standard output, at the end of each batch. When the reader has
+ * seen enough (`| head`), the run ends quietly: the source is closed and the result is what was
+ * taken. Resolves only when the last line is handed over, so nothing is lost when the process ends.
+ *
+ * @throws DataError for an item that has no line.
+ * @throws StorageError when the stream breaks in another way than by a closed pipe.
+ * @example
+ * await pipeline(search(account(), { product: '30day', query: 'snow' }), stdout());
+ */
+export function stdout<T>({ line, stream }: StdoutOptions<T> = {}): Sink<T, Written> {
+  return async (input, { signal, progress } = {}) => {
+    const lines = new LineWriter(stream ?? process.stdout, progress);
+    const stop = signal === undefined ? lines.broken : AbortSignal.any([signal, lines.broken]);
+    try {
+      for await (const { items, origin } of batchesOf(input, { signal: stop, progress })) {
+        for (const item of items) {
+          lines.add(lineOf(item, line, origin));
+          if (lines.full) await unlessAborted(lines.flush(), stop);
+        }
+        await unlessAborted(lines.flush(), stop);
+      }
+      await unlessAborted(lines.flushed(), stop);
+    } catch (error) {
+      if (!lines.pipeClosed) throw lines.failure ?? error;
+    } finally {
+      lines.release();
+    }
+    return { posts: lines.posts, bytes: lines.bytes, files: [] };
+  };
+}
+
+/** Lines gathered into pieces, of which one is on its way while the next is gathered. */
+class LineWriter {
+  posts = 0;
+  bytes = 0;
+  pipeClosed = false;
+  failure: unknown;
+  readonly #stream: Writable;
+  readonly #progress: Progress | undefined;
+  readonly #broken = new AbortController();
+  #lines: Line[] = [];
+  #length = 0;
+  #onItsWay: Promise<void> = Promise.resolve();
+
+  constructor(stream: Writable, progress: Progress | undefined) {
+    this.#stream = stream;
+    this.#progress = progress;
+    stream.on('error', ignore);
+  }
+
+  /** Fires when the stream takes no more, so that a source that waits is closed at once. */
+  get broken(): AbortSignal {
+    return this.#broken.signal;
+  }
+
+  get full(): boolean {
+    return this.#length >= PIECE;
+  }
+
+  add(line: Line): void {
+    this.#lines.push(line);
+    this.#length += line.byteLength + 1;
+  }
+
+  /** Sends the lines on their way, once those before them are handed over. */
+  async flush(): Promise<void> {
+    await this.#onItsWay;
+    if (this.#lines.length === 0 || this.failure !== undefined) return;
+    const posts = this.#lines.length;
+    const piece = joined(this.#lines, this.#length);
+    this.#lines = [];
+    this.#length = 0;
+    this.#onItsWay = this.#write(piece, posts);
+  }
+
+  flushed(): Promise<void> {
+    return this.#onItsWay;
+  }
+
+  release(): void {
+    // A stream tells of its failure in an event after the callback; then the listener stays.
+    if (this.failure === undefined) this.#stream.off('error', ignore);
+  }
+
+  #write(piece: Buffer, posts: number): Promise<void> {
+    return new Promise(resolve => {
+      this.#stream.write(piece, error => {
+        if (error != null) this.#fail(error);
+        else {
+          this.posts += posts;
+          this.bytes += piece.length;
+          if (this.#progress !== undefined) {
+            this.#progress.written += posts;
+            this.#progress.writtenBytes += piece.length;
+          }
+        }
+        resolve();
+      });
+    });
+  }
+
+  #fail(error: Error): void {
+    this.pipeClosed = isNodeError(error, 'EPIPE');
+    this.failure = storageError('write to', 'stdout', error);
+    this.#broken.abort(this.failure);
+  }
+}
+
+function ignore(): void {
+  // The callback of the write has the error, too.
+}
+
+function joined(lines: readonly Line[], length: number): Buffer {
+  const piece = Buffer.allocUnsafe(length);
+  let at = 0;
+  for (const line of lines) {
+    if (line instanceof Uint8Array) piece.set(line, at);
+    else line.copyInto(piece, at);
+    at += line.byteLength;
+    piece[at++] = LINE_FEED;
+  }
+  return piece;
+}
+
+/** Waits for the reader, however slow it is, but not past the end of the run. */
+function unlessAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    wait
+      .then(() => (signal.aborted ? reject(signal.reason) : resolve()), reject)
+      .finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}

@@ -1,0 +1,34 @@
+import { writeSync } from 'node:fs';
+import { Flow } from '../../src/flow.js';
+import { pipeline } from '../../src/pipeline.js';
+import { stdout } from '../../src/sinks/stdout.js';
+
+// The script that the test runs: so many lines, and what happens then.
+const [count = '0', then] = process.argv.slice(2);
+
+let closed = false;
+const numbers = new Flow<number>(async function* ({ signal }) {
+  try {
+    for (let n = 0; n < Number(count); n += 1000)
+      yield { items: Array.from({ length: Math.min(1000, Number(count) - n) }, (_, i) => n + i) };
+    if (then !== 'wait') return;
+    // Only news of the closed pipe ends this.
+    for (;;) {
+      yield { items: [0] };
+      await new Promise((resolve, reject) => {
+        const timer = setTimeout(resolve, 20);
+        signal.addEventListener('abort', () => {
+          clearTimeout(timer);
+          reject(signal.reason);
+        });
+      });
+    }
+  } finally {
+    closed = true;
+  }
+});
+
+const written = await pipeline(numbers, stdout({ line: n => `line ${n} ${'x'.repeat(n % 60)}` }));
+console.log('a word after the end');
+writeSync(2, JSON.stringify({ ...written, closed }));
+if (then === 'exit') process.exit();

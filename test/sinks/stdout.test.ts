@@ -1,0 +1,209 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { PassThrough, Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { DataError, StorageError } from '../../src/errors.js';
+import { Flow } from '../../src/flow.js';
+import { pipeline } from '../../src/pipeline.js';
+import { stdout } from '../../src/sinks/stdout.js';
+import { places } from './places.js';
+import { post } from './posts.js';
+import { nodeError } from './simulated-disk.js';
+
+const SCRIPT = `"${process.execPath}" --import tsx "${path.join(import.meta.dirname, 'lines-to-stdout.ts')}"`;
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly errors: string;
+  /** What the script printed on stderr, when that went well. */
+  readonly result: { posts: number; bytes: number; files: unknown[]; closed: boolean };
+}
+
+/** Runs a shell command around the script; its exit code is that of the script itself. */
+async function shell(command: string, slow = false): Promise<Ended> {
+  const child = spawn('bash', ['-c', `set -o pipefail; ${command}`], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const out: Buffer[] = [];
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', text => {
+    errors += text;
+  });
+  const closed = once(child, 'close');
+  for await (const chunk of child.stdout) {
+    out.push(chunk);
+    if (slow && out.length % 8 === 0) await sleep(3);
+  }
+  const [code] = await closed;
+  const result = code === 0 ? JSON.parse(errors) : {};
+  return { code, out: Buffer.concat(out).toString(), errors, result };
+}
+
+function linesUpTo(count: number): string {
+  return Array.from({ length: count }, (_, n) => `line ${n} ${'x'.repeat(n % 60)}\n`).join('');
+}
+
+/** A stream that takes a chunk only when told to. */
+function byHand(): { stream: Writable; taken: string[]; next(error?: Error): void } {
+  const taken: string[] = [];
+  let done: ((error?: Error | null) => void) | undefined;
+  const stream = new Writable({
+    write(chunk, _, callback) {
+      taken.push(String(chunk));
+      done = callback;
+    },
+  });
+  return { stream, taken, next: error => done?.(error) };
+}
+
+describe('stdout in a process of its own', () => {
+  it('ends quietly with exit code 0 when head has seen enough', async () => {
+    const { code, out, result } = await shell(`${SCRIPT} 300000 | head -n 3`);
+    expect(code).toBe(0);
+    expect(out).toBe(linesUpTo(3));
+    expect(result.closed).toBe(true);
+    expect(result.files).toEqual([]);
+    expect(result.posts).toBeLessThan(300_000);
+  });
+
+  it('closes a source that would go on for ever', async () => {
+    const { code, out, result } = await shell(`${SCRIPT} 10 wait | head -n 3`);
+    expect(code).toBe(0);
+    expect(out).toBe(linesUpTo(3));
+    expect(result.closed).toBe(true);
+  });
+
+  it.each([
+    ['a socket', ''],
+    ['a pipe', ' | (sleep 0.3; cat)'],
+  ])('loses nothing to a slow reader of %s, though process.exit follows', async (_, reader) => {
+    const { code, out, result } = await shell(`${SCRIPT} 250000 exit${reader}`, true);
+    expect(code).toBe(0);
+    expect(out).toBe(`${linesUpTo(250_000)}a word after the end\n`);
+    expect(result).toMatchObject({ posts: 250_000, bytes: linesUpTo(250_000).length });
+  });
+
+  it('fails on a full disk', async () => {
+    const { code, errors } = await shell(`${SCRIPT} 10 > /dev/full`);
+    expect(code).toBe(1);
+    expect(errors).toMatch(/StorageError.*Could not write to stdout: ENOSPC/);
+  });
+});
+
+describe('stdout to a given stream', () => {
+  it('writes activities and tagged ones byte for byte, bytes as they are, values as JSON', async () => {
+    const stream = new PassThrough();
+    const activity = post({ id: '9007199254740993' });
+    const items = [activity, { tag: 'snow', activity }, Buffer.from('raw'), { a: 'é' }, null];
+    const written = await pipeline(
+      places<unknown>([items.slice(0, 2), [], items.slice(2)]),
+      stdout({ stream }),
+    );
+    const expected = `${activity.raw}\n${activity.raw}\nraw\n{"a":"é"}\nnull\n`;
+    expect(stream.read().toString()).toBe(expected);
+    expect(written).toEqual({ posts: 5, bytes: Buffer.byteLength(expected), files: [] });
+    expect(stream.writableEnded).toBe(false);
+    expect(stream.listenerCount('error')).toBe(0);
+  });
+
+  it('refuses what has no JSON', async () => {
+    const run = pipeline(places([[1n]]), stdout({ stream: new PassThrough() }));
+    await expect(run).rejects.toThrow(DataError);
+  });
+
+  it('reads ahead of a slow reader by one batch and no more', async () => {
+    const { stream, taken, next } = byHand();
+    let pulled = 0;
+    const source = new Flow<number>(async function* () {
+      for (let n = 0; n < 5; n++) {
+        pulled++;
+        yield { items: [n] };
+      }
+    });
+    const run = pipeline(source, stdout({ stream }));
+    await sleep(10);
+    expect([pulled, taken]).toEqual([2, ['0\n']]);
+    next();
+    await sleep(10);
+    expect([pulled, taken]).toEqual([3, ['0\n', '1\n']]);
+    for (let n = 0; n < 4; n++) {
+      await sleep(5);
+      next();
+    }
+    expect((await run).posts).toBe(5);
+  });
+
+  it('waits for the last line to be taken', async () => {
+    const { stream, next } = byHand();
+    let over = false;
+    const run = pipeline(places([[1]]), stdout({ stream })).then(() => {
+      over = true;
+    });
+    await sleep(20);
+    expect(over).toBe(false);
+    next();
+    await run;
+  });
+
+  it('cuts a large batch into pieces', async () => {
+    const sizes: number[] = [];
+    const stream = new Writable({
+      write(chunk, _, callback) {
+        sizes.push(chunk.length);
+        callback();
+      },
+    });
+    await pipeline(
+      places([Array.from({ length: 100 }, () => Buffer.alloc(9_999))]),
+      stdout({ stream }),
+    );
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(1_000_000);
+    expect(Math.max(...sizes)).toBeLessThan(300_000);
+  });
+
+  it('ends quietly on a closed pipe, in the middle of the wait of its source', async () => {
+    const { stream, next } = byHand();
+    let closed = false;
+    const source = new Flow<number>(async function* ({ signal }) {
+      try {
+        yield { items: [1, 2] };
+        await new Promise((_, reject) =>
+          signal.addEventListener('abort', () => reject(signal.reason)),
+        );
+      } finally {
+        closed = true;
+      }
+    });
+    const run = pipeline(source, stdout({ stream }));
+    await sleep(5);
+    next(nodeError('EPIPE', 'write'));
+    expect(await run).toEqual({ posts: 0, bytes: 0, files: [] });
+    expect(closed).toBe(true);
+  });
+
+  it('fails when the stream breaks in another way', async () => {
+    const { stream, next } = byHand();
+    const run = pipeline(places([[1], [2]]), stdout({ stream }));
+    const failed = expect(run).rejects.toThrow(StorageError);
+    await sleep(5);
+    next(nodeError('EIO', 'write'));
+    await failed;
+    await expect(run).rejects.toThrow(/Could not write to stdout: EIO/);
+  });
+
+  it('leaves a wait for its reader when the run is aborted', async () => {
+    const { stream } = byHand();
+    const reason = new Error('enough');
+    const controller = new AbortController();
+    const run = pipeline(places([[1], [2], [3]]), stdout({ stream }), {
+      signal: controller.signal,
+    });
+    const aborted = expect(run).rejects.toBe(reason);
+    await sleep(5);
+    controller.abort(reason);
+    await aborted;
+  });
+});

@@ -1,0 +1,17 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach } from 'vitest';
+
+/** A function that makes an empty folder, which is gone after the test. */
+export function temporaryFolders(): () => Promise<string> {
+  const made: string[] = [];
+  afterEach(async () => {
+    for (const folder of made.splice(0)) await rm(folder, { recursive: true, force: true });
+  });
+  return async () => {
+    const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-sinks-'));
+    made.push(folder);
+    return folder;
+  };
+}
