@@ -70,6 +70,7 @@ export class Scanner {
   /** 1 for a character of a script written without spaces, or an emoji. */
   singles: Uint8Array = new Uint8Array(1024);
   count = 0;
+  #bytes = Buffer.alloc(1024);
 
   constructor(accents: Accents) {
     this.#accents = accents;
@@ -85,10 +86,16 @@ export class Scanner {
   }
 
   text(start: number, end: number): string {
-    let text = '';
-    for (let at = start; at < end; at += 8192)
-      text += String.fromCharCode(...this.units.subarray(at, Math.min(end, at + 8192)));
-    return text;
+    const length = end - start;
+    let all = 0;
+    for (let at = 0; at < length; at++) {
+      const unit = this.units[start + at] as number;
+      this.#bytes[at] = unit;
+      all |= unit;
+    }
+    // Half the memory, and quick to compare, where one byte a character is enough.
+    if (all < 0x100) return this.#bytes.toString('latin1', 0, length);
+    return Buffer.from(this.units.buffer, 2 * start, 2 * length).toString('utf16le');
   }
 
   /** False when the text has to be composed first. */
@@ -160,6 +167,7 @@ export class Scanner {
     this.ends = new Int32Array(2 * units);
     this.hashes = new Int32Array(2 * units);
     this.singles = new Uint8Array(2 * units);
+    this.#bytes = Buffer.alloc(2 * units);
   }
 }
 

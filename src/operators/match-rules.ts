@@ -1,0 +1,44 @@
+import type { Activity } from '../activity/activity.js';
+import { type Operator, perBatch } from '../flow.js';
+import {
+  type CompileRulesOptions,
+  compileRules,
+  type Rule,
+  RuleMatcher,
+} from '../rules/compile-rules.js';
+
+export interface MatchRulesOptions extends CompileRulesOptions {
+  /** Whether to leave out posts that no rule matches; they count as dropped by `unmatched`. @default false */
+  readonly dropUnmatched?: boolean | undefined;
+}
+
+/**
+ * Sets the matching rules of each activity to those of the given rules, as if the service had
+ * delivered the post for them: an archive can then be routed by tag, or rules be tried on a sample
+ * before a job is paid for. A matcher of `compileRules` may change while the pipeline runs.
+ *
+ * @throws OptionError `rules` at once, when the product refuses a rule.
+ * @example
+ * pipeline(
+ *   localFiles('archive'), gunzip(), jsonLines(), activities(),
+ *   matchRules([{ value: 'snow -is:retweet', tag: 'weather' }], { dropUnmatched: true }),
+ *   routeByTag(), files({ path: 'out/{tag}.jsonl' }),
+ * );
+ */
+export function matchRules(
+  rules: readonly Rule[] | RuleMatcher,
+  { dropUnmatched = false, ...options }: MatchRulesOptions = {},
+): Operator<Activity, Activity> {
+  const matcher = rules instanceof RuleMatcher ? rules : compileRules(rules, options);
+  return perBatch(
+    activities => {
+      const out: Activity[] = [];
+      for (const activity of activities) {
+        const matching = matcher.match(activity);
+        if (matching.length > 0 || !dropUnmatched) out.push(activity.withMatchingRules(matching));
+      }
+      return out;
+    },
+    { name: 'unmatched' },
+  );
+}
