@@ -277,11 +277,11 @@ async function* foreignBatches<T>(input: AsyncIterable<T>, { signal, progress }:
 }
 
 /** The promise's outcome, or the signal's reason if that comes first. Leaves no listener behind. */
-function firstOf<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export function firstOf<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
     const onAbort = () => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
 }
