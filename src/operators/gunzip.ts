@@ -1,7 +1,7 @@
 import { bufferOf } from '../activity/decode-utf8.js';
 import { OptionError } from '../errors.js';
 import { type Batch, type Operator, operator } from '../flow.js';
-import { GzipFile, inflateWhole } from './gzip-file.js';
+import { BLOCK, GzipFile, inflateWhole } from './gzip-file.js';
 import { atLeastOne } from './record-limits.js';
 import { workAhead } from './work-ahead.js';
 
@@ -49,15 +49,30 @@ export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer
           yield { items: [result], cursor, origin };
           continue;
         }
-        for (const item of items) {
-          file ??= new GzipFile({ plain, maxBytes, origin });
-          for (const block of file.push(bufferOf(item))) yield { items: [block], origin };
+        let blocks: Buffer[] = [];
+        let size = 0;
+        try {
+          for (const item of items) {
+            file ??= new GzipFile({ plain, maxBytes, origin });
+            for (const block of file.push(bufferOf(item))) {
+              blocks.push(block);
+              size += block.length;
+              if (size < BLOCK) continue;
+              yield { items: blocks, origin };
+              blocks = [];
+              size = 0;
+            }
+          }
+          if (cursor !== undefined) {
+            file?.end();
+            file?.close();
+            file = undefined;
+          }
+        } catch (error) {
+          if (blocks.length > 0) yield { items: blocks, origin };
+          throw error;
         }
-        if (cursor === undefined) continue;
-        file?.end();
-        file?.close();
-        file = undefined;
-        yield { items: [], cursor, origin };
+        if (blocks.length > 0 || cursor !== undefined) yield { items: blocks, cursor, origin };
       }
       file?.end();
     } finally {

@@ -15,7 +15,7 @@ const SLICE = 4 * 1024;
 /** The size of its output buffer is missing in the types; four times the default is a fifth faster. */
 const DECODER = { flush: constants.Z_NO_FLUSH, chunkSize: 64 * 1024 };
 /** Inflated bytes are handed on when this many have come together. */
-const BLOCK = 512 * 1024;
+export const BLOCK = 512 * 1024;
 
 export interface GzipFileOptions {
   readonly plain: 'refuse' | 'pass';

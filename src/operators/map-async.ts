@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { type Operator, operator } from '../flow.js';
+import { firstOf, type Operator, operator } from '../flow.js';
 import { atLeastOne } from './record-limits.js';
 import { workAhead } from './work-ahead.js';
 
@@ -27,7 +27,7 @@ export function mapAsync<In, Out>(
   return operator(async function* (input, { signal }) {
     const limit = pLimit(concurrency);
     const transformAll = ({ items }: { readonly items: readonly In[] }) =>
-      Promise.all(items.map(item => limit(transform, item, signal)));
+      firstOf(Promise.all(items.map(item => limit(transform, item, signal))), signal);
     try {
       for await (const { item: batch, result } of workAhead(input, transformAll, concurrency))
         yield { ...batch, items: result ?? [] };

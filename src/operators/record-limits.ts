@@ -8,9 +8,9 @@ export interface RecordLimits {
    */
   readonly maxBytes?: number | undefined;
   /**
-   * Most arrays and objects inside one another. The default is what `JSON.stringify` and a reviver
-   * of `JSON.parse` can still walk without running out of stack.
-   * @default 2000
+   * Most arrays and objects inside one another. The default is about what `JSON.stringify` and
+   * `structuredClone` can still walk without running out of stack.
+   * @default 3000
    */
   readonly maxDepth?: number | undefined;
 }
@@ -23,7 +23,7 @@ export interface CheckedLimits {
 /** The limits with their defaults, checked. */
 export function recordLimits({
   maxBytes = 16 * 1024 * 1024,
-  maxDepth = 2_000,
+  maxDepth = 3_000,
 }: RecordLimits): CheckedLimits {
   atLeastOne('maxBytes', maxBytes);
   atLeastOne('maxDepth', maxDepth);

@@ -21,28 +21,24 @@ export async function* workAhead<T, R>(
   let end: { readonly error?: unknown } | undefined;
   let wake = () => {};
 
-  const read = () => {
+  const read = async () => {
     if (reading || end !== undefined || queue.length >= limit) return;
     reading = true;
-    iterator.next().then(
-      ({ done, value }) => {
-        reading = false;
-        if (done === true) end ??= {};
-        else if (end === undefined) queue.push({ item: value, result: begin(value) });
-        wake();
-        read();
-      },
-      error => {
-        end ??= { error };
-        wake();
-      },
-    );
-  };
-  const begin = (item: T): Promise<R> | undefined => {
-    const result = work(item);
-    // Its error is met when its turn comes; until then it must not end the process.
-    result?.catch(() => {});
-    return result;
+    try {
+      const { done, value } = await iterator.next();
+      if (done === true) end ??= {};
+      else if (end === undefined) {
+        const result = work(value);
+        // Its error is met when its turn comes; until then it must not end the process.
+        result?.catch(() => {});
+        queue.push({ item: value, result });
+      }
+    } catch (error) {
+      end ??= { error };
+    }
+    reading = false;
+    wake();
+    read();
   };
 
   try {

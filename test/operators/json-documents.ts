@@ -12,7 +12,7 @@ const name = fc.oneof(
 );
 
 /** JSON as it may be written: with numbers that no double holds, and with spaces. */
-export const json: fc.Arbitrary<string> = fc.letrec(tie => ({
+const json: fc.Arbitrary<string> = fc.letrec(tie => ({
   value: fc.oneof(
     { maxDepth: 4, depthSize: 'small', withCrossShrink: true },
     number,

@@ -194,6 +194,38 @@ describe('mapAsync', () => {
   });
 });
 
+describe('mapAsync, aborted', () => {
+  it('lets go at once of calls that do not listen', async () => {
+    const reason = new Error('enough');
+    const controller = new AbortController();
+    const state = { read: 0, open: 0, closed: 0 };
+    const stuck = mapAsync(() => new Promise<never>(() => {}))(source([[1], [2]], state));
+    const run = batchesOf(new Flow(at => stuck.batches({ ...at, signal: controller.signal })));
+    setImmediate(() => controller.abort(reason));
+    await expect(run).rejects.toBe(reason);
+    expect(state.closed).toBe(1);
+  });
+
+  it('leaves no rejection behind of calls that fail afterwards', async () => {
+    const unhandled: unknown[] = [];
+    const onUnhandled = (error: unknown) => unhandled.push(error);
+    process.on('unhandledRejection', onUnhandled);
+    const controller = new AbortController();
+    const late = mapAsync(async (n: number) => {
+      controller.abort(new Error('enough'));
+      await new Promise(setImmediate);
+      throw new Error(`late ${n}`);
+    });
+    const flow = new Flow(at =>
+      late(source([[1], [2], [3]])).batches({ ...at, signal: controller.signal }),
+    );
+    await expect(batchesOf(flow)).rejects.toThrow('enough');
+    await new Promise(resolve => setTimeout(resolve, 5));
+    process.off('unhandledRejection', onUnhandled);
+    expect(unhandled).toEqual([]);
+  });
+});
+
 describe('routeByTag', () => {
   const post = (rules: string) =>
     new Activity(Buffer.from(`{"created_at":"x","id_str":"1","matching_rules":${rules}}`));

@@ -200,7 +200,6 @@ describe('localFiles', () => {
       ['{"a":1}', '{"a":2}'],
       ['{"b":1}'],
       ['{"c":1}'],
-      [],
     ]);
     expect(await contents(flow, all[0]!.cursor)).toEqual(['{"b":1}', '{"c":1}']);
   });
