@@ -1,9 +1,10 @@
 export type { Routed } from './activity/routed.js';
 export { type Account, type AccountOptions, account } from './client/account.js';
-export type { Limits, Rate } from './client/limits.js';
+export type { Family, Limits, Rate } from './client/limits.js';
 export type { Retrying, RetryPolicy } from './client/retry.js';
 export { Secret } from './client/secret.js';
 export type { Timeouts } from './client/timeouts.js';
+export type { Timing } from './client/timing.js';
 export {
   ConnectionError,
   type ConnectionFailure,

@@ -131,7 +131,7 @@ export class Account {
 
 /**
  * An account of the service: its credentials, addresses, names and limits. What is not passed comes
- * from the environment; `SETTINGS` lists every option with its variable. Nothing is needed before a
+ * from the environment: `baseUrl` from `MILLRACE_BASE_URL`, and so on. Nothing is needed before a
  * call needs it. Addresses must be https unless they are loopback, and credentials go to their
  * origins only (service.md section 5).
  *

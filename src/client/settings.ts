@@ -3,56 +3,54 @@ import { Secret } from './secret.js';
 
 type Kind = 'url' | 'segment' | 'text' | 'secret' | 'count';
 
-interface Setting {
-  readonly kind: Kind;
-  readonly env: string;
-  readonly what: string;
-}
-
-/** Every setting of an account: its option, its environment variable, what it is (service.md). */
+/**
+ * Every setting of an account: its option, what it is, and the environment variable that it comes
+ * from where the option is not given. Addresses bear the names of service.md in braces.
+ */
 export const SETTINGS = {
-  baseUrl: setting('url', 'MILLRACE_BASE_URL', '{base_url}: search and counts'),
-  historicalUrl: setting('url', 'MILLRACE_HISTORICAL_URL', '{historical_url}: jobs'),
-  replayStreamUrl: setting('url', 'MILLRACE_REPLAY_STREAM_URL', '{replay_stream_url}: replay'),
-  rulesUrl: setting('url', 'MILLRACE_RULES_URL', '{rules_url}: rules of the replay stream'),
-  complianceStreamUrl: setting(
-    'url',
-    'MILLRACE_COMPLIANCE_STREAM_URL',
-    '{compliance_stream_url}: compliance events',
-  ),
-  accountApiUrl: setting('url', 'MILLRACE_ACCOUNT_API_URL', '{account_api_url}: usage'),
-  oauthUrl: setting('url', 'MILLRACE_OAUTH_URL', '{oauth_url}: sign-in of users'),
-  dataUrl: setting('url', 'MILLRACE_DATA_URL', '{data_url}: engagement totals'),
-  consoleUrl: setting('url', 'MILLRACE_CONSOLE_URL', '{console_url}: the account console'),
-  statusUrl: setting('url', 'MILLRACE_STATUS_URL', '{status_url}: the status page'),
-  account: setting('segment', 'MILLRACE_ACCOUNT', 'account name, as the console shows it'),
-  label: setting('segment', 'MILLRACE_LABEL', 'label of the search endpoint'),
-  streamLabel: setting('segment', 'MILLRACE_STREAM_LABEL', 'label of the replay stream'),
-  complianceLabel: setting(
-    'segment',
-    'MILLRACE_COMPLIANCE_LABEL',
-    'label of the compliance stream',
-  ),
-  rulestream: setting(
-    'segment',
-    'MILLRACE_RULESTREAM',
-    'path segment of the rule-based product; `rulestream` when absent',
-  ),
-  publisher: setting('segment', 'MILLRACE_PUBLISHER', 'path segment of the data publisher'),
-  email: setting('text', 'MILLRACE_EMAIL', 'email of a console login'),
-  password: setting('secret', 'MILLRACE_PASSWORD', 'password of that login'),
-  consumerKey: setting('text', 'MILLRACE_CONSUMER_KEY', 'consumer key of the application'),
-  consumerSecret: setting(
-    'secret',
-    'MILLRACE_CONSUMER_SECRET',
-    'consumer secret of the application',
-  ),
-  searchesPerMinute: setting(
-    'count',
-    'MILLRACE_SEARCHES_PER_MINUTE',
-    'requests a minute that the contract allows over search and counts; no limit when absent',
-  ),
-} as const satisfies Record<string, Setting>;
+  /** `{base_url}`: search and counts. */
+  baseUrl: { kind: 'url', env: 'MILLRACE_BASE_URL' },
+  /** `{historical_url}`: jobs. */
+  historicalUrl: { kind: 'url', env: 'MILLRACE_HISTORICAL_URL' },
+  /** `{replay_stream_url}`: replay streams. */
+  replayStreamUrl: { kind: 'url', env: 'MILLRACE_REPLAY_STREAM_URL' },
+  /** `{rules_url}`: rules of the replay stream. */
+  rulesUrl: { kind: 'url', env: 'MILLRACE_RULES_URL' },
+  /** `{compliance_stream_url}`: compliance events. */
+  complianceStreamUrl: { kind: 'url', env: 'MILLRACE_COMPLIANCE_STREAM_URL' },
+  /** `{account_api_url}`: usage. */
+  accountApiUrl: { kind: 'url', env: 'MILLRACE_ACCOUNT_API_URL' },
+  /** `{oauth_url}`: sign-in of users. */
+  oauthUrl: { kind: 'url', env: 'MILLRACE_OAUTH_URL' },
+  /** `{data_url}`: engagement totals. */
+  dataUrl: { kind: 'url', env: 'MILLRACE_DATA_URL' },
+  /** `{console_url}`: the account console. */
+  consoleUrl: { kind: 'url', env: 'MILLRACE_CONSOLE_URL' },
+  /** `{status_url}`: the status page. */
+  statusUrl: { kind: 'url', env: 'MILLRACE_STATUS_URL' },
+  /** Account name as the console shows it; upper and lower case differ. */
+  account: { kind: 'segment', env: 'MILLRACE_ACCOUNT' },
+  /** Label of the search endpoint as the console shows it. */
+  label: { kind: 'segment', env: 'MILLRACE_LABEL' },
+  /** Label of the replay stream. */
+  streamLabel: { kind: 'segment', env: 'MILLRACE_STREAM_LABEL' },
+  /** Label of the compliance stream. */
+  complianceLabel: { kind: 'segment', env: 'MILLRACE_COMPLIANCE_LABEL' },
+  /** What stands for `rulestream` in paths, as your account page shows it; that word when absent. */
+  rulestream: { kind: 'segment', env: 'MILLRACE_RULESTREAM' },
+  /** Path segment of the data publisher. */
+  publisher: { kind: 'segment', env: 'MILLRACE_PUBLISHER' },
+  /** Of a console login. */
+  email: { kind: 'text', env: 'MILLRACE_EMAIL' },
+  /** Of that login. A string is wrapped in a `Secret` at once. */
+  password: { kind: 'secret', env: 'MILLRACE_PASSWORD' },
+  /** Consumer key of the application (service.md 2.10). */
+  consumerKey: { kind: 'text', env: 'MILLRACE_CONSUMER_KEY' },
+  /** Its secret. */
+  consumerSecret: { kind: 'secret', env: 'MILLRACE_CONSUMER_SECRET' },
+  /** Requests a minute that your contract allows over search and counts; no limit when absent. */
+  searchesPerMinute: { kind: 'count', env: 'MILLRACE_SEARCHES_PER_MINUTE' },
+} as const satisfies Record<string, { readonly kind: Kind; readonly env: string }>;
 
 export type SettingName = keyof typeof SETTINGS;
 
@@ -72,12 +70,12 @@ type Checked<K extends Kind> = K extends 'url'
 
 /** The settings as options. */
 export type SettingOptions = {
-  readonly [Name in SettingName]?: Given<(typeof SETTINGS)[Name]['kind']> | undefined;
+  readonly [Name in keyof typeof SETTINGS]?: Given<(typeof SETTINGS)[Name]['kind']> | undefined;
 };
 
 /** The settings once checked. */
 export type Settings = {
-  readonly [Name in SettingName]?: Checked<(typeof SETTINGS)[Name]['kind']> | undefined;
+  readonly [Name in keyof typeof SETTINGS]?: Checked<(typeof SETTINGS)[Name]['kind']> | undefined;
 };
 
 /** Checks what was given; what was not comes from the environment, where an empty value is none. */
@@ -85,7 +83,7 @@ export function checkSettings(
   options: SettingOptions,
   environment: Readonly<Record<string, string | undefined>>,
 ): Settings {
-  const checked: Record<string, string | number | URL | Secret> = {};
+  const checked: Record<string, string | number | URL | Secret> = { rulestream: 'rulestream' };
   for (const [name, { kind, env }] of Object.entries(SETTINGS)) {
     const option: unknown = options[name as SettingName];
     const fromEnv = environment[env] === '' ? undefined : environment[env];
@@ -94,10 +92,6 @@ export function checkSettings(
       checked[name] = check(name, env, kind, kind === 'count' ? Number(fromEnv) : fromEnv);
   }
   return checked as Settings;
-}
-
-function setting<K extends Kind>(kind: K, env: string, what: string) {
-  return { kind, env, what };
 }
 
 /** `origin` is what the user wrote: the option, or the environment variable. */

@@ -3,7 +3,7 @@ import { DataError } from '../errors.js';
 import { Flow } from '../flow.js';
 import { DAY, HOUR, MINUTE, parseTimestamp } from '../time.js';
 import type { Page } from './page.js';
-import { checkQuery, oneOf, type QueryOptions } from './query.js';
+import { checkCall, checkQuery, oneOf, type QueryOptions } from './query.js';
 import type { Position } from './query-cursor.js';
 import { type QueryRun, runQuery } from './query-run.js';
 
@@ -38,6 +38,7 @@ const LENGTHS: Readonly<Record<Bucket, number>> = { day: DAY, hour: HOUR, minute
  *   posts += count;
  */
 export function counts(account: Account, options: CountsOptions): Flow<CountBucket> {
+  checkCall(account, options);
   const { bucket = 'hour' } = options;
   oneOf('bucket', bucket, Object.keys(LENGTHS));
   const job: QueryRun<CountBucket> = {

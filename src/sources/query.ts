@@ -1,4 +1,4 @@
-import type { Account } from '../client/account.js';
+import { Account } from '../client/account.js';
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow.js';
 import { DAY, FIRST_POST, HOUR, parseTimestamp, type Timestamp, timestampOption } from '../time.js';
@@ -53,6 +53,26 @@ const MOST_CHARACTERS = 2048;
 /** What 30day spans (4.1 rule 6). */
 const SPAN_30DAY = 31 * DAY;
 
+/** Of searches and counts together, so that one object of options serves both. */
+const OPTIONS: readonly string[] = [
+  ...['query', 'product', 'fromDate', 'toDate', 'label', 'method', 'next', 'resume'],
+  ...['tag', 'maxResults', 'limit', 'pages', 'slices', 'bucket'],
+];
+
+/** Catches what the compiler does not see: a misspelt date would search another window. */
+export function checkCall(account: unknown, options: unknown): void {
+  if (!(account instanceof Account))
+    throw new OptionError('account', 'Expected the first argument to be made by `account()`');
+  if (typeof options !== 'object' || options === null)
+    throw new OptionError('options', 'Expected `options` to be an object with a `query`');
+  for (const name of Object.keys(options))
+    if (!OPTIONS.includes(name))
+      throw new OptionError(
+        name,
+        `There is no option \`${name}\`; there are ${OPTIONS.join(', ')}`,
+      );
+}
+
 /**
  * Checks the options of a search or count, and what it needs of the account.
  *
@@ -69,7 +89,8 @@ export function checkQuery(
   oneOf('product', product, PRODUCTS);
   oneOf('method', method, METHODS);
   checkText('query', query);
-  // The service does not say what a character is; by code points an emoji is one, as people count.
+  // The service does not say what a character is. By code points an emoji is one, as people count;
+  // what it counts otherwise, it will refuse itself.
   const characters = [...query].length;
   if (characters > MOST_CHARACTERS)
     throw new OptionError(

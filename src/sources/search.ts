@@ -4,7 +4,7 @@ import { DataError, OptionError } from '../errors.js';
 import { Flow } from '../flow.js';
 import { formatTimestamp, MINUTE } from '../time.js';
 import type { Page } from './page.js';
-import { checkQuery, checkText, checkWhole, type QueryOptions } from './query.js';
+import { checkCall, checkQuery, checkText, checkWhole, type QueryOptions } from './query.js';
 import type { Position } from './query-cursor.js';
 import { type QueryRun, runQuery } from './query-run.js';
 
@@ -58,6 +58,7 @@ const MOST_SLICES = 10_000;
  * for await (const post of posts) console.log(post.id, post.text);
  */
 export function search(account: Account, options: SearchOptions): Flow<Activity> {
+  checkCall(account, options);
   const { tag, limit = Number.POSITIVE_INFINITY, pages = Number.POSITIVE_INFINITY } = options;
   const { slices = 1 } = options;
   if (tag !== undefined) checkText('tag', tag);

@@ -53,7 +53,7 @@ describe('an account', () => {
   it('prefers options to the environment, and takes empty variables for none', () => {
     const environment = { MILLRACE_ACCOUNT: 'env', MILLRACE_LABEL: 'env', MILLRACE_BASE_URL: '' };
     const { settings } = account({ account: 'option' }, environment);
-    expect(settings).toEqual({ account: 'option', label: 'env' });
+    expect(settings).toEqual({ account: 'option', label: 'env', rulestream: 'rulestream' });
   });
 
   it('needs nothing before a call needs it, and then says where it can come from', () => {

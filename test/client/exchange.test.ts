@@ -372,6 +372,32 @@ describe('bytes that are no HTTP', () => {
   });
 });
 
+describe('a connection that is kept', () => {
+  it('pairs no answer with a request that came later than it', async () => {
+    const answer = (text: string) =>
+      `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+    let requests = 0;
+    const raw = createTcpServer(socket => {
+      socket.on('error', () => {});
+      socket.on('data', () => {
+        requests++;
+        // One answer more than there are requests on this connection.
+        socket.write(answer(`right${requests}`) + (requests === 1 ? answer('poison') : ''));
+      });
+    }).listen(0, '127.0.0.1');
+    await once(raw, 'listening');
+    const url = new URL(`http://127.0.0.1:${(raw.address() as AddressInfo).port}/`);
+    const acme = accountFor();
+    expect(await textOf(await exchange(acme, { method: 'GET', url }))).toBe('right1');
+    for (const wait of [0, 30]) {
+      await new Promise(resolve => setTimeout(resolve, wait));
+      const text = await exchange(acme, { method: 'GET', url }).then(textOf, () => 'an error');
+      expect(text).not.toContain('poison');
+    }
+    raw.close();
+  });
+});
+
 describe('an abort', () => {
   const reasons = [new Error('mine'), 'a string', undefined];
 

@@ -264,6 +264,8 @@ describe('the options of a search', () => {
     ['slices', { slices: 2, pages: 5 }],
     ['slices', { slices: 2, next: 'token' }],
     ['next', { next: 'token', resume: {} }],
+    ['fromdate', { fromdate: '202401010000' }],
+    ['maxresults', { maxresults: 10 }],
   ];
 
   it.each(bad)('are refused before anything is sent: %s of %j', (option, options) => {
@@ -286,6 +288,13 @@ describe('the options of a search', () => {
     { product: '30day' as const, fromDate: new Date(now - 31 * DAY), toDate: undefined },
   ])('may go to the edge: %#', options => {
     expect(() => search(testAccount(server), { ...SNOW, ...options })).not.toThrow();
+  });
+
+  it('have to be there, and the account to be one', () => {
+    const call = search as unknown as (...args: unknown[]) => unknown;
+    expect(() => call(testAccount(server))).toThrow(OptionError);
+    expect(() => call({ baseUrl: server.url }, SNOW)).toThrow(OptionError);
+    expect(() => call(undefined, SNOW)).toThrow('made by `account()`');
   });
 
   it('need an account with a few settings', () => {
