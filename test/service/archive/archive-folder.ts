@@ -1,0 +1,71 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterEach } from 'vitest';
+import type { Activity } from '../../../src/activity/activity.js';
+import type { Archive, ArchivedPost } from '../../../src/service/archive/archive.js';
+import { openFolderArchive } from '../../../src/service/archive/folder/folder-archive.js';
+import { floorTo, SECOND, type Window } from '../../../src/time.js';
+
+export const ALWAYS: Window = { from: Date.UTC(2000, 0, 1), to: Date.UTC(2040, 0, 1) };
+
+/** The line that ends a job file. */
+export const infoLine = (count: number) =>
+  `{"info":{"message":"Replay Request Completed","sent":"2024-05-01T00:00:00+00:00","activity_count":${count}}}`;
+
+/** A file as a job delivers it. */
+export function jobFile(activities: readonly Activity[]): Buffer {
+  const lines = activities.map(activity => `${activity.raw}\n`);
+  return gzipSync(`${lines.join('')}\n${infoLine(activities.length)}\n`);
+}
+
+/** Makes folders of files, opens archives over them, and removes both after the test. */
+export function archiveFolders() {
+  const folders: string[] = [];
+  const archives: Archive[] = [];
+  afterEach(async () => {
+    for (const archive of archives.splice(0)) await archive.close();
+    for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+  });
+  return {
+    async make(files: Readonly<Record<string, string | Buffer>>): Promise<string> {
+      const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-archive-'));
+      folders.push(folder);
+      await addFiles(folder, files);
+      return folder;
+    },
+    async open(...args: Parameters<typeof openFolderArchive>): Promise<Archive> {
+      const archive = await openFolderArchive(...args);
+      archives.push(archive);
+      return archive;
+    },
+  };
+}
+
+export async function addFiles(
+  folder: string,
+  files: Readonly<Record<string, string | Buffer>>,
+): Promise<void> {
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
+    await writeFile(path.join(folder, name), content);
+  }
+}
+
+export async function scanAll(archive: Archive, window = ALWAYS): Promise<ArchivedPost[]> {
+  const posts: ArchivedPost[] = [];
+  for await (const segment of archive.scan(window)) posts.push(...segment.posts);
+  return posts;
+}
+
+export function archivedPost(activity: Activity): ArchivedPost {
+  return { at: floorTo(SECOND, activity.postedAt.getTime()), id: activity.id, activity };
+}
+
+/** What tests compare: places and exact bytes. */
+export const shown = ({ at, id, activity }: ArchivedPost) => ({
+  at,
+  id,
+  raw: activity.raw.toString(),
+});

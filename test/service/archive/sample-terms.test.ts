@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { postTerms } from '../../../src/rules/post-terms.js';
+import { renderActivity, sampleDrafts } from '../../../src/service/archive/sample/sample-posts.js';
+import { SampleTerms } from '../../../src/service/archive/sample/sample-terms.js';
+import { MINUTE } from '../../../src/time.js';
+
+test('terms read off a draft are those of the post, in either format', () => {
+  const drafts = sampleDrafts({ postsPerMinute: 60 });
+  const terms = new SampleTerms(drafts);
+  for (const year of [2006, 2008, 2010, 2011, 2013, 2016, 2018, 2023, 2027]) {
+    const minute = Date.UTC(year, 4, 1, year % 24) / MINUTE;
+    for (let index = 0; index < 60; index++) {
+      const draft = drafts.draft(minute, index);
+      const numbers: number[] = [];
+      terms.collect(draft, numbers);
+      for (const format of ['original', 'activity_streams'] as const) {
+        const wanted = postTerms(renderActivity(draft, drafts, format), 'search').terms;
+        const found = new Set(numbers);
+        const left = new Set(numbers);
+        for (const term of wanted) {
+          const known = terms.numbersOf(term);
+          expect(
+            known.some(number => found.has(number)),
+            `${term} of ${draft.kind}`,
+          ).toBe(true);
+          for (const number of known) left.delete(number);
+        }
+        expect([...left], `${draft.kind} has terms that the post lacks`).toEqual([]);
+      }
+    }
+  }
+});
