@@ -1,22 +1,13 @@
-// What Millrace is for, in one run: a local service, its newest posts by topic into files, a chart.
-import asciichart from 'asciichart';
+// What Millrace is for, in one run: the newest posts by topic into files, and a chart of all.
 import {
-  account,
-  collect,
-  counts,
-  dedupe,
-  files,
-  matchRules,
-  pipeline,
-  routeByTag,
-  search,
+  account, chart, counts, dedupe, files, matchRules, pipeline, routeByTag, search,
 } from 'millrace';
 import { createService } from 'millrace/service';
 
 const service = createService();
 const addresses = await service.start();
 const acme = account(addresses);
-console.log(`The local service listens at ${addresses.baseUrl}`);
+console.log(`The local service listens at ${addresses.baseUrl}\n`);
 
 const topics = ['coffee', 'music', 'rain', 'football'].map(topic => ({ value: topic, tag: topic }));
 const query = topics.map(topic => topic.value).join(' OR ');
@@ -25,20 +16,11 @@ const written = await pipeline(
   dedupe(),
   matchRules(topics, { product: 'search' }),
   routeByTag(),
-  files({ path: 'out/start/{tag}/{day}.jsonl' }),
+  files({ path: 'out/start/{tag}.jsonl' }),
   { progress: 'auto' },
 );
-const days = await pipeline(counts(acme, { product: '30day', query, bucket: 'day' }), collect());
-
-for (const file of written.files)
-  console.log(`${String(file.posts).padStart(6)} posts  ${file.path}`);
-console.log(
-  `${written.posts} posts, ${(written.bytes / 1e6).toFixed(1)} MB. Posts a day, ${days[0]?.timePeriod} on:`,
-);
-console.log(
-  asciichart.plot(
-    days.map(day => day.count),
-    { height: 8 },
-  ),
-);
+for (const { path, posts } of written.files) console.log(`${String(posts).padStart(6)} posts in ${path}`);
+console.log(`\nPosts a day that speak of ${query}:\n`);
+const total = await pipeline(counts(acme, { product: '30day', query, bucket: 'day' }), chart());
+console.log(`\n${total} posts in 30 days, of which the newest are in out/start`);
 await service.stop();

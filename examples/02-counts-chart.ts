@@ -1,20 +1,11 @@
-// How often a word was used, day by day, as a chart on the terminal.
-import asciichart from 'asciichart';
-import { account, collect, counts, pipeline } from 'millrace';
+// How often a word was used, hour by hour, as a chart on the terminal.
+import { account, chart, counts, pipeline } from 'millrace';
 import { createService } from 'millrace/service';
 
 const service = createService();
 const acme = account(await service.start());
 
-const buckets = await pipeline(
-  counts(acme, { product: '30day', query: process.argv[2] ?? 'rain', bucket: 'day' }),
-  collect(),
-);
-console.log(
-  asciichart.plot(
-    buckets.map(bucket => bucket.count),
-    { height: 10 },
-  ),
-);
-console.log(`${buckets[0]?.timePeriod} to ${buckets.at(-1)?.timePeriod}, a column a day`);
+const query = process.argv[2] ?? 'coffee lang:en';
+const posts = await pipeline(counts(acme, { product: '30day', query, bucket: 'hour' }), chart());
+console.log(`${posts} posts in 30 days for ${query}`);
 await service.stop();

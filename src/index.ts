@@ -98,6 +98,7 @@ export type {
   TextClause,
   Tree,
 } from './rules/tree.js';
+export { type ChartedBucket, type ChartOptions, chart } from './sinks/chart.js';
 export { collect } from './sinks/collect.js';
 export { type FilesOptions, files } from './sinks/files.js';
 export type { ToLine } from './sinks/line.js';

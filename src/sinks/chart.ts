@@ -1,0 +1,88 @@
+import type { Writable } from 'node:stream';
+import asciichart from 'asciichart';
+import { OptionError } from '../errors.js';
+import { batchesOf, type Sink } from '../flow.js';
+import { isNodeError, storageError } from './file-system.js';
+
+/** What a chart needs of a bucket: `counts` gives more. */
+export interface ChartedBucket {
+  /** `YYYYMMDDHHMM`, UTC. */
+  readonly timePeriod: string;
+  readonly count: number;
+}
+
+export interface ChartOptions {
+  /** Lines of the plot. @default 10 */
+  readonly height?: number | undefined;
+  /**
+   * Columns of the plot. Neighbouring buckets share a column where there are more of them, and the
+   * column shows their sum.
+   * @default the terminal's, or 80, less the axis
+   */
+  readonly width?: number | undefined;
+  /** Where the chart goes. It is not ended. @default process.stdout */
+  readonly stream?: Writable | undefined;
+}
+
+const AXIS = 14;
+
+/**
+ * Draws counts as a chart on the terminal once all buckets are there, oldest to the left, and
+ * resolves to their sum. Holds the buckets in memory.
+ *
+ * @throws OptionError at once, for a height or width that is no whole number of at least 1.
+ * @throws StorageError when the stream breaks, a closed pipe excepted.
+ * @example
+ * const posts = await pipeline(
+ *   counts(account(), { product: '30day', query: 'snow', bucket: 'day' }),
+ *   chart(),
+ * );
+ */
+export function chart({
+  height = 10,
+  width,
+  stream = process.stdout,
+}: ChartOptions = {}): Sink<ChartedBucket, number> {
+  const columns = 'columns' in stream && typeof stream.columns === 'number' ? stream.columns : 80;
+  const plotWidth = width ?? Math.max(1, columns - AXIS);
+  for (const [option, value] of Object.entries({ height, width: plotWidth }))
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw new OptionError(option, `Expected \`${option}\` to be a whole number of at least 1`);
+  return async (input, run) => {
+    const buckets: ChartedBucket[] = [];
+    for await (const { items } of batchesOf(input, run))
+      for (const item of items) buckets.push(item);
+    buckets.sort((a, b) => (a.timePeriod < b.timePeriod ? -1 : 1));
+    await write(stream, draw(buckets, height, plotWidth));
+    return buckets.reduce((sum, { count }) => sum + count, 0);
+  };
+}
+
+function draw(buckets: readonly ChartedBucket[], height: number, width: number): string {
+  const [first] = buckets;
+  if (first === undefined) return 'No buckets to draw\n';
+  const together = Math.ceil(buckets.length / width);
+  const sums: number[] = [];
+  for (let at = 0; at < buckets.length; at += together)
+    sums.push(buckets.slice(at, at + together).reduce((sum, { count }) => sum + count, 0));
+  const format = (value: number) => value.toFixed(sums.some(sum => sum < 10) ? 1 : 0).padStart(9);
+  // A column of its own makes a flat line of a single bucket.
+  const series = sums.length === 1 ? [...sums, ...sums] : sums;
+  const plot = asciichart.plot(series, { height, min: 0, format });
+  const share = together === 1 ? 'a bucket' : `${together} buckets`;
+  return `${plot}\n${first.timePeriod} to ${buckets.at(-1)?.timePeriod}, ${share} a column\n`;
+}
+
+function write(stream: Writable, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = () => {};
+    stream.on('error', onError);
+    stream.write(text, error => {
+      if (error == null) {
+        stream.off('error', onError);
+        resolve();
+      } else if (isNodeError(error, 'EPIPE')) resolve();
+      else reject(storageError('write to', 'the chart', error));
+    });
+  });
+}

@@ -1,0 +1,90 @@
+import { Writable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { OptionError, StorageError } from '../../src/errors.js';
+import { Flow } from '../../src/flow.js';
+import { pipeline } from '../../src/pipeline.js';
+import { type ChartedBucket, chart } from '../../src/sinks/chart.js';
+
+function bucketsOf(...counts: number[]): Flow<ChartedBucket> {
+  return new Flow(async function* () {
+    yield {
+      items: counts.map((count, index) => ({
+        timePeriod: `2020010${index + 1}0000`,
+        count,
+      })),
+    };
+  });
+}
+
+function screen(): { stream: Writable; text: () => string } {
+  let text = '';
+  const stream = new Writable({
+    write(chunk, _, done) {
+      text += chunk;
+      done();
+    },
+  });
+  return { stream, text: () => text };
+}
+
+describe('chart', () => {
+  it('draws one column a bucket from zero up, and resolves to the sum', async () => {
+    const { stream, text } = screen();
+    expect(await pipeline(bucketsOf(0, 10, 20), chart({ height: 2, stream }))).toBe(30);
+    expect(text()).toBe(
+      [
+        '     20.0 ┼ ╭ ',
+        '     10.0 ┤╭╯ ',
+        '      0.0 ┼╯  ',
+        '202001010000 to 202001030000, a bucket a column',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('shows the oldest to the left, in whatever order the buckets come', async () => {
+    const [up, down] = [screen(), screen()];
+    await pipeline(bucketsOf(1, 5, 9), chart({ stream: up.stream }));
+    const backwards = new Flow<ChartedBucket>(async function* () {
+      for await (const { items } of bucketsOf(1, 5, 9).batches())
+        yield { items: items.toReversed() };
+    });
+    await pipeline(backwards, chart({ stream: down.stream }));
+    expect(down.text()).toBe(up.text());
+  });
+
+  it('adds neighbours up where there are more buckets than columns', async () => {
+    const { stream, text } = screen();
+    expect(await pipeline(bucketsOf(1, 1, 1, 1, 1), chart({ width: 3, height: 1, stream }))).toBe(
+      5,
+    );
+    expect(text()).toContain('2 buckets a column');
+    expect(text().split('\n')[0]?.trimEnd().length).toBeLessThanOrEqual(14);
+  });
+
+  it('draws a single bucket, zeros, and says when there is none', async () => {
+    for (const [counts, sum] of [
+      [[7], 7],
+      [[0, 0], 0],
+      [[], 0],
+    ] as const) {
+      const { stream, text } = screen();
+      expect(await pipeline(bucketsOf(...counts), chart({ stream }))).toBe(sum);
+      expect(text()).toMatch(counts.length === 0 ? /No buckets/ : /a bucket a column/);
+    }
+  });
+
+  it('refuses sizes that are none, before anything is read', () => {
+    expect(() => chart({ height: 0 })).toThrow(OptionError);
+    expect(() => chart({ width: 1.5 })).toThrow('width');
+  });
+
+  it('ends quietly when the pipe is closed, and loudly when the stream breaks otherwise', async () => {
+    const breaking = (code: string) =>
+      new Writable({ write: (_chunk, _, done) => done(Object.assign(new Error(code), { code })) });
+    expect(await pipeline(bucketsOf(1), chart({ stream: breaking('EPIPE') }))).toBe(1);
+    await expect(pipeline(bucketsOf(1), chart({ stream: breaking('EIO') }))).rejects.toThrow(
+      StorageError,
+    );
+  });
+});
