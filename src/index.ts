@@ -38,6 +38,7 @@ export { type FilterOptions, filter } from './operators/filter.js';
 export { type GunzipOptions, gunzip } from './operators/gunzip.js';
 export { jsonElements } from './operators/json-elements.js';
 export { type JsonLinesOptions, jsonLines } from './operators/json-lines.js';
+export { listing } from './operators/listing.js';
 export { map } from './operators/map.js';
 export { type MapAsyncOptions, mapAsync } from './operators/map-async.js';
 export { type MatchRulesOptions, matchRules } from './operators/match-rules.js';
