@@ -148,7 +148,7 @@ export function checkText(option: string, value: unknown): void {
     throw new OptionError(option, `\`${option}\` has half a character in it (a lone surrogate)`);
 }
 
-export function defined(
+function defined(
   values: Readonly<Record<string, string | number | undefined>>,
 ): Record<string, string | number> {
   return Object.fromEntries(

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AccountOptions } from '../../src/client/account.js';
 import { ConnectionError, DataError, HttpError, IncompleteError } from '../../src/errors.js';
@@ -262,6 +263,44 @@ describe('an answer that cannot be right ends a search with an error:', () => {
     server.script.push(moved('202401310002'));
     const resumed = await search30(cursor);
     expect((resumed.error as Error).message).toContain('its toDate is 202401310002');
+  });
+});
+
+describe('a search over any faults', () => {
+  it('gives every post once, if it is taken up again after each error', async () => {
+    const good = searchPages(POSTS);
+    const replies: Reply[] = [
+      ...[good, good, good, status(503), status(429), status(401), status(422), reset],
+      ...[cut(PAGE, 'length'), cut(PAGE, 'chunked'), cut(PAGE, 'document'), raw('{}'), raw('[')],
+    ];
+    const faults = fc.array(fc.nat(replies.length - 1), { maxLength: 20 });
+    const options = fc.record({
+      maxResults: fc.integer({ min: 10, max: 20 }),
+      slices: fc.integer({ min: 1, max: 4 }),
+      gzip: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(faults, options, async (script, { maxResults, slices, gzip }) => {
+        server.script.splice(0, server.script.length, ...script.map(index => replies[index]!));
+        server.otherwise = searchPages(POSTS, { gzip });
+        const posts: string[] = [];
+        let cursor: Cursor | undefined;
+        for (let runs = 0; ; runs++) {
+          const attempts = { retry: { attempts: 2 } };
+          const { found, error, ...last } = await run(
+            { maxResults, slices, resume: cursor },
+            attempts,
+          );
+          posts.push(...found);
+          cursor = last.cursor ?? cursor;
+          if (error === undefined) break;
+          if (error instanceof IncompleteError) expect(error.cursor).toEqual(cursor);
+          expect(runs).toBeLessThanOrEqual(script.length);
+        }
+        expect(posts).toEqual(POSTS.map(post => post.bytes));
+      }),
+      { numRuns: 60 },
+    );
   });
 });
 
