@@ -1,3 +1,10 @@
+export {
+  Activity,
+  type Author,
+  type Edits,
+  type Format,
+  type MatchingRule,
+} from './activity/activity.js';
 export type { Routed } from './activity/routed.js';
 export { type Account, type AccountOptions, account } from './client/account.js';
 export type { Family, Limits, Rate } from './client/limits.js';
