@@ -20,12 +20,13 @@ export class RuleFiles {
   readonly #sets = new IntPool();
   #rules = new Int32Array(3 << 8);
   /** How many posts there must have been before the rules are reviewed again, and up to which that is done. */
-  #reviewAfter = FIRST_REVIEW;
+  #reviewAfter: number;
   #reviewed = 0;
 
-  constructor(lexicon: Lexicon, counts: TermCounts) {
+  constructor(lexicon: Lexicon, counts: TermCounts, reviewAfter: number) {
     this.#lexicon = lexicon;
     this.#counts = counts;
+    this.#reviewAfter = reviewAfter;
   }
 
   /** Pairs of a rule and its witness: a term that a match must have too, or -1. */
@@ -163,5 +164,4 @@ export class RuleFiles {
 
 /** Sets of a rule that are kept, the rarest. */
 const MAX_SETS = 8;
-const FIRST_REVIEW = 1000;
 const REVIEWED_A_POST = 16;

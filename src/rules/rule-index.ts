@@ -29,12 +29,20 @@ export class RuleIndex {
   /** The post that each rule was last tried on. */
   #tried = new Uint32Array(1 << 8);
 
-  /** `frequency` is what is thought of terms until posts have been seen. */
-  constructor(dialect: Dialect, frequency: (term: string) => number) {
+  /**
+   * `frequency` is what is thought of terms before posts have been seen; after `reviewAfter` posts it
+   * is looked whether rules stand well.
+   */
+  constructor(dialect: Dialect, frequency: (term: string) => number, reviewAfter = 1_000) {
     this.#dialect = dialect;
     this.#scan = new PostScan(this.#lexicon, dialect);
     this.#counts = new TermCounts(this.#lexicon, frequency);
-    this.#files = new RuleFiles(this.#lexicon, this.#counts);
+    this.#files = new RuleFiles(this.#lexicon, this.#counts, reviewAfter);
+  }
+
+  /** How many terms the rules use. */
+  get terms(): number {
+    return this.#lexicon.size;
   }
 
   add(tree: RuleNode): number {
