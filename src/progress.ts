@@ -27,4 +27,11 @@ export class Progress implements ProgressCounts {
   drop(by: string, items: number): void {
     if (items > 0) this.dropped.set(by, (this.dropped.get(by) ?? 0) + items);
   }
+
+  /** The counts as they are now; they do not change any more. */
+  counts(): ProgressCounts {
+    const { received, receivedBytes, written, writtenBytes, fraction, reached } = this;
+    const dropped = new Map(this.dropped);
+    return { received, receivedBytes, dropped, written, writtenBytes, fraction, reached };
+  }
 }

@@ -41,7 +41,8 @@ export interface FilesOptions<T> {
   /** How an item becomes a line, where not the exact bytes of an activity or the JSON of a value. */
   readonly line?: ToLine<T> | undefined;
   /**
-   * The least time between two commits, in milliseconds; 0 commits at every cursor.
+   * The least time between two commits, in milliseconds; 0 commits at every cursor. Each commit ends
+   * a gzip member: with many slow outputs, a longer time compresses better.
    * @default 1000
    */
   readonly commitEvery?: number | undefined;
@@ -86,6 +87,7 @@ export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Wr
 }
 
 const DEFAULT_LEVEL = 6;
+const FLUSH_EVERY_MS = 1_000;
 
 /** The options, checked. */
 interface Plan<T> {
@@ -151,13 +153,22 @@ async function gather<T>(
   batches: Batches<T>,
 ): Promise<void> {
   const route = routeOf(plan, outputs);
-  for await (const { items, cursor, origin } of batches) {
-    for (const item of items) {
-      route(item, origin).add(lineOf(item, plan.line, origin));
-      if (outputs.full) await outputs.relieve();
+  // Who watches a slow run sees its lines soon. Compressed, few lines at a time take more room.
+  const watched =
+    plan.level === undefined
+      ? setInterval(() => outputs.flush(), FLUSH_EVERY_MS).unref()
+      : undefined;
+  try {
+    for await (const { items, cursor, origin } of batches) {
+      for (const item of items) {
+        route(item, origin).add(lineOf(item, plan.line, origin));
+        if (outputs.full) await outputs.relieve();
+      }
+      if (cursor !== undefined) await journal?.reached(cursor);
+      outputs.throwFailure();
     }
-    if (cursor !== undefined) await journal?.reached(cursor);
-    outputs.throwFailure();
+  } finally {
+    clearInterval(watched);
   }
 }
 

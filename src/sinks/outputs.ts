@@ -87,9 +87,14 @@ export class Outputs implements Writer {
     };
   }
 
+  /** Sends all that is gathered on its way. */
+  flush(): void {
+    for (const file of this.#changed) file.flush();
+  }
+
   /** Writes what is gathered and waits until memory is free again. */
   async relieve(): Promise<void> {
-    for (const file of this.#changed) file.flush();
+    this.flush();
     await this.buffers.relief();
     this.throwFailure();
   }
