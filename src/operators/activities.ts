@@ -1,7 +1,7 @@
 import { Activity } from '../activity/activity.js';
 import { type InStreamMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
-import { DataError } from '../errors.js';
 import { type Operator, operator } from '../flow.js';
+import { withOrigin } from './with-origin.js';
 
 export interface ActivitiesOptions {
   /** Told of each message as it is read, before the activities that came together with it go on. */
@@ -24,16 +24,16 @@ export function activities({ onMessage }: ActivitiesOptions = {}): Operator<Uint
     for await (const batch of input) {
       const items: Activity[] = [];
       try {
-        for (const record of batch.items) {
-          const message = parseInStreamMessage(record);
-          if (message === undefined) items.push(new Activity(record));
-          else onMessage?.(message);
-        }
+        withOrigin(batch.origin, () => {
+          for (const record of batch.items) {
+            const message = parseInStreamMessage(record);
+            if (message === undefined) items.push(new Activity(record));
+            else onMessage?.(message);
+          }
+        });
       } catch (error) {
-        const { origin } = batch;
-        if (items.length > 0) yield { items, origin };
-        if (!(error instanceof DataError)) throw error;
-        throw new DataError(error.message, { cause: error, place: { origin } });
+        if (items.length > 0) yield { items, origin: batch.origin };
+        throw error;
       }
       progress?.drop('messages', batch.items.length - items.length);
       yield { ...batch, items };

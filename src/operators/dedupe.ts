@@ -3,6 +3,7 @@ import { OptionError } from '../errors.js';
 import { type Operator, operator } from '../flow.js';
 import { IdWindow } from './id-window.js';
 import { atLeastOne } from './record-limits.js';
+import { withOrigin } from './with-origin.js';
 import { unwrapCursor, wrapCursor } from './wrapped-cursor.js';
 
 export interface DedupeOptions {
@@ -46,7 +47,9 @@ export function dedupe(
     const ids = new IdWindow(window);
     restore(ids, state);
     for await (const batch of open(inner)) {
-      const items = batch.items.filter(item => ids.add(String(key(item))));
+      const items = withOrigin(batch.origin, () =>
+        batch.items.filter(item => ids.add(String(key(item)))),
+      );
       progress?.drop(name, batch.items.length - items.length);
       const cursor = batch.cursor && wrapCursor('dedupe', ids.state(), batch.cursor);
       yield { ...batch, items, cursor };

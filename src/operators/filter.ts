@@ -23,12 +23,5 @@ export function filter<In>(
   test: (item: In) => boolean,
   { name = 'filter' }: FilterOptions = {},
 ): Operator<In, In> {
-  return perBatch(
-    items => {
-      const passed: In[] = [];
-      for (const item of items) if (test(item)) passed.push(item);
-      return passed;
-    },
-    { name },
-  );
+  return perBatch(items => items.filter(item => test(item)), { name });
 }

@@ -1,9 +1,10 @@
 import type { Batches } from '../flow.js';
+import { bytesOf } from './bytes-of.js';
 
 /** Makes items out of the bytes of one file or document, cut at any byte. */
 export interface Framer<T> {
   /** Adds the items that end in these bytes. */
-  push(bytes: Uint8Array, items: T[]): void | Promise<void>;
+  push(block: Buffer, items: T[]): void | Promise<void>;
   /** The file or document is over: adds what is left, or throws where something is missing. */
   end(items: T[]): void | Promise<void>;
 }
@@ -24,7 +25,7 @@ export async function* framed<T>(
     try {
       for (const block of blocks) {
         framer ??= start(origin);
-        await framer.push(block, items);
+        await framer.push(bytesOf(block), items);
       }
       if (cursor !== undefined) {
         await framer?.end(items);

@@ -1,6 +1,6 @@
-import { bufferOf } from '../activity/decode-utf8.js';
 import { OptionError } from '../errors.js';
 import { type Batch, type Operator, operator } from '../flow.js';
+import { bytesOf } from './bytes-of.js';
 import { BLOCK, GzipFile, inflateWhole } from './gzip-file.js';
 import { atLeastOne } from './record-limits.js';
 import { workAhead } from './work-ahead.js';
@@ -54,7 +54,7 @@ export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer
         try {
           for (const item of items) {
             file ??= new GzipFile({ plain, maxBytes, origin });
-            for (const block of file.push(bufferOf(item))) {
+            for (const block of file.push(bytesOf(item))) {
               blocks.push(block);
               size += block.length;
               if (size < BLOCK) continue;
@@ -89,7 +89,6 @@ function wholeFiles(
   return ({ items, cursor }) => {
     const whole = atEdge && cursor !== undefined && items.length > 0;
     atEdge = cursor !== undefined || (atEdge && items.length === 0);
-    if (!whole) return undefined;
-    return inflateWhole(items.length === 1 ? bufferOf(items[0]!) : Buffer.concat(items), maxBytes);
+    return whole ? inflateWhole(items.map(bytesOf), maxBytes) : undefined;
   };
 }

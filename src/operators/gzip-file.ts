@@ -28,8 +28,13 @@ export interface GzipFileOptions {
  * that is not known to be safe and right: the file is large, or not plainly one good gzip file.
  * `GzipFile` then says what is wrong, if anything is.
  */
-export async function inflateWhole(file: Buffer, maxBytes: number): Promise<Buffer | undefined> {
-  if (file.length < SMALLEST_FILE || file.length > WHOLE_INPUT) return undefined;
+export async function inflateWhole(
+  blocks: readonly Buffer[],
+  maxBytes: number,
+): Promise<Buffer | undefined> {
+  const length = blocks.reduce((sum, block) => sum + block.length, 0);
+  if (length < SMALLEST_FILE || length > WHOLE_INPUT) return undefined;
+  const file = blocks.length === 1 ? blocks[0]! : Buffer.concat(blocks);
   // The trailer's size is that of the last member, modulo 4 GiB: a hint, which saves growing.
   const size = file.readUInt32LE(file.length - 4);
   if (size > WHOLE_OUTPUT) return undefined;

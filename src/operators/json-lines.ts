@@ -1,4 +1,3 @@
-import { bufferOf } from '../activity/decode-utf8.js';
 import { DataError, OptionError } from '../errors.js';
 import { type Operator, operator } from '../flow.js';
 import { type Framer, framed } from './framed.js';
@@ -65,8 +64,7 @@ class Lines implements Framer<Buffer> {
     this.#origin = origin;
   }
 
-  push(bytes: Uint8Array, records: Buffer[]): void {
-    const block = bufferOf(bytes);
+  push(block: Buffer, records: Buffer[]): void {
     let start = 0;
     for (
       let end = block.indexOf(this.#end);
@@ -100,7 +98,12 @@ class Lines implements Framer<Buffer> {
     const record = isObject(line) ? line : trim(line, this.#lineAt === 0);
     if (record.length === 0) return;
     if (record.length > this.#maxBytes) throw this.#tooLarge();
-    if (!isObject(record)) throw this.#error(`${otherwise}: ${excerpt(record)}`);
+    if (!isObject(record)) {
+      const isGzip = record[0] === 0x1f && record[1] === 0x8b;
+      throw this.#error(
+        isGzip ? 'These bytes are gzip; put gunzip() first' : `${otherwise}: ${excerpt(record)}`,
+      );
+    }
     if (record.length > 2 * this.#maxDepth && isDeeperThan(this.#maxDepth, record))
       throw this.#error(`A line is nested deeper than ${this.#maxDepth} (\`maxDepth\`)`);
     records.push(record);

@@ -59,9 +59,9 @@ class Listing implements Framer<Json> {
     ) as Parse;
   }
 
-  async push(bytes: Uint8Array, items: Json[]): Promise<void> {
-    for (let at = 0; at < bytes.length; at += SLICE) {
-      const slice = bytes.subarray(at, at + SLICE);
+  async push(block: Buffer, items: Json[]): Promise<void> {
+    for (let at = 0; at < block.length; at += SLICE) {
+      const slice = block.subarray(at, at + SLICE);
       this.#guard.check(slice);
       await this.#take(this.#decoder.decode(slice, { stream: true }), items);
     }

@@ -7,9 +7,5 @@ import { type Operator, perBatch } from '../flow.js';
  * pipeline(search(account(), query), map(activity => activity.text), stdout());
  */
 export function map<In, Out>(transform: (item: In) => Out): Operator<In, Out> {
-  return perBatch(items => {
-    const mapped: Out[] = [];
-    for (const item of items) mapped.push(transform(item));
-    return mapped;
-  });
+  return perBatch(items => items.map(item => transform(item)));
 }

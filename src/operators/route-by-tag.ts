@@ -1,7 +1,8 @@
 import type { Activity } from '../activity/activity.js';
 import type { Routed } from '../activity/routed.js';
 import { DataError, OptionError } from '../errors.js';
-import { type Operator, perBatch } from '../flow.js';
+import { type Operator, operator } from '../flow.js';
+import { withOrigin } from './with-origin.js';
 
 export interface RouteByTagOptions {
   /**
@@ -26,19 +27,26 @@ export function routeByTag({
 }: RouteByTagOptions = {}): Operator<Activity, Routed> {
   if (typeof untagged !== 'string' || untagged === '')
     throw new OptionError('untagged', 'Expected `untagged` to be a name');
-  return perBatch(activities => {
-    const routed: Routed[] = [];
-    for (const activity of activities) {
-      const { tags } = activity;
-      if (tags.length === 0) routed.push({ tag: untagged, activity });
-      for (const tag of tags) {
-        if (tag === untagged)
-          throw new DataError(
-            `A rule has the tag ${JSON.stringify(tag)}, which is the name for activities without one; give them another: routeByTag({ untagged: '...' })`,
-          );
-        routed.push({ tag, activity });
-      }
+  return operator(async function* (input) {
+    for await (const batch of input) {
+      const items = withOrigin(batch.origin, () => routesOf(batch.items, untagged));
+      yield { ...batch, items };
     }
-    return routed;
   });
+}
+
+function routesOf(activities: readonly Activity[], untagged: string): Routed[] {
+  const routed: Routed[] = [];
+  for (const activity of activities) {
+    const { tags } = activity;
+    if (tags.length === 0) routed.push({ tag: untagged, activity });
+    for (const tag of tags) {
+      if (tag === untagged)
+        throw new DataError(
+          `A rule has the tag ${JSON.stringify(tag)}, which is the name for activities without one; give them another: routeByTag({ untagged: '...' })`,
+        );
+      routed.push({ tag, activity });
+    }
+  }
+  return routed;
 }

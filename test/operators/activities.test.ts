@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/errors.js';
 import { Flow } from '../../src/flow.js';
 import { activities } from '../../src/operators/activities.js';
+import { dedupe } from '../../src/operators/dedupe.js';
+import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { Progress } from '../../src/progress.js';
 import { blocks, until } from './cut.js';
 
@@ -12,6 +14,14 @@ const other =
 const completed =
   '{"info":{"message":"Replay Request Completed","sent":"2016-05-27T22:15:50+00:00","activity_count":2}}';
 const warning = '{"warn":{"message":"Falling behind","sent":"2016-05-27T22:15:50+00:00"}}';
+
+const badTags = new Flow(async function* () {
+  const rules = '[{"tag":"untagged","id":1}]';
+  yield {
+    items: [Buffer.from(`{"created_at":"x","matching_rules":${rules}}`)],
+    origin: 'a.json.gz',
+  };
+});
 
 describe('activities', () => {
   it('makes activities that are views of the records, and takes the messages out', async () => {
@@ -47,6 +57,17 @@ describe('activities', () => {
     expect(items).toHaveLength(1);
     expect(error).toBeInstanceOf(DataError);
     expect(error).toMatchObject({ place: { origin: '2018/a.json.gz' } });
+  });
+
+  it('names the file also where a post is looked into only later', async () => {
+    const source = new Flow(async function* () {
+      yield { items: [Buffer.from('{"created_at":"x","text":"no id"}')], origin: 'a.json.gz' };
+    });
+    for (const flow of [dedupe()(activities()(source)), routeByTag()(activities()(badTags))]) {
+      const { error } = await until<unknown>(flow);
+      expect(error).toBeInstanceOf(DataError);
+      expect(error).toMatchObject({ place: { origin: 'a.json.gz' } });
+    }
   });
 
   it('leaves alone what the function that is told of messages throws', async () => {

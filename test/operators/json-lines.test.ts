@@ -1,6 +1,9 @@
+import { Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError, OptionError } from '../../src/errors.js';
+import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { all, blocks, cutAt, cuts, filesOf, texts, until } from './cut.js';
 
@@ -157,6 +160,17 @@ describe('jsonLines', () => {
         },
       ),
     );
+  });
+
+  it('advises where the bytes are gzip, or no bytes at all', async () => {
+    const gzip = await until(jsonLines()(blocks([gzipSync('{"a":1}\n')])));
+    expect(gzip.error).toMatchObject({ message: expect.stringContaining('put gunzip() first') });
+    const text = Readable.from(['{"a":1}\n']) as AsyncIterable<Buffer>;
+    for (const flow of [jsonLines()(text), gunzip()(Readable.from(['text']))]) {
+      const { error } = await until(flow);
+      expect(error).toBeInstanceOf(DataError);
+      expect(error).toMatchObject({ message: expect.stringContaining('got a string') });
+    }
   });
 
   it('refuses options that cannot work', () => {

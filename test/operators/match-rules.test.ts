@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
+import { OptionError } from '../../src/errors.js';
+import { Flow } from '../../src/flow.js';
+import { filter } from '../../src/operators/filter.js';
+import { matchRules } from '../../src/operators/match-rules.js';
+import { pipeline } from '../../src/pipeline.js';
+import type { ProgressCounts } from '../../src/progress.js';
+import { compileRules } from '../../src/rules/compile-rules.js';
+import { collect } from '../../src/sinks/collect.js';
+
+function original(id: string, text: string): Activity {
+  const json = `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}", "text":${JSON.stringify(text)},"matching_rules":[{"tag":"old"}]}`;
+  return new Activity(Buffer.from(json));
+}
+
+function streams(id: string, body: string): Activity {
+  const json = {
+    id: `tag:search.twitter.com,2005:${id}`,
+    postedTime: '2018-10-10T20:19:24.000Z',
+    body,
+  };
+  return new Activity(Buffer.from(JSON.stringify(json)));
+}
+
+const posts = [
+  original('1050118621198921728', 'deep snow'),
+  original('1050118621198921729', 'rain'),
+  streams('1050118621198921730', 'old snow, rain'),
+];
+
+function source(): Flow<Activity> {
+  return new Flow(async function* () {
+    yield { items: posts, cursor: { at: 3 } };
+  });
+}
+
+const RULES = [
+  { value: 'snow', tag: 'white', id: '7800000000000000001' },
+  { value: 'rain', tag: 'wet', id: '7800000000000000002' },
+];
+
+describe('matchRules', () => {
+  it('sets the matching rules of posts of both formats, and all else stays as it came', async () => {
+    const matched = await pipeline(source(), matchRules(RULES), collect());
+    expect(matched.map(activity => activity.tags)).toEqual([['white'], ['wet'], ['white', 'wet']]);
+    expect(matched.map(activity => activity.id)).toEqual(posts.map(post => post.id));
+    expect(matched[0]?.raw.toString()).toBe(
+      posts[0]?.raw
+        .toString()
+        .replace(
+          '[{"tag":"old"}]',
+          '[{"tag":"white","id":7800000000000000001,"id_str":"7800000000000000001"}]',
+        ),
+    );
+  });
+
+  it('empties the matching rules of posts that match none, and keeps these posts', async () => {
+    const matched = await pipeline(source(), matchRules([{ value: 'fog' }]), collect());
+    expect(matched).toHaveLength(3);
+    expect(matched.flatMap(activity => activity.matchingRules)).toEqual([]);
+  });
+
+  it('leaves them out when asked, and counts them', async () => {
+    let last: ProgressCounts | undefined;
+    const matched = await pipeline(
+      source(),
+      matchRules([{ value: 'deep' }], { dropUnmatched: true }),
+      collect(),
+      { progress: counts => (last = counts) },
+    );
+    expect(matched.map(activity => activity.id)).toEqual(['1050118621198921728']);
+    expect(last?.dropped.get('unmatched')).toBe(2);
+  });
+
+  it('follows a matcher that changes while it runs', async () => {
+    const matcher = compileRules(RULES);
+    const one = new Flow<Activity>(async function* () {
+      yield { items: posts.slice(0, 1) };
+      matcher.delete([{ id: '7800000000000000001' }]);
+      yield { items: posts.slice(0, 1) };
+    });
+    const matched = await pipeline(one, matchRules(matcher), collect());
+    expect(matched.map(activity => activity.tags)).toEqual([['white'], []]);
+  });
+
+  it('gives every post that a filter by the same rule gives', async () => {
+    const matcher = compileRules([{ value: 'snow -deep' }]);
+    const filtered = await pipeline(
+      source(),
+      filter(activity => matcher.match(activity).length > 0),
+      collect(),
+    );
+    const matched = await pipeline(
+      source(),
+      matchRules(matcher, { dropUnmatched: true }),
+      collect(),
+    );
+    expect(matched.map(activity => activity.id)).toEqual(filtered.map(activity => activity.id));
+    expect(matched).toHaveLength(1);
+  });
+
+  it('refuses invalid rules at once', () => {
+    expect(() => matchRules([{ value: '-snow' }])).toThrow(OptionError);
+  });
+});
