@@ -14,6 +14,8 @@ export const JOINER = 6;
 /** Two of these in a row are one flag. */
 export const REGIONAL = 7;
 export const SURROGATE = 8;
+/** Stands for other characters when composed, as the sign for Ångström does. */
+export const UNCOMPOSED = 9;
 
 /**
  * Whether accents tell words apart: PowerTrack honours them (`kept`), search does not (`stripped`).
@@ -27,17 +29,20 @@ export interface CharacterTable {
   readonly folds: Uint16Array;
 }
 
-const tables: { [A in Accents]?: CharacterTable } = {};
+let classes: Uint8Array | undefined;
+const folds: { [A in Accents]?: Uint16Array } = {};
 
-/** The tables are built on first use, in about ten milliseconds. */
+/** The tables are built on first use, in some ten milliseconds. */
 export function characterTable(accents: Accents): CharacterTable {
-  tables[accents] ??= buildTable(accents);
-  return tables[accents];
+  classes ??= buildClasses();
+  folds[accents] ??= buildFolds(classes, accents);
+  return { classes, folds: folds[accents] };
 }
 
 /** Class of a code point outside the basic plane. */
 export function classOfAstral(codePoint: number): number {
   if (codePoint >= 0x1f1e6 && codePoint <= 0x1f1ff) return REGIONAL;
+  if (codePoint >= 0x2f800 && codePoint <= 0x2fa1f) return UNCOMPOSED;
   if (codePoint >= 0x20000 && codePoint <= 0x3ffff) return SINGLE;
   if (codePoint >= 0xe0100 && codePoint <= 0xe01ef) return DROPPED;
   // Subdivision flags are a black flag and a tail of tags.
@@ -54,24 +59,18 @@ export function classOfAstral(codePoint: number): number {
 /** Class of each code point of the first plane beyond the basic one, plus one; 0 is not yet known. */
 const astralClasses = new Uint8Array(0x10000);
 
-function buildTable(accents: Accents): CharacterTable {
-  const classes = new Uint8Array(0x10000);
-  const folds = new Uint16Array(0x10000);
-  for (let unit = 0; unit < 0x10000; unit++) {
-    folds[unit] = unit;
-    if (unit >= 0xd800 && unit <= 0xdfff) {
-      classes[unit] = SURROGATE;
-    } else if (isHanOrHangul(unit)) {
-      classes[unit] = SINGLE;
-    } else {
-      const character = String.fromCharCode(unit);
-      const found = classOf(character);
-      classes[unit] = found;
-      if (found === WORD) folds[unit] = foldOf(character, accents);
-      else if (found === SPACE) folds[unit] = 0x20;
-    }
-  }
-  return { classes, folds };
+function buildClasses(): Uint8Array {
+  return Uint8Array.from({ length: 0x10000 }, (_, unit) => {
+    if (unit >= 0xd800 && unit <= 0xdfff) return SURROGATE;
+    return isHanOrHangul(unit) ? SINGLE : classOf(String.fromCharCode(unit));
+  });
+}
+
+function buildFolds(classes: Uint8Array, accents: Accents): Uint16Array {
+  return Uint16Array.from(classes, (found, unit) => {
+    if (found === SPACE) return 0x20;
+    return found === WORD ? foldOf(String.fromCharCode(unit), accents) : unit;
+  });
 }
 
 /** The two great blocks, so that the table need not ask for each of their characters. */
@@ -81,6 +80,11 @@ function isHanOrHangul(unit: number): boolean {
 
 function isHangul(unit: number): boolean {
   return unit >= 0xac00 && unit <= 0xd7a3;
+}
+
+/** Letters of Hangul that go on with the syllable before. */
+function isJamoTail(code: number): boolean {
+  return (code >= 0x1160 && code <= 0x11ff) || (code >= 0xd7b0 && code <= 0xd7ff);
 }
 
 /** The combining accents of Latin and Greek. */
@@ -98,10 +102,11 @@ function classOf(character: string): number {
   if (/^[\p{Z}\p{Cc}\u200b\ufeff]$/u.test(character)) return SPACE;
   // Selectors of how the character before is drawn are \p{Mn}; soft hyphens and the like are \p{Cf}.
   if ((code >= 0xfe00 && code <= 0xfe0f) || /^\p{Cf}$/u.test(character)) return DROPPED;
-  if (/^\p{M}$/u.test(character)) return MARK;
+  if (/^\p{M}$/u.test(character) || isJamoTail(code)) return MARK;
   if (code < 0x80) return /^[a-z0-9]$/i.test(character) ? WORD : SEPARATOR;
   if (/^[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{So}]$/u.test(character)) return SINGLE;
   if (/^[\p{P}\p{S}]$/u.test(character)) return SEPARATOR;
+  if (character.normalize('NFC') !== character) return UNCOMPOSED;
   return /^[\p{L}\p{Nl}]$/u.test(character) && UNSPACED.test(character) ? SINGLE : WORD;
 }
 

@@ -25,7 +25,7 @@ export interface Explanation {
  * console.log(renderExplanation(explainMatch('snow (has:images OR from:karl)', activity)));
  * // no   snow (has:images OR from:karl)
  * //   yes  snow
- * // > no   (has:images OR from:karl)
+ * // > no   has:images OR from:karl
  * // >   no   has:images
  * // >   no   from:karl
  */

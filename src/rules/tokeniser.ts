@@ -12,6 +12,7 @@ import {
   SINGLE,
   SPACE,
   SURROGATE,
+  UNCOMPOSED,
   WORD,
 } from './characters.js';
 
@@ -117,6 +118,7 @@ export class Scanner {
         if (kind === WORD) pair = pair.toLowerCase();
       }
       if (kind === DROPPED || (kind === JOINER && inWord)) continue;
+      if (!composed && (kind === MARK || kind === UNCOMPOSED)) return false;
       if (kind === SPACE) {
         inWord = false;
         if (length === 0 || units[length - 1] !== BLANK) units[length++] = BLANK;
@@ -129,7 +131,6 @@ export class Scanner {
         }
         inWord = true;
       } else if (kind === MARK) {
-        if (!composed) return false;
         if (this.#accents === 'stripped' && isAccent(unit)) continue;
         if (count === 0 || ends[count - 1] !== length) {
           singles[count] = 0;
