@@ -16,6 +16,7 @@ export interface FileLine {
 const MOST_BYTES = 32 * 1024 * 1024;
 const READ_BYTES = 256 * 1024;
 const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
 
 /** What a file is, as its first bytes tell. */
 export function isGzip(start: Uint8Array): boolean {
@@ -108,12 +109,13 @@ class LineCutter {
   }
 
   #take(tail: Buffer, endBytes: number): FileLine | undefined {
-    const bytes = this.#restBytes === 0 ? tail : Buffer.concat([...this.#rest, tail]);
+    const line = this.#restBytes === 0 ? tail : Buffer.concat([...this.#rest, tail]);
     const offset = this.#offset;
     this.#rest = [];
     this.#restBytes = 0;
-    this.#offset += bytes.length + endBytes;
+    this.#offset += line.length + endBytes;
     this.#number++;
+    const bytes = line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
     return isBlank(bytes) ? undefined : { bytes, offset, number: this.#number };
   }
 }

@@ -108,12 +108,7 @@ async function makeIndex(
     for (const spool of spools.splice(0)) await spool.close();
     for (const name of Object.keys(spoolOf)) await rm(join(aside, `${name}.spool`));
     await writeFile(join(aside, 'index.json'), JSON.stringify({ files: indexed, formats }));
-    // An index without its list is none: a crash in the middle of the writing left it.
-    if ((await openIndex(path)) === undefined) await rm(path, { recursive: true, force: true });
-    await rename(aside, path).catch(async error => {
-      // Another process was faster; its index is the same.
-      if ((await openIndex(path)) === undefined) throw error;
-    });
+    await putInPlace(aside, path);
     return { path, files: indexed, formats };
   } catch (cause) {
     if (cause instanceof MillraceError) throw cause;
@@ -124,6 +119,21 @@ async function makeIndex(
   } finally {
     for (const spool of spools) await spool.close();
     await rm(aside, { recursive: true, force: true });
+  }
+}
+
+/** Where another process was faster, its index stays: it is the same. One that cannot be read makes way. */
+async function putInPlace(aside: string, path: string): Promise<void> {
+  try {
+    await rename(aside, path);
+  } catch (error) {
+    if ((await openIndex(path)) !== undefined) return;
+    const broken = `${path}.${randomUUID()}.making`;
+    await rename(path, broken).catch(() => {
+      throw error;
+    });
+    await rename(aside, path);
+    await rm(broken, { recursive: true, force: true });
   }
 }
 

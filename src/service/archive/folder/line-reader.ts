@@ -1,7 +1,9 @@
 import { type FileHandle, open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gunzip, type ZlibOptions } from 'node:zlib';
+import pLimit from 'p-limit';
 import { StorageError } from '../../../errors.js';
-import { inflateWhole } from '../../../operators/gzip-file.js';
 import type { LinePlace } from './block-file.js';
 import { fileBlocks } from './file-lines.js';
 import type { ListedFile } from './list-files.js';
@@ -25,6 +27,8 @@ export class LineReader {
   /** By number of the file; the latest used come last. */
   readonly #kept = new Map<number, Promise<Buffer>>();
   #keptBytes = 0;
+  /** Files inflate side by side in the thread pool. */
+  readonly #limit = pLimit(4);
 
   constructor(folder: string, files: readonly IndexedFile[]) {
     this.#folder = folder;
@@ -38,7 +42,7 @@ export class LineReader {
    */
   async read(places: readonly LinePlace[], signal?: AbortSignal): Promise<readonly Buffer[]> {
     const lines = new Array<Buffer>(places.length);
-    for (const [number, wanted] of byFile(places)) {
+    await this.#limit.map(byFile(places), async ([number, wanted]) => {
       signal?.throwIfAborted();
       const file = this.#files[number] as IndexedFile;
       const ascending = wanted.toSorted((a, b) => a.place.offset - b.place.offset);
@@ -46,7 +50,7 @@ export class LineReader {
       else if (file.textBytes <= WHOLE_BYTES)
         for (const { place, i } of ascending) lines[i] = lineOf(await this.#text(number), place);
       else await this.#readLarge(file, ascending, lines, signal);
-    }
+    });
     return lines;
   }
 
@@ -79,11 +83,7 @@ export class LineReader {
 
   async #inflate(file: IndexedFile): Promise<Buffer> {
     const path = await this.#unchanged(file);
-    const text = await inflateWhole(await readFile(path), WHOLE_BYTES);
-    if (text !== undefined) return text;
-    const blocks: Buffer[] = [];
-    for await (const block of fileBlocks(path)) blocks.push(Buffer.from(block));
-    return Buffer.concat(blocks);
+    return inflate(await readFile(path), { chunkSize: Math.max(file.textBytes + 1024, 65_536) });
   }
 
   async #readPlain(file: IndexedFile, wanted: readonly Wanted[], lines: Buffer[]): Promise<void> {
@@ -133,6 +133,8 @@ export class LineReader {
     return path;
   }
 }
+
+const inflate = promisify<Buffer, ZlibOptions, Buffer>(gunzip);
 
 interface Wanted {
   readonly place: LinePlace;

@@ -104,14 +104,12 @@ class SampleBlock implements Block {
     const found = new Ordinals(this.count);
     const { numbers, starts } = this.#index;
     for (const wanted of this.#terms.numbersOf(term)) {
-      for (let ordinal = 0, at = 0; ordinal < this.count; ordinal++) {
-        const end = starts[ordinal + 1] as number;
-        for (; at < end; at++) {
-          if (numbers[at] !== wanted) continue;
-          if (!SampleTerms.isHash(wanted) || this.#terms.has(this.#draftAt(ordinal), term))
-            found.add(ordinal);
-          at = end;
-        }
+      let ordinal = 0;
+      for (let at = numbers.indexOf(wanted); at !== -1; ) {
+        while ((starts[ordinal + 1] as number) <= at) ordinal++;
+        if (!SampleTerms.isHash(wanted) || this.#terms.has(this.#draftAt(ordinal), term))
+          found.add(ordinal);
+        at = numbers.indexOf(wanted, starts[ordinal + 1]);
       }
     }
     return found;

@@ -161,12 +161,11 @@ export function wordAt(language: SampleLanguage, word: number): string {
 }
 
 const ARTICLES =
-  /^(?:the|my|el|la|los|las|mi|o|a|os|as|meu|minha|le|les|mon|ma|l'|der|die|das|mein|meine) ?(?=\S{2})/i;
+  /^(?:(?:the|my|el|la|los|las|mi|o|a|os|as|meu|minha|le|les|mon|ma|der|die|das|mein|meine) |l')/i;
 
 /** A word as a hashtag: without its article, spaces and signs. */
 function tagOf(language: SampleLanguage, word: number): string {
-  const words = wordAt(language, word);
-  return (
-    words.includes(' ') || words.startsWith("l'") ? words.replace(ARTICLES, '') : words
-  ).replace(/[^\p{L}\p{N}\p{M}]/gu, '');
+  return wordAt(language, word)
+    .replace(ARTICLES, '')
+    .replace(/[^\p{L}\p{N}\p{M}]/gu, '');
 }

@@ -1,0 +1,255 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { compileRule } from '../../../src/rules/compile-rule.js';
+import { parseRule } from '../../../src/rules/parse-rule.js';
+import type { RuleNode } from '../../../src/rules/tree.js';
+import type { Archive, ArchiveQuery, Place } from '../../../src/service/archive/archive.js';
+import { openFolderArchive } from '../../../src/service/archive/folder/folder-archive.js';
+import { openSampleArchive } from '../../../src/service/archive/sample/sample-archive.js';
+import { samplePosts } from '../../../src/service/archive/sample/sample-posts.js';
+import { DAY, HOUR, MINUTE, type Window } from '../../../src/time.js';
+import { acceptedRule } from '../../rules/arbitrary-rule.js';
+import { MemoryArchive } from '../memory-archive.js';
+import { addFiles, archivedPost, jobFile, shown } from './archive-folder.js';
+
+const START = Date.UTC(2024, 4, 1, 21);
+const END = START + 6 * HOUR;
+const SPAN: Window = { from: START, to: END };
+const OPTIONS = { seed: 'search', postsPerMinute: 2 };
+
+const words = [
+  ...[
+    'coffee',
+    'the',
+    'football',
+    'album',
+    'Türk',
+    'café',
+    'cafe',
+    'フ',
+    'コーヒー',
+    'ライブ',
+    '커피',
+    'музыка',
+  ],
+  ...[
+    '☕',
+    '❤️',
+    'example',
+    'https',
+    'twitter',
+    'rt',
+    'the new',
+    'kahvesi',
+    'news',
+    'love',
+    "can't",
+    'US',
+    'en',
+  ],
+];
+
+const rules = acceptedRule('search', {
+  words,
+  users: someUsers(),
+  ids: samplePosts(START + 3 * HOUR, OPTIONS).map(post => post.id),
+});
+const windows = fc.tuple(fc.nat(8 * 60), fc.nat(8 * 60)).map(([a, b]) => ({
+  from: START - HOUR + Math.min(a, b) * MINUTE,
+  to: START - HOUR + Math.max(a, b) * MINUTE,
+}));
+
+function query(tree: RuleNode): ArchiveQuery {
+  return { tree, matches: compileRule(tree, { product: 'search' }) };
+}
+
+function rule(text: string): ArchiveQuery {
+  const { tree } = parseRule(text);
+  if (tree === undefined) throw new Error(`Not a rule: ${text}`);
+  return query(tree);
+}
+
+function someUsers(): string[] {
+  const authors = samplePosts(START + HOUR, OPTIONS).map(post => post.author);
+  return authors.flatMap(({ handle, id }) => [handle, id]);
+}
+
+/** Pages until the end, each after the last post of the one before. */
+async function pages(archive: Archive, rule: ArchiveQuery, window: Window, limit: number) {
+  const found: ReturnType<typeof shown>[] = [];
+  let after: Place | undefined;
+  while (true) {
+    const { posts, more } = await archive.search(rule, window, { limit, after });
+    found.push(...posts.map(shown));
+    expect(posts.length === limit || !more).toBe(true);
+    if (!more) return found;
+    after = posts.at(-1);
+  }
+}
+
+describe.each(['sample', 'folder'])('search of a %s archive', kind => {
+  const truth = { original: memory('original'), activity_streams: memory('activity_streams') };
+  const archives = new Map<string, Archive>();
+  const folders: string[] = [];
+
+  function memory(format: 'original' | 'activity_streams'): MemoryArchive {
+    const posts = [];
+    for (let at = START; at < END; at += MINUTE)
+      for (const post of samplePosts(at, { ...OPTIONS, format })) posts.push(archivedPost(post));
+    return new MemoryArchive(posts, format);
+  }
+
+  beforeAll(async () => {
+    for (const format of ['original', 'activity_streams'] as const) {
+      if (kind === 'sample') {
+        archives.set(format, openSampleArchive({ ...OPTIONS, format, now: () => END }));
+        continue;
+      }
+      const { posts } = truth[format];
+      const half = Math.floor(posts.length / 2);
+      folders.push(await mkdtemp(path.join(os.tmpdir(), 'millrace-archive-')));
+      const folder = folders.at(-1) as string;
+      await addFiles(folder, {
+        'a.json.gz': jobFile(posts.slice(half - 50).map(post => post.activity)),
+        'b.json.gz': jobFile(posts.slice(0, half).map(post => post.activity)),
+      });
+      archives.set(format, await openFolderArchive(folder));
+    }
+  });
+
+  afterAll(async () => {
+    for (const archive of archives.values()) await archive.close();
+    for (const folder of folders) await rm(folder, { recursive: true });
+  });
+
+  const cases = fc.record({
+    rule: rules,
+    format: fc.constantFrom('original' as const, 'activity_streams' as const),
+    // The sample archive has posts before and after; the list of posts has not.
+    window: windows.map(({ from, to }) => ({
+      from: Math.max(from, START),
+      to: Math.max(Math.min(to, END), START),
+    })),
+  });
+
+  test('finds what looking at every post finds, for any rule, page by page', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        cases,
+        fc.integer({ min: 1, max: 60 }),
+        async ({ rule, format, window }, limit) => {
+          const archive = archives.get(format) as Archive;
+          const wanted = truth[format].matches(query(rule.tree), window).map(shown);
+          expect(await pages(archive, query(rule.tree), window, limit)).toEqual(wanted);
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+
+  test('counts what search finds, bucket by bucket', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        cases,
+        fc.constantFrom(MINUTE, HOUR, DAY),
+        async ({ rule, format, window }, bucketMs) => {
+          const archive = archives.get(format) as Archive;
+          const { buckets, reached } = await archive.counts(query(rule.tree), window, bucketMs);
+          const wanted = await truth[format].counts(query(rule.tree), window, bucketMs);
+          expect(buckets).toEqual(wanted.buckets);
+          expect(reached).toBe(window.to);
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+
+  test('knows without reading a post where terms decide', async () => {
+    const archive = archives.get('original') as Archive;
+    for (const text of [
+      'coffee',
+      'coffee lang:en -is:retweet',
+      '(#coffee OR has:media) -lang:ja',
+      'coffee from:nobody1',
+    ]) {
+      const { tree, matches } = rule(text);
+      let asked = 0;
+      const counted = await archive.counts({ tree, matches: () => ++asked > 0 }, SPAN, HOUR);
+      expect(asked).toBe(0);
+      const wanted = await truth.original.counts({ tree, matches }, SPAN, HOUR);
+      expect(counted.buckets).toEqual(wanted.buckets);
+    }
+  });
+
+  test('stops counting at whole buckets when the time is over', async () => {
+    const archive = archives.get('original') as Archive;
+    const wanted = await truth.original.counts(rule('coffee'), SPAN, DAY);
+    const { buckets, reached } = await archive.counts(rule('coffee'), SPAN, DAY, { deadlineMs: 0 });
+    expect(reached).toBe(Date.UTC(2024, 4, 2));
+    expect(buckets).toEqual(wanted.buckets.slice(0, 1));
+  });
+
+  test('stops when it is told to, with the reason', async () => {
+    const archive = archives.get('original') as Archive;
+    const reason = new Error('enough');
+    const signal = AbortSignal.abort(reason);
+    await expect(archive.search(rule('coffee'), SPAN, { limit: 10, signal })).rejects.toBe(reason);
+    await expect(archive.counts(rule('coffee'), SPAN, HOUR, { signal })).rejects.toBe(reason);
+    await expect(archive.scan(SPAN, { signal })[Symbol.asyncIterator]().next()).rejects.toBe(
+      reason,
+    );
+  });
+});
+
+describe('the sample archive', () => {
+  test('scans segments that are the minutes of samplePosts put together', async () => {
+    const archive = openSampleArchive({ ...OPTIONS, now: () => END });
+    for await (const { segment, posts } of archive.scan({ from: START, to: START + HOUR })) {
+      const minutes = Array.from({ length: 10 }, (_, i) =>
+        samplePosts(segment + i * MINUTE, OPTIONS),
+      );
+      expect(posts.map(post => post.activity.raw.toString())).toEqual(
+        minutes.flat().map(post => post.raw.toString()),
+      );
+    }
+  });
+
+  test('has no posts after the present, and more once time goes on', async () => {
+    let now = START + 10 * MINUTE + 30_000;
+    const archive = openSampleArchive({ ...OPTIONS, postsPerMinute: 60, now: () => now });
+    const newest = async () => {
+      const { posts } = await archive.search(
+        rule('has:mentions'),
+        { from: START, to: END },
+        { limit: 1 },
+      );
+      return posts[0]?.at ?? 0;
+    };
+    const first = await newest();
+    expect(first).toBeLessThanOrEqual(now);
+    expect(first).toBeGreaterThan(now - MINUTE);
+    now += HOUR;
+    expect(await newest()).toBeGreaterThan(now - MINUTE);
+  });
+
+  test('begins on 21 March 2006', async () => {
+    const archive = openSampleArchive({ ...OPTIONS, now: () => END });
+    const window = { from: 0, to: Date.UTC(2006, 2, 21, 1) };
+    const { posts, more } = await archive.search(rule('lang:en OR -lang:en'), window, {
+      limit: 500,
+    });
+    expect(more).toBe(false);
+    expect(posts.at(-1)?.at).toBeGreaterThanOrEqual(Date.UTC(2006, 2, 21));
+    expect(posts.length).toBeGreaterThan(60);
+  });
+
+  test('gives a page of a dense archive from its newest minute', async () => {
+    const archive = openSampleArchive({ seed: 1, postsPerMinute: 5000, now: () => END });
+    const { posts } = await archive.search(rule('coffee'), SPAN, { limit: 100 });
+    expect(posts.length).toBe(100);
+    expect(posts[0]?.at).toBeGreaterThan(END - MINUTE);
+  });
+});
