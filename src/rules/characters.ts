@@ -32,7 +32,7 @@ export interface CharacterTable {
 let classes: Uint8Array | undefined;
 const folds: { [A in Accents]?: Uint16Array } = {};
 
-/** The tables are built on first use, in some ten milliseconds. */
+/** The tables are built on first use, in some tens of milliseconds. */
 export function characterTable(accents: Accents): CharacterTable {
   classes ??= buildClasses();
   folds[accents] ??= buildFolds(classes, accents);

@@ -75,6 +75,35 @@ interface DraftPlace {
   readonly corner: readonly [number, number];
 }
 
+const AUTHOR = {
+  handle: 'Karl_The_Fog',
+  id: '101',
+  name: 'Karl the Fog',
+  bio: 'Weather over the bay & beyond',
+  location: 'San Francisco, CA',
+  verified: true,
+  count: 1000,
+  home: { country: 'US', region: 'one/two', position: [-122.42, 37.77] },
+} as const;
+
+/** Says nothing but who wrote it. */
+export const PLAIN: DraftPost = {
+  id: '1050118621198921728',
+  text: '',
+  long: false,
+  hashtags: [],
+  cashtags: [],
+  mentions: [],
+  links: [],
+  media: [],
+  author: AUTHOR,
+  reply: false,
+  lang: 'en',
+  place: undefined,
+  position: undefined,
+  source: 'Fog Machine',
+};
+
 const word = fc.constantFrom(...WORDS);
 const separator = fc.constantFrom(' ', ' ', ' ', '  ', '-', ', ', ' #', '');
 const phrase = fc
@@ -146,19 +175,17 @@ function simplePost(): fc.Arbitrary<DraftPost> {
 
 export function arbitraryDraft(): fc.Arbitrary<DraftPost> {
   const optional = fc.option(simplePost(), { nil: undefined, freq: 2 });
-  return fc
-    .tuple(simplePost(), optional, optional)
-    .map(([post, retweeted, quoted]) =>
-      retweeted === undefined
-        ? { ...post, quoted }
-        : {
-            ...post,
-            place: undefined,
-            position: undefined,
-            reply: false,
-            retweeted: { ...retweeted, quoted },
-          },
-    );
+  return fc.tuple(simplePost(), optional, optional).map(([post, retweeted, quoted]) =>
+    retweeted === undefined
+      ? { ...post, quoted }
+      : {
+          ...post,
+          place: undefined,
+          position: undefined,
+          reply: false,
+          retweeted: { ...retweeted, quoted },
+        },
+  );
 }
 
 export function original(draft: DraftPost): Activity {

@@ -10,39 +10,12 @@ import {
   type DraftPost,
   IDS,
   original,
+  PLAIN,
   streams,
   USERS,
   WORDS,
 } from './arbitrary-matching-post.js';
 import { arbitraryRule } from './arbitrary-rule.js';
-
-const AUTHOR = {
-  handle: 'Karl_The_Fog',
-  id: '101',
-  name: 'Karl the Fog',
-  bio: 'Weather over the bay & beyond',
-  location: 'San Francisco, CA',
-  verified: true,
-  count: 1000,
-  home: { country: 'US', region: 'one/two', position: [-122.42, 37.77] },
-} as const;
-
-const PLAIN: DraftPost = {
-  id: '1050118621198921728',
-  text: '',
-  long: false,
-  hashtags: [],
-  cashtags: [],
-  mentions: [],
-  links: [],
-  media: [],
-  author: AUTHOR,
-  reply: false,
-  lang: 'en',
-  place: undefined,
-  position: undefined,
-  source: 'Fog Machine',
-};
 
 type Part = Partial<DraftPost>;
 type Expected = boolean | { readonly search: boolean; readonly streams: boolean };
@@ -57,7 +30,7 @@ const retweeting = (retweeted: Part): Part => ({
   text: 'cut',
   retweeted: {
     ...PLAIN,
-    author: { ...AUTHOR, handle: 'anna', id: '202', name: 'Anna', verified: false },
+    author: { ...PLAIN.author, handle: 'anna', id: '202', name: 'Anna', verified: false },
     ...retweeted,
   },
 });
