@@ -391,10 +391,8 @@ function enrichedUrls(draft: DraftPost): object[] {
           },
         ],
   );
-  return [draft.retweeted, draft.quoted].reduce(
-    (urls, inner) => (inner === undefined ? urls : [...urls, ...enrichedUrls(inner)]),
-    own as object[],
-  );
+  const inner = [draft.retweeted, draft.quoted].filter(post => post !== undefined);
+  return [...own, ...inner.flatMap(enrichedUrls)];
 }
 
 function square([west, south]: readonly [number, number]): (readonly [number, number])[] {
