@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import { OptionError } from '../../src/errors.js';
 import { checkRule } from '../../src/rules/check-rule.js';
@@ -28,8 +28,6 @@ const products: readonly RuleProduct[] = ['search', 'historical'];
 function post(text: string): Activity {
   return original({ ...PLAIN, text });
 }
-
-vi.setConfig({ testTimeout: 30_000 });
 
 describe.each(products)('many rules at once, for %s', product => {
   it('give the same answers as each rule by itself, in both formats', () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
 import { OptionError } from '../../src/errors.js';
 import { compileRule } from '../../src/rules/compile-rule.js';
@@ -10,8 +10,6 @@ import {
 } from '../../src/rules/explain-match.js';
 import { arbitraryDraft, IDS, original, USERS, WORDS } from './arbitrary-matching-post.js';
 import { acceptedRule } from './arbitrary-rule.js';
-
-vi.setConfig({ testTimeout: 30_000 });
 
 const snow = new Activity(
   Buffer.from('{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id_str":"1","text":"deep snow"}'),

@@ -1,10 +1,8 @@
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Lexicon, prefix } from '../../src/rules/lexicon.js';
 import { Postings } from '../../src/rules/postings.js';
 import { hashText } from '../../src/rules/tokeniser.js';
-
-vi.setConfig({ testTimeout: 30_000 });
 
 const term = fc.oneof(
   fc.tuple(fc.constantFrom('', '#', 'from:', 'bio:'), fc.stringMatching(/^[a-d]{1,3}$/)),

@@ -1,10 +1,8 @@
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { dialectOf } from '../../src/rules/dialect.js';
 import { holdsPhrase, holdsProximity, phraseOf } from '../../src/rules/phrase.js';
 import { tokenise } from '../../src/rules/tokeniser.js';
-
-vi.setConfig({ testTimeout: 30_000 });
 
 const word = fc.constantFrom('a', 'b', 'c');
 

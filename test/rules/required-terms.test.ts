@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { compileRule } from '../../src/rules/compile-rule.js';
 import type { RuleProduct } from '../../src/rules/operators.js';
 import { parseRule } from '../../src/rules/parse-rule.js';
@@ -7,8 +7,6 @@ import { postTerms } from '../../src/rules/post-terms.js';
 import { planOf, requiredTerms, type TermPlan } from '../../src/rules/required-terms.js';
 import { arbitraryDraft, IDS, original, streams, USERS, WORDS } from './arbitrary-matching-post.js';
 import { arbitraryRule } from './arbitrary-rule.js';
-
-vi.setConfig({ testTimeout: 30_000 });
 
 const vocabulary = { words: WORDS, users: USERS, ids: IDS };
 const products: readonly RuleProduct[] = ['search', 'historical'];
@@ -116,8 +114,8 @@ describe('plans', () => {
           seen.exact += exact ? 1 : 0;
         },
       ),
-      { numRuns: 3_000 },
+      { numRuns: 1_000 },
     );
-    expect(Math.min(...Object.values(seen))).toBeGreaterThan(100);
+    expect(Math.min(...Object.values(seen))).toBeGreaterThan(30);
   });
 });

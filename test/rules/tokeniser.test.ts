@@ -1,8 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { fold, Scanner, tokenise } from '../../src/rules/tokeniser.js';
-
-vi.setConfig({ testTimeout: 30_000 });
 
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),
