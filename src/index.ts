@@ -5,6 +5,15 @@ export {
   type Format,
   type MatchingRule,
 } from './activity/activity.js';
+export type { ActivityStreamsPost } from './activity/activity-streams-post.js';
+export { parseExact } from './activity/exact-json.js';
+export {
+  type InfoMessage,
+  type InStreamMessage,
+  type NoticeMessage,
+  parseInStreamMessage,
+} from './activity/in-stream-message.js';
+export type { OriginalPost } from './activity/original-post.js';
 export type { Routed } from './activity/routed.js';
 export { type Account, type AccountOptions, account } from './client/account.js';
 export type { Family, Limits, Rate } from './client/limits.js';

@@ -63,7 +63,7 @@ describe('Activity', () => {
         expect(activity.format).toBe(format);
         expect(said(activity)).toEqual(expected(model));
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 
@@ -160,7 +160,7 @@ describe('Activity', () => {
 
   it('keeps apart the rules of very many posts', () => {
     for (let round = 0; round < 2; round++)
-      for (let n = 0; n < 1500; n++)
+      for (let n = 0; n < 1100; n++)
         expect(minimal({ id: 1, matching_rules: [{ tag: `t${n}`, id: n }] }).tags).toEqual([
           `t${n}`,
         ]);
@@ -200,7 +200,7 @@ describe('Activity', () => {
           ).toBeGreaterThanOrEqual(kept);
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 

@@ -5,6 +5,7 @@ import type { Value } from './print-json.js';
 export const key = fc.oneof(
   fc.constantFrom(
     ...['id', 'id_str', 'user', 'gnip', 'matching_rules', 'created_at', 'postedTime', 'object'],
+    ...['entities', 'media', 'in_reply_to_user_id', 'in_reply_to_user_id_str', 'quoted_status'],
     ...['retweeted_status', 'user_id', 'grid', '_id', 'a"id', '"id":1', 'i', '', '__proto__'],
   ),
   fc.string({ unit: 'grapheme', maxLength: 5 }),
