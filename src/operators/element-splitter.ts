@@ -1,18 +1,24 @@
 import { bufferOf } from '../activity/decode-utf8.js';
 import { parseExact } from '../activity/exact-json.js';
 import { DataError } from '../errors.js';
+import {
+  BYTE_ORDER_MARK,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  isOpening,
+  isScalar,
+  isSpace,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  startsWithMark,
+} from './json-bytes.js';
 import { Pieces } from './pieces.js';
 import { type RecordLimits, recordLimits } from './record-limits.js';
+import { ValueEnd } from './value-end.js';
 
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_ARRAY = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_ARRAY = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
-const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 const EMPTY = Buffer.alloc(0);
 
 export interface ElementSplitterOptions extends RecordLimits {
@@ -20,16 +26,18 @@ export interface ElementSplitterOptions extends RecordLimits {
   readonly origin?: string | undefined;
 }
 
-/** Where the next byte stands: in the document around the array, or within the array. */
-type Place =
-  | 'start' // before the document's `{`
+/** What comes next, outside of a value. */
+type Next =
   | 'document'
-  | 'first' // after `[`: an element or `]`
-  | 'next' // after `,`: an element
-  | 'nested' // inside an element that is an object, an array or a string
-  | 'scalar' // inside an element that is a number, `true`, `false` or `null`
-  | 'between' // after an element: `,` or `]`
-  | 'after'; // after the document
+  | 'first name' // or the end of the document
+  | 'name'
+  | 'colon'
+  | 'value'
+  | 'comma' // or the end of the document
+  | 'first element' // or the end of the array
+  | 'element'
+  | 'element comma' // or the end of the array
+  | 'nothing';
 
 /**
  * Takes one JSON document in pieces, cut at any byte, and gives the exact bytes of each element of
@@ -47,225 +55,136 @@ type Place =
 export class ElementSplitter {
   readonly #key: string;
   readonly #maxBytes: number;
-  readonly #maxDepth: number;
   readonly #origin: string | undefined;
-  #place: Place = 'start';
+  #next: Next = 'document';
   /** Bytes of the document before the block at hand. */
   #offset = 0;
-  #inString = false;
-  #escaped = false;
+  /** The value, name or element under way, and the bytes of a name or element in earlier blocks. */
+  readonly #value: ValueEnd;
+  readonly #pieces = new Pieces();
+  /** The document around the array. */
   readonly #rest = new Pieces();
-  #depth = 0;
-  /** At the top level: whether a string would be a name, is one, and the last one seen. */
-  #nameComes = false;
-  #naming = false;
-  readonly #nameBytes = new Pieces();
   #name: string | undefined;
   #found = false;
-  readonly #element = new Pieces();
-  /** The brackets that the element under way still needs. */
-  readonly #closers: number[] = [];
 
   constructor(key: string, options: ElementSplitterOptions = {}) {
     const { maxBytes, maxDepth } = recordLimits(options);
     this.#key = key;
     this.#maxBytes = maxBytes;
-    this.#maxDepth = maxDepth;
     this.#origin = options.origin;
+    this.#value = new ValueEnd(maxDepth, (message, at) => this.#error(message, at));
   }
 
   /** Adds the elements that end in these bytes to `elements`, and returns it. */
   push(bytes: Uint8Array, elements: Buffer[] = []): Buffer[] {
     const block = bufferOf(bytes);
-    let at = 0;
-    while (at < block.length)
-      at = this.#inArray() ? this.#takeArray(block, at, elements) : this.#takeDocument(block, at);
+    let start = 0;
+    let restFrom = 0;
+    for (let at = 0; at < block.length; ) {
+      if (!this.#value.open) {
+        const wasInArray = this.#isInArray();
+        if (isSpace(block[at]!) || !this.#beginsValue(block[at]!, at)) {
+          if (wasInArray && !this.#isInArray()) restFrom = at;
+          at++;
+          if (!wasInArray && this.#isInArray()) this.#rest.add(block.subarray(restFrom, at));
+          continue;
+        }
+        start = at;
+      }
+      at = this.#value.find(block, at);
+      if (this.#next === 'element') this.#checkSize(this.#pieces.byteLength + at - start, at);
+      if (!this.#value.open) this.#endValue(block.subarray(start, at), elements);
+    }
+    if (this.#value.open && this.#next !== 'value') this.#pieces.add(block.subarray(start));
+    if (!this.#isInArray()) this.#rest.add(block.subarray(restFrom));
+    this.#checkSize(this.#rest.byteLength, block.length);
     this.#offset += block.length;
     return elements;
   }
 
   /** Whether the document has come to its end; `end` throws before. */
   get whole(): boolean {
-    return this.#place === 'after';
+    return this.#next === 'nothing';
   }
 
   /** The document without that array, once it is whole. */
   end(): Record<string, unknown> {
     const rest = this.#rest.join(EMPTY);
-    if (this.#place === 'start') throw this.#error('The JSON document is empty', 0);
-    if (this.#place !== 'after') throw this.#error('The JSON document is cut short', 0);
+    if (this.#next === 'document') throw this.#error('The JSON document is empty', 0);
+    if (!this.whole) throw this.#error('The JSON document is cut short', 0);
     const { [this.#key]: array, ...others } = this.#parse(rest);
     if (!this.#found || !Array.isArray(array))
       throw this.#error(`The JSON document has no array \`${this.#key}\`: ${excerpt(rest)}`, 0);
     return others;
   }
 
-  #inArray(): boolean {
-    return this.#place !== 'start' && this.#place !== 'document' && this.#place !== 'after';
+  #isInArray(): boolean {
+    return (
+      this.#next === 'first element' || this.#next === 'element' || this.#next === 'element comma'
+    );
   }
 
-  #inElement(): boolean {
-    return this.#place === 'nested' || this.#place === 'scalar';
-  }
-
-  /** Reads up to the array's `[`, or to the end of the block. */
-  #takeDocument(block: Buffer, from: number): number {
-    let at = from;
-    let nameFrom = from;
-    while (at < block.length && !this.#inArray()) {
-      if (this.#inString) {
-        at = this.#skipString(block, at);
-        if (this.#naming && !this.#inString) this.#endName(block.subarray(nameFrom, at));
-        continue;
-      }
-      const byte = block[at++]!;
-      if (isSpace(byte)) continue;
-      if (this.#place === 'start') this.#begin(byte, at - 1);
-      else if (this.#place === 'after')
-        throw this.#error('The JSON document goes on after its end', at - 1);
-      else if (byte === QUOTE) {
-        this.#inString = true;
-        this.#naming = this.#nameComes;
-        this.#nameComes = false;
-        nameFrom = at - 1;
-        if (!this.#naming && this.#depth === 1) this.#name = undefined;
-      } else if (byte === OPEN_ARRAY && this.#depth === 1 && this.#name === this.#key) {
-        if (this.#found)
-          throw this.#error(`The JSON document has \`${this.#key}\` more than once`, at - 1);
+  /** Whether a value, name or element begins with this byte; if not, it is dealt with. */
+  #beginsValue(byte: number, at: number): boolean {
+    switch (this.#next) {
+      case 'document':
+        if (byte === BYTE_ORDER_MARK[this.#offset + at]) return false;
+        if (byte !== OPEN_OBJECT) throw this.#error('Expected a JSON object', at);
+        this.#next = 'first name';
+        return false;
+      case 'first name':
+      case 'name':
+        if (byte === CLOSE_OBJECT && this.#next === 'first name') this.#next = 'nothing';
+        else if (byte !== QUOTE) throw this.#error('Expected a name in the JSON document', at);
+        else this.#next = 'name';
+        return byte === QUOTE;
+      case 'colon':
+        if (byte !== COLON) throw this.#error('Expected a colon in the JSON document', at);
+        this.#next = 'value';
+        return false;
+      case 'value':
+        if (byte !== OPEN_ARRAY || this.#name !== this.#key) return this.#expectValue(byte, at);
+        if (this.#found) throw this.#error(`There is more than one \`${this.#key}\``, at);
         this.#found = true;
-        this.#depth++;
-        this.#place = 'first';
-      } else this.#takeStructure(byte, at - 1);
-    }
-    if (this.#naming) this.#nameBytes.add(block.subarray(nameFrom, at));
-    this.#rest.add(block.subarray(from, at));
-    this.#checkSize(this.#rest.byteLength, 'The part of the JSON document around the array', at);
-    return at;
-  }
-
-  #begin(byte: number, at: number): void {
-    if (byte === BYTE_ORDER_MARK[this.#offset + at]) return;
-    if (byte !== OPEN_OBJECT) throw this.#error('Expected a JSON object', at);
-    this.#place = 'document';
-    this.#depth = 1;
-    this.#nameComes = true;
-  }
-
-  #takeStructure(byte: number, at: number): void {
-    if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-      if (++this.#depth > this.#maxDepth) throw this.#tooDeep(at);
-    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
-      if (--this.#depth === 0) this.#place = 'after';
-    } else if (byte === COMMA && this.#depth === 1) this.#nameComes = true;
-    else if (byte === COLON) return;
-    if (this.#depth === 1) this.#name = undefined;
-  }
-
-  #endName(last: Buffer): void {
-    this.#naming = false;
-    try {
-      this.#name = String(JSON.parse(this.#nameBytes.join(last).toString()));
-    } catch {
-      // Not a string of JSON: the parse of the rest will say so.
-      this.#name = undefined;
+        this.#next = 'first element';
+        return false;
+      case 'comma':
+        if (byte !== COMMA && byte !== CLOSE_OBJECT)
+          throw this.#error('Expected a comma in the JSON document', at);
+        this.#next = byte === COMMA ? 'name' : 'nothing';
+        return false;
+      case 'first element':
+      case 'element':
+        if (byte === CLOSE_ARRAY && this.#next === 'first element') this.#next = 'comma';
+        else this.#next = 'element';
+        return this.#next === 'element' && this.#expectValue(byte, at);
+      case 'element comma':
+        if (byte !== COMMA && byte !== CLOSE_ARRAY)
+          throw this.#error(`Expected a comma between elements of \`${this.#key}\``, at);
+        this.#next = byte === COMMA ? 'element' : 'comma';
+        return false;
+      case 'nothing':
+        throw this.#error('The JSON document goes on after its end', at);
     }
   }
 
-  /** Reads up to the array's `]`, or to the end of the block. */
-  #takeArray(block: Buffer, from: number, elements: Buffer[]): number {
-    let at = from;
-    let start = from;
-    while (at < block.length) {
-      if (this.#inElement()) {
-        at = this.#place === 'nested' ? this.#skipNested(block, at) : this.#skipScalar(block, at);
-        const size = this.#element.byteLength + at - start;
-        this.#checkSize(size, `An element of \`${this.#key}\``, at);
-        if (!this.#inElement()) elements.push(this.#element.join(block.subarray(start, at)));
-        continue;
-      }
-      const byte = block[at]!;
-      if (isSpace(byte)) at++;
-      else if (this.#place === 'between' && byte === COMMA) {
-        this.#place = 'next';
-        at++;
-      } else if (this.#place !== 'next' && byte === CLOSE_ARRAY) {
-        this.#place = 'document'; // which the bracket itself belongs to
-        return at;
-      } else if (this.#place === 'between') {
-        throw this.#error(`Expected a comma between elements of \`${this.#key}\``, at);
-      } else {
-        start = at;
-        this.#beginElement(byte, at);
-      }
-    }
-    if (this.#inElement()) this.#element.add(block.subarray(start, at));
-    return at;
+  #expectValue(byte: number, at: number): true {
+    if (byte === QUOTE || isOpening(byte) || isScalar(byte)) return true;
+    throw this.#error('Expected a value', at);
   }
 
-  #beginElement(byte: number, at: number): void {
-    const nested = byte === OPEN_OBJECT || byte === OPEN_ARRAY || byte === QUOTE;
-    if (!nested && !isScalarByte(byte))
-      throw this.#error(`Expected an element of \`${this.#key}\``, at);
-    this.#place = nested ? 'nested' : 'scalar';
-  }
-
-  #skipScalar(block: Buffer, from: number): number {
-    let at = from;
-    while (at < block.length && isScalarByte(block[at]!)) at++;
-    if (at < block.length) this.#place = 'between';
-    return at;
-  }
-
-  #skipNested(block: Buffer, from: number): number {
-    const closers = this.#closers;
-    let at = from;
-    while (at < block.length) {
-      if (this.#inString) {
-        at = this.#skipString(block, at);
-        if (this.#inString) return at;
-        if (closers.length > 0) continue;
-        this.#place = 'between';
-        return at;
-      }
-      const byte = block[at++]!;
-      if (byte === QUOTE) this.#inString = true;
-      else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-        if (closers.length >= this.#maxDepth) throw this.#tooDeep(at - 1);
-        closers.push(byte + 2); // `}` and `]` stand two after `{` and `[`
-      } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
-        if (closers.pop() !== byte)
-          throw this.#error(`A bracket in an element of \`${this.#key}\` has no partner`, at - 1);
-        if (closers.length > 0) continue;
-        this.#place = 'between';
-        return at;
-      }
-    }
-    return at;
-  }
-
-  /** Reads past the closing quote, or to the end of the block. */
-  #skipString(block: Buffer, from: number): number {
-    let at = from;
-    if (this.#escaped) {
-      this.#escaped = false;
-      at++;
-    }
-    while (at < block.length) {
-      const byte = block[at++]!;
-      if (byte === QUOTE) {
-        this.#inString = false;
-        return at;
-      }
-      if (byte === BACKSLASH && at++ === block.length) {
-        this.#escaped = true;
-        return block.length;
-      }
-    }
-    return at;
+  #endValue(last: Buffer, elements: Buffer[]): void {
+    if (this.#next === 'element') {
+      elements.push(this.#pieces.join(last));
+      this.#next = 'element comma';
+    } else if (this.#next === 'name') {
+      this.#name = readName(this.#pieces.join(last));
+      this.#next = 'colon';
+    } else this.#next = 'comma';
   }
 
   #parse(rest: Buffer): Record<string, unknown> {
-    const text = BYTE_ORDER_MARK.every((byte, i) => rest[i] === byte) ? rest.subarray(3) : rest;
+    const text = startsWithMark(rest) ? rest.subarray(3) : rest;
     try {
       return parseExact(text) as Record<string, unknown>;
     } catch (cause) {
@@ -276,13 +195,10 @@ export class ElementSplitter {
     }
   }
 
-  #checkSize(bytes: number, what: string, at: number): void {
-    if (bytes > this.#maxBytes)
-      throw this.#error(`${what} is larger than ${this.#maxBytes} bytes (\`maxBytes\`)`, at);
-  }
-
-  #tooDeep(at: number): DataError {
-    return this.#error(`JSON is nested deeper than ${this.#maxDepth} (\`maxDepth\`)`, at);
+  #checkSize(bytes: number, at: number): void {
+    if (bytes <= this.#maxBytes) return;
+    const what = this.#isInArray() ? `An element of \`${this.#key}\`` : 'The JSON document';
+    throw this.#error(`${what} is larger than ${this.#maxBytes} bytes (\`maxBytes\`)`, at);
   }
 
   #error(message: string, at: number): DataError {
@@ -292,20 +208,12 @@ export class ElementSplitter {
   }
 }
 
-function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
-}
-
-/** Whether a number, `true`, `false` or `null` may contain it. */
-function isScalarByte(byte: number): boolean {
-  return (
-    (byte >= 0x30 && byte <= 0x39) || // 0-9
-    (byte >= 0x61 && byte <= 0x7a) || // a-z
-    byte === 0x2d || // -
-    byte === 0x2b || // +
-    byte === 0x2e || // .
-    byte === 0x45 // E
-  );
+function readName(bytes: Buffer): string | undefined {
+  try {
+    return String(JSON.parse(bytes.toString()));
+  } catch {
+    return undefined; // Not a string of JSON: the parse of the rest will say so.
+  }
 }
 
 function excerpt(document: Buffer): string {

@@ -1,3 +1,5 @@
+import { BACKSLASH, isClosing, isOpening, QUOTE } from './json-bytes.js';
+
 /**
  * Whether a JSON value nests deeper than `maxDepth`. A value of n bytes that ends all that it begins
  * cannot nest deeper than n/2, so most records are not looked at, and the others not to their end.
@@ -8,10 +10,10 @@ export function isDeeperThan(maxDepth: number, json: Uint8Array): boolean {
   // What is left must end what has begun, so only half of the bytes beyond that could go deeper.
   for (let at = 0; at < length - 2 * maxDepth + depth; ) {
     const byte = json[at++]!;
-    if (byte === 0x22) at = afterString(json, at);
-    else if (byte === 0x7b || byte === 0x5b) {
+    if (byte === QUOTE) at = afterString(json, at);
+    else if (isOpening(byte)) {
       if (++depth > maxDepth) return true;
-    } else if (byte === 0x7d || byte === 0x5d) depth--;
+    } else if (isClosing(byte)) depth--;
   }
   return false;
 }
@@ -21,8 +23,8 @@ function afterString(json: Uint8Array, start: number): number {
   let at = start;
   while (at < length) {
     const byte = json[at++];
-    if (byte === 0x22) return at;
-    if (byte === 0x5c) at++;
+    if (byte === QUOTE) return at;
+    if (byte === BACKSLASH) at++;
   }
   return at;
 }

@@ -1,4 +1,5 @@
 import { DataError } from '../errors.js';
+import { BACKSLASH, COMMA, isClosing, isOpening, QUOTE } from './json-bytes.js';
 import type { CheckedLimits } from './record-limits.js';
 
 /**
@@ -25,11 +26,11 @@ export class JsonGuard {
     for (let at = 0; at < block.length; at++) {
       const byte = block[at]!;
       if (this.#escaped) this.#escaped = false;
-      else if (byte === 0x22) this.#inString = !this.#inString;
-      else if (this.#inString) this.#escaped = byte === 0x5c;
-      else if (byte === 0x7b || byte === 0x5b) this.#depth++;
-      else if (byte === 0x7d || byte === 0x5d) this.#depth--;
-      else if (byte !== 0x2c) continue;
+      else if (byte === QUOTE) this.#inString = !this.#inString;
+      else if (this.#inString) this.#escaped = byte === BACKSLASH;
+      else if (isOpening(byte)) this.#depth++;
+      else if (isClosing(byte)) this.#depth--;
+      else if (byte !== COMMA) continue;
       if (this.#depth > maxDepth)
         throw this.#error(`JSON is nested deeper than ${maxDepth} (\`maxDepth\`)`, at);
       if (this.#depth > 2 || this.#inString) continue;

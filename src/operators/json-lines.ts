@@ -1,14 +1,11 @@
 import { DataError, OptionError } from '../errors.js';
 import { type Operator, operator } from '../flow.js';
 import { type Framer, framed } from './framed.js';
+import { CLOSE_OBJECT, CR, isSpace, LF, OPEN_OBJECT, startsWithMark } from './json-bytes.js';
 import { isDeeperThan } from './json-depth.js';
 import { Pieces } from './pieces.js';
 import { type CheckedLimits, type RecordLimits, recordLimits } from './record-limits.js';
 
-const LF = 0x0a;
-const CR = 0x0d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 const EMPTY = Buffer.alloc(0);
 
 export interface JsonLinesOptions extends RecordLimits {
@@ -124,15 +121,11 @@ function isObject(record: Buffer): boolean {
 }
 
 function trim(line: Buffer, first: boolean): Buffer {
-  let start = first && line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? 3 : 0;
+  let start = first && startsWithMark(line) ? 3 : 0;
   let end = line.length;
   while (start < end && isSpace(line[start]!)) start++;
   while (end > start && isSpace(line[end - 1]!)) end--;
   return line.subarray(start, end);
-}
-
-function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === LF || byte === CR || byte === 0x09;
 }
 
 function excerpt(record: Buffer): string {

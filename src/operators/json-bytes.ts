@@ -1,0 +1,45 @@
+export const LF = 0x0a;
+export const CR = 0x0d;
+export const QUOTE = 0x22;
+export const COMMA = 0x2c;
+export const COLON = 0x3a;
+export const OPEN_ARRAY = 0x5b;
+export const BACKSLASH = 0x5c;
+export const CLOSE_ARRAY = 0x5d;
+export const OPEN_OBJECT = 0x7b;
+export const CLOSE_OBJECT = 0x7d;
+
+/** The one bit in which `{` differs from `[`, and `}` from `]`. */
+const BRACE_BIT = 0x20;
+
+/** UTF-8 may begin with it; JSON may not. */
+export const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const;
+
+export function startsWithMark(bytes: Uint8Array): boolean {
+  return BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte);
+}
+
+/** White space between tokens of JSON. */
+export function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === LF || byte === CR || byte === 0x09;
+}
+
+export function isOpening(byte: number): boolean {
+  return (byte | BRACE_BIT) === OPEN_OBJECT;
+}
+
+export function isClosing(byte: number): boolean {
+  return (byte | BRACE_BIT) === CLOSE_OBJECT;
+}
+
+/** Whether a number, `true`, `false` or `null` may contain it. */
+export function isScalar(byte: number): boolean {
+  return (
+    (byte >= 0x30 && byte <= 0x39) || // 0-9
+    (byte >= 0x61 && byte <= 0x7a) || // a-z
+    byte === 0x2d || // -
+    byte === 0x2b || // +
+    byte === 0x2e || // .
+    byte === 0x45 // E
+  );
+}

@@ -1,0 +1,80 @@
+import { BACKSLASH, isClosing, isOpening, isScalar, QUOTE } from './json-bytes.js';
+
+/** Finds where a JSON value ends, in blocks that are cut at any byte. Matches brackets, no more. */
+export class ValueEnd {
+  readonly #maxDepth: number;
+  readonly #fail: (message: string, at: number) => Error;
+  /** The brackets that are still to come. */
+  readonly #closers: number[] = [];
+  #inString = false;
+  #escaped = false;
+  #inScalar = false;
+
+  /** `fail` makes the error for what is wrong at a place in the block. */
+  constructor(maxDepth: number, fail: (message: string, at: number) => Error) {
+    this.#maxDepth = maxDepth;
+    this.#fail = fail;
+  }
+
+  /** Whether a value has begun and is not known to have ended. */
+  get open(): boolean {
+    return this.#inString || this.#inScalar || this.#closers.length > 0;
+  }
+
+  /**
+   * Reads a value from its first byte on, or one that began in the block before, and returns where
+   * it ends, or the end of the block where it is still open.
+   */
+  find(block: Buffer, from: number): number {
+    let at = from;
+    this.#inScalar ||= !this.open && isScalar(block[at]!);
+    if (this.#inScalar) {
+      while (at < block.length && isScalar(block[at]!)) at++;
+      this.#inScalar = at === block.length;
+      return at;
+    }
+    if (this.#inString) {
+      at = this.#afterString(block, at);
+      if (!this.open) return at;
+    }
+    while (at < block.length) {
+      const byte = block[at++]!;
+      if (byte === QUOTE) {
+        this.#inString = true;
+        at = this.#afterString(block, at);
+        if (this.#closers.length === 0) return at;
+      } else if (isOpening(byte)) this.#open(byte, at - 1);
+      else if (isClosing(byte)) {
+        if (this.#closers.pop() !== byte) throw this.#fail('A bracket has no partner', at - 1);
+        if (this.#closers.length === 0) return at;
+      }
+    }
+    return at;
+  }
+
+  #open(byte: number, at: number): void {
+    if (this.#closers.length >= this.#maxDepth)
+      throw this.#fail(`JSON is nested deeper than ${this.#maxDepth} (\`maxDepth\`)`, at);
+    this.#closers.push(byte + 2); // `}` and `]` stand two after `{` and `[`
+  }
+
+  #afterString(block: Buffer, from: number): number {
+    let at = from;
+    if (this.#escaped) {
+      this.#escaped = false;
+      at++;
+    }
+    while (at < block.length) {
+      const byte = block[at++]!;
+      if (byte === QUOTE) {
+        this.#inString = false;
+        return at;
+      }
+      if (byte === BACKSLASH && at++ === block.length) {
+        this.#escaped = true;
+        return block.length;
+      }
+    }
+    return at;
+  }
+}
