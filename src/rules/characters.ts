@@ -104,9 +104,9 @@ function classOf(character: string): number {
   if ((code >= 0xfe00 && code <= 0xfe0f) || /^\p{Cf}$/u.test(character)) return DROPPED;
   if (/^\p{M}$/u.test(character) || isJamoTail(code)) return MARK;
   if (code < 0x80) return /^[a-z0-9]$/i.test(character) ? WORD : SEPARATOR;
+  if (character.normalize('NFC') !== character) return UNCOMPOSED;
   if (/^[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{So}]$/u.test(character)) return SINGLE;
   if (/^[\p{P}\p{S}]$/u.test(character)) return SEPARATOR;
-  if (character.normalize('NFC') !== character) return UNCOMPOSED;
   return /^[\p{L}\p{Nl}]$/u.test(character) && UNSPACED.test(character) ? SINGLE : WORD;
 }
 
