@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
+import { checkRule } from '../../src/rules/check-rule.js';
+import { compileRule } from '../../src/rules/compile-rule.js';
+import { compileRules } from '../../src/rules/compile-rules.js';
+import { parseRule } from '../../src/rules/parse-rule.js';
+import { postTerms } from '../../src/rules/post-terms.js';
+
+/** Names a folder of posts that were published elsewhere; without it there is nothing to test. */
+const folder = process.env.MILLRACE_REAL_DATA ?? '';
+
+function posts(file: string): Activity[] {
+  return lines(`posts/${file}.jsonl`).map(line => new Activity(Buffer.from(line)));
+}
+
+function lines(file: string): string[] {
+  return readFileSync(path.join(folder, file), 'utf8').trim().split('\n');
+}
+
+describe.skipIf(folder === '')('real posts (MILLRACE_REAL_DATA)', () => {
+  it.each(['search', 'historical'] as const)(
+    'have the same terms in both formats, for %s',
+    product => {
+      const streams = new Map(posts('activity-tweet-parser').map(post => [post.id, post]));
+      for (const original of posts('original-tweet-parser')) {
+        const other = streams.get(original.id);
+        if (other === undefined) continue;
+        expect([...postTerms(other, product).terms].sort()).toEqual(
+          [...postTerms(original, product).terms].sort(),
+        );
+      }
+      expect(streams.size).toBe(11);
+    },
+  );
+
+  it('match the rules that the service says they matched', () => {
+    const claims = ['activity-gnacs', 'activity-gnip4j'].flatMap(file =>
+      posts(file).flatMap(post => post.matchingRules.map(({ value }) => ({ post, value }))),
+    );
+    const answers = claims.map(({ post, value }) => {
+      const { tree } = parseRule(value ?? '');
+      return { value, matches: tree !== undefined && compileRule(tree)(post) };
+    });
+    expect(answers.length).toBeGreaterThan(20);
+    expect(answers.filter(({ matches }) => !matches)).toEqual([]);
+  });
+
+  it('match real rules all at once as each by itself', () => {
+    const rules = lines('rules.jsonl').flatMap(line => {
+      const { value } = JSON.parse(line) as { value: string };
+      const { tree } = checkRule(value, { product: 'historical' });
+      return tree === undefined ? [] : [{ value, tree }];
+    });
+    expect(rules.length).toBeGreaterThan(15);
+    const matcher = compileRules(rules.map(({ value }, i) => ({ value, id: String(i) })));
+    for (const file of ['activity-gnacs', 'original-simdjson', 'original-tweet-parser'])
+      for (const post of posts(file)) {
+        const alone = rules.flatMap(({ tree }, i) => (compileRule(tree)(post) ? [String(i)] : []));
+        expect(matcher.match(post).map(rule => rule.id)).toEqual(alone);
+      }
+  });
+});
