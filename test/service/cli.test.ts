@@ -1,0 +1,94 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import net from 'node:net';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const CLI = path.resolve(import.meta.dirname, '../../src/service/cli.ts');
+
+function run(...args: string[]) {
+  const child = spawn(process.execPath, ['--import', 'tsx', CLI, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output = { stdout: '', stderr: '' };
+  child.stdout.on('data', chunk => {
+    output.stdout += chunk;
+  });
+  child.stderr.on('data', chunk => {
+    output.stderr += chunk;
+  });
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, ...output }));
+  return { child, ended, ready: once(child.stdout, 'data').then(([chunk]) => String(chunk)) };
+}
+
+describe('the command', () => {
+  it.concurrent('prints one line of JSON once it is ready, with the names of service.md', async () => {
+    const { child, ended, ready } = run('--json', '--seed', '5', '--account', 'acme');
+    const addresses = JSON.parse(await ready);
+    expect(addresses).toEqual({
+      base_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      account: 'acme',
+      label: 'dev',
+      email: 'dev@example.com',
+      password: 'local-service',
+    });
+    const authorization = `Basic ${btoa(`${addresses.email}:${addresses.password}`)}`;
+    const url = `${addresses.base_url}/search/30day/accounts/acme/dev.json?query=coffee&maxResults=10`;
+    const response = await fetch(url, { headers: { authorization } });
+    expect([response.status, response.headers.get('content-encoding')]).toEqual([200, 'gzip']);
+    expect(await response.json()).toHaveProperty('results');
+    child.kill('SIGTERM');
+    const end = await ended;
+    expect(end).toMatchObject({ code: 0, signal: null, stderr: '' });
+    expect(end.stdout.trimEnd().split('\n')).toHaveLength(1);
+  });
+
+  it.concurrent('says to people where it is and how to try it, and ends on Ctrl+C', async () => {
+    const { child, ended, ready } = run('--limits', 'relaxed', '--no-control');
+    const summary = await ready;
+    expect(summary).toMatch(/base URL +http:\/\/127\.0\.0\.1:\d+\n/);
+    const baseUrl = /http:\/\/127\.0\.0\.1:\d+/.exec(summary)?.[0];
+    expect((await fetch(`${baseUrl}/_control/clock`)).status).toBe(404);
+    // A request under way, and a connection that stays open, hold nothing up.
+    const socket = net.connect(Number(new URL(String(baseUrl)).port), '127.0.0.1');
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+  });
+
+  it.concurrent.each([
+    [['--colour', 'red'], "Unknown option '--colour'"],
+    [['archive'], "Unexpected argument 'archive'"],
+    [['--port', 'http'], '`port`'],
+    [['--limits', 'none'], "'strict', 'relaxed'"],
+  ])('ends with 2 and says why for %j', async (args, message) => {
+    const end = await run(...args).ended;
+    expect(end).toMatchObject({ code: 2, stdout: '' });
+    expect(end.stderr).toContain(message);
+    expect(end.stderr).not.toContain('    at ');
+  });
+
+  it.concurrent('ends with 2 for a port that is in use', async () => {
+    const server = net.createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as net.AddressInfo;
+    const end = await run('--port', String(port)).ended;
+    server.close();
+    expect(end).toMatchObject({ code: 2, stdout: '' });
+    expect(end.stderr).toContain(`Port ${port} is in use`);
+  });
+
+  it.concurrent('ends with 1 and says why for a folder that is not there', async () => {
+    const end = await run('--archive', '/no/such/folder', '--json').ended;
+    expect(end).toMatchObject({ code: 1, stdout: '' });
+    expect(end.stderr).toContain('/no/such/folder');
+    expect(end.stderr).not.toContain('    at ');
+  });
+
+  it.concurrent('shows its options', async () => {
+    const end = await run('--help').ended;
+    expect(end).toMatchObject({ code: 0, stderr: '' });
+    expect(end.stdout).toContain('--archive FOLDER');
+  });
+});
