@@ -1,16 +1,15 @@
-// Every post of the last days that speaks of coffee or rain, once, in a file for each day and language.
-// Run it twice, or kill it in between: the checkpoint knows how far it came.
+// Posts that speak of coffee or rain, each once, into a compressed file for each day.
+// Kill it and run it again: the checkpoint knows where to go on.
 import { account, dedupe, files, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';
 
-const service = createService();
-const acme = account(await service.start()); // for the real service: account(), from MILLRACE_*
-
-const written = await pipeline(
-  search(acme, { product: '30day', query: 'coffee OR rain', maxResults: 500, limit: 5_000 }),
+const service = createService(); // with the real service: leave this out,
+const acme = account(await service.start()); // and use account(), which reads MILLRACE_*
+const { posts, files: days } = await pipeline(
+  search(acme, { product: '30day', query: 'coffee OR rain', limit: 5_000 }),
   dedupe(),
-  files({ path: 'out/search/{day}/{lang}.jsonl.gz', gzip: true, checkpoint: 'out/search.json' }),
+  files({ path: 'out/search/{day}.jsonl.gz', checkpoint: 'out/search/checkpoint.json' }),
   { progress: 'auto' },
 );
-console.log(`${written.posts} posts in ${written.files.length} files, ${written.bytes} bytes`);
+console.log(`${posts} posts in ${days.length} files`);
 await service.stop();

@@ -6,9 +6,6 @@ const service = createService();
 const acme = account(await service.start());
 
 const query = process.argv[2] ?? 'music lang:en';
-const { posts } = await pipeline(
-  search(acme, { product: 'fullarchive', query, maxResults: 100, pages: 5 }),
-  stdout(),
-);
+const { posts } = await pipeline(search(acme, { product: 'fullarchive', query, maxResults: 100, pages: 5 }), stdout());
 console.error(`${posts} posts for ${query}`);
 await service.stop();

@@ -1,14 +1,5 @@
 // A folder of downloaded gzip files, to one file for each author, without asking the service anything.
-import {
-  activities,
-  dedupe,
-  files,
-  filter,
-  gunzip,
-  jsonLines,
-  localFiles,
-  pipeline,
-} from 'millrace';
+import { activities, dedupe, files, filter, gunzip, jsonLines, localFiles, pipeline } from 'millrace';
 
 const [folder = 'archive', out = 'out/authors'] = process.argv.slice(2);
 

@@ -1,0 +1,23 @@
+// Rules tried on stored posts before a job is paid for: what is wrong with each, or how many posts it
+// would match, and one of them. Give a folder of gzip files, then the rules.
+import { activities, checkRule, compileRules, gunzip, jsonLines, localFiles, pipeline, renderProblem } from 'millrace';
+
+const [folder = 'archive', ...rules] = process.argv.slice(2);
+const good: string[] = [];
+for (const rule of rules) {
+  const { tree, problems } = checkRule(rule, { product: 'historical' });
+  for (const problem of problems) console.log(`${renderProblem(rule, problem)}\n`);
+  if (tree !== undefined) good.push(rule);
+}
+const matcher = compileRules(good.map(rule => ({ value: rule, tag: rule })));
+const samples = new Map<string, string[]>(good.map(rule => [rule, []]));
+const posts = await pipeline(localFiles(folder), gunzip(), jsonLines(), activities(), async input => {
+  let count = 0;
+  for await (const post of input) {
+    count++;
+    for (const { tag } of matcher.match(post)) samples.get(tag ?? '')?.push(post.text);
+  }
+  return count;
+});
+for (const [rule, texts] of samples)
+  console.log(`${texts.length} of ${posts} posts match ${rule}, such as: ${texts[0] ?? 'none'}`);

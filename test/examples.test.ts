@@ -1,0 +1,131 @@
+import { spawn } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { samplePosts } from 'millrace/service';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+const root = path.resolve(import.meta.dirname, '..');
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-examples-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs an example as a user would, but in an empty folder, and a shell line behind it if wanted. */
+function run(example: string, args: readonly string[] = [], behind = ''): Promise<Ended> {
+  const tsx = createRequire(import.meta.url).resolve('tsx/cli');
+  const command = [process.execPath, tsx, path.join(root, 'examples', example), ...args];
+  const quoted = command.map(part => `'${part}'`).join(' ');
+  const child = spawn('bash', ['-c', `set -o pipefail; ${quoted} ${behind}`], {
+    cwd: folder,
+    env: {
+      ...process.env,
+      TSX_TSCONFIG_PATH: path.join(root, 'tsconfig.json'),
+    },
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', text => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', text => {
+    stderr += text;
+  });
+  return new Promise(resolve => child.on('close', code => resolve({ code, stdout, stderr })));
+}
+
+async function linesIn(...names: string[]): Promise<string[]> {
+  const texts = names.map(async name => {
+    const bytes = await readFile(path.join(folder, name));
+    return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+  });
+  return (await Promise.all(texts)).flatMap(text => text.trim().split('\n'));
+}
+
+/** A small archive: `minutes` files of ten made-up posts or so. */
+async function writeArchive(minutes: number): Promise<string> {
+  const archive = path.join(folder, 'archive');
+  await mkdir(archive);
+  for (let minute = 0; minute < minutes; minute++) {
+    const posts = samplePosts(Date.UTC(2022, 9, 3, 12, minute), { postsPerMinute: 10 });
+    const text = posts.map(post => `${post.raw}\n`).join('');
+    await writeFile(path.join(archive, `${minute}.json.gz`), gzipSync(text));
+  }
+  return archive;
+}
+
+describe('the examples do what they say', { timeout: 60_000 }, () => {
+  it('00-start: posts by topic into files, and a chart', async () => {
+    const { code, stdout } = await run('00-start.ts');
+    expect(code).toBe(0);
+    const names = await readdir(path.join(folder, 'out/start'));
+    expect(names.toSorted()).toEqual(
+      ['coffee', 'football', 'music', 'rain'].map(n => `${n}.jsonl`),
+    );
+    const lines = await linesIn(...names.map(name => `out/start/${name}`));
+    expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(5_000);
+    expect(stdout).toMatch(/posts in 30 days/);
+    expect(stdout).toContain('┤');
+  });
+
+  it('01-search-to-files: the same files when it is run again', async () => {
+    const first = await run('01-search-to-files.ts');
+    expect(first.code).toBe(0);
+    const names = (await readdir(path.join(folder, 'out/search'))).filter(n => n.endsWith('.gz'));
+    const lines = await linesIn(...names.map(name => `out/search/${name}`));
+    expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(5_000);
+    expect(lines.length).toBe(5_000);
+    expect(await run('01-search-to-files.ts')).toMatchObject({ code: 0, stdout: first.stdout });
+  });
+
+  it('02-counts-chart: a chart of the hours', async () => {
+    const { code, stdout } = await run('02-counts-chart.ts', ['rain']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/buckets a column/);
+    expect(stdout).toMatch(/[1-9]\d* posts in 30 days for rain/);
+  });
+
+  it('03-pages-to-stdout: whole posts, and a quiet end when the reader has seen enough', async () => {
+    const whole = await run('03-pages-to-stdout.ts');
+    expect(whole.code).toBe(0);
+    expect(
+      whole.stdout
+        .trim()
+        .split('\n')
+        .map(line => JSON.parse(line).lang),
+    ).toEqual(Array.from({ length: 500 }, () => 'en'));
+    const cut = await run('03-pages-to-stdout.ts', [], '| head -n 3');
+    expect(cut).toMatchObject({ code: 0 });
+    expect(cut.stderr).not.toContain('Error');
+    expect(cut.stdout.trim().split('\n').length).toBe(3);
+  });
+
+  it('04-local-archive: one file for each author', async () => {
+    const archive = await writeArchive(3);
+    const { code, stdout } = await run('04-local-archive.ts', [archive, 'authors']);
+    expect(code).toBe(0);
+    const names = await readdir(path.join(folder, 'authors'));
+    expect(names.length).toBeGreaterThan(5);
+    for (const name of names)
+      for (const line of await linesIn(`authors/${name}`))
+        expect(`${JSON.parse(line).user.screen_name}.jsonl`).toBe(name);
+    expect(stdout).toContain(`of ${names.length} authors`);
+  });
+
+  it('05-try-rules: what is wrong, how many match, and a sample', async () => {
+    const archive = await writeArchive(3);
+    const { code, stdout } = await run('05-try-rules.ts', [archive, 'lang:en', 'has:vidoes']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('did you mean `videos`?');
+    expect(stdout).toMatch(/[1-9]\d* of [1-9]\d* posts match lang:en, such as: \S/);
+  });
+});
