@@ -1,15 +1,23 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import net from 'node:net';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 
 const CLI = path.resolve(import.meta.dirname, '../../src/service/cli.ts');
+
+const children: ChildProcess[] = [];
+
+// A test that failed half-way leaves no service behind.
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL');
+});
 
 function run(...args: string[]) {
   const child = spawn(process.execPath, ['--import', 'tsx', CLI, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  children.push(child);
   const output = { stdout: '', stderr: '' };
   child.stdout.on('data', chunk => {
     output.stdout += chunk;
