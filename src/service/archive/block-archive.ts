@@ -14,7 +14,7 @@ import type {
   SearchOptions,
 } from './archive.js';
 import type { Block, Blocks } from './block.js';
-import { type Candidates, candidatesOf } from './candidates.js';
+import { type Candidates, candidates } from './candidates.js';
 import type { Ordinals } from './ordinals.js';
 
 /** Posts that are read at once to see whether they match. */
@@ -44,7 +44,6 @@ export class BlockArchive implements Archive {
     const span = this.#span(window);
     const newest =
       after === undefined ? span : { ...span, to: Math.min(span.to, after.at + SECOND) };
-    const select = candidatesOf(rule.tree);
     const posts: ArchivedPost[] = [];
     for (const stretch of [...this.#blocks.within(newest)].reverse()) {
       await turns.take();
@@ -52,7 +51,7 @@ export class BlockArchive implements Archive {
       const [start, end] = range(block, newest, after);
       if (start === end) continue;
       const wanted = limit + 1 - posts.length;
-      const part = { block, start, end, ...select(block) };
+      const part = { block, start, end, ...candidates(rule.tree, block) };
       for await (const ordinals of matching(rule, part, turns, wanted)) {
         const kept = ordinals.slice(0, limit - posts.length);
         posts.push(...(await archived(block, kept, signal)));
@@ -70,7 +69,6 @@ export class BlockArchive implements Archive {
   ): Promise<CountsAnswer> {
     const turns = new Turns(signal);
     const started = performance.now();
-    const select = candidatesOf(rule.tree);
     const first = floorTo(bucketMs, window.from);
     const buckets: CountedBucket[] = [];
     for (let start = first; start < window.to; start += bucketMs) buckets.push({ start, count: 0 });
@@ -85,7 +83,7 @@ export class BlockArchive implements Archive {
       }
       const block = await this.#blocks.open(stretch);
       const [start, end] = range(block, this.#span(window), undefined);
-      const part = { block, start, end, ...select(block) };
+      const part = { block, start, end, ...candidates(rule.tree, block) };
       await count(rule, part, turns, { first, bucketMs, counts });
     }
     const complete = buckets.filter(bucket => bucket.start < reached);

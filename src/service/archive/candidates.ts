@@ -1,7 +1,11 @@
-import { planOf, type TermPlan } from '../../rules/required-terms.js';
-import type { RuleNode } from '../../rules/tree.js';
-import type { Block } from './block.js';
+import { clauseTerms } from '../../rules/clause-terms.js';
+import { dialectOf } from '../../rules/dialect.js';
+import { withinBox, withinRadius } from '../../rules/geo.js';
+import type { Position } from '../../rules/post-fields.js';
+import type { Clause, RuleNode } from '../../rules/tree.js';
+import type { Block, BlockDetails } from './block.js';
 import { Ordinals } from './ordinals.js';
+import { holdingWords, wantedWords } from './wanted-words.js';
 
 /** Posts of a block that a rule of search may match. */
 export interface Candidates {
@@ -10,37 +14,74 @@ export interface Candidates {
   readonly exact: boolean;
 }
 
-/** Makes a plan of a rule once, to be carried out on any number of blocks. */
-export function candidatesOf(tree: RuleNode): (block: Block) => Candidates {
-  const { plan, exact } = planOf(tree, 'search');
-  if (plan === undefined) return block => ({ ordinals: Ordinals.all(block.count), exact });
-  return block => ({ ordinals: select(plan, block), exact });
-}
+const SEARCH = dialectOf('search');
 
-function select(plan: TermPlan, block: Block): Ordinals {
-  switch (plan.kind) {
-    case 'term':
-      return block.postings(plan.term);
-    case 'all':
-      return reduced(plan.plans, block, (all, next) => all.intersect(next));
-    case 'any':
-      return reduced(plan.plans, block, (all, next) => all.unite(next));
+/** What a block's index says of a rule: by the terms that its clauses need and, where it knows more, exactly. */
+export function candidates(node: RuleNode, block: Block): Candidates {
+  switch (node.kind) {
+    case 'and':
+      return joined(node.nodes, block, (all, next) => all.intersect(next));
+    case 'or':
+      return joined(node.nodes, block, (all, next) => all.unite(next));
     case 'not': {
-      const ordinals = select(plan.plan, block);
+      const { ordinals, exact } = candidates(node.node, block);
+      // Of what may match it is not known what does not.
+      if (!exact) return { ordinals: Ordinals.all(block.count), exact: false };
       ordinals.invert();
-      return ordinals;
+      return { ordinals, exact: true };
     }
+    default:
+      return ofClause(node, block);
   }
 }
 
-function reduced(
-  plans: readonly TermPlan[],
+function joined(
+  nodes: readonly RuleNode[],
   block: Block,
   join: (all: Ordinals, next: Ordinals) => void,
+): Candidates {
+  const [first, ...rest] = nodes.map(node => candidates(node, block));
+  if (first === undefined) return { ordinals: Ordinals.all(block.count), exact: false };
+  for (const { ordinals } of rest) join(first.ordinals, ordinals);
+  return { ordinals: first.ordinals, exact: first.exact && rest.every(({ exact }) => exact) };
+}
+
+function ofClause(clause: Clause, block: Block): Candidates {
+  const { required, exact } = clauseTerms(clause, SEARCH);
+  const words = exact ? undefined : wantedWords(clause, SEARCH);
+  // Nothing but punctuation is in no post of search.
+  if (words?.words.length === 0) return { ordinals: new Ordinals(block.count), exact: true };
+  const [first, ...rest] = required;
+  if (first === undefined) return { ordinals: Ordinals.all(block.count), exact };
+  const ordinals = block.postings(first);
+  for (const term of rest) ordinals.intersect(block.postings(term));
+  if (exact || block.details === undefined) return { ordinals, exact };
+  if (words !== undefined)
+    return { ordinals: holdingWords(ordinals, words, block.details), exact: true };
+  const inArea = areaOf(clause);
+  if (inArea === undefined) return { ordinals, exact: false };
+  return { ordinals: standingIn(block, block.details, inArea), exact: true };
+}
+
+function areaOf(clause: Clause): ((position: Position) => boolean) | undefined {
+  if (clause.kind !== 'operator') return undefined;
+  if (clause.name === 'point_radius') return withinRadius(clause.value);
+  if (clause.name === 'bounding_box') return withinBox(clause.value);
+  return undefined;
+}
+
+/** By its exact position, or by a place that lies in the area with all its corners. */
+function standingIn(
+  block: Block,
+  details: BlockDetails,
+  inArea: (position: Position) => boolean,
 ): Ordinals {
-  const [first, ...rest] = plans;
-  if (first === undefined) return new Ordinals(block.count);
-  const all = select(first, block);
-  for (const plan of rest) join(all, select(plan, block));
-  return all;
+  const found = new Ordinals(block.count);
+  for (const { ordinal, position, corners } of details.spots())
+    if (
+      (position !== undefined && inArea(position)) ||
+      (corners.length > 0 && corners.every(inArea))
+    )
+      found.add(ordinal);
+  return found;
 }

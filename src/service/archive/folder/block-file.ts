@@ -1,6 +1,8 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { StorageError } from '../../../errors.js';
 import { SECOND } from '../../../time.js';
+import type { Spot, WordOccurrences } from '../block.js';
+import type { Occurrence } from '../occurrences.js';
 import { Ordinals } from '../ordinals.js';
 import {
   BUCKET_BYTES,
@@ -10,9 +12,11 @@ import {
   MAGIC,
   PLACE_BYTES,
   TIME_BYTES,
-  Varints,
 } from './block-layout.js';
+import { readSpot } from './block-spots.js';
+import { readOccurrences } from './post-occurrences.js';
 import { indexTerm } from './read-post.js';
+import { Varints } from './varints.js';
 
 /** Where the line of a post is. */
 export interface LinePlace {
@@ -33,11 +37,13 @@ export class BlockFile {
   readonly #buckets: number;
   readonly #idsAt: number;
   readonly #placesAt: number;
+  readonly #spotsAt: number;
   readonly #tableAt: number;
   readonly #termsAt: number;
   readonly #times: Buffer;
   #ids: Buffer | undefined;
   #places: Buffer | undefined;
+  #spots: Buffer | undefined;
 
   /** @throws StorageError when the file is not there or not a block. */
   constructor(path: string, from: number) {
@@ -49,8 +55,9 @@ export class BlockFile {
     this.#buckets = header.readUInt32LE(12);
     this.#idsAt = header.readDoubleLE(16);
     this.#placesAt = header.readDoubleLE(24);
-    this.#tableAt = header.readDoubleLE(32);
-    this.#termsAt = header.readDoubleLE(40);
+    this.#spotsAt = header.readDoubleLE(32);
+    this.#tableAt = header.readDoubleLE(40);
+    this.#termsAt = header.readDoubleLE(48);
     this.#times = this.#read(HEADER_BYTES, this.count * TIME_BYTES);
   }
 
@@ -75,6 +82,31 @@ export class BlockFile {
 
   postings(term: string): Ordinals {
     const found = new Ordinals(this.count);
+    const numbers = new Varints(this.#find(term).postings);
+    for (let ordinal = 0; !numbers.atEnd; ) {
+      ordinal += numbers.next();
+      found.add(ordinal);
+    }
+    return found;
+  }
+
+  occurrences(term: string): WordOccurrences {
+    const { postings, occurrences } = this.#find(term);
+    return new OccurrenceReader(postings, occurrences);
+  }
+
+  *spots(): Generator<Spot> {
+    this.#spots ??= this.#read(this.#spotsAt, this.#tableAt - this.#spotsAt);
+    for (let at = 0; at < this.#spots.length; ) {
+      const ordinal = this.#spots.readUInt32LE(at);
+      const { spot, end } = readSpot(this.#spots, at + 4);
+      if (spot !== undefined) yield { ordinal, ...spot };
+      at = end;
+    }
+  }
+
+  /** What the block has of a term: empty where it has none. */
+  #find(term: string): { readonly postings: Buffer; readonly occurrences: Buffer } {
     const wanted = Buffer.from(indexTerm(term));
     const bucket = bucketOf(wanted, this.#buckets);
     const terms = this.#with(file => {
@@ -83,22 +115,17 @@ export class BlockFile {
       return this.#readFrom(file, this.#termsAt + start, ends.readUInt32LE(4) - start);
     });
     const numbers = new Varints(terms);
-    while (numbers.at < terms.length) {
-      const textEnd = numbers.next() + numbers.at;
-      const isWanted = wanted.equals(terms.subarray(numbers.at, textEnd));
-      numbers.at = textEnd;
+    const next = () => {
       const end = numbers.next() + numbers.at;
-      if (isWanted) {
-        let ordinal = 0;
-        while (numbers.at < end) {
-          ordinal += numbers.next();
-          found.add(ordinal);
-        }
-        break;
-      }
+      const part = terms.subarray(numbers.at, end);
       numbers.at = end;
+      return part;
+    };
+    while (!numbers.atEnd) {
+      const [text, postings, occurrences] = [next(), next(), next()];
+      if (text.equals(wanted)) return { postings, occurrences };
     }
-    return found;
+    return { postings: NOTHING, occurrences: NOTHING };
   }
 
   #read(position: number, length: number): Buffer {
@@ -134,5 +161,41 @@ export class BlockFile {
       `The index of the archive is damaged at ${this.#path}. Remove its folder: it is made again`,
       { path: this.#path, cause },
     );
+  }
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** Goes through the postings of a word and its occurrences in step. */
+class OccurrenceReader implements WordOccurrences {
+  readonly #postings: Varints;
+  readonly #occurrences: Varints;
+  /** The post whose occurrences come next. */
+  #ordinal: number;
+
+  constructor(postings: Uint8Array, occurrences: Uint8Array) {
+    this.#postings = new Varints(postings);
+    this.#occurrences = new Varints(occurrences);
+    this.#ordinal = this.#next(0);
+  }
+
+  in(ordinal: number): readonly Occurrence[] {
+    while (this.#ordinal < ordinal) {
+      readOccurrences(this.#occurrences);
+      this.#ordinal = this.#next(this.#ordinal);
+    }
+    const found: Occurrence[] = [];
+    if (this.#ordinal === ordinal) {
+      readOccurrences(this.#occurrences, found);
+      this.#ordinal = this.#next(ordinal);
+    }
+    return found;
+  }
+
+  #next(after: number): number {
+    // A term that is no word has postings and no occurrences.
+    return this.#postings.atEnd || this.#occurrences.atEnd
+      ? Number.POSITIVE_INFINITY
+      : after + this.#postings.next();
   }
 }

@@ -3,7 +3,7 @@ import { Activity, type Format } from '../../../activity/activity.js';
 import { OptionError } from '../../../errors.js';
 import type { Window } from '../../../time.js';
 import type { Archive } from '../archive.js';
-import type { Block, Blocks } from '../block.js';
+import type { Block, BlockDetails, Blocks } from '../block.js';
 import { BlockArchive } from '../block-archive.js';
 import type { Ordinals } from '../ordinals.js';
 import { BlockFile } from './block-file.js';
@@ -127,6 +127,10 @@ class FolderBlock implements Block {
 
   postings(term: string): Ordinals {
     return this.#file.postings(term);
+  }
+
+  get details(): BlockDetails {
+    return this.#file;
   }
 
   async load(ordinals: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]> {

@@ -13,7 +13,7 @@ import { Spool } from './spool.js';
 import { writeBlock } from './write-block.js';
 
 /** Part of an index's name: an index of another version is not found. */
-const VERSION = 1;
+const VERSION = 2;
 /** Posts in a block, about: a day, or less where a day has more. */
 const BLOCK_POSTS = 32_768;
 /** What a process that died may have left is removed after this. */
@@ -169,7 +169,7 @@ async function writeBlocks(spool: Spool, folder: string, format: Format): Promis
   for (const { from, to } of blocksOf(spool.counts)) {
     const written = writeBlock(await spool.read(from, to), from);
     const name = `${format}-${new Date(from).toISOString().replace(/\D/g, '').slice(0, 12)}.block`;
-    await writeFile(join(folder, name), written.bytes);
+    await writeFile(join(folder, name), written.parts);
     blocks.push({ from, to, name, posts: written.posts });
     posts += written.posts;
   }

@@ -1,9 +1,19 @@
 import { Activity, type Format } from '../../../activity/activity.js';
 import { parseInStreamMessage } from '../../../activity/in-stream-message.js';
 import { DataError } from '../../../errors.js';
-import { postTerms } from '../../../rules/post-terms.js';
+import type { PostFields } from '../../../rules/post-fields.js';
+import { type PostTerms, postTerms } from '../../../rules/post-terms.js';
 import { floorTo, SECOND } from '../../../time.js';
+import type { Spot } from '../block.js';
+import type { Occurrence } from '../occurrences.js';
 import type { FileLine } from './file-lines.js';
+import { occurrencesOf } from './post-occurrences.js';
+
+export interface IndexedTerm {
+  readonly text: string;
+  /** Where it stands, for a word; none for other terms. */
+  readonly occurrences: readonly Occurrence[];
+}
 
 /** What the index keeps of a post. */
 export interface IndexedPost {
@@ -11,7 +21,8 @@ export interface IndexedPost {
   /** Epoch milliseconds, whole seconds. */
   readonly at: number;
   readonly id: bigint;
-  readonly terms: readonly string[];
+  readonly terms: readonly IndexedTerm[];
+  readonly spot: Omit<Spot, 'ordinal'> | undefined;
   /** Where its line is in the file's text. */
   readonly offset: number;
   readonly bytes: number;
@@ -33,11 +44,13 @@ export function readPost(line: FileLine, path: string): IndexedPost | undefined 
     const activity = new Activity(line.bytes);
     const id = BigInt(activity.id);
     if (id >= MOST_ID) throw new DataError(`The id ${id} has more than 64 bits`);
+    const terms = postTerms(activity, 'search');
     return {
       format: activity.format,
       at: floorTo(SECOND, activity.postedAt.getTime()),
       id,
-      terms: indexTerms(postTerms(activity, 'search').terms),
+      terms: indexTerms(terms),
+      spot: spotOf(terms.fields),
       offset: line.offset,
       bytes: line.bytes.length,
     };
@@ -55,8 +68,16 @@ export function indexTerm(term: string): string {
   return /\p{Surrogate}/u.test(term) ? `\0${JSON.stringify(term)}` : term;
 }
 
-function indexTerms(terms: ReadonlySet<string>): readonly string[] {
-  const kept: string[] = [];
-  for (const term of terms) if (term.length <= MOST_UNITS) kept.push(indexTerm(term));
+function indexTerms(post: PostTerms): readonly IndexedTerm[] {
+  const occurrences = occurrencesOf(post);
+  const kept: IndexedTerm[] = [];
+  for (const text of post.terms)
+    if (text.length <= MOST_UNITS)
+      kept.push({ text: indexTerm(text), occurrences: occurrences.get(text) ?? [] });
   return kept;
+}
+
+function spotOf({ position, place }: PostFields): Omit<Spot, 'ordinal'> | undefined {
+  const corners = place?.corners ?? [];
+  return position === undefined && corners.length === 0 ? undefined : { position, corners };
 }

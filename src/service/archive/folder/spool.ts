@@ -1,6 +1,8 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { floorTo, MINUTE } from '../../../time.js';
+import { readSpot, writeSpot } from './block-spots.js';
+import { occurrenceBytes, writeOccurrences } from './post-occurrences.js';
 import type { IndexedPost } from './read-post.js';
 
 /** A post that was read back, with where its line is. */
@@ -11,13 +13,20 @@ export interface SpooledPost {
   readonly file: number;
   readonly offset: number;
   readonly bytes: number;
-  readonly terms: readonly string[];
+  readonly terms: readonly SpooledTerm[];
+  readonly spot: IndexedPost['spot'];
+}
+
+export interface SpooledTerm {
+  readonly text: string;
+  /** As `writeOccurrences` wrote them; empty for terms that are not words. */
+  readonly occurrences: Uint8Array;
 }
 
 /** Bytes that are sorted in memory at once. */
 const RUN_BYTES = 24 * 1024 * 1024;
-/** Bytes of a post besides its terms. */
-const FIXED = 4 + 8 + 8 + 4 + 8 + 4;
+/** Bytes of a post besides its terms and spot. */
+const FIXED = 4 + 8 + 8 + 4 + 8 + 4 + 4;
 
 /** One sorted piece of the spool file: where the posts of each minute begin. */
 interface SpoolRun {
@@ -50,8 +59,9 @@ export class Spool {
 
   /** Takes a post; resolves once it may be forgotten. */
   async add(post: IndexedPost, file: number): Promise<void> {
-    let length = FIXED;
-    for (const term of post.terms) length += 2 + 3 * term.length;
+    let length = FIXED + 16 * (1 + (post.spot?.corners.length ?? 0));
+    for (const { text, occurrences } of post.terms)
+      length += 4 + 3 * text.length + occurrenceBytes(occurrences.length);
     if (this.#used + length > this.#buffer.length) await this.#flush();
     if (length > this.#buffer.length) this.#buffer = Buffer.allocUnsafe(2 * length);
     const minute = floorTo(MINUTE, post.at);
@@ -138,10 +148,13 @@ function write(into: Buffer, start: number, post: IndexedPost, file: number): nu
   at = into.writeUInt32LE(file, at);
   at = into.writeDoubleLE(post.offset, at);
   at = into.writeUInt32LE(post.bytes, at);
-  for (const term of post.terms) {
-    const bytes = into.write(term, at + 2);
+  at = writeSpot(into, at, post.spot);
+  for (const { text, occurrences } of post.terms) {
+    const bytes = into.write(text, at + 4);
+    const end = writeOccurrences(into, at + 4 + bytes, occurrences);
     into.writeUInt16LE(bytes, at);
-    at += 2 + bytes;
+    into.writeUInt16LE(end - at - 4 - bytes, at + 2);
+    at = end;
   }
   into.writeUInt32LE(at - start, start);
   return at;
@@ -149,11 +162,14 @@ function write(into: Buffer, start: number, post: IndexedPost, file: number): nu
 
 function read(from: Buffer, start: number): SpooledPost {
   const end = start + from.readUInt32LE(start);
-  const terms: string[] = [];
-  for (let at = start + FIXED; at < end; ) {
-    const bytes = from.readUInt16LE(at);
-    terms.push(from.toString('utf8', at + 2, at + 2 + bytes));
-    at += 2 + bytes;
+  const spot = readSpot(from, start + FIXED - 4);
+  const terms: SpooledTerm[] = [];
+  for (let at = spot.end; at < end; ) {
+    const middle = at + 4 + from.readUInt16LE(at);
+    const next = middle + from.readUInt16LE(at + 2);
+    const text = from.toString('utf8', at + 4, middle);
+    terms.push({ text, occurrences: from.subarray(middle, next) });
+    at = next;
   }
   return {
     at: from.readDoubleLE(start + 4),
@@ -162,5 +178,6 @@ function read(from: Buffer, start: number): SpooledPost {
     offset: from.readDoubleLE(start + 24),
     bytes: from.readUInt32LE(start + 32),
     terms,
+    spot: spot.spot,
   };
 }

@@ -2,7 +2,6 @@ import { SECOND } from '../../../time.js';
 import {
   BUCKET_BYTES,
   BUCKET_TERMS,
-  Bytes,
   bucketOf,
   HEADER_BYTES,
   ID_BYTES,
@@ -10,42 +9,46 @@ import {
   PLACE_BYTES,
   TIME_BYTES,
 } from './block-layout.js';
+import { spotBytes, writeSpot } from './block-spots.js';
+import { NO_OCCURRENCES } from './post-occurrences.js';
 import type { SpooledPost } from './spool.js';
+import { Bytes } from './varints.js';
 
 /** A block as a file, and what is in it. */
 export interface WrittenBlock {
-  readonly bytes: Buffer;
+  readonly parts: readonly Buffer[];
   /** Without those that came twice. */
   readonly posts: number;
 }
 
 /** Makes a block of the posts from `from` on: newest first, each id once, the first of each. */
-export function writeBlock(posts: readonly SpooledPost[], from: number): WrittenBlock {
-  const kept = newestFirst(posts);
-  const terms = writeTerms(kept);
-  const timesAt = HEADER_BYTES;
-  const idsAt = timesAt + kept.length * TIME_BYTES;
-  const placesAt = idsAt + kept.length * ID_BYTES;
-  const tableAt = placesAt + kept.length * PLACE_BYTES;
-  const termsAt = tableAt + terms.table.length;
-  const bytes = Buffer.alloc(termsAt + terms.buckets.length);
-  bytes.write(MAGIC, 0, 'latin1');
-  bytes.writeUInt32LE(kept.length, 8);
-  bytes.writeUInt32LE(terms.table.length / BUCKET_BYTES - 1, 12);
-  [idsAt, placesAt, tableAt, termsAt].forEach((at, i) => {
-    bytes.writeDoubleLE(at, 16 + 8 * i);
+export function writeBlock(all: readonly SpooledPost[], from: number): WrittenBlock {
+  const posts = newestFirst(all);
+  const terms = writeTerms(posts);
+  const parts = [
+    writeEach(posts, TIME_BYTES, (into, at, post) =>
+      into.writeUInt32LE((post.at - from) / SECOND, at),
+    ),
+    writeEach(posts, ID_BYTES, (into, at, post) => into.writeBigUInt64LE(post.id, at)),
+    writeEach(posts, PLACE_BYTES, (into, at, post) => {
+      into.writeUInt32LE(post.file, at);
+      into.writeUInt32LE(post.bytes, at + 4);
+      into.writeDoubleLE(post.offset, at + 8);
+    }),
+    writeSpots(posts),
+    terms.table,
+    terms.buckets,
+  ];
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.write(MAGIC, 0, 'latin1');
+  header.writeUInt32LE(posts.length, 8);
+  header.writeUInt32LE(terms.table.length / BUCKET_BYTES - 1, 12);
+  let end = HEADER_BYTES;
+  parts.slice(0, -1).forEach((part, i) => {
+    end += part.length;
+    header.writeDoubleLE(end, 16 + 8 * i);
   });
-  kept.forEach((post, i) => {
-    bytes.writeUInt32LE((post.at - from) / SECOND, timesAt + i * TIME_BYTES);
-    bytes.writeBigUInt64LE(post.id, idsAt + i * ID_BYTES);
-    const place = placesAt + i * PLACE_BYTES;
-    bytes.writeUInt32LE(post.file, place);
-    bytes.writeUInt32LE(post.bytes, place + 4);
-    bytes.writeDoubleLE(post.offset, place + 8);
-  });
-  terms.table.copy(bytes, tableAt);
-  terms.buckets.copy(bytes, termsAt);
-  return { bytes, posts: kept.length };
+  return { parts: [header, ...parts], posts: posts.length };
 }
 
 function newestFirst(posts: readonly SpooledPost[]): readonly SpooledPost[] {
@@ -60,40 +63,79 @@ function newestFirst(posts: readonly SpooledPost[]): readonly SpooledPost[] {
   });
 }
 
+function writeEach(
+  posts: readonly SpooledPost[],
+  bytes: number,
+  write: (into: Buffer, at: number, post: SpooledPost) => void,
+): Buffer {
+  const written = Buffer.alloc(posts.length * bytes);
+  posts.forEach((post, i) => {
+    write(written, i * bytes, post);
+  });
+  return written;
+}
+
+function writeSpots(posts: readonly SpooledPost[]): Buffer {
+  const parts = posts.flatMap(({ spot }, ordinal) => {
+    if (spot === undefined) return [];
+    const written = Buffer.alloc(4 + spotBytes(spot));
+    writeSpot(written, written.writeUInt32LE(ordinal), spot);
+    return [written];
+  });
+  return Buffer.concat(parts);
+}
+
+/** Of a term: ordinals of its posts, and its occurrences in each. */
+interface TermPosts {
+  readonly ordinals: number[];
+  readonly occurrences: Uint8Array[];
+}
+
 function writeTerms(posts: readonly SpooledPost[]): { table: Buffer; buckets: Buffer } {
-  const postings = new Map<string, number[]>();
+  const terms = new Map<string, TermPosts>();
   posts.forEach((post, ordinal) => {
-    for (const term of post.terms) {
-      const ordinals = postings.get(term);
-      if (ordinals === undefined) postings.set(term, [ordinal]);
-      else ordinals.push(ordinal);
+    for (const { text, occurrences } of post.terms) {
+      let term = terms.get(text);
+      if (term === undefined) {
+        term = { ordinals: [], occurrences: [] };
+        terms.set(text, term);
+      }
+      term.ordinals.push(ordinal);
+      term.occurrences.push(occurrences);
     }
   });
-  const count = Math.max(Math.ceil(postings.size / BUCKET_TERMS), 1);
-  const buckets: { term: Buffer; ordinals: readonly number[] }[][] = Array.from(
-    { length: count },
-    () => [],
-  );
-  for (const [text, ordinals] of postings) {
+  const count = Math.max(Math.ceil(terms.size / BUCKET_TERMS), 1);
+  const buckets: [Buffer, TermPosts][][] = Array.from({ length: count }, () => []);
+  for (const [text, found] of terms) {
     const term = Buffer.from(text);
-    buckets[bucketOf(term, count)]?.push({ term, ordinals });
+    buckets[bucketOf(term, count)]?.push([term, found]);
   }
   const table = Buffer.alloc((count + 1) * BUCKET_BYTES);
   const written = new Bytes();
   buckets.forEach((bucket, i) => {
-    for (const { term, ordinals } of bucket) {
-      written.varint(term.length);
-      written.add(term);
-      const deltas = new Bytes();
-      let before = 0;
-      for (const ordinal of ordinals) {
-        deltas.varint(ordinal - before);
-        before = ordinal;
-      }
-      written.varint(deltas.length);
-      written.add(deltas.take());
-    }
+    for (const [term, found] of bucket) writeTerm(written, term, found);
     table.writeUInt32LE(written.length, (i + 1) * BUCKET_BYTES);
   });
   return { table, buckets: written.take() };
+}
+
+const deltas = new Bytes();
+
+function writeTerm(into: Bytes, term: Buffer, { ordinals, occurrences }: TermPosts): void {
+  into.varint(term.length);
+  into.add(term);
+  deltas.clear();
+  let before = 0;
+  for (const ordinal of ordinals) {
+    deltas.varint(ordinal - before);
+    before = ordinal;
+  }
+  into.varint(deltas.length);
+  into.add(deltas.take());
+  const isWord = occurrences.some(({ length }) => length > 0);
+  const places = isWord
+    ? occurrences.map(bytes => (bytes.length > 0 ? bytes : NO_OCCURRENCES))
+    : [];
+  into.varint(places.reduce((sum, { length }) => sum + length, 0));
+  for (const bytes of places) into.add(bytes);
 }

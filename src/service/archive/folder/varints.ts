@@ -1,0 +1,72 @@
+/** Whole numbers from 0 to 2^32 - 1, seven bits a byte, the low ones first. */
+
+/** Writes a number; returns where the next goes. */
+export function writeVarint(into: Uint8Array, at: number, value: number): number {
+  let rest = value;
+  while (rest >= 0x80) {
+    into[at++] = (rest & 0x7f) | 0x80;
+    rest >>>= 7;
+  }
+  into[at++] = rest;
+  return at;
+}
+
+/** Most bytes of a number. */
+export const VARINT_BYTES = 5;
+
+/** Bytes that grow as numbers and text are added. */
+export class Bytes {
+  #bytes = Buffer.allocUnsafe(1024);
+  length = 0;
+
+  varint(value: number): void {
+    this.#reserve(VARINT_BYTES);
+    this.length = writeVarint(this.#bytes, this.length, value);
+  }
+
+  add(bytes: Uint8Array): void {
+    this.#reserve(bytes.length);
+    this.#bytes.set(bytes, this.length);
+    this.length += bytes.length;
+  }
+
+  /** What was added. The bytes are used again after `clear`. */
+  take(): Buffer {
+    return this.#bytes.subarray(0, this.length);
+  }
+
+  clear(): void {
+    this.length = 0;
+  }
+
+  #reserve(more: number): void {
+    if (this.length + more <= this.#bytes.length) return;
+    const grown = Buffer.allocUnsafe(2 * (this.length + more));
+    grown.set(this.take());
+    this.#bytes = grown;
+  }
+}
+
+/** Reads numbers, one after the other. */
+export class Varints {
+  readonly #bytes: Uint8Array;
+  at: number;
+
+  constructor(bytes: Uint8Array, at = 0) {
+    this.#bytes = bytes;
+    this.at = at;
+  }
+
+  get atEnd(): boolean {
+    return this.at >= this.#bytes.length;
+  }
+
+  next(): number {
+    let value = 0;
+    for (let shift = 0; ; shift += 7) {
+      const byte = this.#bytes[this.at++] ?? 0;
+      value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return value >>> 0;
+    }
+  }
+}
