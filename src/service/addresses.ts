@@ -2,9 +2,13 @@
 export interface Addresses {
   /** `{base_url}` of service.md: search and counts. */
   readonly baseUrl: string;
+  /** `{historical_url}`: jobs. */
+  readonly historicalUrl: string;
   readonly account: string;
   /** Of the search endpoints. */
   readonly label: string;
+  /** Path segment of the data publisher. */
+  readonly publisher: string;
   readonly email: string;
   readonly password: string;
 }

@@ -11,6 +11,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** In pieces, so that a large page is never put together as one. */
   readonly body: readonly Uint8Array[];
+  /** In place of `body`: what lies in a file and goes out as it is. */
+  readonly stored?: { readonly bytes: number; open(): Readable } | undefined;
 }
 
 export function jsonAnswer(
@@ -30,21 +32,25 @@ export async function sendAnswer(
   fault: BodyFault | undefined,
   signal: AbortSignal,
 ): Promise<void> {
+  const { stored } = answer;
   const gzip =
+    stored === undefined &&
     acceptsGzip(response.req.headers['accept-encoding']) &&
     // Within gzip there are no characters to cut.
     !(fault?.kind === 'cut' && fault.inCharacter);
   response.statusCode = answer.status;
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
-  response.setHeader('Vary', 'Accept-Encoding');
+  if (stored === undefined) response.setHeader('Vary', 'Accept-Encoding');
   if (gzip) response.setHeader('Content-Encoding', 'gzip');
+  else if (stored !== undefined && !(fault?.kind === 'cut' && fault.end === 'finish'))
+    response.setHeader('Content-Length', stored.bytes);
   else if (fault === undefined) response.setHeader('Content-Length', byteLength(answer.body));
   for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
   if (response.req.method === 'HEAD') {
     response.end();
     return;
   }
-  const blocks = Readable.from(blocksOf(answer.body), { objectMode: false });
+  const blocks = stored?.open() ?? Readable.from(blocksOf(answer.body), { objectMode: false });
   // Level 4: half the time of the default for a twentieth more bytes.
   const wire = gzip ? blocks.pipe(createGzip({ level: 4 })) : blocks;
   if (fault === undefined) await pipeline(wire, response, { signal });

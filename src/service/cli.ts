@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util';
 import { MillraceError, OptionError } from '../errors.js';
+import { SECOND } from '../time.js';
 import { type Addresses, addressesLine } from './addresses.js';
 import { createService } from './service.js';
 import type { ServiceOptions } from './service-options.js';
@@ -16,9 +17,15 @@ The whole service on 127.0.0.1, over a folder of delivered job files or made-up 
   --per-minute N            the contract's limit on search requests in a minute
   --seed TEXT               of the made-up posts and the next tokens
   --posts-per-minute N      made-up posts in an average minute
-  --account NAME  --label NAME  --email ADDRESS  --password TEXT
+  --account NAME  --label NAME  --publisher NAME  --email ADDRESS  --password TEXT
   --duplicates              repeat the last post of a page at the start of the next
   --counts-order ORDER      ascending (default) or descending
+  --state FOLDER            keep jobs and their files there, and go on with those that it has
+  --files-port N            port of the second origin, for data files (default 0)
+  --file-url-seconds N      how long the URLs of data files are good (default: as long as the job)
+  --job-dwell SECONDS       how long a job stays in each of its states at least
+  --job-dollars-per-day N   price in quotes (default: included in the subscription)
+  --no-info-line            data files without the info line at their end
   --no-control              switch the control path /_control off
   --json                    print one line of JSON once ready, and nothing else
   --help
@@ -34,10 +41,17 @@ const OPTIONS = {
   'posts-per-minute': { type: 'string' },
   account: { type: 'string' },
   label: { type: 'string' },
+  publisher: { type: 'string' },
   email: { type: 'string' },
   password: { type: 'string' },
   duplicates: { type: 'boolean' },
   'counts-order': { type: 'string' },
+  state: { type: 'string' },
+  'files-port': { type: 'string' },
+  'file-url-seconds': { type: 'string' },
+  'job-dwell': { type: 'string' },
+  'job-dollars-per-day': { type: 'string' },
+  'no-info-line': { type: 'boolean' },
   'no-control': { type: 'boolean' },
   json: { type: 'boolean' },
   help: { type: 'boolean' },
@@ -67,10 +81,17 @@ async function run(): Promise<void> {
     postsPerMinute: numberOf(values['posts-per-minute']),
     account: values.account,
     label: values.label,
+    publisher: values.publisher,
     email: values.email,
     password: values.password,
     duplicatesAtPageEdges: values.duplicates,
     countsOrder: values['counts-order'] as ServiceOptions['countsOrder'],
+    stateFolder: values.state,
+    filesPort: numberOf(values['files-port']),
+    fileUrlMs: millisecondsOf(values['file-url-seconds']),
+    jobDwellMs: millisecondsOf(values['job-dwell']),
+    jobDollarsPerDay: numberOf(values['job-dollars-per-day']),
+    jobInfoLine: values['no-info-line'] ? false : undefined,
     control: values['no-control'] ? false : undefined,
     onError: error => process.stderr.write(`${error instanceof Error ? error.stack : error}\n`),
   };
@@ -107,14 +128,20 @@ function numberOf(text: string | undefined): number | undefined {
   return text.trim() === '' ? Number.NaN : Number(text);
 }
 
+function millisecondsOf(seconds: string | undefined): number | undefined {
+  const number = numberOf(seconds);
+  return number === undefined ? undefined : number * SECOND;
+}
+
 function summary(addresses: Addresses, archive: string | undefined): string {
-  const { baseUrl, account, label, email, password } = addresses;
+  const { baseUrl, account, label, publisher, email, password } = addresses;
   const posts = archive === undefined ? 'made up for any minute since 21 March 2006' : archive;
   return `The service is ready.
 
   base URL   ${baseUrl}
   account    ${account}
   label      ${label}
+  publisher  ${publisher}
   email      ${email}
   password   ${password}
   posts      ${posts}

@@ -21,11 +21,16 @@ export type {
   Fault,
   Faults,
   FlipFault,
+  JobFailureFault,
+  JobFault,
   PlantedFault,
+  RequestFault,
   StallFault,
   StatusFault,
+  SuspectMinutesFault,
+  WrongTotalsFault,
 } from './faults.js';
 export type { Limits, LimitsOption, Rate } from './limits.js';
 export type { Endpoint } from './router.js';
 export { createService, type Service } from './service.js';
-export type { ServiceOptions } from './service-options.js';
+export type { JobDwell, ServiceOptions } from './service-options.js';

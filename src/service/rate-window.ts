@@ -28,19 +28,28 @@ export class RateWindow {
     return freed === undefined ? perMs : freed + perMs - now;
   }
 
-  count(): void {
-    if (this.rate.requests !== Number.POSITIVE_INFINITY) this.#times.push(this.#clock.now());
+  count(at = this.#clock.now()): void {
+    if (this.rate.requests !== Number.POSITIVE_INFINITY) this.#times.push(at);
   }
 }
 
+export interface FullWindow {
+  readonly rate: Rate;
+  readonly waitMs: number;
+}
+
 /** The first window that has no room left, with the wait; otherwise counts the request in all. */
-export function admit(
-  windows: readonly RateWindow[],
-): { readonly rate: Rate; readonly waitMs: number } | undefined {
+export function admit(windows: readonly RateWindow[]): FullWindow | undefined {
+  const full = fullOf(windows);
+  if (full === undefined) for (const window of windows) window.count();
+  return full;
+}
+
+/** The first window that has no room left, with the wait. */
+export function fullOf(windows: readonly RateWindow[]): FullWindow | undefined {
   for (const window of windows) {
     const waitMs = window.wait();
     if (waitMs > 0) return { rate: window.rate, waitMs };
   }
-  for (const window of windows) window.count();
   return undefined;
 }

@@ -26,6 +26,11 @@ export function withPrefix(problem: string): string {
 /** The shape of an error's body, which differs from family to family (service.md 2.9, 7). */
 export type ErrorBody = (message: string, now: number) => object;
 
+/** Rules, jobs and streams (service.md 2.9). */
+export const messageErrorBody: ErrorBody = (message, now) => ({
+  error: { message, sent: formatSent(now) },
+});
+
 /** Search: with a transaction id, sixteen hexadecimal digits that begin with two zeros. */
 export const searchErrorBody: ErrorBody = (message, now) => ({
   error: {

@@ -3,9 +3,9 @@ import type { Answer } from './answer.js';
 import type { ErrorBody } from './refusal.js';
 
 /** What faults and messages call a family of endpoints. */
-export type Endpoint = 'search' | 'counts' | 'control';
+export type Endpoint = 'search' | 'counts' | 'jobs' | 'job-files' | 'control';
 
-export const ENDPOINTS: readonly Endpoint[] = ['search', 'counts', 'control'];
+export const ENDPOINTS: readonly Endpoint[] = ['search', 'counts', 'jobs', 'job-files', 'control'];
 
 /** One request, on its way through its handler. */
 export interface Exchange {

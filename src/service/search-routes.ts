@@ -1,9 +1,9 @@
-import { SECOND } from '../time.js';
 import type { Answer } from './answer.js';
-import { isAuthorized } from './basic-auth.js';
+import { checkLogin } from './check-login.js';
+import { checkRate } from './check-rate.js';
 import { countsPage } from './counts.js';
 import { createNextTokens, type NextTokens } from './next-token.js';
-import { admit, RateWindow } from './rate-window.js';
+import { RateWindow } from './rate-window.js';
 import { Refusal, searchErrorBody } from './refusal.js';
 import type { Exchange, Route } from './router.js';
 import { searchPage } from './search.js';
@@ -29,7 +29,7 @@ export function searchRoutes(context: ServiceContext): readonly Route[] {
     errorBody: searchErrorBody,
     handle(exchange) {
       checkCaller(exchange, context);
-      checkRate(windows);
+      checkRate(windows, 'over data and counts requests');
       return page(exchange, context, tokens);
     },
   });
@@ -41,27 +41,13 @@ export function searchRoutes(context: ServiceContext): readonly Route[] {
 }
 
 /** The credentials come first: who has none learns nothing of accounts and labels. */
-function checkCaller({ request, path }: Exchange, { settings }: ServiceContext): void {
-  if (!isAuthorized(request.headers.authorization, settings))
-    throw new Refusal(401, 'Unauthorized: Invalid credentials', {
-      'WWW-Authenticate': 'Basic realm="search", charset="UTF-8"',
-    });
+function checkCaller(exchange: Exchange, { settings }: ServiceContext): void {
+  checkLogin(exchange, settings);
+  const { path } = exchange;
   const isHere =
     (path.product === '30day' || path.product === 'fullarchive') &&
     path.account === settings.account &&
     path.label === settings.label;
   if (!isHere)
     throw new Refusal(404, 'Not Found: there is no such product, account or label (case counts)');
-}
-
-function checkRate(windows: readonly RateWindow[]): void {
-  const full = admit(windows);
-  if (full === undefined) return;
-  const { rate, waitMs } = full;
-  throw new Refusal(
-    429,
-    `Exceeded rate limit: ${rate.requests} requests in ${rate.perMs / SECOND} s ` +
-      'over data and counts requests',
-    { 'Retry-After': String(Math.ceil(waitMs / SECOND)) },
-  );
 }

@@ -24,6 +24,8 @@ export interface ServiceOptions {
   readonly account?: string | undefined;
   /** Of the search endpoints. */
   readonly label?: string | undefined;
+  /** Name of the data publisher, of which there is one. */
+  readonly publisher?: string | undefined;
   readonly email?: string | undefined;
   readonly password?: string | undefined;
   /** Whether a page continued by `next` begins with the last post of the page before. */
@@ -32,10 +34,37 @@ export interface ServiceOptions {
   readonly countsOrder?: 'ascending' | 'descending' | undefined;
   /** Milliseconds after which a page of counts times out (service.md 4.2 rule 2). */
   readonly countsTimeoutMs?: number | undefined;
+  /**
+   * Milliseconds on the service's clock that a job stays in each of its states at least, all the same
+   * or one by one.
+   */
+  readonly jobDwellMs?: number | Partial<JobDwell> | undefined;
+  /** Price of a job day in quotes; without one, the subscription includes the cost. */
+  readonly jobDollarsPerDay?: number | undefined;
+  /** Whether a data file ends in an `info` line; it does unless this is `false`. */
+  readonly jobInfoLine?: boolean | undefined;
+  /** How long the URLs of a listing are good; until the job expires where this is absent. */
+  readonly fileUrlMs?: number | undefined;
+  /** Port of the second origin, from which data files come; any free one where absent. */
+  readonly filesPort?: number | undefined;
+  /**
+   * Where jobs and their files are kept, for the next start of the service to go on from. Without
+   * one they lie in a temporary folder and are removed when the service stops.
+   */
+  readonly stateFolder?: string | undefined;
   /** Whether the control path answers; it does unless this is `false`. */
   readonly control?: boolean | undefined;
   /** Told of each error that was the service's own fault; the client got a 500. */
   readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+/** The states that a job leaves by itself. */
+export interface JobDwell {
+  readonly opened: number;
+  readonly estimating: number;
+  readonly accepted: number;
+  readonly running: number;
+  readonly completed: number;
 }
 
 /** The options, checked and complete. */
@@ -47,6 +76,13 @@ export interface Settings extends Credentials {
   readonly limits: Limits;
   readonly account: string;
   readonly label: string;
+  readonly publisher: string;
+  readonly jobDwellMs: JobDwell;
+  readonly jobDollarsPerDay: number | undefined;
+  readonly jobInfoLine: boolean;
+  readonly fileUrlMs: number;
+  readonly filesPort: number;
+  readonly stateFolder: string | undefined;
   readonly duplicatesAtPageEdges: boolean;
   readonly countsOrder: 'ascending' | 'descending';
   readonly countsTimeoutMs: number;
@@ -83,6 +119,13 @@ export function checkServiceOptions(options: ServiceOptions): Settings {
           },
     account: options.account ?? 'local',
     label: options.label ?? 'dev',
+    publisher: options.publisher ?? 'twitter',
+    jobDwellMs: dwellOf(options.jobDwellMs),
+    jobDollarsPerDay: options.jobDollarsPerDay,
+    jobInfoLine: options.jobInfoLine ?? true,
+    fileUrlMs: options.fileUrlMs ?? Number.POSITIVE_INFINITY,
+    filesPort: options.filesPort ?? 0,
+    stateFolder: options.stateFolder,
     email: options.email ?? 'dev@example.com',
     password: options.password ?? 'local-service',
     duplicatesAtPageEdges: options.duplicatesAtPageEdges ?? false,
@@ -91,6 +134,21 @@ export function checkServiceOptions(options: ServiceOptions): Settings {
     control: options.control ?? true,
     onError: options.onError ?? (() => {}),
   };
+}
+
+const DWELL: JobDwell = {
+  opened: 500,
+  estimating: 1_000,
+  accepted: 500,
+  running: 2_000,
+  completed: 500,
+};
+
+function dwellOf(option: ServiceOptions['jobDwellMs']): JobDwell {
+  const all = Object.keys(DWELL);
+  if (typeof option === 'number')
+    return Object.fromEntries(all.map(state => [state, option])) as unknown as JobDwell;
+  return { ...DWELL, ...option };
 }
 
 type Check = readonly [isGood: (value: unknown) => boolean, expected: string];
@@ -105,6 +163,13 @@ const oneOf = (...values: readonly string[]): Check => [
   values.map(value => `'${value}'`).join(' or '),
 ];
 const isPositive = (value: unknown) => typeof value === 'number' && value > 0;
+
+const isLength = (value: unknown) => typeof value === 'number' && value >= 0;
+const isDwell = (value: unknown) =>
+  isLength(value) ||
+  (typeof value === 'object' &&
+    value !== null &&
+    Object.entries(value).every(([state, ms]) => Object.hasOwn(DWELL, state) && isLength(ms)));
 
 const CHECKS: Record<keyof ServiceOptions, Check> = {
   archive: [
@@ -123,6 +188,19 @@ const CHECKS: Record<keyof ServiceOptions, Check> = {
   ],
   account: name,
   label: name,
+  publisher: name,
+  jobDwellMs: [isDwell, `milliseconds, 0 or more, or those of ${Object.keys(DWELL).join(', ')}`],
+  jobDollarsPerDay: [
+    value => isLength(value) && Number.isFinite(value),
+    'a number of dollars, 0 or more',
+  ],
+  jobInfoLine: boolean,
+  fileUrlMs: [isPositive, 'a number of milliseconds greater than 0'],
+  filesPort: [
+    value => Number.isInteger(value) && isLength(value) && Number(value) <= 65_535,
+    '0 to 65535',
+  ],
+  stateFolder: [value => typeof value === 'string' && value !== '', 'a folder'],
   email: [
     value => typeof value === 'string' && value !== '' && !value.includes(':'),
     'text without a colon',

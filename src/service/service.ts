@@ -1,5 +1,5 @@
 import { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { Format } from '../activity/activity.js';
 import { OptionError } from '../errors.js';
 import type { Addresses } from './addresses.js';
 import type { Archive } from './archive/archive.js';
@@ -8,6 +8,8 @@ import { Clock } from './clock.js';
 import { controlRoutes } from './control.js';
 import { Faults } from './faults.js';
 import { createFrontDesk } from './front-desk.js';
+import { JobDesk } from './jobs/job-desk.js';
+import { hangUp, listen, urlOf } from './listen.js';
 import { searchRoutes } from './search-routes.js';
 import { checkServiceOptions, type ServiceOptions, type Settings } from './service-options.js';
 
@@ -16,8 +18,12 @@ export interface ServiceContext {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly faults: Faults;
-  /** Opened on first use. */
-  archive(): Promise<Archive>;
+  /**
+   * Opened on first use. Without a format, that of the archive itself.
+   *
+   * @throws OptionError for a format that the archive does not have.
+   */
+  archive(format?: Format): Promise<Archive>;
 }
 
 /**
@@ -31,6 +37,9 @@ export class Service extends Server {
   readonly faults: Faults;
   readonly #settings: Settings;
   readonly #stopping: () => void;
+  readonly #jobs: JobDesk;
+  /** By format. */
+  readonly #archives = new Map<Format, Promise<Archive>>();
   #archive: Promise<Archive> | undefined;
 
   constructor(settings: Settings) {
@@ -50,9 +59,14 @@ export class Service extends Server {
       settings,
       clock: this.clock,
       faults: this.faults,
-      archive: () => this.#open(),
+      archive: format => this.#open(format),
     };
-    const routes = [...searchRoutes(context), ...(settings.control ? controlRoutes(context) : [])];
+    this.#jobs = new JobDesk(context, () => urlOf(this));
+    const routes = [
+      ...searchRoutes(context),
+      ...this.#jobs.routes,
+      ...(settings.control ? controlRoutes(context) : []),
+    ];
     const desk = createFrontDesk(routes, context);
     this.#stopping = desk.stop;
     this.on('request', desk.answer);
@@ -70,64 +84,78 @@ export class Service extends Server {
     if (!Number.isInteger(port) || port < 0 || port > 65_535)
       throw new OptionError('port', `Expected \`port\` to be 0 to 65535, got ${String(port)}`);
     if (this.listening)
-      throw new OptionError('port', `The service already listens on port ${this.#port()}`);
-    await this.#open();
+      throw new OptionError('port', `The service already listens at ${urlOf(this)}`);
     try {
-      await new Promise<void>((resolve, reject) => {
-        this.once('error', reject);
-        this.listen(port, '127.0.0.1', () => {
-          this.off('error', reject);
-          resolve();
-        });
-      });
+      await this.#open();
+      await this.#jobs.open();
+      await listen(this, port, 'port');
     } catch (error) {
       await this.#close();
-      throw portError(port, error);
+      throw error;
     }
     return this.addresses();
   }
 
   /** Where the service listens, and the credentials that it takes. */
   addresses(): Addresses {
-    const { account, label, email, password } = this.#settings;
-    return { baseUrl: `http://127.0.0.1:${this.#port()}`, account, label, email, password };
+    const { account, label, publisher, email, password } = this.#settings;
+    const url = urlOf(this);
+    return { baseUrl: url, historicalUrl: url, account, label, publisher, email, password };
+  }
+
+  /**
+   * Resolves once everything has happened that is due by the clock: a test moves the clock, waits,
+   * and then sees jobs where they ought to be.
+   *
+   * @example
+   * service.clock.advance(60_000);
+   * await service.settled();
+   */
+  settled(): Promise<void> {
+    return this.#jobs.jobs.settled();
   }
 
   /** Ends every connection, then closes the archive. Resolves when all is closed. */
   async stop(): Promise<void> {
     this.#stopping();
-    const closed = this.listening
-      ? new Promise<void>(resolve => this.close(() => resolve()))
-      : undefined;
-    this.closeAllConnections();
-    await closed;
+    await hangUp(this);
     await this.#close();
   }
 
-  #port(): number {
-    const address = this.address() as AddressInfo | null;
-    if (address === null) throw new Error('The service does not listen; start it first');
-    return address.port;
+  async #open(format?: Format): Promise<Archive> {
+    this.#archive ??= this.#openArchive(this.#settings.format);
+    const own = await this.#archive;
+    if (format === undefined || format === own.format) return own;
+    let other = this.#archives.get(format);
+    if (other === undefined) {
+      other = this.#openArchive(format);
+      this.#archives.set(format, other);
+    }
+    return other;
   }
 
-  #open(): Promise<Archive> {
-    this.#archive ??= this.#openArchive();
-    return this.#archive;
-  }
-
-  async #openArchive(): Promise<Archive> {
-    const { archive, seed, format, postsPerMinute } = this.#settings;
-    if (typeof archive === 'object') return archive;
+  async #openArchive(format: Format | undefined): Promise<Archive> {
+    const { archive, seed, postsPerMinute } = this.#settings;
+    if (typeof archive === 'object') {
+      if (format === undefined || format === archive.format) return archive;
+      throw new OptionError('format', `The archive has posts of the format ${archive.format} only`);
+    }
     const now = () => this.clock.now();
     return openArchive({ folder: archive, seed, format, postsPerMinute, now });
   }
 
   async #close(): Promise<void> {
-    const archive = this.#archive;
+    await this.#jobs.close();
+    const archives = [this.#archive, ...this.#archives.values()];
     this.#archive = undefined;
+    this.#archives.clear();
     // An archive that was handed in belongs to whoever made it.
-    if (archive !== undefined && typeof this.#settings.archive !== 'object')
-      await (await archive).close();
+    if (typeof this.#settings.archive === 'object') return;
+    for (const archive of archives)
+      await archive?.then(
+        opened => opened.close(),
+        () => {}, // what never opened has nothing to close
+      );
   }
 }
 
@@ -143,21 +171,4 @@ export class Service extends Server {
  */
 export function createService(options: ServiceOptions = {}): Service {
   return new Service(checkServiceOptions(options));
-}
-
-function portError(port: number, error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === 'EADDRINUSE')
-    return new OptionError(
-      'port',
-      `Port ${port} is in use; choose another, or 0 for any free one`,
-      {
-        cause: error,
-      },
-    );
-  if (code === 'EACCES')
-    return new OptionError('port', `Port ${port} is not allowed to this user; choose another`, {
-      cause: error,
-    });
-  return error;
 }

@@ -35,8 +35,10 @@ describe('the command', () => {
     const addresses = JSON.parse(await ready);
     expect(addresses).toEqual({
       base_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      historical_url: addresses.base_url,
       account: 'acme',
       label: 'dev',
+      publisher: 'twitter',
       email: 'dev@example.com',
       password: 'local-service',
     });

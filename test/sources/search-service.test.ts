@@ -3,7 +3,7 @@ import { type AccountOptions, account } from '../../src/client/account.js';
 import { HttpError, IncompleteError } from '../../src/errors.js';
 import type { Cursor } from '../../src/flow.js';
 import { pipeline } from '../../src/pipeline.js';
-import type { Fault } from '../../src/service/faults.js';
+import type { RequestFault } from '../../src/service/faults.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { counts } from '../../src/sources/counts.js';
@@ -104,7 +104,7 @@ describe('the local service and a search', () => {
       expect(await linesOf({ ...options, resume: resume as Cursor })).toEqual(found.slice(seen[i]));
   });
 
-  const faults: Fault[] = [
+  const faults: RequestFault[] = [
     { kind: 'status', status: 503, times: 5 },
     { kind: 'status', status: 429, retryAfter: 300 },
     { kind: 'cut', afterBytes: 0 },

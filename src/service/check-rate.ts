@@ -1,0 +1,18 @@
+import { DAY, SECOND } from '../time.js';
+import { admit, fullOf, type RateWindow } from './rate-window.js';
+import { Refusal } from './refusal.js';
+
+/** Counts a request in all windows, or says 429 and when to come again. */
+export function checkRate(
+  windows: readonly RateWindow[],
+  what: string,
+  { count = true }: { readonly count?: boolean } = {},
+): void {
+  const full = count ? admit(windows) : fullOf(windows);
+  if (full === undefined) return;
+  const { requests, perMs, byDay } = full.rate;
+  const span = byDay && perMs === DAY ? 'a UTC day' : `${perMs / SECOND} s`;
+  throw new Refusal(429, `Exceeded rate limit: ${requests} requests in ${span} ${what}`, {
+    'Retry-After': String(Math.ceil(full.waitMs / SECOND)),
+  });
+}

@@ -1,0 +1,145 @@
+import type { Format } from '../../activity/activity.js';
+import { formatTimestamp, parseTimestamp, type Window } from '../../time.js';
+import type { Limits } from '../limits.js';
+import { Refusal } from '../refusal.js';
+import { parseJsonObject } from '../request-body.js';
+import type { RequestedRule } from './job-rules.js';
+
+/** The body of a create (service.md 4.6), checked but for its rules' own texts. */
+export interface CreateRequest {
+  readonly title: string;
+  readonly format: Format;
+  readonly window: Window;
+  readonly rules: readonly RequestedRule[];
+}
+
+export interface CreateChecks {
+  readonly limits: Limits;
+  readonly publisher: string;
+  readonly now: number;
+  hasTitle(title: string): boolean;
+}
+
+/** Room for the most rules, each of the greatest length, with every character escaped. */
+export const MAX_CREATE_BYTES = 16 * 1024 * 1024;
+
+type Given = Readonly<Record<string, unknown>>;
+
+/** Reads and checks a body. Everything that is wrong with it is said at once: 400. */
+export function readCreateRequest(body: Uint8Array, checks: CreateChecks): CreateRequest {
+  const given = parseJsonObject(body);
+  if (given === undefined)
+    throw new Refusal(400, 'Invalid JSON. The body must be a JSON object that describes a job.');
+  const problems: string[] = [];
+  const title = readTitle(given, checks, problems);
+  const format = readFormat(given, problems);
+  checkPublisher(given, checks, problems);
+  const window = readWindow(given, checks, problems);
+  const rules = readRules(given, checks.limits.rulesPerJob, problems);
+  if (problems.length > 0) throw new Refusal(400, problems.join('\n'));
+  return { title, format, window, rules };
+}
+
+/** The text of a field that every job needs. */
+function textOf(name: string, given: Given, problems: string[]): string | undefined {
+  const value = given[name];
+  if (typeof value === 'string' && value.trim() !== '') return value;
+  problems.push(
+    value === undefined || value === null
+      ? `Missing field '${name}'.`
+      : `Invalid value for field '${name}'. It must be a string that is not empty.`,
+  );
+  return undefined;
+}
+
+function readTitle(given: Given, { hasTitle }: CreateChecks, problems: string[]): string {
+  const title = textOf('title', given, problems);
+  if (title !== undefined && hasTitle(title)) problems.push(titleTaken(title));
+  return title ?? '';
+}
+
+export function titleTaken(title: string): string {
+  return (
+    `Invalid value for field 'title'. There is a job with the title ${JSON.stringify(title)}; ` +
+    'titles are unique in an account.'
+  );
+}
+
+function readFormat(given: Given, problems: string[]): Format {
+  const format = textOf('dataFormat', given, problems);
+  if (format === 'original' || format === 'activity_streams') return format;
+  if (format === 'activity-streams')
+    problems.push(
+      "Invalid value for field 'dataFormat'. 'activity-streams' is 'activity_streams'.",
+    );
+  else if (format !== undefined)
+    problems.push(
+      "Invalid value for field 'dataFormat'. It must be 'activity_streams' or 'original'.",
+    );
+  return 'original';
+}
+
+function checkPublisher(given: Given, { publisher }: CreateChecks, problems: string[]): void {
+  const name = textOf('publisher', given, problems);
+  if (name !== undefined && name !== publisher)
+    problems.push(`Invalid value for field 'publisher'. The only publisher is '${publisher}'.`);
+  const { streamType } = given;
+  if (streamType === 'track')
+    problems.push("Invalid value for field 'streamType'. 'track' is 'track_v2'.");
+  else if (streamType !== undefined && streamType !== null && streamType !== 'track_v2')
+    problems.push("Invalid value for field 'streamType'. It must be 'track_v2'.");
+}
+
+function readWindow(given: Given, { limits, now }: CreateChecks, problems: string[]): Window {
+  const before = problems.length;
+  const dateOf = (name: string): number => {
+    const text = textOf(name, given, problems);
+    const ms = text === undefined ? undefined : parseTimestamp(text);
+    if (text !== undefined && ms === undefined)
+      problems.push(
+        `Invalid date format for field '${name}'. Expected format is 'yyyyMMddHHmm'. ` +
+          "For example, '201701012315' for January 1st, 11:15 pm 2017 UTC.",
+      );
+    else if (ms !== undefined && ms > now)
+      problems.push(`Invalid date for field '${name}'. Can't ask for activities from the future.`);
+    else if (ms !== undefined && ms < limits.searchEarliest)
+      problems.push(
+        `Invalid date for field '${name}'. ` +
+          `The archive begins at ${formatTimestamp(limits.searchEarliest)}.`,
+      );
+    return ms ?? 0;
+  };
+  const from = dateOf('fromDate');
+  const to = dateOf('toDate');
+  if (problems.length === before && from >= to)
+    problems.push("Invalid date for field 'fromDate'. It must be before 'toDate'.");
+  return { from, to };
+}
+
+const RULES_FORMAT =
+  'It must be in the format [{"value":"rule1", "tag":"tag1"}, {"value":"rule2"}].';
+
+function readRules(given: Given, atMost: number, problems: string[]): readonly RequestedRule[] {
+  const { rules } = given;
+  if (rules === undefined || rules === null) problems.push("Missing field 'rules'.");
+  else if (!Array.isArray(rules) || rules.length === 0)
+    problems.push(`Invalid value for field 'rules'. ${RULES_FORMAT}`);
+  else if (rules.length > atMost)
+    problems.push(
+      `Invalid value for field 'rules'. A job has at most ${atMost} rules, not ${rules.length}.`,
+    );
+  else {
+    const wrong = rules.findIndex(rule => !isRule(rule));
+    if (wrong === -1) return rules.map(({ value, tag }) => ({ value, tag: tag ?? null }));
+    problems.push(`Invalid value for field 'rules', at number ${wrong + 1}. ${RULES_FORMAT}`);
+  }
+  return [];
+}
+
+function isRule(rule: unknown): rule is { value: string; tag?: string | null } {
+  if (typeof rule !== 'object' || rule === null) return false;
+  const { value, tag } = rule as Given;
+  return (
+    typeof value === 'string' && (tag === undefined || tag === null || typeof tag === 'string')
+  );
+}

@@ -1,0 +1,87 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import type { Answer } from '../answer.js';
+import { messageErrorBody, Refusal } from '../refusal.js';
+import type { Exchange, Route } from '../router.js';
+import { DATA_PATTERN, dataPath } from './data-urls.js';
+import type { JobDesk } from './job-desk.js';
+
+/** The second origin: files under signed URLs that expire, for whoever has the URL. */
+export function dataRoutes(desk: JobDesk): readonly Route[] {
+  const { context, urls } = desk;
+  const { clock, settings } = context;
+
+  const find = (url: URL, { snapshot = '', y, m, d, h, minute }: Exchange['path']) => {
+    const life = desk.jobs.find(snapshot.slice(snapshot.lastIndexOf('_') + 1));
+    const segment = Date.parse(`${y}-${m}-${d}T${h}:${minute}Z`);
+    const file = life?.files.find(listed => listed.segment === segment);
+    // The rest of the path belongs to the name, too.
+    const isHere =
+      life !== undefined &&
+      dataPath(life.job, segment, settings.publisher, settings.account) === url.pathname;
+    if (!isHere || file === undefined || life.expired) throw notFound();
+    return { job: life.job, file };
+  };
+
+  return [
+    {
+      endpoint: 'job-files',
+      methods: ['GET'],
+      pattern: DATA_PATTERN,
+      errorBody: messageErrorBody,
+      async handle({ request, url, path }): Promise<Answer> {
+        if (request.headers.authorization !== undefined)
+          throw new Refusal(
+            400,
+            'Only one way of authorization: the URL is signed, and takes no Authorization header',
+          );
+        const expiry = urls.expiryOf(url);
+        if (expiry === undefined) throw new Refusal(403, 'Forbidden: the signature is wrong');
+        if (clock.now() >= expiry) throw new Refusal(403, 'Forbidden: the URL has expired');
+        const { job, file } = find(url, path);
+        const onDisk = await desk.jobs.dataFile(job, file.segment);
+        const { size } = await stat(onDisk).catch(() => {
+          throw notFound();
+        });
+        const etag = `"${file.md5}"`;
+        const range = rangeOf(request.headers, size, etag);
+        const { start, end } = range ?? { start: 0, end: size - 1 };
+        return {
+          status: range === undefined ? 200 : 206,
+          headers: {
+            'Content-Type': 'application/gzip',
+            'Accept-Ranges': 'bytes',
+            ETag: etag,
+            ...(range && { 'Content-Range': `bytes ${start}-${end}/${size}` }),
+          },
+          body: [],
+          stored: {
+            bytes: end - start + 1,
+            open: () => createReadStream(onDisk, { start, end }),
+          },
+        };
+      },
+    },
+  ];
+}
+
+function notFound(): Refusal {
+  return new Refusal(404, 'Not Found: there is no such file');
+}
+
+/** A single range of bytes, if one is asked for of this very content; any other header means all. */
+function rangeOf(
+  headers: Exchange['request']['headers'],
+  size: number,
+  etag: string,
+): { readonly start: number; readonly end: number } | undefined {
+  const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(headers.range ?? '') ?? [];
+  const condition = headers['if-range'];
+  if ((first === '' && last === '') || (condition !== undefined && condition !== etag))
+    return undefined;
+  const start = first === '' ? Math.max(size - Number(last), 0) : Number(first);
+  const end = first === '' || last === '' ? size - 1 : Math.min(Number(last), size - 1);
+  if (start >= size || start > end || (first === '' && Number(last) === 0))
+    throw new Refusal(416, 'Range Not Satisfiable', { 'Content-Range': `bytes */${size}` });
+  return { start, end };
+}

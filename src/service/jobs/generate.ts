@@ -1,0 +1,85 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Activity } from '../../activity/activity.js';
+import { compileRules, type RuleMatcher } from '../../rules/compile-rules.js';
+import { formatSent, SEGMENT } from '../../time.js';
+import type { Archive, ArchivedPost } from '../archive/archive.js';
+import type { DataFile, Job } from './job.js';
+import type { JobStore } from './job-store.js';
+import { writeDataFile } from './write-data-file.js';
+
+export interface GenerateOptions {
+  readonly archive: Archive;
+  readonly store: JobStore;
+  /** Files that are there already; new ones are added. */
+  readonly files: DataFile[];
+  /** Whether each file ends in an `info` line. */
+  readonly infoLine: boolean;
+  readonly signal: AbortSignal;
+  now(): number;
+  /** Told how much of the window is done, 0 to 1. */
+  onProgress(fraction: number): void;
+}
+
+/** Milliseconds of work after which others get their turn. */
+const TURN_MS = 10;
+
+/** Writes the files of a job, one for each ten minutes with data (service.md 2.6), oldest first. */
+export async function generate(job: Job, options: GenerateOptions): Promise<void> {
+  const { archive, store, files, signal, onProgress } = options;
+  const matcher = compileRules(job.rules, { product: 'historical' });
+  const last = files.at(-1);
+  // What an earlier run of the service has written stays.
+  const from = last === undefined ? job.from : last.segment + SEGMENT;
+  if (from < job.to) {
+    for await (const { segment, posts } of archive.scan({ from, to: job.to }, { signal })) {
+      const matched = await matchAll(matcher, posts, signal);
+      if (matched.length > 0) {
+        const path = await store.dataFile(job, segment);
+        const written = await writeDataFile(path, linesOf(matched, options), signal);
+        const file = { segment, posts: matched.length, ...written };
+        await store.addFile(job, file);
+        files.push(file);
+      }
+      onProgress((segment + SEGMENT - job.from) / (job.to - job.from));
+    }
+  }
+  onProgress(1);
+}
+
+async function matchAll(
+  matcher: RuleMatcher,
+  posts: readonly ArchivedPost[],
+  signal: AbortSignal,
+): Promise<readonly Activity[]> {
+  const matched: Activity[] = [];
+  let began = performance.now();
+  for (const { activity } of posts) {
+    if (performance.now() - began > TURN_MS) {
+      await setImmediate();
+      signal.throwIfAborted();
+      began = performance.now();
+    }
+    const rules = matcher.match(activity);
+    if (rules.length > 0) matched.push(activity.withMatchingRules(rules));
+  }
+  return matched;
+}
+
+const LINE_END = Buffer.from('\n');
+
+function* linesOf(
+  activities: readonly Activity[],
+  { infoLine, now }: GenerateOptions,
+): Generator<Uint8Array> {
+  for (const activity of activities) {
+    yield activity.raw;
+    yield LINE_END;
+  }
+  if (!infoLine) return;
+  const info = {
+    message: 'Replay Request Completed',
+    sent: formatSent(now()),
+    activity_count: activities.length,
+  };
+  yield Buffer.from(JSON.stringify({ info }));
+}

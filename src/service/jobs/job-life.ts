@@ -1,0 +1,263 @@
+import { parseTimestamp } from '../../time.js';
+import type { Archive } from '../archive/archive.js';
+import type { ServiceContext } from '../service.js';
+import { estimate } from './estimate.js';
+import { generate } from './generate.js';
+import { type DataFile, expiryOf, type Job, type JobChange, type JobStage } from './job.js';
+import type { JobStore } from './job-store.js';
+import { quoteOf } from './quote.js';
+import type { Slots } from './slots.js';
+import type { Turns } from './turns.js';
+
+/** What the lives of all jobs share. */
+export interface JobWorld {
+  readonly context: ServiceContext;
+  readonly store: JobStore;
+  readonly turns: Turns;
+  readonly estimating: Slots;
+  readonly running: Slots;
+  /** Fires when the service stops; every life goes on from its record when it starts again. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A job's way through its states (service.md section 3). A state lasts as long as its dwell time on
+ * the service's clock, and as its work takes; when the clock is moved far ahead, each state still
+ * begins at its own instant.
+ */
+export class JobLife {
+  readonly files: DataFile[];
+  #job: Job;
+  readonly #world: JobWorld;
+  /** How much of the state's work is done, 0 to 1. */
+  #progress = 0;
+  #queued = false;
+  #deciding = false;
+  #slots: Slots | undefined;
+  #wakeDecided: (() => void) | undefined;
+
+  constructor(job: Job, files: DataFile[], world: JobWorld) {
+    this.#job = job;
+    this.files = files;
+    this.#world = world;
+  }
+
+  get job(): Job {
+    return this.#job;
+  }
+
+  /** Whether it waits for another job to make room. */
+  get queued(): boolean {
+    return this.#queued;
+  }
+
+  /** Whether nothing can be had of it any more. */
+  get expired(): boolean {
+    return this.#job.gone === true || this.#now >= this.expiresAt;
+  }
+
+  get expiresAt(): number {
+    return expiryOf(this.#job, this.#world.context.settings.limits.jobRetentionMs);
+  }
+
+  /** 0 to 100. */
+  get percentComplete(): number {
+    const { status, since } = this.#job;
+    if (status === 'completed' || status === 'delivered') return 100;
+    if (status !== 'estimating' && status !== 'running') return 0;
+    const dwellMs = this.#dwell[status];
+    const passed = dwellMs === 0 ? 1 : (this.#now - since) / dwellMs;
+    return Math.floor(100 * Math.min(Math.max(passed, 0), this.#progress, 1));
+  }
+
+  /** Lives on from the present state to the end. Rejects when the service stops. */
+  async run(): Promise<void> {
+    while (this.#job.gone !== true) await this.#change(await this.#next());
+  }
+
+  /** Accepts or rejects it, if it is quoted; says whether it was. Resolves once that is kept. */
+  async decide(status: 'accepted' | 'rejected', by: string): Promise<boolean> {
+    const quoted = this.#job;
+    const now = this.#now;
+    if (quoted.status !== 'quoted' || this.expired || this.#deciding) return false;
+    const decided: Job = { ...quoted, status, since: now, acceptedBy: by, acceptedAt: now };
+    this.#deciding = true;
+    try {
+      await this.#world.store.save(decided);
+    } finally {
+      this.#deciding = false;
+    }
+    // It may have expired meanwhile.
+    if (this.#job !== quoted) return false;
+    this.#job = decided;
+    this.#wakeDecided?.();
+    return true;
+  }
+
+  get #now(): number {
+    return this.#world.context.clock.now();
+  }
+
+  get #dwell() {
+    return this.#world.context.settings.jobDwellMs;
+  }
+
+  /** What happens next; nothing where a decision has changed the job meanwhile. */
+  async #next(): Promise<JobChange | undefined> {
+    const { job } = this;
+    const { turns, signal, estimating, running } = this.#world;
+    switch (job.status) {
+      case 'opened':
+      case 'accepted': {
+        const isNew = job.status === 'opened';
+        const due = job.since + this.#dwell[isNew ? 'opened' : 'accepted'];
+        await turns.until(due, signal);
+        const since = await this.#take(isNew ? estimating : running, due);
+        return { status: isNew ? 'estimating' : 'running', since };
+      }
+      case 'estimating':
+        return this.#estimate();
+      case 'quoted':
+        return (await this.#decided()) ? undefined : this.#gone();
+      case 'running':
+        return this.#run();
+      case 'completed': {
+        const since = job.since + this.#dwell.completed;
+        await turns.until(since, signal);
+        return this.#fails('validation', since) ?? { status: 'delivered', since };
+      }
+      default:
+        await turns.until(this.expiresAt, signal);
+        return this.#gone();
+    }
+  }
+
+  async #change(change: JobChange | undefined): Promise<void> {
+    if (change === undefined) return;
+    const { store, context } = this.#world;
+    if (change.gone) this.files.length = 0;
+    this.#progress = 0;
+    this.#job = { ...this.#job, ...change };
+    try {
+      if (change.gone) await store.removeFiles(this.#job);
+      await store.save(this.#job);
+    } catch (error) {
+      // A full disk must not hold the job; the next change is kept again, with all before it.
+      context.settings.onError(error);
+    }
+  }
+
+  async #estimate(): Promise<JobChange> {
+    const { context, signal } = this.#world;
+    const { limits, jobDollarsPerDay } = context.settings;
+    const { job } = this;
+    return this.#work('estimating', async archive => {
+      const window = { from: job.from, to: job.to };
+      const onProgress = (fraction: number) => {
+        this.#progress = fraction;
+      };
+      const estimated = await estimate(window, job.rules, { archive, signal, onProgress });
+      return since => ({
+        status: 'quoted',
+        since,
+        quote: quoteOf(window, estimated, {
+          leastActivities: limits.jobEstimateLeast,
+          dollarsPerDay: jobDollarsPerDay,
+          runMs: this.#dwell.running + this.#dwell.completed,
+          expiresAt: since + limits.jobRetentionMs,
+        }),
+      });
+    });
+  }
+
+  async #run(): Promise<JobChange> {
+    const { context, store, signal } = this.#world;
+    const { job, files } = this;
+    return this.#work('running', async archive => {
+      await generate(job, {
+        archive,
+        store,
+        files,
+        signal,
+        infoLine: context.settings.jobInfoLine,
+        now: () => context.clock.now(),
+        onProgress: fraction => {
+          this.#progress = fraction;
+        },
+      });
+      const suspect = context.faults.meetJob('suspect-minutes', job.title);
+      const suspectMinutes = suspect?.minutes
+        .map(minute => parseTimestamp(minute) ?? 0)
+        .filter(minute => job.from <= minute && minute < job.to);
+      return since => ({ status: 'completed', since, completedAt: since, suspectMinutes });
+    });
+  }
+
+  /** The work of a state that few jobs may be in at once, and the state's dwell time beside it. */
+  async #work(
+    stage: 'estimating' | 'running',
+    work: (archive: Archive) => Promise<(since: number) => JobChange>,
+  ): Promise<JobChange> {
+    const { context, turns, signal } = this.#world;
+    const { since } = this.#job;
+    // After a restart no one holds a slot.
+    if (this.#slots === undefined) await this.#take(this.#world[stage], since);
+    const due = since + this.#dwell[stage];
+    const began = performance.now();
+    let change: ((since: number) => JobChange) | undefined;
+    try {
+      change = await work(await context.archive(this.#job.format));
+    } catch (error) {
+      signal.throwIfAborted();
+      context.settings.onError(error);
+    }
+    const workMs = Math.ceil(performance.now() - began);
+    if (change !== undefined) await turns.until(due, signal);
+    // As if the clock had gone on evenly, however far it was moved; and never in the future.
+    const end = Math.max(since, Math.min(this.#now, Math.max(due, since + workMs)));
+    const result = this.#fails(stage, end, change === undefined) ?? change?.(end);
+    this.#slots?.release(end);
+    this.#slots = undefined;
+    return result as JobChange;
+  }
+
+  /** A planted failure, or a real one. */
+  #fails(stage: JobStage, since: number, failed = false): JobChange | undefined {
+    const { faults } = this.#world.context;
+    const planted = faults.meetJob('job-failure', this.#job.title, fault => fault.during === stage);
+    return planted !== undefined || failed
+      ? { status: 'failed', since, failure: stage }
+      : undefined;
+  }
+
+  async #take(slots: Slots, at: number): Promise<number> {
+    const had = await this.#world.turns.pause<number>(this.#world.signal, wake => {
+      this.#queued = slots.full;
+      slots.take(at, wake);
+      return undefined;
+    });
+    this.#queued = false;
+    this.#slots = slots;
+    return had;
+  }
+
+  /** Whether the customer decides before the quote expires. */
+  async #decided(): Promise<boolean> {
+    const { turns, signal, context } = this.#world;
+    const { expiresAt } = this;
+    if (this.#now >= expiresAt) return false;
+    let cancel: (() => void) | undefined;
+    const decided = await turns.pause<boolean>(signal, wake => {
+      cancel = context.clock.at(expiresAt, () => wake(false));
+      this.#wakeDecided = () => wake(true);
+      return cancel;
+    });
+    cancel?.();
+    return decided;
+  }
+
+  /** Expired: only what the limits and an answer need is left. */
+  #gone(): JobChange {
+    return { ...this.#job, since: this.#now, rules: [], gone: true };
+  }
+}

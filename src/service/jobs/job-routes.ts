@@ -1,0 +1,194 @@
+import type { Format } from '../../activity/activity.js';
+import { OptionError } from '../../errors.js';
+import { type Answer, jsonAnswer } from '../answer.js';
+import { checkLogin } from '../check-login.js';
+import { checkRate } from '../check-rate.js';
+import { RateWindow } from '../rate-window.js';
+import { messageErrorBody, Refusal } from '../refusal.js';
+import { parseJsonObject, readBody } from '../request-body.js';
+import type { Exchange, Route } from '../router.js';
+import { MAX_CREATE_BYTES, readCreateRequest, titleTaken } from './create-request.js';
+import type { JobDesk } from './job-desk.js';
+import type { JobLife } from './job-life.js';
+import { checkJobRules } from './job-rules.js';
+import { createdView, invalidView, type JobPlace, jobListView, jobView } from './job-view.js';
+import {
+  hasSuspectMinutes,
+  type ListingPlace,
+  resultsCsv,
+  resultsListing,
+  suspectMinutesView,
+} from './results-listing.js';
+
+type Handler = (exchange: Exchange, place: JobPlace) => Promise<Answer>;
+
+/** Milliseconds of real time that an answer waits for what is due by the clock. */
+const PATIENCE_MS = 100;
+
+const BASE = '/historical/:product/accounts/:account/publishers/:publisher';
+/** `rulestream` stands for the name of the product; this is what clients know it as. */
+const PRODUCTS = ['rulestream', 'powertrack'];
+
+/**
+ * Historical jobs (service.md 4.6). The order of checks:
+ * 1. the credentials: 401;
+ * 2. product, account and publisher: 404;
+ * 3. the rate: 429;
+ * 4. the job: 404;
+ * 5. the body: 413, 415, 400; what it asks for: 400.
+ */
+export function jobRoutes(desk: JobDesk): readonly Route[] {
+  const { context } = desk;
+  const { settings, clock, faults } = context;
+  const { limits } = settings;
+  const reads = [new RateWindow(limits.jobReadRate, clock)];
+  const checkReads = () => checkRate(reads, 'over status, results and list of jobs');
+
+  const create: Handler = async ({ request }, place) => {
+    const { jobs } = desk;
+    const windows = jobs.creationWindows;
+    checkRate(windows, 'to create jobs', { count: false });
+    const body = await readBody(request, MAX_CREATE_BYTES);
+    const now = clock.now();
+    const { publisher } = place;
+    const hasTitle = (title: string) => jobs.hasTitle(title);
+    const wanted = readCreateRequest(body, { limits, publisher, now, hasTitle });
+    const { outcomes, rules, invalid } = checkJobRules(wanted.rules);
+    if (invalid) return textAnswer(400, invalidView(wanted, outcomes, place, now));
+    await checkFormat(wanted.format);
+    // Others may have come while the archive was opened.
+    checkRate(windows, 'to create jobs', { count: false });
+    if (hasTitle(wanted.title)) throw new Refusal(400, titleTaken(wanted.title));
+    const life = await jobs.create(wanted, rules);
+    return textAnswer(201, createdView(life, outcomes, place));
+  };
+
+  const list: Handler = async (_, place) => {
+    checkReads();
+    return jsonAnswer(200, jobListView(desk.jobs.list(), place));
+  };
+
+  const status: Handler = async ({ path }, place) => {
+    checkReads();
+    const life = find(path.uuid);
+    const wrong =
+      life.job.status === 'delivered'
+        ? faults.meetJob('wrong-totals', life.job.title, fault => fault.activityCount !== undefined)
+        : undefined;
+    return jsonAnswer(200, jobView(life, place, wrong?.activityCount));
+  };
+
+  const decide: Handler = async ({ request, path }, place) => {
+    const life = find(path.uuid);
+    const { status: wanted } = parseJsonObject(await readBody(request, 64 * 1024)) ?? {};
+    if (wanted !== 'accept' && wanted !== 'reject')
+      throw new Refusal(
+        400,
+        'Invalid JSON. The body must be {"status":"accept"} or {"status":"reject"}.',
+      );
+    const decided = await life.decide(
+      wanted === 'accept' ? 'accepted' : 'rejected',
+      settings.email,
+    );
+    if (!decided)
+      throw new Refusal(
+        400,
+        `Cannot ${wanted} the job: its status is '${find(path.uuid).job.status}'. ` +
+          "Only a job with the status 'quoted' can be accepted or rejected.",
+      );
+    return jsonAnswer(200, jobView(life, place));
+  };
+
+  const results: Handler = async ({ path }, place) => {
+    checkReads();
+    const life = delivered(path.uuid);
+    const wrong = faults.meetJob(
+      'wrong-totals',
+      life.job.title,
+      fault => fault.urlCount !== undefined || fault.totalFileSizeBytes !== undefined,
+    );
+    return jsonAnswer(200, resultsListing(life, listingPlace(life, place), wrong));
+  };
+
+  const csv: Handler = async ({ path }, place) => {
+    checkReads();
+    const life = delivered(path.uuid);
+    return textAnswer(200, resultsCsv(life, listingPlace(life, place)), 'text/csv; charset=utf-8');
+  };
+
+  const suspectMinutes: Handler = async ({ path }) => {
+    const life = delivered(path.uuid);
+    if (!hasSuspectMinutes(life))
+      throw new Refusal(404, 'Not Found: no minute of this job is suspect');
+    return jsonAnswer(200, suspectMinutesView(life));
+  };
+
+  const checkFormat = (format: Format) =>
+    context.archive(format).catch(error => {
+      if (!(error instanceof OptionError)) throw error;
+      throw new Refusal(400, `Invalid value for field 'dataFormat'. ${error.message}.`);
+    });
+
+  const find = (uuid = ''): JobLife => {
+    const life = desk.jobs.find(uuid);
+    if (life === undefined) throw new Refusal(404, `Not Found: there is no job ${uuid}`);
+    if (life.expired)
+      throw new Refusal(404, `Not Found: the job ${uuid} has expired and cannot be recovered`);
+    return life;
+  };
+
+  const delivered = (uuid = ''): JobLife => {
+    const life = find(uuid);
+    if (life.job.status !== 'delivered')
+      throw new Refusal(
+        404,
+        `Not Found: the job ${uuid} has no results; its status is '${life.job.status}'`,
+      );
+    return life;
+  };
+
+  const listingPlace = (life: JobLife, place: JobPlace): ListingPlace => ({
+    ...place,
+    urls: desk.urls,
+    filesUrl: desk.filesUrl,
+    expiresAt: Math.min(life.expiresAt, clock.now() + settings.fileUrlMs),
+  });
+
+  const route = (pattern: string, methods: Readonly<Record<string, Handler>>): Route => ({
+    endpoint: 'jobs',
+    methods: Object.keys(methods),
+    pattern: BASE + pattern,
+    errorBody: messageErrorBody,
+    async handle(exchange) {
+      checkLogin(exchange, settings);
+      const { product = '', account, publisher } = exchange.path;
+      if (
+        !PRODUCTS.includes(product) ||
+        account !== settings.account ||
+        publisher !== settings.publisher
+      )
+        throw new Refusal(404, 'Not Found: there is no such account or publisher (case counts)');
+      await desk.open();
+      await desk.jobs.settled(PATIENCE_MS);
+      const names = [product, 'accounts', account, 'publishers', publisher].map(encodeURIComponent);
+      const base = `${desk.url}/historical/${names.join('/')}`;
+      return (methods[exchange.method] as Handler)(exchange, { account, publisher, base });
+    },
+  });
+
+  return [
+    route('/jobs.json', { GET: list, POST: create }),
+    route('/jobs/:uuid/results.json', { GET: results }),
+    route('/jobs/:uuid/results.csv', { GET: csv }),
+    route('/jobs/:uuid/suspectMinutes.json', { GET: suspectMinutes }),
+    route('/jobs/:uuid.json', { GET: status, PUT: decide }),
+  ];
+}
+
+function textAnswer(
+  status: number,
+  text: string,
+  type = 'application/json; charset=utf-8',
+): Answer {
+  return { status, headers: { 'Content-Type': type }, body: [Buffer.from(text)] };
+}
