@@ -121,6 +121,29 @@ export class IncompleteError extends MillraceError {
   }
 }
 
+/** A historical job that will never deliver: failed, rejected, expired, or not what was asked for. */
+export class JobError extends MillraceError {
+  readonly code = 'ERR_JOB';
+  readonly title: string | undefined;
+  readonly uuid: string | undefined;
+  /** The last status that is known (service.md section 3). */
+  readonly status: string | undefined;
+
+  constructor(
+    message: string,
+    details: MillraceErrorOptions & {
+      readonly title?: string | undefined;
+      readonly uuid?: string | undefined;
+      readonly status?: string | undefined;
+    },
+  ) {
+    super(message, details);
+    this.title = details.title;
+    this.uuid = details.uuid;
+    this.status = details.status;
+  }
+}
+
 /** A file that could not be read, written or trusted: a full disk, a foreign checkpoint. */
 export class StorageError extends MillraceError {
   readonly code = 'ERR_STORAGE';

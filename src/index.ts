@@ -28,6 +28,7 @@ export {
   type DataPlace,
   HttpError,
   IncompleteError,
+  JobError,
   MillraceError,
   OptionError,
   StorageError,

@@ -13,6 +13,11 @@ export interface Exchange {
   readonly body?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
+  /**
+   * For a file at an address that is its own permission: no credentials, whatever the origin, and
+   * the body as it is on the wire, since what is stored there may be called an encoding.
+   */
+  readonly file?: boolean | undefined;
 }
 
 /** A successful answer. Its body must be read to its end, or the answer closed. */
@@ -39,17 +44,17 @@ const READ_AHEAD = 256 * 1024;
  * @throws HttpError, ConnectionError, or the signal's reason.
  */
 export async function exchange(account: Account, request: Exchange): Promise<Answer> {
-  const { method, url, body = null, signal } = request;
+  const { method, url, body = null, signal, file = false } = request;
   signal?.throwIfAborted();
-  const basic = account.basicFor(url);
+  const basic = file ? undefined : account.basicFor(url);
   const wire = new Wire(account, url, signal);
   wire.client.dispatch(
     {
       path: url.pathname + url.search,
       method,
       headers: {
-        accept: 'application/json',
-        'accept-encoding': 'gzip',
+        accept: file ? '*/*' : 'application/json',
+        'accept-encoding': file ? 'identity' : 'gzip',
         ...(basic === undefined ? {} : { authorization: basic }),
         ...request.headers,
       },
@@ -62,13 +67,13 @@ export async function exchange(account: Account, request: Exchange): Promise<Ans
     status,
     headers,
     url: wire.url,
-    body: decoded(wire, headers),
+    body: file && isSuccess(status) ? wire.body() : decoded(wire, headers),
     get receivedBytes() {
       return wire.receivedBytes;
     },
     close: () => wire.close(),
   };
-  if (status >= 200 && status < 300) return answer;
+  if (isSuccess(status)) return answer;
   try {
     throw await refusal(account, method, answer, signal);
   } finally {
@@ -76,8 +81,12 @@ export async function exchange(account: Account, request: Exchange): Promise<Ans
   }
 }
 
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
 /** An address as it may be shown: signatures travel in queries. */
-function describe(url: URL): string {
+export function shownAddress(url: URL): string {
   return `${url.origin}${url.pathname}${url.search === '' ? '' : '?...'}`;
 }
 
@@ -116,7 +125,7 @@ class Wire implements Dispatcher.DispatchHandler {
   constructor(account: Account, url: URL, signal: AbortSignal | undefined) {
     this.#account = account;
     this.#origin = url.origin;
-    this.url = describe(url);
+    this.url = shownAddress(url);
     this.client = account.connections.take(url.origin);
     this.#signal = signal;
     this.begun = new Promise((resolve, reject) => {

@@ -7,6 +7,8 @@ export interface Request extends Exchange {
   /** Whose limits of service.md section 8 it counts against, and as which kind. */
   readonly family: Family;
   readonly kind?: string | undefined;
+  /** Tries it once: it may have worked although no answer came, and must not work twice. */
+  readonly once?: boolean | undefined;
 }
 
 /**
@@ -22,6 +24,7 @@ export function request<T>(
   read: (answer: Answer) => Promise<T>,
 ): Promise<T> {
   const { signal } = call;
+  if (call.once === true) return once(account, call, read);
   const { retry: policy, timing, onRetry } = account;
   return retry(() => once(account, call, read), { policy, timing, signal, onRetry });
 }
