@@ -5,22 +5,23 @@ import { readSpot, writeSpot } from './block-spots.js';
 import { occurrenceBytes, writeOccurrences } from './post-occurrences.js';
 import type { IndexedPost } from './read-post.js';
 
-/** A post that was read back, with where its line is. */
+/** Posts that were read back. */
+export interface SpooledPosts {
+  /** What their terms are in. */
+  readonly bytes: Buffer;
+  readonly posts: readonly SpooledPost[];
+}
+
 export interface SpooledPost {
   readonly at: number;
   readonly id: bigint;
   /** Number of the file in the list of files. */
   readonly file: number;
   readonly offset: number;
-  readonly bytes: number;
-  readonly terms: readonly SpooledTerm[];
+  readonly length: number;
   readonly spot: IndexedPost['spot'];
-}
-
-export interface SpooledTerm {
-  readonly text: string;
-  /** As `writeOccurrences` wrote them; empty for terms that are not words. */
-  readonly occurrences: Uint8Array;
+  readonly termsStart: number;
+  readonly termsEnd: number;
 }
 
 /** Bytes that are sorted in memory at once. */
@@ -31,7 +32,7 @@ const FIXED = 4 + 8 + 8 + 4 + 8 + 4 + 4;
 /** One sorted piece of the spool file: where the posts of each minute begin. */
 interface SpoolRun {
   readonly minutes: Float64Array;
-  /** One more than minutes: the last is the run's end. */
+  /** In the spool; one more than minutes, the last is the run's end. */
   readonly starts: Float64Array;
 }
 
@@ -43,7 +44,7 @@ export class Spool {
   readonly #file: FileHandle;
   readonly #runs: SpoolRun[] = [];
   #written = 0;
-  #buffer = Buffer.allocUnsafe(RUN_BYTES + 1024 * 1024);
+  #buffer = Buffer.alloc(0);
   #used = 0;
   #entries: { minute: number; start: number; end: number }[] = [];
   /** How many posts each minute has. */
@@ -63,7 +64,8 @@ export class Spool {
     for (const { text, occurrences } of post.terms)
       length += 4 + 3 * text.length + occurrenceBytes(occurrences.length);
     if (this.#used + length > this.#buffer.length) await this.#flush();
-    if (length > this.#buffer.length) this.#buffer = Buffer.allocUnsafe(2 * length);
+    if (length > this.#buffer.length)
+      this.#buffer = Buffer.allocUnsafe(Math.max(2 * length, RUN_BYTES + RUN_BYTES / 8));
     const minute = floorTo(MINUTE, post.at);
     const start = this.#used;
     this.#used = write(this.#buffer, start, post, file);
@@ -79,15 +81,17 @@ export class Spool {
   }
 
   /** The posts from one minute to another, exclusive, in no order. */
-  async read(from: number, to: number): Promise<readonly SpooledPost[]> {
-    const posts: SpooledPost[] = [];
+  async read(from: number, to: number): Promise<SpooledPosts> {
+    const pieces: Buffer[] = [];
     for (const { minutes, starts } of this.#runs) {
       const start = starts[firstFrom(minutes, from)] as number;
       const end = starts[firstFrom(minutes, to)] as number;
-      const bytes = await readFrom(this.#file, start, end - start);
-      for (let at = 0; at < bytes.length; at += bytes.readUInt32LE(at)) posts.push(read(bytes, at));
+      if (start < end) pieces.push(await readFrom(this.#file, start, end - start));
     }
-    return posts;
+    const bytes = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
+    const posts: SpooledPost[] = [];
+    for (let at = 0; at < bytes.length; at += bytes.readUInt32LE(at)) posts.push(read(bytes, at));
+    return { bytes, posts };
   }
 
   close(): Promise<void> {
@@ -161,23 +165,29 @@ function write(into: Buffer, start: number, post: IndexedPost, file: number): nu
 }
 
 function read(from: Buffer, start: number): SpooledPost {
-  const end = start + from.readUInt32LE(start);
-  const spot = readSpot(from, start + FIXED - 4);
-  const terms: SpooledTerm[] = [];
-  for (let at = spot.end; at < end; ) {
-    const middle = at + 4 + from.readUInt16LE(at);
-    const next = middle + from.readUInt16LE(at + 2);
-    const text = from.toString('utf8', at + 4, middle);
-    terms.push({ text, occurrences: from.subarray(middle, next) });
-    at = next;
-  }
+  const { spot, end } = readSpot(from, start + FIXED - 4);
   return {
     at: from.readDoubleLE(start + 4),
     id: from.readBigUInt64LE(start + 12),
     file: from.readUInt32LE(start + 20),
     offset: from.readDoubleLE(start + 24),
-    bytes: from.readUInt32LE(start + 32),
-    terms,
-    spot: spot.spot,
+    length: from.readUInt32LE(start + 32),
+    spot,
+    termsStart: end,
+    termsEnd: start + from.readUInt32LE(start),
   };
+}
+
+/** Reads the terms of a post: each with where its occurrences are in the same bytes. */
+export function readTerms(
+  bytes: Buffer,
+  { termsStart, termsEnd }: SpooledPost,
+  take: (text: string, start: number, end: number) => void,
+): void {
+  for (let at = termsStart; at < termsEnd; ) {
+    const middle = at + 4 + bytes.readUInt16LE(at);
+    const end = middle + bytes.readUInt16LE(at + 2);
+    take(bytes.toString('utf8', at + 4, middle), middle, end);
+    at = end;
+  }
 }

@@ -30,6 +30,12 @@ export class Bytes {
     this.length += bytes.length;
   }
 
+  /** Bytes after their length. */
+  sized(bytes: Uint8Array): void {
+    this.varint(bytes.length);
+    this.add(bytes);
+  }
+
   /** What was added. The bytes are used again after `clear`. */
   take(): Buffer {
     return this.#bytes.subarray(0, this.length);

@@ -11,7 +11,7 @@ import {
 } from './block-layout.js';
 import { spotBytes, writeSpot } from './block-spots.js';
 import { NO_OCCURRENCES } from './post-occurrences.js';
-import type { SpooledPost } from './spool.js';
+import { readTerms, type SpooledPost, type SpooledPosts } from './spool.js';
 import { Bytes } from './varints.js';
 
 /** A block as a file, and what is in it. */
@@ -22,9 +22,9 @@ export interface WrittenBlock {
 }
 
 /** Makes a block of the posts from `from` on: newest first, each id once, the first of each. */
-export function writeBlock(all: readonly SpooledPost[], from: number): WrittenBlock {
+export function writeBlock({ bytes, posts: all }: SpooledPosts, from: number): WrittenBlock {
   const posts = newestFirst(all);
-  const terms = writeTerms(posts);
+  const terms = writeTerms(posts, bytes);
   const parts = [
     writeEach(posts, TIME_BYTES, (into, at, post) =>
       into.writeUInt32LE((post.at - from) / SECOND, at),
@@ -32,7 +32,7 @@ export function writeBlock(all: readonly SpooledPost[], from: number): WrittenBl
     writeEach(posts, ID_BYTES, (into, at, post) => into.writeBigUInt64LE(post.id, at)),
     writeEach(posts, PLACE_BYTES, (into, at, post) => {
       into.writeUInt32LE(post.file, at);
-      into.writeUInt32LE(post.bytes, at + 4);
+      into.writeUInt32LE(post.length, at + 4);
       into.writeDoubleLE(post.offset, at + 8);
     }),
     writeSpots(posts),
@@ -85,24 +85,27 @@ function writeSpots(posts: readonly SpooledPost[]): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Of a term: ordinals of its posts, and its occurrences in each. */
+/** Of a term: ordinals of its posts, and where its occurrences in each start and end in the spool's bytes. */
 interface TermPosts {
   readonly ordinals: number[];
-  readonly occurrences: Uint8Array[];
+  readonly occurrences: number[];
 }
 
-function writeTerms(posts: readonly SpooledPost[]): { table: Buffer; buckets: Buffer } {
+function writeTerms(
+  posts: readonly SpooledPost[],
+  bytes: Buffer,
+): { table: Buffer; buckets: Buffer } {
   const terms = new Map<string, TermPosts>();
   posts.forEach((post, ordinal) => {
-    for (const { text, occurrences } of post.terms) {
+    readTerms(bytes, post, (text, start, end) => {
       let term = terms.get(text);
       if (term === undefined) {
         term = { ordinals: [], occurrences: [] };
         terms.set(text, term);
       }
       term.ordinals.push(ordinal);
-      term.occurrences.push(occurrences);
-    }
+      term.occurrences.push(start, end);
+    });
   });
   const count = Math.max(Math.ceil(terms.size / BUCKET_TERMS), 1);
   const buckets: [Buffer, TermPosts][][] = Array.from({ length: count }, () => []);
@@ -113,29 +116,29 @@ function writeTerms(posts: readonly SpooledPost[]): { table: Buffer; buckets: Bu
   const table = Buffer.alloc((count + 1) * BUCKET_BYTES);
   const written = new Bytes();
   buckets.forEach((bucket, i) => {
-    for (const [term, found] of bucket) writeTerm(written, term, found);
+    for (const [term, found] of bucket) writeTerm(written, term, found, bytes);
     table.writeUInt32LE(written.length, (i + 1) * BUCKET_BYTES);
   });
   return { table, buckets: written.take() };
 }
 
-const deltas = new Bytes();
+const part = new Bytes();
 
-function writeTerm(into: Bytes, term: Buffer, { ordinals, occurrences }: TermPosts): void {
-  into.varint(term.length);
-  into.add(term);
-  deltas.clear();
+function writeTerm(into: Bytes, term: Buffer, found: TermPosts, bytes: Buffer): void {
+  into.sized(term);
+  part.clear();
   let before = 0;
-  for (const ordinal of ordinals) {
-    deltas.varint(ordinal - before);
+  for (const ordinal of found.ordinals) {
+    part.varint(ordinal - before);
     before = ordinal;
   }
-  into.varint(deltas.length);
-  into.add(deltas.take());
-  const isWord = occurrences.some(({ length }) => length > 0);
-  const places = isWord
-    ? occurrences.map(bytes => (bytes.length > 0 ? bytes : NO_OCCURRENCES))
-    : [];
-  into.varint(places.reduce((sum, { length }) => sum + length, 0));
-  for (const bytes of places) into.add(bytes);
+  into.sized(part.take());
+  part.clear();
+  const { occurrences } = found;
+  const isWord = occurrences.some((end, i) => i % 2 === 1 && end > (occurrences[i - 1] as number));
+  for (let i = 0; isWord && i < occurrences.length; i += 2) {
+    const [start, end] = [occurrences[i] as number, occurrences[i + 1] as number];
+    part.add(start < end ? bytes.subarray(start, end) : NO_OCCURRENCES);
+  }
+  into.sized(part.take());
 }
