@@ -29,7 +29,7 @@ export class PostScan {
   readonly #pair = new Uint16Array(64);
   #terms: PostTerms | undefined;
   /** The post that each term was last seen in. */
-  #stamps = new Uint32Array(1024);
+  #stamps = new Int32Array(1024);
   #post = 0;
   /** The terms of the post, `count` of them, each once. */
   present: Int32Array = new Int32Array(1024);
@@ -59,7 +59,7 @@ export class PostScan {
   }
 
   /** The stamps, and the stamp of this post, for loops that ask often. */
-  get stamps(): Uint32Array {
+  get stamps(): Int32Array {
     return this.#stamps;
   }
 
@@ -90,11 +90,11 @@ export class PostScan {
   #begin(): void {
     const { capacity } = this.#lexicon;
     if (this.#stamps.length < capacity) {
-      const grown = new Uint32Array(2 * capacity);
+      const grown = new Int32Array(2 * capacity);
       grown.set(this.#stamps);
       this.#stamps = grown;
     }
-    if (this.#post === 0xffffffff) {
+    if (this.#post === 0x7fffffff) {
       this.#stamps.fill(0);
       this.#post = 0;
     }

@@ -1,6 +1,6 @@
 import { IntPool, sizeOf } from './int-pool.js';
 
-/** For each term the rules filed under it, each with its witness: pairs of integers in one pool. */
+/** For each term the rules filed under it, each a number with its witness: pairs of integers in one pool. */
 export class Postings {
   readonly #pool = new IntPool();
   /** Of each term, where its pairs start and how many integers they are. */

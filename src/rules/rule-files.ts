@@ -14,11 +14,11 @@ export class RuleFiles {
   readonly #lexicon: Lexicon;
   readonly #counts: TermCounts;
   readonly #postings = new Postings();
-  /** Rules without a set: each post is compared with them. */
+  /** Blocks of rules without a set: each post is compared with them. */
   readonly unfiled: Set<number> = new Set();
-  /** The sets of all rules, each its length and its terms; and of each rule where they start and how long they are, and at which it stands. */
+  /** The sets of all rules, each its length and its terms; and of each rule its block, where its sets start, how long they are, and which it stands under. */
   readonly #sets = new IntPool();
-  #rules = new Int32Array(3 << 8);
+  #rules = new Int32Array(4 << 8);
   /** How many posts there must have been before the rules are reviewed again, and up to which that is done. */
   #reviewAfter: number;
   #reviewed = 0;
@@ -29,7 +29,7 @@ export class RuleFiles {
     this.#reviewAfter = reviewAfter;
   }
 
-  /** Pairs of a rule and its witness: a term that a match must have too, or -1. */
+  /** Pairs of a rule's block and its witness: a term that a match must have too, or -1. */
   get postings(): Int32Array {
     return this.#postings.data;
   }
@@ -40,7 +40,7 @@ export class RuleFiles {
   }
 
   /** The terms of the rule have to be in the lexicon, and stay there until it is deleted. */
-  add(rule: number, tree: RuleNode, dialect: Dialect): void {
+  add(rule: number, block: number, tree: RuleNode, dialect: Dialect): void {
     this.#reserve(rule);
     const { plan } = planTree(tree, dialect);
     const guess = (term: string) => this.#counts.frequency(this.#lexicon.numberOf(term));
@@ -52,26 +52,27 @@ export class RuleFiles {
             .sort((a, b) => this.#cost(a) - this.#cost(b))
             .slice(0, MAX_SETS);
     const list = sets.flatMap(terms => [terms.length, ...terms]);
-    this.#rules[3 * rule + 1] = list.length;
-    this.#rules[3 * rule + 2] = 0;
+    this.#rules[4 * rule + 3] = block;
+    this.#rules[4 * rule + 1] = list.length;
+    this.#rules[4 * rule + 2] = 0;
     if (list.length === 0) {
-      this.unfiled.add(rule);
+      this.unfiled.add(block);
       return;
     }
     const start = this.#sets.allocate(list.length);
     this.#sets.data.set(list, start);
-    this.#rules[3 * rule] = start;
+    this.#rules[4 * rule] = start;
     this.#file(rule, 0);
   }
 
   delete(rule: number): void {
-    this.unfiled.delete(rule);
-    const start = this.#rules[3 * rule] as number;
-    const length = this.#rules[3 * rule + 1] as number;
+    this.unfiled.delete(this.#rules[4 * rule + 3] as number);
+    const start = this.#rules[4 * rule] as number;
+    const length = this.#rules[4 * rule + 1] as number;
     if (length === 0) return;
     this.#unfile(rule);
     this.#sets.free(start, length);
-    this.#rules[3 * rule + 1] = 0;
+    this.#rules[4 * rule + 1] = 0;
   }
 
   /**
@@ -89,9 +90,9 @@ export class RuleFiles {
   }
 
   #review(rule: number): void {
-    const start = this.#rules[3 * rule] as number;
-    const end = start + (this.#rules[3 * rule + 1] as number);
-    const current = this.#rules[3 * rule + 2] as number;
+    const start = this.#rules[4 * rule] as number;
+    const end = start + (this.#rules[4 * rule + 1] as number);
+    const current = this.#rules[4 * rule + 2] as number;
     const sets = this.#sets.data;
     let best = current;
     let cost = Number.POSITIVE_INFINITY;
@@ -110,26 +111,28 @@ export class RuleFiles {
   }
 
   #file(rule: number, offset: number): void {
-    this.#rules[3 * rule + 2] = offset;
-    const at = (this.#rules[3 * rule] as number) + offset;
+    this.#rules[4 * rule + 2] = offset;
+    const at = (this.#rules[4 * rule] as number) + offset;
     const witness = this.#witness(rule, at);
     const length = this.#sets.data[at] as number;
+    const block = this.#rules[4 * rule + 3] as number;
     for (let i = at + 1; i <= at + length; i++)
-      this.#postings.add(this.#sets.data[i] as number, rule, witness);
+      this.#postings.add(this.#sets.data[i] as number, block, witness);
   }
 
   #unfile(rule: number): void {
-    const at = (this.#rules[3 * rule] as number) + (this.#rules[3 * rule + 2] as number);
+    const at = (this.#rules[4 * rule] as number) + (this.#rules[4 * rule + 2] as number);
     const length = this.#sets.data[at] as number;
+    const block = this.#rules[4 * rule + 3] as number;
     for (let i = at + 1; i <= at + length; i++)
-      this.#postings.remove(this.#sets.data[i] as number, rule);
+      this.#postings.remove(this.#sets.data[i] as number, block);
   }
 
   /** The rarest term that stands alone in another set. */
   #witness(rule: number, filed: number): number {
     const sets = this.#sets.data;
-    const start = this.#rules[3 * rule] as number;
-    const end = start + (this.#rules[3 * rule + 1] as number);
+    const start = this.#rules[4 * rule] as number;
+    const end = start + (this.#rules[4 * rule + 1] as number);
     let witness = -1;
     let cost = Number.POSITIVE_INFINITY;
     for (let at = start; at < end; at += 1 + (sets[at] as number)) {
@@ -155,8 +158,8 @@ export class RuleFiles {
   }
 
   #reserve(rule: number): void {
-    if (3 * rule + 2 < this.#rules.length) return;
-    const rules = new Int32Array(6 * rule);
+    if (4 * rule < this.#rules.length) return;
+    const rules = new Int32Array(8 * rule);
     rules.set(this.#rules);
     this.#rules = rules;
   }

@@ -4,7 +4,7 @@ import { Lexicon } from './lexicon.js';
 import type { PostFields } from './post-fields.js';
 import { PostScan } from './post-scan.js';
 import { RuleFiles } from './rule-files.js';
-import { compileProgram, MATCHES, type Test } from './rule-program.js';
+import { compileProgram, MATCHES, nextIfNo, nextIfYes, type Test } from './rule-program.js';
 import { TermCounts } from './term-counts.js';
 import type { RuleNode } from './tree.js';
 
@@ -19,15 +19,17 @@ export class RuleIndex {
   readonly #counts: TermCounts;
   readonly #scan: PostScan;
   readonly #files: RuleFiles;
-  /** The code of all rules; and of each rule where it starts and how long it is. */
-  readonly #code = new IntPool();
-  #programs = new Int32Array(2 << 8);
+  /**
+   * A block for each rule: its number, the post that it was last tried on, and its program. All that
+   * trying a rule needs stands together, since memory is what it waits for.
+   */
+  readonly #blocks = new IntPool();
+  /** Of each rule, where its block starts and how long it is. */
+  #places = new Int32Array(2 << 8);
   readonly #tests: Test[] = [];
   readonly #freeTests: number[] = [];
   readonly #freeRules: number[] = [];
   #rules = 0;
-  /** The post that each rule was last tried on. */
-  #tried = new Uint32Array(1 << 8);
 
   /**
    * `frequency` is what is thought of terms before posts have been seen; after `reviewAfter` posts it
@@ -50,30 +52,33 @@ export class RuleIndex {
     this.#reserve(rule);
     const { code, tests } = compileProgram(tree, this.#lexicon, this.#dialect);
     const numbers = tests.map(test => this.#addTest(test));
-    const start = this.#code.allocate(code.length);
-    this.#code.data.set(code, start);
-    for (let at = start; at < start + code.length; at += 3) {
-      const question = this.#code.data[at] as number;
-      if (question < 0) this.#code.data[at] = ~(numbers[~question] as number);
+    const length = HEADER + code.length;
+    const block = this.#blocks.allocate(length);
+    const { data } = this.#blocks;
+    data[block] = rule;
+    data[block + 1] = 0;
+    data.set(code, block + HEADER);
+    for (let at = block + HEADER; at < block + length; at += 2) {
+      const question = data[at] as number;
+      if (question < 0) data[at] = ~(numbers[~question] as number);
     }
-    this.#programs[2 * rule] = start;
-    this.#programs[2 * rule + 1] = code.length;
-    this.#files.add(rule, tree, this.#dialect);
+    this.#places[2 * rule] = block;
+    this.#places[2 * rule + 1] = length;
+    this.#files.add(rule, block, tree, this.#dialect);
     return rule;
   }
 
   delete(rule: number): void {
     this.#files.delete(rule);
-    const start = this.#programs[2 * rule] as number;
-    const length = this.#programs[2 * rule + 1] as number;
-    for (let at = start; at < start + length; at += 3) {
-      const question = this.#code.data[at] as number;
+    const block = this.#places[2 * rule] as number;
+    const length = this.#places[2 * rule + 1] as number;
+    for (let at = block + HEADER; at < block + length; at += 2) {
+      const question = this.#blocks.data[at] as number;
       if (question < 0) this.#deleteTest(~question);
       else if (this.#lexicon.release(question)) this.#counts.forget(question);
     }
-    this.#code.free(start, length);
-    // The next rule of this number has not been tried, whatever the post.
-    this.#tried[rule] = 0;
+    this.#blocks.free(block, length);
+    this.#places[2 * rule + 1] = 0;
     this.#freeRules.push(rule);
   }
 
@@ -83,9 +88,8 @@ export class RuleIndex {
     scan.read(fields);
     const { present, count, stamps, stamp } = scan;
     const { postings, lists, unfiled } = this.#files;
-    const tried = this.#tried;
-    // Stamps start anew after four billion posts.
-    if (stamp === 1) tried.fill(0);
+    const blocks = this.#blocks.data;
+    if (stamp === 1) this.#forgetTries();
     const found: number[] = [];
     for (let i = 0; i < count; i++) {
       const term = present[i] as number;
@@ -95,30 +99,38 @@ export class RuleIndex {
       for (let at = start; at < end; at += 2) {
         const witness = postings[at + 1] as number;
         if (witness !== -1 && stamps[witness] !== stamp) continue;
-        const rule = postings[at] as number;
-        if (tried[rule] === stamp) continue;
-        tried[rule] = stamp;
-        if (this.#matches(rule, stamps, stamp)) found.push(rule);
+        const block = postings[at] as number;
+        if (blocks[block + 1] === stamp) continue;
+        blocks[block + 1] = stamp;
+        if (this.#matches(block, stamps, stamp)) found.push(blocks[block] as number);
       }
     }
-    for (const rule of unfiled) if (this.#matches(rule, stamps, stamp)) found.push(rule);
+    for (const block of unfiled)
+      if (this.#matches(block, stamps, stamp)) found.push(blocks[block] as number);
     this.#counts.count(present, count);
     this.#files.review(this.#rules);
     return found;
   }
 
-  #matches(rule: number, stamps: Uint32Array, stamp: number): boolean {
-    const code = this.#code.data;
-    const start = this.#programs[2 * rule] as number;
+  #matches(block: number, stamps: Int32Array, stamp: number): boolean {
+    const blocks = this.#blocks.data;
+    const start = block + HEADER;
     let next = 0;
     while (next >= 0) {
-      const at = start + next;
-      const question = code[at] as number;
+      const question = blocks[start + 2 * next] as number;
       const yes =
         question >= 0 ? stamps[question] === stamp : (this.#tests[~question] as Test)(this.#scan);
-      next = code[yes ? at + 1 : at + 2] as number;
+      const jump = blocks[start + 2 * next + 1] as number;
+      next = yes ? nextIfYes(jump) : nextIfNo(jump);
     }
     return next === MATCHES;
+  }
+
+  /** Stamps of posts start anew after two billion posts. */
+  #forgetTries(): void {
+    for (let rule = 0; rule < this.#rules; rule++)
+      if (this.#places[2 * rule + 1] !== 0)
+        this.#blocks.data[(this.#places[2 * rule] as number) + 1] = 0;
   }
 
   #addTest(test: Test): number {
@@ -133,15 +145,15 @@ export class RuleIndex {
   }
 
   #reserve(rule: number): void {
-    if (rule < this.#tried.length) return;
-    const tried = new Uint32Array(2 * rule);
-    tried.set(this.#tried);
-    this.#tried = tried;
-    const programs = new Int32Array(4 * rule);
-    programs.set(this.#programs);
-    this.#programs = programs;
+    if (2 * rule < this.#places.length) return;
+    const places = new Int32Array(4 * rule);
+    places.set(this.#places);
+    this.#places = places;
   }
 }
+
+/** What stands in a block before the program. */
+const HEADER = 2;
 
 /** In place of a deleted one, so that what it held can go. */
 const NO_TEST: Test = () => false;

@@ -11,21 +11,34 @@ import type { Clause, RuleNode } from './tree.js';
 /** What a clause asks of a post beyond single terms. */
 export type Test = (post: PostScan) => boolean;
 
-/** Where an instruction's answer leads, if not to another instruction. */
+/** Where an answer leads, if not to another question. */
 export const MATCHES = -1;
 export const FAILS = -2;
 
 /**
- * A rule as a list of questions, each with the next one for a yes and for a no. The question is a
- * term (0 or more) or a test (its complement), so that most rules run over integers alone.
+ * A rule as a list of questions, each with the next one for a yes and for a no, so that most rules
+ * run over integers alone. A question takes two integers: the number of a term (0 or more) or of a
+ * test (its complement), and the two places to go on at, as `jump` packs them.
  */
 export interface RuleProgram {
-  /** Triples: question, next if yes, next if no; the next as the offset of its triple. */
   readonly code: Int32Array;
   readonly tests: readonly Test[];
 }
 
-/** Terms are interned once for each triple that asks for them: release them with the program. */
+/** Both answers' next questions, counted from the first one, or `MATCHES` and `FAILS`. */
+function jump(yes: number, no: number): number {
+  return (yes << 16) | (no & 0xffff);
+}
+
+export function nextIfYes(jump: number): number {
+  return jump >> 16;
+}
+
+export function nextIfNo(jump: number): number {
+  return (jump << 16) >> 16;
+}
+
+/** Terms are interned once for each question: release them with the program. */
 export function compileProgram(tree: RuleNode, lexicon: Lexicon, dialect: Dialect): RuleProgram {
   const assembler = new Assembler(lexicon, dialect);
   assembler.node(tree, MATCHES, FAILS);
@@ -36,7 +49,7 @@ export function compileProgram(tree: RuleNode, lexicon: Lexicon, dialect: Dialec
 class Assembler {
   readonly #lexicon: Lexicon;
   readonly #dialect: Dialect;
-  readonly #triples: [question: number, yes: number, no: number][] = [];
+  readonly #questions: [question: number, yes: number, no: number][] = [];
   readonly #tests: Test[] = [];
 
   constructor(lexicon: Lexicon, dialect: Dialect) {
@@ -66,12 +79,16 @@ class Assembler {
   }
 
   finish(): RuleProgram {
-    const last = this.#triples.length - 1;
-    const offset = (next: number) => (next < 0 ? next : 3 * (last - next));
-    const code = this.#triples
-      .reverse()
-      .flatMap(([question, yes, no]) => [question, offset(yes), offset(no)]);
-    return { code: Int32Array.from(code), tests: this.#tests };
+    const { length } = this.#questions;
+    // A rule's text is far too short for this.
+    if (length > 0x7fff) throw new RangeError(`A rule of ${length} questions`);
+    const place = (next: number) => (next < 0 ? next : length - 1 - next);
+    const code = new Int32Array(2 * length);
+    this.#questions.forEach(([question, yes, no], i) => {
+      code[2 * place(i)] = question;
+      code[2 * place(i) + 1] = jump(place(yes), place(no));
+    });
+    return { code, tests: this.#tests };
   }
 
   #clause(clause: Clause, yes: number, no: number): number {
@@ -106,8 +123,8 @@ class Assembler {
   }
 
   #ask(question: number, yes: number, no: number): number {
-    this.#triples.push([question, yes, no]);
-    return this.#triples.length - 1;
+    this.#questions.push([question, yes, no]);
+    return this.#questions.length - 1;
   }
 
   #ordered(nodes: readonly RuleNode[], direction: 1 | -1): readonly RuleNode[] {
