@@ -13,6 +13,8 @@ export interface Rate {
 /** Every number of service.md section 8. Lengths of time are milliseconds. */
 export interface Limits {
   readonly queryCharacters: number;
+  /** Phrases and proximities in one query; more are "too complex to process" (7.1), a choice. */
+  readonly queryPhrases: number;
   readonly maxResultsLeast: number;
   readonly maxResultsMost: number;
   readonly maxResultsDefault: number;
@@ -56,6 +58,7 @@ export interface Limits {
 
 const STRICT: Limits = {
   queryCharacters: 2048,
+  queryPhrases: 100,
   maxResultsLeast: 10,
   maxResultsMost: 500,
   maxResultsDefault: 100,

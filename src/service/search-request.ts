@@ -2,6 +2,7 @@ import { checkRule } from '../rules/check-rule.js';
 import type { RuleNode } from '../rules/tree.js';
 import type { Window } from '../time.js';
 import type { Place } from './archive/archive.js';
+import type { Limits } from './limits.js';
 import { type NextTokens, requestDigest } from './next-token.js';
 import { Refusal, unprocessable, withPrefix } from './refusal.js';
 import { parseJsonObject, readBody } from './request-body.js';
@@ -76,7 +77,7 @@ export async function readSearchRequest<Own>(
   const { product, account = '', label = '' } = exchange.path;
   const dates = searchWindow({ fromDate, toDate }, product as Product, asOf, limits);
   problems.push(...dates.problems);
-  const tree = readQuery(query, limits.queryCharacters, problems);
+  const tree = readQuery(query, limits, problems);
   if (problems.length > 0 || query === undefined || tree === undefined)
     throw unprocessable(problems);
 
@@ -116,7 +117,7 @@ const NEXT_MISUSED =
 
 function readQuery(
   query: string | undefined,
-  maxCharacters: number,
+  { queryCharacters, queryPhrases }: Limits,
   problems: string[],
 ): RuleNode | undefined {
   if (query === undefined || query.trim() === '') {
@@ -124,17 +125,30 @@ function readQuery(
     return undefined;
   }
   const characters = [...query].length;
-  if (characters > maxCharacters) {
+  if (characters > queryCharacters) {
     problems.push(
       `Invalid value for parameter 'query'. It has ${characters} characters; ` +
-        `the most is ${maxCharacters}.`,
+        `the most is ${queryCharacters}.`,
     );
     return undefined;
   }
   const checked = checkRule(query, { product: 'search' });
   for (const problem of checked.problems)
     if (problem.severity === 'error') problems.push(problem.message);
+  const phrases = checked.tree === undefined ? 0 : phrasesIn(checked.tree);
+  if (phrases > queryPhrases)
+    problems.push(
+      `The query is too complex to process. It has ${phrases} phrase operators; ` +
+        `the most is ${queryPhrases}.`,
+    );
   return checked.tree;
+}
+
+function phrasesIn(node: RuleNode): number {
+  if (node.kind === 'not') return phrasesIn(node.node);
+  if (node.kind === 'and' || node.kind === 'or')
+    return node.nodes.reduce((sum, child) => sum + phrasesIn(child), 0);
+  return node.kind === 'phrase' || node.kind === 'proximity' ? 1 : 0;
 }
 
 /** 4.1: the parameters URL-encoded in the query string. */

@@ -316,4 +316,14 @@ describe('pages', () => {
       { numRuns: 30 },
     );
   });
+
+  it('refuses a query that is too complex, for example with too many phrases (7.1)', async () => {
+    const { search } = await local();
+    const phrases = (count: number) =>
+      Array.from({ length: count }, (_, index) => `"a ${index} b"`).join(' OR ');
+    expect((await search({ query: phrases(100) })).status).toBe(200);
+    const { status, page } = await search({ query: phrases(101) });
+    expect(status).toBe(422);
+    expect(page.error?.message).toContain('too complex to process. It has 101 phrase operators');
+  });
 });

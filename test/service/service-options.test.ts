@@ -44,6 +44,7 @@ describe('the table of limits (section 8)', () => {
   it('has the numbers of the search part', () => {
     expect(limitsOption('strict')).toMatchObject({
       queryCharacters: 2048,
+      queryPhrases: 100,
       maxResultsLeast: 10,
       maxResultsMost: 500,
       maxResultsDefault: 100,
