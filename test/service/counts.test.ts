@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Archive } from '../../src/service/index.js';
 import { DAY, formatTimestamp, HOUR, MINUTE, parseTimestamp, SECOND } from '../../src/time.js';
 import { COUNTS_PATH, local, NOW, type Page, teaPosts } from './local-service.js';
 import { MemoryArchive, originalPost } from './memory-archive.js';
@@ -142,7 +143,7 @@ describe('counts (4.2)', () => {
       countsTimeoutMs: 250,
       archive: {
         format: 'original',
-        search: (...call) => archive.search(...call),
+        search: (...call: Parameters<Archive['search']>) => archive.search(...call),
         counts: (rule, window, bucketMs, options) => {
           deadlines.push(options?.deadlineMs);
           return archive.counts(rule, window, bucketMs);

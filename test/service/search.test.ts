@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Archive } from '../../src/service/index.js';
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, SECOND } from '../../src/time.js';
 import { idsOf, local, NOW, SEARCH_PATH, teaPosts } from './local-service.js';
 import { MemoryArchive, originalPost, streamsPost } from './memory-archive.js';
@@ -287,7 +288,7 @@ describe('pages', () => {
     const { pages } = await local([], {
       archive: {
         format: 'original',
-        search: (...call) => archive.search(...call),
+        search: (...call: Parameters<Archive['search']>) => archive.search(...call),
         counts: (...call) => archive.counts(...call),
         scan: window => archive.scan(window),
         close: () => archive.close(),
