@@ -16,6 +16,33 @@ export {
 export type { OriginalPost } from './activity/original-post.js';
 export type { Routed } from './activity/routed.js';
 export { type Account, type AccountOptions, account } from './client/account.js';
+export type {
+  CreatedJob,
+  CreatedRule,
+  DeliveredJob,
+  Job,
+  JobCsvFile,
+  JobList,
+  JobListItem,
+  JobListing,
+  JobName,
+  JobQuote,
+  JobResults,
+  JobStatus,
+} from './client/job.js';
+export { countJobDays } from './client/job-days.js';
+export type { JobRequest, JobRule } from './client/job-request.js';
+export {
+  acceptJob,
+  createJob,
+  findJob,
+  getJob,
+  type JobCallOptions,
+  jobResults,
+  jobResultsCsv,
+  listJobs,
+  rejectJob,
+} from './client/jobs.js';
 export type { Family, Limits, Rate } from './client/limits.js';
 export type { Retrying, RetryPolicy } from './client/retry.js';
 export { Secret } from './client/secret.js';

@@ -86,10 +86,25 @@ function messageOf(text: string): string | undefined {
     error,
     Array.isArray(errors) ? errors.map(entry => member(entry, 'message') ?? entry).join('; ') : '',
     member(body, 'message'),
+    jobMessage(body),
   ];
   return candidates.find(
     (candidate): candidate is string => typeof candidate === 'string' && candidate !== '',
   );
+}
+
+/** A job that was not made says why in `statusMessage` and with each rule (service.md 4.6.1). */
+export function jobMessage(body: unknown): string | undefined {
+  const message = member(body, 'statusMessage');
+  const detail = member(member(body, 'rules'), 'detail');
+  if (typeof message !== 'string') return undefined;
+  const reasons = (Array.isArray(detail) ? detail : [])
+    .filter(entry => typeof member(entry, 'message') === 'string')
+    .map(
+      entry =>
+        `${JSON.stringify(member(member(entry, 'rule'), 'value'))}: ${String(member(entry, 'message'))}`,
+    );
+  return [message, ...reasons].join(' ');
 }
 
 function parse(text: string): unknown {

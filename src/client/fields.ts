@@ -1,0 +1,85 @@
+import { DataError } from '../errors.js';
+
+/** The members of a JSON object of the service, taken by type. What is `null` counts as absent. */
+export class Fields {
+  readonly #members: Readonly<Record<string, unknown>>;
+  readonly #what: string;
+  readonly #origin: string;
+
+  /** @throws DataError when the value is no object; `what` is what it should have been. */
+  constructor(value: unknown, what: string, origin: string) {
+    this.#what = what;
+    this.#origin = origin;
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      throw new DataError(`The answer is not ${what}: it is no JSON object`, { place: { origin } });
+    this.#members = value as Readonly<Record<string, unknown>>;
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#get(name);
+    if (value === undefined || typeof value === 'string') return value;
+    if (typeof value === 'number') return String(value);
+    return this.refuse(name, 'a string');
+  }
+
+  needText(name: string): string {
+    return this.text(name) ?? this.refuse(name, 'a string');
+  }
+
+  /** A number, or a string that is one. */
+  number(name: string): number | undefined {
+    const value = this.#get(name);
+    if (value === undefined || typeof value === 'number') return value;
+    const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN;
+    return Number.isFinite(number) ? number : this.refuse(name, 'a number');
+  }
+
+  needNumber(name: string): number {
+    return this.number(name) ?? this.refuse(name, 'a number');
+  }
+
+  flag(name: string): boolean {
+    return this.#get(name) === true;
+  }
+
+  object(name: string): Fields | undefined {
+    const value = this.#get(name);
+    return value === undefined ? undefined : this.#within(name, value);
+  }
+
+  /** Absent is empty. */
+  objects(name: string): Fields[] {
+    return this.#list(name).map((value, index) => this.#within(`${name}[${index}]`, value));
+  }
+
+  /** Absent is empty. */
+  texts(name: string): string[] {
+    return this.#list(name).map(value =>
+      typeof value === 'string' ? value : this.refuse(name, 'a list of strings'),
+    );
+  }
+
+  /** @throws DataError always */
+  refuse(name: string, expected: string): never {
+    const value = this.#get(name);
+    const found = value === undefined ? 'is missing' : `is ${JSON.stringify(value).slice(0, 80)}`;
+    throw new DataError(
+      `The answer is not ${this.#what}: its \`${name}\` should be ${expected}, and ${found}`,
+      { place: { origin: this.#origin } },
+    );
+  }
+
+  #get(name: string): unknown {
+    const value = Object.hasOwn(this.#members, name) ? this.#members[name] : undefined;
+    return value ?? undefined;
+  }
+
+  #list(name: string): readonly unknown[] {
+    const value = this.#get(name) ?? [];
+    return Array.isArray(value) ? value : this.refuse(name, 'a list');
+  }
+
+  #within(name: string, value: unknown): Fields {
+    return new Fields(value, `${this.#what} (\`${name}\` in it)`, this.#origin);
+  }
+}
