@@ -28,12 +28,9 @@ export function isGzip(start: Uint8Array): boolean {
  *
  * @throws DataError where gzip is damaged or a line has no end; StorageError where the file cannot be read.
  */
-export async function* fileLines(
-  path: string,
-  signal?: AbortSignal,
-): AsyncGenerator<readonly FileLine[]> {
+export async function* fileLines(path: string): AsyncGenerator<readonly FileLine[]> {
   const cutter = new LineCutter(path);
-  for await (const block of fileBlocks(path, signal)) {
+  for await (const block of fileBlocks(path)) {
     const lines = cutter.cut(block);
     if (lines.length > 0) yield lines;
   }
@@ -42,7 +39,7 @@ export async function* fileLines(
 }
 
 /** The text of a file, inflated where it is gzip, in blocks of bounded size. */
-export async function* fileBlocks(path: string, signal?: AbortSignal): AsyncGenerator<Buffer> {
+export async function* fileBlocks(path: string): AsyncGenerator<Buffer> {
   const isNamedGzip = path.toLowerCase().endsWith('.gz');
   const decoder = new GzipFile({
     plain: isNamedGzip ? 'refuse' : 'pass',
@@ -53,7 +50,6 @@ export async function* fileBlocks(path: string, signal?: AbortSignal): AsyncGene
   let isFirst = true;
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
-      signal?.throwIfAborted();
       if (isFirst && isNamedGzip && !isGzip(chunk))
         throw new DataError('The file is named .gz and is not gzip', { place: { origin: path } });
       isFirst = false;
@@ -63,7 +59,7 @@ export async function* fileBlocks(path: string, signal?: AbortSignal): AsyncGene
       throw new DataError('The file is named .gz and is empty', { place: { origin: path } });
     decoder.end();
   } catch (cause) {
-    if (cause instanceof MillraceError || cause === signal?.reason) throw cause;
+    if (cause instanceof MillraceError) throw cause;
     throw new StorageError(`Cannot read ${path}`, { path, cause });
   } finally {
     stream.destroy();

@@ -73,7 +73,7 @@ class FolderBlocks implements Blocks {
   constructor(folder: string, { path, files, formats }: FolderIndex, format: Format) {
     this.#path = path;
     this.#blocks = new Map(formats[format].blocks.map(block => [block.from, block]));
-    this.#lines = new LineReader(folder, files);
+    this.#lines = new LineReader(folder, path, files);
   }
 
   *within({ from, to }: Window): Generator<Window> {

@@ -4,18 +4,21 @@ import { join } from 'node:path';
 import type { Format } from '../../../activity/activity.js';
 import { MillraceError, StorageError } from '../../../errors.js';
 import { DAY, floorTo, MINUTE, type Window } from '../../../time.js';
-import { fileLines, isGzip } from './file-lines.js';
+import { fileBlocks, fileLines, isGzip } from './file-lines.js';
 import { indexHome } from './index-home.js';
-import type { IndexedFile } from './line-reader.js';
+import { type IndexedFile, packedName } from './line-reader.js';
 import { type ListedFile, listFiles } from './list-files.js';
+import { writePackedText } from './packed-text.js';
 import { readPost } from './read-post.js';
 import { Spool } from './spool.js';
 import { writeBlock } from './write-block.js';
 
 /** Part of an index's name: an index of another version is not found. */
-const VERSION = 2;
+const VERSION = 4;
 /** Posts in a block, about: a day, or less where a day has more. */
-const BLOCK_POSTS = 32_768;
+const BLOCK_POSTS = 16_384;
+/** Longest text of a gzip file that is inflated as a whole to read a line of it. */
+const PACKED_FROM = 16 * 1024 * 1024;
 /** What a process that died may have left is removed after this. */
 const ABANDONED_MS = DAY;
 
@@ -100,7 +103,7 @@ async function makeIndex(
       activity_streams: await Spool.create(aside, 'activity_streams.spool'),
     };
     spools.push(spoolOf.original, spoolOf.activity_streams);
-    const indexed = await readFiles(folder, files, spoolOf, onProgress);
+    const indexed = await readFiles(folder, files, aside, spoolOf, onProgress);
     const formats = {
       original: await writeBlocks(spoolOf.original, aside, 'original'),
       activity_streams: await writeBlocks(spoolOf.activity_streams, aside, 'activity_streams'),
@@ -140,6 +143,7 @@ async function putInPlace(aside: string, path: string): Promise<void> {
 async function readFiles(
   folder: string,
   files: readonly ListedFile[],
+  aside: string,
   spoolOf: { readonly [F in Format]: Spool },
   onProgress: (progress: IndexProgress) => void,
 ): Promise<readonly IndexedFile[]> {
@@ -155,7 +159,9 @@ async function readFiles(
         const post = readPost(line, path);
         if (post !== undefined) await spoolOf[post.format].add(post, number);
       }
-    indexed.push({ ...file, gzip: await startsAsGzip(path), textBytes });
+    const form = await formOf(path, textBytes);
+    if (form === 'packed') await writePackedText(fileBlocks(path), join(aside, packedName(number)));
+    indexed.push({ ...file, form, textBytes });
     bytes += file.bytes;
     onProgress({ bytes, of });
   }
@@ -195,11 +201,12 @@ function* blocksOf(counts: ReadonlyMap<number, number>): Generator<Window> {
   if (posts > 0) yield { from, to: last + MINUTE };
 }
 
-async function startsAsGzip(path: string): Promise<boolean> {
+async function formOf(path: string, textBytes: number): Promise<IndexedFile['form']> {
   const file = await open(path, 'r');
   try {
     const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
-    return isGzip(buffer);
+    if (!isGzip(buffer)) return 'plain';
+    return textBytes > PACKED_FROM ? 'packed' : 'gzip';
   } finally {
     await file.close();
   }

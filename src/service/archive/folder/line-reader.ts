@@ -5,24 +5,27 @@ import { gunzip, type ZlibOptions } from 'node:zlib';
 import pLimit from 'p-limit';
 import { StorageError } from '../../../errors.js';
 import type { LinePlace } from './block-file.js';
-import { fileBlocks } from './file-lines.js';
 import type { ListedFile } from './list-files.js';
+import { readPackedLines } from './packed-text.js';
 
 /** A file as it was when it was indexed. */
 export interface IndexedFile extends ListedFile {
-  readonly gzip: boolean;
+  /** Read where it lies, inflated and kept, or from the index, which has large gzip files once more. */
+  readonly form: 'plain' | 'gzip' | 'packed';
   /** Its length, inflated where it is gzip. */
   readonly textBytes: number;
 }
 
 /** Bytes of inflated files that are kept. */
 const KEPT_BYTES = 96 * 1024 * 1024;
-/** Largest file, inflated, that is kept. */
-const WHOLE_BYTES = 24 * 1024 * 1024;
+
+/** What the index calls its copy of a large file. */
+export const packedName = (number: number): string => `${number}.text`;
 
 /** Reads lines of an archive's files again. Inflated files are kept, the latest used, within bounds. */
 export class LineReader {
   readonly #folder: string;
+  readonly #index: string;
   readonly #files: readonly IndexedFile[];
   /** By number of the file; the latest used come last. */
   readonly #kept = new Map<number, Promise<Buffer>>();
@@ -30,8 +33,9 @@ export class LineReader {
   /** Files inflate side by side in the thread pool. */
   readonly #limit = pLimit(4);
 
-  constructor(folder: string, files: readonly IndexedFile[]) {
+  constructor(folder: string, index: string, files: readonly IndexedFile[]) {
     this.#folder = folder;
+    this.#index = index;
     this.#files = files;
   }
 
@@ -46,10 +50,9 @@ export class LineReader {
       signal?.throwIfAborted();
       const file = this.#files[number] as IndexedFile;
       const ascending = wanted.toSorted((a, b) => a.place.offset - b.place.offset);
-      if (!file.gzip) await this.#readPlain(file, ascending, lines);
-      else if (file.textBytes <= WHOLE_BYTES)
-        for (const { place, i } of ascending) lines[i] = lineOf(await this.#text(number), place);
-      else await this.#readLarge(file, ascending, lines, signal);
+      if (file.form === 'plain') await this.#readPlain(file, ascending, lines);
+      else if (file.form === 'packed') await this.#readPacked(number, ascending, lines);
+      else for (const { place, i } of ascending) lines[i] = lineOf(await this.#text(number), place);
     });
     return lines;
   }
@@ -95,28 +98,16 @@ export class LineReader {
     }
   }
 
-  /** Goes through a file that is too large to keep, and picks the lines up on the way. */
-  async #readLarge(
-    file: IndexedFile,
-    wanted: readonly Wanted[],
-    lines: Buffer[],
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    let at = 0;
-    let next = 0;
-    for await (const block of fileBlocks(await this.#unchanged(file), signal)) {
-      const end = at + block.length;
-      for (let n = next; n < wanted.length; n++) {
-        const { place, i } = wanted[n] as Wanted;
-        if (place.offset >= end) break;
-        const line = lines[i] ?? Buffer.alloc(place.bytes);
-        block.copy(line, Math.max(at - place.offset, 0), Math.max(place.offset - at, 0));
-        lines[i] = line;
-        if (place.offset + place.bytes <= end && n === next) next++;
-      }
-      at = end;
-      if (next === wanted.length) return;
-    }
+  async #readPacked(number: number, wanted: readonly Wanted[], lines: Buffer[]): Promise<void> {
+    await this.#unchanged(this.#files[number] as IndexedFile);
+    const path = join(this.#index, packedName(number));
+    const places = wanted.map(({ place }) => place);
+    const read = await readPackedLines(path, places).catch(cause => {
+      throw new StorageError(`The index of the archive is damaged at ${path}`, { path, cause });
+    });
+    wanted.forEach(({ i }, n) => {
+      lines[i] = read[n] as Buffer;
+    });
   }
 
   /** The file's path, if it is as it was when it was indexed. */
