@@ -30,8 +30,8 @@ describe('the README', () => {
   });
 
   it('has every setting of an account with its environment variable', () => {
-    for (const [name, { env, what }] of Object.entries(SETTINGS))
-      expect(readme).toContain(`| \`${name}\` | \`${env}\` | ${what} |`);
+    for (const [name, { env }] of Object.entries(SETTINGS))
+      expect(readme).toContain(`| \`${name}\` | \`${env}\` |`);
   });
 
   it('has every operator of the rule language', () => {

@@ -289,7 +289,7 @@ describe('pages', () => {
       archive: {
         format: 'original',
         search: (...call: Parameters<Archive['search']>) => archive.search(...call),
-        counts: (...call) => archive.counts(...call),
+        counts: (rule, window, bucketMs) => archive.counts(rule, window, bucketMs),
         scan: window => archive.scan(window),
         close: () => archive.close(),
       },
