@@ -11,7 +11,8 @@ export class Lexicon {
   readonly #terms: string[] = [];
   readonly #uses: number[] = [];
   readonly #free: number[] = [];
-  readonly #prefixes = new Map<string, number>();
+  readonly #kinds = new Map<string, Kind>();
+  readonly #watched = new Map<string, Watched>();
   #size = 0;
 
   /** One more than the highest number given so far. */
@@ -27,9 +28,24 @@ export class Lexicon {
     return this.#terms[id] as string;
   }
 
-  /** Whether there is any term of this kind. */
-  uses({ text }: Prefix): boolean {
-    return this.#prefixes.has(text);
+  /** All terms with this prefix: those that begin with `#`, `@`, `$`, `name:`, or, for '', with none. */
+  kind(prefix: string): Kind {
+    let kind = this.#kinds.get(prefix);
+    if (kind === undefined) {
+      kind = { prefix, hash: hashText(HASH_START, prefix), terms: 0 };
+      this.#kinds.set(prefix, kind);
+    }
+    return kind;
+  }
+
+  /** A term whose number is asked for so often that it should be at hand. */
+  watch(term: string): Watched {
+    let watched = this.#watched.get(term);
+    if (watched === undefined) {
+      watched = { id: this.numberOf(term) };
+      this.#watched.set(term, watched);
+    }
+    return watched;
   }
 
   /** The number of a term, or -1. */
@@ -49,7 +65,7 @@ export class Lexicon {
     this.#terms[id] = term;
     this.#uses[id] = 1;
     this.#size++;
-    this.#countPrefix(term, 1);
+    this.#noteKept(term, id, 1);
     if (2 * this.#size > this.#mask) this.#grow();
     this.#insert(hash, id);
     return id;
@@ -63,38 +79,37 @@ export class Lexicon {
     this.#terms[id] = '';
     this.#free.push(id);
     this.#size--;
-    this.#countPrefix(term, -1);
+    this.#noteKept(term, -1, -1);
     return true;
   }
 
-  /** The number of `prefix` + `text`, or -1. */
-  find(prefix: Prefix, text: string): number {
-    const hash = hashText(prefix.hash, text);
-    const { length } = prefix.text;
+  /** The number of the term that is the kind's prefix and this text, or -1. */
+  find({ prefix, hash: before }: Kind, text: string): number {
+    const hash = hashText(before, text);
+    const { length } = prefix;
     for (let at = this.#home(hash); ; at = (at + 1) & this.#mask) {
       const id = (this.#slots[2 * at + 1] as number) - 1;
       if (id === -1) return -1;
       if (this.#slots[2 * at] !== hash) continue;
       const term = this.#terms[id] as string;
-      if (
-        term.length === length + text.length &&
-        term.startsWith(prefix.text) &&
-        term.endsWith(text)
-      )
+      if (term.length === length + text.length && term.startsWith(prefix) && term.endsWith(text))
         return id;
     }
   }
 
-  /** The number of `prefix` and these units, whose hash after that of the prefix is `hash`, or -1. */
-  findUnits(prefix: Prefix, hash: number, units: Uint16Array, start: number, end: number): number {
+  /** The same of units; `hash` is that of the prefix and them. */
+  findUnits(
+    { prefix }: Kind,
+    hash: number,
+    units: Uint16Array,
+    start: number,
+    end: number,
+  ): number {
     const slots = this.#slots;
     for (let at = this.#home(hash); ; at = (at + 1) & this.#mask) {
       const id = (slots[2 * at + 1] as number) - 1;
       if (id === -1) return -1;
-      if (
-        slots[2 * at] === hash &&
-        isTerm(this.#terms[id] as string, prefix.text, units, start, end)
-      )
+      if (slots[2 * at] === hash && isTerm(this.#terms[id] as string, prefix, units, start, end))
         return id;
     }
   }
@@ -144,23 +159,25 @@ export class Lexicon {
       if (old[at + 1] !== 0) this.#insert(old[at] as number, (old[at + 1] as number) - 1);
   }
 
-  #countPrefix(term: string, by: number): void {
-    const prefix = /^(?:[#@$]|\w+:)/.exec(term)?.[0];
-    if (prefix === undefined) return;
-    const count = (this.#prefixes.get(prefix) ?? 0) + by;
-    if (count === 0) this.#prefixes.delete(prefix);
-    else this.#prefixes.set(prefix, count);
+  /** The number of a term has become `id`, and its kind has more or less terms. */
+  #noteKept(term: string, id: number, more: 1 | -1): void {
+    this.kind(/^(?:[#@$]|\w+:)/.exec(term)?.[0] ?? '').terms += more;
+    const watched = this.#watched.get(term);
+    if (watched !== undefined) watched.id = id;
   }
 }
 
-/** What all terms of a kind start with, and the hash of that. */
-export interface Prefix {
-  readonly text: string;
+export interface Kind {
+  readonly prefix: string;
+  /** Of the prefix. */
   readonly hash: number;
+  /** How many terms of this kind there are at present. */
+  terms: number;
 }
 
-export function prefix(text: string): Prefix {
-  return { text, hash: hashText(HASH_START, text) };
+export interface Watched {
+  /** The number of the term at present, or -1. */
+  id: number;
 }
 
 function isTerm(

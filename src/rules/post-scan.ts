@@ -1,5 +1,5 @@
 import type { Dialect } from './dialect.js';
-import { type Lexicon, type Prefix, prefix } from './lexicon.js';
+import type { Kind, Lexicon } from './lexicon.js';
 import type { Person, PostFields } from './post-fields.js';
 import {
   type FieldOperator,
@@ -25,7 +25,7 @@ export class PostScan {
   readonly #lexicon: Lexicon;
   readonly #dialect: Dialect;
   readonly #scanner: Scanner;
-  readonly #fieldOperators: readonly FieldOperator[];
+  readonly #kinds: ReturnType<typeof kindsOf>;
   readonly #pair = new Uint16Array(64);
   #terms: PostTerms | undefined;
   /** The post that each term was last seen in. */
@@ -46,7 +46,7 @@ export class PostScan {
     this.#lexicon = lexicon;
     this.#dialect = dialect;
     this.#scanner = new Scanner(dialect.accents);
-    this.#fieldOperators = indexedFields(dialect);
+    this.#kinds = kindsOf(lexicon, indexedFields(dialect));
   }
 
   /** The same post for whatever has no number. */
@@ -83,8 +83,8 @@ export class PostScan {
     this.#readPeople(fields);
     this.#readValues(fields);
     this.#readFlags(this.#terms);
-    for (const operator of this.#fieldOperators)
-      if (this.#lexicon.uses(FIELDS[operator])) this.#readField(operator, fields);
+    for (const { operator, kind } of this.#kinds.fields)
+      if (kind.terms > 0) this.#readField(operator, kind, fields);
   }
 
   #begin(): void {
@@ -108,25 +108,26 @@ export class PostScan {
     const scanner = this.#scanner;
     scanner.read(text);
     const { units, starts, ends, hashes, singles, count } = scanner;
+    const { word } = this.#kinds;
     this.#reserve(count + 1);
     const { sequence, gaps } = this;
     for (let i = 0; i < count; i++) {
       const start = starts[i] as number;
       const end = ends[i] as number;
-      const id = this.#lexicon.findUnits(WORDS, hashes[i] as number, units, start, end);
+      const id = this.#lexicon.findUnits(word, hashes[i] as number, units, start, end);
       this.#mark(id);
       const gap = i === 0 ? APART : start - (ends[i - 1] as number);
       gaps[this.sequenceEnd] =
         gap === 0 ? TOUCHING : gap === 1 && units[start - 1] === 0x20 ? ONE_BLANK : APART;
       sequence[this.sequenceEnd++] = id;
-      if (i > 0 && singles[i] === 1 && singles[i - 1] === 1) this.#readPair(WORDS, i);
+      if (i > 0 && singles[i] === 1 && singles[i - 1] === 1) this.#readPair(word, i);
     }
     sequence[this.sequenceEnd] = -2;
     gaps[this.sequenceEnd++] = APART;
   }
 
   /** Neighbours of a script without spaces are a term together. */
-  #readPair(kind: Prefix, i: number): void {
+  #readPair(kind: Kind, i: number): void {
     const { units, starts, ends } = this.#scanner;
     let length = 0;
     for (let token = i - 1; token <= i; token++) {
@@ -142,7 +143,7 @@ export class PostScan {
   }
 
   /** Characters with very many marks. */
-  #readLongPair(kind: Prefix, i: number): void {
+  #readLongPair(kind: Kind, i: number): void {
     const { starts, ends } = this.#scanner;
     const [before, word] = [i - 1, i].map(token =>
       this.#scanner.text(starts[token] as number, ends[token] as number),
@@ -151,52 +152,48 @@ export class PostScan {
   }
 
   #readEntities({ hashtags, cashtags, mentions }: PostFields): void {
-    if (this.#lexicon.uses(HASHTAG)) for (const tag of hashtags) this.#markFolded(HASHTAG, tag);
-    if (this.#lexicon.uses(CASHTAG))
-      for (const symbol of cashtags) this.#markFolded(CASHTAG, symbol);
-    if (this.#lexicon.uses(MENTION))
-      for (const mention of mentions) this.#markPerson(MENTION, mention);
+    const { hashtag, cashtag, mention } = this.#kinds;
+    if (hashtag.terms > 0) for (const tag of hashtags) this.#markFolded(hashtag, tag);
+    if (cashtag.terms > 0) for (const symbol of cashtags) this.#markFolded(cashtag, symbol);
+    if (mention.terms > 0) for (const person of mentions) this.#markPerson(mention, person);
   }
 
-  #readPeople({ author, replyTo, retweeted }: PostFields): void {
-    this.#markPerson(FROM, author);
-    if (replyTo !== undefined) this.#markPerson(TO, replyTo);
+  #readPeople(fields: PostFields): void {
+    const { from, to, retweetsOf, retweetsOfStatusId } = this.#kinds;
+    if (from.terms > 0) this.#markPerson(from, fields.author);
+    if (to.terms > 0 && fields.replyTo !== undefined) this.#markPerson(to, fields.replyTo);
+    if (retweetsOf.terms === 0 && retweetsOfStatusId.terms === 0) return;
+    const { retweeted } = fields;
     if (retweeted === undefined) return;
-    this.#markPerson(RETWEETS_OF, retweeted.author);
-    this.#markText(RETWEETS_OF_STATUS_ID, retweeted.id);
+    this.#markPerson(retweetsOf, retweeted.author);
+    this.#markText(retweetsOfStatusId, retweeted.id);
   }
 
   #readValues(fields: PostFields): void {
-    this.#markText(LANG, fields.lang === '' ? 'und' : fields.lang);
-    if (this.#lexicon.uses(IN_REPLY_TO_STATUS_ID) && fields.repliedId !== '')
-      this.#markText(IN_REPLY_TO_STATUS_ID, fields.repliedId);
-    if (this.#lexicon.uses(PLACE_COUNTRY) && fields.place !== undefined)
-      this.#markText(PLACE_COUNTRY, fields.place.countryCode);
-    if (this.#lexicon.uses(PROFILE_COUNTRY))
+    const { lang, inReplyToStatusId, placeCountry, profileCountry, source } = this.#kinds;
+    if (lang.terms > 0) this.#markText(lang, fields.lang === '' ? 'und' : fields.lang);
+    if (inReplyToStatusId.terms > 0 && fields.repliedId !== '')
+      this.#markText(inReplyToStatusId, fields.repliedId);
+    if (placeCountry.terms > 0 && fields.place !== undefined)
+      this.#markText(placeCountry, fields.place.countryCode);
+    if (profileCountry.terms > 0)
       for (const { countryCode } of fields.author.homes)
-        this.#markText(PROFILE_COUNTRY, countryCode);
-    if (this.#lexicon.uses(SOURCE)) {
+        this.#markText(profileCountry, countryCode);
+    if (source.terms > 0) {
       const { name, link } = fields.source;
-      this.#markText(SOURCE, sourceKey(name, this.#dialect));
-      this.#markText(SOURCE, sourceKey(link, this.#dialect));
+      this.#markText(source, sourceKey(name, this.#dialect));
+      this.#markText(source, sourceKey(link, this.#dialect));
     }
   }
 
   #readFlags(terms: PostTerms): void {
-    if (this.#lexicon.uses(IS))
-      for (const value of IS_VALUES) {
-        const id = this.#lexicon.find(IS, value);
-        if (id !== -1 && terms.is(value)) this.#mark(id);
-      }
-    if (this.#lexicon.uses(HAS))
-      for (const value of HAS_VALUES) {
-        const id = this.#lexicon.find(HAS, value);
-        if (id !== -1 && terms.has(value)) this.#mark(id);
-      }
+    for (const { value, term } of this.#kinds.is)
+      if (term.id !== -1 && terms.is(value)) this.#mark(term.id);
+    for (const { value, term } of this.#kinds.has)
+      if (term.id !== -1 && terms.has(value)) this.#mark(term.id);
   }
 
-  #readField(operator: FieldOperator, fields: PostFields): void {
-    const kind = FIELDS[operator];
+  #readField(operator: FieldOperator, kind: Kind, fields: PostFields): void {
     const scanner = this.#scanner;
     for (const text of fieldTexts(operator, fields)) {
       if (text === '') continue;
@@ -209,22 +206,21 @@ export class PostScan {
     }
   }
 
-  #markPerson(kind: Prefix, { handle, id }: Person): void {
-    if (!this.#lexicon.uses(kind)) return;
+  #markPerson(kind: Kind, { handle, id }: Person): void {
     this.#markText(kind, handle);
     this.#markText(kind, id);
   }
 
-  #markText(kind: Prefix, text: string): void {
+  #markText(kind: Kind, text: string): void {
     this.#mark(this.#lexicon.find(kind, text));
   }
 
-  #markFolded(kind: Prefix, text: string): void {
+  #markFolded(kind: Kind, text: string): void {
     this.#scanner.read(text);
     this.#markUnits(kind, this.#scanner.units, 0, this.#scanner.length);
   }
 
-  #markUnits(kind: Prefix, units: Uint16Array, start: number, end: number): void {
+  #markUnits(kind: Kind, units: Uint16Array, start: number, end: number): void {
     const hash = hashUnits(kind.hash, units, start, end);
     this.#mark(this.#lexicon.findUnits(kind, hash, units, start, end));
   }
@@ -253,29 +249,28 @@ function doubled(list: Int32Array): Int32Array {
   return longer;
 }
 
-const WORDS = prefix('');
-const HASHTAG = prefix('#');
-const CASHTAG = prefix('$');
-const MENTION = prefix('@');
-const FROM = prefix('from:');
-const TO = prefix('to:');
-const RETWEETS_OF = prefix('retweets_of:');
-const RETWEETS_OF_STATUS_ID = prefix('retweets_of_status_id:');
-const IN_REPLY_TO_STATUS_ID = prefix('in_reply_to_status_id:');
-const LANG = prefix('lang:');
-const SOURCE = prefix('source:');
-const PLACE_COUNTRY = prefix('place_country:');
-const PROFILE_COUNTRY = prefix('profile_country:');
-const IS = prefix('is:');
-const HAS = prefix('has:');
-const FIELDS: { readonly [O in FieldOperator]: Prefix } = {
-  bio: prefix('bio:'),
-  bio_name: prefix('bio_name:'),
-  bio_location: prefix('bio_location:'),
-  place: prefix('place:'),
-  profile_region: prefix('profile_region:'),
-  profile_locality: prefix('profile_locality:'),
-  profile_subregion: prefix('profile_subregion:'),
-  url_title: prefix('url_title:'),
-  url_description: prefix('url_description:'),
-};
+/** What a post is looked through for, each kind of terms in the lexicon. */
+function kindsOf(lexicon: Lexicon, fieldOperators: readonly FieldOperator[]) {
+  const flag = <Value extends string>(operator: string, value: Value) => ({
+    value,
+    term: lexicon.watch(`${operator}:${value}`),
+  });
+  return {
+    word: lexicon.kind(''),
+    hashtag: lexicon.kind('#'),
+    cashtag: lexicon.kind('$'),
+    mention: lexicon.kind('@'),
+    from: lexicon.kind('from:'),
+    to: lexicon.kind('to:'),
+    retweetsOf: lexicon.kind('retweets_of:'),
+    retweetsOfStatusId: lexicon.kind('retweets_of_status_id:'),
+    inReplyToStatusId: lexicon.kind('in_reply_to_status_id:'),
+    lang: lexicon.kind('lang:'),
+    source: lexicon.kind('source:'),
+    placeCountry: lexicon.kind('place_country:'),
+    profileCountry: lexicon.kind('profile_country:'),
+    fields: fieldOperators.map(operator => ({ operator, kind: lexicon.kind(`${operator}:`) })),
+    is: IS_VALUES.map(value => flag('is', value)),
+    has: HAS_VALUES.map(value => flag('has', value)),
+  };
+}

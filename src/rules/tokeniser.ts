@@ -81,9 +81,6 @@ export class Scanner {
   read(text: string): void {
     // Combining marks are compared composed: é is one letter, however it is written.
     if (!this.#scan(text, false)) this.#scan(text.normalize('NFC'), true);
-    const { starts, ends, hashes, units } = this;
-    for (let i = 0; i < this.count; i++)
-      hashes[i] = hashUnits(HASH_START, units, starts[i] as number, ends[i] as number);
   }
 
   text(start: number, end: number): string {
@@ -103,13 +100,34 @@ export class Scanner {
   #scan(text: string, composed: boolean): boolean {
     const { classes, folds } = this.#table;
     this.#reserve(text.length);
-    const { units, starts, ends, singles } = this;
+    const { units, starts, ends, hashes, singles } = this;
     let length = 0;
     let count = 0;
     let inWord = false;
     for (let at = 0; at < text.length; at++) {
-      const unit = text.charCodeAt(at);
+      let unit = text.charCodeAt(at);
       let kind = classes[unit] as number;
+      if (kind === WORD) {
+        // Letters come in runs, and are nearly all of nearly every text.
+        if (!inWord) {
+          singles[count] = 0;
+          hashes[count] = HASH_START;
+          starts[count++] = length;
+          inWord = true;
+        }
+        let hash = hashes[count - 1] as number;
+        do {
+          const folded = folds[unit] as number;
+          units[length++] = folded;
+          hash = Math.imul(hash ^ folded, HASH_STEP);
+          if (++at === text.length) break;
+          unit = text.charCodeAt(at);
+        } while (classes[unit] === WORD);
+        hashes[count - 1] = hash;
+        ends[count - 1] = length;
+        at--;
+        continue;
+      }
       let pair = '';
       if (kind === SURROGATE) {
         const codePoint = text.codePointAt(at) as number;
@@ -153,7 +171,9 @@ export class Scanner {
         }
         for (let i = 0; i < pair.length; i++) units[length++] = pair.charCodeAt(i);
       }
-      if (kind !== SEPARATOR && kind !== JOINER) ends[count - 1] = length;
+      if (kind === SEPARATOR || kind === JOINER) continue;
+      ends[count - 1] = length;
+      hashes[count - 1] = hashUnits(HASH_START, units, starts[count - 1] as number, length);
     }
     this.length = length;
     this.count = count;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Lexicon, prefix } from '../../src/rules/lexicon.js';
+import { Lexicon } from '../../src/rules/lexicon.js';
 import { Postings } from '../../src/rules/postings.js';
 import { hashText } from '../../src/rules/tokeniser.js';
 
@@ -8,6 +8,10 @@ const term = fc.oneof(
   fc.tuple(fc.constantFrom('', '#', 'from:', 'bio:'), fc.stringMatching(/^[a-d]{1,3}$/)),
   fc.tuple(fc.constant(''), fc.stringMatching(/^[雪é]{1,2}$/)),
 );
+
+function kindOf(term: string): string {
+  return /^(?:#|from:|bio:)/.exec(term)?.[0] ?? '';
+}
 
 describe('a lexicon', () => {
   it('knows exactly the terms that are held', () => {
@@ -18,6 +22,7 @@ describe('a lexicon', () => {
         fc.array(term, { maxLength: 20 }),
         (steps, asked) => {
           const lexicon = new Lexicon();
+          const watched = lexicon.watch('from:a');
           const model = new Map<string, { id: number; uses: number }>();
           for (const [adds, [kind, text]] of steps) {
             const held = model.get(kind + text);
@@ -37,15 +42,16 @@ describe('a lexicon', () => {
           expect(lexicon.size).toBe(model.size);
           for (const [kind, text] of [...asked, ...steps.map(([, entry]) => entry)]) {
             const id = model.get(kind + text)?.id ?? -1;
-            const before = prefix(kind);
+            const before = lexicon.kind(kind);
             const units = Uint16Array.from(`xy${text}`, character => character.charCodeAt(0));
             expect(lexicon.numberOf(kind + text)).toBe(id);
             expect(lexicon.find(before, text)).toBe(id);
             const hash = hashText(before.hash, text);
             expect(lexicon.findUnits(before, hash, units, 2, units.length)).toBe(id);
-            expect(lexicon.uses(before)).toBe(
-              kind !== '' && [...model.keys()].some(other => other.startsWith(kind)),
-            );
+            const alike = [...model.keys()].filter(other => kindOf(other) === kind);
+            expect(before.terms).toBe(alike.length);
+            expect(lexicon.watch(kind + text).id).toBe(id);
+            expect(watched.id).toBe(model.get('from:a')?.id ?? -1);
           }
         },
       ),
