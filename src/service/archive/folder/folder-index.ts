@@ -3,7 +3,8 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'nod
 import { join } from 'node:path';
 import type { Format } from '../../../activity/activity.js';
 import { MillraceError, StorageError } from '../../../errors.js';
-import { DAY, floorTo, MINUTE, type Window } from '../../../time.js';
+import { DAY, type Window } from '../../../time.js';
+import { blockStretches } from './block-stretches.js';
 import { fileBlocks, fileLines, isGzip } from './file-lines.js';
 import { indexHome } from './index-home.js';
 import { type IndexedFile, packedName } from './line-reader.js';
@@ -99,8 +100,8 @@ async function makeIndex(
   try {
     await mkdir(aside, { mode: 0o700 });
     const spoolOf = {
-      original: await Spool.create(aside, 'original.spool'),
-      activity_streams: await Spool.create(aside, 'activity_streams.spool'),
+      original: await Spool.create(join(aside, 'original.spool')),
+      activity_streams: await Spool.create(join(aside, 'activity_streams.spool')),
     };
     spools.push(spoolOf.original, spoolOf.activity_streams);
     const indexed = await readFiles(folder, files, aside, spoolOf, onProgress);
@@ -172,7 +173,7 @@ async function writeBlocks(spool: Spool, folder: string, format: Format): Promis
   await spool.finish();
   const blocks: IndexedBlock[] = [];
   let posts = 0;
-  for (const { from, to } of blocksOf(spool.counts)) {
+  for (const { from, to } of blockStretches(spool.counts, BLOCK_POSTS)) {
     const written = writeBlock(await spool.read(from, to), from);
     const name = `${format}-${new Date(from).toISOString().replace(/\D/g, '').slice(0, 12)}.block`;
     await writeFile(join(folder, name), written.parts);
@@ -180,25 +181,6 @@ async function writeBlocks(spool: Spool, folder: string, format: Format): Promis
     posts += written.posts;
   }
   return { posts, blocks };
-}
-
-/** Days with posts; days with many in pieces of whole minutes. */
-function* blocksOf(counts: ReadonlyMap<number, number>): Generator<Window> {
-  const minutes = [...counts].sort(([a], [b]) => a - b);
-  let from = Number.NaN;
-  let posts = 0;
-  let last = Number.NaN;
-  for (const [minute, count] of minutes) {
-    const isNewDay = floorTo(DAY, minute) !== floorTo(DAY, last);
-    if (posts > 0 && (isNewDay || posts + count > BLOCK_POSTS)) {
-      yield { from, to: isNewDay ? last + MINUTE : minute };
-      posts = 0;
-    }
-    if (posts === 0) from = minute;
-    posts += count;
-    last = minute;
-  }
-  if (posts > 0) yield { from, to: last + MINUTE };
 }
 
 async function formOf(path: string, textBytes: number): Promise<IndexedFile['form']> {

@@ -1,5 +1,4 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { join } from 'node:path';
 import { floorTo, MINUTE } from '../../../time.js';
 import { readSpot, writeSpot } from './block-spots.js';
 import { occurrenceBytes, writeOccurrences } from './post-occurrences.js';
@@ -24,7 +23,6 @@ export interface SpooledPost {
   readonly termsEnd: number;
 }
 
-/** Bytes that are sorted in memory at once. */
 const RUN_BYTES = 24 * 1024 * 1024;
 /** Bytes of a post besides its terms and spot. */
 const FIXED = 4 + 8 + 8 + 4 + 8 + 4 + 4;
@@ -50,12 +48,16 @@ export class Spool {
   /** How many posts each minute has. */
   readonly counts = new Map<number, number>();
 
-  private constructor(file: FileHandle) {
+  readonly #runBytes: number;
+
+  private constructor(file: FileHandle, runBytes: number) {
     this.#file = file;
+    this.#runBytes = runBytes;
   }
 
-  static async create(folder: string, name: string): Promise<Spool> {
-    return new Spool(await open(join(folder, name), 'wx+'));
+  /** `runBytes` are sorted in memory at once. */
+  static async create(path: string, runBytes = RUN_BYTES): Promise<Spool> {
+    return new Spool(await open(path, 'wx+'), runBytes);
   }
 
   /** Takes a post; resolves once it may be forgotten. */
@@ -65,13 +67,12 @@ export class Spool {
       length += 4 + 3 * text.length + occurrenceBytes(occurrences.length);
     if (this.#used + length > this.#buffer.length) await this.#flush();
     if (length > this.#buffer.length)
-      this.#buffer = Buffer.allocUnsafe(Math.max(2 * length, RUN_BYTES + RUN_BYTES / 8));
+      this.#buffer = Buffer.allocUnsafe(Math.max(2 * length, this.#runBytes));
     const minute = floorTo(MINUTE, post.at);
     const start = this.#used;
     this.#used = write(this.#buffer, start, post, file);
     this.#entries.push({ minute, start, end: this.#used });
     this.counts.set(minute, (this.counts.get(minute) ?? 0) + 1);
-    if (this.#used > RUN_BYTES) await this.#flush();
   }
 
   /** No more posts come: those of any minutes can be read. */

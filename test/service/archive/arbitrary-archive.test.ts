@@ -1,0 +1,113 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { Activity } from '../../../src/activity/activity.js';
+import { compileRule } from '../../../src/rules/compile-rule.js';
+import { openFolderArchive } from '../../../src/service/archive/folder/folder-archive.js';
+import { HOUR, MINUTE, SEGMENT } from '../../../src/time.js';
+import { arbitraryPost } from '../../activity/arbitrary-post.js';
+import {
+  arbitraryDraft,
+  IDS,
+  original,
+  streams,
+  USERS,
+  WORDS,
+} from '../../rules/arbitrary-matching-post.js';
+import { acceptedRule } from '../../rules/arbitrary-rule.js';
+import { MemoryArchive } from '../memory-archive.js';
+import { ALWAYS, addFiles, archivedPost, jobFile, scanAll, shown } from './archive-folder.js';
+
+const START = Date.UTC(2024, 4, 1, 23, 50);
+
+/** The same post, made `seconds` later. */
+function laterBy(seconds: number, post: Activity): Activity {
+  const [day, rest] = new Date(START + seconds * 1000).toUTCString().split(', ');
+  const [date, month, year, time] = (rest ?? '').split(' ');
+  const json = post.raw
+    .toString()
+    .replace('Wed Oct 10 20:19:24 +0000 2018', `${day} ${month} ${date} ${time} +0000 ${year}`)
+    .replace('2018-10-10T20:19:24.000Z', new Date(START + seconds * 1000).toISOString());
+  return new Activity(Buffer.from(json));
+}
+
+const posts = fc
+  .tuple(
+    fc.array(fc.tuple(fc.nat(30), arbitraryDraft()), { minLength: 1, maxLength: 30 }),
+    fc.constantFrom(original, streams),
+  )
+  .map(([drafts, write]) => drafts.map(([quarter, draft]) => laterBy(quarter * 61, write(draft))));
+
+const rules = acceptedRule('search', { words: WORDS, users: USERS, ids: IDS });
+
+async function inFolder(
+  activities: readonly Activity[],
+  use: (folder: string) => Promise<void>,
+): Promise<void> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-archive-'));
+  try {
+    const half = Math.ceil(activities.length / 2);
+    await addFiles(folder, {
+      'a.json.gz': jobFile(activities.slice(half)),
+      'b.json.gz': jobFile(activities.slice(0, half)),
+    });
+    await use(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+test('a folder of any posts answers any rule as looking at every post does, without reading one', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      posts,
+      fc.array(rules, { minLength: 8, maxLength: 8 }),
+      async (activities, rules) => {
+        await inFolder(activities, async folder => {
+          const archive = await openFolderArchive(folder);
+          const truth = new MemoryArchive(activities.map(archivedPost), archive.format);
+          for (const { tree } of rules) {
+            const rule = { tree, matches: compileRule(tree, { product: 'search' }) };
+            const unread = { tree, matches: () => expect.fail('a post was read') };
+            const { posts } = await archive.search(unread, ALWAYS, { limit: 500 });
+            expect(posts.map(shown)).toEqual(truth.matches(rule, ALWAYS).map(shown));
+            const window = { from: START + MINUTE, to: START + HOUR };
+            const counted = await archive.counts(unread, window, SEGMENT);
+            expect(counted).toEqual(await truth.counts(rule, window, SEGMENT));
+          }
+          await archive.close();
+        });
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
+
+test('a folder of posts of any content serves all of them, byte for byte', async () => {
+  const few = fc.uniqueArray(arbitraryPost, {
+    minLength: 1,
+    maxLength: 12,
+    selector: ({ model }) => model.id,
+  });
+  await fc.assert(
+    fc.asyncProperty(few, async arbitrary => {
+      // A line holds no line feed: JSON may be written over several lines, a job file is not.
+      const activities = arbitrary
+        .filter(({ json }) => !json.includes('\n') && !json.includes('\r'))
+        .map(({ bytes }) => new Activity(bytes));
+      await inFolder(activities, async folder => {
+        for (const format of ['original', 'activity_streams'] as const) {
+          const wanted = activities.filter(activity => activity.format === format);
+          if (wanted.length === 0) continue;
+          const archive = await openFolderArchive(folder, { format });
+          const truth = new MemoryArchive(wanted.map(archivedPost), format);
+          expect((await scanAll(archive)).map(shown)).toEqual(truth.posts.toReversed().map(shown));
+          await archive.close();
+        }
+      });
+    }),
+    { numRuns: 40 },
+  );
+});

@@ -1,0 +1,106 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import { afterEach, expect, test } from 'vitest';
+import { blockStretches } from '../../../src/service/archive/folder/block-stretches.js';
+import type { IndexedPost } from '../../../src/service/archive/folder/read-post.js';
+import { readTerms, Spool } from '../../../src/service/archive/folder/spool.js';
+import { DAY, floorTo, MINUTE } from '../../../src/time.js';
+
+const folders: string[] = [];
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+});
+
+async function makeFolder(): Promise<string> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-spool-'));
+  folders.push(folder);
+  return folder;
+}
+
+const degrees = fc.double({ min: -180, max: 180, noNaN: true });
+const position = fc.tuple(degrees, degrees);
+const post: fc.Arbitrary<IndexedPost> = fc.record({
+  format: fc.constant('original' as const),
+  at: fc.nat(400).map(seconds => Date.UTC(2024, 4, 1) + seconds * 1000),
+  id: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
+  terms: fc.array(
+    fc.record({
+      text: fc.string({ unit: 'binary', maxLength: 40 }),
+      occurrences: fc.array(fc.nat(1000), { maxLength: 3 }),
+    }),
+    { maxLength: 6 },
+  ),
+  spot: fc.option(fc.record({ position, corners: fc.array(position, { maxLength: 4 }) }), {
+    nil: undefined,
+  }),
+  offset: fc.nat(2 ** 31).map(n => n * 1000),
+  bytes: fc.nat(100_000),
+});
+
+test('a spool gives back what went in, minute by minute, however little is sorted at once', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(post, { maxLength: 60 }),
+      fc.integer({ min: 1, max: 20_000 }),
+      async (posts, runBytes) => {
+        const spool = await Spool.create(path.join(await makeFolder(), 'x.spool'), runBytes);
+        for (const [file, one] of posts.entries()) await spool.add(one, file);
+        await spool.finish();
+        const minutes = [...spool.counts.keys()].toSorted((a, b) => a - b);
+        for (const minute of minutes) {
+          const { bytes, posts: found } = await spool.read(minute, minute + MINUTE);
+          const wanted = posts.flatMap((one, file) =>
+            floorTo(MINUTE, one.at) === minute ? [{ one, file }] : [],
+          );
+          expect(found.length).toBe(wanted.length);
+          expect(spool.counts.get(minute)).toBe(wanted.length);
+          for (const read of found) {
+            const { one } = wanted.find(({ file }) => file === read.file) ?? {};
+            expect(read).toMatchObject({
+              at: one?.at,
+              id: one?.id,
+              offset: one?.offset,
+              length: one?.bytes,
+            });
+            expect(read.spot).toEqual(one?.spot);
+            const terms: string[] = [];
+            readTerms(bytes, read, text => terms.push(text));
+            expect(terms).toEqual(one?.terms.map(({ text }) => text));
+          }
+        }
+        const all = await spool.read(0, Number.MAX_SAFE_INTEGER);
+        expect(all.posts.length).toBe(posts.length);
+        await spool.close();
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test('blocks hold every minute once, in order, within a day, and no more posts than they may', () => {
+  const counts = fc
+    .uniqueArray(fc.tuple(fc.nat(5 * 1440), fc.integer({ min: 1, max: 30 })), {
+      selector: ([minute]) => minute,
+    })
+    .map(entries => new Map(entries.map(([minute, count]) => [minute * MINUTE, count])));
+  fc.assert(
+    fc.property(counts, fc.integer({ min: 1, max: 100 }), (counts, most) => {
+      const stretches = [...blockStretches(counts, most)];
+      let end = 0;
+      let held = 0;
+      for (const { from, to } of stretches) {
+        expect(from).toBeGreaterThanOrEqual(end);
+        expect(floorTo(DAY, from)).toBe(floorTo(DAY, to - 1));
+        const minutes = [...counts].filter(([minute]) => minute >= from && minute < to);
+        const posts = minutes.reduce((sum, [, count]) => sum + count, 0);
+        expect(posts <= most || minutes.length === 1).toBe(true);
+        expect(minutes.length).toBeGreaterThan(0);
+        held += minutes.length;
+        end = to;
+      }
+      expect(held).toBe(counts.size);
+    }),
+  );
+});
