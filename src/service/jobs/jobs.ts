@@ -124,7 +124,7 @@ export class Jobs {
     // Who was at work before the service stopped is again, before those who waited.
     const atWork = ({ job: { status } }: JobLife) =>
       status === 'estimating' || status === 'running';
-    const lives = [...this.#lives.values()];
+    const lives = [...this.#lives.values()].sort((a, b) => a.job.since - b.job.since);
     for (const life of lives.filter(atWork)) this.#start(life);
     for (const life of lives.filter(life => !atWork(life))) this.#start(life);
   }
