@@ -4,9 +4,19 @@ export interface Addresses {
   readonly baseUrl: string;
   /** `{historical_url}`: jobs. */
   readonly historicalUrl: string;
+  /** `{replay_stream_url}`: replay. */
+  readonly replayStreamUrl: string;
+  /** `{rules_url}`: the rules of the replay stream. */
+  readonly rulesUrl: string;
+  /** `{compliance_stream_url}`: the compliance stream. */
+  readonly complianceStreamUrl: string;
   readonly account: string;
   /** Of the search endpoints. */
   readonly label: string;
+  /** Of replay, whatever its type, and of its rules. */
+  readonly streamLabel: string;
+  /** Of the compliance stream. */
+  readonly complianceLabel: string;
   /** Path segment of the data publisher. */
   readonly publisher: string;
   readonly email: string;

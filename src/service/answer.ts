@@ -2,8 +2,9 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import type { BodyFault } from './faults.js';
+import type { BodyFault } from './fault-kinds.js';
 import { sendWithFault } from './faulty-body.js';
+import { sendLive } from './send-live.js';
 
 /** What a handler gives back. */
 export interface Answer {
@@ -13,6 +14,8 @@ export interface Answer {
   readonly body: readonly Uint8Array[];
   /** In place of `body`: what lies in a file and goes out as it is. */
   readonly stored?: { readonly bytes: number; open(): Readable } | undefined;
+  /** In place of `body`: a stream in gzip, after whose end the service hangs up. */
+  readonly live?: AsyncIterable<Buffer> | undefined;
 }
 
 export function jsonAnswer(
@@ -32,7 +35,8 @@ export async function sendAnswer(
   fault: BodyFault | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const { stored } = answer;
+  const { stored, live } = answer;
+  if (live !== undefined) return sendLive(response, live, fault, signal);
   const gzip =
     stored === undefined &&
     acceptsGzip(response.req.headers['accept-encoding']) &&

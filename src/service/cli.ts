@@ -18,9 +18,14 @@ The whole service on 127.0.0.1, over a folder of delivered job files or made-up 
   --seed TEXT               of the made-up posts and the next tokens
   --posts-per-minute N      made-up posts in an average minute
   --account NAME  --label NAME  --publisher NAME  --email ADDRESS  --password TEXT
+  --stream-label NAME  --compliance-label NAME
+  --heartbeat-seconds N     time without a message after which a stream sends a heartbeat
+  --stream-backlog BYTES    what may wait for a slow consumer of a stream
+  --replay-posts-per-second N  pace of a replay (default: that of the consumer)
+  --compliance-rate N       compliance events per post of the archive, 0 (default) to 1
   --duplicates              repeat the last post of a page at the start of the next
   --counts-order ORDER      ascending (default) or descending
-  --state FOLDER            keep jobs and their files there, and go on with those that it has
+  --state FOLDER            keep jobs, their files and rules there, and go on with what it has
   --files-port N            port of the second origin, for data files (default 0)
   --file-url-seconds N      how long the URLs of data files are good (default: as long as the job)
   --job-dwell SECONDS       how long a job stays in each of its states at least
@@ -42,6 +47,12 @@ const OPTIONS = {
   account: { type: 'string' },
   label: { type: 'string' },
   publisher: { type: 'string' },
+  'stream-label': { type: 'string' },
+  'compliance-label': { type: 'string' },
+  'heartbeat-seconds': { type: 'string' },
+  'stream-backlog': { type: 'string' },
+  'replay-posts-per-second': { type: 'string' },
+  'compliance-rate': { type: 'string' },
   email: { type: 'string' },
   password: { type: 'string' },
   duplicates: { type: 'boolean' },
@@ -82,6 +93,12 @@ async function run(): Promise<void> {
     account: values.account,
     label: values.label,
     publisher: values.publisher,
+    streamLabel: values['stream-label'],
+    complianceLabel: values['compliance-label'],
+    heartbeatMs: millisecondsOf(values['heartbeat-seconds']),
+    streamBacklogBytes: numberOf(values['stream-backlog']),
+    replayPostsPerSecond: numberOf(values['replay-posts-per-second']),
+    complianceRate: numberOf(values['compliance-rate']),
     email: values.email,
     password: values.password,
     duplicatesAtPageEdges: values.duplicates,

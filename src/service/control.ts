@@ -1,7 +1,7 @@
 import { OptionError } from '../errors.js';
 import { DAY, HOUR, MINUTE, parseTimestamp, SECOND } from '../time.js';
 import { type Answer, jsonAnswer } from './answer.js';
-import type { Fault } from './faults.js';
+import type { Fault } from './fault-kinds.js';
 import { Refusal, searchErrorBody } from './refusal.js';
 import { parseJsonObject, readBody } from './request-body.js';
 import type { Exchange, Route } from './router.js';

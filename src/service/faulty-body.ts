@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import type { BodyFault, CutFault } from './faults.js';
+import type { BodyFault, CutFault } from './fault-kinds.js';
 
 /** Sends a body with one planted fault. Resolves when there is no more to send, or nowhere to. */
 export async function sendWithFault(
@@ -23,7 +23,7 @@ export async function sendWithFault(
       else {
         met = true;
         await write(response, chunk.subarray(0, at));
-        if (fault.kind === 'cut') return cut(response, fault);
+        if (fault.kind === 'cut') return cut(response, fault.end);
         await stall(response, fault.forMs, signal);
         await write(response, chunk.subarray(at));
       }
@@ -31,7 +31,7 @@ export async function sendWithFault(
     sent += chunk.length;
   }
   // A body shorter than planned: its end is the place.
-  if (!met && fault.kind === 'cut') return cut(response, fault);
+  if (!met && fault.kind === 'cut') return cut(response, fault.end);
   if (!met && fault.kind === 'stall') await stall(response, fault.forMs, signal);
   response.end();
 }
@@ -66,7 +66,8 @@ async function stall(
   });
 }
 
-async function cut(response: ServerResponse, { end = 'reset' }: CutFault): Promise<void> {
+/** Ends a response where it stands. */
+export async function cut(response: ServerResponse, end: CutFault['end'] = 'reset'): Promise<void> {
   if (end === 'finish') {
     response.end();
     return;

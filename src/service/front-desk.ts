@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { type Answer, jsonAnswer, sendAnswer } from './answer.js';
-import type { BodyFault } from './faults.js';
+import type { BodyFault } from './fault-kinds.js';
 import { type ErrorBody, Refusal, searchErrorBody } from './refusal.js';
 import { createRouter, type Exchange, type Route } from './router.js';
 import type { ServiceContext } from './service.js';

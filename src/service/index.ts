@@ -15,21 +15,27 @@ export { type SampleOptions, samplePosts } from './archive/sample/sample-posts.j
 export type { Clock } from './clock.js';
 export type {
   BodyFault,
+  ContentCutFault,
   CountsTimeoutFault,
   CutFault,
   DelayFault,
   Fault,
-  Faults,
   FlipFault,
+  FloodFault,
   JobFailureFault,
   JobFault,
+  MinutesFailedFault,
   PlantedFault,
   RequestFault,
   StallFault,
   StatusFault,
+  StreamFault,
   SuspectMinutesFault,
+  UnprocessedRangeFault,
+  WrongCountFault,
   WrongTotalsFault,
-} from './faults.js';
+} from './fault-kinds.js';
+export type { Faults } from './faults.js';
 export type { Limits, LimitsOption, Rate } from './limits.js';
 export type { Endpoint } from './router.js';
 export { createService, type Service } from './service.js';

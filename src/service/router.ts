@@ -2,10 +2,18 @@ import type { IncomingMessage } from 'node:http';
 import type { Answer } from './answer.js';
 import type { ErrorBody } from './refusal.js';
 
-/** What faults and messages call a family of endpoints. */
-export type Endpoint = 'search' | 'counts' | 'jobs' | 'job-files' | 'control';
-
-export const ENDPOINTS: readonly Endpoint[] = ['search', 'counts', 'jobs', 'job-files', 'control'];
+/** What faults and messages call the families of endpoints. */
+export const ENDPOINTS = [
+  'search',
+  'counts',
+  'jobs',
+  'job-files',
+  'replay',
+  'rules',
+  'compliance',
+  'control',
+] as const;
+export type Endpoint = (typeof ENDPOINTS)[number];
 
 /** One request, on its way through its handler. */
 export interface Exchange {

@@ -24,6 +24,10 @@ export interface ServiceOptions {
   readonly account?: string | undefined;
   /** Of the search endpoints. */
   readonly label?: string | undefined;
+  /** Of replay, whatever its type, and of its rules. */
+  readonly streamLabel?: string | undefined;
+  /** Of the compliance stream. */
+  readonly complianceLabel?: string | undefined;
   /** Name of the data publisher, of which there is one. */
   readonly publisher?: string | undefined;
   readonly email?: string | undefined;
@@ -47,9 +51,26 @@ export interface ServiceOptions {
   readonly fileUrlMs?: number | undefined;
   /** Port of the second origin, from which data files come; any free one where absent. */
   readonly filesPort?: number | undefined;
+  /** Milliseconds of real time without a message after which a stream sends a heartbeat. */
+  readonly heartbeatMs?: number | undefined;
   /**
-   * Where jobs and their files are kept, for the next start of the service to go on from. Without
-   * one they lie in a temporary folder and are removed when the service stops.
+   * Bytes, before compression, that may wait for a slow consumer of a stream; with more the service
+   * closes the connection.
+   */
+  readonly streamBacklogBytes?: number | undefined;
+  /**
+   * Posts that a replay sends in a second of real time, whether or not the consumer keeps up. Without
+   * it the service waits for the consumer.
+   */
+  readonly replayPostsPerSecond?: number | undefined;
+  /**
+   * Compliance events per post of the archive, 0 (the default) to 1. What is deleted by them can be
+   * counted still, but is found and delivered no more.
+   */
+  readonly complianceRate?: number | undefined;
+  /**
+   * Where jobs and their files, and the rules of the replay stream, are kept for the next start of
+   * the service to go on from. Without one, all is gone when the service stops.
    */
   readonly stateFolder?: string | undefined;
   /** Whether the control path answers; it does unless this is `false`. */
@@ -76,7 +97,13 @@ export interface Settings extends Credentials {
   readonly limits: Limits;
   readonly account: string;
   readonly label: string;
+  readonly streamLabel: string;
+  readonly complianceLabel: string;
   readonly publisher: string;
+  readonly heartbeatMs: number;
+  readonly streamBacklogBytes: number;
+  readonly replayPostsPerSecond: number;
+  readonly complianceRate: number;
   readonly jobDwellMs: JobDwell;
   readonly jobDollarsPerDay: number | undefined;
   readonly jobInfoLine: boolean;
@@ -119,12 +146,18 @@ export function checkServiceOptions(options: ServiceOptions): Settings {
           },
     account: options.account ?? 'local',
     label: options.label ?? 'dev',
+    streamLabel: options.streamLabel ?? 'replay',
+    complianceLabel: options.complianceLabel ?? 'compliance',
     publisher: options.publisher ?? 'twitter',
     jobDwellMs: dwellOf(options.jobDwellMs),
     jobDollarsPerDay: options.jobDollarsPerDay,
     jobInfoLine: options.jobInfoLine ?? true,
     fileUrlMs: options.fileUrlMs ?? Number.POSITIVE_INFINITY,
     filesPort: options.filesPort ?? 0,
+    heartbeatMs: options.heartbeatMs ?? 10_000,
+    streamBacklogBytes: options.streamBacklogBytes ?? 8 * 1024 * 1024,
+    replayPostsPerSecond: options.replayPostsPerSecond ?? Number.POSITIVE_INFINITY,
+    complianceRate: options.complianceRate ?? 0,
     stateFolder: options.stateFolder,
     email: options.email ?? 'dev@example.com',
     password: options.password ?? 'local-service',
@@ -188,7 +221,19 @@ const CHECKS: Record<keyof ServiceOptions, Check> = {
   ],
   account: name,
   label: name,
+  streamLabel: name,
+  complianceLabel: name,
   publisher: name,
+  heartbeatMs: [
+    value => isPositive(value) && Number(value) <= 2 ** 31 - 1,
+    'a number of milliseconds greater than 0',
+  ],
+  streamBacklogBytes: [
+    value => Number.isSafeInteger(value) && isPositive(value),
+    'a number of bytes greater than 0',
+  ],
+  replayPostsPerSecond: [isPositive, 'a number of posts greater than 0'],
+  complianceRate: [value => isLength(value) && Number(value) <= 1, 'a number from 0 to 1'],
   jobDwellMs: [isDwell, `milliseconds, 0 or more, or those of ${Object.keys(DWELL).join(', ')}`],
   jobDollarsPerDay: [
     value => isLength(value) && Number.isFinite(value),

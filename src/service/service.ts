@@ -98,9 +98,23 @@ export class Service extends Server {
 
   /** Where the service listens, and the credentials that it takes. */
   addresses(): Addresses {
-    const { account, label, publisher, email, password } = this.#settings;
+    const { account, label, streamLabel, complianceLabel, publisher, email, password } =
+      this.#settings;
     const url = urlOf(this);
-    return { baseUrl: url, historicalUrl: url, account, label, publisher, email, password };
+    return {
+      baseUrl: url,
+      historicalUrl: url,
+      replayStreamUrl: url,
+      rulesUrl: url,
+      complianceStreamUrl: url,
+      account,
+      label,
+      streamLabel,
+      complianceLabel,
+      publisher,
+      email,
+      password,
+    };
   }
 
   /**

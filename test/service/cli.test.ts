@@ -36,6 +36,11 @@ describe('the command', () => {
     expect(addresses).toEqual({
       base_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       historical_url: addresses.base_url,
+      replay_stream_url: addresses.base_url,
+      rules_url: addresses.base_url,
+      compliance_stream_url: addresses.base_url,
+      stream_label: 'replay',
+      compliance_label: 'compliance',
       account: 'acme',
       label: 'dev',
       publisher: 'twitter',

@@ -1,7 +1,8 @@
 import http from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { type Fault, Faults } from '../../src/service/faults.js';
+import type { Fault } from '../../src/service/fault-kinds.js';
+import { Faults } from '../../src/service/faults.js';
 import { AUTHORIZATION, local, NOW, SEARCH_PATH, teaPosts } from './local-service.js';
 import { originalPost } from './memory-archive.js';
 

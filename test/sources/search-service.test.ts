@@ -3,7 +3,7 @@ import { type AccountOptions, account } from '../../src/client/account.js';
 import { HttpError, IncompleteError } from '../../src/errors.js';
 import type { Cursor } from '../../src/flow.js';
 import { pipeline } from '../../src/pipeline.js';
-import type { RequestFault } from '../../src/service/faults.js';
+import type { RequestFault } from '../../src/service/fault-kinds.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { counts } from '../../src/sources/counts.js';

@@ -1,5 +1,5 @@
 import { formatTimestamp } from '../../time.js';
-import type { WrongTotalsFault } from '../faults.js';
+import type { WrongTotalsFault } from '../fault-kinds.js';
 import { type DataUrls, dataPath, localName } from './data-urls.js';
 import type { JobLife } from './job-life.js';
 import { formatInstant, type JobPlace, jobUrl } from './job-view.js';

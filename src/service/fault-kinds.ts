@@ -1,0 +1,161 @@
+import type { Endpoint } from './router.js';
+
+interface Hits {
+  /** How many requests or jobs it hits; 1 when absent. `'always'`: until it is cleared. */
+  readonly times?: number | 'always' | undefined;
+  /** How many it lets pass before. */
+  readonly skip?: number | undefined;
+}
+
+interface Aim extends Hits {
+  /** Only requests of this family; any but the control path when absent. */
+  readonly endpoint?: Endpoint | undefined;
+  /** Only requests whose path and query contain this text. */
+  readonly path?: string | undefined;
+}
+
+interface JobAim extends Hits {
+  /** Only the job with this title. */
+  readonly title?: string | undefined;
+}
+
+/** An error answer in place of the real one. */
+export interface StatusFault extends Aim {
+  readonly kind: 'status';
+  readonly status: number;
+  readonly message?: string | undefined;
+  /** Seconds, sent as `Retry-After`. */
+  readonly retryAfter?: number | undefined;
+}
+
+/** The body ends early. Bytes are counted as they go over the wire, after compression. */
+export interface CutFault extends Aim {
+  readonly kind: 'cut';
+  readonly afterBytes: number;
+  /**
+   * `reset`: the connection is reset (the default). `close`: it is closed in the middle of the body.
+   * `finish`: the HTTP message is complete, only its content is short.
+   */
+  readonly end?: 'reset' | 'close' | 'finish' | undefined;
+  /** Go on to the next character of several bytes and cut within it. The answer is not compressed. */
+  readonly inCharacter?: boolean | undefined;
+}
+
+/** The body stops coming. */
+export interface StallFault extends Aim {
+  readonly kind: 'stall';
+  readonly afterBytes: number;
+  /** Milliseconds of real time; for ever when absent. */
+  readonly forMs?: number | undefined;
+}
+
+/** One bit of one byte of the body is wrong. */
+export interface FlipFault extends Aim {
+  readonly kind: 'flip';
+  readonly atByte: number;
+}
+
+/** The answer comes late; goes together with another fault. */
+export interface DelayFault extends Aim {
+  readonly kind: 'delay';
+  /** Milliseconds of real time. */
+  readonly ms: number;
+}
+
+/** A page of counts times out after so many whole buckets (service.md 4.2 rule 2). */
+export interface CountsTimeoutFault extends Aim {
+  readonly kind: 'counts-timeout';
+  readonly buckets: number;
+}
+
+/** A job fails at the end of its estimate, of its run, or of the validation of its files. */
+export interface JobFailureFault extends JobAim {
+  readonly kind: 'job-failure';
+  readonly during: 'estimating' | 'running' | 'validation';
+}
+
+/** A job that completes has minutes whose data may be incomplete (service.md 2.6). */
+export interface SuspectMinutesFault extends JobAim {
+  readonly kind: 'suspect-minutes';
+  /** `YYYYMMDDHHMM`; those within the job's window. */
+  readonly minutes: readonly string[];
+}
+
+/** Totals of a delivered job are off by so many: in the listing of results, or in the job. */
+export interface WrongTotalsFault extends JobAim {
+  readonly kind: 'wrong-totals';
+  readonly urlCount?: number | undefined;
+  readonly totalFileSizeBytes?: number | undefined;
+  readonly activityCount?: number | undefined;
+}
+
+interface StreamAim extends Hits {
+  /** Only `replay`, or only `compliance`. */
+  readonly endpoint?: Endpoint | undefined;
+  /** Only connections whose path and query contain this text. */
+  readonly path?: string | undefined;
+}
+
+/** A stream ends early, at a place in what was compressed. */
+export interface ContentCutFault extends StreamAim {
+  readonly kind: 'content-cut';
+  /** Messages sent whole before it. Heartbeats are none. */
+  readonly afterMessages: number;
+  /**
+   * Where in the next message: in its middle, within a character of several bytes, or before it (the
+   * default).
+   */
+  readonly within?: 'message' | 'character' | 'boundary' | undefined;
+  /**
+   * `reset`: the connection is reset (the default). `close`: it is closed without a last chunk.
+   * `finish`: gzip and HTTP end as they should, only the rest of the messages is missing.
+   */
+  readonly end?: 'reset' | 'close' | 'finish' | undefined;
+}
+
+/** The `activity_count` of a replay's end is off by so many. */
+export interface WrongCountFault extends StreamAim {
+  readonly kind: 'wrong-count';
+  readonly by: number;
+}
+
+/** Minutes of a replay fail (service.md 2.7). Only replays with one of them meet it. */
+export interface MinutesFailedFault extends StreamAim {
+  readonly kind: 'minutes-failed';
+  /** `YYYYMMDDHHMM`. */
+  readonly minutes: readonly string[];
+  /** What is delivered of them all the same: nothing (the default), or every second message. */
+  readonly deliver?: 'none' | 'part' | undefined;
+}
+
+/** A replay fails to complete from some minute on (service.md 2.7). Only replays with it meet it. */
+export interface UnprocessedRangeFault extends StreamAim {
+  readonly kind: 'unprocessed-range';
+  /** `YYYYMMDDHHMM`; the range ends where the window does. */
+  readonly fromDate: string;
+  /** What is delivered of its first minute: nothing (the default), or every second message. */
+  readonly deliver?: 'none' | 'part' | undefined;
+}
+
+/**
+ * More than a slow consumer can take: a replay does not wait for its consumer; a compliance stream
+ * begins with the events of the last minutes, all at once.
+ */
+export interface FloodFault extends StreamAim {
+  readonly kind: 'flood';
+  /** Of compliance events; 60 when absent. */
+  readonly minutes?: number | undefined;
+}
+
+export type BodyFault = CutFault | StallFault | FlipFault;
+export type RequestFault = StatusFault | BodyFault | DelayFault | CountsTimeoutFault;
+export type JobFault = JobFailureFault | SuspectMinutesFault | WrongTotalsFault;
+export type StreamFault =
+  | ContentCutFault
+  | WrongCountFault
+  | MinutesFailedFault
+  | UnprocessedRangeFault
+  | FloodFault;
+export type Fault = RequestFault | JobFault | StreamFault;
+
+export type PlantedFault = Fault & { readonly id: number; readonly hits: number };

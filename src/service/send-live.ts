@@ -1,0 +1,59 @@
+import type { ServerResponse } from 'node:http';
+import type { BodyFault } from './fault-kinds.js';
+import { cut, sendWithFault } from './faulty-body.js';
+
+/** Ends a live stream other than with a valid last chunk. */
+export class CutOff extends Error {
+  readonly how: 'reset' | 'close';
+
+  constructor(how: 'reset' | 'close') {
+    super('The stream is cut off');
+    this.name = 'CutOff';
+    this.how = how;
+  }
+}
+
+/**
+ * Sends a stream that is in gzip already, as long as it lasts, then hangs up. While the consumer
+ * takes nothing, nothing is taken from the stream.
+ */
+export async function sendLive(
+  response: ServerResponse,
+  live: AsyncIterable<Buffer>,
+  fault: BodyFault | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  response.shouldKeepAlive = false;
+  response.writeHead(200, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Encoding': 'gzip',
+    Vary: 'Accept-Encoding',
+  });
+  if (response.req.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  response.flushHeaders();
+  try {
+    if (fault !== undefined) return await sendWithFault(live, response, fault, signal);
+    for await (const chunk of live) if (!response.write(chunk)) await drained(response, signal);
+    response.end();
+  } catch (error) {
+    if (!(error instanceof CutOff)) throw error;
+    await cut(response, error.how);
+  }
+}
+
+function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const done = () => {
+      response.off('drain', done);
+      signal.removeEventListener('abort', done);
+      if (signal.aborted) reject(signal.reason);
+      else resolve();
+    };
+    response.on('drain', done);
+    signal.addEventListener('abort', done);
+    if (signal.aborted) done();
+  });
+}
