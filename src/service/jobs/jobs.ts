@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { RateWindow } from '../rate-window.js';
 import type { ServiceContext } from '../service.js';
 import type { CreateRequest } from './create-request.js';
@@ -26,6 +27,8 @@ export class Jobs {
     const { settings, clock } = context;
     const { jobsPerDayRate, jobsPerHourRate, jobsEstimating, jobsRunning } = settings.limits;
     this.#context = context;
+    // Every job listens.
+    setMaxListeners(0, this.#stopping.signal);
     this.#store = new JobStore(settings.stateFolder);
     this.#turns = new Turns(clock);
     this.creationWindows = [jobsPerDayRate, jobsPerHourRate].map(

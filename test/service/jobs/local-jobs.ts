@@ -1,5 +1,5 @@
 import { afterEach } from 'vitest';
-import type { Archive, ArchivedPost } from '../../../src/service/archive/archive.js';
+import type { ArchivedPost } from '../../../src/service/archive/archive.js';
 import { createService, type Service, type ServiceOptions } from '../../../src/service/index.js';
 import { MINUTE } from '../../../src/time.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
@@ -116,13 +116,12 @@ export async function localJobs({
   ...options
 }: ServiceOptions & { readonly clock?: number } = {}): Promise<LocalJobs> {
   const errors: unknown[] = [];
-  const archive: string | Archive = options.archive ?? new MemoryArchive(POSTS);
   const service = createService({
     limits: 'relaxed',
     jobDwellMs: DWELL,
     onError: error => errors.push(error),
+    archive: new MemoryArchive(POSTS),
     ...options,
-    archive,
   });
   running.push(service);
   service.clock.freeze();

@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../../src/time.js';
+import { localJobs } from './local-jobs.js';
+import { temporaryFolder } from './temporary-folder.js';
+
+const CREATES = { limits: { jobReadRate: { requests: 1_000, perMs: 1_000 } } };
+
+describe('the limits on jobs (service.md section 8)', () => {
+  it('let 5 GETs through in any 5 s, over status, results and list together', async () => {
+    const jobs = await localJobs({ limits: 'strict' });
+    const uuid = await jobs.bring('delivered');
+    const paths = ['', '/results'].map(rest => `/jobs/${uuid}${rest}.json`);
+    const statuses: number[] = [];
+    for (const path of [
+      ...paths,
+      '/jobs.json',
+      `/jobs/${uuid}/results.csv`,
+      '/jobs/none.json',
+      ...paths,
+    ])
+      statuses.push((await jobs.ask(path)).status);
+    expect(statuses).toEqual([200, 200, 200, 200, 404, 429, 429]);
+    const refused = await jobs.ask('/jobs.json');
+    expect(refused.message).toBe(
+      'Exceeded rate limit: 5 requests in 5 s over status, results and list of jobs',
+    );
+    expect(refused.headers.get('retry-after')).toBe('5');
+    await jobs.move(5 * SECOND - 1);
+    expect((await jobs.ask('/jobs.json')).status).toBe(429);
+    await jobs.move(1);
+    expect((await jobs.ask('/jobs.json')).status).toBe(200);
+  });
+
+  it('count neither decisions nor data files among those', async () => {
+    const jobs = await localJobs({ limits: 'strict' });
+    const uuid = await jobs.bring('delivered');
+    const { urlList } = await jobs.results(uuid);
+    for (let i = 0; i < 10; i++) {
+      expect((await fetch(String(urlList[0]))).status).toBe(200);
+      expect((await jobs.put(uuid, 'accept')).status).toBe(400);
+    }
+    expect((await jobs.list()).jobs).toHaveLength(1);
+  });
+
+  it('let 30 jobs be made in any hour', async () => {
+    const jobs = await localJobs(CREATES);
+    for (let i = 0; i < 30; i++) {
+      expect((await jobs.post({ title: `job ${i}` })).status).toBe(201);
+      await jobs.move(MINUTE);
+    }
+    const refused = await jobs.post({ title: 'job 30' });
+    expect(refused).toMatchObject({
+      status: 429,
+      message: 'Exceeded rate limit: 30 requests in 3600 s to create jobs',
+    });
+    expect(refused.headers.get('retry-after')).toBe(String((30 * MINUTE) / SECOND));
+    await jobs.move(30 * MINUTE - 1);
+    expect((await jobs.post({ title: 'job 30' })).status).toBe(429);
+    await jobs.move(1);
+    expect((await jobs.post({ title: 'job 30' })).status).toBe(201);
+    expect((await jobs.post({ title: 'job 31' })).status).toBe(429);
+  });
+
+  it('let 60 jobs be made in a UTC day', async () => {
+    const jobs = await localJobs({
+      limits: { jobReadRate: { requests: 1_000, perMs: 1_000 } },
+      clock: Date.UTC(2024, 4, 16, 0, 30),
+    });
+    for (let i = 0; i < 60; i++) {
+      if (i === 30) await jobs.move(2 * HOUR);
+      expect((await jobs.post({ title: `job ${i}` })).status).toBe(201);
+    }
+    await jobs.move(2 * HOUR);
+    const refused = await jobs.post({ title: 'job 60' });
+    expect(refused).toMatchObject({
+      status: 429,
+      message: 'Exceeded rate limit: 60 requests in a UTC day to create jobs',
+    });
+    const now = jobs.service.clock.now();
+    const midnight = floorTo(DAY, now) + DAY;
+    expect(refused.headers.get('retry-after')).toBe(String((midnight - now) / SECOND));
+    await jobs.move(midnight - now - 1);
+    expect((await jobs.post({ title: 'job 60' })).status).toBe(429);
+    await jobs.move(1);
+    expect((await jobs.post({ title: 'job 60' })).status).toBe(201);
+  });
+
+  it('count only the jobs that were made', async () => {
+    const jobs = await localJobs(CREATES);
+    for (let i = 0; i < 40; i++) expect((await jobs.post({ rules: [] })).status).toBe(400);
+    for (let i = 0; i < 30; i++) await jobs.create({ title: `job ${i}` });
+    // Who is over the limit learns of it before anything else.
+    expect((await jobs.post({ rules: [] })).status).toBe(429);
+  });
+
+  it('hold when many create at a time', async () => {
+    const jobs = await localJobs(CREATES);
+    const replies = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => jobs.post({ title: `job ${i}` })),
+    );
+    expect(replies.filter(({ status }) => status === 201)).toHaveLength(30);
+  });
+
+  it('hold over a restart of the service', async () => {
+    const stateFolder = await temporaryFolder();
+    const jobs = await localJobs({ ...CREATES, stateFolder });
+    for (let i = 0; i < 30; i++) await jobs.create({ title: `job ${i}` });
+    await jobs.stop();
+    const again = await localJobs({ ...CREATES, stateFolder });
+    expect((await again.post({ title: 'one more' })).status).toBe(429);
+    await again.move(HOUR);
+    expect((await again.post({ title: 'one more' })).status).toBe(201);
+  });
+
+  it('can be relaxed', async () => {
+    const jobs = await localJobs();
+    for (let i = 0; i < 70; i++) await jobs.create({ title: `job ${i}` });
+    for (let i = 0; i < 10; i++) expect((await jobs.list()).jobs).toHaveLength(70);
+  });
+});

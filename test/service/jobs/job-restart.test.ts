@@ -1,0 +1,190 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import type { Archive } from '../../../src/service/archive/archive.js';
+import { openSampleArchive } from '../../../src/service/archive/sample/sample-archive.js';
+import { DAY } from '../../../src/time.js';
+import { NOW } from '../local-service.js';
+import { DWELL, localJobs } from './local-jobs.js';
+import { temporaryFolder } from './temporary-folder.js';
+
+const temporaryJobs = async () =>
+  (await readdir(tmpdir())).filter(name => /^millrace-jobs-\w{6}$/.test(name));
+
+describe('a service that is started again with its state folder', () => {
+  it('goes on with every job where it was', async () => {
+    const stateFolder = await temporaryFolder();
+    const first = await localJobs({ stateFolder });
+    const delivered = await first.bring('delivered', { title: 'delivered' });
+    const rejected = await first.bring('rejected', { title: 'rejected' });
+    const accepted = await first.bring('accepted', { title: 'accepted' });
+    const quoted = await first.bring('quoted', { title: 'quoted' });
+    const opened = await first.create({ title: 'opened' });
+    const uuids = [delivered, rejected, accepted, quoted, opened];
+    const jobsBefore = await Promise.all(uuids.map(uuid => first.job(uuid)));
+    const listBefore = await first.list();
+    const clock = first.service.clock.now();
+    const filesBefore = await filesOf((await first.results(delivered)).urlList);
+    await first.stop();
+
+    const again = await localJobs({ stateFolder, clock });
+    const moved = (value: unknown) =>
+      JSON.parse(JSON.stringify(value).replaceAll(first.base, again.base));
+    expect(await Promise.all(uuids.map(uuid => again.job(uuid)))).toEqual(moved(jobsBefore));
+    expect(await again.list()).toEqual(moved(listBefore));
+    expect(await filesOf((await again.results(delivered)).urlList)).toEqual(filesBefore);
+    expect((await again.post({ title: 'quoted' })).message).toMatch(
+      /There is a job with the title/,
+    );
+    expect((await again.put(rejected, 'accept')).status).toBe(400);
+    expect((await again.put(quoted, 'accept')).status).toBe(200);
+    await again.move(4 * DWELL);
+    for (const uuid of [accepted, quoted]) {
+      expect((await again.job(uuid)).status).toBe('delivered');
+      expect((await again.results(uuid)).urlCount).toBe(6);
+    }
+    expect((await again.job(opened)).status).toBe('quoted');
+  });
+
+  it('remembers what has expired meanwhile, and that it was there', async () => {
+    const stateFolder = await temporaryFolder();
+    const first = await localJobs({ stateFolder });
+    const uuid = await first.bring('delivered');
+    await first.stop();
+    for (const clock of [NOW + 20 * DAY, NOW]) {
+      const again = await localJobs({ stateFolder, clock });
+      await again.service.settled();
+      const { status, message } = await again.ask(`/jobs/${uuid}.json`);
+      expect([status, message]).toEqual([404, expect.stringContaining('expired')]);
+      expect((await again.list()).jobs).toEqual([]);
+      await again.stop();
+    }
+    expect(await readdir(join(stateFolder, 'jobs', uuid))).toEqual(['job.json']);
+  });
+
+  it('has the same files, however often it was stopped while it made them', async () => {
+    const fields = {
+      fromDate: '202405140000',
+      toDate: '202405150000',
+      rules: [{ value: 'coffee' }],
+    };
+    const sample = openSampleArchive({ now: () => NOW });
+    const straight = await localJobs({ archive: sample });
+    const listing = await straight.results(await straight.bring('delivered', fields));
+    expect(listing.urlCount).toBeGreaterThan(30);
+
+    // An archive that takes its time, so that the service can be stopped in the middle.
+    const archive: Archive = {
+      format: 'original',
+      search: (...call) => sample.search(...call),
+      counts: (...call) => sample.counts(...call),
+      async *scan(window, options) {
+        for await (const segment of sample.scan(window, options)) {
+          if (window.to - window.from > DWELL * 60) await setTimeout(1, undefined, options);
+          yield segment;
+        }
+      },
+      close: () => sample.close(),
+    };
+    const stateFolder = await temporaryFolder();
+    let jobs = await localJobs({ archive, stateFolder });
+    const uuid = await jobs.bring('accepted', fields);
+    jobs.service.clock.advance(DWELL);
+    let stops = 0;
+    for (; stops < 8; stops++) {
+      await setTimeout(25);
+      const clock = jobs.service.clock.now();
+      await jobs.stop();
+      jobs = await localJobs({ archive, stateFolder, clock });
+      expect((await jobs.job(uuid)).status).toBe('running');
+    }
+    await jobs.move(5 * DWELL);
+    expect(jobs.errors).toEqual([]);
+    const resumed = await jobs.results(uuid);
+    expect(resumed.urlCount).toBe(listing.urlCount);
+    expect(await postsOf(resumed.urlList)).toEqual(await postsOf(listing.urlList));
+  });
+
+  it('puts up with a list of files whose last line was cut', async () => {
+    const stateFolder = await temporaryFolder();
+    const first = await localJobs({ stateFolder });
+    const uuid = await first.bring('delivered');
+    await first.stop();
+    const folder = join(stateFolder, 'jobs', uuid);
+    const lines = (await readFile(join(folder, 'files.jsonl'), 'utf8')).split('\n');
+    // As after a kill between the third file and its line.
+    await writeFile(
+      join(folder, 'files.jsonl'),
+      `${lines.slice(0, 2).join('\n')}\n${lines[2]?.slice(0, 20)}`,
+    );
+    const job = JSON.parse(await readFile(join(folder, 'job.json'), 'utf8'));
+    await writeFile(join(folder, 'job.json'), JSON.stringify({ ...job, status: 'running' }));
+    const again = await localJobs({ stateFolder, clock: first.service.clock.now() });
+    await again.move(2 * DWELL);
+    expect((await again.results(uuid)).urlCount).toBe(6);
+    const list = await readFile(join(folder, 'files.jsonl'), 'utf8');
+    expect(
+      list
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line).segment),
+    ).toEqual(lines.slice(0, 6).map(line => JSON.parse(line).segment));
+  });
+
+  it('says which file it cannot read', async () => {
+    const stateFolder = await temporaryFolder();
+    const first = await localJobs({ stateFolder });
+    const uuid = await first.create();
+    await first.stop();
+    const path = join(stateFolder, 'jobs', uuid, 'job.json');
+    await writeFile(path, '{"uuid":');
+    await expect(localJobs({ stateFolder })).rejects.toMatchObject({ code: 'ERR_STORAGE', path });
+  });
+
+  it('says that a folder cannot be one', async () => {
+    const folder = await temporaryFolder();
+    await writeFile(join(folder, 'file'), '');
+    await expect(localJobs({ stateFolder: join(folder, 'file') })).rejects.toMatchObject({
+      code: 'ERR_STORAGE',
+    });
+  });
+});
+
+describe('a service without a state folder', () => {
+  it('keeps jobs in a temporary folder, and removes it when it stops', async () => {
+    const before = await temporaryJobs();
+    const jobs = await localJobs();
+    await jobs.bring('delivered');
+    const made = (await temporaryJobs()).filter(name => !before.includes(name));
+    expect(made.length).toBeGreaterThan(0);
+    const { service } = jobs;
+    await jobs.stop();
+    const { historicalUrl } = await service.start();
+    expect(historicalUrl).not.toBe(new URL(jobs.base).origin);
+    expect(service.listening).toBe(true);
+    await service.stop();
+    const kept = await temporaryJobs();
+    expect(made.some(name => !kept.includes(name))).toBe(true);
+  });
+});
+
+async function filesOf(urls: readonly string[]): Promise<Buffer[]> {
+  const replies = await Promise.all(urls.map(url => fetch(url)));
+  expect(replies.every(({ status }) => status === 200)).toBe(true);
+  return Promise.all(replies.map(async reply => Buffer.from(await reply.arrayBuffer())));
+}
+
+/** The posts of each file, without the ids of rules and the times of the info lines. */
+async function postsOf(urls: readonly string[]): Promise<string[][]> {
+  const files = await filesOf(urls);
+  return files.map(file =>
+    gunzipSync(file)
+      .toString()
+      .replaceAll(/"sent":"[^"]*"/g, '')
+      .replaceAll(/"matching_rules":\[.*?\]/g, '')
+      .split('\n'),
+  );
+}
