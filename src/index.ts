@@ -31,6 +31,7 @@ export type {
   JobStatus,
 } from './client/job.js';
 export { countJobDays } from './client/job-days.js';
+export { type RunJobOptions, runJob } from './client/job-life.js';
 export type { JobRequest, JobRule } from './client/job-request.js';
 export {
   acceptJob,
@@ -150,7 +151,15 @@ export type { ToLine } from './sinks/line.js';
 export { safeName } from './sinks/safe-name.js';
 export { type StdoutOptions, stdout } from './sinks/stdout.js';
 export type { Written, WrittenFile } from './sinks/written.js';
+export type { CheckedFile } from './sources/check-job-file.js';
 export { type Bucket, type CountBucket, type CountsOptions, counts } from './sources/counts.js';
+export {
+  type DownloadedFile,
+  type DownloadJobOptions,
+  downloadJob,
+} from './sources/download-job.js';
+export { type JobFilesOptions, jobFiles } from './sources/job-files.js';
+export type { ExpectedAndDelivered, JobVerdict } from './sources/job-verdict.js';
 export { type LocalFilesOptions, localFiles } from './sources/local-files.js';
 export type { Product } from './sources/query.js';
 export { type SearchOptions, search } from './sources/search.js';

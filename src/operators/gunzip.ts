@@ -2,6 +2,7 @@ import { OptionError } from '../errors.js';
 import { type Batch, type Operator, operator } from '../flow.js';
 import { bytesOf } from './bytes-of.js';
 import { BLOCK, GzipFile, inflateWhole } from './gzip-file.js';
+import { recallInflated } from './inflated.js';
 import { atLeastOne } from './record-limits.js';
 import { workAhead } from './work-ahead.js';
 
@@ -89,6 +90,9 @@ function wholeFiles(
   return ({ items, cursor }) => {
     const whole = atEdge && cursor !== undefined && items.length > 0;
     atEdge = cursor !== undefined || (atEdge && items.length === 0);
-    return whole ? inflateWhole(items.map(bytesOf), maxBytes) : undefined;
+    if (!whole) return undefined;
+    const known = items.length === 1 ? recallInflated(items[0]!) : undefined;
+    if (known !== undefined && known.length <= maxBytes) return Promise.resolve(known);
+    return inflateWhole(items.map(bytesOf), maxBytes);
   };
 }

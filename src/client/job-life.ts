@@ -1,0 +1,162 @@
+import { HttpError, JobError, OptionError } from '../errors.js';
+import { SECOND } from '../time.js';
+import type { Account } from './account.js';
+import type { CreatedJob, DeliveredJob, Job, JobQuote } from './job.js';
+import { checkJobRequest, type JobRequest } from './job-request.js';
+import { acceptJob, createJob, findJob, getJob, mustMatch, rejectJob } from './jobs.js';
+import { checkMilliseconds } from './timeouts.js';
+
+export interface RunJobOptions extends JobRequest {
+  /**
+   * Whether the job is worth its quote. It is asked once; `true` accepts the job, which is then paid
+   * for and cannot be stopped, `false` rejects it for good.
+   */
+  readonly decide: (quote: JobQuote, job: Job) => boolean | Promise<boolean>;
+  /**
+   * The longest time between two looks at the job, in milliseconds; the first ones come sooner.
+   * @default 30000
+   */
+  readonly pollEvery?: number | undefined;
+  /** Told when status, message or progress have changed, and of the job as it is found. */
+  readonly onStatus?: ((job: Job) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const FIRST_LOOK = SECOND;
+const LATER = 1.5;
+
+/**
+ * Brings a job from its rules to its files: makes it, waits for the quote, lets `decide` accept or
+ * reject it, and waits until it is delivered (service.md section 3).
+ *
+ * The title is how a job is known: the same script run again joins the job of that title where it
+ * stands, in whatever state, and never makes or pays for a second one. So give a request with other
+ * rules another title. A job that has failed is not sent again, which would be charged again.
+ *
+ * @throws OptionError before anything is sent.
+ * @throws JobError for a job that has failed, was rejected (also by `decide`), has expired, or has the
+ * title but another window or format.
+ * @example
+ * const job = await runJob(account(), {
+ *   title: 'snow 2014',
+ *   fromDate: '201401010000',
+ *   toDate: '201402010000',
+ *   format: 'original',
+ *   rules: [{ value: 'snow lang:en', tag: 'snow' }],
+ *   decide: quote => (quote.costDollars ?? 0) <= 500 && quote.estimatedDurationHours < 24,
+ * });
+ */
+export async function runJob(account: Account, options: RunJobOptions): Promise<DeliveredJob> {
+  const { decide, onStatus, signal, pollEvery = 30 * SECOND } = options;
+  if (typeof decide !== 'function')
+    throw new OptionError('decide', 'Expected `decide` to be a function of the quote');
+  checkMilliseconds('pollEvery', pollEvery);
+  let job = await join(account, options);
+  let shown = '';
+  let wait = FIRST_LOOK;
+  while (true) {
+    const now = JSON.stringify([job.status, job.statusMessage, job.percentComplete]);
+    if (now !== shown) {
+      onStatus?.(job);
+      wait = Math.min(FIRST_LOOK, pollEvery);
+    }
+    shown = now;
+    if (isDelivered(job)) return job;
+    refuseEnded(job);
+    if (job.status === 'quoted' && job.quote !== undefined) {
+      job = await settle(account, job, job.quote, options);
+      continue;
+    }
+    await account.timing.sleep(wait, signal);
+    wait = Math.min(wait * LATER, pollEvery);
+    job = await look(account, job, signal);
+  }
+}
+
+export function isDelivered(job: Job): job is DeliveredJob {
+  return job.status === 'delivered' && job.results !== undefined;
+}
+
+/** The job of that title, made if there is none. */
+async function join(account: Account, options: RunJobOptions): Promise<Job> {
+  const { signal } = options;
+  const asked = checkJobRequest(options);
+  const found = await findJob(account, asked.title, { signal });
+  if (found === undefined) return withoutRules(await createJob(account, options, { signal }));
+  mustMatch(found, asked);
+  const job = await look(account, found, signal);
+  if (job.format !== undefined && job.format !== asked.dataFormat)
+    throw new JobError(
+      `There is another job with the title ${JSON.stringify(job.title)}: its format is ${job.format}, not ${asked.dataFormat}. Choose another title`,
+      { title: job.title, uuid: job.uuid, status: job.status },
+    );
+  return job;
+}
+
+async function settle(
+  account: Account,
+  job: Job,
+  quote: JobQuote,
+  { decide, onStatus, signal }: RunJobOptions,
+): Promise<Job> {
+  const accepted: unknown = await decide(quote, job);
+  signal?.throwIfAborted();
+  if (accepted === true) return acceptJob(account, job, { signal });
+  if (accepted !== false)
+    throw new OptionError('decide', 'Expected `decide` to give true or false; nothing was done');
+  const rejected = await rejectJob(account, job, { signal });
+  onStatus?.(rejected);
+  throw ended(
+    rejected,
+    `was rejected, since \`decide\` turned its quote down: ${described(quote)}`,
+    'To ask again, choose another title',
+  );
+}
+
+async function look(
+  account: Account,
+  job: Pick<Job, 'uuid' | 'title' | 'status'>,
+  signal: AbortSignal | undefined,
+): Promise<Job> {
+  try {
+    return await getJob(account, job, { signal });
+  } catch (cause) {
+    if (!(cause instanceof HttpError) || cause.status !== 404) throw cause;
+    throw new JobError(
+      `The job ${JSON.stringify(job.title)} (${job.uuid}) is not there any more: it was ${job.status}, and has expired. Jobs are kept for 15 days; to begin anew, run this again`,
+      { cause, title: job.title, uuid: job.uuid, status: job.status },
+    );
+  }
+}
+
+/** States that no job leaves. */
+function refuseEnded(job: Job): void {
+  if (job.status === 'failed')
+    throw ended(
+      job,
+      `has failed: ${job.statusMessage}`,
+      'The operator of the service looks into it. Do not send it again under another title: that would be charged again',
+    );
+  if (job.status === 'rejected')
+    throw ended(job, 'was rejected and cannot be recovered', 'To ask again, choose another title');
+}
+
+function ended(job: Job, what: string, advice: string): JobError {
+  const { title, uuid, status } = job;
+  return new JobError(`The job ${JSON.stringify(title)} (${uuid}) ${what}. ${advice}`, {
+    title,
+    uuid,
+    status,
+  });
+}
+
+function described(quote: JobQuote): string {
+  const { costDollars, estimatedActivityCount, estimatedDurationHours, estimatedFileSizeMb } =
+    quote;
+  const cost = costDollars === undefined ? 'no cost of its own' : `$${costDollars}`;
+  return `${cost}, about ${estimatedActivityCount} posts, ${estimatedFileSizeMb} MB, ${estimatedDurationHours} hours`;
+}
+
+function withoutRules({ rules: _rules, ...job }: CreatedJob): Job {
+  return job;
+}

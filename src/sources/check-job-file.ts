@@ -1,0 +1,93 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { DataError } from '../errors.js';
+import { inflateWhole } from '../operators/gzip-file.js';
+import { formatTimestamp, MINUTE } from '../time.js';
+import { PostCount } from './post-count.js';
+
+/** What a whole and undamaged job file holds. */
+export interface CheckedFile {
+  /** Compressed. */
+  readonly bytes: number;
+  readonly posts: number;
+  /** Minutes that its own `info` line says may be incomplete, `YYYYMMDDHHMM`. */
+  readonly suspectMinutes: readonly string[];
+}
+
+/** What `inflateWhole` makes of it is returned too, for whom it saves inflating the file again. */
+export interface CheckedWhole extends CheckedFile {
+  readonly content: Buffer | undefined;
+}
+
+const CHUNK = 256 * 1024;
+
+/** The size that a gzip file says it has once inflated: a hint that anyone may forge. */
+export function inflatedSize(file: Buffer): number {
+  return file.length < 4 ? 0 : file.readUInt32LE(file.length - 4);
+}
+
+/**
+ * Checks a file in memory, in one call to the thread pool where it inflates to no more than `most`.
+ *
+ * @throws DataError that is worth another try: cut short, corrupt, or not as many posts as it says.
+ */
+export async function checkWhole(
+  file: Buffer,
+  origin: string,
+  most: number,
+): Promise<CheckedWhole> {
+  const content = inflatedSize(file) <= most ? await inflateWhole([file], most) : undefined;
+  if (content === undefined) return { ...(await checkStream([file], origin)), content };
+  const count = new PostCount(origin);
+  count.push(content);
+  count.end();
+  return { ...checked(file.length, count), content };
+}
+
+/** Checks a file as its bytes come, in bounded memory, beside the main thread. */
+export async function checkStream(
+  file: Iterable<Buffer> | AsyncIterable<Buffer>,
+  origin: string,
+): Promise<CheckedFile> {
+  const count = new PostCount(origin);
+  const gunzip = createGunzip({ chunkSize: CHUNK });
+  let bytes = 0;
+  const counted = async function* () {
+    for await (const chunk of file) {
+      bytes += chunk.length;
+      yield chunk;
+    }
+  };
+  await pipeline(Readable.from(counted(), { objectMode: false }), gunzip, async blocks => {
+    for await (const block of blocks) count.push(block as Buffer);
+  }).catch(error => {
+    throw isOfDecoder(error) ? damaged(origin, gunzip.bytesWritten, error) : error;
+  });
+  // The decoder takes no bytes at all for an empty file, and leaves what follows the end.
+  if (bytes === 0 || gunzip.bytesWritten !== bytes) throw damaged(origin, gunzip.bytesWritten);
+  count.end();
+  return checked(bytes, count);
+}
+
+function checked(bytes: number, { posts, info }: PostCount): CheckedFile {
+  const minutes = [...(info?.minutesFailed ?? [])];
+  if (info?.unprocessedRange !== undefined)
+    for (let at = info.unprocessedRange.from; at < info.unprocessedRange.to; at += MINUTE)
+      minutes.push(at);
+  return { bytes, posts, suspectMinutes: minutes.map(formatTimestamp) };
+}
+
+/** A decoder that ends before its input is closed by what it left unread. */
+function isOfDecoder(error: unknown): boolean {
+  if (!(error instanceof Error) || !('code' in error)) return false;
+  return /^Z_|^ERR_STREAM_PREMATURE_CLOSE$/.test(String(error.code));
+}
+
+function damaged(origin: string, byteOffset: number, cause?: unknown): DataError {
+  return new DataError('The file is no whole gzip file: it is cut short, or damaged', {
+    cause,
+    place: { origin, byteOffset },
+    retryable: true,
+  });
+}

@@ -1,0 +1,144 @@
+import { createReadStream } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import path from 'node:path';
+import pLimit from 'p-limit';
+import type { Account } from '../client/account.js';
+import type { Answer } from '../client/exchange.js';
+import type { JobName } from '../client/job.js';
+import { DataError, IncompleteError, OptionError } from '../errors.js';
+import { type CheckedFile, checkStream } from './check-job-file.js';
+import { type FetchRun, fetchJobFile, isOfOneFile } from './fetch-job-file.js';
+import { type JobFile, readJobFiles } from './job-file-list.js';
+import { checkDownload, type JobFilesOptions } from './job-files.js';
+import { claimFolder } from './job-folder.js';
+import { type JobVerdict, judge } from './job-verdict.js';
+import { keepFile, storing } from './keep-file.js';
+
+export interface DownloadJobOptions extends Pick<JobFilesOptions, 'concurrency' | 'totals'> {
+  /** Made if it is not there. A folder holds the files of one job. */
+  readonly folder: string;
+  /** Told after each file that is there, whether it came now or was there before. */
+  readonly onFile?: ((file: DownloadedFile) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface DownloadedFile extends CheckedFile {
+  readonly path: string;
+  /** Whether it was there already, whole. */
+  readonly known: boolean;
+  /** Files that are there now, and files in all. */
+  readonly done: number;
+  readonly total: number;
+}
+
+/** After so many files in a row that cannot be had, the others will not come either. */
+const GIVE_UP = 8;
+
+/**
+ * Downloads the gzip files of a delivered job into a folder, each named by the ten minutes that it
+ * covers: `20240101/0010.json.gz`. The folder is then an archive for `localFiles` and for the local
+ * service. Each file is checked as `jobFiles` does, before it gets its name.
+ *
+ * Run again, whenever it was stopped, it fetches only what is missing: files that are there are known
+ * by their content.
+ *
+ * @throws OptionError before anything is sent.
+ * @throws JobError for a job that is not delivered, or has expired.
+ * @throws IncompleteError when not all can be had; what can be is in the folder. `missing` are segments.
+ * @throws StorageError for a full disk, or a folder that holds another job.
+ * @example
+ * const verdict = await downloadJob(account(), job, { folder: 'archive', concurrency: 8 });
+ * console.log(verdict.summary);
+ * process.exitCode = verdict.exitCode;
+ */
+export async function downloadJob(
+  account: Account,
+  job: JobName,
+  options: DownloadJobOptions,
+): Promise<JobVerdict> {
+  checkDownload(account, job, options);
+  const { folder, concurrency = 4, onFile, totals = 'require' } = options;
+  if (typeof folder !== 'string' || folder === '')
+    throw new OptionError('folder', 'Expected `folder` to be the path of a folder');
+  const own = new AbortController();
+  const signal =
+    options.signal === undefined ? own.signal : AbortSignal.any([options.signal, own.signal]);
+  const list = await readJobFiles(account, job, signal);
+  await claimFolder(folder, list.job);
+
+  const checked = new Map<JobFile, CheckedFile>();
+  let failures = 0;
+  let lastError: Error | undefined;
+  const keep = async (file: JobFile) => {
+    signal.throwIfAborted();
+    const to = path.join(folder, file.path);
+    const before = await checkKept(to);
+    const found = before ?? (await fetchTo(file, to, { account, list, signal }));
+    failures = 0;
+    checked.set(file, found);
+    const done = checked.size;
+    onFile?.({ ...found, path: to, known: before !== undefined, done, total: list.files.length });
+  };
+  let fatal: Error | undefined;
+  const keepOrMiss = async (file: JobFile) => {
+    try {
+      await keep(file);
+    } catch (error) {
+      if (!(error instanceof Error) || own.signal.aborted) return;
+      if (!options.signal?.aborted) lastError = error;
+      if (isOfOneFile(error) && ++failures < GIVE_UP) return;
+      fatal = error;
+      own.abort();
+    }
+  };
+  const limit = pLimit(concurrency);
+  await limit.map(list.files, keepOrMiss);
+  failures = 0;
+  const late = list.files.filter(file => !checked.has(file));
+  if (fatal === undefined) await limit.map(late, keepOrMiss);
+  options.signal?.throwIfAborted();
+
+  const found = [...checked.values()];
+  const sum = (of: (file: CheckedFile) => number) => found.reduce((all, file) => all + of(file), 0);
+  const missing = list.files.filter(file => !checked.has(file)).map(file => file.name);
+  const verdict = judge(list, {
+    files: found.length,
+    bytes: sum(file => file.bytes),
+    posts: sum(file => file.posts),
+    suspectMinutes: found.flatMap(file => file.suspectMinutes),
+    missing,
+  });
+  if (verdict.missing.length === 0 || (totals === 'report' && missing.length === 0)) return verdict;
+  const reason = lastError === undefined ? '' : `. The last error: ${lastError.message}`;
+  throw new IncompleteError(`${verdict.summary}${reason}`, {
+    cause: lastError,
+    missing: verdict.missing,
+    retryable: true,
+  });
+}
+
+/** What a file that is there holds; `undefined` where there is none, or it is not whole. */
+async function checkKept(file: string): Promise<CheckedFile | undefined> {
+  return storing(file, async () => {
+    try {
+      return await checkStream(createReadStream(file), file);
+    } catch (error) {
+      if (error instanceof DataError) return undefined;
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+      throw error;
+    }
+  });
+}
+
+function fetchTo(file: JobFile, to: string, run: FetchRun): Promise<CheckedFile> {
+  return fetchJobFile(file, run, answer =>
+    keepFile(to, part => checkStream(written(answer, part), answer.url)),
+  );
+}
+
+async function* written({ body }: Answer, part: FileHandle): AsyncGenerator<Buffer> {
+  for await (const chunk of body) {
+    for (let done = 0; done < chunk.length; ) done += (await part.write(chunk, done)).bytesWritten;
+    yield chunk;
+  }
+}

@@ -1,0 +1,53 @@
+import type { Account } from '../client/account.js';
+import { Fields } from '../client/fields.js';
+import { parseReplayRule, type ReplayRule } from '../client/replay-rules.js';
+import { type ReplayRulesOptions, replayRulesUrl } from '../client/replay-rules-address.js';
+import { request } from '../client/request.js';
+import { batchesOf, Flow, type Run } from '../flow.js';
+import { IdWindow } from '../operators/id-window.js';
+import { listing } from '../operators/listing.js';
+import { BatchQueue } from './batch-queue.js';
+
+/** Rules that may wait for the consumer. */
+const AHEAD = 2_000;
+
+/**
+ * The rules of the replay stream (service.md 4.4), streamed: of hundreds of thousands, no more than a
+ * few are in memory. A listing that breaks off is asked for again, and goes on with the rules that
+ * were not there yet.
+ *
+ * @throws OptionError at once, for what is missing in the account.
+ * @throws HttpError, ConnectionError, DataError from the flow.
+ * @example
+ * for await (const { id, value, tag } of replayRules(account())) console.log(id, tag, value);
+ */
+export function replayRules(account: Account, options: ReplayRulesOptions = {}): Flow<ReplayRule> {
+  const url = replayRulesUrl(account, options);
+  return new Flow(run => listed(account, url, run, options.signal));
+}
+
+async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal | undefined) {
+  const bound = signal === undefined ? run.signal : AbortSignal.any([run.signal, signal]);
+  const queue = new BatchQueue<ReplayRule>(AHEAD);
+  const seen = new IdWindow(Number.POSITIVE_INFINITY);
+  const call = {
+    method: 'GET',
+    url,
+    family: 'replayRules',
+    kind: 'change',
+    signal: bound,
+  } as const;
+  request(account, call, async answer => {
+    for await (const { items } of batchesOf(listing('rules')(answer.body), { signal: bound })) {
+      const rules = items.map(rule => parseReplayRule(new Fields(rule, 'a rule', answer.url)));
+      await queue.add(rules.filter(({ id, value }) => seen.add(id ?? `value ${value}`)));
+    }
+  }).then(
+    () => queue.end(),
+    error => queue.fail(error),
+  );
+  for await (const items of queue.read()) {
+    if (run.progress !== undefined) run.progress.received += items.length;
+    yield { items };
+  }
+}

@@ -1,0 +1,78 @@
+import type { Answer } from '../client/exchange.js';
+import { rememberInflated } from '../operators/inflated.js';
+import { type CheckedFile, checkStream, checkWhole, inflatedSize } from './check-job-file.js';
+import type { MemoryBudget } from './memory-budget.js';
+import { SpoolFile } from './spool-file.js';
+
+/** Larger files, before and after inflating, do not stay in memory. */
+const LARGEST_FILE = 4 * 1024 * 1024;
+const LARGEST_CONTENT = 16 * 1024 * 1024;
+
+/** A file that has come whole and undamaged, and waits for its turn. */
+export interface StoredJobFile extends CheckedFile {
+  readonly origin: string;
+  /** All of it, where it is in memory. */
+  readonly whole: Buffer | undefined;
+  blocks(): AsyncIterable<Buffer>;
+  release(): Promise<void>;
+}
+
+/** Receives a file, in memory or in a temporary file, and checks it. `onBytes` hears of each chunk. */
+export async function storeJobFile(
+  answer: Answer,
+  memory: MemoryBudget,
+  onBytes: (bytes: number) => void,
+): Promise<StoredJobFile> {
+  const length = Number(answer.headers['content-length'] ?? Number.NaN);
+  if (!(length <= LARGEST_FILE && memory.take(length))) return spool(answer, onBytes);
+  let held = length;
+  const release = async () => {
+    memory.give(held);
+    held = 0;
+  };
+  try {
+    const chunks: Buffer[] = [];
+    for await (const chunk of answer.body) {
+      onBytes(chunk.length);
+      chunks.push(chunk);
+    }
+    const whole = Buffer.concat(chunks);
+    const size = Math.min(inflatedSize(whole), LARGEST_CONTENT);
+    const kept = memory.take(size) ? size : 0;
+    held += kept;
+    const { content, ...checked } = await checkWhole(whole, answer.url, kept);
+    // Whoever unzips it next need not do it again.
+    if (content !== undefined) rememberInflated(whole, content);
+    const blocks = async function* () {
+      yield whole;
+    };
+    return { ...checked, origin: answer.url, whole, blocks, release };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+async function spool(answer: Answer, onBytes: (bytes: number) => void): Promise<StoredJobFile> {
+  const file = await SpoolFile.open();
+  try {
+    const written = async function* () {
+      for await (const chunk of answer.body) {
+        onBytes(chunk.length);
+        await file.write(chunk);
+        yield chunk;
+      }
+    };
+    const checked = await checkStream(written(), answer.url);
+    return {
+      ...checked,
+      origin: answer.url,
+      whole: undefined,
+      blocks: () => file.blocks(),
+      release: () => file.close(),
+    };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
