@@ -144,6 +144,29 @@ export class JobError extends MillraceError {
   }
 }
 
+/** What became of one rule of a request. */
+export interface RuleResult {
+  readonly value: string;
+  readonly created: boolean;
+  /** In the service's words, where it was not created. */
+  readonly reason?: string | undefined;
+}
+
+/** Rules that the service refused: a request with an invalid rule adds none (service.md 4.4). */
+export class RulesError extends MillraceError {
+  readonly code = 'ERR_RULES';
+  /** One for each rule that was sent, in their order. */
+  readonly results: readonly RuleResult[];
+
+  constructor(
+    message: string,
+    details: MillraceErrorOptions & { readonly results: readonly RuleResult[] },
+  ) {
+    super(message, details);
+    this.results = details.results;
+  }
+}
+
 /** A file that could not be read, written or trusted: a full disk, a foreign checkpoint. */
 export class StorageError extends MillraceError {
   readonly code = 'ERR_STORAGE';

@@ -45,6 +45,18 @@ export {
   rejectJob,
 } from './client/jobs.js';
 export type { Family, Limits, Rate } from './client/limits.js';
+export {
+  type AddedRule,
+  addReplayRules,
+  type DeletedRule,
+  deleteReplayRules,
+  getReplayRules,
+  type NewRule,
+  type ReplayRule,
+  type ReplayRulesOptions,
+  type ValidatedRule,
+  validateReplayRules,
+} from './client/replay-rules.js';
 export type { Retrying, RetryPolicy } from './client/retry.js';
 export { Secret } from './client/secret.js';
 export type { Timeouts } from './client/timeouts.js';
@@ -59,6 +71,8 @@ export {
   JobError,
   MillraceError,
   OptionError,
+  type RuleResult,
+  RulesError,
   StorageError,
 } from './errors.js';
 export {
@@ -162,5 +176,12 @@ export { type JobFilesOptions, jobFiles } from './sources/job-files.js';
 export type { ExpectedAndDelivered, JobVerdict } from './sources/job-verdict.js';
 export { type LocalFilesOptions, localFiles } from './sources/local-files.js';
 export type { Product } from './sources/query.js';
+export { replayRules } from './sources/replay-rules.js';
 export { type SearchOptions, search } from './sources/search.js';
+export {
+  type RuleChanges,
+  renderRuleChanges,
+  type SyncRulesOptions,
+  syncRules,
+} from './sources/sync-rules.js';
 export type { Timestamp } from './time.js';

@@ -18,6 +18,8 @@ export interface Exchange {
    * the body as it is on the wire, since what is stored there may be called an encoding.
    */
   readonly file?: boolean | undefined;
+  /** Statuses, besides successes, whose answer is returned and not thrown. */
+  readonly statuses?: readonly number[] | undefined;
 }
 
 /** A successful answer. Its body must be read to its end, or the answer closed. */
@@ -28,6 +30,11 @@ export interface Answer {
   readonly url: string;
   /** Decoded. Cut at any byte. Throws `ConnectionError` when it breaks off. */
   readonly body: AsyncIterable<Buffer>;
+  /**
+   * The body as it is on the wire, all that has come at a time, instead of `body`. Throws
+   * `ConnectionError` when it breaks off.
+   */
+  readonly wire: AsyncIterable<readonly Buffer[]>;
   /** Bytes of the body that have come, as they were on the wire. */
   readonly receivedBytes: number;
   /** Lets go of the connection. Nothing happens after the end of the body. */
@@ -68,12 +75,13 @@ export async function exchange(account: Account, request: Exchange): Promise<Ans
     headers,
     url: wire.url,
     body: file && isSuccess(status) ? wire.body() : decoded(wire, headers),
+    wire: wire.blocks(),
     get receivedBytes() {
       return wire.receivedBytes;
     },
     close: () => wire.close(),
   };
-  if (isSuccess(status)) return answer;
+  if (isSuccess(status) || request.statuses?.includes(status)) return answer;
   try {
     throw await refusal(account, method, answer, signal);
   } finally {
@@ -176,8 +184,12 @@ class Wire implements Dispatcher.DispatchHandler {
     this.#fail(brokenConnection(error, this.url, this.#answering), false);
   }
 
-  /** Can be read once. */
   async *body(): AsyncGenerator<Buffer, void, undefined> {
+    for await (const blocks of this.blocks()) yield* blocks;
+  }
+
+  /** Can be read once. */
+  async *blocks(): AsyncGenerator<readonly Buffer[], void, undefined> {
     while (true) {
       if (this.#state === 'failed' && (this.#dropsBytes || this.#chunks.length === 0))
         throw this.#failure;
@@ -189,7 +201,7 @@ class Wire implements Dispatcher.DispatchHandler {
           this.#watchFor(this.#account.timeouts.silence);
           this.#controller.resume();
         }
-        yield* chunks;
+        yield chunks;
       } else if (this.#state === 'ended') return;
       else
         await new Promise<void>(resolve => {

@@ -61,7 +61,11 @@ export async function syncRules(
 
   await mustBeValid(account, added, options);
   if (deleted.length + retagged.length > 0)
-    await deleteReplayRules(account, [...deleted, ...retagged].map(byIdOrValue), options);
+    await deleteReplayRules(
+      account,
+      [...deleted, ...retagged].map(({ value }) => ({ value })),
+      options,
+    );
   if (added.length + retagged.length > 0)
     await addReplayRules(
       account,
@@ -83,10 +87,6 @@ export function renderRuleChanges(changes: RuleChanges): string {
   ];
   const sum = `${added.length} added, ${deleted.length} deleted, ${retagged.length} retagged, ${unchanged} unchanged`;
   return [...lines, applied ? sum : `${sum} (dry run: nothing was changed)`].join('\n');
-}
-
-function byIdOrValue({ id, value }: ReplayRule): { id: string } | { value: string } {
-  return id === undefined ? { value } : { id };
 }
 
 function shown({ value, tag }: NewRule): string {

@@ -1,0 +1,300 @@
+import { HttpError, OptionError, RulesError } from '../errors.js';
+import type { Account } from './account.js';
+import type { Answer } from './exchange.js';
+import { Fields } from './fields.js';
+import { readJson, readJsonIfAny } from './read-json.js';
+import { type ReplayRulesOptions, replayRulesUrl } from './replay-rules-address.js';
+import { type Request, request } from './request.js';
+import { ruleBodies } from './rule-bodies.js';
+
+export type { ReplayRulesOptions } from './replay-rules-address.js';
+
+/** A rule to be added. */
+export interface NewRule {
+  readonly value: string;
+  /** Comes back in the `matching_rules` of each post. */
+  readonly tag?: string | null | undefined;
+}
+
+/** A rule of the stream (service.md 2.2). */
+export interface ReplayRule {
+  readonly value: string;
+  readonly tag: string | null;
+  /** 64 bits, so a string of digits. Absent for rules of before April 2016. */
+  readonly id: string | undefined;
+}
+
+/** What became of a rule that was to be added. */
+export interface AddedRule extends ReplayRule {
+  /** `false` also for a rule that was there before: see `reason`. */
+  readonly created: boolean;
+  /** In the service's words, where it was not created. */
+  readonly reason?: string | undefined;
+}
+
+/** What became of a rule that was to be deleted. */
+export interface DeletedRule {
+  readonly value?: string | undefined;
+  readonly id?: string | undefined;
+  readonly deleted: boolean;
+  /** In the service's words, where it was not deleted. */
+  readonly reason?: string | undefined;
+}
+
+/** What the service says of a rule that it was only asked about. */
+export interface ValidatedRule {
+  readonly value: string;
+  readonly valid: boolean;
+  /** In the service's words, where it is not valid. */
+  readonly reason?: string | undefined;
+}
+
+/** Section 8; taken as decimal, the stricter reading. */
+const ADD_BYTES = 1_000_000;
+const READ_BYTES = 5_000_000;
+
+/**
+ * Adds rules to the replay stream (service.md 4.4), as many requests as their size takes. A rule
+ * that is there already is left as it is, tag included, and told as not created. A rule that a try
+ * added whose answer was lost on the way is told so, too.
+ *
+ * A request is all or nothing: with one invalid rule, none of its rules is added.
+ *
+ * @returns what became of each rule, in their order.
+ * @throws RulesError for invalid rules: `results` says which and why, and what was added before.
+ * @throws HttpError with status 406 while a replay of the stream runs.
+ * @example
+ * await addReplayRules(account(), [{ value: 'snow lang:en', tag: 'snow' }]);
+ */
+export async function addReplayRules(
+  account: Account,
+  rules: readonly NewRule[],
+  options: ReplayRulesOptions = {},
+): Promise<AddedRule[]> {
+  const url = replayRulesUrl(account, options);
+  const results: AddedRule[] = [];
+  for (const { body, items } of ruleBodies('rules', checkRules(rules), ADD_BYTES, printRule)) {
+    const call = { ...post(url, body, options), kind: 'change', statuses: [422] };
+    const { added, refused } = await explained(
+      request(account, call, async answer => ({
+        added: addedRules((await readJsonIfAny(answer)) ?? {}, items, answer),
+        refused: answer.status === 422,
+      })),
+    );
+    results.push(...added);
+    if (refused) throw refusedRules(results, rules.length);
+  }
+  return results;
+}
+
+/**
+ * Deletes rules of the replay stream, by value (upper and lower case differ) or by id.
+ *
+ * @returns what became of each rule, in their order: one that is not there is no error.
+ * @throws HttpError with status 406 while a replay of the stream runs.
+ * @example
+ * await deleteReplayRules(account(), [{ value: 'snow lang:en' }, { id: '734938587381145604' }]);
+ */
+export async function deleteReplayRules(
+  account: Account,
+  rules: readonly ({ readonly value: string } | { readonly id: string })[],
+  options: ReplayRulesOptions = {},
+): Promise<DeletedRule[]> {
+  const url = replayRulesUrl(account, options);
+  url.searchParams.set('_method', 'delete');
+  if (!Array.isArray(rules)) throw notRules();
+  const results: DeletedRule[] = rules.map(rule =>
+    'value' in rule
+      ? { value: checkValue(rule.value), deleted: true }
+      : { id: checkId(rule.id), deleted: true },
+  );
+  const byValue = results.filter(({ value }) => value !== undefined);
+  const byId = results.filter(({ id }) => id !== undefined);
+  const bodies = [
+    ...ruleBodies('rules', byValue, ADD_BYTES, ({ value }) => JSON.stringify({ value })),
+    ...ruleBodies('rule_ids', byId, ADD_BYTES, ({ id = '' }) => id),
+  ];
+  const misses = new Map<string, string>();
+  for (const { body } of bodies) {
+    const call = { ...post(url, body, options), kind: 'change' };
+    const detail = await explained(request(account, call, detailOf));
+    for (const entry of detail) {
+      const rule = entry.object('rule');
+      const reason = entry.text('message') ?? 'Not deleted';
+      if (entry.flag('deleted') || rule === undefined) continue;
+      misses.set(keyOf(rule.text('id'), undefined), reason);
+      misses.set(keyOf(undefined, rule.text('value')), reason);
+    }
+  }
+  return results.map(result => {
+    const reason = misses.get(keyOf(result.id, result.value));
+    return reason === undefined ? result : { ...result, deleted: false, reason };
+  });
+}
+
+/**
+ * The rules of the replay stream that have these ids (service.md 4.4). Ids that the stream does not
+ * have are left out.
+ *
+ * @example
+ * const [rule] = await getReplayRules(account(), ['734938587381145604']);
+ */
+export async function getReplayRules(
+  account: Account,
+  ids: readonly string[],
+  options: ReplayRulesOptions = {},
+): Promise<ReplayRule[]> {
+  const url = replayRulesUrl(account, options);
+  url.searchParams.set('_method', 'get');
+  if (!Array.isArray(ids))
+    throw new OptionError('ids', 'Expected `ids` to be a list of strings of digits');
+  const found: ReplayRule[] = [];
+  for (const { body } of ruleBodies('rule_ids', ids.map(checkId), READ_BYTES, id => id)) {
+    const rules = await request(account, post(url, body, options), async answer =>
+      answerOf(await readJson(answer), answer)
+        .objects('rules')
+        .map(parseReplayRule),
+    );
+    found.push(...rules);
+  }
+  return found;
+}
+
+/**
+ * Asks the service what it thinks of rules, without adding them (service.md 4.4 rule 6). For the
+ * same without a request, see `checkRule`.
+ *
+ * @returns one answer for each rule, in their order.
+ * @example
+ * const [{ valid, reason }] = await validateReplayRules(account(), [{ value: 'has:vidoes' }]);
+ */
+export async function validateReplayRules(
+  account: Account,
+  rules: readonly NewRule[],
+  options: ReplayRulesOptions = {},
+): Promise<ValidatedRule[]> {
+  const url = replayRulesUrl(account, options, '/validation.json');
+  const results: ValidatedRule[] = [];
+  for (const { body, items } of ruleBodies('rules', checkRules(rules), ADD_BYTES, printRule)) {
+    const detail = await request(account, post(url, body, options), detailOf);
+    const verdicts = new Map(detail.map(entry => [entry.object('rule')?.text('value'), entry]));
+    for (const { value } of items) {
+      const verdict = verdicts.get(value);
+      const reason = verdict?.text('message');
+      results.push({
+        value,
+        valid: verdict?.flag('valid') ?? false,
+        ...(reason === undefined ? {} : { reason }),
+      });
+    }
+  }
+  return results;
+}
+
+/** A rule as listings have it. */
+export function parseReplayRule(rule: Fields): ReplayRule {
+  return { value: rule.needText('value'), tag: rule.text('tag') ?? null, id: rule.text('id') };
+}
+
+/** A 406 with the reason that 4.4 rule 1 gives for it. */
+async function explained<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    if (!(error instanceof HttpError) || error.status !== 406) throw error;
+    throw new HttpError(
+      `${error.message}. Rules cannot be added or deleted while a replay of the stream is connected: wait until it has ended, or end it`,
+      error,
+    );
+  }
+}
+
+function post(
+  url: URL,
+  body: string,
+  { signal }: ReplayRulesOptions,
+): Omit<Request, 'kind'> & { readonly kind?: string } {
+  const headers = { 'content-type': 'application/json; charset=utf-8' };
+  return { method: 'POST', url, body, headers, signal, family: 'replayRules' };
+}
+
+/** 4.4 shows no content with a 201. */
+function addedRules(value: unknown, rules: readonly NewRule[], answer: Answer): AddedRule[] {
+  const detail = answerOf(value, answer).objects('detail');
+  const refused = answer.status === 422;
+  const verdicts = new Map<string | undefined, Fields[]>();
+  for (const entry of detail) {
+    const about = entry.object('rule')?.text('value');
+    verdicts.set(about, [...(verdicts.get(about) ?? []), entry]);
+  }
+  return rules.map(({ value, tag }) => {
+    const same = verdicts.get(value);
+    const verdict = same !== undefined && same.length > 1 ? same.shift() : same?.[0];
+    const reason = verdict?.text('message');
+    return {
+      value,
+      tag: tag ?? null,
+      id: verdict?.object('rule')?.text('id'),
+      created: verdict?.flag('created') ?? !refused,
+      ...(reason === undefined ? {} : { reason: reason.trim() }),
+    };
+  });
+}
+
+function refusedRules(results: readonly AddedRule[], total: number): RulesError {
+  const invalid = results.filter(({ created, reason }) => !created && reason !== undefined);
+  const created = results.filter(rule => rule.created).length;
+  const shown = invalid
+    .slice(0, 10)
+    .map(({ value, reason }) => `\n${JSON.stringify(value)}: ${reason}`);
+  const more = invalid.length > shown.length ? `\nand ${invalid.length - shown.length} more` : '';
+  return new RulesError(
+    `The service refused rules, and ${created} of ${total} were added. Correct these and add all again:${shown.join('')}${more}`,
+    { results },
+  );
+}
+
+async function detailOf(answer: Answer): Promise<Fields[]> {
+  return answerOf(await readJson(answer), answer).objects('detail');
+}
+
+function answerOf(value: unknown, answer: Answer): Fields {
+  return new Fields(value, 'one about rules', answer.url);
+}
+
+function printRule({ value, tag }: NewRule): string {
+  return JSON.stringify(tag == null ? { value } : { value, tag });
+}
+
+function keyOf(id: string | undefined, value: string | undefined): string {
+  return id === undefined ? `value ${value}` : `id ${id}`;
+}
+
+function checkRules(rules: readonly NewRule[]): readonly NewRule[] {
+  if (!Array.isArray(rules)) throw notRules();
+  for (const { value, tag = null } of rules) {
+    checkValue(value);
+    if (tag !== null && typeof tag !== 'string')
+      throw new OptionError('rules', 'Expected the `tag` of a rule to be a string or null');
+  }
+  return rules;
+}
+
+function notRules(): OptionError {
+  return new OptionError('rules', 'Expected `rules` to be a list of { value, tag }');
+}
+
+function checkValue(value: unknown): string {
+  if (typeof value !== 'string' || value.trim() === '')
+    throw new OptionError('rules', 'Expected the `value` of a rule to be a string, not empty');
+  return value;
+}
+
+function checkId(id: unknown): string {
+  if (typeof id !== 'string' || !/^\d{1,20}$/.test(id))
+    throw new OptionError(
+      'ids',
+      `Expected the id of a rule to be a string of digits, got ${typeof id === 'string' ? JSON.stringify(id) : typeof id}`,
+    );
+  return id;
+}
