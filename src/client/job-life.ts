@@ -52,15 +52,12 @@ export async function runJob(account: Account, options: RunJobOptions): Promise<
     throw new OptionError('decide', 'Expected `decide` to be a function of the quote');
   checkMilliseconds('pollEvery', pollEvery);
   let job = await join(account, options);
-  let shown = '';
+  let shown: Job | undefined;
   let wait = FIRST_LOOK;
   while (true) {
-    const now = JSON.stringify([job.status, job.statusMessage, job.percentComplete]);
-    if (now !== shown) {
-      onStatus?.(job);
-      wait = Math.min(FIRST_LOOK, pollEvery);
-    }
-    shown = now;
+    if (shown === undefined || hasMoved(shown, job)) onStatus?.(job);
+    if (shown?.status !== job.status) wait = Math.min(FIRST_LOOK, pollEvery);
+    shown = job;
     if (isDelivered(job)) return job;
     refuseEnded(job);
     if (job.status === 'quoted' && job.quote !== undefined) {
@@ -91,6 +88,15 @@ async function join(account: Account, options: RunJobOptions): Promise<Job> {
       { title: job.title, uuid: job.uuid, status: job.status },
     );
   return job;
+}
+
+function hasMoved(before: Job, now: Job): boolean {
+  const { status, statusMessage, percentComplete } = before;
+  return (
+    status !== now.status ||
+    statusMessage !== now.statusMessage ||
+    percentComplete !== now.percentComplete
+  );
 }
 
 async function settle(

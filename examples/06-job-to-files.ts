@@ -1,0 +1,31 @@
+// A job from its rules to files by tag. Stopped anywhere and run again, it goes on where it stood.
+import * as millrace from 'millrace';
+import { createService } from 'millrace/service';
+
+const service = createService({ jobDollarsPerDay: 500, stateFolder: 'out/job/service' });
+const acme = millrace.account(await service.start());
+const job = await millrace.runJob(acme, {
+  title: 'weather and sport, 1 January 2024',
+  fromDate: '202401010000',
+  toDate: '202401020000',
+  format: 'original',
+  rules: ['rain', 'football'].map(word => ({ value: word, tag: word })),
+  decide: ({ costDollars = 0 }) => costDollars <= 500,
+  onStatus: ({ status, percentComplete = 0 }) => console.error(`${status} ${percentComplete} %`),
+});
+const { posts } = await millrace.pipeline(
+  millrace.jobFiles(acme, job, {
+    onVerdict: ({ summary, exitCode }) => {
+      console.log(summary);
+      process.exitCode = exitCode;
+    },
+  }),
+  millrace.gunzip(),
+  millrace.jsonLines(),
+  millrace.activities(),
+  millrace.dedupe(),
+  millrace.routeByTag(),
+  millrace.files({ path: 'out/job/{tag}.jsonl', checkpoint: 'out/job/checkpoint.json' }),
+);
+console.log(`${posts} posts in out/job`);
+await service.stop();

@@ -1,0 +1,30 @@
+// Job files that are on disk to one file for each tag and day, every post once. Give their folder;
+// without one, a small job is run and downloaded into a folder first.
+import * as millrace from 'millrace';
+import { createService } from 'millrace/service';
+
+const [folder = 'out/archive'] = process.argv.slice(2);
+if (process.argv.length < 3) {
+  const service = createService({ stateFolder: 'out/archive/.service' });
+  const acme = millrace.account(await service.start());
+  const job = await millrace.runJob(acme, {
+    title: 'coffee and music',
+    fromDate: '202401010600',
+    toDate: '202401011200',
+    format: 'original',
+    rules: ['coffee', 'music'].map(word => ({ value: word, tag: word })),
+    decide: () => true,
+  });
+  console.log((await millrace.downloadJob(acme, job, { folder })).summary);
+  await service.stop();
+}
+const { posts, files } = await millrace.pipeline(
+  millrace.localFiles(folder),
+  millrace.gunzip(),
+  millrace.jsonLines(),
+  millrace.activities(),
+  millrace.dedupe(),
+  millrace.routeByTag(),
+  millrace.files({ path: 'out/by-tag/{tag}/{day}.jsonl' }),
+);
+console.log(`${posts} posts in ${files.length} files below out/by-tag`);
