@@ -1,11 +1,10 @@
 import type { Activity } from '../activity/activity.js';
-import { clauseTerms } from './clause-terms.js';
 import { type Dialect, dialectOf } from './dialect.js';
 import { withinBox, withinRadius } from './geo.js';
 import type { RuleProduct } from './operators.js';
 import { holdsPhrase, holdsProximity, phraseOf, wordsOf } from './phrase.js';
-import type { Position } from './post-fields.js';
-import { type PostTerms, postTerms } from './post-terms.js';
+import { fieldsOf, type Person, type Position } from './post-fields.js';
+import { PostTerms, sourceKey } from './post-terms.js';
 import { fold } from './tokeniser.js';
 import type { Clause, CountRange, OperatorClause, RuleNode } from './tree.js';
 
@@ -33,8 +32,18 @@ export function compileRule(
   tree: RuleNode,
   { product = 'historical' }: CompileRuleOptions = {},
 ): (activity: Activity) => boolean {
-  const matches = compileTree(tree, dialectOf(product));
-  return activity => matches(postTerms(activity, product));
+  const dialect = dialectOf(product);
+  const matches = compileTree(tree, dialect);
+  return activity => matches(readPost(activity, dialect));
+}
+
+let last: { readonly activity: Activity; readonly post: PostTerms } | undefined;
+
+/** Several rules are often asked about the same post, one after the other. */
+function readPost(activity: Activity, dialect: Dialect): PostTerms {
+  if (last?.activity !== activity || last.post.dialect !== dialect)
+    last = { activity, post: new PostTerms(fieldsOf(activity), dialect) };
+  return last.post;
 }
 
 export function compileTree(node: RuleNode, dialect: Dialect): Matches {
@@ -57,8 +66,6 @@ export function compileTree(node: RuleNode, dialect: Dialect): Matches {
 }
 
 export function compileClause(clause: Clause, dialect: Dialect): Matches {
-  const { required, exact } = clauseTerms(clause, dialect);
-  if (exact) return ({ terms }) => required.every(term => terms.has(term));
   switch (clause.kind) {
     case 'keyword': {
       const words = wordsOf(clause.text, dialect);
@@ -75,10 +82,22 @@ export function compileClause(clause: Clause, dialect: Dialect): Matches {
       return ({ texts }) =>
         texts.some(tokens => holdsProximity(tokens.words, words, clause.distance));
     }
+    case 'hashtag': {
+      const tag = fold(clause.text, dialect.accents);
+      return ({ parts }) =>
+        parts.some(part => part.hashtags.some(other => fold(other, dialect.accents) === tag));
+    }
+    case 'cashtag': {
+      const symbol = fold(clause.text, dialect.accents);
+      return ({ parts }) =>
+        parts.some(part => part.cashtags.some(other => fold(other, dialect.accents) === symbol));
+    }
+    case 'mention': {
+      const isThem = isPerson(clause.text);
+      return ({ parts }) => parts.some(part => part.mentions.some(isThem));
+    }
     case 'operator':
       return compileOperator(clause, dialect);
-    default:
-      throw new TypeError(`A ${clause.kind} is a term`);
   }
 }
 
@@ -109,6 +128,44 @@ function compileOperator(clause: OperatorClause, dialect: Dialect): Matches {
       const phrase = phraseOf(clause.value, dialect);
       return post => post.field(clause.name).some(tokens => holdsPhrase(tokens, phrase));
     }
+    case 'from': {
+      const isThem = isPerson(clause.value);
+      return ({ fields }) => isThem(fields.author);
+    }
+    case 'to': {
+      const isThem = isPerson(clause.value);
+      return ({ fields }) => fields.replyTo !== undefined && isThem(fields.replyTo);
+    }
+    case 'retweets_of': {
+      const isThem = isPerson(clause.value);
+      return ({ fields }) => fields.retweeted !== undefined && isThem(fields.retweeted.author);
+    }
+    case 'retweets_of_status_id':
+      return ({ fields }) => fields.retweeted?.id === clause.value;
+    case 'in_reply_to_status_id':
+      return ({ fields }) => fields.repliedId === clause.value;
+    case 'source': {
+      const source = sourceKey(clause.value, dialect);
+      return ({ fields: { source: application } }) =>
+        sourceKey(application.name, dialect) === source ||
+        sourceKey(application.link, dialect) === source;
+    }
+    case 'lang': {
+      const lang = clause.value.toLowerCase();
+      return ({ fields }) => fields.lang === lang;
+    }
+    case 'place_country': {
+      const country = clause.value.toUpperCase();
+      return ({ fields }) => fields.place?.countryCode === country;
+    }
+    case 'profile_country': {
+      const country = clause.value.toUpperCase();
+      return ({ fields }) => fields.author.homes.some(home => home.countryCode === country);
+    }
+    case 'is':
+      return post => post.is(clause.value);
+    case 'has':
+      return post => post.has(clause.value);
     case 'statuses_count':
       return ({ fields }) => within(clause.value, fields.author.statuses);
     case 'followers_count':
@@ -127,9 +184,13 @@ function compileOperator(clause: OperatorClause, dialect: Dialect): Matches {
       return livesIn(withinBox(clause.value));
     case 'sample':
       return ({ fields }) => sampleOf(fields.id) < clause.value;
-    default:
-      throw new TypeError(`${clause.name}: is a term`);
   }
+}
+
+/** By handle or id. */
+function isPerson(text: string): (person: Person) => boolean {
+  const wanted = text.toLowerCase();
+  return ({ handle, id }) => handle === wanted || id === wanted;
 }
 
 function within({ min, max = Number.POSITIVE_INFINITY }: CountRange, count: number): boolean {

@@ -111,7 +111,7 @@ export class OriginalFields implements PostFields {
   }
 
   get lang(): string {
-    return string(this.#post.lang).toLowerCase();
+    return string(this.#post.lang).toLowerCase() || 'und';
   }
 
   get place(): PlaceFields | undefined {

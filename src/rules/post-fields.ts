@@ -77,6 +77,7 @@ export interface PostFields {
   readonly retweeted: { readonly id: string; readonly author: Person } | undefined;
   readonly isQuote: boolean;
   readonly isNullcast: boolean;
+  /** `und` where it is not known. */
   readonly lang: string;
   readonly place: PlaceFields | undefined;
   readonly position: Position | undefined;

@@ -171,7 +171,7 @@ export class PostScan {
 
   #readValues(fields: PostFields): void {
     const { lang, inReplyToStatusId, placeCountry, profileCountry, source } = this.#kinds;
-    if (lang.terms > 0) this.#markText(lang, fields.lang === '' ? 'und' : fields.lang);
+    if (lang.terms > 0) this.#markText(lang, fields.lang);
     if (inReplyToStatusId.terms > 0 && fields.repliedId !== '')
       this.#markText(inReplyToStatusId, fields.repliedId);
     if (placeCountry.terms > 0 && fields.place !== undefined)

@@ -102,7 +102,7 @@ export class PostTerms {
     const { lang, place, author, source, repliedId, retweeted } = this.fields;
     if (repliedId !== '') yield `in_reply_to_status_id:${repliedId}`;
     if (retweeted !== undefined) yield `retweets_of_status_id:${retweeted.id}`;
-    yield `lang:${lang === '' ? 'und' : lang}`;
+    yield `lang:${lang}`;
     if (place !== undefined) yield `place_country:${place.countryCode}`;
     for (const { countryCode } of author.homes) yield `profile_country:${countryCode}`;
     yield `source:${sourceKey(source.name, this.dialect)}`;

@@ -126,7 +126,7 @@ export class StreamsFields implements PostFields {
 
   get lang(): string {
     const { twitter_lang, gnip } = this.#post;
-    return string(twitter_lang ?? gnip?.language?.value).toLowerCase();
+    return string(twitter_lang ?? gnip?.language?.value).toLowerCase() || 'und';
   }
 
   get place(): PlaceFields | undefined {
