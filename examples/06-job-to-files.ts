@@ -13,7 +13,7 @@ const job = await millrace.runJob(acme, {
   decide: ({ costDollars = 0 }) => costDollars <= 500,
   onStatus: ({ status, percentComplete = 0 }) => console.error(`${status} ${percentComplete} %`),
 });
-const { posts } = await millrace.pipeline(
+await millrace.pipeline(
   millrace.jobFiles(acme, job, {
     onVerdict: ({ summary, exitCode }) => {
       console.log(summary);
@@ -27,5 +27,4 @@ const { posts } = await millrace.pipeline(
   millrace.routeByTag(),
   millrace.files({ path: 'out/job/{tag}.jsonl', checkpoint: 'out/job/checkpoint.json' }),
 );
-console.log(`${posts} posts in out/job`);
 await service.stop();
