@@ -42,3 +42,11 @@ export interface Sample {
   readonly cpuSeconds: number;
   readonly peakMegabytes: number;
 }
+
+/** A question that is no race of whole programs: it measures by itself, and gives its own report. */
+export interface Study {
+  readonly name: string;
+  readonly title: string;
+  /** Markdown. */
+  run(options: { readonly quick: boolean }): string;
+}

@@ -4,21 +4,24 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { hops } from './hops.js';
 import { measure } from './measure.js';
-import type { Question } from './question.js';
+import type { Question, Study } from './question.js';
 import { report } from './report.js';
+import { rules } from './rules.js';
 import { storedFiles } from './stored-files.js';
 
 const QUESTIONS: readonly Question[] = [storedFiles, hops];
+const STUDIES: readonly Study[] = [rules];
+const NAMES = [...QUESTIONS, ...STUDIES].map(question => question.name);
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { quick: { type: 'boolean', default: false }, runs: { type: 'string' } },
 });
-const names = positionals.length > 0 ? positionals : QUESTIONS.map(question => question.name);
-const unknown = names.filter(name => !QUESTIONS.some(question => question.name === name));
+const names = positionals.length > 0 ? positionals : NAMES;
+const unknown = names.filter(name => !NAMES.includes(name));
 if (unknown.length > 0) {
   console.error(`No such question: ${unknown.join(', ')}`);
-  console.error(`There are: ${QUESTIONS.map(question => question.name).join(', ')}`);
+  console.error(`There are: ${NAMES.join(', ')}`);
   process.exit(2);
 }
 
@@ -35,6 +38,8 @@ try {
     const runs = Number(values.runs ?? (values.quick ? 3 : 5));
     console.log(report(question, await measure(question, { quick: values.quick, runs, scratch })));
   }
+  for (const study of STUDIES.filter(({ name }) => names.includes(name)))
+    console.log(`## ${study.title}\n\n${study.run({ quick: values.quick })}`);
 } finally {
   await rm(scratch, { recursive: true, force: true });
 }
