@@ -6,6 +6,7 @@ import { Refusal, searchErrorBody } from './refusal.js';
 import { parseJsonObject, readBody } from './request-body.js';
 import type { Exchange, Route } from './router.js';
 import type { ServiceContext } from './service.js';
+import type { Compliance } from './streams/compliance.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
 
@@ -13,7 +14,10 @@ const MAX_BODY_BYTES = 64 * 1024;
  * The control path: what a test does to a service in another process. GET shows, POST changes,
  * DELETE clears. It has no credentials; it answers to this machine only.
  */
-export function controlRoutes({ clock, faults }: ServiceContext): readonly Route[] {
+export function controlRoutes(
+  { clock, faults }: ServiceContext,
+  compliance: Compliance,
+): readonly Route[] {
   const clockAnswer = () =>
     jsonAnswer(200, { now: new Date(clock.now()).toISOString(), frozen: clock.frozen });
 
@@ -38,6 +42,18 @@ export function controlRoutes({ clock, faults }: ServiceContext): readonly Route
       if (error instanceof OptionError) throw new Refusal(422, error.message);
       throw error;
     }
+  };
+
+  const injectEvent = async ({ request }: Exchange) => {
+    // As text: ids may be too long for numbers.
+    const event = (await readBody(request, MAX_BODY_BYTES)).toString();
+    try {
+      compliance.inject(event);
+    } catch (error) {
+      if (error instanceof OptionError) throw new Refusal(422, error.message);
+      throw error;
+    }
+    return jsonAnswer(201, {});
   };
 
   const route = (
@@ -71,6 +87,7 @@ export function controlRoutes({ clock, faults }: ServiceContext): readonly Route
       POST: plantFault,
       DELETE: () => jsonAnswer(200, { cleared: faults.clear() }),
     }),
+    route('/_control/compliance', { POST: injectEvent }),
     route('/_control/faults/:id', {
       DELETE({ path }) {
         const cleared = faults.clear(Number(path.id));

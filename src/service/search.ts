@@ -90,7 +90,7 @@ async function findPage(
   const { posts, more } = await (await archive()).search(
     { tree, matches },
     { from, to },
-    { limit: own.maxResults, after, signal },
+    { limit: own.maxResults, after, asOf, signal },
   );
   const last = posts.at(-1);
   if (more && last !== undefined)

@@ -12,6 +12,9 @@ import { JobDesk } from './jobs/job-desk.js';
 import { hangUp, listen, urlOf } from './listen.js';
 import { searchRoutes } from './search-routes.js';
 import { checkServiceOptions, type ServiceOptions, type Settings } from './service-options.js';
+import { Compliance } from './streams/compliance.js';
+import { StreamDesk } from './streams/stream-desk.js';
+import { VisibleArchive } from './streams/visible-archive.js';
 
 /** What the endpoints of all families share. */
 export interface ServiceContext {
@@ -19,7 +22,8 @@ export interface ServiceContext {
   readonly clock: Clock;
   readonly faults: Faults;
   /**
-   * Opened on first use. Without a format, that of the archive itself.
+   * Opened on first use, without what compliance events hide. Without a format, that of the archive
+   * itself.
    *
    * @throws OptionError for a format that the archive does not have.
    */
@@ -35,9 +39,12 @@ export class Service extends Server {
   readonly clock: Clock;
   /** What goes wrong on purpose. */
   readonly faults: Faults;
+  /** Events of the compliance stream, and what they hide. */
+  readonly compliance: Compliance;
   readonly #settings: Settings;
   readonly #stopping: () => void;
   readonly #jobs: JobDesk;
+  readonly #streams: StreamDesk;
   /** By format. */
   readonly #archives = new Map<Format, Promise<Archive>>();
   #archive: Promise<Archive> | undefined;
@@ -55,17 +62,27 @@ export class Service extends Server {
     this.#settings = settings;
     this.clock = new Clock();
     this.faults = new Faults();
+    this.compliance = new Compliance({
+      clock: this.clock,
+      seed: settings.seed,
+      rate: settings.complianceRate,
+      archive: () => this.#open(),
+      onError: settings.onError,
+    });
+    const now = () => this.clock.now();
     const context: ServiceContext = {
       settings,
       clock: this.clock,
       faults: this.faults,
-      archive: format => this.#open(format),
+      archive: async format => new VisibleArchive(await this.#open(format), this.compliance, now),
     };
     this.#jobs = new JobDesk(context, () => urlOf(this));
+    this.#streams = new StreamDesk(context, this.compliance);
     const routes = [
       ...searchRoutes(context),
       ...this.#jobs.routes,
-      ...(settings.control ? controlRoutes(context) : []),
+      ...this.#streams.routes,
+      ...(settings.control ? controlRoutes(context, this.compliance) : []),
     ];
     const desk = createFrontDesk(routes, context);
     this.#stopping = desk.stop;
@@ -88,6 +105,7 @@ export class Service extends Server {
     try {
       await this.#open();
       await this.#jobs.open();
+      await this.#streams.open();
       await listen(this, port, 'port');
     } catch (error) {
       await this.#close();
@@ -119,14 +137,15 @@ export class Service extends Server {
 
   /**
    * Resolves once everything has happened that is due by the clock: a test moves the clock, waits,
-   * and then sees jobs where they ought to be.
+   * and then sees jobs where they ought to be, and compliance events on their way.
    *
    * @example
    * service.clock.advance(60_000);
    * await service.settled();
    */
-  settled(): Promise<void> {
-    return this.#jobs.jobs.settled();
+  async settled(): Promise<void> {
+    await this.#jobs.jobs.settled();
+    await this.compliance.settled();
   }
 
   /** Ends every connection, then closes the archive. Resolves when all is closed. */
@@ -159,6 +178,7 @@ export class Service extends Server {
   }
 
   async #close(): Promise<void> {
+    await this.#streams.close();
     await this.#jobs.close();
     const archives = [this.#archive, ...this.#archives.values()];
     this.#archive = undefined;

@@ -26,6 +26,8 @@ export interface SearchOptions {
   readonly limit: number;
   /** Only posts strictly older than this place: that of the last post delivered. */
   readonly after?: Place | undefined;
+  /** The instant as of which posts can be seen, for archives from which posts disappear. */
+  readonly asOf?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

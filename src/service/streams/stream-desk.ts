@@ -1,0 +1,35 @@
+import type { Route } from '../router.js';
+import type { ServiceContext } from '../service.js';
+import { rulesRoutes } from '../stream-rules/rules-routes.js';
+import { StreamRules } from '../stream-rules/stream-rules.js';
+import type { Compliance } from './compliance.js';
+import { complianceRoutes } from './compliance-routes.js';
+import { replayRoutes } from './replay-routes.js';
+
+/** All that there is to streams: replay, its rules, and compliance. */
+export class StreamDesk {
+  readonly compliance: Compliance;
+  readonly routes: readonly Route[];
+  readonly #rules: StreamRules;
+
+  constructor(context: ServiceContext, compliance: Compliance) {
+    this.compliance = compliance;
+    this.#rules = new StreamRules(context.settings.stateFolder, context.clock);
+    const connected = new Set<object>();
+    this.routes = [
+      ...replayRoutes(context, { rules: this.#rules, compliance, connected }),
+      ...rulesRoutes(context, this.#rules, () => connected.size),
+      ...complianceRoutes(context, compliance),
+    ];
+  }
+
+  /** @throws StorageError when rules cannot be read. */
+  open(): Promise<void> {
+    return this.#rules.open();
+  }
+
+  async close(): Promise<void> {
+    await this.compliance.close();
+    await this.#rules.close();
+  }
+}
