@@ -6,6 +6,17 @@ export {
   type MatchingRule,
 } from './activity/activity.js';
 export type { ActivityStreamsPost } from './activity/activity-streams-post.js';
+export {
+  type ComplianceEvent,
+  type PostEditEvent,
+  type PostEvent,
+  type PostWithheldEvent,
+  parseComplianceEvent,
+  type ScrubGeoEvent,
+  type UnknownEvent,
+  type UserEvent,
+  type UserWithheldEvent,
+} from './activity/compliance-event.js';
 export { parseExact } from './activity/exact-json.js';
 export {
   type InfoMessage,

@@ -1,4 +1,5 @@
 import { Activity } from '../activity/activity.js';
+import type { ComplianceEvent } from '../activity/compliance-event.js';
 import type { Routed } from '../activity/routed.js';
 import { DataError } from '../errors.js';
 
@@ -11,7 +12,7 @@ export type Line = Activity | Uint8Array;
 export type ToLine<T> = (item: T) => string | Uint8Array;
 
 /**
- * The line of an item: of an activity the exact bytes that came, of bytes themselves, of any other
+ * The line of an item: of an activity or event the exact bytes that came, of bytes themselves, of any other
  * JSON value its JSON.
  *
  * @throws DataError for what has no JSON, such as a bigint.
@@ -25,6 +26,7 @@ export function lineOf<T>(item: T, toLine: ToLine<T> | undefined, origin?: strin
   }
   if (item instanceof Activity || item instanceof Uint8Array) return item;
   if (isTagged(item)) return item.activity;
+  if (isEvent(item)) return item.raw;
   return Buffer.from(json(item, origin));
 }
 
@@ -36,6 +38,18 @@ export function isTagged(item: unknown): item is Routed {
     item.activity instanceof Activity &&
     'tag' in item &&
     typeof item.tag === 'string'
+  );
+}
+
+/** A compliance event: it goes on as it came, too. */
+function isEvent(item: unknown): item is ComplianceEvent {
+  return (
+    typeof item === 'object' &&
+    item !== null &&
+    'kind' in item &&
+    typeof item.kind === 'string' &&
+    'raw' in item &&
+    item.raw instanceof Uint8Array
   );
 }
 
