@@ -81,7 +81,7 @@ test('a folder of any posts answers any rule as looking at every post does, with
         });
       },
     ),
-    { numRuns: 40 },
+    { numRuns: 20 },
   );
 });
 
@@ -108,6 +108,6 @@ test('a folder of posts of any content serves all of them, byte for byte', async
         }
       });
     }),
-    { numRuns: 40 },
+    { numRuns: 20 },
   );
 });

@@ -146,7 +146,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
           expect(await pages(archive, query(rule.tree), window, limit)).toEqual(wanted);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 70 },
     );
   });
 
@@ -163,7 +163,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
           expect(reached).toBe(window.to);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 70 },
     );
   });
 

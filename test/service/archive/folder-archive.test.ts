@@ -233,7 +233,7 @@ describe('a damaged archive', () => {
           expect(found).toEqual(prints(all));
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 });

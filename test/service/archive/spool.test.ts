@@ -75,7 +75,7 @@ test('a spool gives back what went in, minute by minute, however little is sorte
         await spool.close();
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 25 },
   );
 });
 

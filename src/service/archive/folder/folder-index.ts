@@ -82,7 +82,10 @@ function nameOf(files: readonly ListedFile[]): string {
 
 async function openIndex(path: string): Promise<FolderIndex | undefined> {
   try {
-    return { path, ...JSON.parse(await readFile(join(path, 'index.json'), 'utf8')) };
+    const { files, formats } = JSON.parse(await readFile(join(path, 'index.json'), 'utf8'));
+    return Array.isArray(files) && Array.isArray(formats?.original?.blocks)
+      ? { path, files, formats }
+      : undefined;
   } catch {
     return undefined;
   }
@@ -203,6 +206,7 @@ async function removeOthers(home: string, path: string): Promise<void> {
     const changed = await stat(other).catch(() => undefined);
     if (changed === undefined) continue;
     if (isBeingMade && Date.now() - changed.mtimeMs < ABANDONED_MS) continue;
-    await rm(other, { recursive: true, force: true });
+    // One that cannot be removed is in nobody's way.
+    await rm(other, { recursive: true, force: true }).catch(() => {});
   }
 }

@@ -19,12 +19,11 @@ const POSTS = /\.(?:json|jsonl|ndjson)(?:\.gz)?$/i;
  * @throws StorageError when the folder cannot be read.
  */
 export async function listFiles(folder: string): Promise<readonly ListedFile[]> {
-  const files: ListedFile[] = [];
-  await collect(folder, '', files);
-  return files.sort((a, b) => (a.path < b.path ? -1 : 1));
+  const files = await collect(folder, '');
+  return files.toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-async function collect(folder: string, within: string, files: ListedFile[]): Promise<void> {
+async function collect(folder: string, within: string): Promise<readonly ListedFile[]> {
   const here = join(folder, within);
   const entries = await readdir(here, { withFileTypes: true }).catch(cause => {
     throw new StorageError(`Cannot read the archive folder ${here}: ${cause.message}`, {
@@ -32,25 +31,27 @@ async function collect(folder: string, within: string, files: ListedFile[]): Pro
       cause,
     });
   });
-  for (const entry of entries) {
-    if (entry.name.startsWith('.')) continue;
-    const path = within === '' ? entry.name : `${within}/${entry.name}`;
-    if (entry.isDirectory()) {
-      await collect(folder, path, files);
-      continue;
-    }
-    if (!POSTS.test(entry.name)) continue;
-    const { size, mtimeMs, isFile } = await fileStat(join(folder, path));
-    if (isFile) files.push({ path, bytes: size, modifiedMs: mtimeMs });
-  }
+  const found = await Promise.all(
+    entries
+      .filter(({ name }) => !name.startsWith('.'))
+      .map(async entry => {
+        const path = within === '' ? entry.name : `${within}/${entry.name}`;
+        if (entry.isDirectory()) return collect(folder, path);
+        return POSTS.test(entry.name) ? fileAt(folder, path) : [];
+      }),
+  );
+  return found.flat();
 }
 
-/** Of what a link points to, too. */
-async function fileStat(path: string) {
+/** A file, or what a link points to if that is a file. */
+async function fileAt(folder: string, path: string): Promise<readonly ListedFile[]> {
   try {
-    const found = await stat(path);
-    return { size: found.size, mtimeMs: found.mtimeMs, isFile: found.isFile() };
+    const found = await stat(join(folder, path));
+    return found.isFile() ? [{ path, bytes: found.size, modifiedMs: found.mtimeMs }] : [];
   } catch (cause) {
-    throw new StorageError(`Cannot read ${path}`, { path, cause });
+    throw new StorageError(`Cannot read ${join(folder, path)}`, {
+      path: join(folder, path),
+      cause,
+    });
   }
 }
