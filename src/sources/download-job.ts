@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { createReadStream } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import path from 'node:path';
@@ -63,6 +64,8 @@ export async function downloadJob(
   const own = new AbortController();
   const signal =
     options.signal === undefined ? own.signal : AbortSignal.any([options.signal, own.signal]);
+  // Every file under way listens to it, which is no leak.
+  setMaxListeners(0, signal);
   const list = await readJobFiles(account, job, signal);
   await claimFolder(folder, list.job);
 

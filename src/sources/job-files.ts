@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import pLimit from 'p-limit';
 import type { Account } from '../client/account.js';
 import { type JobName, uuidOf } from '../client/job.js';
@@ -102,6 +103,8 @@ class Download {
 
   async *batches(): Batches<Uint8Array> {
     const { signal, resume = this.#options.resume } = this.#run;
+    // Every file under way listens to it, which is no leak.
+    setMaxListeners(0, signal);
     const list = await readJobFiles(this.#account, this.#job, signal);
     const places = new JobPlaces(list);
     let place = places.placeAt(resume);

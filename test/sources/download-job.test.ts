@@ -1,0 +1,199 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { IncompleteError, OptionError, StorageError } from '../../src/errors.js';
+import { activities } from '../../src/operators/activities.js';
+import { gunzip } from '../../src/operators/gunzip.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
+import { pipeline } from '../../src/pipeline.js';
+import { collect } from '../../src/sinks/collect.js';
+import { type DownloadedFile, downloadJob } from '../../src/sources/download-job.js';
+import { localFiles } from '../../src/sources/local-files.js';
+import { status } from '../client/scripted-server.js';
+import { type JobServer, jobServer, servedFiles, UUID, whole } from './job-server.js';
+
+let folder: string;
+let served: JobServer;
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-job-'));
+  served = await jobServer();
+});
+
+afterEach(async () => {
+  await served.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const download = (options: object = {}) =>
+  downloadJob(served.account(), UUID, { folder, ...options });
+
+async function namesIn(at = folder): Promise<string[]> {
+  const entries = await readdir(at, { recursive: true, withFileTypes: true });
+  return entries
+    .filter(entry => entry.isFile())
+    .map(entry => path.relative(at, path.join(entry.parentPath, entry.name)))
+    .toSorted();
+}
+
+const expectedNames = () => [
+  '.millrace-job.json',
+  ...served.files.map(({ segment }) => `${segment.slice(0, 8)}/${segment.slice(8)}.json.gz`),
+];
+
+async function expectWhole(): Promise<void> {
+  expect(await namesIn()).toEqual(expectedNames());
+  for (const { segment, gzip } of served.files)
+    expect(
+      await readFile(path.join(folder, segment.slice(0, 8), `${segment.slice(8)}.json.gz`)),
+    ).toEqual(gzip);
+}
+
+describe('a download to a folder', () => {
+  it.each([1, 4, 16])('has every file by its segment, %i side by side', async concurrency => {
+    const files: DownloadedFile[] = [];
+    const verdict = await download({
+      concurrency,
+      onFile: (file: DownloadedFile) => files.push(file),
+    });
+    expect(verdict).toMatchObject({ exitCode: 0, missing: [], posts: { delivered: 36 } });
+    await expectWhole();
+    expect(files.map(file => file.done)).toEqual(Array.from({ length: 12 }, (_, i) => i + 1));
+    expect(files.every(file => !file.known && file.total === 12 && file.posts === 3)).toBe(true);
+  });
+
+  it('is an archive', async () => {
+    await download();
+    const posts = await pipeline(
+      localFiles(folder),
+      gunzip(),
+      jsonLines(),
+      activities(),
+      collect(),
+    );
+    expect(posts.map(post => post.raw.toString())).toEqual(served.lines);
+  });
+
+  it('run again fetches nothing', async () => {
+    const first = await download();
+    served.fetched.clear();
+    let known = 0;
+    const verdict = await download({
+      onFile: (file: DownloadedFile) => {
+        known += Number(file.known);
+      },
+    });
+    expect(verdict).toEqual(first);
+    expect(served.fetched.size).toBe(0);
+    expect(known).toBe(12);
+  });
+
+  it('fetches what is missing, cut, damaged or only a part, and nothing else', async () => {
+    await download();
+    const at = (index: number) => path.join(folder, expectedNames()[index + 1]!);
+    await rm(at(1));
+    await truncate(at(3), 40);
+    await truncate(at(5), 0);
+    const bytes = await readFile(at(7));
+    bytes[bytes.length >> 1]! ^= 1;
+    await writeFile(at(7), bytes);
+    await rm(at(9));
+    await writeFile(`${at(9)}.part`, bytes);
+    served.fetched.clear();
+    expect(await download()).toMatchObject({ exitCode: 0 });
+    expect([...served.fetched.keys()].toSorted()).toEqual(
+      [1, 3, 5, 7, 9].map(index => served.files[index]!.segment),
+    );
+    await expectWhole();
+  });
+
+  it('a file that does not come, and one that is damaged, are named; the rest is there', async () => {
+    served.faults.set(served.files[4]!.segment, () => status(404));
+    served.faults.set(served.files[6]!.segment, (_, { gzip }) => whole(gzip.subarray(0, -9)));
+    const error = await download().catch(error => error);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error.missing).toEqual([served.files[4]!.segment, served.files[6]!.segment]);
+    expect((await namesIn()).filter(name => name.endsWith('.gz')).length).toBe(10);
+    served.faults.clear();
+    expect(await download()).toMatchObject({ exitCode: 0 });
+    await expectWhole();
+  });
+
+  it('nothing that comes at all ends it early', async () => {
+    await served.stop();
+    served = await jobServer({ files: servedFiles(72) });
+    for (const { segment } of served.files) served.faults.set(segment, () => status(404));
+    const error = await download().catch(error => error);
+    expect(error.missing.length).toBe(72);
+    expect(served.fetched.size).toBeLessThan(30);
+  });
+
+  it('expired addresses are had afresh', async () => {
+    served.faults.set(served.files[5]!.segment, () => {
+      served.expired = Math.max(served.expired, 1);
+      return undefined;
+    });
+    expect(await download({ concurrency: 1 })).toMatchObject({ exitCode: 0 });
+    expect(served.listings).toBe(2);
+  });
+
+  it('other totals are an error, or only reported', async () => {
+    await served.stop();
+    served = await jobServer({ results: { activityCount: 35 } });
+    await expect(download()).rejects.toMatchObject({
+      code: 'ERR_INCOMPLETE',
+      missing: ['36 of 35 posts (activityCount)'],
+    });
+    expect(await download({ totals: 'report' })).toMatchObject({ exitCode: 1 });
+  });
+
+  it('a folder of another job is refused', async () => {
+    await writeFile(path.join(folder, '.millrace-job.json'), '{"job": "another1"}');
+    const error = await download().catch(error => error);
+    expect(error).toBeInstanceOf(StorageError);
+    expect(error.message).toContain('another1');
+    expect(served.fetched.size).toBe(0);
+  });
+
+  it('a folder that cannot be written is named', async () => {
+    await mkdir(path.join(folder, '20240101', '0000.json.gz.part'), { recursive: true });
+    const error = await download().catch(error => error);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error.cause).toBeInstanceOf(StorageError);
+    expect(error.message).toContain('0000.json.gz');
+  });
+
+  it('an abort ends it with its reason, and leaves only whole files and parts', async () => {
+    served.faults.set(served.files[8]!.segment, () => () => {});
+    const abort = new AbortController();
+    setTimeout(() => abort.abort('enough'), 100);
+    await expect(download({ signal: abort.signal })).rejects.toBe('enough');
+    served.faults.clear();
+    expect(await download()).toMatchObject({ exitCode: 0 });
+    await expectWhole();
+  });
+
+  it('paths that the service chose are not used', async () => {
+    const { otherwise } = served.server;
+    const evil = ['..', '%2e%2e', 'C:', 'a\\b', '.millrace-job.json', '%00'];
+    served.server.otherwise = (response, request) => {
+      if (request.url.startsWith('/evil')) return whole(served.files[0]!.gzip)(response, request);
+      if (!request.url.includes('results.json')) return otherwise(response, request);
+      const urlList = evil.map(name => `${served.server.url}/evil/x${name}/${name}?n=${name}`);
+      return void response.end(JSON.stringify({ urlCount: evil.length, urlList }));
+    };
+    await download({ totals: 'report' });
+    expect(await namesIn()).toEqual([
+      '.millrace-job.json',
+      ...evil.map((_, index) => `files/${String(index + 1).padStart(6, '0')}.json.gz`),
+    ]);
+  });
+
+  it('without a folder nothing is sent', async () => {
+    await expect(downloadJob(served.account(), UUID, { folder: '' })).rejects.toBeInstanceOf(
+      OptionError,
+    );
+    expect(served.server.received).toEqual([]);
+  });
+});
