@@ -1,0 +1,23 @@
+import type { Activity } from '../../src/activity/activity.js';
+import { post } from './posts.js';
+
+export const PAGES = 60;
+const POSTS = 20;
+const TAGS = ['snow', 'eis & schnee', '../hail'];
+
+/** A page of posts, always the same; like those of a search, it repeats some of the page before. */
+export function pageOf(page: number): Activity[] {
+  const repeated = page === 0 ? 0 : page % 4;
+  return Array.from({ length: POSTS + repeated }, (_, n) => postAt(page * POSTS + n - repeated));
+}
+
+function postAt(n: number): Activity {
+  const activity = post({
+    id: String(9_007_199_254_740_993n + BigInt(n)),
+    at: Date.UTC(2024, 0, 1) + n * 10_000,
+    text: `${n} ${'snow and ice '.repeat(n % 120)}`,
+  });
+  return activity.withMatchingRules(
+    TAGS.filter((_, index) => (n + index) % 3 > 0).map(tag => ({ tag, id: '1' })),
+  );
+}
