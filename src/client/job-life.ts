@@ -2,7 +2,7 @@ import { HttpError, JobError, OptionError } from '../errors.js';
 import { SECOND } from '../time.js';
 import type { Account } from './account.js';
 import type { CreatedJob, DeliveredJob, Job, JobQuote } from './job.js';
-import { checkJobRequest, type JobRequest } from './job-request.js';
+import { type CheckedJobRequest, checkJobRequest, type JobRequest } from './job-request.js';
 import { acceptJob, createJob, findJob, getJob, mustMatch, rejectJob } from './jobs.js';
 import { checkMilliseconds } from './timeouts.js';
 
@@ -78,16 +78,40 @@ export function isDelivered(job: Job): job is DeliveredJob {
 async function join(account: Account, options: RunJobOptions): Promise<Job> {
   const { signal } = options;
   const asked = checkJobRequest(options);
+  const joined = await joinFound(account, asked, signal);
+  if (joined !== undefined) return joined;
+  try {
+    return withoutRules(await createJob(account, options, { signal }));
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    // Another run of the same script may have been faster.
+    const late = await joinFound(account, asked, signal);
+    if (late === undefined) throw error;
+    return late;
+  }
+}
+
+async function joinFound(
+  account: Account,
+  asked: CheckedJobRequest,
+  signal: AbortSignal | undefined,
+): Promise<Job | undefined> {
   const found = await findJob(account, asked.title, { signal });
-  if (found === undefined) return withoutRules(await createJob(account, options, { signal }));
+  if (found === undefined) return undefined;
   mustMatch(found, asked);
   const job = await look(account, found, signal);
-  if (job.format !== undefined && job.format !== asked.dataFormat)
-    throw new JobError(
-      `There is another job with the title ${JSON.stringify(job.title)}: its format is ${job.format}, not ${asked.dataFormat}. Choose another title`,
-      { title: job.title, uuid: job.uuid, status: job.status },
-    );
-  return job;
+  if (job.format === undefined || job.format === asked.dataFormat) return job;
+  throw new JobError(
+    `There is another job with the title ${JSON.stringify(job.title)}: its format is ${job.format}, not ${asked.dataFormat}. Choose another title`,
+    { title: job.title, uuid: job.uuid, status: job.status },
+  );
+}
+
+/** An answer that is a no, and not one to the login. */
+function isRefusal(error: unknown): boolean {
+  return (
+    error instanceof HttpError && error.status >= 400 && error.status < 500 && error.status !== 401
+  );
 }
 
 function hasMoved(before: Job, now: Job): boolean {
@@ -107,7 +131,7 @@ async function settle(
 ): Promise<Job> {
   const accepted: unknown = await decide(quote, job);
   signal?.throwIfAborted();
-  if (accepted === true) return acceptJob(account, job, { signal });
+  if (accepted === true) return accept(account, job, signal);
   if (accepted !== false)
     throw new OptionError('decide', 'Expected `decide` to give true or false; nothing was done');
   const rejected = await rejectJob(account, job, { signal });
@@ -117,6 +141,17 @@ async function settle(
     `was rejected, since \`decide\` turned its quote down: ${described(quote)}`,
     'To ask again, choose another title',
   );
+}
+
+async function accept(account: Account, job: Job, signal: AbortSignal | undefined): Promise<Job> {
+  try {
+    return await acceptJob(account, job, { signal });
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    const now = await look(account, job, signal);
+    if (now.status === 'quoted') throw error;
+    return now;
+  }
 }
 
 async function look(
