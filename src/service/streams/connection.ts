@@ -4,7 +4,7 @@ import type { ServiceContext } from '../service.js';
 import { LiveWire } from './live-wire.js';
 
 /** Milliseconds that a consumer that could not keep up has to read why. */
-const GRACE_MS = 2_000;
+const GRACE_MS = 1_000;
 
 /**
  * One connection of a stream, from its first message to its end. `feed` starts when the headers are

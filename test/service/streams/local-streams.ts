@@ -1,0 +1,209 @@
+import http from 'node:http';
+import { constants, gunzipSync } from 'node:zlib';
+import { afterEach } from 'vitest';
+import type { ArchivedPost } from '../../../src/service/archive/archive.js';
+import {
+  type Addresses,
+  createService,
+  type Service,
+  type ServiceOptions,
+} from '../../../src/service/index.js';
+import { formatTimestamp, MINUTE } from '../../../src/time.js';
+import { AUTHORIZATION, NOW } from '../local-service.js';
+import { MemoryArchive, originalPost } from '../memory-archive.js';
+
+/** Start of the hour that these tests replay; it ends an hour and a half before the present. */
+export const START = Date.UTC(2024, 4, 15, 10, 0);
+export const END = START + 60 * MINUTE;
+
+/** What came over one connection, to its end. */
+export interface Seen {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  /** As it came, compressed. */
+  readonly wire: Buffer;
+  /** As far as it could be read. */
+  readonly text: string;
+  /** What is between line ends, without heartbeats; the last may be a part. */
+  readonly messages: readonly string[];
+  /** Whether the HTTP message was complete. */
+  readonly complete: boolean;
+  readonly error: string | undefined;
+}
+
+export interface Connection {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  /** What could be read up to now. */
+  text(): string;
+  /** Resolves once what could be read says so. */
+  until(isEnough: (text: string) => boolean): Promise<string>;
+  pause(): void;
+  resume(): void;
+  /** Resolves at the end, however it comes. */
+  end(): Promise<Seen>;
+  destroy(): void;
+}
+
+export interface Streams {
+  readonly service: Service;
+  readonly addresses: Addresses;
+  readonly archive: MemoryArchive;
+  readonly errors: unknown[];
+  /** Opens a stream and does not wait for its end. */
+  open(path: string, headers?: http.OutgoingHttpHeaders): Promise<Connection>;
+  /** Opens a stream and waits for its end. */
+  see(path: string, headers?: http.OutgoingHttpHeaders): Promise<Seen>;
+  /** The path of a replay; of the hour, unless other minutes are given. */
+  replayPath(type?: string, from?: number, to?: number): string;
+  /** Adds rules, and gives their ids. */
+  addRules(...rules: readonly { value: string; tag?: string }[]): Promise<string[]>;
+  /** Any request for rules; `at` is what follows the label. */
+  rules(method: string, at: string, body?: string | object): Promise<Reply>;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+export const COMPLIANCE_PATH =
+  '/accounts/local/publishers/twitter/streams/compliance/compliance.json';
+
+const running: Service[] = [];
+
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.stop();
+});
+
+/** A service over posts in memory, whose clock stands still at `NOW`. Stopped after the test. */
+export async function localStreams(
+  posts: readonly ArchivedPost[] = [],
+  options: ServiceOptions = {},
+): Promise<Streams> {
+  const archive = new MemoryArchive(posts);
+  const errors: unknown[] = [];
+  const service = createService({
+    limits: 'relaxed',
+    archive,
+    onError: error => errors.push(error),
+    ...options,
+  });
+  running.push(service);
+  service.clock.freeze();
+  service.clock.set(NOW);
+  const addresses = await service.start();
+  const open: Streams['open'] = (path, headers) => connect(addresses.baseUrl + path, headers);
+  const rules: Streams['rules'] = async (method, at, body) => {
+    const url = `${addresses.rulesUrl}/rules/rulestream-replay/accounts/local/publishers/twitter/replay${at}`;
+    const response = await fetch(url, {
+      method,
+      headers: { authorization: AUTHORIZATION, 'content-type': 'application/json' },
+      ...(body === undefined
+        ? {}
+        : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+  return {
+    service,
+    addresses,
+    archive,
+    errors,
+    open,
+    see: async (path, headers) => (await open(path, headers)).end(),
+    replayPath: (type = 'firehose', from = START, to = END) =>
+      `/replay/${type}/accounts/local/publishers/twitter/replay.json` +
+      `?fromDate=${formatTimestamp(from)}&toDate=${formatTimestamp(to)}`,
+    async addRules(...wanted) {
+      const { status, text } = await rules('POST', '.json', { rules: wanted });
+      if (status !== 201) throw new Error(`${status} ${text}`);
+      return [...text.matchAll(/"id":(\d+)/g)].map(match => match[1] as string);
+    },
+    rules,
+  };
+}
+
+export function connect(url: string, headers: http.OutgoingHttpHeaders = {}): Promise<Connection> {
+  return new Promise((resolve, reject) => {
+    const request = http.get(url, {
+      agent: false,
+      headers: { authorization: AUTHORIZATION, 'accept-encoding': 'gzip', ...headers },
+    });
+    request.on('error', reject);
+    request.on('response', response => {
+      request.off('error', reject).on('error', () => {}); // the response tells it too
+      const chunks: Buffer[] = [];
+      let error: string | undefined;
+      let wake = () => {};
+      const read = () => textOf(Buffer.concat(chunks), response.headers);
+      response.on('data', chunk => {
+        chunks.push(chunk);
+        wake();
+      });
+      response.on('error', (reason: NodeJS.ErrnoException) => {
+        error = reason.code;
+      });
+      const closed = new Promise<void>(done => response.on('close', done));
+      closed.then(() => wake());
+      const status = response.statusCode as number;
+      resolve({
+        status,
+        headers: response.headers,
+        text: read,
+        async until(isEnough) {
+          for (;;) {
+            const text = read();
+            if (isEnough(text)) return text;
+            if (response.closed) throw new Error(`The stream ended after ${text.slice(-200)}`);
+            await new Promise<void>(done => {
+              wake = done;
+            });
+          }
+        },
+        pause: () => void response.pause(),
+        resume: () => void response.resume(),
+        destroy: () => void response.destroy(),
+        async end() {
+          await closed;
+          const text = read();
+          return {
+            status,
+            headers: response.headers,
+            wire: Buffer.concat(chunks),
+            text,
+            messages: text.split('\r\n').filter(message => message !== ''),
+            complete: response.complete,
+            error,
+          };
+        },
+      });
+    });
+  });
+}
+
+function textOf(wire: Buffer, headers: http.IncomingHttpHeaders): string {
+  return readable(wire, headers).toString();
+}
+
+/** What can be read of gzip that may be cut. */
+function readable(wire: Buffer, headers: http.IncomingHttpHeaders): Buffer {
+  if (headers['content-encoding'] !== 'gzip' || wire.length === 0) return wire;
+  return gunzipSync(wire, { finishFlush: constants.Z_SYNC_FLUSH });
+}
+
+/** One post every minute of the hour, from its first second on. */
+export function hourOfPosts(count = 60, text = (i: number) => `tea number ${i}`): ArchivedPost[] {
+  return Array.from({ length: count }, (_, i) =>
+    originalPost(START + i * MINUTE, String(1_790_000_000_000_000_000n + BigInt(i)), text(i)),
+  );
+}
+
+export function idsIn(messages: readonly string[]): string[] {
+  return messages.flatMap(message => /"id_str":"(\d+)"/.exec(message)?.[1] ?? []);
+}
+
+export function idOf(i: number): string {
+  return String(1_790_000_000_000_000_000n + BigInt(i));
+}
