@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promi
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Activity } from '../../../src/activity/activity.js';
 import { DataError, OptionError, StorageError } from '../../../src/errors.js';
 import { parseRule } from '../../../src/rules/parse-rule.js';
@@ -280,8 +280,12 @@ describe('the index of a folder', () => {
     const all = posts(NOON, 5);
     // A file of that name stands in the way, as a folder without permission to write would.
     const folder = await folders.make({ 'a.json.gz': jobFile(all), '.millrace-index': 'mine' });
+    const elsewhere = await folders.make({});
+    vi.stubEnv('TMPDIR', elsewhere);
     expect(await served(folder)).toEqual(prints(all));
+    vi.unstubAllEnvs();
     expect(await readFile(path.join(folder, '.millrace-index'), 'utf8')).toBe('mine');
+    expect((await readdir(elsewhere)).length).toBe(1);
   });
 
   test('is made by two at once without harm', async () => {

@@ -32,7 +32,6 @@ async function isOurs(path: string): Promise<boolean> {
     if (!found.isDirectory() || !isOwn || (found.mode & 0o022) !== 0) return false;
     // Found out now rather than in the middle.
     const probe = await mkdtemp(join(path, '.probe-'));
-
     await rmdir(probe);
     return true;
   } catch {
