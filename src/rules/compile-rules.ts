@@ -49,10 +49,10 @@ export function compileRules(
 export class RuleMatcher {
   readonly #product: RuleProduct;
   readonly #index: RuleIndex;
-  /** By number in the index. */
-  readonly #rules: (StoredRule | undefined)[] = [];
+  /** What is said of each rule, and its text, by its number in the index. */
+  readonly #entries: (MatchingRule | undefined)[] = [];
+  readonly #values: string[] = [];
   readonly #numbers = new Map<string, number>();
-  #added = 0;
 
   constructor({ product = 'historical', frequency = usualFrequency }: CompileRulesOptions = {}) {
     this.#product = product;
@@ -64,13 +64,14 @@ export class RuleMatcher {
     return this.#numbers.size;
   }
 
-  /** The rules that match, in the order in which they were added. Those without an id show their value. */
+  /**
+   * The rules that match, in the order in which they were added; a rule added after others were
+   * deleted takes the place of one of them. Those without an id show their value.
+   */
   match(activity: Activity): readonly MatchingRule[] {
-    const found = this.#index
-      .match(fieldsOf(activity))
-      .map(rule => this.#rules[rule] as StoredRule);
-    if (found.length > 1) found.sort((a, b) => a.order - b.order);
-    return found.map(rule => rule.entry);
+    const found = this.#index.match(fieldsOf(activity));
+    if (found.length > 1) found.sort((a, b) => a - b);
+    return found.map(rule => this.#entries[rule] as MatchingRule);
   }
 
   /**
@@ -84,7 +85,8 @@ export class RuleMatcher {
       const key = keyOf(rule);
       if (this.#numbers.has(key)) return;
       const number = this.#index.add(trees[i] as RuleNode);
-      this.#rules[number] = { entry: entryOf(rule), order: this.#added++, value: rule.value };
+      this.#entries[number] = entryOf(rule);
+      this.#values[number] = rule.value;
       this.#numbers.set(key, number);
     });
   }
@@ -97,7 +99,8 @@ export class RuleMatcher {
       const number = this.#numbers.get(key);
       if (number === undefined) continue;
       this.#index.delete(number);
-      this.#rules[number] = undefined;
+      this.#entries[number] = undefined;
+      this.#values[number] = '';
       this.#numbers.delete(key);
       deleted++;
     }
@@ -129,7 +132,7 @@ export class RuleMatcher {
       return { tree: undefined, reason: 'a rule has a `value`, its text' };
     if (id !== undefined) {
       if (!/^\d+$/.test(id)) return { tree: undefined, reason: `its id is not digits: ${id}` };
-      const other = values.get(id) ?? this.#rules[this.#numbers.get(id) ?? -1]?.value ?? value;
+      const other = values.get(id) ?? this.#values[this.#numbers.get(id) ?? -1] ?? value;
       if (other !== value) return { tree: undefined, reason: `id ${id} is that of another rule` };
       values.set(id, value);
     }
@@ -140,12 +143,6 @@ export class RuleMatcher {
 
 /** Invalid rules that an error shows. */
 const MAX_SHOWN = 20;
-
-interface StoredRule {
-  readonly entry: MatchingRule;
-  readonly order: number;
-  readonly value: string;
-}
 
 function keyOf(rule: Rule | { readonly id: string }): string {
   if (rule.id !== undefined) return rule.id;

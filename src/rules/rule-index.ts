@@ -30,6 +30,7 @@ export class RuleIndex {
   readonly #freeTests: number[] = [];
   readonly #freeRules: number[] = [];
   #rules = 0;
+  #candidates = new Int32Array(1 << 10);
 
   /**
    * `frequency` is what is thought of terms before posts have been seen; after `reviewAfter` posts it
@@ -86,30 +87,55 @@ export class RuleIndex {
   match(fields: PostFields): number[] {
     const scan = this.#scan;
     scan.read(fields);
-    const { present, count, stamps, stamp } = scan;
-    const { postings, lists, unfiled } = this.#files;
-    const blocks = this.#blocks.data;
+    const { stamps, stamp } = scan;
     if (stamp === 1) this.#forgetTries();
+    const candidates = this.#findCandidates();
+    const blocks = this.#blocks.data;
     const found: number[] = [];
+    for (let i = 0; i < candidates; i++) {
+      const block = this.#candidates[i] as number;
+      if (this.#matches(block, stamps, stamp)) found.push(blocks[block] as number);
+    }
+    for (const block of this.#files.unfiled)
+      if (this.#matches(block, stamps, stamp)) found.push(blocks[block] as number);
+    this.#counts.count(scan.present, scan.count);
+    this.#files.review(this.#rules);
+    return found;
+  }
+
+  /**
+   * Lists the blocks of the rules filed under terms of the post. They are tried afterwards: here each
+   * is only touched, and the processor fetches the next while it waits for one.
+   */
+  #findCandidates(): number {
+    const { present, count, stamps, stamp } = this.#scan;
+    const { postings, lists } = this.#files;
+    const blocks = this.#blocks.data;
+    let candidates = 0;
     for (let i = 0; i < count; i++) {
       const term = present[i] as number;
       if (2 * term >= lists.length) continue;
       const start = lists[2 * term] as number;
       const end = start + (lists[2 * term + 1] as number);
+      if (candidates + (end - start) / 2 > this.#candidates.length)
+        this.#growCandidates(end - start);
+      const list = this.#candidates;
       for (let at = start; at < end; at += 2) {
         const witness = postings[at + 1] as number;
         if (witness !== -1 && stamps[witness] !== stamp) continue;
         const block = postings[at] as number;
         if (blocks[block + 1] === stamp) continue;
         blocks[block + 1] = stamp;
-        if (this.#matches(block, stamps, stamp)) found.push(blocks[block] as number);
+        list[candidates++] = block;
       }
     }
-    for (const block of unfiled)
-      if (this.#matches(block, stamps, stamp)) found.push(blocks[block] as number);
-    this.#counts.count(present, count);
-    this.#files.review(this.#rules);
-    return found;
+    return candidates;
+  }
+
+  #growCandidates(more: number): void {
+    const grown = new Int32Array(2 * (this.#candidates.length + more));
+    grown.set(this.#candidates);
+    this.#candidates = grown;
   }
 
   #matches(block: number, stamps: Int32Array, stamp: number): boolean {
