@@ -1,0 +1,280 @@
+import { describe, expect, it } from 'vitest';
+import { MINUTE } from '../../../src/time.js';
+import { originalPost } from '../memory-archive.js';
+import { hourOfPosts, idOf, idsIn, localStreams, START } from './local-streams.js';
+
+const SENT = '"sent":"2024-05-15T12:34:56+00:00"';
+const range = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, i) => idOf(from + i));
+
+describe('the ends of a replay (service.md 2.7, service-facts 4)', () => {
+  it('names the minutes that failed, in order, and leaves them out', async () => {
+    const { see, replayPath, service } = await localStreams(hourOfPosts());
+    const minutes = ['202405151006', '202405151005', '202405150900'];
+    service.faults.plant({ kind: 'minutes-failed', minutes });
+    const { messages, complete } = await see(replayPath());
+    expect(messages.at(-1)).toBe(
+      `{"info":{"message":"Replay Request Completed with Errors",${SENT},"activity_count":58,"minutes_failed":["2024-05-15T10:05:00+00:00","2024-05-15T10:06:00+00:00"]}}`,
+    );
+    expect(idsIn(messages)).toEqual([...range(0, 5), ...range(7, 60)]);
+    expect(complete).toBe(true);
+    // Asked for again, they come.
+    const again = await see(replayPath('firehose', START + 5 * MINUTE, START + 7 * MINUTE));
+    expect(idsIn(again.messages)).toEqual(range(5, 7));
+    expect(again.messages.at(-1)).toContain('"Replay Request Completed"');
+  });
+
+  it('may have delivered a part of the minutes that failed', async () => {
+    const posts = Array.from({ length: 10 }, (_, i) =>
+      originalPost(START + i * 1000, idOf(i), 'tea'),
+    );
+    const { see, replayPath, service } = await localStreams(posts);
+    const minutes = ['202405151000'];
+    service.faults.plant({ kind: 'minutes-failed', minutes, deliver: 'part' });
+    const { messages } = await see(replayPath());
+    expect(idsIn(messages)).toEqual([0, 2, 4, 6, 8].map(idOf));
+    expect(messages.at(-1)).toContain('"activity_count":5,"minutes_failed":["2024-05-15T10:00');
+  });
+
+  it('names the range that it did not process, to the end of the window', async () => {
+    const { see, replayPath, service } = await localStreams(hourOfPosts());
+    service.faults.plant({ kind: 'unprocessed-range', fromDate: '202405151010' });
+    const { messages, complete } = await see(replayPath());
+    expect(messages.at(-1)).toBe(
+      `{"info":{"message":"Replay Request Failed to Complete",${SENT},"unprocessed_range":{"fromDate":"2024-05-15T10:10:00+00:00","toDate":"2024-05-15T11:00:00+00:00"},"activity_count":10}}`,
+    );
+    expect(idsIn(messages)).toEqual(range(0, 10));
+    expect(complete).toBe(true);
+  });
+
+  it('may have delivered a part of that range', async () => {
+    const posts = Array.from({ length: 10 }, (_, i) =>
+      originalPost(START + i * 1000, idOf(i), 'tea'),
+    );
+    const { see, replayPath, service } = await localStreams(posts);
+    service.faults.plant({ kind: 'unprocessed-range', fromDate: '202405151000', deliver: 'part' });
+    const { messages } = await see(replayPath());
+    expect(idsIn(messages)).toEqual([0, 2, 4, 6, 8].map(idOf));
+    expect(messages.at(-1)).toContain('"fromDate":"2024-05-15T10:00:00+00:00"');
+  });
+
+  it('waits with such a fault for a replay that has the minute', async () => {
+    const { see, replayPath, service } = await localStreams(hourOfPosts());
+    service.faults.plant({ kind: 'unprocessed-range', fromDate: '202405151010' });
+    service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151010'] });
+    const early = await see(replayPath('firehose', START, START + 10 * MINUTE));
+    expect(early.messages.at(-1)).toContain('"Replay Request Completed"');
+    expect(service.faults.list()).toHaveLength(2);
+    // An end that fails to complete names no minutes: they would be lost.
+    const failed = await see(replayPath());
+    expect(failed.messages.at(-1)).toContain('Failed to Complete');
+    expect((await see(replayPath())).messages.at(-1)).toContain('Completed with Errors');
+    expect(service.faults.list()).toEqual([]);
+  });
+
+  it('fails to complete from the minute on that the archive cannot give', async () => {
+    const { see, replayPath, archive, errors } = await localStreams(hourOfPosts());
+    const scan = archive.scan.bind(archive);
+    archive.scan = async function* (window) {
+      for await (const block of scan(window)) {
+        if (block.segment > START + 20 * MINUTE) throw new Error('a broken disk');
+        yield block;
+      }
+    };
+    const { messages } = await see(replayPath());
+    // The minute that was under way may lack posts.
+    expect(messages.at(-1)).toContain(
+      '"unprocessed_range":{"fromDate":"2024-05-15T10:29:00+00:00","toDate":"2024-05-15T11:00:00+00:00"},"activity_count":30',
+    );
+    expect(errors).toMatchObject([{ message: 'a broken disk' }]);
+  });
+
+  it('may count wrong', async () => {
+    const { see, replayPath, service } = await localStreams(hourOfPosts());
+    service.faults.plant({ kind: 'wrong-count', by: -3 });
+    const { messages } = await see(replayPath());
+    expect([messages.length, messages.at(-1)]).toEqual([
+      61,
+      expect.stringContaining('"activity_count":57'),
+    ]);
+  });
+});
+
+describe('a connection that is cut', () => {
+  const cafes = () => hourOfPosts(60, i => `café ☕ number ${i}`);
+
+  it.each([
+    ['reset', { complete: false, error: 'ECONNRESET' }],
+    ['close', { complete: false, error: 'ECONNRESET' }],
+    ['finish', { complete: true, error: undefined }],
+  ] as const)('after whole messages, by %s: all that was sent can be read', async (end, how) => {
+    const { see, replayPath, service } = await localStreams(cafes());
+    service.faults.plant({ kind: 'content-cut', afterMessages: 7, end });
+    const seen = await see(replayPath());
+    expect(seen).toMatchObject(how);
+    expect(idsIn(seen.messages)).toEqual(range(0, 7));
+    expect(seen.text.endsWith('}\r\n')).toBe(true);
+    // A valid end of gzip is only there where the end is clean.
+    const { gunzipSync } = await import('node:zlib');
+    if (end === 'finish') expect(gunzipSync(seen.wire).toString()).toBe(seen.text);
+    else expect(() => gunzipSync(seen.wire)).toThrow('unexpected end');
+  });
+
+  it('before the first message, and just before the info message', async () => {
+    const { see, replayPath, service } = await localStreams(cafes());
+    for (const afterMessages of [0, 60]) {
+      service.faults.plant({ kind: 'content-cut', afterMessages, end: 'finish' });
+      const { messages, complete } = await see(replayPath());
+      expect([messages.length, complete]).toEqual([afterMessages, true]);
+    }
+  });
+
+  it('in the middle of a message', async () => {
+    const { see, replayPath, service } = await localStreams(cafes());
+    service.faults.plant({ kind: 'content-cut', afterMessages: 3, within: 'message' });
+    const { messages, text, complete } = await see(replayPath());
+    expect([messages.length, complete]).toEqual([4, false]);
+    expect(text.endsWith('\r\n')).toBe(false);
+    expect(() => JSON.parse(messages[3] as string)).toThrow();
+  });
+
+  it('in the middle of the info message', async () => {
+    const { see, replayPath, service } = await localStreams(cafes());
+    service.faults.plant({
+      kind: 'content-cut',
+      afterMessages: 60,
+      within: 'message',
+      end: 'finish',
+    });
+    const { messages, complete } = await see(replayPath());
+    expect(complete).toBe(true);
+    expect(messages.at(-1)).toMatch(/^\{"info":\{"message":"Replay[^}]*$/);
+  });
+
+  it('in the middle of a character', async () => {
+    const { see, replayPath, service } = await localStreams(cafes());
+    service.faults.plant({ kind: 'content-cut', afterMessages: 2, within: 'character' });
+    const { messages } = await see(replayPath());
+    expect(messages).toHaveLength(3);
+    expect(messages[2]).toMatch(/"text":"caf\ufffd$/);
+  });
+
+  it('a message without such a character passes', async () => {
+    const text = (i: number) => (i < 5 ? 'tea' : 'thé');
+    const { see, replayPath, service } = await localStreams(hourOfPosts(10, text));
+    service.faults.plant({ kind: 'content-cut', afterMessages: 2, within: 'character' });
+    expect((await see(replayPath())).messages).toHaveLength(6);
+  });
+
+  it('in the middle of gzip, at any byte of the wire', async () => {
+    const { see, replayPath, service } = await localStreams(cafes());
+    const whole = await see(replayPath());
+    const bytes = whole.wire.length;
+    for (const afterBytes of [0, 1, 9, 10, 11, bytes >> 1, bytes - 9, bytes - 1]) {
+      service.faults.plant({ kind: 'cut', endpoint: 'replay', afterBytes, end: 'close' });
+      const { wire, text, complete } = await see(replayPath());
+      expect([wire.length, complete]).toEqual([afterBytes, false]);
+      expect(whole.text.startsWith(text)).toBe(true);
+    }
+  });
+
+  it('stalls, and goes on', async () => {
+    const { see, replayPath, service } = await localStreams(cafes());
+    service.faults.plant({ kind: 'stall', endpoint: 'replay', afterBytes: 500, forMs: 60 });
+    const began = performance.now();
+    const { messages } = await see(replayPath());
+    expect(messages).toHaveLength(61);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(59);
+  });
+
+  it('stalls for ever, without a heartbeat', async () => {
+    const { open, replayPath, service } = await localStreams(cafes(), { heartbeatMs: 5 });
+    service.faults.plant({ kind: 'stall', afterBytes: 200 });
+    const connection = await open(replayPath());
+    await new Promise(resolve => setTimeout(resolve, 60));
+    connection.destroy();
+    expect((await connection.end()).wire).toHaveLength(200);
+  });
+
+  it('has a flipped bit: no reader of gzip takes it for whole', async () => {
+    const { see, replayPath, service } = await localStreams(cafes());
+    const whole = await see(replayPath());
+    service.faults.plant({ kind: 'flip', atByte: whole.wire.length - 6 });
+    const url = replayPath();
+    const seen = await see(url).catch(error => error);
+    expect(seen).toMatchObject({ code: 'Z_DATA_ERROR' });
+  });
+});
+
+describe('a connection that is refused by a fault', () => {
+  it('503 so many times, then it connects', async () => {
+    const { see, replayPath, service } = await localStreams(hourOfPosts());
+    service.faults.plant({ kind: 'status', endpoint: 'replay', status: 503, times: 2 });
+    const statuses = [];
+    for (let i = 0; i < 3; i++) statuses.push((await see(replayPath())).status);
+    expect(statuses).toEqual([503, 503, 200]);
+  });
+
+  it('429 with Retry-After', async () => {
+    const { see, replayPath, service } = await localStreams();
+    service.faults.plant({ kind: 'status', endpoint: 'replay', status: 429, retryAfter: 60 });
+    const { status, headers, text } = await see(replayPath());
+    expect([status, headers['retry-after']]).toEqual([429, '60']);
+    expect(JSON.parse(text)).toEqual({
+      error: { message: expect.any(String), sent: '2024-05-15T12:34:56+00:00' },
+    });
+  });
+
+  it('is not met by other families', async () => {
+    const { see, replayPath, service, rules } = await localStreams();
+    service.faults.plant({ kind: 'status', endpoint: 'rules', status: 503 });
+    expect((await see(replayPath())).status).toBe(200);
+    expect((await rules('GET', '.json')).status).toBe(503);
+  });
+});
+
+describe('faults of streams', () => {
+  it.each([
+    [{ kind: 'content-cut' }, 'afterMessages'],
+    [{ kind: 'content-cut', afterMessages: -1 }, 'afterMessages'],
+    [{ kind: 'content-cut', afterMessages: 1, within: 'gzip' }, 'within'],
+    [{ kind: 'content-cut', afterMessages: 1, endpoint: 'search' }, 'endpoint'],
+    [{ kind: 'wrong-count', by: 1.5 }, 'by'],
+    [{ kind: 'minutes-failed', minutes: [] }, 'minutes'],
+    [{ kind: 'minutes-failed', minutes: ['2024'] }, 'minutes'],
+    [{ kind: 'unprocessed-range', fromDate: '202402300000' }, 'fromDate'],
+    [{ kind: 'unprocessed-range', fromDate: '202402010000', deliver: 'all' }, 'deliver'],
+    [{ kind: 'flood', minutes: 0 }, 'minutes'],
+    [{ kind: 'flood', posts: 5 }, 'posts'],
+  ])('refuses what could not happen: %j', async (fault, field) => {
+    const { service } = await localStreams();
+    expect(() => service.faults.plant(fault as never)).toThrow(
+      expect.objectContaining({ option: `fault.${field}` }),
+    );
+  });
+
+  it('go together, one of each kind, and only on connections they are aimed at', async () => {
+    const { see, replayPath, service } = await localStreams(hourOfPosts());
+    const path = 'fromDate=202405151000';
+    service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151001'], path });
+    service.faults.plant({ kind: 'wrong-count', by: 1, path });
+    service.faults.plant({ kind: 'delay', ms: 1, path });
+    service.faults.plant({ kind: 'stall', afterBytes: 100, forMs: 1, path });
+    const other = await see(replayPath('firehose', START + MINUTE, START + 3 * MINUTE));
+    expect(other.messages.at(-1)).toContain('"Replay Request Completed"');
+    const { messages } = await see(replayPath());
+    expect(messages.at(-1)).toContain('"activity_count":60,"minutes_failed"');
+    expect(service.faults.list()).toEqual([]);
+  });
+
+  it('flood: the service does not wait for a slow consumer', async () => {
+    const large = hourOfPosts(60, i => String(i).repeat(10_000));
+    const { see, replayPath, service } = await localStreams(large, { streamBacklogBytes: 50_000 });
+    // A consumer that keeps up is sent all of it.
+    expect((await see(replayPath())).messages).toHaveLength(61);
+    service.faults.plant({ kind: 'flood' });
+    const { messages } = await see(replayPath());
+    expect(messages.at(-1)).toContain('Force closing connection');
+    expect(messages.length).toBeLessThan(61);
+  });
+});
