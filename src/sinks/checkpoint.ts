@@ -103,7 +103,7 @@ export async function writeCheckpoint(
 export async function prepareFolder(fs: FileSystem, file: string): Promise<void> {
   const folder = path.dirname(file);
   try {
-    for (const changed of await makeFolder(fs, folder)) await syncFolder(fs, changed);
+    for (const above of await makeFolder(fs, folder)) await syncFolder(fs, above);
   } catch (error) {
     throw storageError('make the folder', folder, error);
   }

@@ -36,29 +36,33 @@ export async function writeAll(file: OpenFile, bytes: Uint8Array, position: numb
   }
 }
 
-/** Makes new and renamed entries of a folder survive a power cut. */
+/** What a file system answers that cannot make a folder safe, or a folder that is not ours to touch. */
+const CANNOT_SYNC = ['EACCES', 'EPERM', 'EROFS', 'EINVAL', 'ENOTSUP', 'EISDIR'];
+
+/** Makes new and renamed entries of a folder survive a power cut, where that can be had. */
 export async function syncFolder(fs: FileSystem, folder: string): Promise<void> {
-  // Windows cannot open a folder, and keeps its entries without being asked.
-  if (process.platform === 'win32') return;
-  const handle = await fs.open(folder, 'r');
   try {
-    await handle.sync();
-  } finally {
-    await handle.close();
+    const handle = await fs.open(folder, 'r');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (!CANNOT_SYNC.some(code => isNodeError(error, code))) throw error;
   }
 }
 
-/** Makes a folder, and returns those whose entries that changed, for `syncFolder`. */
+/**
+ * Makes a folder and those above it, and returns the latter, for `syncFolder`: also those that were
+ * there, because a run that was killed may have made them just before.
+ */
 export async function makeFolder(fs: FileSystem, folder: string): Promise<string[]> {
-  const first = await fs.mkdir(folder, { recursive: true });
-  if (first === undefined) return [];
-  const changed: string[] = [];
-  const top = path.dirname(path.resolve(first));
-  for (let at = path.resolve(folder); at !== top; ) {
-    at = path.dirname(at);
-    changed.push(at);
-  }
-  return changed;
+  await fs.mkdir(folder, { recursive: true });
+  const above: string[] = [];
+  for (let at = path.resolve(folder); path.dirname(at) !== at; at = path.dirname(at))
+    above.push(path.dirname(at));
+  return above;
 }
 
 export async function sizeOf(fs: FileSystem, file: string): Promise<number | undefined> {

@@ -56,7 +56,6 @@ export class Journal {
     this.#outputs = outputs;
     this.#everyMs = everyMs;
     this.#committed = new Map(before?.files.map(counts => [counts.path, counts]));
-    if (before?.cursor !== undefined) this.#cursor = JSON.stringify(before.cursor);
     this.#notBefore = performance.now() + everyMs;
   }
 

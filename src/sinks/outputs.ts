@@ -218,8 +218,8 @@ export class Outputs implements Writer {
   #folder(folder: string): Promise<void> {
     let made = this.#folders.get(folder);
     if (made === undefined) {
-      made = makeFolder(this.#fs, folder).then(changed => {
-        for (const parent of changed) this.#changedFolders.add(parent);
+      made = makeFolder(this.#fs, folder).then(above => {
+        for (const parent of above) this.#changedFolders.add(parent);
       });
       this.#folders.set(folder, made);
     }

@@ -146,7 +146,7 @@ describe('a checkpoint', () => {
   it('cuts back what is longer than committed', async () => {
     const out = await temporaryFolder();
     await interrupt(optionsIn(out), 2);
-    await writeFile(`${out}/x.jsonl.part`, '"torn', { flag: 'a' });
+    await writeFile(`${out}/x.jsonl.part`, `"torn ${'x'.repeat(100)}`, { flag: 'a' });
     await finish(optionsIn(out));
     expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(ALL);
   });

@@ -2,6 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/errors.js';
+import { Flow } from '../../src/flow.js';
 import { pipeline } from '../../src/pipeline.js';
 import { type FilesOptions, filesOn } from '../../src/sinks/files.js';
 import type { Written } from '../../src/sinks/written.js';
@@ -25,7 +26,7 @@ const ITEMS: readonly (readonly Item[])[] = Array.from({ length: 12 }, (_, batch
 
 const OPTIONS: FilesOptions<Item> = {
   path: ({ to }) => `/deep/out/${to}.jsonl`,
-  checkpoint: '/deep/state/run.json',
+  checkpoint: '/state/deep/run.json',
   commitEvery: 0,
 };
 
@@ -38,7 +39,7 @@ function contentOf(disk: SimulatedDisk): Record<string, string> {
   return Object.fromEntries(
     disk
       .files()
-      .filter(name => name !== '/deep/state/run.json')
+      .filter(name => name !== '/state/deep/run.json')
       .map(name => {
         const bytes = disk.read(name);
         return [name, (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString()];
@@ -77,6 +78,10 @@ const VARIANTS: readonly [string, FilesOptions<Item>][] = [
   ['one open file', { ...OPTIONS, maxOpen: 1 }],
 ];
 
+const noPlace = new Flow<Item>(() => {
+  throw new Error('Nothing is left to be opened');
+});
+
 describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
   it.each([
     ['the process is killed', 'kill'],
@@ -93,6 +98,10 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
       else disk.keepAll();
       await run(disk, options);
       expect(contentOf(disk), `cut at call ${cut}`).toEqual(expected);
+      // What is complete stays so, though the power is cut with nothing but what was made safe.
+      disk.restart(() => 0);
+      await pipeline(noPlace, filesOn(disk, options));
+      expect(contentOf(disk), `cut at call ${cut}, and at the end`).toEqual(expected);
     }
   });
 
@@ -137,7 +146,7 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
         failed++;
         expect(error).toBeInstanceOf(StorageError);
         expect(error).toMatchObject({ code: 'ERR_STORAGE', retryable: true });
-        expect((error as StorageError).path).toMatch(/^\/deep/);
+        expect((error as StorageError).path).toMatch(/^\/(deep|state)/);
         expect((error as StorageError).message).toContain((error as StorageError).path);
       }
       disk.before = () => {};
