@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { compileRules } from '../../rules/compile-rules.js';
 import { MINUTE, type Window } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import type { JobRule } from './job.js';
+import { jobMatcher } from './job-matcher.js';
 
 export interface EstimateOptions {
   readonly archive: Archive;
@@ -36,7 +36,7 @@ export async function estimate(
   rules: readonly JobRule[],
   { archive, signal, onProgress }: EstimateOptions,
 ): Promise<Estimate> {
-  const matcher = compileRules(rules, { product: 'historical' });
+  const matcher = await jobMatcher(rules, signal);
   const minutes = (window.to - window.from) / MINUTE;
   const sample = spread(minutes);
   const probe: Uint8Array[] = [];

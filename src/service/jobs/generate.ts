@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Activity } from '../../activity/activity.js';
-import { compileRules, type RuleMatcher } from '../../rules/compile-rules.js';
+import type { RuleMatcher } from '../../rules/compile-rules.js';
 import { formatSent, SEGMENT } from '../../time.js';
 import type { Archive, ArchivedPost } from '../archive/archive.js';
 import type { DataFile, Job } from './job.js';
+import { jobMatcher } from './job-matcher.js';
 import type { JobStore } from './job-store.js';
 import { writeDataFile } from './write-data-file.js';
 
@@ -12,10 +13,9 @@ export interface GenerateOptions {
   readonly store: JobStore;
   /** Files that are there already; new ones are added. */
   readonly files: DataFile[];
-  /** Whether each file ends in an `info` line. */
+  /** Whether each file ends in an `info` line, sent when the job began to run. */
   readonly infoLine: boolean;
   readonly signal: AbortSignal;
-  now(): number;
   /** Told how much of the window is done, 0 to 1. */
   onProgress(fraction: number): void;
 }
@@ -26,7 +26,7 @@ const TURN_MS = 10;
 /** Writes the files of a job, one for each ten minutes with data (service.md 2.6), oldest first. */
 export async function generate(job: Job, options: GenerateOptions): Promise<void> {
   const { archive, store, files, signal, onProgress } = options;
-  const matcher = compileRules(job.rules, { product: 'historical' });
+  const matcher = await jobMatcher(job.rules, signal);
   const last = files.at(-1);
   // What an earlier run of the service has written stays.
   const from = last === undefined ? job.from : last.segment + SEGMENT;
@@ -35,7 +35,8 @@ export async function generate(job: Job, options: GenerateOptions): Promise<void
       const matched = await matchAll(matcher, posts, signal);
       if (matched.length > 0) {
         const path = await store.dataFile(job, segment);
-        const written = await writeDataFile(path, linesOf(matched, options), signal);
+        const lines = linesOf(matched, options.infoLine ? job.since : undefined);
+        const written = await writeDataFile(path, lines, signal);
         const file = { segment, posts: matched.length, ...written };
         await store.addFile(job, file);
         files.push(file);
@@ -69,16 +70,16 @@ const LINE_END = Buffer.from('\n');
 
 function* linesOf(
   activities: readonly Activity[],
-  { infoLine, now }: GenerateOptions,
+  infoSent: number | undefined,
 ): Generator<Uint8Array> {
   for (const activity of activities) {
     yield activity.raw;
     yield LINE_END;
   }
-  if (!infoLine) return;
+  if (infoSent === undefined) return;
   const info = {
     message: 'Replay Request Completed',
-    sent: formatSent(now()),
+    sent: formatSent(infoSent),
     activity_count: activities.length,
   };
   yield Buffer.from(JSON.stringify({ info }));

@@ -180,7 +180,6 @@ export class JobLife {
         files,
         signal,
         infoLine: context.settings.jobInfoLine,
-        now: () => context.clock.now(),
         onProgress: fraction => {
           this.#progress = fraction;
         },

@@ -16,8 +16,8 @@ describe('the files of a delivered job', () => {
   it('are an archive: the service searches them, and makes jobs of them', async () => {
     const first = await localJobs({ archive: undefined });
     const fields = {
-      fromDate: '202405140000',
-      toDate: '202405150000',
+      fromDate: '202405140900',
+      toDate: '202405141500',
       rules: [{ value: 'coffee OR tea', tag: 'drinks' }],
     };
     const uuid = await first.bring('delivered', fields);
@@ -34,7 +34,7 @@ describe('the files of a delivered job', () => {
     const second = await localJobs({ archive: folder, clock: NOW });
     const search = async (service: typeof first, query: string): Promise<Page> => {
       const path = `/search/30day/accounts/local/dev.json?maxResults=500&query=${encodeURIComponent(query)}`;
-      const url = `${new URL(service.base).origin}${path}&fromDate=202405140000&toDate=202405150000`;
+      const url = `${new URL(service.base).origin}${path}&fromDate=202405140900&toDate=202405141500`;
       const response = await fetch(url, { headers: { authorization: AUTHORIZATION } });
       return (await response.json()) as Page;
     };

@@ -96,6 +96,7 @@ describe('the address of a data file', () => {
         url.pathname += 'x';
         expect(createDataUrls(seed, 'acme').expiryOf(url)).toBe(undefined);
       }),
+      { numRuns: 40 },
     );
   });
 });

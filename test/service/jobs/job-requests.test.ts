@@ -344,11 +344,13 @@ describe('a quote (service.md 2.5)', () => {
   });
 
   it('is near what is then delivered, for a long window as well', async () => {
-    const jobs = await localJobs({ archive: openSampleArchive({ now: () => NOW }) });
+    const jobs = await localJobs({
+      archive: openSampleArchive({ now: () => NOW, postsPerMinute: 0.3 }),
+    });
     const uuid = await jobs.bring('quoted', {
       fromDate: '202405010000',
       toDate: '202405080000',
-      rules: [{ value: 'coffee' }],
+      rules: [{ value: 'coffee OR lang:en' }],
     });
     const { quote } = await jobs.job(uuid);
     await jobs.put(uuid, 'accept');

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { Activity, type Format } from '../../../src/activity/activity.js';
 import { compileRules } from '../../../src/rules/compile-rules.js';
 import { openSampleArchive } from '../../../src/service/archive/sample/sample-archive.js';
-import { DAY, HOUR, MINUTE, parseTimestamp, SECOND } from '../../../src/time.js';
+import { DAY, formatSent, HOUR, MINUTE, parseTimestamp, SECOND } from '../../../src/time.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { DWELL, type LocalJobs, localJobs } from './local-jobs.js';
 
@@ -171,7 +171,7 @@ describe('a data file (service.md 4.6)', () => {
       const lines = linesOf(bytes);
       expect(infoOf(lines.at(-1))).toEqual({
         message: 'Replay Request Completed',
-        sent: '2024-05-15T12:35:46+00:00',
+        sent: formatSent(NOW + 3 * DWELL),
         activity_count: lines.length - 1,
       });
     }
@@ -189,7 +189,7 @@ describe('a data file (service.md 4.6)', () => {
       // The archive made up by the service has both.
       const jobs = await localJobs({ archive: undefined });
       const value = 'coffee OR (lang:es -is:retweet)';
-      const [fromDate, toDate] = ['202404301957', '202405010403'];
+      const [fromDate, toDate] = ['202404302257', '202405010103'];
       const fields = { dataFormat: format, fromDate, toDate, rules: [{ value }] };
       const { files } = await delivered(jobs, fields);
       expect(idsOf(files)).toEqual(await idsOfArchive(format, value, fromDate, toDate));
@@ -325,6 +325,6 @@ async function idsOfArchive(format: Format, value: string, from: string, to: str
   const window = { from: parseTimestamp(from) ?? 0, to: parseTimestamp(to) ?? 0 };
   for await (const { posts } of archive.scan(window))
     for (const { id, activity } of posts) if (matcher.match(activity).length > 0) ids.push(id);
-  expect(ids.length).toBeGreaterThan(50);
+  expect(ids.length).toBeGreaterThan(20);
   return ids;
 }

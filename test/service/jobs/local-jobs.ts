@@ -5,8 +5,8 @@ import { MINUTE } from '../../../src/time.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 
-/** What a job stays in each of its states in these tests, at least. */
-export const DWELL = 10_000;
+/** What a job stays in each of its states in these tests, at least: longer than any work here takes. */
+export const DWELL = 60_000;
 
 export interface JobBody {
   readonly title: string;
