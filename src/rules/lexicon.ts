@@ -114,6 +114,17 @@ export class Lexicon {
     }
   }
 
+  /**
+   * Whether there may be a term for any of these hashes. It looks at all of them even so: the
+   * processor then fetches all their places at once, and the look-ups that follow need not wait.
+   */
+  mayHoldAny(hashes: Int32Array, count: number): boolean {
+    let any = 0;
+    for (let i = 0; i < count; i++)
+      any |= this.#slots[2 * this.#home(hashes[i] as number) + 1] as number;
+    return any !== 0;
+  }
+
   #find(hash: number, term: string): number {
     for (let at = this.#home(hash); ; at = (at + 1) & this.#mask) {
       const id = (this.#slots[2 * at + 1] as number) - 1;

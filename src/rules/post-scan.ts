@@ -110,11 +110,12 @@ export class PostScan {
     const { units, starts, ends, hashes, singles, count } = scanner;
     const { word } = this.#kinds;
     this.#reserve(count + 1);
+    const known = this.#lexicon.mayHoldAny(hashes, count);
     const { sequence, gaps } = this;
     for (let i = 0; i < count; i++) {
       const start = starts[i] as number;
       const end = ends[i] as number;
-      const id = this.#lexicon.findUnits(word, hashes[i] as number, units, start, end);
+      const id = known ? this.#lexicon.findUnits(word, hashes[i] as number, units, start, end) : -1;
       this.#mark(id);
       const gap = i === 0 ? APART : start - (ends[i - 1] as number);
       gaps[this.sequenceEnd] =

@@ -126,7 +126,7 @@ describe('the index', () => {
 });
 
 describe('a matcher', () => {
-  it('gives rules in the order in which they were added, with tag and id', () => {
+  it('gives rules in the order in which they were added, or in the place of one that was deleted', () => {
     const matcher = compileRules([
       { value: 'snow', tag: 'weather', id: '9007199254740993' },
       { value: 'deep', id: '2' },
@@ -136,8 +136,8 @@ describe('a matcher', () => {
     matcher.add([{ value: 'deep', tag: null, id: '3' }]);
     expect(matcher.match(post('deep snow'))).toEqual([
       { tag: 'weather', id: '9007199254740993' },
-      { tag: 'x', id: undefined, value: 'snow deep' },
       { tag: null, id: '3' },
+      { tag: 'x', id: undefined, value: 'snow deep' },
     ]);
   });
 
