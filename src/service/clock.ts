@@ -13,6 +13,7 @@ export class Clock {
   #offset = 0;
   #frozenAt: number | undefined;
   readonly #alarms: Set<Alarm> = new Set();
+  readonly #listeners = new Set<() => void>();
   #timer: NodeJS.Timeout | undefined;
 
   /** Epoch milliseconds. */
@@ -31,7 +32,7 @@ export class Clock {
     if (!(Math.abs(ms) <= 8.64e15)) throw new RangeError(`No instant: ${String(instant)}`);
     if (this.#frozenAt !== undefined) this.#frozenAt = ms;
     this.#offset = ms - Date.now();
-    this.#ringDue();
+    this.#moved();
   }
 
   /** Moves by milliseconds. */
@@ -56,7 +57,13 @@ export class Clock {
   reset(): void {
     this.#frozenAt = undefined;
     this.#offset = 0;
-    this.#ringDue();
+    this.#moved();
+  }
+
+  /** Calls back after each move, forwards or backwards. Returns the way to stop. */
+  onMove(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /**
@@ -71,6 +78,11 @@ export class Clock {
       this.#alarms.delete(alarm);
       this.#arm();
     };
+  }
+
+  #moved(): void {
+    for (const listener of [...this.#listeners]) listener();
+    this.#ringDue();
   }
 
   #next(): Alarm | undefined {

@@ -35,7 +35,8 @@ export class Compliance {
     events: Promise.resolve([]),
   };
   #reached = 0;
-  #cancel: (() => void) | undefined;
+  /** What plans the next look at the clock. */
+  #cancel: (() => void)[] = [];
   #telling: Promise<void> = Promise.resolve();
   #stopping = new AbortController();
 
@@ -96,7 +97,7 @@ export class Compliance {
     this.#listeners.add(listener);
     return () => {
       this.#listeners.delete(listener);
-      if (this.#listeners.size === 0) this.#cancel?.();
+      if (this.#listeners.size === 0) this.#stop();
     };
   }
 
@@ -106,7 +107,7 @@ export class Compliance {
   }
 
   async close(): Promise<void> {
-    this.#cancel?.();
+    this.#stop();
     this.#listeners.clear();
     this.#stopping.abort(new Error('The service stops'));
     await this.#telling;
@@ -122,20 +123,26 @@ export class Compliance {
   }
 
   #start(): void {
-    this.#reached = this.#options.clock.now();
-    if (!this.#fates.areNone) this.#plan();
-  }
-
-  #plan(): void {
     const { clock } = this.#options;
-    this.#cancel = clock.at(clock.now() + SECOND, () => {
-      this.#plan();
+    this.#reached = clock.now();
+    if (this.#fates.areNone) return;
+    const plan = () => {
+      this.#stop();
+      this.#cancel = [clock.at(clock.now() + SECOND, look), clock.onMove(look)];
+    };
+    const look = () => {
+      plan();
       this.#telling = this.#telling
         .then(() => this.#tell())
         .catch(error => {
           if (!this.#stopping.signal.aborted) this.#options.onError(error);
         });
-    });
+    };
+    plan();
+  }
+
+  #stop(): void {
+    for (const cancel of this.#cancel.splice(0)) cancel();
   }
 
   /** All drawn events up to now. */
