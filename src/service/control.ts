@@ -9,13 +9,15 @@ import type { ServiceContext } from './service.js';
 import type { Compliance } from './streams/compliance.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
+/** Milliseconds of real time that an answer waits for what is due by the clock once it was moved. */
+const PATIENCE_MS = 2_000;
 
 /**
  * The control path: what a test does to a service in another process. GET shows, POST changes,
  * DELETE clears. It has no credentials; it answers to this machine only.
  */
 export function controlRoutes(
-  { clock, faults }: ServiceContext,
+  { clock, faults, settled }: ServiceContext,
   compliance: Compliance,
 ): readonly Route[] {
   const clockAnswer = () =>
@@ -75,6 +77,7 @@ export function controlRoutes(
       GET: clockAnswer,
       async POST(exchange) {
         await moveClock(exchange);
+        await settled(PATIENCE_MS);
         return clockAnswer();
       },
       DELETE() {

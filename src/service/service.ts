@@ -28,6 +28,8 @@ export interface ServiceContext {
    * @throws OptionError for a format that the archive does not have.
    */
   archive(format?: Format): Promise<Archive>;
+  /** Waits until all is done that is due by the clock, or for so many milliseconds of real time. */
+  settled(atMostMs?: number): Promise<void>;
 }
 
 /**
@@ -74,6 +76,7 @@ export class Service extends Server {
       settings,
       clock: this.clock,
       faults: this.faults,
+      settled: atMostMs => this.#jobs.jobs.settled(atMostMs),
       archive: async format => new VisibleArchive(await this.#open(format), this.compliance, now),
     };
     this.#jobs = new JobDesk(context, () => urlOf(this));

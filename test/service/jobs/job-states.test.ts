@@ -146,6 +146,17 @@ describe('a job (service.md section 3)', () => {
     });
   });
 
+  it('is where it ought to be once the clock was moved over HTTP', async () => {
+    const jobs = await localJobs();
+    const uuid = await jobs.create();
+    const clock = new URL('/_control/clock', jobs.base).href;
+    const moved = { method: 'POST', body: JSON.stringify({ advance: '14d' }) };
+    expect((await jobs.ask(clock, moved)).status).toBe(200);
+    expect((await jobs.job(uuid)).status).toBe('quoted');
+    expect((await jobs.ask(clock, moved)).status).toBe(200);
+    expect((await jobs.ask(`/jobs/${uuid}.json`)).status).toBe(404);
+  });
+
   it('goes through its states by itself in real time', async () => {
     const jobs = await localJobs({ jobDwellMs: { opened: 0, estimating: 20, running: 0 } });
     jobs.service.clock.reset();

@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, describe, expect, it } from 'vitest';
+import { Activity } from '../../../src/activity/activity.js';
+import { compileRules } from '../../../src/rules/compile-rules.js';
+import { openSampleArchive } from '../../../src/service/archive/sample/sample-archive.js';
+import { parseTimestamp } from '../../../src/time.js';
+import type { JobBody, Listing } from './local-jobs.js';
+import { temporaryFolder } from './temporary-folder.js';
+
+const CLI = path.resolve(import.meta.dirname, '../../../src/service/cli.ts');
+const children: ChildProcess[] = [];
+
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
+interface Running {
+  readonly child: ChildProcess;
+  ask<T>(path: string, method?: string, body?: object): Promise<T>;
+}
+
+async function start(state: string): Promise<Running> {
+  const options = ['--json', '--state', state, '--limits', 'relaxed', '--job-dwell', '0.05'];
+  const child = spawn(process.execPath, ['--import', 'tsx', CLI, ...options], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  children.push(child);
+  const [line] = await once(child.stdout as NodeJS.ReadableStream, 'data');
+  const { historical_url, email, password } = JSON.parse(String(line));
+  const base = `${historical_url}/historical/rulestream/accounts/local/publishers/twitter`;
+  const headers = { authorization: `Basic ${btoa(`${email}:${password}`)}` };
+  return {
+    child,
+    async ask(rest, method = 'GET', body = undefined) {
+      const init = { method, headers, body: body === undefined ? null : JSON.stringify(body) };
+      const response = await fetch(base + rest, init);
+      if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+      return response.json() as never;
+    },
+  };
+}
+
+describe.skipIf(!process.env.MILLRACE_SLOW)('a service that is killed (slow)', () => {
+  it('loses no job and no post, and doubles none', async () => {
+    const state = await temporaryFolder();
+    const fields = {
+      ...{ publisher: 'twitter', dataFormat: 'original', title: 'killed' },
+      ...{ fromDate: '202401010000', toDate: '202401030000', rules: [{ value: 'lang:en' }] },
+    };
+    let service = await start(state);
+    const { jobURL } = await service.ask<JobBody>('/jobs.json', 'POST', fields);
+    const job = `/jobs/${/\/(\w+)\.json$/.exec(jobURL)?.[1]}`;
+    const seen = new Set<string>();
+    for (let kills = 0; kills < 8; kills++) {
+      await setTimeout(100 + 150 * kills);
+      const { status } = await service.ask<JobBody>(`${job}.json`);
+      if (status === 'quoted') await service.ask(`${job}.json`, 'PUT', { status: 'accept' });
+      seen.add(status);
+      service.child.kill('SIGKILL');
+      await once(service.child, 'close');
+      service = await start(state);
+    }
+    for (let status = ''; status !== 'delivered'; ) {
+      await setTimeout(50);
+      status = (await service.ask<JobBody>(`${job}.json`)).status;
+      if (status === 'quoted') await service.ask(`${job}.json`, 'PUT', { status: 'accept' });
+      seen.add(status);
+    }
+    expect(seen).toContain('running');
+
+    const listing = await service.ask<Listing>(`${job}/results.json`);
+    const ids: string[] = [];
+    for (const url of listing.urlList) {
+      const lines = gunzipSync(await (await fetch(url)).arrayBuffer())
+        .toString()
+        .split('\n');
+      expect(JSON.parse(lines.pop() ?? '').info.activity_count).toBe(lines.length);
+      ids.push(...lines.map(line => new Activity(Buffer.from(line)).id));
+    }
+    const { results } = await service.ask<JobBody>(`${job}.json`);
+    expect([results?.activityCount, results?.fileCount]).toEqual([ids.length, 288]);
+    expect(ids).toEqual(await matchingIds(fields));
+  }, 120_000);
+});
+
+async function matchingIds(fields: {
+  readonly fromDate: string;
+  readonly toDate: string;
+  readonly rules: readonly { readonly value: string }[];
+}): Promise<string[]> {
+  const matcher = compileRules(fields.rules);
+  const window = {
+    from: parseTimestamp(fields.fromDate) ?? 0,
+    to: parseTimestamp(fields.toDate) ?? 0,
+  };
+  const ids: string[] = [];
+  for await (const { posts } of openSampleArchive({ now: Date.now }).scan(window))
+    for (const { id, activity } of posts) if (matcher.match(activity).length > 0) ids.push(id);
+  return ids;
+}
