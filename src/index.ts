@@ -70,6 +70,7 @@ export {
 } from './client/replay-rules.js';
 export type { Retrying, RetryPolicy } from './client/retry.js';
 export { Secret } from './client/secret.js';
+export type { StreamType } from './client/stream-address.js';
 export type { Timeouts } from './client/timeouts.js';
 export type { Timing } from './client/timing.js';
 export {
@@ -187,6 +188,9 @@ export { type JobFilesOptions, jobFiles } from './sources/job-files.js';
 export type { ExpectedAndDelivered, JobVerdict } from './sources/job-verdict.js';
 export { type LocalFilesOptions, localFiles } from './sources/local-files.js';
 export type { Product } from './sources/query.js';
+export type { ReplayTimings } from './sources/replay/machine.js';
+export type { Gap } from './sources/replay/run-replay.js';
+export { type ReplayOptions, replay } from './sources/replay.js';
 export { replayRules } from './sources/replay-rules.js';
 export { type SearchOptions, search } from './sources/search.js';
 export {

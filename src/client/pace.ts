@@ -30,13 +30,13 @@ interface Counted {
  * of the others had arrived at least `per` before.
  */
 export class Pace {
-  readonly #rates: readonly Rate[];
+  readonly rates: readonly Rate[];
   readonly #timing: Timing;
   readonly #starts: Counted[] = [];
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(rates: readonly Rate[], timing: Timing = realTime) {
-    this.#rates = rates;
+    this.rates = rates;
     this.#timing = timing;
   }
 
@@ -64,7 +64,7 @@ export class Pace {
   #waitFor(kind: string | undefined): number {
     const now = this.#timing.elapsed();
     this.#forget(now);
-    const waits = this.#rates
+    const waits = this.rates
       .filter(rate => rate.kind === undefined || rate.kind === kind)
       .map(rate => {
         const counted = this.#starts.filter(
@@ -77,7 +77,7 @@ export class Pace {
   }
 
   #forget(now: number): void {
-    const longest = Math.max(0, ...this.#rates.map(rate => rate.per));
+    const longest = Math.max(0, ...this.rates.map(rate => rate.per));
     const kept = this.#starts.filter(start => now < leavesAt(start) + longest);
     this.#starts.splice(0, this.#starts.length, ...kept);
   }

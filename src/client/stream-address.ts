@@ -1,0 +1,56 @@
+import { OptionError } from '../errors.js';
+import { Account } from './account.js';
+
+/** What a replay re-delivers (service.md 4.3). */
+export type StreamType = 'rulestream' | 'sample10' | 'firehose' | 'mentions' | 'compliance';
+
+export const STREAM_TYPES: readonly string[] = [
+  ...['rulestream', 'sample10', 'firehose', 'mentions', 'compliance'],
+];
+
+/** The address of a replay, but for its dates. */
+export function replayUrl(account: Account, type: StreamType, label: string | undefined): URL {
+  const { name, publisher } = namesOf(account, 'replay streams');
+  const path = encodeURIComponent(
+    type === 'rulestream' ? account.need('rulestream', 'replay streams') : type,
+  );
+  const stream = encodeURIComponent(label ?? account.need('streamLabel', 'replay streams'));
+  return below(
+    account.need('replayStreamUrl', 'replay streams'),
+    `replay/${path}/accounts/${name}/publishers/${publisher}/${stream}.json`,
+  );
+}
+
+/** The address of the compliance stream, or of one partition of it (service.md 4.5). */
+export function complianceUrl(
+  account: Account,
+  label: string | undefined,
+  partition: number | undefined,
+): URL {
+  const { name, publisher } = namesOf(account, 'the compliance stream');
+  const stream = encodeURIComponent(
+    label ?? account.need('complianceLabel', 'the compliance stream'),
+  );
+  const url = below(
+    account.need('complianceStreamUrl', 'the compliance stream'),
+    `accounts/${name}/publishers/${publisher}/streams/compliance/${stream}.json`,
+  );
+  if (partition !== undefined) url.searchParams.set('partition', String(partition));
+  return url;
+}
+
+function namesOf(account: Account, purpose: string) {
+  if (!(account instanceof Account))
+    throw new OptionError('account', 'Expected the first argument to be made by `account()`');
+  for (const secret of ['email', 'password'] as const) account.need(secret, purpose);
+  return {
+    name: encodeURIComponent(account.need('account', purpose)),
+    publisher: encodeURIComponent(account.need('publisher', purpose)),
+  };
+}
+
+function below(base: URL, path: string): URL {
+  const url = new URL(base);
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/${path}`;
+  return url;
+}

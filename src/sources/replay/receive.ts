@@ -1,0 +1,66 @@
+import { type InfoMessage, parseInStreamMessage } from '../../activity/in-stream-message.js';
+import type { StreamConnection } from '../../client/stream-connection.js';
+import { ConnectionError, DataError, type MillraceError } from '../../errors.js';
+import { streamRecords } from '../stream-records.js';
+import type { Spool } from './spool.js';
+
+/** How one connection of a replay ended. */
+export interface Received {
+  readonly activities: number;
+  /** The service's last word; absent when the connection ended without. */
+  readonly info: InfoMessage | undefined;
+  /** Why there is none. */
+  readonly trouble: MillraceError | undefined;
+}
+
+/**
+ * Puts all activities of a connection into a spool, as fast as they come, up to the service's last
+ * word. A connection that breaks is no error here, a disk that does is.
+ */
+export async function receive(
+  connection: StreamConnection,
+  spool: Spool,
+  signal: AbortSignal,
+): Promise<Received> {
+  let activities = 0;
+  let info: InfoMessage | undefined;
+  let trouble: MillraceError | undefined;
+  try {
+    for await (const { items } of streamRecords(connection, signal)) {
+      const records: Buffer[] = [];
+      for (const record of items) {
+        const message = parseInStreamMessage(record);
+        if (message === undefined) records.push(record);
+        else if (message.kind === 'info' && message.outcome !== undefined) info = message;
+        else if (message.kind === 'error')
+          trouble = new ConnectionError(`${connection.url} said: ${message.message}`, {
+            failure: 'cut',
+            url: connection.url,
+          });
+      }
+      activities += records.length;
+      if (records.length > 0) await spool.add(records);
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof ConnectionError || error instanceof DataError)) throw error;
+    // After the last word only bytes that are wrong take it back, not how the connection went.
+    if (info === undefined || isCorrupt(error))
+      return { activities, info: undefined, trouble: error };
+  } finally {
+    connection.close();
+  }
+  if (info === undefined)
+    trouble ??= new ConnectionError(
+      `The replay of ${connection.url} ended without a word on whether it is complete`,
+      { failure: 'cut', url: connection.url },
+    );
+  return { activities, info, trouble: info === undefined ? trouble : undefined };
+}
+
+/** Rather than cut short. */
+function isCorrupt(error: MillraceError): boolean {
+  const { cause } = error;
+  const short = cause instanceof Error && 'code' in cause && cause.code === 'Z_BUF_ERROR';
+  return error instanceof DataError && !short;
+}

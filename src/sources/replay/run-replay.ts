@@ -1,0 +1,224 @@
+import type { Account } from '../../client/account.js';
+import { connectStream } from '../../client/stream-connection.js';
+import { HttpError, IncompleteError, MillraceError } from '../../errors.js';
+import type { Batches, Cursor, Run } from '../../flow.js';
+import { formatTimestamp, type Window } from '../../time.js';
+import { ReadAhead } from '../read-ahead.js';
+import { ConnectLog, replayFolder } from './connect-log.js';
+import { ReplayMachine, type ReplayState, type ReplayTimings } from './machine.js';
+import { receive } from './receive.js';
+import { type ReplayIdentity, replayCursor, replayPlace } from './replay-cursor.js';
+import { SeenIds } from './seen-ids.js';
+import { Spool } from './spool.js';
+
+/** Minutes that could not be had, in the service's own words for time. */
+export interface Gap {
+  /** First minute, inclusive: `YYYYMMDDHHMM`, UTC. */
+  readonly fromDate: string;
+  /** Last minute, exclusive. */
+  readonly toDate: string;
+  /**
+   * `expired`: older than five days before it was confirmed; a historical job may still have it.
+   * `failed`: the service failed to deliver it, time and again. `unverified`: delivered, but fewer or
+   * more activities than the service counted, time and again.
+   */
+  readonly reason: 'expired' | 'failed' | 'unverified';
+}
+
+/** A replay that has passed every check. */
+export interface ReplayRun<T> {
+  readonly account: Account;
+  /** But for the dates. */
+  readonly url: URL;
+  readonly identity: ReplayIdentity;
+  readonly window: Window;
+  readonly timings: ReplayTimings;
+  readonly folder: string | undefined;
+  readonly maxMemory: number;
+  readonly resume: Cursor | undefined;
+  readonly onGap: ((gap: Gap) => void) | undefined;
+  readonly parse: (record: Buffer) => T;
+  /** What makes two items the same. */
+  readonly idOf: (item: T) => string;
+  /** Epoch milliseconds, or `NaN`. */
+  readonly timeOf: (item: T) => number;
+}
+
+/** What one connection brought, safe to be handed on. */
+interface Delivery {
+  readonly spool: Spool;
+  /** Of the machine, once it is. */
+  readonly state: ReplayState;
+}
+
+/**
+ * All activities of a window, each once. A connection's activities are kept back until the service has
+ * said its last word on it, and handed on with a cursor after them: so what was committed is confirmed,
+ * and what was not confirmed was never handed on. The next connection is read meanwhile.
+ */
+export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
+  const { account, identity, window, timings } = job;
+  const { signal, progress } = run;
+  const resume = run.resume ?? job.resume;
+  const place = resume === undefined ? undefined : replayPlace(identity, resume);
+  const { rates } = account.pace('replay', job.url);
+  const machine = new ReplayMachine(place?.state ?? window, { timings, rates });
+  const seen = new SeenIds();
+  if (place !== undefined) seen.restore(place.ids);
+  let cursor = resume;
+
+  const folder = await replayFolder(job.folder);
+  const spools = new Set<Spool>();
+  try {
+    const coming = connections(job, machine, { folder, spools, signal });
+    for await (const { spool, state } of new ReadAhead(coming, 1).read()) {
+      for await (const records of spool.read()) {
+        const items = records
+          .map(job.parse)
+          .filter(item => seen.add(job.idOf(item), job.timeOf(item)));
+        if (progress !== undefined) progress.received += records.length;
+        progress?.drop('replayed before', records.length - items.length);
+        yield { items, origin: job.url.href };
+      }
+      seen.keepOnly(state.open.filter(range => range.partial));
+      cursor = replayCursor(identity, state, seen);
+      if (progress !== undefined) {
+        progress.fraction = 1 - minutesIn(state.open) / minutesIn([window]);
+        progress.reached = state.open[0]?.from ?? window.to;
+      }
+      yield { items: [], cursor, origin: job.url.href };
+      spools.delete(spool);
+      await spool.close();
+    }
+  } catch (error) {
+    if (!(error instanceof GaveUp)) throw error;
+    const missing = [...machine.state.open.map(shown), ...machine.state.gaps.map(shownGap)];
+    throw new IncompleteError(
+      `The replay gave up after ${timings.attempts} connections that confirmed no minute, the last for this reason: ${error.trouble.message}. Missing: ${missing.join(', ')}`,
+      { missing, cursor, cause: error.trouble, retryable: true },
+    );
+  } finally {
+    for (const spool of spools) await spool.close();
+  }
+  reportGaps(job, machine.state, cursor);
+}
+
+class GaveUp extends Error {
+  readonly trouble: Error;
+
+  constructor(trouble: Error) {
+    super('The replay gave up');
+    this.trouble = trouble;
+  }
+}
+
+/** Connects as the machine says, and gives what is to be handed on. */
+async function* connections<T>(
+  { account, url, maxMemory }: ReplayRun<T>,
+  machine: ReplayMachine,
+  { folder, spools, signal }: Surroundings,
+): AsyncGenerator<Delivery, void, undefined> {
+  const { timing, onRetry } = account;
+  const pace = account.pace('replay', url);
+  const log = new ConnectLog(folder, JSON.stringify([url.origin, account.settings.account]));
+  let trouble: MillraceError | undefined;
+  let attempts = 0;
+  while (true) {
+    signal.throwIfAborted();
+    if (pace.rates.length > 0) machine.alsoConnected(await log.read());
+    const action = machine.next(timing.now());
+    if (action.do === 'done') return;
+    if (action.do === 'give up') throw new GaveUp(trouble ?? new Error('no reason was given'));
+    if (action.do === 'wait') {
+      if (action.why === 'after a failure' && trouble !== undefined)
+        onRetry?.({ error: trouble, attempts, waitMs: action.ms });
+      await timing.sleep(action.ms, signal);
+      continue;
+    }
+    const { range } = action;
+    const start = await pace.enter(undefined, signal);
+    const at = timing.now();
+    if (pace.rates.length > 0) await log.add(at);
+    machine.dialled(at);
+    attempts++;
+    const spool = new Spool(folder, maxMemory);
+    spools.add(spool);
+    let handOn = false;
+    try {
+      const connection = await connectStream(account, withDates(url, range), start, signal);
+      const { activities, info, trouble: why } = await receive(connection, spool, signal);
+      const now = timing.now();
+      trouble = why;
+      if (info === undefined) machine.cut(now, timing.random());
+      else {
+        handOn = machine.ended(range, info, activities, now, timing.random());
+        trouble = handOn
+          ? undefined
+          : new IncompleteError(info.message, { missing: [shown(range)] });
+      }
+      if (handOn) attempts = 0;
+    } catch (error) {
+      signal.throwIfAborted();
+      trouble = refusedBy(error, machine, range, timing.now(), timing.random());
+    }
+    if (handOn) yield { spool, state: machine.state };
+    else {
+      spools.delete(spool);
+      await spool.close();
+    }
+  }
+}
+
+interface Surroundings {
+  readonly folder: string;
+  readonly spools: Set<Spool>;
+  readonly signal: AbortSignal;
+}
+
+/** Tells the machine why there was no connection, or throws what no waiting will mend. */
+function refusedBy(
+  error: unknown,
+  machine: ReplayMachine,
+  range: Window,
+  now: number,
+  random: number,
+): MillraceError {
+  if (!(error instanceof MillraceError)) throw error;
+  if (error instanceof HttpError && error.status === 406 && /date/i.test(error.body))
+    machine.datesRefused(range, now);
+  else if (!error.retryable) throw error;
+  else if (error instanceof HttpError && error.status === 429)
+    machine.limited(now, error.retryAfterMs);
+  else machine.refused(now, random, error instanceof HttpError ? error.retryAfterMs : undefined);
+  return error;
+}
+
+function withDates(url: URL, { from, to }: Window): URL {
+  const dated = new URL(url);
+  dated.searchParams.set('fromDate', formatTimestamp(from));
+  dated.searchParams.set('toDate', formatTimestamp(to));
+  return dated;
+}
+
+function reportGaps<T>(job: ReplayRun<T>, { gaps }: ReplayState, cursor: Cursor | undefined): void {
+  if (gaps.length === 0) return;
+  if (job.onGap === undefined)
+    throw new IncompleteError(
+      `The replay is over, but the service could not deliver all of it. Missing: ${gaps.map(shownGap).join(', ')}. Pass \`onGap\` to be told of this instead`,
+      { missing: gaps.map(shownGap), cursor },
+    );
+  for (const { from, to, reason } of gaps)
+    job.onGap({ fromDate: formatTimestamp(from), toDate: formatTimestamp(to), reason });
+}
+
+function shown({ from, to }: Window): string {
+  return `${formatTimestamp(from)} to ${formatTimestamp(to)}`;
+}
+
+function shownGap(gap: Window & { readonly reason: string }): string {
+  return `${shown(gap)} (${gap.reason})`;
+}
+
+function minutesIn(ranges: readonly Window[]): number {
+  return ranges.reduce((sum, { from, to }) => sum + (to - from), 0);
+}

@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
+import path from 'node:path';
+import { batchesOf } from '../../flow.js';
+import { jsonLines } from '../../operators/json-lines.js';
+import { storing } from './connect-log.js';
+
+/** No record has one, as the stream parts records by it. */
+const END = Buffer.from('\r\n');
+
+/**
+ * Records that wait: in memory up to a size, the rest in a file that no one else can see. A service
+ * that is read from at its own speed does not disconnect a slow consumer.
+ */
+export class Spool {
+  readonly #folder: string;
+  readonly #maxMemory: number;
+  #first: (readonly Buffer[])[] = [];
+  #bytes = 0;
+  #file: FileHandle | undefined;
+  #path = '';
+  #length = 0;
+
+  constructor(folder: string, maxMemory: number) {
+    this.#folder = folder;
+    this.#maxMemory = maxMemory;
+  }
+
+  /** Whether anything went to disk. */
+  get spilled(): boolean {
+    return this.#file !== undefined;
+  }
+
+  async add(records: readonly Buffer[]): Promise<void> {
+    for (const record of records) this.#bytes += record.length;
+    if (this.#bytes <= this.#maxMemory) {
+      this.#first.push(records);
+      return;
+    }
+    await storing(this.#folder, 'spool a stream in', async () => {
+      this.#file ??= await this.#open();
+      const bytes = Buffer.concat(records.flatMap(record => [record, END]));
+      let done = 0;
+      while (done < bytes.length) {
+        const { bytesWritten } = await this.#file.write(bytes, done, undefined, this.#length);
+        done += bytesWritten;
+        this.#length += bytesWritten;
+      }
+    });
+  }
+
+  /** All records in their order, to be read once; lets go of each as it comes. */
+  async *read(): AsyncGenerator<readonly Buffer[], void, undefined> {
+    for (let next = this.#first.shift(); next !== undefined; next = this.#first.shift()) yield next;
+    if (this.#file === undefined) return;
+    const input = this.#file.createReadStream({
+      start: 0,
+      autoClose: false,
+      highWaterMark: 2 ** 18,
+    });
+    const lines = jsonLines({
+      separator: '\r\n',
+      maxBytes: Number.POSITIVE_INFINITY,
+      maxDepth: Number.POSITIVE_INFINITY,
+    })(input);
+    for await (const { items } of batchesOf(lines)) yield items;
+  }
+
+  /** Gives up what is left. */
+  async close(): Promise<void> {
+    this.#first = [];
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
+    // Where an open file cannot be unlinked, it goes now.
+    if (file !== undefined) await unlink(this.#path).catch(() => {});
+  }
+
+  async #open(): Promise<FileHandle> {
+    this.#path = path.join(this.#folder, `spool-${process.pid}-${randomUUID()}`);
+    const file = await open(this.#path, 'wx+', 0o600);
+    await unlink(this.#path).catch(() => {});
+    return file;
+  }
+}
