@@ -84,6 +84,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   EACCES: 'Allow this user to write there, or choose another path',
   EPERM: 'Allow this user to write there, or choose another path',
   EROFS: 'The disk is read-only: choose another path',
+  // What Node says of a new folder on a disk that is read-only.
+  ENOENT: 'The folder is gone, or its disk is read-only: choose another path',
   EISDIR: 'A folder has that name: choose another path',
   ENOTDIR: 'A file stands where a folder is needed: choose another path',
   EEXIST: 'A file stands where a folder is needed: choose another path',

@@ -4,16 +4,18 @@ import type { Routed } from '../activity/routed.js';
 import { DataError } from '../errors.js';
 
 export const LINE_FEED = 10;
+const CARRIAGE_RETURN = 13;
+const SPACE = 32;
 
 /** A line's bytes, without its end. */
-export type Line = Activity | Uint8Array;
+export type Line = Uint8Array;
 
 /** What makes a line of an item: text, or bytes that are written as they are. No line feed at the end. */
 export type ToLine<T> = (item: T) => string | Uint8Array;
 
 /**
- * The line of an item: of an activity or event the exact bytes that came, of bytes themselves, of any other
- * JSON value its JSON.
+ * The line of an item: of an activity or event the exact bytes that came, line feeds between its tokens
+ * as spaces; of bytes themselves; of any other JSON value its JSON.
  *
  * @throws DataError for what has no JSON, such as a bigint.
  */
@@ -24,10 +26,21 @@ export function lineOf<T>(item: T, toLine: ToLine<T> | undefined, origin?: strin
     if (line instanceof Uint8Array) return line;
     throw new DataError(`The option \`line\` returned neither text nor bytes but ${kindOf(line)}`);
   }
-  if (item instanceof Activity || item instanceof Uint8Array) return item;
-  if (isTagged(item)) return item.activity;
-  if (isEvent(item)) return item.raw;
+  if (item instanceof Activity) return inOneLine(item.raw);
+  if (item instanceof Uint8Array) return item;
+  if (isTagged(item)) return inOneLine(item.activity.raw);
+  if (isEvent(item)) return inOneLine(item.raw);
   return Buffer.from(json(item, origin));
+}
+
+/**
+ * JSON may hold line feeds between its tokens, as printed for people; within strings they are escaped.
+ * Spaces in their place make one line of it, as long as before.
+ */
+function inOneLine(json: Buffer): Buffer {
+  if (json.indexOf(LINE_FEED) === -1) return json;
+  const spaced = json.map(byte => (byte === LINE_FEED || byte === CARRIAGE_RETURN ? SPACE : byte));
+  return Buffer.from(spaced.buffer, spaced.byteOffset, spaced.byteLength);
 }
 
 export function isTagged(item: unknown): item is Routed {

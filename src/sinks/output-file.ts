@@ -59,8 +59,7 @@ export class OutputFile {
       this.flush();
       buffer = this.#begin(length);
     }
-    if (line instanceof Uint8Array) buffer.set(line, this.#used);
-    else line.copyInto(buffer, this.#used);
+    buffer.set(line, this.#used);
     this.#used += length;
     buffer[this.#used - 1] = LINE_FEED;
     this.#gathered++;

@@ -97,7 +97,7 @@ function checkLiterals(template: string, literals: readonly string[]): void {
   const wrong =
     template === '' || (literals.length === 1 && /[/\\]$|^\.{1,2}$/.test(last))
       ? 'to name a file'
-      : literals.length > 1 && last.endsWith('/')
+      : literals.length > 1 && /[/\\]$/.test(last)
         ? 'to name a file, not a folder'
         : literals.some(literal => /[{}]/.test(literal))
           ? 'to close every { with a }'

@@ -135,8 +135,7 @@ function joined(lines: readonly Line[], length: number): Buffer {
   const piece = Buffer.allocUnsafe(length);
   let at = 0;
   for (const line of lines) {
-    if (line instanceof Uint8Array) piece.set(line, at);
-    else line.copyInto(piece, at);
+    piece.set(line, at);
     at += line.byteLength;
     piece[at++] = LINE_FEED;
   }

@@ -146,7 +146,7 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
         failed++;
         expect(error).toBeInstanceOf(StorageError);
         expect(error).toMatchObject({ code: 'ERR_STORAGE', retryable: true });
-        expect((error as StorageError).path).toMatch(/^\/(deep|state)/);
+        expect((error as StorageError).path).toMatch(/^\/(deep|state|$)/);
         expect((error as StorageError).message).toContain((error as StorageError).path);
       }
       disk.before = () => {};

@@ -7,6 +7,7 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
+import type { Routed } from '../../src/activity/routed.js';
 import { DataError, OptionError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow.js';
 import { pipeline } from '../../src/pipeline.js';
@@ -69,6 +70,23 @@ describe('files', () => {
         { path: `${out}/snow/2024-03-06.jsonl`, posts: 1, bytes: plain.byteLength + 1 },
       ],
     });
+  });
+
+  it('makes one line of a post that was printed over several', async () => {
+    const out = await temporaryFolder();
+    const printed = new Activity(
+      Buffer.from(JSON.stringify(post({ id: '5', text: 'two\nlines' }).post, null, 2)),
+    );
+    const windows = new Activity(Buffer.from(printed.raw.toString().replaceAll('\n', '\r\n')));
+    await pipeline(
+      flowOf<Activity | Routed>(printed, windows, { tag: 'a', activity: printed }),
+      files({ path: `${out}/all.jsonl` }),
+    );
+    const lines = (await text(out, 'all.jsonl')).split(/\r\n|\r|\n/);
+    expect(lines.pop()).toBe('');
+    expect(lines.map(line => JSON.parse(line))).toEqual(
+      Array(3).fill(JSON.parse(String(printed.raw))),
+    );
   });
 
   it('writes bytes as they are and any JSON value as its JSON', async () => {

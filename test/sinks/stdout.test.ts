@@ -4,6 +4,7 @@ import path from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
 import { DataError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow.js';
 import { pipeline } from '../../src/pipeline.js';
@@ -60,6 +61,13 @@ function byHand(): { stream: Writable; taken: string[]; next(error?: Error): voi
 }
 
 describe('stdout in a process of its own', () => {
+  it('makes one line of a post that was printed over several', async () => {
+    const printed = new Activity(Buffer.from(JSON.stringify(post({ id: '5' }).post, null, 2)));
+    const stream = new PassThrough();
+    await pipeline(places([[printed]]), stdout({ stream }));
+    expect(String(stream.read()).split('\n')).toHaveLength(2);
+  });
+
   it('ends quietly with exit code 0 when head has seen enough', async () => {
     const { code, out, result } = await shell(`${SCRIPT} 300000 | head -n 3`);
     expect(code).toBe(0);
