@@ -20,6 +20,23 @@ describe('a service option', () => {
     [{ countsOrder: 'up' }, 'countsOrder'],
     [{ countsTimeoutMs: -1 }, 'countsTimeoutMs'],
     [{ control: 0 }, 'control'],
+    [{ streamLabel: 'a/b' }, 'streamLabel'],
+    [{ complianceLabel: '' }, 'complianceLabel'],
+    [{ heartbeatMs: 0 }, 'heartbeatMs'],
+    [{ heartbeatMs: 2 ** 31 }, 'heartbeatMs'],
+    [{ streamBacklogBytes: 1.5 }, 'streamBacklogBytes'],
+    [{ replayPostsPerSecond: 0 }, 'replayPostsPerSecond'],
+    [{ complianceRate: 1.1 }, 'complianceRate'],
+    [{ complianceRate: Number.NaN }, 'complianceRate'],
+    [{ publisher: 'a/b' }, 'publisher'],
+    [{ jobDwellMs: -1 }, 'jobDwellMs'],
+    [{ jobDwellMs: { quoted: 5 } }, 'jobDwellMs'],
+    [{ jobDwellMs: { running: '5' } }, 'jobDwellMs'],
+    [{ jobDollarsPerDay: Number.POSITIVE_INFINITY }, 'jobDollarsPerDay'],
+    [{ jobInfoLine: 'no' }, 'jobInfoLine'],
+    [{ fileUrlMs: 0 }, 'fileUrlMs'],
+    [{ filesPort: 70_000 }, 'filesPort'],
+    [{ stateFolder: '' }, 'stateFolder'],
     [{ onError: true }, 'onError'],
     [{ limits: 'none' }, 'limits'],
     [{ limits: { searchRate: 5 } }, 'limits'],
@@ -53,6 +70,21 @@ describe('the table of limits (section 8)', () => {
       searchRate: { requests: 20, perMs: 1000 },
       searchEarliest: FIRST_POST,
       searchDelayMs: 30_000,
+    });
+  });
+
+  it('has the numbers of the streams', () => {
+    expect(limitsOption('strict')).toMatchObject({
+      replayConnectRate: { requests: 5, perMs: 300_000 },
+      replayReachMs: 5 * 86_400_000,
+      replayFromAgeMs: 31 * 60_000,
+      replayToAgeMs: 30 * 60_000,
+      ruleChangeBytes: 1_000_000,
+      ruleChangeRate: { requests: 5, perMs: 5_000 },
+      ruleReadBytes: 5_000_000,
+      ruleReadRate: { requests: 60, perMs: 60_000 },
+      complianceConnectRate: { requests: 10, perMs: 60_000 },
+      streamReadTimeoutMs: 30_000,
     });
   });
 

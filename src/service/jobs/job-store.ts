@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { StorageError } from '../../errors.js';
 import { segmentPath } from './data-urls.js';
 import type { DataFile, Job } from './job.js';
+import { lockFolder } from './lock-folder.js';
 
 /**
  * Jobs on disk, a folder each: `job.json`, the list `files.jsonl`, and the files in `data`. What is
@@ -21,6 +22,7 @@ import type { DataFile, Job } from './job.js';
 export class JobStore {
   readonly #given: string | undefined;
   #made: Promise<string> | undefined;
+  #unlock: (() => Promise<void>) | undefined;
   /** The last write of each job's record: they follow each other. */
   readonly #writing = new Map<string, Promise<void>>();
 
@@ -85,6 +87,8 @@ export class JobStore {
     if (this.#given === undefined && this.#made !== undefined)
       await rm(await this.#made, { recursive: true, force: true });
     this.#made = undefined;
+    await this.#unlock?.();
+    this.#unlock = undefined;
   }
 
   async #loadFiles(job: Job): Promise<DataFile[]> {
@@ -116,6 +120,7 @@ export class JobStore {
         cause,
       });
     });
+    this.#unlock = await lockFolder(folder);
     return folder;
   }
 }

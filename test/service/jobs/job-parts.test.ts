@@ -159,7 +159,9 @@ describe('the store of jobs', () => {
     const store = new JobStore(folder);
     await Promise.all(Array.from({ length: 50 }, (_, number) => store.save({ ...JOB, number })));
     await store.close();
-    const [kept] = await new JobStore(folder).load();
+    const again = new JobStore(folder);
+    const [kept] = await again.load();
+    await again.close();
     expect(kept?.job.number).toBe(49);
   });
 
@@ -169,7 +171,10 @@ describe('the store of jobs', () => {
     for (const [i, uuid] of ['c', 'a', 'b'].entries())
       await store.save({ ...JOB, uuid, number: i });
     await mkdir(`${folder}/jobs/never-made`);
-    const kept = await new JobStore(folder).load();
+    await store.close();
+    const again = new JobStore(folder);
+    const kept = await again.load();
+    await again.close();
     expect(kept.map(({ job }) => job.uuid)).toEqual(['c', 'a', 'b']);
   });
 });

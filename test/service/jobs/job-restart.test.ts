@@ -144,6 +144,19 @@ describe('a service that is started again with its state folder', () => {
     await expect(localJobs({ stateFolder })).rejects.toMatchObject({ code: 'ERR_STORAGE', path });
   });
 
+  it('has the folder to itself', async () => {
+    const stateFolder = await temporaryFolder();
+    const first = await localJobs({ stateFolder });
+    await first.create();
+    await expect(localJobs({ stateFolder })).rejects.toMatchObject({
+      code: 'ERR_STORAGE',
+      message: expect.stringMatching(/^Another service keeps its jobs in /),
+    });
+    expect((await first.list()).jobs).toHaveLength(1);
+    await first.stop();
+    expect((await (await localJobs({ stateFolder })).list()).jobs).toHaveLength(1);
+  });
+
   it('says that a folder cannot be one', async () => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, 'file'), '');
