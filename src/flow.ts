@@ -58,9 +58,12 @@ export interface Run extends Pull {
  */
 export class Flow<T> implements AsyncIterable<T> {
   readonly #open: (run: Run) => Batches<T>;
+  readonly #signal: AbortSignal | undefined;
 
-  constructor(open: (run: Run) => Batches<T>) {
+  /** @param signal Ends `for await` over the items, also in the middle of a batch. */
+  constructor(open: (run: Run) => Batches<T>, signal?: AbortSignal) {
     this.#open = open;
+    this.#signal = signal;
   }
 
   batches(pull: Pull = {}): Batches<T> {
@@ -68,7 +71,7 @@ export class Flow<T> implements AsyncIterable<T> {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
-    return new Items(this.batches()[Symbol.asyncIterator]());
+    return new Items(new OpenRun(this.#open, { signal: this.#signal }));
   }
 }
 
@@ -139,6 +142,10 @@ class OpenRun<T> implements AsyncIterator<Batch<T>, undefined> {
   constructor(open: (run: Run) => Batches<T>, pull: Pull) {
     this.#open = open;
     this.#pull = pull;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
   }
 
   async next(): Promise<IteratorResult<Batch<T>, undefined>> {
@@ -218,18 +225,18 @@ class Stopped extends Error {
 
 /** Items of a run, one at a time. Calls that overlap are answered in order. */
 class Items<T> implements AsyncIterator<T, undefined> {
-  readonly #batches: AsyncIterator<Batch<T>>;
+  readonly #run: OpenRun<T>;
   #items: readonly T[] = [];
   #index = 0;
   #waiting = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(batches: AsyncIterator<Batch<T>>) {
-    this.#batches = batches;
+  constructor(run: OpenRun<T>) {
+    this.#run = run;
   }
 
   next(): Promise<IteratorResult<T, undefined>> {
-    if (this.#waiting === 0 && this.#index < this.#items.length)
+    if (this.#waiting === 0 && !this.#run.ended && this.#index < this.#items.length)
       return Promise.resolve({ done: false, value: this.#items[this.#index++] as T });
     this.#waiting++;
     const answer = this.#last.then(() => this.#take()).finally(() => this.#waiting--);
@@ -239,13 +246,14 @@ class Items<T> implements AsyncIterator<T, undefined> {
 
   async return(): Promise<IteratorResult<T, undefined>> {
     this.#items = [];
-    await this.#batches.return?.();
+    await this.#run.return();
     return { done: true, value: undefined };
   }
 
   async #take(): Promise<IteratorResult<T, undefined>> {
-    while (this.#index >= this.#items.length) {
-      const result = await this.#batches.next();
+    // An abort in the middle of a batch: what is left of it is not wanted any more.
+    while (this.#run.ended || this.#index >= this.#items.length) {
+      const result = await this.#run.next();
       if (result.done) return { done: true, value: undefined };
       this.#items = result.value.items;
       this.#index = 0;

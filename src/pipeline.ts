@@ -241,12 +241,14 @@ export async function pipeline(...args: unknown[]): Promise<unknown> {
   try {
     const last = stages.reduce<AsyncIterable<unknown>>(applyStage, source);
     // A sink need not look at signals: what it reads ends with the pipeline's.
-    const bound = new Flow(run =>
-      batchesOf(last, {
-        ...run,
-        signal: AbortSignal.any([run.signal, controller.signal]),
-        progress,
-      }),
+    const bound = new Flow(
+      run =>
+        batchesOf(last, {
+          ...run,
+          signal: AbortSignal.any([run.signal, controller.signal]),
+          progress,
+        }),
+      controller.signal,
     );
     const result = await drain(bound, sink, { signal: controller.signal, progress });
     display.finish();

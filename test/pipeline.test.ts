@@ -89,6 +89,19 @@ describe('pipeline', () => {
     expect(state.closed).toBe(true);
   });
 
+  it('gives nothing more of a batch once it is aborted', async () => {
+    const controller = new AbortController();
+    const seen: number[] = [];
+    const sink: Sink<number> = async input => {
+      for await (const item of input) {
+        seen.push(item);
+        if (item === 1) controller.abort('enough');
+      }
+    };
+    await expect(pipeline(numbers(), sink, { signal: controller.signal })).rejects.toBe('enough');
+    expect(seen).toEqual([1]);
+  });
+
   it('aborts a Writable in the middle of a wait', async () => {
     const { flow, state } = endless();
     const controller = new AbortController();
