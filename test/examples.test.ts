@@ -128,4 +128,28 @@ describe('the examples do what they say', { timeout: 60_000 }, () => {
     expect(stdout).toContain('did you mean `videos`?');
     expect(stdout).toMatch(/[1-9]\d* of [1-9]\d* posts match lang:en, such as: \S/);
   });
+
+  it('06-job-to-files: every post of a job, and nothing more to do when it is run again', async () => {
+    const first = await run('06-job-to-files.ts');
+    expect(first.code).toBe(0);
+    const [, posts = ''] = /with (\d+) of \1 posts; nothing is missing/.exec(first.stdout) ?? [];
+    const lines = await linesIn('out/job/rain.jsonl', 'out/job/football.jsonl');
+    expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(Number(posts));
+    expect(first.stderr).toMatch(/quoted 0 %.*running \d+ %.*delivered 100 %/s);
+    const again = await run('06-job-to-files.ts');
+    expect(again).toMatchObject({ code: 0, stdout: '' });
+    expect(again.stderr.trim()).toBe('delivered 100 %');
+    expect(await linesIn('out/job/rain.jsonl', 'out/job/football.jsonl')).toEqual(lines);
+  });
+
+  it('07-stored-files-by-tag: the posts of a folder by their tags', async () => {
+    const first = await run('07-stored-files-by-tag.ts');
+    expect(first.code).toBe(0);
+    expect(first.stdout).toMatch(/nothing is missing/);
+    for (const tag of ['coffee', 'music'])
+      for (const line of await linesIn(`out/by-tag/${tag}/2024-01-01.jsonl`))
+        expect(JSON.parse(line).matching_rules).toContainEqual(expect.objectContaining({ tag }));
+    const stored = await run('07-stored-files-by-tag.ts', ['out/archive']);
+    expect(stored).toMatchObject({ code: 0, stdout: first.stdout.split('\n').slice(1).join('\n') });
+  });
 });

@@ -148,9 +148,13 @@ async function accept(account: Account, job: Job, signal: AbortSignal | undefine
     return await acceptJob(account, job, { signal });
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    const now = await look(account, job, signal);
-    if (now.status === 'quoted') throw error;
-    return now;
+    // Another run of the same script may have been faster, and the service may be slow to show it.
+    for (let again = 0; again < 3; again++) {
+      const now = await look(account, job, signal);
+      if (now.status !== 'quoted') return now;
+      await account.timing.sleep(FIRST_LOOK, signal);
+    }
+    throw error;
   }
 }
 

@@ -2,7 +2,7 @@ import { OptionError } from '../errors.js';
 import { type Batch, type Operator, operator } from '../flow.js';
 import { bytesOf } from './bytes-of.js';
 import { BLOCK, GzipFile, inflateWhole } from './gzip-file.js';
-import { recallInflated } from './inflated.js';
+import { takeInflated } from './inflated.js';
 import { atLeastOne } from './record-limits.js';
 import { workAhead } from './work-ahead.js';
 
@@ -91,7 +91,7 @@ function wholeFiles(
     const whole = atEdge && cursor !== undefined && items.length > 0;
     atEdge = cursor !== undefined || (atEdge && items.length === 0);
     if (!whole) return undefined;
-    const known = items.length === 1 ? recallInflated(items[0]!) : undefined;
+    const known = items.length === 1 ? takeInflated(items[0]!) : undefined;
     if (known !== undefined && known.length <= maxBytes) return Promise.resolve(known);
     return inflateWhole(items.map(bytesOf), maxBytes);
   };

@@ -8,6 +8,9 @@ export function rememberInflated(file: Buffer, content: Buffer): void {
   inflated.set(file, content);
 }
 
-export function recallInflated(file: Uint8Array): Buffer | undefined {
-  return inflated.get(file);
+/** Hands it over: what was known is known no more, so that nothing lives longer than it is needed. */
+export function takeInflated(file: Uint8Array): Buffer | undefined {
+  const content = inflated.get(file);
+  inflated.delete(file);
+  return content;
 }

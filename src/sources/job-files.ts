@@ -33,8 +33,12 @@ export interface JobFilesOptions {
   readonly resume?: Cursor | undefined;
 }
 
-/** Of files that wait for their turn, and of what they hold. More goes to temporary files. */
-const MOST_MEMORY = 48 * 1024 * 1024;
+/** Bytes of files that wait for their turn; with more they go to temporary files. */
+const MOST_WAITING = 20 * 1024 * 1024;
+/** Bytes of what they hold; what goes beyond is inflated again when its turn comes. */
+const MOST_INFLATED = 12 * 1024 * 1024;
+/** Files that may wait for an earlier one while as many as asked for are under way. */
+const WAITING = 2;
 /** After so many files in a row that cannot be had, the others will not come either. */
 const GIVE_UP = 8;
 
@@ -88,7 +92,10 @@ class Download {
   readonly #job: JobName;
   readonly #options: JobFilesOptions;
   readonly #run: Run;
-  readonly #memory = new MemoryBudget(MOST_MEMORY);
+  readonly #memory = {
+    waiting: new MemoryBudget(MOST_WAITING),
+    inflated: new MemoryBudget(MOST_INFLATED),
+  };
   /** Stored files that were not handed on. */
   readonly #stored = new Set<StoredJobFile>();
   #over = false;
@@ -144,7 +151,11 @@ class Download {
     const fetch = (file: JobFile) => limit(() => this.#fetch(list, file));
     let failures = 0;
     try {
-      for await (const { item: file, result } of workAhead(from(files), fetch, 2 * concurrency)) {
+      for await (const { item: file, result } of workAhead(
+        from(files),
+        fetch,
+        concurrency + WAITING,
+      )) {
         const fetched = result as Fetched;
         failures = 'error' in fetched ? failures + 1 : 0;
         yield { file, fetched };

@@ -4,9 +4,8 @@ import { type CheckedFile, checkStream, checkWhole, inflatedSize } from './check
 import type { MemoryBudget } from './memory-budget.js';
 import { SpoolFile } from './spool-file.js';
 
-/** Larger files, before and after inflating, do not stay in memory. */
+/** Larger files do not stay in memory. */
 const LARGEST_FILE = 4 * 1024 * 1024;
-const LARGEST_CONTENT = 16 * 1024 * 1024;
 
 /** A file that has come whole and undamaged, and waits for its turn. */
 export interface StoredJobFile extends CheckedFile {
@@ -17,18 +16,27 @@ export interface StoredJobFile extends CheckedFile {
   release(): Promise<void>;
 }
 
+/** What may be held in memory at once: files as they came, and what they hold. */
+export interface Memory {
+  readonly waiting: MemoryBudget;
+  readonly inflated: MemoryBudget;
+}
+
 /** Receives a file, in memory or in a temporary file, and checks it. `onBytes` hears of each chunk. */
 export async function storeJobFile(
   answer: Answer,
-  memory: MemoryBudget,
+  memory: Memory,
   onBytes: (bytes: number) => void,
 ): Promise<StoredJobFile> {
   const length = Number(answer.headers['content-length'] ?? Number.NaN);
-  if (!(length <= LARGEST_FILE && memory.take(length))) return spool(answer, onBytes);
-  let held = length;
+  if (!(length <= LARGEST_FILE && memory.waiting.take(length))) return spool(answer, onBytes);
+  let kept = 0;
+  let held = true;
   const release = async () => {
-    memory.give(held);
-    held = 0;
+    if (!held) return;
+    held = false;
+    memory.waiting.give(length);
+    memory.inflated.give(kept);
   };
   try {
     const chunks: Buffer[] = [];
@@ -37,9 +45,8 @@ export async function storeJobFile(
       chunks.push(chunk);
     }
     const whole = Buffer.concat(chunks);
-    const size = Math.min(inflatedSize(whole), LARGEST_CONTENT);
-    const kept = memory.take(size) ? size : 0;
-    held += kept;
+    const size = inflatedSize(whole);
+    if (memory.inflated.take(size)) kept = size;
     const { content, ...checked } = await checkWhole(whole, answer.url, kept);
     // Whoever unzips it next need not do it again.
     if (content !== undefined) rememberInflated(whole, content);

@@ -1,0 +1,106 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type JobServer, jobServer, servedFiles, UUID, whole } from '../sources/job-server.js';
+
+const KILLS = process.env.MILLRACE_SLOW === undefined ? 4 : 200;
+const SCRIPT = path.join(import.meta.dirname, 'job-to-files.ts');
+const FILES = 48;
+
+let served: JobServer;
+let options: string;
+
+beforeAll(async () => {
+  served = await jobServer({ files: servedFiles(FILES, { posts: 20 }) });
+  // Slow enough that a kill finds it in the middle.
+  for (const { segment } of served.files)
+    served.faults.set(segment, (_, { gzip }) => async (response, request) => {
+      await sleep(8);
+      await whole(gzip)(response, request);
+    });
+  options = JSON.stringify({
+    historicalUrl: served.server.url,
+    account: 'acme',
+    publisher: 'twitter',
+    email: 'me@acme.test',
+    password: 'secret',
+    limits: { jobReads: [] },
+  });
+});
+
+afterAll(() => served.stop());
+
+/** Runs the script; kills it `afterMs` after it has started unless it has ended by then. */
+async function run(out: string, what: string, afterMs: number): Promise<'killed' | 'done'> {
+  const child = spawn(process.execPath, ['--import', 'tsx', SCRIPT, out, options, UUID, what], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', text => {
+    errors += text;
+  });
+  const closed = new Promise<number | null>(resolve => child.on('close', resolve));
+  child.stdout.once('data', () => {
+    sleep(afterMs).then(() => child.kill('SIGKILL'));
+  });
+  const code = await closed;
+  if (child.signalCode === 'SIGKILL') return 'killed';
+  if (code !== 0) throw new Error(`The script ended with ${code}:\n${errors}`);
+  return 'done';
+}
+
+/** Kills runs at random moments until each has come to its end, and checks what they left. */
+async function killed(what: string, check: (out: string) => Promise<void>): Promise<void> {
+  let kills = 0;
+  let kept = 0;
+  while (kills < KILLS) {
+    const out = await mkdtemp(path.join(os.tmpdir(), 'millrace-kill-'));
+    try {
+      served.fetched.clear();
+      for (let wait = 150, before = 0; ; wait *= 1.4, before++) {
+        const end = await run(out, what, 60 + Math.random() * wait);
+        if (end === 'done') {
+          // Of each kill at most what was under way is fetched again.
+          const fetches = [...served.fetched.values()].reduce((sum, times) => sum + times, 0);
+          expect(fetches).toBeLessThanOrEqual(FILES + before * 24);
+          kept += (before + 1) * FILES - fetches;
+          break;
+        }
+        kills++;
+      }
+      await check(out);
+    } finally {
+      await rm(out, { recursive: true, force: true });
+    }
+  }
+  // Not a test if no run was ever cut after it had got something.
+  expect(kept).toBeGreaterThan(0);
+}
+
+const timeout = process.env.MILLRACE_SLOW === undefined ? 60_000 : 900_000;
+
+describe('a job that is killed while it is downloaded', { timeout }, () => {
+  it('gives every post exactly once', () =>
+    killed('files', async out => {
+      const names = (await readdir(out)).filter(name => name !== 'checkpoint.json');
+      expect(names.filter(name => !name.endsWith('.jsonl'))).toEqual([]);
+      const texts = await Promise.all(names.map(name => readFile(path.join(out, name), 'utf8')));
+      const lines = texts.flatMap(text => text.trimEnd().split('\n'));
+      expect(lines.toSorted()).toEqual(served.lines.toSorted());
+    }));
+
+  it('leaves every file whole in its folder', () =>
+    killed('folder', async out => {
+      const day = path.join(out, '20240101');
+      const names = (await readdir(day)).toSorted();
+      expect(names).toEqual(served.files.map(({ segment }) => `${segment.slice(8)}.json.gz`));
+      for (const [index, name] of names.entries()) {
+        const bytes = await readFile(path.join(day, name));
+        expect(gunzipSync(bytes)).toEqual(gunzipSync(served.files[index]!.gzip));
+      }
+    }));
+});

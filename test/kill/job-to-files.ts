@@ -1,0 +1,27 @@
+import {
+  account,
+  activities,
+  dedupe,
+  downloadJob,
+  files,
+  gunzip,
+  jobFiles,
+  jsonLines,
+  pipeline,
+} from 'millrace';
+
+// The script that the test kills: OUT, the options of the account as JSON, the job, and what to do.
+const [out = '', options = '{}', job = '', what = 'files'] = process.argv.slice(2);
+const acme = account(JSON.parse(options));
+
+process.stdout.write('started\n');
+if (what === 'folder') await downloadJob(acme, job, { folder: out });
+else
+  await pipeline(
+    jobFiles(acme, job),
+    gunzip(),
+    jsonLines(),
+    activities(),
+    dedupe(),
+    files({ path: `${out}/{hour}.jsonl`, checkpoint: `${out}/checkpoint.json`, commitEvery: 0 }),
+  );

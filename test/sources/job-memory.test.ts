@@ -1,0 +1,50 @@
+import { fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { jobServer, servedFile, servedFiles, UUID, whole } from './job-server.js';
+
+const SCRIPT = path.join(import.meta.dirname, 'measure-job.ts');
+const MEGABYTE = 2 ** 20;
+
+/** What Node takes with the library loaded, before there is anything to do. */
+const IDLE = 75 * MEGABYTE;
+
+/** How much the memory of a process grows that reads a job of so many files. */
+async function peak(files: number, posts: number): Promise<{ bytes: number; posts: number }> {
+  // One file's bytes stand for all: what is served is made up, whatever the size of the job.
+  const lines = Array.from({ length: posts }, (_, i) =>
+    JSON.stringify({ id: i, text: randomBytes(150).toString('hex').repeat(6), created_at: 'x' }),
+  );
+  const model = servedFile('202401010000', lines);
+  const segments = servedFiles(Math.min(files, 144), { posts: 0 }).map(file => file.segment);
+  const served = await jobServer({
+    files: segments.map(segment => ({ ...model, segment })),
+  });
+  for (const segment of segments) served.faults.set(segment, () => whole(model.gzip));
+  const child = fork(SCRIPT, [served.server.url, UUID], {
+    execArgv: ['--import', 'tsx'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  try {
+    return await new Promise((resolve, reject) => {
+      child.once('message', resolve as (message: unknown) => void);
+      child.once('exit', code => reject(new Error(`The script ended with ${code}`)));
+    });
+  } finally {
+    child.kill('SIGKILL');
+    await served.stop();
+  }
+}
+
+it('a job takes less than 200 MB of memory, however many files it has', {
+  timeout: 60_000,
+}, async () => {
+  const posts = process.env.MILLRACE_SLOW === undefined ? 2_000 : 20_800;
+  const small = await peak(12, posts);
+  const large = await peak(144, posts);
+  expect(small.posts).toBe(12 * posts);
+  expect(large.posts).toBe(144 * posts);
+  expect(IDLE + large.bytes).toBeLessThan(200 * MEGABYTE);
+  expect(large.bytes - small.bytes).toBeLessThan(60 * MEGABYTE);
+});

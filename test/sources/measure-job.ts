@@ -1,0 +1,22 @@
+import { account, activities, gunzip, jobFiles, jsonLines, pipeline } from 'millrace';
+
+// A process of its own whose memory is measured: URL of the service, then the job.
+const [historicalUrl = '', job = ''] = process.argv.slice(2);
+const acme = account(
+  { historicalUrl, account: 'acme', publisher: 'twitter', email: 'a@b.c', password: 'secret' },
+  {},
+);
+// What the process took before, its loader of TypeScript included.
+const before = process.resourceUsage().maxRSS;
+const posts = await pipeline(
+  jobFiles(acme, job),
+  gunzip(),
+  jsonLines(),
+  activities(),
+  async input => {
+    let count = 0;
+    for await (const _ of input) count++;
+    return count;
+  },
+);
+process.send?.({ posts, bytes: (process.resourceUsage().maxRSS - before) * 1024 });
