@@ -40,3 +40,4 @@ export type { Limits, LimitsOption, Rate } from './limits.js';
 export type { Endpoint } from './router.js';
 export { createService, type Service } from './service.js';
 export type { JobDwell, ServiceOptions } from './service-options.js';
+export type { Compliance } from './streams/compliance.js';

@@ -59,6 +59,20 @@ describe('the clock', () => {
     await new Promise<void>(resolve => clock.at(clock.now() + 10, () => resolve()));
   });
 
+  it('tells of each move, forwards and backwards, before it rings', () => {
+    const clock = new Clock();
+    clock.freeze();
+    clock.set(HOUR);
+    const told: (number | string)[] = [];
+    const stop = clock.onMove(() => told.push(clock.now()));
+    clock.at(2 * HOUR, () => told.push('rung'));
+    clock.advance(-HOUR);
+    clock.advance(3 * HOUR);
+    stop();
+    clock.reset();
+    expect(told).toEqual([0, 3 * HOUR, 'rung']);
+  });
+
   it('refuses an instant that is none', () => {
     const clock = new Clock();
     expect(() => clock.set(Number.NaN)).toThrow(RangeError);

@@ -26,7 +26,7 @@ export function rulesView(rules: readonly StreamRule[], now: number): readonly U
 
 /** The answer to an add. Nothing is created where any rule is invalid. */
 export function addedView(outcomes: readonly RuleOutcome[], now: number): readonly Uint8Array[] {
-  return summaryView(['created', 'not_created'], outcomes, outcomes, now);
+  return summaryView(['created', 'not_created'], outcomes, now);
 }
 
 /** The answer to a validation: valid rules first. */
@@ -35,7 +35,7 @@ export function validatedView(
   now: number,
 ): readonly Uint8Array[] {
   const sorted = outcomes.toSorted((a, b) => Number(b.done) - Number(a.done));
-  return summaryView(['valid', 'not_valid'], sorted, sorted, now);
+  return summaryView(['valid', 'not_valid'], sorted, now);
 }
 
 export interface Miss {
@@ -60,16 +60,15 @@ export function deletedView(
 
 function summaryView(
   [done, undone]: readonly [string, string],
-  all: readonly RuleOutcome[],
-  shown: readonly RuleOutcome[],
+  outcomes: readonly RuleOutcome[],
   now: number,
 ): readonly Uint8Array[] {
-  const count = all.filter(outcome => outcome.done).length;
-  const detail = shown.map(outcome => {
+  const count = outcomes.filter(outcome => outcome.done).length;
+  const detail = outcomes.map(outcome => {
     const reason = outcome.message === undefined ? '' : `,"message":${quote(outcome.message)}`;
     return `{"rule":${ruleText(outcome)},"${done}":${outcome.done}${reason}}`;
   });
-  const summary = `{"${done}":${count},"${undone}":${all.length - count}}`;
+  const summary = `{"${done}":${count},"${undone}":${outcomes.length - count}}`;
   return [
     Buffer.from(`{"summary":${summary},"detail":[${detail.join(',')}],"sent":${sentText(now)}}`),
   ];

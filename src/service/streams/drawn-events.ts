@@ -41,13 +41,13 @@ const KINDS: readonly (readonly [EventKind, number])[] = [
   ['user_withheld_flat', 3],
 ];
 const USER_KINDS: readonly UserKind[] = ['user_delete', 'user_protect', 'user_suspend'];
+/** Of each, one in two is undone. */
 const UNDOINGS: Partial<Record<EventKind, EventKind>> = {
   drop: 'undrop',
   user_delete: 'user_undelete',
   user_protect: 'user_unprotect',
   user_suspend: 'user_unsuspend',
 };
-/** Of each, one in two is undone. */
 const COUNTRIES = ['DE', 'FR', 'IN', 'TR', 'XX', 'XY'];
 
 /**

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { parseInStreamMessage } from '../../../src/activity/in-stream-message.js';
 import { MINUTE } from '../../../src/time.js';
 import { originalPost } from '../memory-archive.js';
 import { hourOfPosts, idOf, idsIn, localStreams, START } from './local-streams.js';
@@ -87,6 +88,25 @@ describe('the ends of a replay (service.md 2.7, service-facts 4)', () => {
       '"unprocessed_range":{"fromDate":"2024-05-15T10:29:00+00:00","toDate":"2024-05-15T11:00:00+00:00"},"activity_count":30',
     );
     expect(errors).toMatchObject([{ message: 'a broken disk' }]);
+  });
+
+  it('is understood by whoever reads in-stream messages', async () => {
+    const { see, replayPath, service } = await localStreams(hourOfPosts(3));
+    const last = async () =>
+      parseInStreamMessage(Buffer.from((await see(replayPath())).messages.at(-1) as string));
+    expect(await last()).toMatchObject({ outcome: 'completed', activityCount: 3 });
+    service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151001'] });
+    expect(await last()).toMatchObject({
+      outcome: 'completed_with_errors',
+      activityCount: 2,
+      minutesFailed: [START + MINUTE],
+    });
+    service.faults.plant({ kind: 'unprocessed-range', fromDate: '202405151001' });
+    expect(await last()).toMatchObject({
+      outcome: 'failed',
+      activityCount: 1,
+      unprocessedRange: { from: START + MINUTE, to: START + 60 * MINUTE },
+    });
   });
 
   it('may count wrong', async () => {
