@@ -34,6 +34,11 @@ describe('the README', () => {
       expect(readme).toContain(`| \`${name}\` | \`${env}\` |`);
   });
 
+  it('has no cell that is empty by mistake', () => {
+    expect(readme).not.toContain('undefined');
+    expect(readme).not.toContain('<!--');
+  });
+
   it('has every operator of the rule language', () => {
     for (const [name, { about, aliases }] of Object.entries(operators)) {
       const row = readme.split('\n').find(line => line.startsWith(`| \`${name}:\` |`));
