@@ -26,6 +26,18 @@ export async function measure(
   { quick, runs, scratch }: { quick: boolean; runs: number; scratch: string },
 ): Promise<Answer> {
   const input = await question.prepare({ quick });
+  try {
+    return await measureOn(input, question, { runs, scratch });
+  } finally {
+    await input.close?.();
+  }
+}
+
+async function measureOn(
+  input: Input,
+  question: Question,
+  { runs, scratch }: { runs: number; scratch: string },
+): Promise<Answer> {
   const present = question.variants.filter(isPresent);
   const skipped = question.variants
     .filter(variant => !isPresent(variant))

@@ -28,6 +28,8 @@ export interface Input {
   readonly bytes: number;
   readonly posts: number;
   readonly note: string;
+  /** Ends what was started for it, such as a server in a process of its own. */
+  readonly close?: (() => Promise<void>) | undefined;
 }
 
 /** What a variant's `run` is called with. */
@@ -48,5 +50,5 @@ export interface Study {
   readonly name: string;
   readonly title: string;
   /** Markdown. */
-  run(options: { readonly quick: boolean }): string;
+  run(options: { readonly quick: boolean }): string | Promise<string>;
 }

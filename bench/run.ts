@@ -2,15 +2,17 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { archiveSearch } from './archive-search.js';
 import { hops } from './hops.js';
+import { jobs } from './jobs.js';
 import { measure } from './measure.js';
 import type { Question, Study } from './question.js';
 import { report } from './report.js';
 import { rules } from './rules.js';
 import { storedFiles } from './stored-files.js';
 
-const QUESTIONS: readonly Question[] = [storedFiles, hops];
-const STUDIES: readonly Study[] = [rules];
+const QUESTIONS: readonly Question[] = [storedFiles, jobs, hops];
+const STUDIES: readonly Study[] = [rules, archiveSearch];
 const NAMES = [...QUESTIONS, ...STUDIES].map(question => question.name);
 
 const { values, positionals } = parseArgs({
@@ -39,7 +41,7 @@ try {
     console.log(report(question, await measure(question, { quick: values.quick, runs, scratch })));
   }
   for (const study of STUDIES.filter(({ name }) => names.includes(name)))
-    console.log(`## ${study.title}\n\n${study.run({ quick: values.quick })}`);
+    console.log(`## ${study.title}\n\n${await study.run({ quick: values.quick })}`);
 } finally {
   await rm(scratch, { recursive: true, force: true });
 }

@@ -1,0 +1,109 @@
+import type { Reply } from './archive-search/child.js';
+import type { Posts } from './archive-search/posts.js';
+import { ModuleProcess } from './archive-search/process.js';
+import { QUERIES } from './archive-search/queries.js';
+import { type Built, type Row, report } from './archive-search/report.js';
+import type { Study } from './question.js';
+
+/** A way to ask: a module that keeps an engine, and what its exports are called. */
+interface Asked {
+  readonly process: ModuleProcess;
+  readonly page: string;
+  readonly counts: string;
+}
+
+const WARM_UPS = 3;
+
+/** A page and a month of counts from a folder of posts: an index beside it, against a scan. */
+export const archiveSearch: Study = {
+  name: 'archive-search',
+  title: 'Search: a page and a month of counts from a folder of posts',
+  async run({ quick }) {
+    const maker = new ModuleProcess('posts');
+    const { value: posts } = await maker.call<Posts>('makePosts', quick ? 2.25 : 22.5);
+    await maker.end();
+
+    const duckdb = await versionOfDuckdb();
+    const built = [await build('millrace', posts)];
+    if (duckdb !== undefined) built.push(await build('duckdb', posts));
+
+    const ours = new ModuleProcess('millrace');
+    await ours.call('open', posts);
+    const engines = new Map<string, Asked>([
+      ['millrace', { process: ours, page: 'search', counts: 'counts' }],
+    ]);
+    if (duckdb !== undefined) {
+      const process = new ModuleProcess('duckdb');
+      await process.call('open', posts);
+      engines.set('duckdb', { process, page: 'search', counts: 'counts' });
+    }
+    const rows = await ask(engines, posts, quick ? 5 : 9);
+    await ours.call('serve');
+    const http = await ask(
+      new Map([
+        ['millrace', engines.get('millrace') as Asked],
+        ['http', { process: ours, page: 'searchByHttp', counts: 'countsByHttp' }],
+      ]),
+      posts,
+      quick ? 5 : 9,
+    );
+    for (const { process } of engines.values()) {
+      await process.call('close');
+      await process.end();
+    }
+    return report({ posts, built, duckdb, rows, http });
+  },
+};
+
+async function versionOfDuckdb(): Promise<string | undefined> {
+  const process = new ModuleProcess('duckdb');
+  const version = await process.call<string>('version').catch(() => undefined);
+  await process.end();
+  return version?.value;
+}
+
+async function build(name: string, posts: Posts): Promise<Built> {
+  const process = new ModuleProcess(name);
+  const { value: bytes, ms, cpuMs, peakMegabytes } = await process.call<number>('build', posts);
+  await process.end();
+  return { name, seconds: ms / 1_000, cpuSeconds: cpuMs / 1_000, peakMegabytes, bytes };
+}
+
+/**
+ * Turn by turn, so that a machine that changes its speed changes it for all, and a question comes
+ * again only after all others; answers that differ end it.
+ */
+async function ask(
+  engines: ReadonlyMap<string, Asked>,
+  { from, to }: Posts,
+  rounds: number,
+): Promise<readonly Row[]> {
+  const rows = QUERIES.flatMap(query =>
+    (['page', 'counts'] as const).map(task => ({
+      query,
+      task,
+      found: undefined as unknown,
+      replies: new Map<string, Reply[]>([...engines.keys()].map(name => [name, []])),
+    })),
+  );
+  for (let round = -WARM_UPS; round < rounds; round++)
+    for (const row of rows)
+      for (const [name, { process, ...names }] of engines) {
+        const reply = await process.call(names[row.task], row.query, { from, to });
+        row.found ??= reply.value;
+        assertSame(`${name}, ${row.task} of ${row.query.rule}`, reply.value, row.found);
+        if (round >= 0) row.replies.get(name)?.push(reply);
+      }
+  return rows;
+}
+
+function assertSame(what: string, value: unknown, expected: unknown): void {
+  const [found, wanted] = [JSON.stringify(value), JSON.stringify(expected)];
+  if (found === wanted) return;
+  let at = 0;
+  while (found[at] === wanted[at]) at++;
+  const near = (json: string) => json.slice(Math.max(0, at - 60), at + 60);
+  throw new Error(
+    `archive-search: ${what} is not what millrace finds:\n${near(found)}\n${near(wanted)}`,
+  );
+}

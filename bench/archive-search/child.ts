@@ -1,0 +1,44 @@
+import { pathToFileURL } from 'node:url';
+
+export interface Call {
+  readonly name: string;
+  readonly args: readonly unknown[];
+}
+
+export interface Reply {
+  readonly value?: unknown;
+  readonly error?: string;
+  readonly ms: number;
+  /** Of all threads. */
+  readonly cpuMs: number;
+  /** As much as the process ever had. */
+  readonly peakMegabytes: number;
+}
+
+// One module in a process of its own, whose exports are called by messages: node child.js MODULE.
+const module = import(pathToFileURL(process.argv[2] ?? '').href) as Promise<
+  Record<string, (...args: readonly unknown[]) => unknown>
+>;
+module.catch(() => {}); // told with the first call
+
+process.on('message', async ({ name, args }: Call) => {
+  const cpuBefore = process.cpuUsage();
+  let before = performance.now();
+  const outcome: { value?: unknown; error?: string } = {};
+  try {
+    const call = (await module)[name];
+    before = performance.now();
+    outcome.value = await call?.(...args);
+  } catch (error) {
+    outcome.error = error instanceof Error ? error.message : String(error);
+  }
+  const ms = performance.now() - before;
+  const { user, system } = process.cpuUsage(cpuBefore);
+  const reply: Reply = {
+    ...outcome,
+    ms,
+    cpuMs: (user + system) / 1_000,
+    peakMegabytes: process.resourceUsage().maxRSS / 1_024,
+  };
+  process.send?.(reply);
+});
