@@ -1,5 +1,4 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import type { Format } from '../../activity/activity.js';
 import { formatTimestamp, SECOND } from '../../time.js';
 import type { Job } from './job.js';
 
@@ -34,12 +33,6 @@ export function createDataUrls(seed: string | number, account: string): DataUrls
       return Number(expires) * SECOND;
     },
   };
-}
-
-export interface DataPlace {
-  readonly publisher: string;
-  readonly format: Format;
-  readonly account: string;
 }
 
 /** The pattern of `dataPath`. */
