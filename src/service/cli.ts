@@ -141,13 +141,13 @@ function readArguments() {
 
 /** Text that is no number stays what it is, for the check of the option to name. */
 function numberOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  return text.trim() === '' ? Number.NaN : Number(text);
+  const isNumber = text !== undefined && text.trim() !== '' && !Number.isNaN(Number(text));
+  return isNumber ? Number(text) : (text as unknown as number | undefined);
 }
 
 function millisecondsOf(seconds: string | undefined): number | undefined {
   const number = numberOf(seconds);
-  return number === undefined ? undefined : number * SECOND;
+  return typeof number === 'number' ? number * SECOND : number;
 }
 
 function summary(addresses: Addresses, archive: string | undefined): string {

@@ -75,7 +75,8 @@ describe('the command', () => {
   it.concurrent.each([
     [['--colour', 'red'], "Unknown option '--colour'"],
     [['archive'], "Unexpected argument 'archive'"],
-    [['--port', 'http'], '`port`'],
+    [['--port', 'http'], 'Expected `port` to be 0 to 65535, got http'],
+    [['--heartbeat-seconds', 'soon'], 'got "soon"'],
     [['--limits', 'none'], "'strict', 'relaxed'"],
   ])('ends with 2 and says why for %j', async (args, message) => {
     const end = await run(...args).ended;
