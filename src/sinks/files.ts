@@ -23,7 +23,8 @@ export interface FilesOptions<T> {
   /**
    * A file that remembers what is safely written and where to go on. With it, the same script run
    * again after a crash goes on where it stood, each item exactly once; once all is done, it opens
-   * nothing and returns the same result, until the file is deleted. The source must give cursors.
+   * nothing and returns the same result, until the file is deleted: also for another request, so give
+   * each a checkpoint of its own. The source must give cursors.
    */
   readonly checkpoint?: string | undefined;
   /**
