@@ -178,6 +178,11 @@ export { safeName } from './sinks/safe-name.js';
 export { type StdoutOptions, stdout } from './sinks/stdout.js';
 export type { Written, WrittenFile } from './sinks/written.js';
 export type { CheckedFile } from './sources/check-job-file.js';
+export {
+  type ComplianceGap,
+  type ComplianceOptions,
+  compliance,
+} from './sources/compliance.js';
 export { type Bucket, type CountBucket, type CountsOptions, counts } from './sources/counts.js';
 export {
   type DownloadedFile,

@@ -5,6 +5,7 @@
 export class BatchQueue<T> {
   readonly #limit: number;
   #waiting: T[] = [];
+  #poked = false;
   #end: { readonly error?: unknown } | undefined;
   #wakeReader: () => void = () => {};
   #wakeWriters: (() => void)[] = [];
@@ -22,6 +23,12 @@ export class BatchQueue<T> {
       await new Promise<void>(resolve => this.#wakeWriters.push(resolve));
   }
 
+  /** The consumer gets what is there, even if that is nothing. */
+  poke(): void {
+    this.#poked = true;
+    this.#wakeReader();
+  }
+
   /** The consumer gets what is there, then the end. */
   end(): void {
     this.#finish({});
@@ -37,7 +44,8 @@ export class BatchQueue<T> {
     try {
       while (true) {
         const items = this.#waiting;
-        if (items.length > 0) {
+        if (items.length > 0 || this.#poked) {
+          this.#poked = false;
           this.#waiting = [];
           this.#wakeAll();
           yield items;

@@ -103,13 +103,14 @@ const ACTIVITIES: Kind<Activity> = {
 };
 
 /** An event has no id: two are the same when all of their bytes are. */
-const EVENTS: Kind<ComplianceEvent> = {
+export const EVENTS: Kind<ComplianceEvent> = {
   parse: parseComplianceEvent,
   idOf: ({ raw }) => createHash('sha256').update(raw).digest('base64'),
   timeOf: ({ at }) => at?.getTime() ?? Number.NaN,
 };
 
-function checkReplay(account: Account, options: ReplayOptions) {
+/** @throws OptionError */
+export function checkReplay(account: Account, options: ReplayOptions) {
   if (typeof options !== 'object' || options === null)
     throw new OptionError('options', 'Expected `options` to be an object with a `streamType`');
   for (const name of Object.keys(options))

@@ -5,12 +5,20 @@ import { jsonLines } from '../operators/json-lines.js';
 
 /**
  * The records of a stream, as soon as they are whole: the exact bytes of each, without heartbeats. They
- * are parted by CRLF and may be cut at any byte, in the gzip as in a character.
+ * are parted by CRLF and may be cut at any byte, in the gzip as in a character. `onBytes` is told of
+ * each arrival, heartbeats too, a few before their records come.
  */
-export function streamRecords(connection: StreamConnection, signal: AbortSignal): Batches<Buffer> {
+export function streamRecords(
+  connection: StreamConnection,
+  signal: AbortSignal,
+  { onBytes }: { readonly onBytes?: () => void } = {},
+): Batches<Buffer> {
   const origin = connection.url;
   const bytes = new Flow<Uint8Array>(async function* () {
-    for await (const items of connection.blocks) yield { items, origin };
+    for await (const items of connection.blocks) {
+      onBytes?.();
+      yield { items, origin };
+    }
   });
   return batchesOf(jsonLines({ separator: '\r\n' })(gunzip()(bytes)), { signal });
 }
