@@ -1,6 +1,14 @@
 import type { Dialect } from './dialect.js';
 import { phraseOf, wordsOf } from './phrase.js';
-import { type FieldOperator, indexedFields, sourceKey, termsOfWords } from './post-terms.js';
+import {
+  type FieldOperator,
+  indexedFields,
+  indexesPieces,
+  type PieceOperator,
+  piecesOf,
+  sourceKey,
+  termsOfWords,
+} from './post-terms.js';
 import { fold, isFlag, tokenise } from './tokeniser.js';
 import type { Clause, OperatorClause } from './tree.js';
 
@@ -54,7 +62,7 @@ function operatorTerms(clause: OperatorClause, dialect: Dialect): ClauseTerms {
     case 'url':
       return { required: [...termsOfWords(wordsOf(clause.value, dialect).words)], exact: false };
     case 'url_contains':
-      return { required: ['has:links'], exact: false };
+      return { required: ['has:links', ...pieces(clause, dialect)], exact: false };
     case 'point_radius':
     case 'bounding_box':
       return { required: ['has:geo'], exact: false };
@@ -72,7 +80,10 @@ function operatorTerms(clause: OperatorClause, dialect: Dialect): ClauseTerms {
     case 'url_description':
       return fieldTerms(clause.name, clause.value, dialect);
     case 'contains':
-      return { required: wholeWords(clause.value, dialect), exact: false };
+      return {
+        required: [...wholeWords(clause.value, dialect), ...pieces(clause, dialect)],
+        exact: false,
+      };
     case 'statuses_count':
     case 'followers_count':
     case 'friends_count':
@@ -106,3 +117,17 @@ function wholeWords(text: string, { accents }: Dialect): string[] {
     return start > 0 && start + word.length < folded.length && !isFlag(word);
   });
 }
+
+/** Some pieces of a text that is looked for wherever it stands. */
+function pieces(
+  { name, value }: { readonly name: PieceOperator; readonly value: string },
+  dialect: Dialect,
+): string[] {
+  if (!indexesPieces(dialect)) return [];
+  const all = [...piecesOf(fold(value, dialect.accents))];
+  const step = Math.ceil(all.length / MAX_PIECES);
+  return all.filter((_, i) => i % step === 0).map(piece => `${name}:${piece}`);
+}
+
+/** Pieces of a long text that are asked for; more would hardly be rarer. */
+const MAX_PIECES = 8;

@@ -7,6 +7,7 @@ import {
   HAS_VALUES,
   IS_VALUES,
   indexedFields,
+  PIECE,
   PostTerms,
   sourceKey,
 } from './post-terms.js';
@@ -71,12 +72,20 @@ export class PostScan {
     this.#begin();
     this.#terms = new PostTerms(fields, this.#dialect);
     const { parts } = this.#terms;
-    for (const part of parts) this.#readSequence(part.text);
+    const { contains, urlContains } = this.#kinds;
+    for (const part of parts) {
+      this.#readSequence(part.text);
+      if (contains.terms > 0 && part === fields) this.#readPieces(contains);
+    }
     this.textsEnd = this.sequenceEnd;
     for (const part of parts)
       for (const { expanded, unwound, display } of part.links) {
         this.#readSequence(expanded);
-        if (unwound !== expanded) this.#readSequence(unwound);
+        if (urlContains.terms > 0) this.#readPieces(urlContains);
+        if (unwound !== expanded) {
+          this.#readSequence(unwound);
+          if (urlContains.terms > 0) this.#readPieces(urlContains);
+        }
         this.#readSequence(display);
       }
     for (const part of parts) this.#readEntities(part);
@@ -104,9 +113,9 @@ export class PostScan {
   }
 
   #readSequence(text: string): void {
-    if (text === '') return;
     const scanner = this.#scanner;
     scanner.read(text);
+    if (text === '') return;
     const { units, starts, ends, hashes, singles, count } = scanner;
     const { word } = this.#kinds;
     this.#reserve(count + 1);
@@ -125,6 +134,12 @@ export class PostScan {
     }
     sequence[this.sequenceEnd] = -2;
     gaps[this.sequenceEnd++] = APART;
+  }
+
+  /** Of the text that was scanned last. */
+  #readPieces(kind: Kind): void {
+    const { units, length } = this.#scanner;
+    for (let at = 0; at + PIECE <= length; at++) this.#markUnits(kind, units, at, at + PIECE);
   }
 
   /** Neighbours of a script without spaces are a term together. */
@@ -267,6 +282,8 @@ function kindsOf(lexicon: Lexicon, fieldOperators: readonly FieldOperator[]) {
     retweetsOfStatusId: lexicon.kind('retweets_of_status_id:'),
     inReplyToStatusId: lexicon.kind('in_reply_to_status_id:'),
     lang: lexicon.kind('lang:'),
+    contains: lexicon.kind('contains:'),
+    urlContains: lexicon.kind('url_contains:'),
     source: lexicon.kind('source:'),
     placeCountry: lexicon.kind('place_country:'),
     profileCountry: lexicon.kind('profile_country:'),

@@ -24,7 +24,8 @@ export type FieldOperator =
  * neighbours of a script written without spaces stand together, as `東京`); all else has a prefix:
  * `#tag`, `@handle`, `@id`, `$symbol`, `from:`, `to:`, `retweets_of:` with a handle or an id,
  * `retweets_of_status_id:`, `in_reply_to_status_id:`, `lang:en`, `place_country:US`,
- * `profile_country:US`, `has:links`, `is:reply`, and a word of a field as `place:boulder`.
+ * `profile_country:US`, `has:links`, `is:reply`, a word of a field as `place:boulder`, and three units
+ * in a row of a text that pieces are looked for in, as `contains:now`.
  */
 export class PostTerms {
   readonly fields: PostFields;
@@ -107,11 +108,18 @@ export class PostTerms {
     for (const { countryCode } of author.homes) yield `profile_country:${countryCode}`;
     yield `source:${sourceKey(source.name, this.dialect)}`;
     yield `source:${sourceKey(source.link, this.dialect)}`;
+    if (indexesPieces(this.dialect)) yield* this.#pieceTerms();
     for (const operator of indexedFields(this.dialect))
       for (const { words } of this.field(operator))
         for (const term of termsOfWords(words)) yield `${operator}:${term}`;
     for (const value of IS_VALUES) if (this.is(value)) yield `is:${value}`;
     for (const value of HAS_VALUES) if (this.has(value)) yield `has:${value}`;
+  }
+
+  *#pieceTerms(): Generator<string> {
+    for (const piece of piecesOf(this.texts[0]?.folded ?? '')) yield `contains:${piece}`;
+    for (const { folded } of this.addresses)
+      for (const piece of piecesOf(folded)) yield `url_contains:${piece}`;
   }
 
   *#entityTerms(): Generator<string> {
@@ -138,6 +146,21 @@ export class PostTerms {
     return texts.filter(text => text !== '').map(text => this.#tokens(text));
   }
 }
+
+/** Operators that look for a piece of a text, wherever it stands. */
+export type PieceOperator = 'contains' | 'url_contains';
+
+/** Search has no operators for pieces. */
+export function indexesPieces({ readsQuoted }: Dialect): boolean {
+  return readsQuoted;
+}
+
+/** Every three units in a row. */
+export function* piecesOf(folded: string): Generator<string> {
+  for (let at = 0; at + PIECE <= folded.length; at++) yield folded.slice(at, at + PIECE);
+}
+
+export const PIECE = 3;
 
 /** The post as the rules of a product see it. */
 export function postTerms(activity: Activity, product: RuleProduct): PostTerms {

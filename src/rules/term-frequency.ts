@@ -29,6 +29,9 @@ export function usualFrequency(term: string): number {
     case 'is:':
     case 'has:':
       return 0.2;
+    case 'contains:':
+      return 0.02;
+    case 'url_contains:':
     case 'place_country:':
       return 0.01;
     case 'profile_country:':

@@ -52,6 +52,13 @@ describe('required terms', () => {
     expect(termsOf(rule)).toEqual(terms);
   });
 
+  it('of pieces of text are three units in a row, where there are operators for pieces', () => {
+    const pieces = (rule: string) => requiredTerms(parseRule(rule).tree!, 'replay');
+    expect(pieces('contains:SNOW')).toEqual(['contains:sno']);
+    expect(pieces('url_contains:"b.c"')).toEqual(['url_contains:b.c']);
+    expect(pieces('contains:no')).toBeUndefined();
+  });
+
   it('are those that a caller knows to be rare', () => {
     const common = new Set(['#winter']);
     expect(termsOf('(snow OR sledge) #winter', term => (common.has(term) ? 0.5 : 0.01))).toEqual([
