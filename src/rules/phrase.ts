@@ -54,31 +54,27 @@ export function holdsProximity(
   distance: number,
 ): boolean {
   if (words.length === 0) return false;
-  const places = words.map(word => placesOf(tokens, word));
-  if (places.some(at => at.length === 0)) return false;
-  return places.some((at, i) => at.some(place => fits(words, places, place - i, distance)));
+  for (let start = 1 - words.length; start < tokens.length; start++)
+    if (fits(tokens, words, start, distance)) return true;
+  return false;
 }
 
 /** Whether each word has a place of its own from `start` on, `distance` late at most. */
 function fits(
+  tokens: readonly string[],
   words: readonly string[],
-  places: readonly (readonly number[])[],
   start: number,
   distance: number,
 ): boolean {
   // The same word twice takes two places; the earlier word takes the earlier place.
   const taken = new Map<string, number>();
   return words.every((word, i) => {
-    const from = Math.max(start + i, (taken.get(word) ?? -1) + 1);
-    const place = (places[i] as readonly number[]).find(at => at >= from);
-    if (place === undefined || place > start + i + distance) return false;
-    taken.set(word, place);
-    return true;
+    const from = Math.max(0, start + i, (taken.get(word) ?? -1) + 1);
+    for (let place = from; place <= start + i + distance; place++)
+      if (tokens[place] === word) {
+        taken.set(word, place);
+        return true;
+      }
+    return false;
   });
-}
-
-function placesOf(tokens: readonly string[], word: string): number[] {
-  const places: number[] = [];
-  for (let at = tokens.indexOf(word); at !== -1; at = tokens.indexOf(word, at + 1)) places.push(at);
-  return places;
 }

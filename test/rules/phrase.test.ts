@@ -41,6 +41,16 @@ describe('proximity', () => {
   });
 });
 
+describe('hostile texts', () => {
+  it('take no longer than their length warrants', () => {
+    const tokens = Array.from({ length: 5_000 }, () => 'a');
+    const words = [...Array.from({ length: 999 }, () => 'a'), 'b'];
+    expect(holdsProximity(tokens, words, 6)).toBe(false);
+    const post = tokenise(tokens.join(' '), 'kept');
+    expect(holdsPhrase(post, phraseOf(words.join(' '), dialectOf('replay')))).toBe(false);
+  });
+});
+
 describe('phrases', () => {
   const separator = fc.constantFrom(' ', '-', ', ', '  ', '.');
   const text = fc
