@@ -71,12 +71,6 @@ export class Activity {
     return this.raw.byteLength;
   }
 
-  /** Copies the exact bytes into `target`, from `at` on, and returns how many there are. */
-  copyInto(target: Uint8Array, at: number): number {
-    target.set(this.raw, at);
-    return this.raw.byteLength;
-  }
-
   /** By the field that holds the time: `created_at` or `postedTime`. */
   get format(): Format {
     const key = this.#root.firstOf(TIMES);

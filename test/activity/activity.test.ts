@@ -112,13 +112,6 @@ describe('Activity', () => {
     expect(new Activity(array).raw.buffer).toBe(array.buffer);
   });
 
-  it('copies its bytes where it is told to', () => {
-    const activity = minimal({ id_str: '1' });
-    const target = new Uint8Array(20).fill(0x2e);
-    expect(activity.copyInto(target, 3)).toBe(14);
-    expect(Buffer.from(target).toString()).toBe('...{"id_str":"1"}...');
-  });
-
   it('takes the id from id_str, and the exact digits of the number without it', () => {
     const time = '"created_at":"Wed Oct 10 20:19:24 +0000 2018"';
     const idOf = (members: string) => new Activity(Buffer.from(`{${time},${members}}`)).id;
