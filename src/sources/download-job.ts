@@ -45,8 +45,9 @@ const GIVE_UP = 8;
  *
  * @throws OptionError before anything is sent.
  * @throws JobError for a job that is not delivered, or has expired.
- * @throws IncompleteError when not all can be had; what can be is in the folder. `missing` are segments.
- * @throws StorageError for a full disk, or a folder that holds another job.
+ * @throws IncompleteError when not all can be had; what can be is in the folder. `missing` are segments,
+ * and `cause` says why: a `StorageError` for a full disk, for example.
+ * @throws StorageError for a folder that holds another job.
  * @example
  * const verdict = await downloadJob(account(), job, { folder: 'archive', concurrency: 8 });
  * console.log(verdict.summary);
