@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { jobServer, servedFile, servedFiles, UUID, whole } from './job-server.js';
 
-const SCRIPT = path.join(import.meta.dirname, 'measure-job.ts');
+const SCRIPT = path.join(import.meta.dirname, 'job-to-count.ts');
 const MEGABYTE = 2 ** 20;
 
 /** What Node takes with the library loaded, before there is anything to do. */
