@@ -66,14 +66,23 @@ async function readPage<T>(
   const splitter = new ElementSplitter('results', { origin: url });
   const elements: Buffer[] = [];
   let bytes = 0;
+  let wrong: { readonly error: unknown } | undefined;
   for await (const chunk of answer.body) {
     bytes += chunk.length;
     if (bytes > MOST_BYTES)
       throw new DataError(`The answer is larger than ${MOST_BYTES} bytes`, {
         place: { origin: url },
       });
-    splitter.push(chunk, elements);
+    // Where a compressed answer was damaged on the way, its checksum at the end tells, and it is worth
+    // another try: so what is wrong with the document has to wait for that.
+    if (wrong === undefined)
+      try {
+        splitter.push(chunk, elements);
+      } catch (error) {
+        wrong = { error };
+      }
   }
+  if (wrong !== undefined) throw wrong.error;
   // The connection ended in good order, but not the document: as good as a connection that broke.
   if (!splitter.whole) throw cutAnswer(url, 'its JSON document has no end');
   const rest = splitter.end();

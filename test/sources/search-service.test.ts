@@ -126,6 +126,16 @@ describe('the local service and a search', () => {
     }
   });
 
+  it('survive a flipped bit wherever it breaks the document before the checksum tells', async () => {
+    const options = { ...common, ...threeDays() };
+    const whole = await linesOf(options);
+    const acme = local({ timeouts: { silence: 200 } });
+    for (let atByte = 40; atByte < 4_000; atByte += 97) {
+      service.faults.plant({ kind: 'flip', atByte, endpoint: 'search' });
+      expect(await linesOf(options, acme)).toEqual(whole);
+    }
+  });
+
   it('count on through time-outs', async () => {
     const options = { query: 'rain', product: 'fullarchive', ...threeDays() } as const;
     const whole = await pipeline(counts(local(), options), collect());
