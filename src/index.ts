@@ -26,6 +26,12 @@ export {
 } from './activity/in-stream-message.js';
 export type { OriginalPost } from './activity/original-post.js';
 export type { Routed } from './activity/routed.js';
+export {
+  type AppliedCompliance,
+  type ApplyComplianceOptions,
+  applyCompliance,
+  type RewrittenFile,
+} from './archive/apply-compliance.js';
 export { type Account, type AccountOptions, account } from './client/account.js';
 export type {
   CreatedJob,
@@ -118,6 +124,7 @@ export { type RouteByTagOptions, routeByTag } from './operators/route-by-tag.js'
 export { take } from './operators/take.js';
 export { tap } from './operators/tap.js';
 export { through } from './operators/through.js';
+export { withoutDeleted } from './operators/without-deleted.js';
 export { type PipelineOptions, pipeline, type Source, type Stage } from './pipeline.js';
 export type { ProgressCounts } from './progress.js';
 export { applySuggestions } from './rules/apply-suggestions.js';
@@ -173,6 +180,7 @@ export type {
 export { type ChartedBucket, type ChartOptions, chart } from './sinks/chart.js';
 export { collect } from './sinks/collect.js';
 export { type FilesOptions, files } from './sinks/files.js';
+export { intoTombstones, type Recorded } from './sinks/into-tombstones.js';
 export type { ToLine } from './sinks/line.js';
 export { safeName } from './sinks/safe-name.js';
 export { type StdoutOptions, stdout } from './sinks/stdout.js';
@@ -205,3 +213,11 @@ export {
   syncRules,
 } from './sources/sync-rules.js';
 export type { Timestamp } from './time.js';
+export type { HiddenReason, JudgeOptions } from './tombstones/judge.js';
+export type { PostMark, UserMark } from './tombstones/marks.js';
+export type { RedactOptions } from './tombstones/redacted.js';
+export {
+  openTombstones,
+  type Tombstones,
+  type TombstonesOptions,
+} from './tombstones/tombstones.js';

@@ -1,0 +1,97 @@
+import { lstat, readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { OptionError, StorageError } from '../errors.js';
+import { checkTombstones } from '../operators/without-deleted.js';
+import type { HiddenReason } from '../tombstones/judge.js';
+import type { RedactOptions } from '../tombstones/redacted.js';
+import type { Tombstones } from '../tombstones/tombstones.js';
+import { rewriteFile } from './rewrite-file.js';
+
+export interface ApplyComplianceOptions extends RedactOptions {
+  /**
+   * Which files of the folder, by their path in it.
+   * @default those that end in `.json`, `.jsonl` or `.ndjson`, also with `.gz`
+   */
+  readonly match?: ((name: string) => boolean) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What was done to one file. */
+export interface RewrittenFile {
+  readonly path: string;
+  /** Posts that are gone, or masked. */
+  readonly removed: number;
+  /** Posts that lost a place or a quoted post. */
+  readonly changed: number;
+}
+
+/** What was done to an archive. */
+export interface AppliedCompliance {
+  /** Files that were read. */
+  readonly files: number;
+  readonly posts: number;
+  /** Posts that are gone, or masked, by reason. */
+  readonly removed: Readonly<Partial<Record<HiddenReason, number>>>;
+  /** Posts that lost a place or a quoted post. */
+  readonly changed: number;
+  /** Files that held any of these; all others were not touched. */
+  readonly rewritten: readonly RewrittenFile[];
+}
+
+const STORED = /\.(json|jsonl|ndjson)(\.gz)?$/i;
+
+/**
+ * Takes out of stored posts what tombstones forbid, as `withoutDeleted` does for posts that come by.
+ * Only files that hold such posts are rewritten, each one atomically: a crash leaves every file as it
+ * was or as it should be, and the next run does the rest. Run again, it changes nothing more. The
+ * `info` line that ends a job file keeps counting right.
+ *
+ * @throws OptionError, StorageError; DataError for a file that is damaged.
+ * @example
+ * const { removed, rewritten } = await applyCompliance('downloads', openTombstones('tombstones'));
+ * console.log(removed, `in ${rewritten.length} files`);
+ */
+export async function applyCompliance(
+  archiveFolder: string,
+  tombstones: Tombstones,
+  options: ApplyComplianceOptions = {},
+): Promise<AppliedCompliance> {
+  checkTombstones(tombstones, options);
+  const { match = (name: string) => STORED.test(name), signal } = options;
+  if (typeof match !== 'function')
+    throw new OptionError('match', 'Expected `match` to be a function of a name');
+  const names = (await filesIn(archiveFolder)).filter(match);
+  const removed: Partial<Record<HiddenReason, number>> = {};
+  const rewritten: RewrittenFile[] = [];
+  let [posts, changed] = [0, 0];
+  for (const name of names) {
+    signal?.throwIfAborted();
+    const file = path.join(archiveFolder, name);
+    const outcome = await rewriteFile(file, tombstones, options, signal);
+    posts += outcome.posts;
+    changed += outcome.changed;
+    let gone = 0;
+    for (const [reason, count] of outcome.removed) {
+      removed[reason] = (removed[reason] ?? 0) + count;
+      gone += count;
+    }
+    if (gone + outcome.changed > 0)
+      rewritten.push({ path: file, removed: gone, changed: outcome.changed });
+  }
+  return { files: names.length, posts, removed, changed, rewritten };
+}
+
+/** Regular files only: what a link points to may be anywhere. */
+async function filesIn(folder: string): Promise<string[]> {
+  try {
+    if (!(await lstat(folder)).isDirectory()) throw new Error('it is not a folder');
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+    return entries
+      .filter(entry => entry.isFile() && !entry.name.startsWith('.'))
+      .map(entry => path.relative(folder, path.join(entry.parentPath, entry.name)))
+      .sort();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new StorageError(`Cannot read ${folder}: ${reason}`, { path: folder, cause });
+  }
+}

@@ -1,0 +1,167 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { chmod, open, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { Activity } from '../activity/activity.js';
+import { parseInStreamMessage } from '../activity/in-stream-message.js';
+import { JsonObject } from '../activity/json-object.js';
+import { MillraceError, StorageError } from '../errors.js';
+import { type Batches, batchesOf, Flow } from '../flow.js';
+import { gunzip } from '../operators/gunzip.js';
+import { jsonLines } from '../operators/json-lines.js';
+import { withOrigin } from '../operators/with-origin.js';
+import type { HiddenReason } from '../tombstones/judge.js';
+import { type RedactOptions, redacted } from '../tombstones/redacted.js';
+import type { Tombstones } from '../tombstones/tombstones.js';
+
+/** What became of the posts of one file. */
+export interface Outcome {
+  readonly posts: number;
+  readonly changed: number;
+  readonly removed: ReadonlyMap<HiddenReason, number>;
+}
+
+const LINE_FEED = Buffer.from('\n');
+const READ = 256 * 1024;
+
+/** Rewrites a file of posts without what tombstones forbid, if there is anything of that in it. */
+export async function rewriteFile(
+  file: string,
+  tombstones: Tombstones,
+  options: RedactOptions,
+  signal: AbortSignal | undefined,
+): Promise<Outcome> {
+  try {
+    const review = new Review(tombstones, options);
+    for await (const { items } of linesOf(file, signal)) review.lines(items, file);
+    if (review.untouched) return review;
+    // Marks may have come since: what was written is what is told.
+    const rewrite = new Review(tombstones, options);
+    await write(file, rewrite, signal);
+    return rewrite;
+  } catch (cause) {
+    if (cause instanceof MillraceError || signal?.aborted) throw cause;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new StorageError(`Could not rewrite ${file}: ${reason}. It is as it was`, {
+      path: file,
+      cause,
+    });
+  }
+}
+
+/** What is left of the lines of a file, and what went. */
+class Review implements Outcome {
+  posts = 0;
+  changed = 0;
+  readonly removed = new Map<HiddenReason, number>();
+  readonly #tombstones: Tombstones;
+  readonly #options: RedactOptions;
+  #gone = 0;
+
+  constructor(tombstones: Tombstones, options: RedactOptions) {
+    this.#tombstones = tombstones;
+    this.#options = options;
+  }
+
+  get untouched(): boolean {
+    return this.changed === 0 && this.removed.size === 0;
+  }
+
+  lines(records: readonly Buffer[], origin: string): Buffer[] {
+    return withOrigin(origin, () =>
+      records.map(record => this.#line(record)).filter(line => line !== undefined),
+    );
+  }
+
+  #line(record: Buffer): Buffer | undefined {
+    const message = parseInStreamMessage(record);
+    if (message !== undefined)
+      return message.kind === 'info' ? withCount(record, this.#gone) : record;
+    this.posts++;
+    const { activity, hidden, changed } = redacted(
+      this.#tombstones,
+      new Activity(record),
+      this.#options,
+    );
+    if (activity === undefined) this.#gone++;
+    if (changed && hidden !== undefined)
+      this.removed.set(hidden, (this.removed.get(hidden) ?? 0) + 1);
+    else if (changed) this.changed++;
+    return activity?.raw;
+  }
+}
+
+/** The `info` line of a job file, which counts the posts of the file. */
+function withCount(info: Buffer, fewer: number): Buffer {
+  if (fewer === 0) return info;
+  const outer = JsonObject.of(info)?.object('info');
+  const span = outer?.span('activity_count');
+  const count = Number(outer?.integer('activity_count'));
+  if (span === undefined || !Number.isSafeInteger(count)) return info;
+  return Buffer.concat([
+    info.subarray(0, span[0]),
+    Buffer.from(String(Math.max(0, count - fewer))),
+    info.subarray(span[1]),
+  ]);
+}
+
+function linesOf(file: string, signal: AbortSignal | undefined): Batches<Buffer> {
+  const bytes = new Flow<Uint8Array>(async function* () {
+    for await (const block of createReadStream(file, { highWaterMark: READ }))
+      yield { items: [block as Buffer], origin: file };
+  });
+  return batchesOf(jsonLines()(gunzip({ plain: 'pass' })(bytes)), { signal });
+}
+
+/** Beside the file at first, then in its place: at any moment one of the two is there, whole. */
+async function write(file: string, review: Review, signal: AbortSignal | undefined): Promise<void> {
+  const folder = path.dirname(file);
+  const beside = path.join(folder, `.${path.basename(file)}.tmp`);
+  const { mode } = await stat(file);
+  const isGzip = await startsAsGzip(file);
+  try {
+    const lines = Readable.from(kept(file, review, signal));
+    const target = createWriteStream(beside, { mode, flush: true });
+    await (isGzip ? pipeline(lines, createGzip(), target) : pipeline(lines, target));
+    await chmod(beside, mode);
+    await rename(beside, file);
+    await syncFolder(folder);
+  } catch (error) {
+    await rm(beside, { force: true }).catch(() => {});
+    throw error;
+  }
+}
+
+async function* kept(
+  file: string,
+  review: Review,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Buffer> {
+  for await (const { items } of linesOf(file, signal)) {
+    const lines = review.lines(items, file);
+    if (lines.length > 0) yield Buffer.concat(lines.flatMap(line => [line, LINE_FEED]));
+  }
+}
+
+async function startsAsGzip(file: string): Promise<boolean> {
+  const handle = await open(file, 'r');
+  try {
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(2), 0, 2, 0);
+    return bytesRead === 2 && buffer[0] === 0x1f && buffer[1] === 0x8b;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  // Windows cannot open a folder, and keeps its entries without being asked.
+  if (process.platform === 'win32') return;
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

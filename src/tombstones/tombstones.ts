@@ -1,0 +1,140 @@
+import { type Database, open, type RootDatabase } from 'lmdb';
+import type { ComplianceEvent } from '../activity/compliance-event.js';
+import { OptionError, StorageError } from '../errors.js';
+import type { Cursor } from '../flow.js';
+import { changesOf, decodeMark, encodeMark, type PostMark, type UserMark } from './marks.js';
+
+export interface TombstonesOptions {
+  /** For those who only look up: any number of processes may, while one other records. */
+  readonly readOnly?: boolean | undefined;
+}
+
+const POST = 0x70;
+const USER = 0x75;
+const CURSOR = Buffer.from('cursor');
+/** Ids of 64 bits; anything longer is no id. */
+const LARGEST_ID = 2n ** 64n - 1n;
+
+/**
+ * What compliance events said of posts and users, on disk (LMDB): a hundred million ids take some
+ * gigabytes there and no memory to speak of. A crash at any moment leaves it as it was after the last
+ * `record` that had ended. One process records, and any number look up meanwhile. Made by
+ * `openTombstones`.
+ */
+export class Tombstones {
+  readonly folder: string;
+  readonly #root: RootDatabase<Buffer, Buffer>;
+  readonly #marks: Database<Buffer, Buffer>;
+
+  /** @internal */
+  constructor(folder: string, root: RootDatabase<Buffer, Buffer>) {
+    this.folder = folder;
+    this.#root = root;
+    this.#marks = root;
+  }
+
+  /** What is known of a post. */
+  post(id: string): PostMark | undefined {
+    return this.#get<PostMark>(POST, id);
+  }
+
+  /** What is known of a user. */
+  user(id: string): UserMark | undefined {
+    return this.#get<UserMark>(USER, id);
+  }
+
+  /** Where the source of the events stood at the last `record` that had one. */
+  get cursor(): Cursor | undefined {
+    const bytes = this.#marks.getBinary(CURSOR);
+    return bytes === undefined ? undefined : (JSON.parse(bytes.toString()) as Cursor);
+  }
+
+  /** Posts and users that something is known of. */
+  get size(): number {
+    const stats = this.#marks.getStats() as { readonly entryCount: number };
+    return stats.entryCount - (this.cursor === undefined ? 0 : 1);
+  }
+
+  /**
+   * Takes in events, and the place in their source after them, all or none. Resolves once they would
+   * survive a power cut. Events may come twice, and in any order.
+   *
+   * @throws StorageError
+   */
+  async record(events: readonly ComplianceEvent[], cursor?: Cursor | undefined): Promise<void> {
+    const changes = events.flatMap(changesOf);
+    try {
+      await this.#root.transaction(() => {
+        for (const { of, id, change } of changes) {
+          const key = keyOf(of === 'post' ? POST : USER, id);
+          if (key === undefined) continue;
+          const before = this.#marks.getBinary(key);
+          const after = encodeMark(change(before === undefined ? {} : decodeMark(before)));
+          if (before === undefined || !after.equals(before)) this.#marks.put(key, after);
+        }
+        if (cursor !== undefined) this.#marks.put(CURSOR, Buffer.from(JSON.stringify(cursor)));
+      });
+      await this.#root.flushed;
+    } catch (cause) {
+      throw storageError('write to', this.folder, cause);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#root.close();
+  }
+
+  #get<M extends PostMark | UserMark>(kind: number, id: string): M | undefined {
+    const key = keyOf(kind, id);
+    const bytes = key === undefined ? undefined : this.#marks.getBinary(key);
+    return bytes === undefined ? undefined : decodeMark<M>(bytes);
+  }
+}
+
+/**
+ * Opens the tombstones in a folder, which is made when it is not there.
+ *
+ * @throws OptionError
+ * @throws StorageError when the folder cannot be used, or there is nothing to read in it.
+ * @example
+ * const tombstones = openTombstones('tombstones');
+ * await pipeline(compliance(account()), intoTombstones(tombstones));
+ */
+export function openTombstones(
+  folder: string,
+  { readOnly = false }: TombstonesOptions = {},
+): Tombstones {
+  if (typeof folder !== 'string' || folder === '')
+    throw new OptionError('folder', 'Expected `folder` to name a folder');
+  try {
+    const root = open<Buffer, Buffer>({
+      path: folder,
+      noSubdir: false,
+      encoding: 'binary',
+      keyEncoding: 'binary',
+      readOnly,
+    });
+    return new Tombstones(folder, root);
+  } catch (cause) {
+    throw storageError('open', folder, cause);
+  }
+}
+
+/** Nine bytes, in the order of the ids. */
+function keyOf(kind: number, id: string): Buffer | undefined {
+  if (!/^\d{1,20}$/.test(id)) return undefined;
+  const number = BigInt(id);
+  if (number > LARGEST_ID) return undefined;
+  const key = Buffer.allocUnsafe(9);
+  key[0] = kind;
+  key.writeBigUInt64BE(number, 1);
+  return key;
+}
+
+function storageError(doing: string, folder: string, cause: unknown): StorageError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new StorageError(`Could not ${doing} the tombstones in ${folder}: ${reason}`, {
+    path: folder,
+    cause,
+  });
+}

@@ -1,0 +1,133 @@
+import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { applyCompliance } from '../../src/archive/apply-compliance.js';
+import { DataError, OptionError, StorageError } from '../../src/errors.js';
+import { samplePosts } from '../../src/service/archive/sample/sample-posts.js';
+import { openTombstones, type Tombstones } from '../../src/tombstones/tombstones.js';
+import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { ofPost, ofUser } from '../tombstones/event.js';
+
+const newFolder = temporaryFolders();
+const START = Date.UTC(2022, 9, 3, 12);
+let archive: string;
+let tombstones: Tombstones;
+
+const posts = Array.from({ length: 6 }, (_, minute) =>
+  samplePosts(START + minute * 60_000, { postsPerMinute: 30 }),
+);
+const infoOf = (count: number) =>
+  `{"info":{"message":"Replay Request Completed","sent":"2022-10-04T00:00:00+00:00","activity_count":${count}}}`;
+const long = new Date('2023-01-01T00:00:00Z');
+
+beforeEach(async () => {
+  const folder = await newFolder();
+  archive = path.join(folder, 'archive');
+  tombstones = openTombstones(path.join(folder, 'tombstones'));
+  await mkdir(path.join(archive, 'day'), { recursive: true });
+  for (const [index, some] of posts.entries()) {
+    const lines = [...some.map(({ raw }) => String(raw)), infoOf(some.length)];
+    const file = path.join(archive, index % 2 === 0 ? 'day' : '.', `${index}.json.gz`);
+    await writeFile(file, gzipSync(`${lines.join('\n')}\n`), { mode: 0o640 });
+    await utimes(file, long, long);
+  }
+});
+afterEach(() => tombstones.close());
+
+async function contents(): Promise<Record<string, string[]>> {
+  const names = (await readdir(archive, { recursive: true })).filter(name => name.endsWith('.gz'));
+  const entries = names.toSorted().map(async name => {
+    const text = gunzipSync(await readFile(path.join(archive, name))).toString();
+    return [name, text.trimEnd().split('\n')] as const;
+  });
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+describe('applyCompliance', () => {
+  it('rewrites only the files that hold what has to go, and nothing the second time', async () => {
+    const [victim, author] = [posts[2]?.[4], posts[3]?.[7]];
+    if (victim === undefined || author === undefined) throw new Error('There are posts');
+    await tombstones.record([ofPost('delete', victim.id), ofUser('user_delete', author.author.id)]);
+    const before = await contents();
+    const gone = (line: string) =>
+      line.includes(victim.id) || line.includes(`"id_str":"${author.author.id}"`);
+
+    const report = await applyCompliance(archive, tombstones);
+    const after = await contents();
+    const touched = Object.keys(before).filter(name => before[name]?.some(gone));
+    expect(report.files).toBe(6);
+    expect(report.posts).toBe(posts.flat().length);
+    expect(report.rewritten.map(file => path.relative(archive, file.path))).toEqual(
+      touched.toSorted(),
+    );
+    expect(touched.length).toBeLessThan(6);
+    expect(report.removed.deleted).toBe(1);
+    expect(report.removed['user deleted']).toBeGreaterThan(0);
+    for (const [name, lines] of Object.entries(before)) {
+      const left = lines.slice(0, -1).filter(line => !gone(line));
+      if (touched.includes(name)) expect(after[name]).toEqual([...left, infoOf(left.length)]);
+      else expect((await stat(path.join(archive, name))).mtime).toEqual(long);
+    }
+    expect(await readdir(path.join(archive, 'day'))).toHaveLength(3);
+    expect((await stat(path.join(archive, touched[0] ?? ''))).mode & 0o777).toBe(0o640);
+
+    expect(await applyCompliance(archive, tombstones)).toMatchObject({
+      ...{ rewritten: [], removed: {}, changed: 0 },
+      posts: report.posts - report.rewritten.reduce((sum, { removed }) => sum + removed, 0),
+    });
+    expect(await contents()).toEqual(after);
+  });
+
+  it('masks, keeping every count, and nothing the second time', async () => {
+    const victim = posts[1]?.[0];
+    await tombstones.record([ofPost('delete', victim?.id ?? '')]);
+    const report = await applyCompliance(archive, tombstones, { mask: true });
+    expect(report.removed).toEqual({ deleted: 1 });
+    const after = await contents();
+    expect(after['1.json.gz']?.[0]).toContain('"hidden":"deleted"');
+    expect(after['1.json.gz']?.at(-1)).toBe(infoOf(posts[1]?.length ?? 0));
+    expect((await applyCompliance(archive, tombstones, { mask: true })).rewritten).toEqual([]);
+  });
+
+  it('keeps files that are not gzip as they are: plain', async () => {
+    const [first, second] = posts[0] ?? [];
+    const file = path.join(archive, 'plain.jsonl');
+    await writeFile(file, `${first?.raw}\n${second?.raw}\n`);
+    await tombstones.record([ofPost('delete', first?.id ?? '')]);
+    await applyCompliance(archive, tombstones, { match: name => name === 'plain.jsonl' });
+    expect(await readFile(file, 'utf8')).toBe(`${second?.raw}\n`);
+  });
+
+  it('leaves a damaged file as it was, and says which it is', async () => {
+    const file = path.join(archive, '1.json.gz');
+    const cut = (await readFile(file)).subarray(0, 500);
+    await writeFile(file, cut);
+    await tombstones.record([ofPost('delete', posts[1]?.[0]?.id ?? '')]);
+    const error = await applyCompliance(archive, tombstones).catch(e => e);
+    expect(error).toBeInstanceOf(DataError);
+    expect(error.message).toContain('1.json.gz');
+    expect(await readFile(file)).toEqual(cut);
+    expect((await readdir(archive)).filter(name => name.endsWith('.tmp'))).toEqual([]);
+  });
+
+  it('goes on after a crash left something behind', async () => {
+    await writeFile(path.join(archive, '.1.json.gz.tmp'), 'half a file');
+    await tombstones.record([ofPost('delete', posts[1]?.[0]?.id ?? '')]);
+    const report = await applyCompliance(archive, tombstones);
+    expect(report.removed).toEqual({ deleted: 1 });
+    expect(await readdir(archive)).not.toContain('.1.json.gz.tmp');
+  });
+
+  it('checks what it is given', async () => {
+    await expect(applyCompliance(`${archive}/none`, tombstones)).rejects.toThrow(StorageError);
+    await expect(applyCompliance(archive, 'tombstones' as never)).rejects.toThrow(OptionError);
+    await expect(applyCompliance(archive, tombstones, { match: 'x' as never })).rejects.toThrow(
+      OptionError,
+    );
+    const aborted = AbortSignal.abort(new Error('enough'));
+    await expect(applyCompliance(archive, tombstones, { signal: aborted })).rejects.toThrow(
+      'enough',
+    );
+  });
+});

@@ -1,0 +1,179 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ComplianceEvent } from '../../src/activity/compliance-event.js';
+import { OptionError, StorageError } from '../../src/errors.js';
+import { Flow } from '../../src/flow.js';
+import { pipeline } from '../../src/pipeline.js';
+import { intoTombstones } from '../../src/sinks/into-tombstones.js';
+import { changesOf, decodeMark, encodeMark, type PostMark } from '../../src/tombstones/marks.js';
+import { openTombstones } from '../../src/tombstones/tombstones.js';
+import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { edit, ofPost, ofUser, scrubGeo } from './event.js';
+
+const newFolder = temporaryFolders();
+
+async function opened() {
+  return openTombstones(path.join(await newFolder(), 'tombstones'));
+}
+
+describe('marks', () => {
+  const anyEvent = fc
+    .record({
+      kind: fc.constantFrom(
+        ...['delete', 'drop', 'undrop', 'user_delete', 'user_undelete', 'user_protect'],
+        ...['user_unprotect', 'user_suspend', 'user_unsuspend', 'status_withheld'],
+        ...['user_withheld', 'scrub_geo', 'tweet_edit'],
+      ),
+      id: fc.constantFrom('9007199254740993', '9007199254740994', '7'),
+      at: fc.integer({ min: 1, max: 4 }),
+      countries: fc.subarray(['DE', 'FR', 'XX']),
+    })
+    .map(({ kind, id, at, countries }): ComplianceEvent => {
+      if (kind === 'scrub_geo') return scrubGeo(id, String(at));
+      if (kind === 'tweet_edit') return edit([id, '9007199254740995']);
+      const more = kind.endsWith('withheld') ? { withheld_in_countries: countries } : {};
+      return kind.startsWith('user_') ? ofUser(kind, id, at, more) : ofPost(kind, id, at, more);
+    });
+
+  const outcome = (events: readonly ComplianceEvent[]) => {
+    const marks = new Map<string, string>();
+    for (const { of, id, change } of events.flatMap(changesOf)) {
+      const key = `${of} ${id}`;
+      const before = marks.get(key);
+      const mark = change(before === undefined ? {} : decodeMark(Buffer.from(before)));
+      marks.set(key, encodeMark(mark).toString());
+    }
+    return [...marks].toSorted();
+  };
+
+  it('come to the same, whatever the order of the events, and however often they come', () => {
+    fc.assert(
+      fc.property(
+        fc.array(anyEvent, { maxLength: 12 }).chain(events =>
+          fc.tuple(
+            fc.constant(events),
+            fc.shuffledSubarray([...events, ...events], {
+              minLength: 2 * events.length,
+              maxLength: 2 * events.length,
+            }),
+          ),
+        ),
+        ([events, again]) => {
+          expect(outcome(again)).toEqual(outcome(events));
+        },
+      ),
+    );
+  });
+
+  it('take one byte for a deleted post', () => {
+    const mark: PostMark = { deleted: true };
+    expect(encodeMark(mark).length).toBe(1);
+    expect(decodeMark(encodeMark(mark))).toEqual(mark);
+    const more: PostMark = { ...mark, withheld: [5, ['DE']] };
+    expect(decodeMark(encodeMark(more))).toEqual(more);
+  });
+});
+
+describe('tombstones', () => {
+  it('know exact ids after they were closed and opened again', async () => {
+    const first = await opened();
+    await first.record([
+      ofPost('delete', '9007199254740993'),
+      ofUser('user_suspend', '18446744073709551615', 5),
+      ofPost('status_withheld', '12', 7, { withheld_in_countries: ['de', 'FR'] }),
+      scrubGeo('12', '100'),
+    ]);
+    await first.close();
+    const again = openTombstones(first.folder);
+    expect(again.post('9007199254740993')).toEqual({ deleted: true });
+    expect(again.post('9007199254740992')).toBeUndefined();
+    expect(again.user('18446744073709551615')).toEqual({ suspended: [5, true] });
+    expect(again.post('12')).toEqual({ withheld: [7, ['DE', 'FR']] });
+    expect(again.user('12')).toEqual({ scrubbedUpTo: '100' });
+    expect(again.size).toBe(4);
+    expect(again.post('no id')).toBeUndefined();
+    expect(again.post('99999999999999999999')).toBeUndefined();
+    await again.close();
+  });
+
+  it('keep the place in the stream with the events that led to it', async () => {
+    const tombstones = await opened();
+    const opens: unknown[] = [];
+    const source = new Flow<ComplianceEvent>(async function* ({ resume }) {
+      opens.push(resume);
+      const from = Number(resume?.at ?? 0);
+      yield { items: [ofPost('delete', String(from + 1))], cursor: { at: from + 1 } };
+      yield { items: [ofPost('delete', String(from + 1000))] };
+    });
+    expect(await pipeline(source, intoTombstones(tombstones))).toEqual({ events: 2 });
+    expect(tombstones.cursor).toEqual({ at: 1 });
+    await pipeline(source, intoTombstones(tombstones));
+    expect(opens).toEqual([undefined, { at: 1 }]);
+    expect(tombstones.size).toBe(4);
+    await tombstones.close();
+  });
+
+  it('are read by another process while this one records', async () => {
+    const tombstones = await opened();
+    await tombstones.record([ofPost('delete', '1')]);
+    const reader = child('reader', tombstones.folder);
+    await said(reader, 'ready');
+    await tombstones.record([ofPost('delete', '2')]);
+    reader.send('look');
+    expect(await said(reader, 'saw')).toEqual([true, true, false]);
+    reader.kill('SIGKILL');
+    await tombstones.record([ofPost('delete', '3')]);
+    expect(tombstones.post('3')).toEqual({ deleted: true });
+    await tombstones.close();
+  });
+
+  it('are whole after the process that records was killed, and have all that it had been told', async () => {
+    for (const patience of [20, 60, 120]) {
+      const folder = path.join(await newFolder(), 'tombstones');
+      const writer = child('writer', folder);
+      let told = 0;
+      writer.on('message', (message: { recorded?: number }) => {
+        told = Math.max(told, message.recorded ?? 0);
+      });
+      await said(writer, 'ready');
+      await new Promise(resolve => setTimeout(resolve, patience));
+      writer.kill('SIGKILL');
+      await new Promise(resolve => writer.once('exit', resolve));
+      const left = openTombstones(folder);
+      const { upTo = 0 } = (left.cursor ?? {}) as { upTo?: number };
+      expect(upTo).toBeGreaterThanOrEqual(told);
+      // A batch is there as a whole, with its cursor, or not at all.
+      expect(left.size).toBe(upTo);
+      for (let id = 1; id <= upTo; id += 97)
+        expect(left.post(String(id))).toEqual({ deleted: true });
+      await left.close();
+    }
+  });
+
+  it('that cannot be opened say why', async () => {
+    expect(() => openTombstones('')).toThrow(OptionError);
+    const folder = await newFolder();
+    expect(() => openTombstones(path.join(folder, 'none'), { readOnly: true })).toThrow(
+      StorageError,
+    );
+    expect(() => openTombstones('/dev/null/tombstones')).toThrow(StorageError);
+  });
+});
+
+function child(role: 'reader' | 'writer', folder: string): ChildProcess {
+  return fork(path.join(import.meta.dirname, 'tombstones-child.ts'), [role, folder], {
+    execArgv: ['--import', 'tsx'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+}
+
+function said(from: ChildProcess, key: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    from.once('exit', code => reject(new Error(`The child ended with ${code}`)));
+    from.on('message', (message: Record<string, unknown>) => {
+      if (key in message) resolve(message[key]);
+    });
+  });
+}
