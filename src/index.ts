@@ -179,6 +179,12 @@ export type {
 } from './rules/tree.js';
 export { type ChartedBucket, type ChartOptions, chart } from './sinks/chart.js';
 export { collect } from './sinks/collect.js';
+export {
+  type Completeness,
+  completeness,
+  type DifferingBucket,
+  type ExpectedBucket,
+} from './sinks/completeness.js';
 export { type FilesOptions, files } from './sinks/files.js';
 export { intoTombstones, type Recorded } from './sinks/into-tombstones.js';
 export type { ToLine } from './sinks/line.js';

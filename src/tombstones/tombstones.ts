@@ -1,4 +1,5 @@
-import { type Database, open, type RootDatabase } from 'lmdb';
+import { createRequire } from 'node:module';
+import type { Database, RootDatabase } from 'lmdb';
 import type { ComplianceEvent } from '../activity/compliance-event.js';
 import { OptionError, StorageError } from '../errors.js';
 import type { Cursor } from '../flow.js';
@@ -107,6 +108,8 @@ export function openTombstones(
   if (typeof folder !== 'string' || folder === '')
     throw new OptionError('folder', 'Expected `folder` to name a folder');
   try {
+    // A native library, for those who use it: all else must work where it cannot be loaded.
+    const { open } = createRequire(import.meta.url)('lmdb') as typeof import('lmdb');
     const root = open<Buffer, Buffer>({
       path: folder,
       noSubdir: false,

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
+import { OptionError } from '../../src/errors.js';
+import { completeness } from '../../src/sinks/completeness.js';
+
+const START = Date.UTC(2024, 4, 15, 12);
+const at = (seconds: number) =>
+  new Activity(
+    Buffer.from(
+      `{"id":"tag:x,2005:1","postedTime":"${new Date(START + seconds * 1000).toISOString()}"}`,
+    ),
+  );
+
+async function* flow<T>(items: readonly T[]) {
+  yield* items;
+}
+/** Newest first, as some services have it. */
+const minutes = (...counts: number[]) =>
+  flow(
+    counts
+      .map((count, minute) => ({ start: new Date(START + minute * 60_000), count }))
+      .toReversed(),
+  );
+
+describe('completeness', () => {
+  it('is there when every bucket has as many posts as were counted', async () => {
+    const posts = [at(0), at(59.999), at(120), at(179)];
+    expect(await completeness(minutes(2, 0, 2))(flow(posts))).toEqual({
+      ...{ complete: true, expected: 4, received: 4, outside: 0, differing: [] },
+    });
+  });
+
+  it('tells which minutes have more or fewer, and what lies outside', async () => {
+    const posts = [at(-1), at(0), at(60), at(61), at(180)];
+    expect(await completeness(minutes(2, 1, 0))(flow(posts))).toEqual({
+      ...{ complete: false, expected: 3, received: 5, outside: 2 },
+      differing: [
+        { start: new Date(START), expected: 2, received: 1 },
+        { start: new Date(START + 60_000), expected: 1, received: 2 },
+      ],
+    });
+  });
+
+  it('needs counts', async () => {
+    await expect(completeness(flow([]))(flow([at(0)]))).rejects.toThrow(OptionError);
+    expect(() => completeness(undefined as never)).toThrow(OptionError);
+  });
+});

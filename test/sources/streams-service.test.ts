@@ -1,0 +1,338 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import {
+  type Activity,
+  account,
+  activities,
+  addReplayRules,
+  collect,
+  completeness,
+  compliance,
+  counts,
+  deleteReplayRules,
+  Flow,
+  files,
+  getReplayRules,
+  gunzip,
+  HttpError,
+  IncompleteError,
+  intoTombstones,
+  jsonLines,
+  localFiles,
+  openTombstones,
+  pipeline,
+  type ReplayOptions,
+  RulesError,
+  replay,
+  replayRules,
+  syncRules,
+  validateReplayRules,
+  withoutDeleted,
+} from 'millrace';
+import { createService, type Fault, type Service } from 'millrace/service';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { formatTimestamp, HOUR, MINUTE, type Window } from '../../src/time.js';
+
+const MINUTES = 20;
+let service: Service;
+let folder: string;
+let addresses: Awaited<ReturnType<Service['start']>>;
+let window: Window;
+
+beforeEach(async () => {
+  service = createService({ limits: 'relaxed', postsPerMinute: 20, heartbeatMs: 50 });
+  addresses = await service.start(0);
+  service.clock.freeze();
+  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-streams-'));
+  const to = Math.floor(service.clock.now() / MINUTE) * MINUTE - 2 * HOUR;
+  window = { from: to - MINUTES * MINUTE, to };
+});
+afterEach(async () => {
+  await service.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Its time is the service's, which a wait moves on. */
+function acme() {
+  return account({
+    ...addresses,
+    limits: { replay: [], compliance: [], replayRules: [] },
+    timeouts: { connect: 5_000, answer: 5_000, silence: 400 },
+    timing: {
+      now: () => service.clock.now(),
+      elapsed: () => service.clock.now(),
+      random: () => 0.5,
+      async sleep(ms, signal) {
+        signal?.throwIfAborted();
+        service.clock.advance(ms);
+        await new Promise(resolve => setImmediate(resolve));
+        signal?.throwIfAborted();
+      },
+    },
+  });
+}
+
+function posts(options: Partial<ReplayOptions> = {}) {
+  return replay(acme(), {
+    streamType: 'firehose',
+    fromDate: new Date(window.from),
+    toDate: new Date(window.to),
+    folder,
+    timings: { firstChunk: 8 * MINUTE },
+    ...(options as object),
+  });
+}
+
+/** Each activity by its id and a digest of its bytes: those say as much, and a failure can be read. */
+const rawOf = async (flow = posts()) =>
+  (await collect<{ raw: Buffer }>()(flow)).map(({ raw }) => digest(raw));
+
+function digest(raw: Uint8Array): string {
+  const [, id] = /"id_str":"(\d+)"/.exec(String(raw)) ?? [];
+  return `${id} ${createHash('sha256').update(raw).digest('hex').slice(0, 8)}`;
+}
+
+describe('a replay of the local service', () => {
+  it('is complete by the counts of the same window, in hourly files', async () => {
+    const target = path.join(folder, 'out');
+    const query = '#coffee OR #rain OR #music OR #cine OR #snow';
+    await addReplayRules(acme(), [{ value: query, tag: 't' }]);
+    const written = await pipeline(
+      posts({ streamType: 'rulestream' } as object),
+      files({ path: `${target}/{hour}.jsonl.gz`, checkpoint: `${target}/checkpoint.json` }),
+    );
+    expect(written.posts).toBeGreaterThan(3);
+    const check = await pipeline(
+      localFiles(target, { match: name => name.endsWith('.gz') }),
+      gunzip(),
+      jsonLines(),
+      activities(),
+      completeness(
+        counts(acme(), {
+          ...{ product: '30day', query, bucket: 'minute' },
+          ...{ fromDate: new Date(window.from), toDate: new Date(window.to) },
+        }),
+      ),
+    );
+    expect(check).toMatchObject({ complete: true, received: written.posts, differing: [] });
+  });
+
+  it.each([
+    ['reset in a message', { kind: 'content-cut', afterMessages: 7, within: 'message' }],
+    [
+      'cut in a character',
+      { kind: 'content-cut', afterMessages: 3, within: 'character', end: 'close' },
+    ],
+    ['a valid end without the last word', { kind: 'content-cut', afterMessages: 9, end: 'finish' }],
+    ['cut in the gzip', { kind: 'cut', afterBytes: 3001, endpoint: 'replay' }],
+    ['a byte that is wrong', { kind: 'flip', atByte: 2000, endpoint: 'replay' }],
+    ['silence', { kind: 'stall', afterBytes: 2000, endpoint: 'replay' }],
+    ['a wrong count', { kind: 'wrong-count', by: -1 }],
+    ['503', { kind: 'status', status: 503, times: 3, endpoint: 'replay' }],
+    ['429', { kind: 'status', status: 429, retryAfter: 300, endpoint: 'replay' }],
+  ] as readonly (readonly [string, Fault])[])('is the same after %s', async (_, fault) => {
+    const whole = await rawOf();
+    expect(whole.length).toBeGreaterThan(100);
+    service.faults.plant(fault);
+    // What has to be asked for again may come later.
+    expect((await rawOf()).toSorted()).toEqual(whole.toSorted());
+    expect(service.faults.list().every(planted => planted.hits > 0)).toBe(true);
+  });
+
+  it.each(['none', 'part'] as const)(
+    'has minutes that failed, %s of them delivered',
+    async deliver => {
+      const whole = await rawOf();
+      const minutes = [3, 4, 9].map(n => formatTimestamp(window.from + n * MINUTE));
+      service.faults.plant({ kind: 'minutes-failed', minutes, deliver, times: 2 });
+      service.faults.plant({
+        kind: 'unprocessed-range',
+        fromDate: formatTimestamp(window.from + 12 * MINUTE),
+        deliver,
+      });
+      expect((await rawOf()).toSorted()).toEqual(whole.toSorted());
+    },
+  );
+
+  it('reports what the service never delivers', async () => {
+    const minute = formatTimestamp(window.from + 5 * MINUTE);
+    service.faults.plant({ kind: 'minutes-failed', minutes: [minute], times: 'always' });
+    const got: unknown[] = [];
+    const error = await (async () => {
+      for await (const post of posts()) got.push(post);
+    })().catch(e => e);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error.missing.join()).toContain(minute);
+    expect(got.length).toBeGreaterThan(100);
+  });
+
+  it('comes once and whole through any faults, and over restarts', async () => {
+    const whole = await rawOf();
+    const anyFault: fc.Arbitrary<Fault> = fc.oneof(
+      fc.record({
+        kind: fc.constant('content-cut' as const),
+        afterMessages: fc.nat(120),
+        within: fc.constantFrom('message' as const, 'character' as const, 'boundary' as const),
+        end: fc.constantFrom('reset' as const, 'close' as const, 'finish' as const),
+        skip: fc.nat(2),
+      }),
+      fc.record({
+        kind: fc.constant('cut' as const),
+        endpoint: fc.constant('replay' as const),
+        afterBytes: fc.nat(30_000),
+        skip: fc.nat(2),
+      }),
+      fc.record({
+        kind: fc.constant('status' as const),
+        endpoint: fc.constant('replay' as const),
+        status: fc.constantFrom(503, 429, 500),
+        skip: fc.nat(2),
+      }),
+      fc.record({
+        kind: fc.constant('minutes-failed' as const),
+        minutes: fc
+          .uniqueArray(fc.nat(MINUTES - 1), { minLength: 1, maxLength: 5 })
+          .map(list => list.map(n => formatTimestamp(window.from + n * MINUTE))),
+        deliver: fc.constantFrom('none' as const, 'part' as const),
+        times: fc.integer({ min: 1, max: 2 }),
+      }),
+      fc.record({ kind: fc.constant('wrong-count' as const), by: fc.constantFrom(-1, 3) }),
+    );
+    let run = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyFault, { maxLength: 4 }), fc.nat(6), async (faults, stop) => {
+        service.faults.clear();
+        for (const fault of faults) service.faults.plant(fault);
+        const target = path.join(folder, `run-${run++}`);
+        const sink = () =>
+          files<{ raw: Buffer }>({
+            ...{ path: () => `${target}/all.jsonl`, commitEvery: 0 },
+            ...{ checkpoint: `${target}/checkpoint.json`, line: ({ raw }) => raw },
+          });
+        // The first run is gone after some batches, what it had committed is not.
+        const broken = new Flow<{ raw: Buffer }>(async function* (run) {
+          let batches = 0;
+          for await (const batch of posts().batches(run)) {
+            if (batches++ > stop) throw new Error('a crash');
+            yield batch;
+          }
+        });
+        await pipeline(broken, sink()).catch(() => {});
+        await pipeline(posts() as AsyncIterable<{ raw: Buffer }>, sink());
+        const text = await readFile(`${target}/all.jsonl`, 'utf8');
+        expect(
+          text
+            .trimEnd()
+            .split('\n')
+            .map(line => digest(Buffer.from(line)))
+            .toSorted(),
+        ).toEqual(whole.toSorted());
+      }),
+      { numRuns: 15 },
+    );
+  });
+
+  it('goes to disk for a slow consumer that is flooded', async () => {
+    const whole = await rawOf();
+    service.faults.plant({ kind: 'flood', endpoint: 'replay', times: 'always' });
+    const got: string[] = [];
+    for await (const post of posts({ maxMemory: 1_000 } as object) as AsyncIterable<{
+      raw: Buffer;
+    }>) {
+      if (got.length % 100 === 0) await new Promise(resolve => setTimeout(resolve, 20));
+      got.push(digest(post.raw));
+    }
+    expect(got).toEqual(whole);
+    expect((await readdir(folder)).filter(name => name.startsWith('spool'))).toEqual([]);
+  });
+});
+
+describe('rules of the local service', () => {
+  it('are added, validated, listed, got, deleted and made equal to a list', async () => {
+    const of = acme();
+    const added = await addReplayRules(of, [{ value: 'snow', tag: 'w' }, { value: 'rain' }]);
+    expect(added.every(({ created, id }) => created && /^\d{15,}$/.test(id ?? ''))).toBe(true);
+    const listed = await collect()(replayRules(of));
+    expect(listed).toEqual(added.map(({ value, tag, id }) => ({ value, tag, id })));
+    expect(await getReplayRules(of, [added[1]?.id ?? ''])).toEqual([listed[1]]);
+    const [again] = await addReplayRules(of, [{ value: 'snow' }]);
+    expect(again).toMatchObject({
+      created: false,
+      reason: 'A rule with this value already exists',
+    });
+
+    const error = await addReplayRules(of, [{ value: 'ok' }, { value: '-only' }]).catch(e => e);
+    expect(error).toBeInstanceOf(RulesError);
+    expect(error.results[1].reason).toBeTypeOf('string');
+    const verdicts = await validateReplayRules(of, [{ value: 'has:vidoes' }, { value: 'ok' }]);
+    expect(verdicts.map(({ valid }) => valid)).toEqual([false, true]);
+
+    const wanted = [{ value: 'snow', tag: 'x' }, { value: 'ice' }];
+    expect(await syncRules(of, wanted)).toMatchObject({ applied: true, unchanged: 0 });
+    expect(await collect()(replayRules(of))).toMatchObject([
+      { value: 'ice', tag: null },
+      { value: 'snow', tag: 'x' },
+    ]);
+    expect(await deleteReplayRules(of, [{ value: 'ice' }, { value: 'Ice' }])).toMatchObject([
+      { deleted: true },
+      { deleted: false },
+    ]);
+  });
+
+  it('cannot change while a replay runs', async () => {
+    await service.stop();
+    service = createService({ limits: 'relaxed', replayPostsPerSecond: 20 });
+    addresses = await service.start(0);
+    const of = acme();
+    await addReplayRules(of, [{ value: 'lang:en OR lang:es' }]);
+    const stop = new AbortController();
+    const flow = posts({ streamType: 'rulestream' } as object).batches({ signal: stop.signal });
+    const running = flow[Symbol.asyncIterator]().next();
+    running.catch(() => {});
+    let error: unknown;
+    for (let tries = 0; tries < 100 && error === undefined; tries++) {
+      await new Promise(resolve => setTimeout(resolve, 2));
+      error = await addReplayRules(of, [{ value: `snow ${tries}` }]).then(
+        () => undefined,
+        e => e,
+      );
+    }
+    expect(error).toBeInstanceOf(HttpError);
+    expect((error as HttpError).message).toContain('while a replay of the stream is connected');
+    stop.abort(new Error('enough'));
+    await expect(running).rejects.toThrow('enough');
+  });
+});
+
+describe('compliance of the local service', () => {
+  it('is kept as tombstones, which take deleted posts out of what comes by', async () => {
+    const whole = await collect<Activity>()(posts());
+    const victim = whole[5]?.id ?? '';
+    const tombstones = openTombstones(path.join(folder, 'tombstones'));
+    const stop = new AbortController();
+    const keeping = pipeline(compliance(acme(), { folder }), intoTombstones(tombstones), {
+      signal: stop.signal,
+    }).catch((error: Error) => error.message);
+    while (tombstones.post(victim) === undefined) {
+      service.compliance.inject({
+        delete: { status: { id_str: victim, user_id_str: '1' }, timestamp_ms: '1432228155593' },
+      });
+      await new Promise(resolve => setTimeout(resolve, 20));
+    }
+    stop.abort(new Error('enough'));
+    expect(await keeping).toBe('enough');
+    const left = await collect<Activity>()(
+      withoutDeleted(tombstones)(
+        (async function* () {
+          yield* whole;
+        })(),
+      ),
+    );
+    expect(left.length).toBe(whole.length - 1);
+    expect(left.map(({ id }) => id)).not.toContain(victim);
+    await tombstones.close();
+  });
+});
