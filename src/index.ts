@@ -186,7 +186,11 @@ export {
   type ExpectedBucket,
 } from './sinks/completeness.js';
 export { type FilesOptions, files } from './sinks/files.js';
-export { intoTombstones, type Recorded } from './sinks/into-tombstones.js';
+export {
+  type IntoTombstonesOptions,
+  intoTombstones,
+  type Recorded,
+} from './sinks/into-tombstones.js';
 export type { ToLine } from './sinks/line.js';
 export { safeName } from './sinks/safe-name.js';
 export { type StdoutOptions, stdout } from './sinks/stdout.js';

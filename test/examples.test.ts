@@ -152,4 +152,35 @@ describe('the examples do what they say', { timeout: 60_000 }, () => {
     const stored = await run('07-stored-files-by-tag.ts', ['out/archive']);
     expect(stored).toMatchObject({ code: 0, stdout: first.stdout.split('\n').slice(1).join('\n') });
   });
+
+  it('08-replay-to-files: every post of the window once, in hourly files', async () => {
+    const first = await run('08-replay-to-files.ts');
+    expect(first.code).toBe(0);
+    const names = (await readdir(path.join(folder, 'out/replay'))).filter(n => n.endsWith('.gz'));
+    expect(names.length).toBe(2);
+    const lines = await linesIn(...names.map(name => `out/replay/${name}`));
+    expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(lines.length);
+    expect(first.stdout).toContain(`${lines.length} posts, and every minute`);
+    expect(lines.length).toBeGreaterThan(100);
+    const again = await run('08-replay-to-files.ts');
+    expect(again).toMatchObject({ code: 0, stdout: first.stdout });
+  });
+
+  it('09-keep-an-archive-compliant: what was deleted later is gone, and then nothing changes', async () => {
+    for (let times = 0; times < 2; times++) {
+      const { code, stdout } = await run('09-keep-an-archive-compliant.ts');
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/[1-9]\d* posts stored; [1-9]\d* events; [12] files rewritten/);
+      expect(stdout).toMatch(/Removed: \{.*deleted: [1-9]/s);
+      expect(stdout).toContain('Files rewritten the second time: 0');
+    }
+  });
+
+  it('10-sync-rules: the difference, then the rules, then no difference', async () => {
+    const first = await run('10-sync-rules.ts');
+    expect(first.stdout).toContain('3 added, 0 deleted, 0 retagged, 0 unchanged (dry run');
+    expect(first.stdout).toMatch(/^\d{18,19} weather rain lang:en$/m);
+    const again = await run('10-sync-rules.ts');
+    expect(again.stdout).toContain('0 added, 0 deleted, 0 retagged, 3 unchanged (dry run');
+  });
 });

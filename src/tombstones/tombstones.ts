@@ -12,7 +12,7 @@ export interface TombstonesOptions {
 
 const POST = 0x70;
 const USER = 0x75;
-const CURSOR = Buffer.from('cursor');
+const CURSOR = 0x63;
 /** Ids of 64 bits; anything longer is no id. */
 const LARGEST_ID = 2n ** 64n - 1n;
 
@@ -44,25 +44,29 @@ export class Tombstones {
     return this.#get<UserMark>(USER, id);
   }
 
-  /** Where the source of the events stood at the last `record` that had one. */
-  get cursor(): Cursor | undefined {
-    const bytes = this.#marks.getBinary(CURSOR);
+  /** Where the source of that name stood at the last `record` that had a cursor for it. */
+  cursor(source: string): Cursor | undefined {
+    const bytes = this.#marks.getBinary(cursorKey(source));
     return bytes === undefined ? undefined : (JSON.parse(bytes.toString()) as Cursor);
   }
 
   /** Posts and users that something is known of. */
   get size(): number {
-    const stats = this.#marks.getStats() as { readonly entryCount: number };
-    return stats.entryCount - (this.cursor === undefined ? 0 : 1);
+    const { entryCount } = this.#marks.getStats() as { readonly entryCount: number };
+    const [start, end] = [Buffer.of(CURSOR), Buffer.of(CURSOR + 1)];
+    return entryCount - this.#marks.getKeysCount({ start, end });
   }
 
   /**
-   * Takes in events, and the place in their source after them, all or none. Resolves once they would
+   * Takes in events, and where their source stands after them, all or none. Resolves once they would
    * survive a power cut. Events may come twice, and in any order.
    *
    * @throws StorageError
    */
-  async record(events: readonly ComplianceEvent[], cursor?: Cursor | undefined): Promise<void> {
+  async record(
+    events: readonly ComplianceEvent[],
+    at?: { readonly source: string; readonly cursor: Cursor } | undefined,
+  ): Promise<void> {
     const changes = events.flatMap(changesOf);
     try {
       await this.#root.transaction(() => {
@@ -73,7 +77,8 @@ export class Tombstones {
           const after = encodeMark(change(before === undefined ? {} : decodeMark(before)));
           if (before === undefined || !after.equals(before)) this.#marks.put(key, after);
         }
-        if (cursor !== undefined) this.#marks.put(CURSOR, Buffer.from(JSON.stringify(cursor)));
+        if (at !== undefined)
+          this.#marks.put(cursorKey(at.source), Buffer.from(JSON.stringify(at.cursor)));
       });
       await this.#root.flushed;
     } catch (cause) {
@@ -132,6 +137,10 @@ function keyOf(kind: number, id: string): Buffer | undefined {
   key[0] = kind;
   key.writeBigUInt64BE(number, 1);
   return key;
+}
+
+function cursorKey(source: string): Buffer {
+  return Buffer.concat([Buffer.of(CURSOR), Buffer.from(source)]);
 }
 
 function storageError(doing: string, folder: string, cause: unknown): StorageError {

@@ -16,7 +16,7 @@ if (role === 'reader') {
   tell({ ready: true });
   for (let id = 1; ; id += 50) {
     const batch = Array.from({ length: 50 }, (_, n) => ofPost('delete', String(id + n)));
-    await tombstones.record(batch, { upTo: id + 49 });
+    await tombstones.record(batch, { source: 'numbers', cursor: { upTo: id + 49 } });
     tell({ recorded: id + 49 });
   }
 }

@@ -108,10 +108,16 @@ describe('tombstones', () => {
       yield { items: [ofPost('delete', String(from + 1000))] };
     });
     expect(await pipeline(source, intoTombstones(tombstones))).toEqual({ events: 2 });
-    expect(tombstones.cursor).toEqual({ at: 1 });
+    expect(tombstones.cursor('compliance')).toEqual({ at: 1 });
     await pipeline(source, intoTombstones(tombstones));
     expect(opens).toEqual([undefined, { at: 1 }]);
     expect(tombstones.size).toBe(4);
+    await pipeline(source, intoTombstones(tombstones, { source: 'other' }));
+    await pipeline(source, intoTombstones(tombstones, { source: null }));
+    expect(opens.slice(2)).toEqual([undefined, undefined]);
+    expect(tombstones.cursor('other')).toEqual({ at: 1 });
+    expect(tombstones.size).toBe(4);
+    expect(() => intoTombstones(tombstones, { source: 7 as never })).toThrow(OptionError);
     await tombstones.close();
   });
 
@@ -142,7 +148,7 @@ describe('tombstones', () => {
       writer.kill('SIGKILL');
       await new Promise(resolve => writer.once('exit', resolve));
       const left = openTombstones(folder);
-      const { upTo = 0 } = (left.cursor ?? {}) as { upTo?: number };
+      const { upTo = 0 } = (left.cursor('numbers') ?? {}) as { upTo?: number };
       expect(upTo).toBeGreaterThanOrEqual(told);
       // A batch is there as a whole, with its cursor, or not at all.
       expect(left.size).toBe(upTo);
