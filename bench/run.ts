@@ -5,14 +5,16 @@ import { parseArgs } from 'node:util';
 import { archiveSearch } from './archive-search.js';
 import { hops } from './hops.js';
 import { jobs } from './jobs.js';
+import { live } from './live.js';
+import { liveLatency } from './live-latency.js';
 import { measure } from './measure.js';
 import type { Question, Study } from './question.js';
 import { report } from './report.js';
 import { rules } from './rules.js';
 import { storedFiles } from './stored-files.js';
 
-const QUESTIONS: readonly Question[] = [storedFiles, jobs, hops];
-const STUDIES: readonly Study[] = [rules, archiveSearch];
+const QUESTIONS: readonly Question[] = [storedFiles, jobs, live, hops];
+const STUDIES: readonly Study[] = [liveLatency, rules, archiveSearch];
 const NAMES = [...QUESTIONS, ...STUDIES].map(question => question.name);
 
 const { values, positionals } = parseArgs({

@@ -1,0 +1,6 @@
+import type { Work } from '../question.js';
+import { replayed } from './replayed.js';
+
+export function run(work: Work): Promise<void> {
+  return replayed(work);
+}
