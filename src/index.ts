@@ -211,7 +211,7 @@ export { type JobFilesOptions, jobFiles } from './sources/job-files.js';
 export type { ExpectedAndDelivered, JobVerdict } from './sources/job-verdict.js';
 export { type LocalFilesOptions, localFiles } from './sources/local-files.js';
 export type { Product } from './sources/query.js';
-export type { ReplayTimings } from './sources/replay/machine.js';
+export type { ReplayTimings } from './sources/replay/replay-timings.js';
 export type { Gap } from './sources/replay/run-replay.js';
 export { type ReplayOptions, replay } from './sources/replay.js';
 export { replayRules } from './sources/replay-rules.js';

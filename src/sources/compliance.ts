@@ -5,7 +5,7 @@ import { OptionError } from '../errors.js';
 import { type Cursor, Flow } from '../flow.js';
 import { parseTimestamp, type Timestamp, timestampOption } from '../time.js';
 import { type ComplianceGap, runCompliance } from './compliance/run-compliance.js';
-import type { ReplayTimings } from './replay/machine.js';
+import type { ReplayTimings } from './replay/replay-timings.js';
 import { checkReplay } from './replay.js';
 
 export type { ComplianceGap } from './compliance/run-compliance.js';

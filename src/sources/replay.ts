@@ -7,7 +7,7 @@ import { OptionError } from '../errors.js';
 import { type Cursor, Flow } from '../flow.js';
 import { parseTimestamp, type Timestamp, timestampOption } from '../time.js';
 import { checkWhole, oneOf } from './query.js';
-import { type ReplayTimings, TIMINGS } from './replay/machine.js';
+import { type ReplayTimings, TIMINGS } from './replay/replay-timings.js';
 import { type Gap, type ReplayRun, runReplay } from './replay/run-replay.js';
 
 export interface ReplayOptions {

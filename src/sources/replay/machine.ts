@@ -1,46 +1,8 @@
 import type { Rate } from '../../client/limits.js';
-import { DAY, floorTo, MINUTE, SECOND, type Window } from '../../time.js';
+import { floorTo, MINUTE, type Window } from '../../time.js';
+import { connectFreeAt, mergedConnects, recentConnects } from './connect-budget.js';
 import { joined, overlap, wholeMinutes, without } from './ranges.js';
-
-/** All in milliseconds but the counts. What the service demands is in service.md 4.3 and section 8. */
-export interface ReplayTimings {
-  /** How far back a replay reaches. */
-  readonly oldest: number;
-  /** How old `fromDate` must be. */
-  readonly youngestFrom: number;
-  /** How old `toDate` must be. */
-  readonly youngestTo: number;
-  /** How much of the window one connection asks for: at first, at most, and at least. */
-  readonly firstChunk: number;
-  readonly longestChunk: number;
-  readonly shortestChunk: number;
-  /** Up to where the first wait after a failure is drawn; it doubles with each. */
-  readonly firstWait: number;
-  readonly longestWait: number;
-  /** After a 429 that does not say how long. */
-  readonly rateLimitWait: number;
-  /** Connections in a row that confirm no minute before the replay gives up. */
-  readonly attempts: number;
-  /** Counts that differ before the minutes are taken as they are, and reported. */
-  readonly mismatches: number;
-  /** Times that the service says that a minute failed before it is believed, and reported. */
-  readonly failures: number;
-}
-
-export const TIMINGS: ReplayTimings = {
-  oldest: 5 * DAY,
-  youngestFrom: 31 * MINUTE,
-  youngestTo: 30 * MINUTE,
-  firstChunk: 16 * MINUTE,
-  longestChunk: 64 * MINUTE,
-  shortestChunk: 2 * MINUTE,
-  firstWait: 5 * SECOND,
-  longestWait: 320 * SECOND,
-  rateLimitWait: 300 * SECOND,
-  attempts: 20,
-  mismatches: 3,
-  failures: 10,
-};
+import { type ReplayTimings, TIMINGS } from './replay-timings.js';
 
 /** Minutes that are not confirmed. */
 export interface OpenRange extends Window {
@@ -93,8 +55,6 @@ export interface ReplayEnd {
 
 /** Room for the clocks of both sides, and for the way there. */
 const CLOCKS = MINUTE;
-/** How much later than its start a request may be counted by the service, or a restart may forget. */
-const ARRIVAL = SECOND;
 
 /**
  * The recovery of a replay, as a state machine: no I/O, no clock, no dice of its own. Whoever drives
@@ -143,28 +103,19 @@ export class ReplayMachine {
     if (typeof range === 'number') return { do: 'wait', ms: range - now, why: 'too recent' };
     if (this.#notBefore > now)
       return { do: 'wait', ms: this.#notBefore - now, why: 'after a failure' };
-    const free = budgetFreeAt(this.#connects, this.#rates, now);
+    const free = connectFreeAt(this.#connects, this.#rates, now);
     if (free > now) return { do: 'wait', ms: free - now, why: 'connect limit' };
     return { do: 'connect', range };
   }
 
   /** Connections that others made within the same budget, or this one before a restart. */
   alsoConnected(times: readonly number[]): void {
-    // A time that both lists have is the same connection, as often as the longer list has it.
-    const unmatched = [...this.#connects];
-    const others = times.filter(at => {
-      const known = unmatched.indexOf(at);
-      if (known !== -1) unmatched.splice(known, 1);
-      return known === -1;
-    });
-    this.#connects = [...this.#connects, ...others].sort((a, b) => a - b);
+    this.#connects = mergedConnects(this.#connects, times);
   }
 
   /** To be told, and to be made durable, before dialling. */
   dialled(now: number): void {
-    const longest = Math.max(0, ...this.#rates.map(rate => rate.per));
-    const recent = this.#connects.filter(at => at > now - longest - ARRIVAL && at <= now);
-    this.#connects = [...recent, now];
+    this.#connects = [...recentConnects(this.#connects, this.#rates, now), now];
   }
 
   /** The service calls the dates impossible: its clock is another. The edge that is nearer gives way. */
@@ -291,18 +242,6 @@ export class ReplayMachine {
     const most = times === 0 ? 0 : Math.min(longestWait, firstWait * 2 ** (times - 1));
     this.#notBefore = now + Math.max(least, most * (0.5 + random / 2));
   }
-}
-
-/** When the next connection may be made, under every rate. */
-function budgetFreeAt(connects: readonly number[], rates: readonly Rate[], now: number): number {
-  const free = rates.map(({ requests, per }) => {
-    // A time to come is of a clock that was set back since.
-    const recent = connects.filter(at => at > now - per - ARRIVAL && at <= now);
-    return recent.length < requests
-      ? now
-      : (recent[recent.length - requests] as number) + per + ARRIVAL;
-  });
-  return Math.max(now, ...free);
 }
 
 /** The minutes of a range that the service says it has not delivered. */

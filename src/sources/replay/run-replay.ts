@@ -5,9 +5,10 @@ import type { Batches, Cursor, Run } from '../../flow.js';
 import { formatTimestamp, type Window } from '../../time.js';
 import { ReadAhead } from '../read-ahead.js';
 import { ConnectLog, replayFolder } from './connect-log.js';
-import { ReplayMachine, type ReplayState, type ReplayTimings } from './machine.js';
+import { ReplayMachine, type ReplayState } from './machine.js';
 import { receive } from './receive.js';
 import { type ReplayIdentity, replayCursor, replayPlace } from './replay-cursor.js';
+import type { ReplayTimings } from './replay-timings.js';
 import { SeenIds } from './seen-ids.js';
 import { Spool } from './spool.js';
 

@@ -9,7 +9,7 @@ import type { Window } from '../../../src/time.js';
 import { type Parts, REAL_PARTS, type SimulatedReplay, simulate } from './simulation.js';
 
 const slow = process.env.MILLRACE_SLOW !== undefined;
-const REPLAYS = slow ? 10_000 : 1_000;
+const REPLAYS = slow ? 100_000 : 10_000;
 
 type Sums = Record<keyof SimulatedReplay, number> & { readonly worst: readonly number[] };
 
