@@ -10,6 +10,16 @@ export interface Addresses {
   readonly rulesUrl: string;
   /** `{compliance_stream_url}`: the compliance stream. */
   readonly complianceStreamUrl: string;
+  /** `{account_api_url}`: usage. */
+  readonly accountApiUrl: string;
+  /** `{oauth_url}`: sign-in of users. */
+  readonly oauthUrl: string;
+  /** `{data_url}`: engagement totals. */
+  readonly dataUrl: string;
+  /** `{console_url}`: the account console. */
+  readonly consoleUrl: string;
+  /** `{status_url}`: the status page. */
+  readonly statusUrl: string;
   readonly account: string;
   /** Of the search endpoints. */
   readonly label: string;
@@ -21,6 +31,12 @@ export interface Addresses {
   readonly publisher: string;
   readonly email: string;
   readonly password: string;
+  /** Of the application that may ask for engagement totals. */
+  readonly consumerKey: string;
+  readonly consumerSecret: string;
+  /** Of one whose id the operator has not approved (service.md 5). */
+  readonly unapprovedConsumerKey: string;
+  readonly unapprovedConsumerSecret: string;
 }
 
 /** One line of JSON with the names of service.md: `base_url`, `account`, `label` ... */

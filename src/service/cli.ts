@@ -31,6 +31,13 @@ The whole service on 127.0.0.1, over a folder of delivered job files or made-up 
   --job-dwell SECONDS       how long a job stays in each of its states at least
   --job-dollars-per-day N   price in quotes (default: included in the subscription)
   --no-info-line            data files without the info line at their end
+  --consumer-key KEY  --consumer-secret TEXT  of the application that asks for engagement totals
+  --unapproved-consumer-key KEY  --unapproved-consumer-secret TEXT  of one that may not
+  --callback-url URL        registered for both; repeatable (default: oob and any of this machine)
+  --user-password TEXT      with which authors of the archive sign in (default: --password)
+  --usage-alert N  --usage-cap N  activities a month, for the usage report
+  --request-cap N           search requests a month, for the usage report
+  --account-status STATUS   active (default) or inactive, for the usage report
   --no-control              switch the control path /_control off
   --json                    print one line of JSON once ready, and nothing else
   --help
@@ -63,6 +70,16 @@ const OPTIONS = {
   'job-dwell': { type: 'string' },
   'job-dollars-per-day': { type: 'string' },
   'no-info-line': { type: 'boolean' },
+  'consumer-key': { type: 'string' },
+  'consumer-secret': { type: 'string' },
+  'unapproved-consumer-key': { type: 'string' },
+  'unapproved-consumer-secret': { type: 'string' },
+  'callback-url': { type: 'string', multiple: true },
+  'user-password': { type: 'string' },
+  'usage-alert': { type: 'string' },
+  'usage-cap': { type: 'string' },
+  'request-cap': { type: 'string' },
+  'account-status': { type: 'string' },
   'no-control': { type: 'boolean' },
   json: { type: 'boolean' },
   help: { type: 'boolean' },
@@ -109,6 +126,16 @@ async function run(): Promise<void> {
     jobDwellMs: millisecondsOf(values['job-dwell']),
     jobDollarsPerDay: numberOf(values['job-dollars-per-day']),
     jobInfoLine: values['no-info-line'] ? false : undefined,
+    consumerKey: values['consumer-key'],
+    consumerSecret: values['consumer-secret'],
+    unapprovedConsumerKey: values['unapproved-consumer-key'],
+    unapprovedConsumerSecret: values['unapproved-consumer-secret'],
+    callbackUrls: values['callback-url'],
+    userPassword: values['user-password'],
+    usageAlert: numberOf(values['usage-alert']),
+    usageCap: numberOf(values['usage-cap']),
+    requestCap: numberOf(values['request-cap']),
+    accountStatus: values['account-status'] as ServiceOptions['accountStatus'],
     control: values['no-control'] ? false : undefined,
     onError: error => process.stderr.write(`${error instanceof Error ? error.stack : error}\n`),
   };

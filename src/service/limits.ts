@@ -54,6 +54,18 @@ export interface Limits {
   readonly streamReadTimeoutMs: number;
   readonly usageRate: Rate;
   readonly usageHistoryMonths: number;
+  /** Of each application; the document says that there is one, not how high. So for the next three. */
+  readonly requestTokenRate: Rate;
+  /** Over all users. */
+  readonly signInRate: Rate;
+  readonly accessTokenRate: Rate;
+  readonly engagementRate: Rate;
+  readonly engagementIds: number;
+  readonly engagementGroupings: number;
+  /** How long a request token and its verifier are good. */
+  readonly requestTokenMs: number;
+  /** How far the timestamp of a signed request may be from now, before and after. */
+  readonly signedWithinMs: number;
 }
 
 const STRICT: Limits = {
@@ -89,6 +101,14 @@ const STRICT: Limits = {
   streamReadTimeoutMs: 30 * SECOND,
   usageRate: { requests: 2, perMs: MINUTE },
   usageHistoryMonths: 12,
+  requestTokenRate: { requests: 60, perMs: MINUTE },
+  signInRate: { requests: 20, perMs: MINUTE },
+  accessTokenRate: { requests: 60, perMs: MINUTE },
+  engagementRate: { requests: 60, perMs: MINUTE },
+  engagementIds: 250,
+  engagementGroupings: 3,
+  requestTokenMs: 15 * MINUTE,
+  signedWithinMs: 5 * MINUTE,
 };
 
 /** Every rate lifted, and nothing else. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Answer } from './answer.js';
-import type { ErrorBody } from './refusal.js';
+import type { ErrorBody, Refusal } from './refusal.js';
 
 /** What faults and messages call the families of endpoints. */
 export const ENDPOINTS = [
@@ -11,6 +11,10 @@ export const ENDPOINTS = [
   'replay',
   'rules',
   'compliance',
+  'usage',
+  'oauth',
+  'engagement',
+  'pages',
   'control',
 ] as const;
 export type Endpoint = (typeof ENDPOINTS)[number];
@@ -35,6 +39,8 @@ export interface Route {
   /** `:name` stands for one segment, or for the start of one: `/accounts/:account/:label.json`. */
   readonly pattern: string;
   readonly errorBody: ErrorBody;
+  /** In place of `errorBody`, where people read the answers. */
+  readonly errorPage?: ((refusal: Refusal) => Answer) | undefined;
   handle(exchange: Exchange): Answer | Promise<Answer>;
 }
 

@@ -3,8 +3,21 @@ import { OptionError } from '../errors.js';
 import type { Archive } from './archive/archive.js';
 import type { Credentials } from './basic-auth.js';
 import { type Limits, type LimitsOption, limitsOption } from './limits.js';
+import {
+  OAUTH_CHECKS,
+  type OAuthOptions,
+  type OAuthSettings,
+  oauthSettings,
+} from './oauth/oauth-options.js';
+import type { Check } from './option-check.js';
+import {
+  USAGE_CHECKS,
+  type UsageOptions,
+  type UsageSettings,
+  usageSettings,
+} from './usage/usage-options.js';
 
-export interface ServiceOptions {
+export interface ServiceOptions extends OAuthOptions, UsageOptions {
   /**
    * A folder of 10-minute gzip files as jobs deliver them, or an archive of your own making.
    * Without one the service makes up posts for any minute since 21 March 2006.
@@ -69,8 +82,8 @@ export interface ServiceOptions {
    */
   readonly complianceRate?: number | undefined;
   /**
-   * Where jobs and their files, and the rules of the replay stream, are kept for the next start of
-   * the service to go on from. Without one, all is gone when the service stops.
+   * Where jobs and their files, the rules of the replay stream, usage and what users have granted are
+   * kept for the next start of the service to go on from. Without one, all is gone when it stops.
    */
   readonly stateFolder?: string | undefined;
   /** Whether the control path answers; it does unless this is `false`. */
@@ -89,7 +102,7 @@ export interface JobDwell {
 }
 
 /** The options, checked and complete. */
-export interface Settings extends Credentials {
+export interface Settings extends Credentials, OAuthSettings, UsageSettings {
   readonly archive: string | Archive | undefined;
   readonly seed: string | number;
   readonly postsPerMinute: number | undefined;
@@ -124,14 +137,15 @@ export function checkServiceOptions(options: ServiceOptions): Settings {
   for (const [name, [isGood, expected]] of Object.entries(CHECKS)) {
     const value = options[name as keyof ServiceOptions];
     if (value !== undefined && !isGood(value))
-      // A password is never shown, not even a bad one.
+      // A secret is never shown, not even a bad one.
       throw new OptionError(
         name,
-        `Expected \`${name}\` to be ${expected}${name === 'password' ? '' : `, got ${shown(value)}`}`,
+        `Expected \`${name}\` to be ${expected}${/password|secret/i.test(name) ? '' : `, got ${shown(value)}`}`,
       );
   }
   const limits = limitsOption(options.limits);
   const { perMinuteLimit } = options;
+  const password = options.password ?? 'local-service';
   return {
     archive: options.archive,
     seed: options.seed ?? 'millrace',
@@ -160,7 +174,9 @@ export function checkServiceOptions(options: ServiceOptions): Settings {
     complianceRate: options.complianceRate ?? 0,
     stateFolder: options.stateFolder,
     email: options.email ?? 'dev@example.com',
-    password: options.password ?? 'local-service',
+    password,
+    ...oauthSettings(options, password),
+    ...usageSettings(options),
     duplicatesAtPageEdges: options.duplicatesAtPageEdges ?? false,
     countsOrder: options.countsOrder ?? 'ascending',
     countsTimeoutMs: options.countsTimeoutMs ?? 10_000,
@@ -184,8 +200,6 @@ function dwellOf(option: ServiceOptions['jobDwellMs']): JobDwell {
   return { ...DWELL, ...option };
 }
 
-type Check = readonly [isGood: (value: unknown) => boolean, expected: string];
-
 const boolean: Check = [value => typeof value === 'boolean', 'true or false'];
 const name: Check = [
   value => typeof value === 'string' && value !== '' && !value.includes('/'),
@@ -205,6 +219,8 @@ const isDwell = (value: unknown) =>
     Object.entries(value).every(([state, ms]) => Object.hasOwn(DWELL, state) && isLength(ms)));
 
 const CHECKS: Record<keyof ServiceOptions, Check> = {
+  ...OAUTH_CHECKS,
+  ...USAGE_CHECKS,
   archive: [
     value =>
       (typeof value === 'string' && value !== '') ||

@@ -121,6 +121,8 @@ export class Service extends Server {
   addresses(): Addresses {
     const { account, label, streamLabel, complianceLabel, publisher, email, password } =
       this.#settings;
+    const { consumerKey, consumerSecret, unapprovedConsumerKey, unapprovedConsumerSecret } =
+      this.#settings;
     const url = urlOf(this);
     return {
       baseUrl: url,
@@ -128,6 +130,11 @@ export class Service extends Server {
       replayStreamUrl: url,
       rulesUrl: url,
       complianceStreamUrl: url,
+      accountApiUrl: url,
+      oauthUrl: url,
+      dataUrl: url,
+      consoleUrl: `${url}/console`,
+      statusUrl: `${url}/status`,
       account,
       label,
       streamLabel,
@@ -135,6 +142,10 @@ export class Service extends Server {
       publisher,
       email,
       password,
+      consumerKey,
+      consumerSecret,
+      unapprovedConsumerKey,
+      unapprovedConsumerSecret,
     };
   }
 

@@ -39,6 +39,11 @@ describe('the command', () => {
       replay_stream_url: addresses.base_url,
       rules_url: addresses.base_url,
       compliance_stream_url: addresses.base_url,
+      account_api_url: addresses.base_url,
+      oauth_url: addresses.base_url,
+      data_url: addresses.base_url,
+      console_url: `${addresses.base_url}/console`,
+      status_url: `${addresses.base_url}/status`,
       stream_label: 'replay',
       compliance_label: 'compliance',
       account: 'acme',
@@ -46,6 +51,10 @@ describe('the command', () => {
       publisher: 'twitter',
       email: 'dev@example.com',
       password: 'local-service',
+      consumer_key: 'local-application',
+      consumer_secret: 'local-application-secret',
+      unapproved_consumer_key: 'unapproved-application',
+      unapproved_consumer_secret: 'unapproved-application-secret',
     });
     const authorization = `Basic ${btoa(`${addresses.email}:${addresses.password}`)}`;
     const url = `${addresses.base_url}/search/30day/accounts/acme/dev.json?query=coffee&maxResults=10`;
