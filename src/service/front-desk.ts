@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { type Answer, jsonAnswer, sendAnswer } from './answer.js';
 import type { BodyFault } from './fault-kinds.js';
-import { type ErrorBody, Refusal, searchErrorBody } from './refusal.js';
-import { createRouter, type Exchange, type Route } from './router.js';
+import { Refusal, searchErrorBody } from './refusal.js';
+import type { Outcome } from './request-log.js';
+import { createRouter, type Endpoint, type Exchange, type Route } from './router.js';
 import type { ServiceContext } from './service.js';
 
 export interface FrontDesk {
@@ -32,11 +33,15 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
     const routed = url && find(url.pathname);
     let answer: Answer;
     let bodyFault: BodyFault | undefined;
+    let fault: string | undefined;
+    const began = performance.now();
+    const note = beginLog(request, url, routed?.route.endpoint);
     try {
       if (url === undefined || routed === undefined)
         throw new Refusal(404, 'Not Found: there is nothing at this address');
       const { route, path } = routed;
       const met = context.faults.meet(route.endpoint, url.pathname + url.search);
+      fault = [met.delay?.kind, met.other?.kind].filter(Boolean).join(', ') || undefined;
       if (met.delay !== undefined) await setTimeout(met.delay.ms, undefined, { signal });
       let bucketsUntilTimeout: number | undefined;
       if (met.other?.kind === 'status') throw plantedRefusal(met.other);
@@ -50,19 +55,52 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
       const exchange: Exchange = { request, method, url, path, signal, bucketsUntilTimeout };
       answer = await route.handle(exchange);
     } catch (error) {
-      if (signal.aborted) return;
-      answer = errorAnswer(error, routed?.route.errorBody ?? searchErrorBody);
+      if (signal.aborted) {
+        note({ fault, isCut: true, tookMs: performance.now() - began });
+        return;
+      }
+      answer = errorAnswer(error, routed?.route);
     }
-    await sendAnswer(response, answer, bodyFault, signal);
+    note({
+      fault,
+      status: answer.status,
+      quotas: routed && context.quotas.left(routed.route.endpoint),
+    });
+    let isCut = true;
+    try {
+      await sendAnswer(response, answer, bodyFault, signal);
+      isCut = !response.writableFinished && response.destroyed;
+    } finally {
+      note({ isCut, tookMs: performance.now() - began });
+    }
   };
 
-  const errorAnswer = (error: unknown, errorBody: ErrorBody): Answer => {
+  const beginLog = (
+    request: IncomingMessage,
+    url: URL | undefined,
+    endpoint: Endpoint | undefined,
+  ): ((known: Outcome) => void) => {
+    if (endpoint === 'pages') return () => {};
+    return context.requests.begin({
+      at: context.clock.now(),
+      method: String(request.method),
+      address: url === undefined ? '' : url.pathname + url.search,
+      endpoint,
+    });
+  };
+
+  const errorAnswer = (error: unknown, route: Route | undefined): Answer => {
     const now = context.clock.now();
-    if (error instanceof Refusal)
-      return jsonAnswer(error.status, errorBody(error.message, now), error.headers);
+    const refusal = error instanceof Refusal ? error : internalError(error);
+    if (route?.errorPage !== undefined) return route.errorPage(refusal);
+    const errorBody = route?.errorBody ?? searchErrorBody;
+    return jsonAnswer(refusal.status, errorBody(refusal.message, now), refusal.headers);
+  };
+
+  const internalError = (error: unknown): Refusal => {
     context.settings.onError(error);
     const reason = error instanceof Error ? error.message : String(error);
-    return jsonAnswer(500, errorBody(`Internal Server Error: ${reason}`, now));
+    return new Refusal(500, `Internal Server Error: ${reason}`);
   };
 
   return {

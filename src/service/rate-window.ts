@@ -14,14 +14,18 @@ export class RateWindow {
     this.#clock = clock;
   }
 
+  /** How many requests fit now; `Infinity` for no limit. */
+  left(): number {
+    this.#forget(this.#clock.now());
+    return Math.max(0, this.rate.requests - this.#times.length);
+  }
+
   /** Milliseconds until one more request fits; 0 when it does now. */
   wait(): number {
     const { requests, perMs, byDay } = this.rate;
     if (requests === Number.POSITIVE_INFINITY) return 0;
     const now = this.#clock.now();
-    const start = byDay ? floorTo(DAY, now) - 1 : now - perMs;
-    // A clock that was set back leaves times of the future behind.
-    this.#times = this.#times.filter(time => time > start && time <= now);
+    this.#forget(now);
     if (this.#times.length < requests) return 0;
     if (byDay) return floorTo(DAY, now) + DAY - now;
     const freed = this.#times[this.#times.length - requests];
@@ -30,6 +34,13 @@ export class RateWindow {
 
   count(at = this.#clock.now()): void {
     if (this.rate.requests !== Number.POSITIVE_INFINITY) this.#times.push(at);
+  }
+
+  /** What counts no more. A clock that was set back leaves times of the future behind. */
+  #forget(now: number): void {
+    const { perMs, byDay } = this.rate;
+    const start = byDay ? floorTo(DAY, now) - 1 : now - perMs;
+    this.#times = this.#times.filter(time => time > start && time <= now);
   }
 }
 

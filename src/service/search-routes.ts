@@ -3,7 +3,6 @@ import { checkLogin } from './check-login.js';
 import { checkRate } from './check-rate.js';
 import { countsPage } from './counts.js';
 import { createNextTokens, type NextTokens } from './next-token.js';
-import { RateWindow } from './rate-window.js';
 import { Refusal, searchErrorBody } from './refusal.js';
 import type { Exchange, Route } from './router.js';
 import { searchPage } from './search.js';
@@ -17,11 +16,11 @@ type PageHandler = (
 
 /** Search data and counts (service.md 4.1, 4.2), which share one rate. */
 export function searchRoutes(context: ServiceContext): readonly Route[] {
-  const { limits, seed } = context.settings;
-  const tokens = createNextTokens(seed);
-  const windows = [limits.searchRate, limits.searchPerMinuteRate].map(
-    rate => new RateWindow(rate, context.clock),
-  );
+  const tokens = createNextTokens(context.settings.seed);
+  const windows = [
+    context.quotas.window('searchRate'),
+    context.quotas.window('searchPerMinuteRate'),
+  ];
   const route = (endpoint: 'search' | 'counts', pattern: string, page: PageHandler): Route => ({
     endpoint,
     methods: ['GET', 'POST'],

@@ -10,6 +10,8 @@ import { Faults } from './faults.js';
 import { createFrontDesk } from './front-desk.js';
 import { JobDesk } from './jobs/job-desk.js';
 import { hangUp, listen, urlOf } from './listen.js';
+import { Quotas } from './quotas.js';
+import { RequestLog } from './request-log.js';
 import { searchRoutes } from './search-routes.js';
 import { checkServiceOptions, type ServiceOptions, type Settings } from './service-options.js';
 import { Compliance } from './streams/compliance.js';
@@ -21,6 +23,10 @@ export interface ServiceContext {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly faults: Faults;
+  /** Every rate that is counted. */
+  readonly quotas: Quotas;
+  /** The last requests, for the console. */
+  readonly requests: RequestLog;
   /**
    * Opened on first use, without what compliance events hide. Without a format, that of the archive
    * itself.
@@ -76,6 +82,8 @@ export class Service extends Server {
       settings,
       clock: this.clock,
       faults: this.faults,
+      quotas: new Quotas(settings.limits, this.clock),
+      requests: new RequestLog(),
       settled: atMostMs => this.#jobs.jobs.settled(atMostMs),
       archive: async format => new VisibleArchive(await this.#open(format), this.compliance, now),
     };

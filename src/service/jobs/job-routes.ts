@@ -3,7 +3,6 @@ import { OptionError } from '../../errors.js';
 import { type Answer, jsonAnswer } from '../answer.js';
 import { checkLogin } from '../check-login.js';
 import { checkRate } from '../check-rate.js';
-import { RateWindow } from '../rate-window.js';
 import { messageErrorBody, Refusal } from '../refusal.js';
 import { parseJsonObject, readBody } from '../request-body.js';
 import type { Exchange, Route } from '../router.js';
@@ -41,7 +40,7 @@ export function jobRoutes(desk: JobDesk): readonly Route[] {
   const { context } = desk;
   const { settings, clock, faults } = context;
   const { limits } = settings;
-  const reads = [new RateWindow(limits.jobReadRate, clock)];
+  const reads = [context.quotas.window('jobReadRate')];
   const checkReads = () => checkRate(reads, 'over status, results and list of jobs');
 
   const create: Handler = async ({ request }, place) => {

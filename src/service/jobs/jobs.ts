@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { RateWindow } from '../rate-window.js';
+import type { RateWindow } from '../rate-window.js';
 import type { ServiceContext } from '../service.js';
 import type { CreateRequest } from './create-request.js';
 import type { Job, JobRule } from './job.js';
@@ -25,15 +25,16 @@ export class Jobs {
 
   constructor(context: ServiceContext) {
     const { settings, clock } = context;
-    const { jobsPerDayRate, jobsPerHourRate, jobsEstimating, jobsRunning } = settings.limits;
+    const { jobsEstimating, jobsRunning } = settings.limits;
     this.#context = context;
     // Every job listens.
     setMaxListeners(0, this.#stopping.signal);
     this.#store = new JobStore(settings.stateFolder);
     this.#turns = new Turns(clock);
-    this.creationWindows = [jobsPerDayRate, jobsPerHourRate].map(
-      rate => new RateWindow(rate, clock),
-    );
+    this.creationWindows = [
+      context.quotas.window('jobsPerDayRate'),
+      context.quotas.window('jobsPerHourRate'),
+    ];
     this.#world = {
       context,
       store: this.#store,

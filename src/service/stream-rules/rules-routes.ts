@@ -1,7 +1,6 @@
 import { checkRule } from '../../rules/check-rule.js';
 import { serviceMessage } from '../../rules/problem.js';
 import type { Answer } from '../answer.js';
-import { RateWindow } from '../rate-window.js';
 import { messageErrorBody, Refusal } from '../refusal.js';
 import { readBody } from '../request-body.js';
 import type { Exchange, Route } from '../router.js';
@@ -38,13 +37,13 @@ const RATE_EXCEEDED =
  * @param connections How many replays are connected to the stream.
  */
 export function rulesRoutes(
-  { settings, clock }: ServiceContext,
+  { settings, clock, quotas }: ServiceContext,
   rules: StreamRules,
   connections: () => number,
 ): readonly Route[] {
   const { limits, streamLabel } = settings;
-  const all = [new RateWindow(limits.ruleReadRate, clock)];
-  const changes = [new RateWindow(limits.ruleChangeRate, clock), ...all];
+  const all = [quotas.window('ruleReadRate')];
+  const changes = [quotas.window('ruleChangeRate'), ...all];
 
   const list: Handler = async () => {
     checkStreamRate(changes, RATE_EXCEEDED);

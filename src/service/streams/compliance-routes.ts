@@ -1,5 +1,4 @@
 import { MINUTE } from '../../time.js';
-import { RateWindow } from '../rate-window.js';
 import { messageErrorBody, Refusal } from '../refusal.js';
 import type { Exchange, Route } from '../router.js';
 import type { ServiceContext } from '../service.js';
@@ -29,7 +28,7 @@ export function complianceRoutes(
   compliance: Compliance,
 ): readonly Route[] {
   const { settings, clock, faults } = context;
-  const connects = [new RateWindow(settings.limits.complianceConnectRate, clock)];
+  const connects = [context.quotas.window('complianceConnectRate')];
 
   const handle = (exchange: Exchange) => {
     checkPlace(exchange, settings, settings.complianceLabel);

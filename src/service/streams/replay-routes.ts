@@ -1,6 +1,5 @@
 import type { Window } from '../../time.js';
 import { parseTimestamp } from '../../time.js';
-import { RateWindow } from '../rate-window.js';
 import { messageErrorBody, Refusal } from '../refusal.js';
 import type { Exchange, Route } from '../router.js';
 import type { ServiceContext } from '../service.js';
@@ -43,7 +42,7 @@ export function replayRoutes(
   { rules, compliance, connected }: ReplayParts,
 ): readonly Route[] {
   const { settings, clock, faults } = context;
-  const connects = [new RateWindow(settings.limits.replayConnectRate, clock)];
+  const connects = [context.quotas.window('replayConnectRate')];
 
   const source = async function* (
     type: StreamType,
