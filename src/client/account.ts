@@ -63,13 +63,18 @@ export class Account {
     this.timing = options.timing ?? realTime;
     this.onRetry = options.onRetry;
     this.connections = new Connections(this.timeouts);
-    const { email, password, consumerSecret, searchesPerMinute } = this.settings;
+    const { email, password, consumerSecret, accessToken, accessTokenSecret } = this.settings;
+    const { searchesPerMinute, engagementsPerMinute } = this.settings;
     const limits = checkLimits(options.limits);
-    const perMinute =
-      searchesPerMinute === undefined ? [] : [{ requests: searchesPerMinute, per: MINUTE }];
-    this.#limits = { ...limits, search: [...limits.search, ...perMinute] };
+    this.#limits = {
+      ...limits,
+      search: [...limits.search, ...perMinute(searchesPerMinute)],
+      engagement: [...limits.engagement, ...perMinute(engagementsPerMinute)],
+    };
     this.#ownLimits = options.limits !== undefined || options.timing !== undefined;
-    const secrets = [password, consumerSecret].filter(secret => secret !== undefined);
+    const secrets = [password, consumerSecret, accessToken, accessTokenSecret].filter(
+      secret => secret !== undefined,
+    );
     this.#redact = redactor(email, secrets);
   }
 
@@ -127,6 +132,11 @@ export class Account {
     const value = this.settings[name];
     return value instanceof URL ? value.origin : undefined;
   }
+}
+
+/** What a contract allows. */
+function perMinute(requests: number | undefined): readonly Rate[] {
+  return requests === undefined ? [] : [{ requests, per: MINUTE }];
 }
 
 /**

@@ -18,6 +18,8 @@ export interface Exchange {
    * the body as it is on the wire, since what is stored there may be called an encoding.
    */
   readonly file?: boolean | undefined;
+  /** Makes the `Authorization` of a try, anew for each, in place of Basic credentials. */
+  readonly authorize?: (() => string) | undefined;
   /** Statuses, besides successes, whose answer is returned and not thrown. */
   readonly statuses?: readonly number[] | undefined;
 }
@@ -51,9 +53,9 @@ const READ_AHEAD = 256 * 1024;
  * @throws HttpError, ConnectionError, or the signal's reason.
  */
 export async function exchange(account: Account, request: Exchange): Promise<Answer> {
-  const { method, url, body = null, signal, file = false } = request;
+  const { method, url, body = null, signal, file = false, authorize } = request;
   signal?.throwIfAborted();
-  const basic = file ? undefined : account.basicFor(url);
+  const authorization = file ? undefined : (authorize ?? (() => account.basicFor(url)))();
   const wire = new Wire(account, url, signal);
   wire.client.dispatch(
     {
@@ -62,7 +64,7 @@ export async function exchange(account: Account, request: Exchange): Promise<Ans
       headers: {
         accept: file ? '*/*' : 'application/json',
         'accept-encoding': file ? 'identity' : 'gzip',
-        ...(basic === undefined ? {} : { authorization: basic }),
+        ...(authorization === undefined ? {} : { authorization }),
         ...request.headers,
       },
       body,

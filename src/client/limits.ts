@@ -17,7 +17,9 @@ export type Family =
   | 'replay'
   | 'compliance'
   | 'replayRules'
-  | 'usage';
+  | 'usage'
+  | 'signIn'
+  | 'engagement';
 
 export type Limits = Readonly<Record<Family, readonly Rate[]>>;
 
@@ -40,6 +42,10 @@ export const LIMITS: Limits = {
     { requests: 60, per: MINUTE },
   ],
   usage: [{ requests: 2, per: MINUTE }],
+  /** Each step is limited, but nothing says how: `Retry-After` tells (service.md 5 rule 6). */
+  signIn: [],
+  /** What the contract allows a minute comes with the account. */
+  engagement: [],
 };
 
 /** The limits with some replaced, checked. */

@@ -48,8 +48,14 @@ export const SETTINGS = {
   consumerKey: { kind: 'text', env: 'MILLRACE_CONSUMER_KEY' },
   /** Its secret. */
   consumerSecret: { kind: 'secret', env: 'MILLRACE_CONSUMER_SECRET' },
+  /** Access token of a user of the application, where `signIn` is not what gets it. */
+  accessToken: { kind: 'secret', env: 'MILLRACE_ACCESS_TOKEN' },
+  /** Its secret. */
+  accessTokenSecret: { kind: 'secret', env: 'MILLRACE_ACCESS_TOKEN_SECRET' },
   /** Requests a minute that your contract allows over search and counts; no limit when absent. */
   searchesPerMinute: { kind: 'count', env: 'MILLRACE_SEARCHES_PER_MINUTE' },
+  /** Requests a minute that your contract allows for engagement totals; no limit when absent. */
+  engagementsPerMinute: { kind: 'count', env: 'MILLRACE_ENGAGEMENTS_PER_MINUTE' },
 } as const satisfies Record<string, { readonly kind: Kind; readonly env: string }>;
 
 export type SettingName = keyof typeof SETTINGS;
