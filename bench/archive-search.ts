@@ -2,7 +2,7 @@ import type { Reply } from './archive-search/child.js';
 import type { Posts } from './archive-search/posts.js';
 import { ModuleProcess } from './archive-search/process.js';
 import { QUERIES } from './archive-search/queries.js';
-import { type Built, type Row, report } from './archive-search/report.js';
+import { type Built, chartOf, type Row, report } from './archive-search/report.js';
 import type { Study } from './question.js';
 
 /** A way to ask: a module that keeps an engine, and what its exports are called. */
@@ -54,7 +54,8 @@ export const archiveSearch: Study = {
       await process.call('close');
       await process.end();
     }
-    return report({ posts, built, duckdb, rows, http });
+    const findings = { posts, built, duckdb, rows, http };
+    return { markdown: report(findings), charts: [chartOf(findings)] };
   },
 };
 

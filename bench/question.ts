@@ -1,3 +1,6 @@
+import type { Answer } from './measure.js';
+import type { Chart } from './record.js';
+
 /** What one finished variant says about what it put out, to be compared before any time is believed. */
 export type Digest = Readonly<Record<string, string | number>>;
 
@@ -10,6 +13,8 @@ export interface Variant {
   readonly needs?: { readonly command: string; readonly hint: string };
   /** Not a competitor: a bound. Its output is not compared. */
   readonly limit?: boolean;
+  /** Ours, which the first variant always is. */
+  readonly ours?: boolean;
 }
 
 export interface Question {
@@ -20,6 +25,8 @@ export interface Question {
   readonly variants: readonly Variant[];
   /** What a variant left behind in its output folder, as a digest. */
   digest?(folder: string): Promise<Digest>;
+  /** What to draw, where it is not the speed of all variants. */
+  charts?(answer: Answer): readonly Chart[];
 }
 
 export interface Input {
@@ -49,6 +56,10 @@ export interface Sample {
 export interface Study {
   readonly name: string;
   readonly title: string;
-  /** Markdown. */
-  run(options: { readonly quick: boolean }): string | Promise<string>;
+  run(options: { readonly quick: boolean }): Report | Promise<Report>;
+}
+
+export interface Report {
+  readonly markdown: string;
+  readonly charts: readonly Chart[];
 }

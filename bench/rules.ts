@@ -1,6 +1,7 @@
 import { Activity, compileRules } from 'millrace';
 import { median } from './measure.js';
 import type { Study } from './question.js';
+import type { Chart } from './record.js';
 import {
   indexed,
   liqe,
@@ -21,6 +22,7 @@ interface Row {
   readonly few: number;
   readonly many: number;
   readonly note?: string;
+  readonly kind?: 'ours' | 'limit';
 }
 
 /** A post against many rules. Rates are posts a second of CPU time, that of garbage collection included. */
@@ -50,9 +52,9 @@ export const rules: Study = {
     const change = changeTimes(matcher, Array.from({ length: 20_000 }, rule));
 
     const rows: Row[] = [
-      { name: 'millrace, parsed posts', ...ours },
-      { name: 'millrace, from bytes', few: fewParsing, many: manyParsing },
-      { name: '*`JSON.parse` alone*', few: parse, many: parse },
+      { name: 'millrace, parsed posts', kind: 'ours', ...ours },
+      { name: 'millrace, from bytes', kind: 'ours', few: fewParsing, many: manyParsing },
+      { name: '*`JSON.parse` alone*', kind: 'limit', few: parse, many: parse },
       ...peers.map(({ name, rate }) => ({
         name,
         few: rate,
@@ -60,7 +62,7 @@ export const rules: Study = {
         note: ' †',
       })),
     ];
-    return [
+    const markdown = [
       'Posts a second of CPU time, garbage collection included; one thread.',
       '',
       ...table(rows, ours),
@@ -76,8 +78,31 @@ export const rules: Study = {
         'Their matches were the same as ours.',
       '',
     ].join('\n');
+    return { markdown, charts: [chartOf(rows)] };
   },
 };
+
+function chartOf(rows: readonly Row[]): Chart {
+  const panels = [
+    { panel: `${FEW.toLocaleString('en')} rules`, rateOf: (row: Row) => row.few },
+    { panel: `${MANY.toLocaleString('en')} rules`, rateOf: (row: Row) => row.many },
+  ];
+  return {
+    name: 'rules',
+    title: rules.title,
+    unit: 'posts a second of one core',
+    better: 'more',
+    logarithmic: true,
+    bars: panels.flatMap(({ panel, rateOf }) =>
+      rows.map(row => ({
+        panel,
+        name: row.name.replace(/[*`]/g, ''),
+        kind: row.kind ?? 'peer',
+        values: [rateOf(row)],
+      })),
+    ),
+  };
+}
 
 /** Posts a second of the engines that take rule by rule, after their answers were compared. */
 function peerRates(

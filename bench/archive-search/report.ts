@@ -1,4 +1,5 @@
 import { median } from '../measure.js';
+import type { Chart } from '../record.js';
 import type { Reply } from './child.js';
 import type { Posts } from './posts.js';
 import { PAGE, type Query } from './queries.js';
@@ -87,6 +88,27 @@ export function report({ posts, built, duckdb, rows, http }: Findings): string {
       : "DuckDB's full-text search is an extension to be downloaded, no part of its package, and is not compared.",
     '',
   ].join('\n');
+}
+
+/** Without the pages of which all is in memory, which say least. */
+export function chartOf({ rows, duckdb }: Findings): Chart {
+  return {
+    name: 'archive-search',
+    title: 'Search of an archive of a million posts',
+    unit: 'milliseconds',
+    better: 'less',
+    logarithmic: true,
+    bars: rows
+      .filter(({ task }) => task !== 'page')
+      .flatMap(({ query, task, replies }) =>
+        [...replies].map(([name, times]) => ({
+          panel: `${query.rule}, ${TASKS[task]}`,
+          name: name === 'millrace' ? name : `DuckDB ${duckdb}`,
+          kind: name === 'millrace' ? ('ours' as const) : ('peer' as const),
+          values: times.map(({ ms }) => ms),
+        })),
+      ),
+  };
 }
 
 function foundIn(value: unknown): string {

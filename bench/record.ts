@@ -1,0 +1,89 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import type { Answer } from './measure.js';
+import { median } from './measure.js';
+import type { Question } from './question.js';
+
+/** Bars to be drawn: what one question came to. */
+export interface Chart {
+  /** Of its file, `charts/NAME.svg`. */
+  readonly name: string;
+  readonly title: string;
+  /** What the values are: `MB/s`, `ms`. */
+  readonly unit: string;
+  readonly better: 'more' | 'less';
+  /** For values that differ by more than a line of text can show. */
+  readonly logarithmic?: boolean | undefined;
+  readonly bars: readonly Bar[];
+}
+
+export interface Bar {
+  readonly name: string;
+  /** Bars of the same panel stand together under its name. */
+  readonly panel?: string | undefined;
+  readonly kind: 'ours' | 'peer' | 'limit';
+  /** Every measurement: the bar is their median, the line over it their spread. */
+  readonly values: readonly number[];
+}
+
+/** The last figures of one question. */
+export interface Recorded {
+  /** The day it was measured on: `2026-11-21`. */
+  readonly day: string;
+  readonly machine: string;
+  readonly charts: readonly Chart[];
+}
+
+export type Record = Readonly<{ [question: string]: Recorded }>;
+
+export const MACHINE = `Node ${process.version}, ${os.cpus().length} x ${os.cpus()[0]?.model.trim() ?? 'unknown'}, ${(os.totalmem() / 2 ** 30).toFixed(0)} GiB`;
+
+export async function readRecord(file: string): Promise<Record> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as Record;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw error;
+  }
+}
+
+/** Puts the figures of one question in the place of its last ones. */
+export async function record(
+  file: string,
+  question: string,
+  charts: readonly Chart[],
+): Promise<void> {
+  const day = new Date().toISOString().slice(0, 10);
+  const all = { ...(await readRecord(file)), [question]: { day, machine: MACHINE, charts } };
+  await writeFile(`${file}.new`, `${JSON.stringify(all, rounded, 1)}\n`);
+  await rename(`${file}.new`, file);
+}
+
+/** The chart of a race: how fast each variant was, or how long it took where there are no bytes. */
+export function raceChart(question: Question, { input, measured }: Answer): Chart {
+  const rate = input.bytes > 0;
+  return {
+    name: question.name,
+    title: question.title,
+    ...(rate ? { unit: 'MB/s', better: 'more' } : { unit: 's', better: 'less' }),
+    bars: measured.map(({ variant, samples }, index) => ({
+      name: variant.name,
+      kind: variant.limit === true ? 'limit' : index === 0 || variant.ours ? 'ours' : 'peer',
+      values: samples.map(({ seconds }) => (rate ? input.bytes / 1e6 / seconds : seconds)),
+    })),
+  };
+}
+
+/** What `raceChart` and tables show of some measurements. */
+export function middleAndSpread(values: readonly number[]): {
+  middle: number;
+  low: number;
+  high: number;
+} {
+  return { middle: median(values), low: Math.min(...values), high: Math.max(...values) };
+}
+
+/** Five digits are more than a measurement has. */
+function rounded(_key: string, value: unknown): unknown {
+  return typeof value === 'number' ? Number(value.toPrecision(5)) : value;
+}
