@@ -16,3 +16,12 @@ export function checkRate(
     'Retry-After': String(Math.ceil(full.waitMs / SECOND)),
   });
 }
+
+/** Counts a request of an application, or says 429, in the words of its family, and when to come again. */
+export function checkAppRate(window: RateWindow): void {
+  const full = admit([window]);
+  if (full === undefined) return;
+  throw new Refusal(429, 'Your app has exceeded the limit on API requests.', {
+    'Retry-After': String(Math.ceil(full.waitMs / SECOND)),
+  });
+}

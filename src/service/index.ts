@@ -37,7 +37,17 @@ export type {
 } from './fault-kinds.js';
 export type { Faults } from './faults.js';
 export type { Limits, LimitsOption, Rate } from './limits.js';
+export type { Application } from './oauth/application.js';
+export type { User } from './oauth/grants.js';
+export type { OAuthOptions } from './oauth/oauth-options.js';
+export type {
+  Approval,
+  OAuthProvider,
+  PendingSignIn,
+  UserGrant,
+} from './oauth/oauth-provider.js';
 export type { Endpoint } from './router.js';
 export { createService, type Service } from './service.js';
 export type { JobDwell, ServiceOptions } from './service-options.js';
 export type { Compliance } from './streams/compliance.js';
+export type { UsageOptions } from './usage/usage-options.js';

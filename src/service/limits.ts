@@ -54,7 +54,7 @@ export interface Limits {
   readonly streamReadTimeoutMs: number;
   readonly usageRate: Rate;
   readonly usageHistoryMonths: number;
-  /** Of each application; the document says that there is one, not how high. So for the next three. */
+  /** Over all applications. The document says of these four that there is a limit, not how high. */
   readonly requestTokenRate: Rate;
   /** Over all users. */
   readonly signInRate: Rate;

@@ -39,3 +39,6 @@ export const searchErrorBody: ErrorBody = (message, now) => ({
     transactionId: `00${randomBytes(7).toString('hex')}`,
   },
 });
+
+/** Authorization and engagement totals (service.md 2.9): a string for each line of the message. */
+export const errorsErrorBody: ErrorBody = message => ({ errors: message.split('\n') });

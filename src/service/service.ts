@@ -10,6 +10,8 @@ import { Faults } from './faults.js';
 import { createFrontDesk } from './front-desk.js';
 import { JobDesk } from './jobs/job-desk.js';
 import { hangUp, listen, urlOf } from './listen.js';
+import { OAuthDesk } from './oauth/oauth-desk.js';
+import type { OAuthProvider } from './oauth/oauth-provider.js';
 import { Quotas } from './quotas.js';
 import { RequestLog } from './request-log.js';
 import { searchRoutes } from './search-routes.js';
@@ -49,10 +51,13 @@ export class Service extends Server {
   readonly faults: Faults;
   /** Events of the compliance stream, and what they hide. */
   readonly compliance: Compliance;
+  /** Applications, users, and what users have granted. */
+  readonly oauth: OAuthProvider;
   readonly #settings: Settings;
   readonly #stopping: () => void;
   readonly #jobs: JobDesk;
   readonly #streams: StreamDesk;
+  readonly #oauth: OAuthDesk;
   /** By format. */
   readonly #archives = new Map<Format, Promise<Archive>>();
   #archive: Promise<Archive> | undefined;
@@ -89,10 +94,13 @@ export class Service extends Server {
     };
     this.#jobs = new JobDesk(context, () => urlOf(this));
     this.#streams = new StreamDesk(context, this.compliance);
+    this.#oauth = new OAuthDesk(context);
+    this.oauth = this.#oauth.provider;
     const routes = [
       ...searchRoutes(context),
       ...this.#jobs.routes,
       ...this.#streams.routes,
+      ...this.#oauth.routes,
       ...(settings.control ? controlRoutes(context, this.compliance) : []),
     ];
     const desk = createFrontDesk(routes, context);
@@ -117,6 +125,7 @@ export class Service extends Server {
       await this.#open();
       await this.#jobs.open();
       await this.#streams.open();
+      await this.#oauth.open();
       await listen(this, port, 'port');
     } catch (error) {
       await this.#close();
@@ -201,6 +210,7 @@ export class Service extends Server {
 
   async #close(): Promise<void> {
     await this.#streams.close();
+    await this.#oauth.close();
     await this.#jobs.close();
     const archives = [this.#archive, ...this.#archives.values()];
     this.#archive = undefined;

@@ -1,4 +1,4 @@
-import type { Activity, Format } from '../../activity/activity.js';
+import type { Activity, Author, Format } from '../../activity/activity.js';
 import type { RuleNode } from '../../rules/tree.js';
 import type { Window } from '../../time.js';
 
@@ -83,5 +83,10 @@ export interface Archive {
     window: Window,
     options?: { readonly signal?: AbortSignal | undefined },
   ): AsyncIterable<ScannedSegment>;
+  /**
+   * Who writes under a handle, whatever its case, in an archive that knows without a search. It is no
+   * one who wrote nothing until now.
+   */
+  readonly author?: ((handle: string) => Author | undefined) | undefined;
   close(): Promise<void>;
 }

@@ -30,6 +30,11 @@ export class VisibleArchive implements Archive {
     return this.#archive.format;
   }
 
+  get author(): Archive['author'] {
+    const archive = this.#archive;
+    return archive.author && (handle => archive.author?.(handle));
+  }
+
   async search(
     rule: ArchiveQuery,
     window: Window,

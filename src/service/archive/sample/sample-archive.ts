@@ -1,6 +1,9 @@
+import type { Author, Format } from '../../../activity/activity.js';
 import type { Archive } from '../archive.js';
 import { BlockArchive } from '../block-archive.js';
+import { SampleAuthors } from './sample-authors.js';
 import { SampleBlocks } from './sample-blocks.js';
+import type { SampleDrafts } from './sample-draft.js';
 import { DEFAULT_POSTS_PER_MINUTE, type SampleOptions, sampleDrafts } from './sample-posts.js';
 
 export interface SampleArchiveOptions extends SampleOptions {
@@ -16,6 +19,24 @@ export interface SampleArchiveOptions extends SampleOptions {
  */
 export function openSampleArchive({ now, ...options }: SampleArchiveOptions): Archive {
   const { format = 'original', postsPerMinute = DEFAULT_POSTS_PER_MINUTE } = options;
-  const blocks = new SampleBlocks(sampleDrafts(options), format, postsPerMinute);
-  return new BlockArchive(format, blocks, now);
+  return new SampleArchive(sampleDrafts(options), format, postsPerMinute, now);
+}
+
+/** Nobody has to be searched for: authors are made from the number that ends their handle. */
+class SampleArchive extends BlockArchive {
+  readonly #authors: SampleAuthors;
+  readonly #now: () => number;
+
+  constructor(drafts: SampleDrafts, format: Format, postsPerMinute: number, now: () => number) {
+    super(format, new SampleBlocks(drafts, format, postsPerMinute), now);
+    this.#authors = drafts.authors;
+    this.#now = now;
+  }
+
+  author(handle: string): Author | undefined {
+    const index = Number(/\d{1,6}$/.exec(handle)?.[0] ?? Number.NaN);
+    if (!(index < SampleAuthors.countAt(this.#now()))) return undefined;
+    const { id, handle: own, name } = this.#authors.at(index);
+    return own.toLowerCase() === handle.toLowerCase() ? { id, handle: own, name } : undefined;
+  }
 }

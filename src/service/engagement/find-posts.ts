@@ -1,0 +1,59 @@
+import { FIRST_POST, MINUTE, SECOND } from '../../time.js';
+import type { Archive, ArchivedPost, ArchiveQuery } from '../archive/archive.js';
+
+/** Since then ids hold the time, in milliseconds from then on, above their lowest 22 bits. */
+const EPOCH = 1_288_834_974_657;
+/** Ids below counted posts, and ended before the others had become as large. */
+const FIRST_WITH_TIME = 30_000_000_000n;
+
+/** The post of an id, where the archive shows it. */
+export async function findPost(
+  archive: Archive,
+  id: string,
+  now: number,
+  signal: AbortSignal,
+): Promise<ArchivedPost | undefined> {
+  const number = BigInt(id);
+  if (number < FIRST_WITH_TIME) return findCounted(archive, number, signal);
+  const at = Number(number >> 22n) + EPOCH;
+  if (at > now + SECOND) return undefined;
+  // Posts have whole seconds, and some were given the one before or after.
+  const window = { from: at - 2 * SECOND, to: at + 2 * SECOND };
+  return newest(archive, query(number), window, signal);
+}
+
+/** Ids that counted posts: the larger, the later, but for posts of the same moment. */
+async function findCounted(
+  archive: Archive,
+  number: bigint,
+  signal: AbortSignal,
+): Promise<ArchivedPost | undefined> {
+  let from = FIRST_POST;
+  let to = EPOCH + MINUTE;
+  while (to - from > MINUTE) {
+    const middle = from + Math.floor((to - from) / 2);
+    const before = await newest(archive, ANY, { from, to: middle }, signal);
+    if (before !== undefined && BigInt(before.id) >= number) to = middle;
+    else from = middle;
+  }
+  const window = { from: from - 10 * MINUTE, to: to + 10 * MINUTE };
+  return newest(archive, query(number), window, signal);
+}
+
+async function newest(
+  archive: Archive,
+  rule: ArchiveQuery,
+  window: { readonly from: number; readonly to: number },
+  signal: AbortSignal,
+): Promise<ArchivedPost | undefined> {
+  const { posts } = await archive.search(rule, window, { limit: 1, signal });
+  return posts[0];
+}
+
+/** No term that an index could know: every post is looked at. */
+const ALL = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
+const ANY: ArchiveQuery = { tree: ALL, matches: () => true };
+
+function query(id: bigint): ArchiveQuery {
+  return { tree: ALL, matches: activity => BigInt(activity.id) === id };
+}

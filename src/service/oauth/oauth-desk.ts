@@ -1,0 +1,41 @@
+import { engagementRoutes } from '../engagement/engagement-routes.js';
+import type { Route } from '../router.js';
+import type { ServiceContext } from '../service.js';
+import { OAuthProvider } from './oauth-provider.js';
+import { oauthRoutes } from './oauth-routes.js';
+import { SignedRequests } from './signed-requests.js';
+
+/** All that there is to applications and users: their sign-in, and what they may ask for. */
+export class OAuthDesk {
+  readonly provider: OAuthProvider;
+  readonly routes: readonly Route[];
+  readonly #signed: SignedRequests;
+  readonly #isKept: boolean;
+
+  constructor(context: ServiceContext) {
+    const { settings, clock, quotas } = context;
+    this.provider = new OAuthProvider({
+      settings,
+      clock,
+      signIns: quotas.window('signInRate'),
+      archive: () => context.archive(),
+    });
+    this.#signed = new SignedRequests(this.provider, clock, settings.limits.signedWithinMs);
+    this.#isKept = settings.stateFolder !== undefined;
+    this.routes = [
+      ...oauthRoutes(context, this.provider, this.#signed),
+      ...engagementRoutes(context, this.provider, this.#signed),
+    ];
+  }
+
+  /** @throws StorageError when what was kept cannot be read. */
+  async open(): Promise<void> {
+    await this.provider.open();
+    // Only what outlives the service can be asked for with a request of before.
+    if (this.#isKept && this.provider.grantsOf().length > 0) this.#signed.forget();
+  }
+
+  close(): Promise<void> {
+    return this.provider.close();
+  }
+}

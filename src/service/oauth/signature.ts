@@ -1,0 +1,85 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+
+/** A name and its value, decoded; names may repeat. */
+export type Parameter = readonly [name: string, value: string];
+
+/** What of a request is signed. */
+export interface Signed {
+  readonly method: string;
+  /** As it was asked for: its query is signed, its fragment is not. */
+  readonly url: string;
+  /** Those of the header, without `realm`, and of a form in the body. `oauth_signature` is left out. */
+  readonly parameters: readonly Parameter[];
+}
+
+/** RFC 5849 section 3.4.1: what the key is applied to. */
+export function signatureBaseString({ method, url, parameters }: Signed): string {
+  const [, scheme = '', authority = '', path = '', query = ''] =
+    /^([a-z]+):\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i.exec(url) ?? [];
+  const all = [...parseForm(query), ...parameters].filter(([name]) => name !== 'oauth_signature');
+  const normalized = all
+    .map(([name, value]): Parameter => [percentEncode(name), percentEncode(value)])
+    .sort(byBytes)
+    .map(([name, value]) => `${name}=${value}`)
+    .join('&');
+  const baseUri = `${scheme.toLowerCase()}://${hostOf(scheme, authority)}${path === '' ? '/' : path}`;
+  return [method.toUpperCase(), baseUri, normalized].map(percentEncode).join('&');
+}
+
+/** HMAC-SHA1 (RFC 5849 section 3.4.2), in base64. Without a token its secret is empty. */
+export function signatureOf(signed: Signed, consumerSecret: string, tokenSecret = ''): string {
+  const key = `${percentEncode(consumerSecret)}&${percentEncode(tokenSecret)}`;
+  return createHmac('sha1', key).update(signatureBaseString(signed)).digest('base64');
+}
+
+/** Whether two texts are the same, in a time that tells nothing of where they differ. */
+export function isSameSecret(a: string, b: string): boolean {
+  // Digests have one length.
+  return timingSafeEqual(digest(a), digest(b));
+}
+
+/** RFC 5849 section 3.6: all but letters, digits, `-`, `.`, `_` and `~`. */
+export function percentEncode(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    character => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+/**
+ * The parameters of a query or a form body, in their order.
+ *
+ * @throws URIError for what is not UTF-8 in percent encoding.
+ */
+export function parseForm(text: string): readonly Parameter[] {
+  return text
+    .split('&')
+    .filter(part => part !== '')
+    .map(part => {
+      const equals = part.indexOf('=');
+      const name = equals === -1 ? part : part.slice(0, equals);
+      return [decodeForm(name), equals === -1 ? '' : decodeForm(part.slice(equals + 1))];
+    });
+}
+
+function decodeForm(text: string): string {
+  return decodeURIComponent(text.replaceAll('+', ' '));
+}
+
+/** In lower case, and without the port where it is the scheme's own. */
+function hostOf(scheme: string, authority: string): string {
+  const port = scheme.toLowerCase() === 'https' ? ':443' : ':80';
+  const host = authority.toLowerCase();
+  return host.endsWith(port) ? host.slice(0, -port.length) : host;
+}
+
+/** What is encoded is ASCII, whose order is that of its bytes. */
+function byBytes([nameA, valueA]: Parameter, [nameB, valueB]: Parameter): number {
+  if (nameA !== nameB) return nameA < nameB ? -1 : 1;
+  if (valueA === valueB) return 0;
+  return valueA < valueB ? -1 : 1;
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
