@@ -9,18 +9,23 @@ export interface ReplayEnd {
   readonly unprocessed: Window | undefined;
 }
 
+/** How a replay ended, in words. */
+export function endingOf({ unprocessed, minutesFailed }: ReplayEnd): string {
+  if (unprocessed !== undefined) return 'Replay Request Failed to Complete';
+  return minutesFailed.length > 0
+    ? 'Replay Request Completed with Errors'
+    : 'Replay Request Completed';
+}
+
 /** The last message of a replay, in one of its three shapes (service.md 2.7). */
-export function infoMessage({
-  sent,
-  activityCount,
-  minutesFailed,
-  unprocessed,
-}: ReplayEnd): Buffer {
+export function infoMessage(end: ReplayEnd): Buffer {
+  const { sent, activityCount, minutesFailed, unprocessed } = end;
+  const message = endingOf(end);
   const common = { sent: formatSent(sent), activity_count: activityCount };
   return messageOf(
     unprocessed !== undefined
       ? {
-          message: 'Replay Request Failed to Complete',
+          message,
           sent: common.sent,
           unprocessed_range: {
             fromDate: formatSent(unprocessed.from),
@@ -30,11 +35,11 @@ export function infoMessage({
         }
       : minutesFailed.length > 0
         ? {
-            message: 'Replay Request Completed with Errors',
+            message,
             ...common,
             minutes_failed: minutesFailed.map(formatSent),
           }
-        : { message: 'Replay Request Completed', ...common },
+        : { message, ...common },
   );
 }
 

@@ -7,7 +7,9 @@ import type { StreamRules } from '../stream-rules/stream-rules.js';
 import { CONNECTIONS_EXCEEDED, checkGzip, checkPlace, checkStreamRate } from './check-stream.js';
 import type { Compliance } from './compliance.js';
 import { connection } from './connection.js';
+import type { ReplayEnd } from './info-message.js';
 import { type ReplayFaults, replay } from './replay.js';
+import type { ReplayLog } from './replay-log.js';
 import { replayWindow } from './replay-window.js';
 import { type PostStream, type Replaying, replayedPosts } from './replayed-posts.js';
 
@@ -28,6 +30,7 @@ export interface ReplayParts {
   readonly compliance: Compliance;
   /** The replays of `rulestream` under way, one token each. */
   readonly connected: Set<object>;
+  readonly log: ReplayLog;
 }
 
 /**
@@ -39,7 +42,7 @@ export interface ReplayParts {
  */
 export function replayRoutes(
   context: ServiceContext,
-  { rules, compliance, connected }: ReplayParts,
+  { rules, compliance, connected, log }: ReplayParts,
 ): readonly Route[] {
   const { settings, clock, faults } = context;
   const connects = [context.quotas.window('replayConnectRate')];
@@ -98,14 +101,20 @@ export function replayRoutes(
       const release = () => connected.delete(token);
       signal.addEventListener('abort', release);
       const live = connection(exchange, context, settings.streamLabel, async (wire, stop) => {
-        await replay(wire, source(type, window, stop), {
-          window,
-          postsPerSecond: settings.replayPostsPerSecond,
-          signal: stop,
-          now: () => clock.now(),
-          onError: settings.onError,
-          faults: met(window, url.pathname + url.search),
-        });
+        const ended = log.begin(type, window);
+        let end: ReplayEnd | undefined;
+        try {
+          end = await replay(wire, source(type, window, stop), {
+            window,
+            postsPerSecond: settings.replayPostsPerSecond,
+            signal: stop,
+            now: () => clock.now(),
+            onError: settings.onError,
+            faults: met(window, url.pathname + url.search),
+          });
+        } finally {
+          ended(end);
+        }
         // Before the consumer can see that the stream has ended.
         release();
       });

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { floorTo, MINUTE, parseTimestamp, SECOND, type Window } from '../../time.js';
 import type { MinutesFailedFault, UnprocessedRangeFault } from '../fault-kinds.js';
 import { TurnTaking } from '../turn-taking.js';
-import { infoMessage } from './info-message.js';
+import { infoMessage, type ReplayEnd } from './info-message.js';
 import type { LiveWire } from './live-wire.js';
 import type { Replaying } from './replayed-posts.js';
 
@@ -24,12 +24,15 @@ export interface ReplayFaults {
   readonly flood: boolean;
 }
 
-/** Sends all of a replay, and one of its three endings (service.md 2.7, 4.3). */
+/**
+ * Sends all of a replay, and one of its three endings (service.md 2.7, 4.3), which it gives; nothing
+ * where the connection ended before.
+ */
 export async function replay(
   wire: LiveWire,
   replaying: Replaying,
   options: ReplayOptions,
-): Promise<void> {
+): Promise<ReplayEnd | undefined> {
   const { window, faults, signal, now } = options;
   const failed = new Set(faults.failed?.minutes.map(minute => parseTimestamp(minute) as number));
   const stop = faults.unprocessed && (parseTimestamp(faults.unprocessed.fromDate) as number);
@@ -72,15 +75,16 @@ export async function replay(
   const minutesFailed = [...failed]
     .filter(start => start >= window.from && start < window.to)
     .sort((a, b) => a - b);
-  wire.push(
-    infoMessage({
-      sent: now(),
-      activityCount: activityCount + faults.countedWrong,
-      minutesFailed,
-      unprocessed,
-    }),
-  );
+  const end: ReplayEnd = {
+    sent: now(),
+    activityCount: activityCount + faults.countedWrong,
+    minutesFailed,
+    unprocessed,
+  };
+  const isTold = wire.isOpen;
+  wire.push(infoMessage(end));
   wire.end();
+  return isTold ? end : undefined;
 }
 
 /** So many messages in a second of real time, one at a time. */

@@ -4,20 +4,23 @@ import { rulesRoutes } from '../stream-rules/rules-routes.js';
 import { StreamRules } from '../stream-rules/stream-rules.js';
 import type { Compliance } from './compliance.js';
 import { complianceRoutes } from './compliance-routes.js';
+import { ReplayLog } from './replay-log.js';
 import { replayRoutes } from './replay-routes.js';
 
 /** All that there is to streams: replay, its rules, and compliance. */
 export class StreamDesk {
   readonly compliance: Compliance;
   readonly routes: readonly Route[];
+  readonly replays: ReplayLog;
   readonly #rules: StreamRules;
 
   constructor(context: ServiceContext, compliance: Compliance) {
     this.compliance = compliance;
     this.#rules = new StreamRules(context.settings.stateFolder, context.clock);
+    this.replays = new ReplayLog(() => context.clock.now());
     const connected = new Set<object>();
     this.routes = [
-      ...replayRoutes(context, { rules: this.#rules, compliance, connected }),
+      ...replayRoutes(context, { rules: this.#rules, compliance, connected, log: this.replays }),
       ...rulesRoutes(context, this.#rules, () => connected.size),
       ...complianceRoutes(context, compliance),
     ];
