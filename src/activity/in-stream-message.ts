@@ -47,10 +47,13 @@ const POST_KEYS = [
 
 const KEYS: readonly string[] = [...MESSAGE_KEYS, ...POST_KEYS];
 
+/** How the service begins its posts, in either format. */
+const BEGINNINGS = ['{"created_at":', '{"id":'].map(text => Buffer.from(text));
+
 /**
  * The message that a document is, or `undefined` when it is none: told by its own top-level key,
  * `info`, `error` or `warn`, whatever a post may say in its text. Costs a post a look at its first
- * member or few.
+ * key, or few.
  *
  * @throws DataError when the document is not JSON up to that key, or a message has bad times.
  * @example
@@ -58,12 +61,18 @@ const KEYS: readonly string[] = [...MESSAGE_KEYS, ...POST_KEYS];
  */
 export function parseInStreamMessage(document: Uint8Array): InStreamMessage | undefined {
   const bytes = bufferOf(document);
+  if (BEGINNINGS.some(beginning => startsWith(bytes, beginning))) return undefined;
   const fields = JsonObject.of(bytes);
   const first = fields?.firstOf(KEYS);
   const kind = MESSAGE_KEYS.find(key => key === first);
   const span = kind === undefined ? undefined : fields?.span(kind);
   if (kind === undefined || span === undefined) return undefined;
   return messageOf(kind, parseExact(bytes.subarray(...span)), bytes);
+}
+
+function startsWith(bytes: Buffer, beginning: Buffer): boolean {
+  for (let at = 0; at < beginning.length; at++) if (bytes[at] !== beginning[at]) return false;
+  return true;
 }
 
 type Fields = Readonly<Record<string, unknown>>;

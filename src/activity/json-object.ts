@@ -182,13 +182,38 @@ export class JsonObject {
   }
 }
 
-/** The last place, close to the end, of the comma before a key. */
+/** What is looked for, and how far to the left to look next, by the byte where it would begin. */
+interface Needle {
+  readonly bytes: Buffer;
+  readonly steps: Uint8Array;
+}
+
+const needles = new Map<string, Needle>();
+
+function needleOf(key: string): Needle {
+  let needle = needles.get(key);
+  if (needle === undefined) {
+    const bytes = Buffer.from(`,"${key}":`);
+    const steps = new Uint8Array(256).fill(bytes.length);
+    for (let at = bytes.length - 1; at > 0; at--) steps[bytes[at] as number] = at;
+    needle = { bytes, steps };
+    needles.set(key, needle);
+  }
+  return needle;
+}
+
+/** The last place, close to the end, of the comma before a key. Looks at few of the bytes after it. */
 function lastMember(bytes: Buffer, key: string): number {
-  const first = key.charCodeAt(0);
+  const needle = needleOf(key);
+  const { steps } = needle;
+  const { length } = needle.bytes;
   const floor = Math.max(0, bytes.length - REACH);
-  for (let at = bytes.length - key.length - 4; at >= floor; at--)
-    if (bytes[at] === COMMA && bytes[at + 1] === QUOTE && bytes[at + 2] === first)
-      if (bytes.toString('latin1', at + 2, at + key.length + 4) === `${key}":`) return at;
+  for (let at = bytes.length - length; at >= floor; at -= steps[bytes[at] as number] as number) {
+    if (bytes[at] !== COMMA) continue;
+    let same = 1;
+    while (same < length && bytes[at + same] === needle.bytes[same]) same++;
+    if (same === length) return at;
+  }
   return -1;
 }
 

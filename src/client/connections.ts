@@ -1,5 +1,9 @@
-import { Client } from 'undici';
+import { createRequire } from 'node:module';
+import type { Client } from 'undici';
 import type { Timeouts } from './timeouts.js';
+
+/** Loads undici when a connection is first asked for: work on stored files does without its 20 MB. */
+const load = createRequire(import.meta.url) as (name: 'undici') => typeof import('undici');
 
 /** Idle connections that are kept for each origin. */
 const MOST_IDLE = 32;
@@ -35,6 +39,7 @@ export class Connections {
   }
 
   #open(origin: string): Client {
+    const { Client } = load('undici');
     return new Client(origin, {
       connect: { timeout: this.#timeouts.connect },
       // Our own watch over answers replaces these: undici's stands still while a body is paused.
