@@ -1,12 +1,12 @@
 import { pathToFileURL } from 'node:url';
 import type { Sample, Work } from './question.js';
 
-// One run of one variant in a process of its own: node child.js MODULE OUT, the files on stdin.
-const [modulePath = '', out = ''] = process.argv.slice(2);
+// One run of one variant in a process of its own: node child.js MODULE, its work on stdin.
+const [modulePath = ''] = process.argv.slice(2);
 
-let list = '';
-for await (const chunk of process.stdin) list += chunk;
-const work: Work = { files: JSON.parse(list) as string[], out };
+let json = '';
+for await (const chunk of process.stdin) json += chunk;
+const work = JSON.parse(json) as Work;
 const { run } = (await import(pathToFileURL(modulePath).href)) as {
   run(work: Work): Promise<void>;
 };

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
-import type { Digest, Input, Question, Sample, Variant } from './question.js';
+import type { Digest, Input, Question, Sample, Variant, Work } from './question.js';
 
 const CHILD = path.join(import.meta.dirname, 'child.js');
 
@@ -49,7 +49,7 @@ async function measureOn(
   const digests = new Map<string, Digest>();
   for (const variant of present)
     await inFolder(scratch, async out => {
-      await runOnce(question, variant, input, out);
+      await runOnce(question, variant, { ...workOf(input), out, compared: true });
       if (variant.limit !== true && question.digest !== undefined)
         digests.set(variant.name, await question.digest(out));
     });
@@ -59,7 +59,8 @@ async function measureOn(
   for (let round = 0; round < runs; round++)
     for (const variant of round % 2 === 0 ? present : present.toReversed())
       await inFolder(scratch, async out => {
-        samples.get(variant)?.push(await runOnce(question, variant, input, out));
+        const work = { ...workOf(input), out, compared: false };
+        samples.get(variant)?.push(await runOnce(question, variant, work));
       });
   return {
     input,
@@ -89,17 +90,16 @@ async function inFolder(scratch: string, work: (folder: string) => Promise<void>
   }
 }
 
-async function runOnce(
-  question: Question,
-  variant: Variant,
-  input: Input,
-  out: string,
-): Promise<Sample> {
+function workOf({ files, posts }: Input) {
+  return { files, posts };
+}
+
+async function runOnce(question: Question, variant: Variant, work: Work): Promise<Sample> {
   const module = path.join(import.meta.dirname, question.name, `${variant.module}.js`);
-  const child = spawn(process.execPath, [CHILD, module, out], {
+  const child = spawn(process.execPath, [CHILD, module], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  child.stdin.end(JSON.stringify(input.files));
+  child.stdin.end(JSON.stringify(work));
   let printed = '';
   child.stdout.setEncoding('utf8').on('data', chunk => {
     printed += chunk;

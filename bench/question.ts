@@ -43,6 +43,10 @@ export interface Input {
 export interface Work {
   readonly files: readonly string[];
   readonly out: string;
+  /** How many there are in `files`. */
+  readonly posts: number;
+  /** Whether this run is the one whose output is compared, and whose time is not taken. */
+  readonly compared: boolean;
 }
 
 /** One run of one variant, as the child process measured itself. */

@@ -1,58 +1,94 @@
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { constants, createGzip, gunzipSync } from 'node:zlib';
+import { type AddressInfo, createServer } from 'node:net';
+import { constants, gunzipSync } from 'node:zlib';
+import { Gzip } from 'minizlib';
 
-// Serves a replay of stored posts, compressed beforehand, as fast as it is read. The parent sends the
-// files, and is sent the address.
+// Serves a replay of stored posts as fast as it is read: all of the answer is made beforehand, so that
+// this process only copies. The parent sends the files, and is sent the address.
 const HEARTBEAT_EVERY = 500;
+const CRLF = Buffer.from('\r\n');
+const EMPTY = Buffer.alloc(0);
+const WRITE = 64 * 1024;
+const HEAD =
+  'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n' +
+  'transfer-encoding: chunked\r\nconnection: close\r\n\r\n';
 
-process.once('message', async (files: readonly string[]) => {
-  const messages: string[] = [];
-  const ids = new Set<string>();
-  for (const file of files) {
-    const lines = gunzipSync(await readFile(file))
-      .toString()
-      .split('\n');
-    for (const line of lines) {
-      const id = line === '' ? '' : (JSON.parse(line) as { id_str: string }).id_str;
-      // A stream has each post once.
-      if (id !== '' && !ids.has(id)) messages.push(line);
-      ids.add(id);
-    }
-  }
-  const bytes = messages.reduce((sum, message) => sum + Buffer.byteLength(message) + 2, 0);
-  const sent = '2024-05-15T12:34:56+00:00';
-  const end = { message: 'Replay Request Completed', sent, activity_count: messages.length };
-  const wire = await compressed([...messages, JSON.stringify({ info: end })]);
-  const server = createServer(async (_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
-    for (const piece of wire)
-      if (!response.write(piece)) await new Promise(resolve => response.once('drain', resolve));
-    response.end();
+/** What the parent sends. */
+export interface Served {
+  readonly files: readonly string[];
+  /** How many times the posts come. */
+  readonly times: number;
+}
+
+process.once('message', async ({ files, times }: Served) => {
+  const messages = await postsOnce(files);
+  const bytes = messages.reduce((sum, { length }) => sum + length + 2, 0);
+  const info = {
+    message: 'Replay Request Completed',
+    sent: '2024-05-15T12:34:56+00:00',
+    activity_count: times * messages.length,
+  };
+  const wire = flushed(
+    messages.flatMap((message, index) =>
+      index % HEARTBEAT_EVERY === 0 ? [EMPTY, message] : [message],
+    ),
+  );
+  // Each time is a member of the gzip file, and the last one has the last word.
+  const end = Buffer.concat([flushed([Buffer.from(JSON.stringify({ info }))]), chunked([])]);
+
+  const server = createServer(socket => {
+    const send = (piece: Buffer | string) =>
+      socket.write(piece) ? undefined : new Promise(resolve => socket.once('drain', resolve));
+    socket.on('error', () => {});
+    socket.once('data', async () => {
+      await send(HEAD);
+      for (let time = 0; time < times; time++)
+        for (let at = 0; at < wire.length; at += WRITE) await send(wire.subarray(at, at + WRITE));
+      socket.end(end);
+    });
   });
   server.listen(0, '127.0.0.1', () => {
     const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const wireBytes = wire.reduce((sum, { length }) => sum + length, 0);
-    process.send?.({ address, posts: messages.length, bytes, wireBytes });
+    process.send?.({
+      address,
+      posts: times * messages.length,
+      bytes: times * bytes,
+      wireBytes: times * wire.length,
+    });
   });
 });
 
-async function compressed(messages: readonly string[]): Promise<Buffer[]> {
-  const gzip = createGzip({ level: 1 });
-  const pieces: Buffer[] = [];
-  let piece: Buffer[] = [];
-  gzip.on('data', chunk => piece.push(chunk));
-  const flushed = async (text: string) => {
-    gzip.write(text);
-    await new Promise<void>(resolve => gzip.flush(constants.Z_SYNC_FLUSH, resolve));
-    pieces.push(Buffer.concat(piece));
-    piece = [];
-  };
-  for (const [index, message] of messages.entries()) {
-    if (index % HEARTBEAT_EVERY === 0) await flushed('\r\n');
-    await flushed(`${message}\r\n`);
+/** A stream has each post once, and this one in the order of the files. */
+async function postsOnce(files: readonly string[]): Promise<readonly Buffer[]> {
+  const byId = new Map<string, Buffer>();
+  for (const file of files)
+    for (const line of gunzipSync(await readFile(file))
+      .toString()
+      .split('\n')) {
+      if (line === '') continue;
+      const { id_str: id } = JSON.parse(line) as { id_str: string };
+      if (!byId.has(id)) byId.set(id, Buffer.from(line));
+    }
+  return [...byId.values()];
+}
+
+/** One member of gzip, with each message in a flush and an HTTP chunk of its own. */
+function flushed(messages: readonly Buffer[]): Buffer {
+  const gzip = new Gzip({ level: 6, flush: constants.Z_SYNC_FLUSH });
+  const chunks: Buffer[] = [];
+  let out: Buffer[] = [];
+  gzip.on('data', (piece: Buffer) => out.push(piece));
+  for (const message of messages) {
+    gzip.write(Buffer.concat([message, CRLF]));
+    chunks.push(chunked(out));
+    out = [];
   }
-  await new Promise<void>(resolve => gzip.on('end', resolve).end());
-  return [...pieces, Buffer.concat(piece)];
+  gzip.end();
+  return Buffer.concat([...chunks, chunked(out)]);
+}
+
+/** A chunk of HTTP; an empty one is the last. */
+function chunked(pieces: readonly Buffer[]): Buffer {
+  const size = pieces.reduce((sum, { length }) => sum + length, 0);
+  return Buffer.concat([Buffer.from(`${size.toString(16)}\r\n`), ...pieces, CRLF]);
 }
