@@ -42,7 +42,7 @@ export interface HttpErrorDetails extends MillraceErrorOptions {
 
 /** An answer of the service that is not a success. */
 export class HttpError extends MillraceError {
-  readonly code = 'ERR_HTTP';
+  readonly code: 'ERR_HTTP' | 'ERR_AUTHORIZATION' = 'ERR_HTTP';
   readonly status: number;
   readonly method: string;
   readonly url: string;
@@ -56,6 +56,75 @@ export class HttpError extends MillraceError {
     this.url = details.url;
     this.body = details.body;
     this.retryAfterMs = details.retryAfterMs;
+  }
+}
+
+/**
+ * Why a signed request was refused (service.md 5, 7.5):
+ * - `application`: the application id is not approved for engagement totals;
+ * - `consumer-key`: the service does not know the application;
+ * - `signature`: error 3040, bad signature;
+ * - `clock`: the timestamp is too far from the service's time, see `clockSkewMs`;
+ * - `nonce`: it was used before;
+ * - `callback`: the address is not registered for the application;
+ * - `verifier`: it is wrong, or the user has not decided yet;
+ * - `token`: it is unknown, used up, expired or revoked;
+ * - `forbidden`: the user has not granted access to the posts of `authorId`, or the token is no
+ *   longer good for them;
+ * - `engagement-type`: the service does not have it;
+ * - `other`: see the service's message.
+ */
+export type AuthorizationFailure =
+  | 'application'
+  | 'consumer-key'
+  | 'signature'
+  | 'clock'
+  | 'nonce'
+  | 'callback'
+  | 'verifier'
+  | 'token'
+  | 'forbidden'
+  | 'engagement-type'
+  | 'other';
+
+/** A signed request that the service refused; the message says what to check. */
+export class AuthorizationError extends HttpError {
+  override readonly code = 'ERR_AUTHORIZATION';
+  readonly failure: AuthorizationFailure;
+  /**
+   * How far the service's clock is ahead of this one, in milliseconds, to the second; negative when
+   * it is behind. Absent where the answer had no `Date`.
+   */
+  readonly clockSkewMs: number | undefined;
+  /** Of the author whose posts are not granted. */
+  readonly authorId: string | undefined;
+
+  constructor(
+    message: string,
+    details: HttpErrorDetails & {
+      readonly failure: AuthorizationFailure;
+      readonly clockSkewMs?: number | undefined;
+      readonly authorId?: string | undefined;
+    },
+  ) {
+    super(message, details);
+    this.failure = details.failure;
+    this.clockSkewMs = details.clockSkewMs;
+    this.authorId = details.authorId;
+  }
+}
+
+/** A sign-in that came to nothing: the user refused, or nobody came before the time was over. */
+export class SignInError extends MillraceError {
+  readonly code = 'ERR_SIGN_IN';
+  readonly failure: 'denied' | 'timeout';
+
+  constructor(
+    message: string,
+    details: MillraceErrorOptions & { readonly failure: 'denied' | 'timeout' },
+  ) {
+    super(message, details);
+    this.failure = details.failure;
   }
 }
 

@@ -5,7 +5,7 @@ import { Connections } from './connections.js';
 import { checkLimits, type Family, type Rate } from './limits.js';
 import { Pace } from './pace.js';
 import { checkRetryPolicy, type Retrying, type RetryPolicy } from './retry.js';
-import { redactor } from './secret.js';
+import { redactor, type Secret } from './secret.js';
 import {
   checkSettings,
   SETTINGS,
@@ -111,9 +111,10 @@ export class Account {
     return pace;
   }
 
-  /** The text without this account's secrets. */
-  redact(text: string): string {
-    return this.#redact(text);
+  /** The text without this account's secrets, and others that a request has. */
+  redact(text: string, others: readonly Secret[] = []): string {
+    const rest = this.#redact(text);
+    return others.length === 0 ? rest : redactor(undefined, others)(rest);
   }
 
   toJSON(): Settings {

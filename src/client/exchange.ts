@@ -4,6 +4,7 @@ import { DataError } from '../errors.js';
 import type { Account } from './account.js';
 import { brokenConnection, stalledConnection } from './broken-connection.js';
 import { refusal } from './refusal.js';
+import type { Secret } from './secret.js';
 import { unzip } from './unzip.js';
 
 /** One HTTP request. */
@@ -20,6 +21,8 @@ export interface Exchange {
   readonly file?: boolean | undefined;
   /** Makes the `Authorization` of a try, anew for each, in place of Basic credentials. */
   readonly authorize?: (() => string) | undefined;
+  /** What no error may show, besides the account's own secrets. */
+  readonly secrets?: readonly Secret[] | undefined;
   /** Statuses, besides successes, whose answer is returned and not thrown. */
   readonly statuses?: readonly number[] | undefined;
 }
@@ -85,7 +88,7 @@ export async function exchange(account: Account, request: Exchange): Promise<Ans
   };
   if (isSuccess(status) || request.statuses?.includes(status)) return answer;
   try {
-    throw await refusal(account, method, answer, signal);
+    throw await refusal(account, request, answer);
   } finally {
     answer.close();
   }

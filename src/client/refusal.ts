@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { HttpError } from '../errors.js';
 import type { Account } from './account.js';
-import type { Answer } from './exchange.js';
+import type { Answer, Exchange } from './exchange.js';
 import { SETTINGS } from './settings.js';
 
 /** How much of an error's body is read. */
@@ -14,18 +14,30 @@ const MOST_SHOWN = 500;
 /** The error of an answer that is not a success. Reads its body, as far as it is worth it. */
 export async function refusal(
   account: Account,
-  method: string,
+  call: Exchange,
   answer: Answer,
-  signal: AbortSignal | undefined,
 ): Promise<HttpError> {
-  const { status, url, headers } = answer;
-  const text = await bodyText(answer, signal);
-  const body = plain(account.redact(messageOf(text) ?? text)).slice(0, MOST_SHOWN);
+  return refusalOf(account, call, answer, await refusalText(answer, call.signal));
+}
+
+/**
+ * The same, once its body was read.
+ *
+ * @param advice What to do, by the status and the service's message.
+ */
+export function refusalOf(
+  account: Account,
+  { method, secrets }: Exchange,
+  { status, url, headers }: Answer,
+  text: string,
+  advice: (status: number, message: string) => string = adviceFor,
+): HttpError {
+  const body = plain(account.redact(messageOf(text) ?? text, secrets)).slice(0, MOST_SHOWN);
   const retryAfterMs = parseRetryAfter(headers['retry-after'], headers.date, account.timing.now());
   const name = STATUS_CODES[status] ?? '';
   const message = [
     `${method} ${url} answered ${`${status} ${name}`.trim()}${body === '' ? '' : `: ${body}`}`,
-    adviceFor(status),
+    advice(status, body),
     retryAfterMs === undefined ? '' : `It asks to wait ${retryAfterMs / 1000} s`,
   ]
     .filter(part => part !== '')
@@ -58,7 +70,10 @@ export function parseRetryAfter(
 }
 
 /** A body that breaks off, or takes for ever, is no news beside the status. */
-async function bodyText(answer: Answer, signal: AbortSignal | undefined): Promise<string> {
+export async function refusalText(
+  answer: Answer,
+  signal: AbortSignal | undefined,
+): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   const patience = setTimeout(() => answer.close(), LONGEST_READ);

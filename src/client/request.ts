@@ -43,15 +43,15 @@ async function once<T>(
       answer.close();
     }
   } catch (error) {
-    if (!call.signal?.aborted) redactError(account, error);
+    if (!call.signal?.aborted) redactError(account, call, error);
     throw error;
   }
 }
 
 /** An answer may echo what it was sent, and an error may quote the answer. */
-function redactError(account: Account, error: unknown): void {
+function redactError(account: Account, { secrets }: Request, error: unknown): void {
   for (let at = error; at instanceof Error; at = at.cause) {
-    at.message = account.redact(at.message);
-    at.stack = account.redact(at.stack ?? '');
+    at.message = account.redact(at.message, secrets);
+    at.stack = account.redact(at.stack ?? '', secrets);
   }
 }
