@@ -5,7 +5,7 @@ import { checkTombstones } from '../operators/without-deleted.js';
 import type { HiddenReason } from '../tombstones/judge.js';
 import type { RedactOptions } from '../tombstones/redacted.js';
 import type { Tombstones } from '../tombstones/tombstones.js';
-import { rewriteFile } from './rewrite-file.js';
+import { firstBytes, rewriteFile } from './rewrite-file.js';
 
 export interface ApplyComplianceOptions extends RedactOptions {
   /**
@@ -44,7 +44,7 @@ const STORED = /\.(json|jsonl|ndjson)(\.gz)?$/i;
  * Takes out of stored posts what tombstones forbid, as `withoutDeleted` does for posts that come by.
  * Only files that hold such posts are rewritten, each one atomically: a crash leaves every file as it
  * was or as it should be, and the next run does the rest. Run again, it changes nothing more. The
- * `info` line that ends a job file keeps counting right.
+ * `info` line that ends a job file keeps counting right. A checkpoint of `files` is left alone.
  *
  * @throws OptionError, StorageError; DataError for a file that is damaged.
  * @example
@@ -56,11 +56,15 @@ export async function applyCompliance(
   tombstones: Tombstones,
   options: ApplyComplianceOptions = {},
 ): Promise<AppliedCompliance> {
-  checkTombstones(tombstones, options);
+  checkTombstones(tombstones, options, ['match', 'signal']);
+  if (typeof archiveFolder !== 'string' || archiveFolder === '')
+    throw new OptionError('archiveFolder', 'Expected `archiveFolder` to name a folder');
   const { match = (name: string) => STORED.test(name), signal } = options;
   if (typeof match !== 'function')
     throw new OptionError('match', 'Expected `match` to be a function of a name');
-  const names = (await filesIn(archiveFolder)).filter(match);
+  const names: string[] = [];
+  for (const name of (await filesIn(archiveFolder)).filter(match))
+    if (!(await isCheckpoint(path.join(archiveFolder, name)))) names.push(name);
   const removed: Partial<Record<HiddenReason, number>> = {};
   const rewritten: RewrittenFile[] = [];
   let [posts, changed] = [0, 0];
@@ -79,6 +83,19 @@ export async function applyCompliance(
       rewritten.push({ path: file, removed: gone, changed: outcome.changed });
   }
   return { files: names.length, posts, removed, changed, rewritten };
+}
+
+/** What `files` keeps beside what it writes, under whatever name, are no posts. */
+const CHECKPOINT = /^\{\n {2}"version": \d+,\n {2}"state": "/;
+
+async function isCheckpoint(file: string): Promise<boolean> {
+  if (!/\.json$/i.test(file)) return false;
+  try {
+    return CHECKPOINT.test((await firstBytes(file, 64)).toString('latin1'));
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new StorageError(`Cannot read ${file}: ${reason}`, { path: file, cause });
+  }
 }
 
 /** Regular files only: what a link points to may be anywhere. */

@@ -146,10 +146,16 @@ async function* kept(
 }
 
 async function startsAsGzip(file: string): Promise<boolean> {
+  const [first, second] = await firstBytes(file, 2);
+  return first === 0x1f && second === 0x8b;
+}
+
+/** The beginning of a file, or all of it where it is shorter. */
+export async function firstBytes(file: string, count: number): Promise<Buffer> {
   const handle = await open(file, 'r');
   try {
-    const { bytesRead, buffer } = await handle.read(Buffer.alloc(2), 0, 2, 0);
-    return bytesRead === 2 && buffer[0] === 0x1f && buffer[1] === 0x8b;
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(count), 0, count, 0);
+    return buffer.subarray(0, bytesRead);
   } finally {
     await handle.close();
   }

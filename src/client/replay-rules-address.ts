@@ -1,5 +1,7 @@
 import { OptionError } from '../errors.js';
 import { Account } from './account.js';
+import { checkNames } from './check-names.js';
+import { checkLabel } from './stream-address.js';
 
 /** Which stream's rules, and how long the call may take. */
 export interface ReplayRulesOptions {
@@ -8,20 +10,22 @@ export interface ReplayRulesOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+const OPTIONS: readonly string[] = ['streamLabel', 'signal'];
+
 /** An address of the rules of a replay stream (service.md 4.4); `rest` is what follows the label. */
-export function replayRulesUrl(
-  account: Account,
-  { streamLabel }: ReplayRulesOptions,
-  rest = '.json',
-): URL {
+export function replayRulesUrl(account: Account, options: ReplayRulesOptions, rest = '.json'): URL {
   if (!(account instanceof Account))
     throw new OptionError('account', 'Expected the first argument to be made by `account()`');
+  checkNames('options', options, OPTIONS);
   const purpose = 'replay rules';
   for (const secret of ['email', 'password'] as const) account.need(secret, purpose);
   const [rulestream, name, publisher] = (['rulestream', 'account', 'publisher'] as const).map(
     setting => encodeURIComponent(account.need(setting, purpose)),
   );
-  const label = encodeURIComponent(streamLabel ?? account.need('streamLabel', purpose));
+  const label = checkLabel(
+    'streamLabel',
+    options.streamLabel ?? account.need('streamLabel', purpose),
+  );
   const url = new URL(account.need('rulesUrl', purpose));
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/rules/${rulestream}-replay/accounts/${name}/publishers/${publisher}/${label}${rest}`;
   return url;

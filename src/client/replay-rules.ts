@@ -103,16 +103,18 @@ export async function deleteReplayRules(
   const url = replayRulesUrl(account, options);
   url.searchParams.set('_method', 'delete');
   if (!Array.isArray(rules)) throw notRules();
-  const results: DeletedRule[] = rules.map(rule =>
-    'value' in rule
+  const results = rules.map((rule: unknown): DeletedRule => {
+    if (!isObject(rule)) throw notRules();
+    return 'value' in rule
       ? { value: checkValue(rule.value), deleted: true }
-      : { id: checkId(rule.id), deleted: true },
-  );
-  const byValue = results.filter(({ value }) => value !== undefined);
-  const byId = results.filter(({ id }) => id !== undefined);
+      : { id: checkId(rule.id), deleted: true };
+  });
+  // Each once: the second time, it would not be there.
+  const values = new Set(results.flatMap(({ value }) => value ?? []));
+  const ids = new Set(results.flatMap(({ id }) => id ?? []));
   const bodies = [
-    ...ruleBodies('rules', byValue, ADD_BYTES, ({ value }) => JSON.stringify({ value })),
-    ...ruleBodies('rule_ids', byId, ADD_BYTES, ({ id = '' }) => id),
+    ...ruleBodies('rules', [...values], ADD_BYTES, value => JSON.stringify({ value })),
+    ...ruleBodies('rule_ids', [...ids], ADD_BYTES, id => id),
   ];
   const misses = new Map<string, string>();
   for (const { body } of bodies) {
@@ -122,8 +124,9 @@ export async function deleteReplayRules(
       const rule = entry.object('rule');
       const reason = entry.text('message') ?? 'Not deleted';
       if (entry.flag('deleted') || rule === undefined) continue;
-      misses.set(keyOf(rule.text('id'), undefined), reason);
-      misses.set(keyOf(undefined, rule.text('value')), reason);
+      const [id, value] = [rule.text('id'), rule.text('value')];
+      if (id !== undefined) misses.set(keyOf(id, undefined), reason);
+      if (value !== undefined) misses.set(keyOf(undefined, value), reason);
     }
   }
   return results.map(result => {
@@ -272,12 +275,18 @@ function keyOf(id: string | undefined, value: string | undefined): string {
 
 function checkRules(rules: readonly NewRule[]): readonly NewRule[] {
   if (!Array.isArray(rules)) throw notRules();
-  for (const { value, tag = null } of rules) {
+  for (const rule of rules as readonly unknown[]) {
+    if (!isObject(rule)) throw notRules();
+    const { value, tag = null } = rule;
     checkValue(value);
     if (tag !== null && typeof tag !== 'string')
       throw new OptionError('rules', 'Expected the `tag` of a rule to be a string or null');
   }
   return rules;
+}
+
+function isObject(rule: unknown): rule is { readonly [key: string]: unknown } {
+  return typeof rule === 'object' && rule !== null;
 }
 
 function notRules(): OptionError {
@@ -291,7 +300,8 @@ function checkValue(value: unknown): string {
 }
 
 function checkId(id: unknown): string {
-  if (typeof id !== 'string' || !/^\d{1,20}$/.test(id))
+  // As bare integers they go into JSON, which knows no leading zeros.
+  if (typeof id !== 'string' || !/^(0|[1-9]\d{0,19})$/.test(id))
     throw new OptionError(
       'ids',
       `Expected the id of a rule to be a string of digits, got ${typeof id === 'string' ? JSON.stringify(id) : typeof id}`,

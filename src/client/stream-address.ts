@@ -14,7 +14,7 @@ export function replayUrl(account: Account, type: StreamType, label: string | un
   const path = encodeURIComponent(
     type === 'rulestream' ? account.need('rulestream', 'replay streams') : type,
   );
-  const stream = encodeURIComponent(label ?? account.need('streamLabel', 'replay streams'));
+  const stream = checkLabel('streamLabel', label ?? account.need('streamLabel', 'replay streams'));
   return below(
     account.need('replayStreamUrl', 'replay streams'),
     `replay/${path}/accounts/${name}/publishers/${publisher}/${stream}.json`,
@@ -28,7 +28,8 @@ export function complianceUrl(
   partition: number | undefined,
 ): URL {
   const { name, publisher } = namesOf(account, 'the compliance stream');
-  const stream = encodeURIComponent(
+  const stream = checkLabel(
+    'complianceLabel',
     label ?? account.need('complianceLabel', 'the compliance stream'),
   );
   const url = below(
@@ -37,6 +38,13 @@ export function complianceUrl(
   );
   if (partition !== undefined) url.searchParams.set('partition', String(partition));
   return url;
+}
+
+/** A label as a segment of a path. */
+export function checkLabel(option: string, label: unknown): string {
+  if (typeof label !== 'string' || label === '' || /^\.\.?$/.test(label))
+    throw new OptionError(option, `Expected \`${option}\` to be a name, got ${String(label)}`);
+  return encodeURIComponent(label);
 }
 
 function namesOf(account: Account, purpose: string) {

@@ -38,10 +38,21 @@ export function withoutDeleted(
 /** @throws OptionError */
 export function checkTombstones(
   tombstones: unknown,
-  { country, earlierVersions = 'hide', mask = false }: RedactOptions,
+  options: RedactOptions,
+  otherNames: readonly string[] = [],
 ): void {
   if (!(tombstones instanceof Tombstones))
     throw new OptionError('tombstones', 'Expected tombstones as `openTombstones()` makes them');
+  if (typeof options !== 'object' || options === null)
+    throw new OptionError('options', 'Expected `options` to be an object');
+  const { country, earlierVersions = 'hide', mask = false, ...others } = options;
+  // One that is misspelt would let posts through.
+  for (const name of Object.keys(others))
+    if (!otherNames.includes(name))
+      throw new OptionError(
+        name,
+        `There is no option \`${name}\`; there are ${['country', 'earlierVersions', 'mask', ...otherNames].join(', ')}`,
+      );
   if (country !== undefined && !/^[a-z]{2}$/i.test(country))
     throw new OptionError('country', `Expected \`country\` to be two letters, got ${country}`);
   if (earlierVersions !== 'hide' && earlierVersions !== 'keep')

@@ -1,5 +1,6 @@
 import type { ComplianceEvent } from '../activity/compliance-event.js';
 import type { Account } from '../client/account.js';
+import { checkNames } from '../client/check-names.js';
 import { complianceUrl } from '../client/stream-address.js';
 import { OptionError } from '../errors.js';
 import { type Cursor, Flow } from '../flow.js';
@@ -62,18 +63,15 @@ export function compliance(
   account: Account,
   options: ComplianceOptions = {},
 ): Flow<ComplianceEvent> {
-  for (const name of Object.keys(options))
-    if (!OPTIONS.includes(name))
-      throw new OptionError(
-        name,
-        `There is no option \`${name}\`; there are ${OPTIONS.join(', ')}`,
-      );
+  checkNames('options', options, OPTIONS);
   const { complianceLabel, partitions, streamLabel, folder, timings } = options;
   const urls = checkPartitions(partitions).map(partition =>
     complianceUrl(account, complianceLabel, partition),
   );
-  const since = options.fromDate && timestampOption('fromDate', options.fromDate);
-  const { onGap, backfill = account.settings.replayStreamUrl !== undefined } = options;
+  const { fromDate, onGap, backfill = account.settings.replayStreamUrl !== undefined } = options;
+  const since = fromDate === undefined ? undefined : timestampOption('fromDate', fromDate);
+  if (typeof backfill !== 'boolean')
+    throw new OptionError('backfill', 'Expected `backfill` to be true or false');
   if (onGap !== undefined && typeof onGap !== 'function')
     throw new OptionError('onGap', 'Expected `onGap` to be a function');
   const replayOf = (window: { readonly from: number; readonly to: number }) =>

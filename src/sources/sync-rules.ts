@@ -1,4 +1,5 @@
 import type { Account } from '../client/account.js';
+import { checkNames } from '../client/check-names.js';
 import {
   addReplayRules,
   deleteReplayRules,
@@ -42,8 +43,12 @@ export interface RuleChanges {
 export async function syncRules(
   account: Account,
   wanted: readonly NewRule[],
-  { dryRun = false, ...options }: SyncRulesOptions = {},
+  syncOptions: SyncRulesOptions = {},
 ): Promise<RuleChanges> {
+  checkNames('options', syncOptions, ['dryRun', 'streamLabel', 'signal']);
+  const { dryRun = false, ...options } = syncOptions;
+  if (typeof dryRun !== 'boolean')
+    throw new OptionError('dryRun', 'Expected `dryRun` to be true or false');
   const missing = byValue(wanted);
   const deleted: ReplayRule[] = [];
   const retagged: (ReplayRule & { readonly from: string | null })[] = [];
@@ -104,6 +109,9 @@ function byValue(wanted: readonly NewRule[]): Map<string, NewRule> {
   for (const rule of wanted as readonly NewRule[]) {
     if (typeof rule?.value !== 'string' || rule.value.trim() === '')
       throw new OptionError('wanted', 'Expected the `value` of a rule to be a string, not empty');
+    const { tag } = rule;
+    if (tag != null && typeof tag !== 'string')
+      throw new OptionError('wanted', 'Expected the `tag` of a rule to be a string or null');
     const same = rules.get(rule.value);
     if (same !== undefined && (same.tag ?? null) !== (rule.tag ?? null))
       throw new OptionError(

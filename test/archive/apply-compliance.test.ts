@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { applyCompliance } from '../../src/archive/apply-compliance.js';
 import { DataError, OptionError, StorageError } from '../../src/errors.js';
 import { samplePosts } from '../../src/service/archive/sample/sample-posts.js';
+import { files } from '../../src/sinks/files.js';
 import { openTombstones, type Tombstones } from '../../src/tombstones/tombstones.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
 import { ofPost, ofUser } from '../tombstones/event.js';
@@ -111,6 +112,22 @@ describe('applyCompliance', () => {
     expect((await readdir(archive)).filter(name => name.endsWith('.tmp'))).toEqual([]);
   });
 
+  it('leaves the checkpoint of files() alone, which lies beside what it wrote', async () => {
+    const target = path.join(archive, 'written');
+    await files({ path: `${target}/all.jsonl.gz`, checkpoint: `${target}/checkpoint.json` })(
+      (async function* () {
+        yield* posts[0] ?? [];
+      })(),
+    );
+    const checkpoint = await readFile(path.join(target, 'checkpoint.json'));
+    await tombstones.record([ofPost('delete', posts[0]?.[0]?.id ?? '')]);
+    const report = await applyCompliance(target, tombstones);
+    expect(report).toMatchObject({ files: 1, removed: { deleted: 1 } });
+    expect(await readFile(path.join(target, 'checkpoint.json'))).toEqual(checkpoint);
+    await writeFile(path.join(target, 'notes.json'), '{\n  "version": 1\n}\n');
+    await expect(applyCompliance(target, tombstones)).rejects.toThrow('notes.json');
+  });
+
   it('goes on after a crash left something behind', async () => {
     await writeFile(path.join(archive, '.1.json.gz.tmp'), 'half a file');
     await tombstones.record([ofPost('delete', posts[1]?.[0]?.id ?? '')]);
@@ -122,6 +139,7 @@ describe('applyCompliance', () => {
   it('checks what it is given', async () => {
     await expect(applyCompliance(`${archive}/none`, tombstones)).rejects.toThrow(StorageError);
     await expect(applyCompliance(archive, 'tombstones' as never)).rejects.toThrow(OptionError);
+    await expect(applyCompliance(undefined as never, tombstones)).rejects.toThrow(OptionError);
     await expect(applyCompliance(archive, tombstones, { match: 'x' as never })).rejects.toThrow(
       OptionError,
     );

@@ -114,6 +114,32 @@ describe('rules of a replay stream', () => {
     expect(stream.rules.size).toBe(0);
   });
 
+  it('that are to be deleted twice are deleted', async () => {
+    stream.hold('snow');
+    const id = stream.hold('undefined');
+    const gone = await deleteReplayRules(acme, [
+      { value: 'snow' },
+      { value: 'snow' },
+      { value: 'undefined' },
+      { id: '1' },
+      { id },
+    ]);
+    expect(gone.map(({ deleted }) => deleted)).toEqual([true, true, true, false, false]);
+  });
+
+  it('are checked before anything is sent', async () => {
+    for (const rules of [[null], ['snow'], [undefined], [{}], 'snow', null, [{ value: 7 }]]) {
+      await expect(addReplayRules(acme, rules as never)).rejects.toThrow(OptionError);
+      await expect(deleteReplayRules(acme, rules as never)).rejects.toThrow(OptionError);
+      await expect(validateReplayRules(acme, rules as never)).rejects.toThrow(OptionError);
+    }
+    for (const id of ['007', '1.5', '-1', '', 7, null])
+      await expect(getReplayRules(acme, [id] as never)).rejects.toThrow(OptionError);
+    for (const options of [null, { streamlabel: 'x' }, { streamLabel: '' }, { streamLabel: '..' }])
+      await expect(addReplayRules(acme, [], options as never)).rejects.toThrow(OptionError);
+    expect(server.received).toEqual([]);
+  });
+
   it('are got by ids that go out as bare integers', async () => {
     const id = stream.hold('snow', 'w');
     expect(await getReplayRules(acme, [id, '12'])).toEqual([{ value: 'snow', tag: 'w', id }]);

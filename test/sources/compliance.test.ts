@@ -177,6 +177,7 @@ describe('compliance', () => {
     await service.until(1);
     await third.stop();
     await expect(reading({ resume: { source: 'search' } }).done).rejects.toThrow(OptionError);
+    await expect(reading({ resume: null as never }).done).rejects.toThrow(OptionError);
     const other = reading({ resume: second.cursor(), complianceLabel: 'other' });
     await expect(other.done).rejects.toThrow('not one of this compliance stream');
   });
@@ -231,6 +232,20 @@ describe('compliance', () => {
     await expect(reading({}, away).done).rejects.toThrow(ConnectionError);
   });
 
+  it('that was connected connects again after a 406, as after any status but 401 and 404', async () => {
+    const run = reading();
+    await service.until(1);
+    server.script.push(status(406, '{"error":{"message":"Too many connections"}}'));
+    service.cut();
+    await service.until(0);
+    await service.until(1);
+    service.happen(1, timing.now());
+    await run.has('1');
+    server.script.push(status(404));
+    service.cut();
+    await expect(run.done).rejects.toThrow('404');
+  });
+
   it('waits as it is told after 503 and 429, and goes on', async () => {
     server.script.push(status(503), status(429, '', { 'retry-after': '33' }));
     const run = reading();
@@ -257,6 +272,10 @@ describe('compliance', () => {
   it('checks its options before anything is opened', () => {
     for (const options of [
       { partitions: [] },
+      { fromDate: '' },
+      { backfill: 'no' },
+      { complianceLabel: '' },
+      null,
       { partitions: [0] },
       { partitions: [1, 1] },
       { fromDate: 'yesterday' },

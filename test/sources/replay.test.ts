@@ -2,12 +2,13 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import { type Account, type AccountOptions, account } from '../../src/client/account.js';
-import { HttpError, IncompleteError, OptionError } from '../../src/errors.js';
+import { HttpError, IncompleteError, OptionError, StorageError } from '../../src/errors.js';
 import type { Cursor } from '../../src/flow.js';
 import { collect } from '../../src/sinks/collect.js';
+import { Spool } from '../../src/sources/replay/spool.js';
 import { type ReplayOptions, replay } from '../../src/sources/replay.js';
 import { DAY, floorTo, formatSent, HOUR, MINUTE, type Window } from '../../src/time.js';
 import { type Reply, reset, ScriptedServer, status } from '../client/scripted-server.js';
@@ -250,6 +251,21 @@ describe('what the service says at the end', () => {
     ]);
   });
 
+  it('of failed minutes of the compliance stream: no event is doubled, whatever its own time', async () => {
+    const window = past(6);
+    const events = Array.from({ length: 12 }, (_, n) => ({
+      minute: window.from + (n >> 1) * MINUTE,
+      json: `{"delete":{"status":{"id_str":"${n}"},"timestamp_ms":"1432228155593"}}`,
+      id: String(n),
+    }));
+    const failed = [window.from + 2 * MINUTE];
+    const end = info(WITH_ERRORS, events.length, { minutes_failed: failed.map(formatSent) });
+    server.script.push(stream([...events.map(({ json }) => json), end]));
+    server.otherwise = wholeReplay(events);
+    const got = await collected(posts(window, { streamType: 'compliance' as never }));
+    expect(got.map(({ raw }) => String(raw))).toEqual(events.map(({ json }) => json));
+  });
+
   it('of an unprocessed range: it comes again', async () => {
     const window = past(10);
     const sent = wirePosts(window);
@@ -462,6 +478,16 @@ describe('a consumer', () => {
     expect((await readdir(folder)).filter(name => name.startsWith('spool'))).toEqual([]);
   });
 
+  it('whose disk is full is told at once, and no other connection is made', async () => {
+    const window = past(4);
+    server.otherwise = wholeReplay(wirePosts(window));
+    const full = new StorageError('ENOSPC', { path: folder, retryable: true });
+    const add = vi.spyOn(Spool.prototype, 'add').mockRejectedValue(full);
+    await expect(collected(posts(window))).rejects.toBe(full);
+    expect(server.received.length).toBe(1);
+    add.mockRestore();
+  });
+
   it('that stops early, or aborts in a wait, ends everything at once', async () => {
     const window = past(200);
     server.otherwise = wholeReplay(wirePosts(window, 50));
@@ -533,8 +559,8 @@ describe('a consumer', () => {
     for await (const batch of posts(window).batches()) cursor = batch.cursor ?? cursor;
     const other = posts({ ...window, from: window.from - MINUTE }, { resume: cursor });
     await expect(collected(other)).rejects.toThrow('its fromDate was');
-    for (const damage of [{ open: 7 }, { ids: 7 }, { gaps: [{}] }, { source: 'search' }]) {
-      const damaged = { ...cursor, ...damage } as Cursor;
+    for (const damage of [{ open: 7 }, { ids: 7 }, { gaps: [{}] }, { source: 'search' }, null]) {
+      const damaged = (damage && { ...cursor, ...damage }) as Cursor;
       await expect(collected(posts(window, { resume: damaged }))).rejects.toThrow(OptionError);
     }
     const requests = server.received.length;
@@ -554,6 +580,11 @@ describe('options of a replay', () => {
       { maxMemory: -1 },
       { onGap: 'log' },
       { timings: { attempts: 0 } },
+      { timings: { atempts: 1 } },
+      { timings: { firstChunk: 90_000 } },
+      { timings: null },
+      { streamLabel: '' },
+      { streamLabel: 7 },
       { fromdate: '202405150000' },
     ];
     for (const options of wrong) expect(() => posts(window, options)).toThrow(OptionError);
@@ -562,6 +593,7 @@ describe('options of a replay', () => {
       'MILLRACE_REPLAY_STREAM_URL',
     );
     expect(() => replay(undefined as never, {} as never)).toThrow(OptionError);
+    expect(() => replay(acme(), null as never)).toThrow(OptionError);
     expect(server.received).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Account, account } from '../../src/client/account.js';
-import { RulesError } from '../../src/errors.js';
+import { OptionError, RulesError } from '../../src/errors.js';
 import { collect } from '../../src/sinks/collect.js';
 import { replayRules } from '../../src/sources/replay-rules.js';
 import { renderRuleChanges, syncRules } from '../../src/sources/sync-rules.js';
@@ -105,6 +105,13 @@ describe('syncRules', () => {
     expect(error).toBeInstanceOf(RulesError);
     expect(error.message).toContain('"has:vidoes"');
     expect(held()).toEqual(before);
+  });
+
+  it('takes no misspelt dry run for none', async () => {
+    for (const options of [{ dryrun: true }, { dryRun: 'yes' }, null])
+      await expect(syncRules(acme, wanted, options as never)).rejects.toThrow(OptionError);
+    await expect(syncRules(acme, [{ value: 'a', tag: 7 as never }])).rejects.toThrow(OptionError);
+    expect(server.received).toEqual([]);
   });
 
   it('refuses a value with two tags before anything is sent', async () => {

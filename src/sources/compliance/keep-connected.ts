@@ -75,7 +75,10 @@ export async function keepConnected(
       signal.throwIfAborted();
       if (!(error instanceof MillraceError)) throw error;
       const broken = error.code === 'ERR_DATA' || error.code === 'ERR_CONNECTION';
-      if (!error.retryable && !(broken && everConnected)) throw error;
+      // 4.5: reconnect on any status. What was taken a moment ago is refused for "other circumstances"
+      // (7.4) that may pass; wrong credentials and addresses do not pass.
+      const refused = error instanceof HttpError && error.status === 406;
+      if (!error.retryable && !((broken || refused) && everConnected)) throw error;
       trouble = error;
     }
     failures++;

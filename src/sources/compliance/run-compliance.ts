@@ -159,14 +159,12 @@ function cursorOf({ urls }: ComplianceRun, { until, gaps }: LedgerState): Cursor
 }
 
 function placeOf({ urls }: ComplianceRun, cursor: Cursor): LedgerState {
-  const { source, stream, until, gaps } = JSON.parse(JSON.stringify(cursor)) as Record<
-    string,
-    Json
-  >;
+  const json = JSON.parse(JSON.stringify(cursor)) as Record<string, Json> | null;
+  const { source, stream, until, gaps } = json ?? {};
   if (source !== 'compliance' || stream !== streamOf(urls))
     throw new OptionError(
       'resume',
-      `The cursor is not one of this compliance stream, ${streamOf(urls)}: it belongs to ${JSON.stringify(stream ?? source)}`,
+      `The cursor is not one of this compliance stream, ${streamOf(urls)}: it belongs to ${JSON.stringify(stream ?? source ?? null)}`,
     );
   const at = Date.parse(String(until));
   const windows = (Array.isArray(gaps) ? gaps : [null]).map(gap => {

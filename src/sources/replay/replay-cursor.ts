@@ -35,8 +35,8 @@ export function replayPlace(
   request: ReplayIdentity,
   cursor: Cursor,
 ): { readonly state: ReplayState; readonly ids: unknown } {
-  const json = JSON.parse(JSON.stringify(cursor)) as Readonly<Record<string, Json>>;
-  if (json.source !== 'replay' || !isObject(json.request))
+  const json = JSON.parse(JSON.stringify(cursor)) as Json;
+  if (!isObject(json) || json.source !== 'replay' || !isObject(json.request))
     throw new OptionError('resume', 'The cursor is not one of replay()');
   for (const [name, value] of Object.entries(request))
     if (json.request[name] !== value)

@@ -1,6 +1,6 @@
 import type { Account } from '../../client/account.js';
 import { connectStream } from '../../client/stream-connection.js';
-import { HttpError, IncompleteError, MillraceError } from '../../errors.js';
+import { HttpError, IncompleteError, MillraceError, StorageError } from '../../errors.js';
 import type { Batches, Cursor, Run } from '../../flow.js';
 import { formatTimestamp, type Window } from '../../time.js';
 import { ReadAhead } from '../read-ahead.js';
@@ -184,7 +184,8 @@ function refusedBy(
   now: number,
   random: number,
 ): MillraceError {
-  if (!(error instanceof MillraceError)) throw error;
+  // No other connection mends a disk.
+  if (!(error instanceof MillraceError) || error instanceof StorageError) throw error;
   if (error instanceof HttpError && error.status === 406 && /date/i.test(error.body))
     machine.datesRefused(range, now);
   else if (!error.retryable) throw error;

@@ -1,0 +1,19 @@
+import { OptionError } from '../errors.js';
+
+/**
+ * That there are options, and none that is not known: one that is misspelt would go unheard, and what
+ * it was to prevent would happen.
+ *
+ * @throws OptionError
+ */
+export function checkNames(option: string, given: unknown, known: readonly string[]): void {
+  if (typeof given !== 'object' || given === null)
+    throw new OptionError(option, `Expected \`${option}\` to be an object, got ${String(given)}`);
+  const within = option === 'options' ? '' : `${option}.`;
+  for (const name of Object.keys(given))
+    if (!known.includes(name))
+      throw new OptionError(
+        `${within}${name}`,
+        `There is no option \`${within}${name}\`; there are ${known.join(', ')}`,
+      );
+}
