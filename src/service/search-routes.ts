@@ -7,6 +7,7 @@ import { Refusal, searchErrorBody } from './refusal.js';
 import type { Exchange, Route } from './router.js';
 import { searchPage } from './search.js';
 import type { ServiceContext } from './service.js';
+import type { ProductName } from './usage/products.js';
 
 type PageHandler = (
   exchange: Exchange,
@@ -26,10 +27,12 @@ export function searchRoutes(context: ServiceContext): readonly Route[] {
     methods: ['GET', 'POST'],
     pattern,
     errorBody: searchErrorBody,
-    handle(exchange) {
+    async handle(exchange) {
       checkCaller(exchange, context);
       checkRate(windows, 'over data and counts requests');
-      return page(exchange, context, tokens);
+      const answer = await page(exchange, context, tokens);
+      context.usage.requested(exchange.path.product as ProductName);
+      return answer;
     },
   });
   const base = '/search/:product/accounts/:account/:label';

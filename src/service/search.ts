@@ -13,6 +13,7 @@ import {
   textOf,
 } from './search-request.js';
 import type { ServiceContext } from './service.js';
+import type { ProductName } from './usage/products.js';
 
 interface DataParameters {
   readonly maxResults: number;
@@ -29,6 +30,11 @@ export async function searchPage(
   const { window, own } = request;
   const { posts, next } = await findPage(request, context, exchange.signal);
   const rule = matchingRule(request);
+  if (exchange.request.method !== 'HEAD')
+    context.usage.delivered(
+      exchange.path.product as ProductName,
+      posts.map(({ id }) => id),
+    );
   const body: Uint8Array[] = [];
   // Posts go out byte for byte as they are stored; only their matching rules are set.
   for (const { activity } of posts)

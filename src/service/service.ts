@@ -19,6 +19,8 @@ import { checkServiceOptions, type ServiceOptions, type Settings } from './servi
 import { Compliance } from './streams/compliance.js';
 import { StreamDesk } from './streams/stream-desk.js';
 import { VisibleArchive } from './streams/visible-archive.js';
+import { UsageMeter } from './usage/usage-meter.js';
+import { usageRoutes } from './usage/usage-routes.js';
 
 /** What the endpoints of all families share. */
 export interface ServiceContext {
@@ -27,6 +29,8 @@ export interface ServiceContext {
   readonly faults: Faults;
   /** Every rate that is counted. */
   readonly quotas: Quotas;
+  /** What was delivered. */
+  readonly usage: UsageMeter;
   /** The last requests, for the console. */
   readonly requests: RequestLog;
   /**
@@ -58,6 +62,7 @@ export class Service extends Server {
   readonly #jobs: JobDesk;
   readonly #streams: StreamDesk;
   readonly #oauth: OAuthDesk;
+  readonly #usage: UsageMeter;
   /** By format. */
   readonly #archives = new Map<Format, Promise<Archive>>();
   #archive: Promise<Archive> | undefined;
@@ -83,11 +88,18 @@ export class Service extends Server {
       onError: settings.onError,
     });
     const now = () => this.clock.now();
+    this.#usage = new UsageMeter({
+      clock: this.clock,
+      stateFolder: settings.stateFolder,
+      historyMonths: settings.limits.usageHistoryMonths,
+      onError: settings.onError,
+    });
     const context: ServiceContext = {
       settings,
       clock: this.clock,
       faults: this.faults,
       quotas: new Quotas(settings.limits, this.clock),
+      usage: this.#usage,
       requests: new RequestLog(),
       settled: atMostMs => this.#jobs.jobs.settled(atMostMs),
       archive: async format => new VisibleArchive(await this.#open(format), this.compliance, now),
@@ -100,6 +112,7 @@ export class Service extends Server {
       ...searchRoutes(context),
       ...this.#jobs.routes,
       ...this.#streams.routes,
+      ...usageRoutes(context),
       ...this.#oauth.routes,
       ...(settings.control ? controlRoutes(context, this.compliance) : []),
     ];
@@ -124,6 +137,7 @@ export class Service extends Server {
     try {
       await this.#open();
       await this.#jobs.open();
+      this.#usage.open();
       await this.#streams.open();
       await this.#oauth.open();
       await listen(this, port, 'port');
@@ -211,6 +225,7 @@ export class Service extends Server {
   async #close(): Promise<void> {
     await this.#streams.close();
     await this.#oauth.close();
+    await this.#usage.close();
     await this.#jobs.close();
     const archives = [this.#archive, ...this.#archives.values()];
     this.#archive = undefined;

@@ -16,6 +16,8 @@ export interface GenerateOptions {
   /** Whether each file ends in an `info` line, sent when the job began to run. */
   readonly infoLine: boolean;
   readonly signal: AbortSignal;
+  /** Told of the posts of each file, once it is written. */
+  onWritten(ids: readonly string[]): void;
   /** Told how much of the window is done, 0 to 1. */
   onProgress(fraction: number): void;
 }
@@ -25,7 +27,7 @@ const TURN_MS = 10;
 
 /** Writes the files of a job, one for each ten minutes with data (service.md 2.6), oldest first. */
 export async function generate(job: Job, options: GenerateOptions): Promise<void> {
-  const { archive, store, files, signal, onProgress } = options;
+  const { archive, store, files, signal, onProgress, onWritten } = options;
   const matcher = await jobMatcher(job.rules, signal);
   const last = files.at(-1);
   // What an earlier run of the service has written stays.
@@ -40,6 +42,7 @@ export async function generate(job: Job, options: GenerateOptions): Promise<void
         const file = { segment, posts: matched.length, ...written };
         await store.addFile(job, file);
         files.push(file);
+        onWritten(matched.map(({ id }) => id));
       }
       onProgress((segment + SEGMENT - job.from) / (job.to - job.from));
     }

@@ -180,6 +180,7 @@ export class JobLife {
         files,
         signal,
         infoLine: context.settings.jobInfoLine,
+        onWritten: ids => context.usage.delivered('historical', ids),
         onProgress: fraction => {
           this.#progress = fraction;
         },

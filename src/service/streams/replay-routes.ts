@@ -110,6 +110,9 @@ export function replayRoutes(
             signal: stop,
             now: () => clock.now(),
             onError: settings.onError,
+            onSent: ids => {
+              if (type !== 'compliance') context.usage.delivered(type, ids);
+            },
             faults: met(window, url.pathname + url.search),
           });
         } finally {

@@ -12,6 +12,8 @@ export interface ReplayOptions {
   readonly signal: AbortSignal;
   now(): number;
   onError(error: unknown): void;
+  /** Told of the posts that were sent, some at a time. */
+  onSent(ids: readonly string[]): void;
   readonly faults: ReplayFaults;
 }
 
@@ -24,6 +26,8 @@ export interface ReplayFaults {
   readonly flood: boolean;
 }
 
+const TOLD_AT_ONCE = 500;
+
 /**
  * Sends all of a replay, and one of its three endings (service.md 2.7, 4.3), which it gives; nothing
  * where the connection ended before.
@@ -33,12 +37,13 @@ export async function replay(
   replaying: Replaying,
   options: ReplayOptions,
 ): Promise<ReplayEnd | undefined> {
-  const { window, faults, signal, now } = options;
+  const { window, faults, signal, now, onSent } = options;
   const failed = new Set(faults.failed?.minutes.map(minute => parseTimestamp(minute) as number));
   const stop = faults.unprocessed && (parseTimestamp(faults.unprocessed.fromDate) as number);
   const pace = new Pace(options.postsPerSecond, signal);
   const turns = new TurnTaking();
   let activityCount = 0;
+  const sent: string[] = [];
   let unprocessed: Window | undefined;
   /** Start of the minute that is under way. */
   let minute = window.from;
@@ -46,7 +51,7 @@ export async function replay(
   const sendAll = async () => {
     let looked = 0;
     for await (const block of replaying)
-      for (const { at, message } of block) {
+      for (const { at, id, message } of block) {
         if (turns.isDue) await turns.take();
         if (!wire.isOpen) return;
         minute = floorTo(MINUTE, at);
@@ -59,6 +64,8 @@ export async function replay(
         if (isFailing && (faults.failed?.deliver !== 'part' || looked++ % 2 === 1)) continue;
         wire.push(message);
         activityCount++;
+        if (id !== undefined) sent.push(id);
+        if (sent.length >= TOLD_AT_ONCE) onSent(sent.splice(0));
         if (!faults.flood) await (pace.isEndless ? wire.isAhead && wire.room() : pace.keep());
       }
   };
@@ -70,6 +77,8 @@ export async function replay(
     // What the archive cannot give is asked for again.
     options.onError(error);
     unprocessed = { from: minute, to: window.to };
+  } finally {
+    onSent(sent);
   }
   if (stop !== undefined) unprocessed ??= { from: stop, to: window.to };
   const minutesFailed = [...failed]

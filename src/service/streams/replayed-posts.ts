@@ -11,6 +11,8 @@ import type { StreamRule } from '../stream-rules/stream-rules.js';
 export interface Replayed {
   /** Epoch milliseconds. */
   readonly at: number;
+  /** Of a post. */
+  readonly id?: string | undefined;
   /** Nothing where the stream has no use for it. */
   readonly message: Uint8Array | undefined;
 }
@@ -32,7 +34,7 @@ export async function* replayedPosts(
   const message = messageOf(stream, rules);
   for await (const { posts } of archive.scan(window, { signal }))
     yield (function* () {
-      for (const { at, activity } of posts) yield { at, message: message(activity) };
+      for (const { at, id, activity } of posts) yield { at, id, message: message(activity) };
     })();
 }
 

@@ -1,0 +1,150 @@
+import { DAY, floorTo, formatTimestamp, type Window } from '../../time.js';
+import type { ServiceContext } from '../service.js';
+import { monthsLater, startOfMonth } from './months.js';
+import { PRODUCT_NAMES, PRODUCTS, type ProductName } from './products.js';
+import { bucketsOf, type UsageBucket, type UsageQuery, usagePeriod } from './usage-period.js';
+import type { DayUsage } from './usage-store.js';
+
+/** Times are `YYYYMMDDHHMM`, the end is exclusive. */
+export interface UsageItem {
+  readonly activities: number;
+  /** Of search products: requests for posts and counts. */
+  readonly requests?: number;
+  readonly fromDate: string;
+  readonly toDate: string;
+}
+
+export interface ProductUsage {
+  readonly name: ProductName;
+  readonly type: string;
+  readonly used: readonly UsageItem[];
+  readonly projected: UsageItem;
+  readonly thresholds?: readonly { readonly requests: number; readonly type: 'cap' }[];
+}
+
+export interface PublisherUsage {
+  readonly name: string;
+  readonly type: string;
+  readonly used: readonly UsageItem[];
+  readonly projected: UsageItem;
+  readonly products: readonly ProductUsage[];
+  readonly thresholds: readonly { readonly activities: number; readonly type: 'alert' | 'cap' }[];
+}
+
+/** The usage report (service.md 2.8). */
+export interface UsageReport {
+  readonly account: { readonly name: string; readonly status: 'active' | 'inactive' };
+  readonly bucket: UsageBucket;
+  readonly fromDate: string;
+  readonly toDate: string;
+  /** None where nothing was used in the period. */
+  readonly publishers: readonly PublisherUsage[];
+}
+
+/**
+ * What was used in a period, by bucket, and what the present month will come to.
+ *
+ * @throws StorageError when it cannot be read.
+ * @example
+ * const report = await usageReport(context, { bucket: 'day' });
+ */
+export async function usageReport(
+  { settings, clock, usage }: Pick<ServiceContext, 'settings' | 'clock' | 'usage'>,
+  query: UsageQuery = {},
+): Promise<UsageReport> {
+  const now = clock.now();
+  const { bucket = 'month' } = query;
+  const period = usagePeriod(query, now);
+  const month = { from: startOfMonth(now), to: monthsLater(startOfMonth(now), 1) };
+  const oldest = monthsLater(floorTo(DAY, now), -settings.limits.usageHistoryMonths);
+  const { account, accountStatus, publisher, usageAlert, usageCap, requestCap } = settings;
+  const head = {
+    account: { name: account, status: accountStatus },
+    bucket,
+    fromDate: formatTimestamp(period.from),
+    toDate: formatTimestamp(period.to),
+  };
+  // "A fromDate older than 12 months returns no usage data."
+  if (period.from < oldest) return { ...head, publishers: [] };
+
+  const window = { from: Math.min(period.from, month.from), to: Math.max(period.to, month.to) };
+  const days = await usage.days(window);
+  const active = PRODUCT_NAMES.filter(name =>
+    days.some(({ day, product }) => product === name && isWithin(period, day)),
+  );
+  if (active.length === 0) return { ...head, publishers: [] };
+
+  const used = (of: readonly DayUsage[], withRequests: boolean) =>
+    bucketsOf(period, bucket).map(span => itemOf(of, span, withRequests));
+  const products = active.map((name): ProductUsage => {
+    const own = days.filter(({ product }) => product === name);
+    const isSearch = PRODUCTS[name].type === 'search';
+    return {
+      name,
+      type: PRODUCTS[name].type,
+      used: used(own, isSearch),
+      projected: projected(own, month, now, isSearch),
+      ...(isSearch &&
+        requestCap !== undefined && { thresholds: [{ requests: requestCap, type: 'cap' }] }),
+    };
+  });
+  return {
+    ...head,
+    publishers: [
+      {
+        name: publisher,
+        type: publisher,
+        used: used(days, false),
+        projected: projected(days, month, now, false),
+        products,
+        thresholds: [
+          ...(usageAlert === undefined ? [] : [{ activities: usageAlert, type: 'alert' } as const]),
+          ...(usageCap === undefined ? [] : [{ activities: usageCap, type: 'cap' } as const]),
+        ],
+      },
+    ],
+  };
+}
+
+function itemOf(days: readonly DayUsage[], span: Window, withRequests: boolean): UsageItem {
+  const { activities, requests } = sumOf(days, span);
+  return {
+    activities,
+    ...(withRequests && { requests }),
+    fromDate: formatTimestamp(span.from),
+    toDate: formatTimestamp(span.to),
+  };
+}
+
+/** As if the rest of the month went on as it did so far; its first day counts whole, however early. */
+function projected(
+  days: readonly DayUsage[],
+  month: Window,
+  now: number,
+  withRequests: boolean,
+): UsageItem {
+  const { activities, requests } = sumOf(days, month);
+  const passed = Math.max(now - month.from, DAY);
+  const whole = (count: number) => Math.round((count * (month.to - month.from)) / passed);
+  return {
+    activities: whole(activities),
+    ...(withRequests && { requests: whole(requests) }),
+    fromDate: formatTimestamp(month.from),
+    toDate: formatTimestamp(month.to),
+  };
+}
+
+function sumOf(days: readonly DayUsage[], span: Window): { activities: number; requests: number } {
+  const sum = { activities: 0, requests: 0 };
+  for (const { day, activities, requests } of days) {
+    if (!isWithin(span, day)) continue;
+    sum.activities += activities;
+    sum.requests += requests;
+  }
+  return sum;
+}
+
+/** Days begin within their span, or with it. */
+function isWithin({ from, to }: Window, day: number): boolean {
+  return day >= from && day < to;
+}

@@ -1,0 +1,193 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { RootDatabase } from 'lmdb';
+import { StorageError } from '../../errors.js';
+import { DAY, type Window } from '../../time.js';
+import { PRODUCTS, type ProductName, productOf } from './products.js';
+
+/** What was delivered of a product on a UTC day. */
+export interface DayUsage {
+  /** Epoch milliseconds of its start. */
+  readonly day: number;
+  readonly product: ProductName;
+  /** Each counts once a day. */
+  readonly activities: number;
+  readonly requests: number;
+}
+
+/** What is to be added to a day. */
+export interface UsageChange {
+  readonly day: number;
+  readonly product: ProductName;
+  readonly ids: readonly string[];
+  readonly requests: number;
+}
+
+interface Totals {
+  readonly activities: number;
+  readonly requests: number;
+}
+
+const ID = 0x69;
+const TOTAL = 0x74;
+const LARGEST_ID = 2n ** 64n - 1n;
+const NOTHING = Buffer.alloc(0);
+/** Keys that go in one transaction. */
+const AT_ONCE = 5_000;
+
+/**
+ * Usage by day on disk (LMDB): the ids that were delivered, exact, and their numbers. A change is
+ * there whole or not at all, so the process may end at any moment.
+ */
+export class UsageStore {
+  readonly #given: string | undefined;
+  #opened: Promise<RootDatabase<Buffer, Buffer>> | undefined;
+  #temporary: string | undefined;
+
+  /** @param stateFolder Without one, a temporary folder that `close` removes. */
+  constructor(stateFolder: string | undefined) {
+    this.#given = stateFolder && join(stateFolder, 'usage');
+  }
+
+  /** @throws StorageError */
+  async add(changes: readonly UsageChange[]): Promise<void> {
+    const root = await this.#open();
+    await this.#doing('write to', () =>
+      root.transaction(() => {
+        for (const change of changes) addTo(root, change);
+      }),
+    );
+  }
+
+  /** @throws StorageError */
+  async days({ from, to }: Window): Promise<readonly DayUsage[]> {
+    const root = await this.#open();
+    return this.#doing('read', () => {
+      const days: DayUsage[] = [];
+      for (const { key, value } of root.getRange(keysOf(TOTAL, { from, to }))) {
+        const product = productOf(key.readUInt8(5));
+        if (product === undefined) continue;
+        const totals = JSON.parse(value.toString()) as Totals;
+        days.push({ day: key.readUInt32BE(1) * DAY, product, ...totals });
+      }
+      return days;
+    });
+  }
+
+  /**
+   * Forgets the ids of earlier days, which count no more, and days that no report reaches.
+   *
+   * @throws StorageError
+   */
+  async forget(
+    ids: { readonly before: number },
+    totals: { readonly before: number },
+  ): Promise<void> {
+    const root = await this.#open();
+    for (const [kind, { before }] of [
+      [ID, ids],
+      [TOTAL, totals],
+    ] as const) {
+      const range = { ...keysOf(kind, { from: 0, to: before }), limit: AT_ONCE };
+      let removed: number;
+      do {
+        const keys = [...root.getKeys(range)].map(key => Buffer.from(key));
+        removed = keys.length;
+        await this.#doing('write to', () =>
+          root.transaction(() => {
+            for (const key of keys) root.remove(key);
+          }),
+        );
+      } while (removed === AT_ONCE);
+    }
+  }
+
+  /** All is kept when it resolves. It can be used again. */
+  async close(): Promise<void> {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    const root = await opened?.catch(() => undefined); // who asked for it knows
+    await root?.close();
+    if (this.#temporary !== undefined) await rm(this.#temporary, { recursive: true, force: true });
+    this.#temporary = undefined;
+  }
+
+  #open(): Promise<RootDatabase<Buffer, Buffer>> {
+    this.#opened ??= this.#doing('open', async () => {
+      const folder = this.#given ?? (await mkdtemp(join(tmpdir(), 'millrace-usage-')));
+      if (this.#given === undefined) this.#temporary = folder;
+      await mkdir(folder, { recursive: true });
+      // A native library: all else must work where it cannot be loaded.
+      const { open } = createRequire(import.meta.url)('lmdb') as typeof import('lmdb');
+      const format = { encoding: 'binary', keyEncoding: 'binary' } as const;
+      return open<Buffer, Buffer>({ path: folder, noSubdir: false, ...format });
+    });
+    return this.#opened;
+  }
+
+  async #doing<Result>(what: string, work: () => Result | Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (cause) {
+      const path = this.#given ?? this.#temporary ?? tmpdir();
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new StorageError(`Could not ${what} the usage in ${path}: ${reason}`, { path, cause });
+    }
+  }
+}
+
+/** Within a transaction. */
+function addTo(
+  root: RootDatabase<Buffer, Buffer>,
+  { day, product, ids, requests }: UsageChange,
+): void {
+  const { number } = PRODUCTS[product];
+  const key = totalKey(day, number);
+  const before = root.getBinary(key);
+  const totals: Totals =
+    before === undefined ? { activities: 0, requests: 0 } : JSON.parse(before.toString());
+  let added = 0;
+  for (const id of ids) {
+    const idKey = keyOfId(day, number, id);
+    if (idKey === undefined || root.doesExist(idKey)) continue;
+    root.put(idKey, NOTHING);
+    added++;
+  }
+  const after = {
+    activities: totals.activities + added,
+    requests: totals.requests + requests,
+  };
+  root.put(key, Buffer.from(JSON.stringify(after)));
+}
+
+function totalKey(day: number, product: number): Buffer {
+  const key = Buffer.alloc(6);
+  key[0] = TOTAL;
+  key.writeUInt32BE(day / DAY, 1);
+  key[5] = product;
+  return key;
+}
+
+function keyOfId(day: number, product: number, id: string): Buffer | undefined {
+  const number = /^\d{1,20}$/.test(id) ? BigInt(id) : LARGEST_ID + 1n;
+  if (number > LARGEST_ID) return undefined;
+  const key = Buffer.allocUnsafe(14);
+  key[0] = ID;
+  key.writeUInt32BE(day / DAY, 1);
+  key[5] = product;
+  key.writeBigUInt64BE(number, 6);
+  return key;
+}
+
+/** Of whole days. */
+function keysOf(kind: number, { from, to }: Window): { start: Buffer; end: Buffer } {
+  const edge = (ms: number) => {
+    const key = Buffer.alloc(5);
+    key[0] = kind;
+    key.writeUInt32BE(Math.min(Math.max(0, Math.ceil(ms / DAY)), 0xffff_ffff), 1);
+    return key;
+  };
+  return { start: edge(from), end: edge(to) };
+}
