@@ -1,4 +1,5 @@
 import type { Rate } from './limits.js';
+import { orAbort } from './or-abort.js';
 import { realTime, type Timing } from './timing.js';
 
 /**
@@ -91,13 +92,4 @@ function leavesAt(start: Counted): number {
 function worthLooking(start: Counted, rate: Rate, now: number): number {
   if (start.arrived !== undefined) return start.arrived + rate.per;
   return now < start.at + rate.per ? start.at + rate.per : start.at + JITTER + rate.per;
-}
-
-function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    const onAbort = () => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }

@@ -25,10 +25,13 @@ const FAILURES: readonly (readonly [AuthorizationFailure, RegExp])[] = [
   ['engagement-type', /engagement.?type|unsupported/i],
 ];
 
+/** A stored token would only be found again. */
+const AGAIN = 'signIn with `again: true` where tokens are stored';
+
 const ADVICE: Readonly<Record<AuthorizationFailure, string>> = {
   application: `Ask the operator to approve the application id, which the application's page has in its address, or check the consumer key (${SETTINGS.consumerKey.env})`,
   'consumer-key': `Check the consumer key of the application (${SETTINGS.consumerKey.env}) and that it belongs to this address`,
-  signature: `Check, in this order: the consumer secret (${SETTINGS.consumerSecret.env}); that token and token secret belong together and to this application (${SETTINGS.accessToken.env}, ${SETTINGS.accessTokenSecret.env}, or sign in again); this machine's clock; that nothing on the way, such as a proxy, changes the address, the Authorization header, the content type or the JSON body. Each try has a fresh nonce, timestamp and signature already`,
+  signature: `Check, in this order: the consumer secret (${SETTINGS.consumerSecret.env}); that token and token secret belong together and to this application (${SETTINGS.accessToken.env}, ${SETTINGS.accessTokenSecret.env}, or sign in again: ${AGAIN}); this machine's clock; that nothing on the way, such as a proxy, changes the address, the Authorization header, the content type or the JSON body. Each try has a fresh nonce, timestamp and signature already`,
   clock: "Set this machine's clock right: signatures hold for a few minutes only",
   nonce:
     'Try again: each try has a fresh nonce. If it happens again, something on the way sends requests twice',
@@ -36,8 +39,7 @@ const ADVICE: Readonly<Record<AuthorizationFailure, string>> = {
   verifier: 'Sign in again: a verifier belongs to one request token and is good once',
   token:
     'Sign in again: the token is used up, expired or revoked, or belongs to another application',
-  forbidden:
-    'The user whose token it is must be the author and must have authorized the application: sign in as the author, again if the token was revoked',
+  forbidden: `The user whose token it is must be the author of the posts, and must not have revoked it. Sign in as the author: ${AGAIN}`,
   'engagement-type': 'Ask for favorites, retweets or replies',
   other: 'Check the consumer key, the token and their secrets, or sign in again',
 };

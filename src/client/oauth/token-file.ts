@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto';
+import {
+  access,
+  chmod,
+  constants,
+  mkdir,
+  open,
+  readFile,
+  rename,
+  rm,
+  stat,
+} from 'node:fs/promises';
+import path from 'node:path';
+import { MillraceError, OptionError, StorageError } from '../../errors.js';
+import { Secret } from '../secret.js';
+import type { AccessToken } from './sign-in-steps.js';
+
+/** Whose tokens a file holds: another application's would only be refused. */
+export interface TokenOwner {
+  readonly consumerKey: string;
+  readonly oauthUrl: URL;
+}
+
+const VERSION = 1;
+/** Anyone but the file's owner. */
+const OTHERS = 0o077;
+
+/**
+ * The access token that a file keeps; nothing where there is no file.
+ *
+ * @throws StorageError for a file that others may read, that is damaged, or of another application.
+ */
+export async function readToken(file: string, owner: TokenOwner): Promise<AccessToken | undefined> {
+  const text = await storing('read', file, async () => {
+    try {
+      const { mode } = await stat(file);
+      // Windows has no such bits.
+      if (process.platform !== 'win32' && (mode & OTHERS) !== 0)
+        throw new StorageError(
+          `The tokens in ${file} are open to others on this machine: run chmod 600 on it, or delete it and sign in again`,
+          { path: file },
+        );
+      return await readFile(file, 'utf8');
+    } catch (error) {
+      if (isNodeError(error, 'ENOENT')) return undefined;
+      throw error;
+    }
+  });
+  return text === undefined ? undefined : parse(text, file, owner);
+}
+
+/** Keeps it so that under the file's name there is all of it or what was there before; mode 0600. */
+export async function writeToken(
+  file: string,
+  owner: TokenOwner,
+  { token, secret, userId, screenName }: AccessToken,
+): Promise<void> {
+  const kept = {
+    version: VERSION,
+    oauthUrl: owner.oauthUrl.href,
+    consumerKey: owner.consumerKey,
+    userId,
+    screenName,
+    token: token.reveal(),
+    secret: secret.reveal(),
+  };
+  const beside = `${file}.${randomBytes(6).toString('hex')}.part`;
+  await storing('keep the tokens in', file, async () => {
+    try {
+      const handle = await open(beside, 'wx', 0o600);
+      try {
+        // A umask can only take away, but an odd one may take the owner's own rights.
+        await chmod(beside, 0o600);
+        await handle.writeFile(`${JSON.stringify(kept, undefined, 2)}\n`);
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rename(beside, file);
+    } catch (error) {
+      await rm(beside, { force: true });
+      throw error;
+    }
+    await syncFolder(path.dirname(file));
+  });
+}
+
+/** That the file can be written, before a user is asked to come for what it is to hold. */
+export async function prepareTokenFile(file: string): Promise<void> {
+  const folder = path.dirname(file);
+  await storing('keep the tokens in', file, async () => {
+    await mkdir(folder, { recursive: true });
+    await access(folder, constants.W_OK);
+  });
+}
+
+export function checkTokenFile(file: unknown): string {
+  if (typeof file !== 'string' || file === '' || file.includes('\0'))
+    throw new OptionError('store', 'Expected `store` to be the path of a file');
+  return file;
+}
+
+function parse(text: string, file: string, owner: TokenOwner): AccessToken {
+  const kept = parseObject(text);
+  const get = (name: string): string => {
+    const value = kept?.[name];
+    if (typeof value !== 'string' || value === '') throw refused(file, 'holds no tokens');
+    return value;
+  };
+  if (kept?.version !== VERSION) throw refused(file, 'holds no tokens of this version');
+  if (get('consumerKey') !== owner.consumerKey || get('oauthUrl') !== owner.oauthUrl.href)
+    throw refused(file, 'holds tokens of another application or address');
+  return {
+    token: new Secret(get('token')),
+    secret: new Secret(get('secret')),
+    userId: get('userId'),
+    screenName: get('screenName'),
+  };
+}
+
+function parseObject(text: string): { readonly [name: string]: unknown } | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function refused(file: string, why: string): StorageError {
+  return new StorageError(
+    `The file ${file} ${why}: choose another one, or delete it to sign in again`,
+    { path: file },
+  );
+}
+
+/** Names the file in what goes wrong with it. */
+async function storing<T>(doing: string, file: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (cause) {
+    if (cause instanceof MillraceError || !(cause instanceof Error)) throw cause;
+    throw new StorageError(
+      `Could not ${doing} ${file}: ${cause.message}. Give access there, or choose another path for \`store\``,
+      { cause, path: file },
+    );
+  }
+}
+
+/** Makes the new name survive a power cut. Windows cannot open a folder, and needs no such call. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function isNodeError(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}
