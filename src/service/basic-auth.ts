@@ -6,13 +6,19 @@ export interface Credentials {
 }
 
 /** Whether an `Authorization` header carries these credentials (HTTP Basic, service.md section 5). */
-export function isAuthorized(
-  header: string | undefined,
-  { email, password }: Credentials,
-): boolean {
+export function isAuthorized(header: string | undefined, right: Credentials): boolean {
   const encoded = /^basic +([a-z0-9+/=_-]+) *$/i.exec(header ?? '')?.[1] ?? '';
-  const given = Buffer.from(encoded, 'base64');
-  // Digests have one length, so that the time taken tells nothing of the password.
+  return isSame(Buffer.from(encoded, 'base64'), right);
+}
+
+/** Whether someone who signs in has these credentials. */
+export function isLogin({ email, password }: Credentials, right: Credentials): boolean {
+  // There are no colons in emails.
+  return !email.includes(':') && isSame(Buffer.from(`${email}:${password}`), right);
+}
+
+/** Digests have one length, so that the time taken tells nothing of the password. */
+function isSame(given: Uint8Array, { email, password }: Credentials): boolean {
   return timingSafeEqual(digest(given), digest(Buffer.from(`${email}:${password}`)));
 }
 

@@ -1,6 +1,6 @@
 import { OptionError } from '../errors.js';
-import { DAY, HOUR, MINUTE, parseTimestamp, SECOND } from '../time.js';
 import { type Answer, jsonAnswer } from './answer.js';
+import { changeClock } from './change-clock.js';
 import type { Fault } from './fault-kinds.js';
 import { Refusal, searchErrorBody } from './refusal.js';
 import { parseJsonObject, readBody } from './request-body.js';
@@ -22,20 +22,6 @@ export function controlRoutes(
 ): readonly Route[] {
   const clockAnswer = () =>
     jsonAnswer(200, { now: new Date(clock.now()).toISOString(), frozen: clock.frozen });
-
-  const moveClock = async (exchange: Exchange) => {
-    const { set, advance, frozen, ...rest } = await readObject(exchange);
-    const [stray] = Object.keys(rest);
-    if (stray !== undefined) throw new Refusal(422, `The clock has no '${stray}'`);
-    const instant = set === undefined ? undefined : instantOf(set);
-    const span = advance === undefined ? undefined : spanOf(advance);
-    if (frozen !== undefined && typeof frozen !== 'boolean')
-      throw new Refusal(422, "Expected 'frozen' to be true or false");
-    if (frozen === true) clock.freeze();
-    if (instant !== undefined) clock.set(instant);
-    if (span !== undefined) clock.advance(span);
-    if (frozen === false) clock.resume();
-  };
 
   const plantFault = async (exchange: Exchange) => {
     try {
@@ -76,7 +62,7 @@ export function controlRoutes(
     route('/_control/clock', {
       GET: clockAnswer,
       async POST(exchange) {
-        await moveClock(exchange);
+        changeClock(clock, await readObject(exchange));
         await settled(PATIENCE_MS);
         return clockAnswer();
       },
@@ -118,26 +104,4 @@ async function readObject({ request }: Exchange): Promise<Record<string, unknown
   const body = parseJsonObject(await readBody(request, MAX_BODY_BYTES));
   if (body === undefined) throw new Refusal(400, 'Expected a JSON object');
   return body;
-}
-
-/** Epoch milliseconds, `YYYYMMDDHHMM`, or an ISO 8601 time. */
-function instantOf(value: unknown): number {
-  const ms = typeof value === 'string' ? (parseTimestamp(value) ?? Date.parse(value)) : value;
-  if (typeof ms !== 'number' || Number.isNaN(new Date(ms).getTime()))
-    throw new Refusal(
-      422,
-      "Expected 'set' to be epoch milliseconds, YYYYMMDDHHMM or an ISO 8601 time",
-    );
-  return ms;
-}
-
-const UNITS: Record<string, number> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY };
-
-/** Milliseconds, or a number with a unit: `30s`, `31m`, `2h`, `15d`. */
-function spanOf(value: unknown): number {
-  const [, amount, unit = 'ms'] = /^(-?\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(String(value)) ?? [];
-  const ms = Number(amount) * (UNITS[unit] as number);
-  if (!Number.isFinite(ms) || Math.abs(ms) > 100 * 365 * DAY)
-    throw new Refusal(422, "Expected 'advance' to be milliseconds or a time such as 30s, 31m, 15d");
-  return ms;
 }

@@ -8,7 +8,7 @@ interface Hits {
 }
 
 interface Aim extends Hits {
-  /** Only requests of this family; any but the control path when absent. */
+  /** Only requests of this family; any but the control path and the pages when absent. */
   readonly endpoint?: Endpoint | undefined;
   /** Only requests whose path and query contain this text. */
   readonly path?: string | undefined;

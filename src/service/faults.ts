@@ -125,9 +125,11 @@ function isAimedAt(
   pathAndQuery: string,
 ): boolean {
   if (fault.kind === 'counts-timeout' && endpoint !== 'counts') return false;
+  // Whoever plants faults on the pages of the console must be able to clear them there.
+  const isOwn = fault.endpoint === undefined ? endpoint !== 'pages' : fault.endpoint === endpoint;
   return (
     endpoint !== 'control' &&
-    (fault.endpoint === undefined || fault.endpoint === endpoint) &&
+    isOwn &&
     (fault.path === undefined || pathAndQuery.includes(fault.path))
   );
 }

@@ -12,6 +12,7 @@ import { JobDesk } from './jobs/job-desk.js';
 import { hangUp, listen, urlOf } from './listen.js';
 import { OAuthDesk } from './oauth/oauth-desk.js';
 import type { OAuthProvider } from './oauth/oauth-provider.js';
+import { pageRoutes } from './pages/page-routes.js';
 import { Quotas } from './quotas.js';
 import { RequestLog } from './request-log.js';
 import { searchRoutes } from './search-routes.js';
@@ -114,6 +115,14 @@ export class Service extends Server {
       ...this.#streams.routes,
       ...usageRoutes(context),
       ...this.#oauth.routes,
+      ...pageRoutes({
+        context,
+        jobs: this.#jobs,
+        streams: this.#streams,
+        compliance: this.compliance,
+        oauth: this.oauth,
+        addresses: () => this.addresses(),
+      }),
       ...(settings.control ? controlRoutes(context, this.compliance) : []),
     ];
     const desk = createFrontDesk(routes, context);

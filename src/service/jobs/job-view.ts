@@ -137,7 +137,8 @@ const FAILURES: Record<JobStage, string> = {
   validation: 'Job completed but failed validation. Gnip investigating.',
 };
 
-function statusMessage({ job, queued, percentComplete }: JobLife): string {
+/** What the job says of itself, as the service words it (service.md 2.5). */
+export function statusMessage({ job, queued, percentComplete }: JobLife): string {
   switch (job.status) {
     case 'opened':
       return queued ? 'Request to auto-estimate queued.' : 'Waiting on quote from Gnip.';

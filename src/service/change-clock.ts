@@ -1,0 +1,44 @@
+import { DAY, HOUR, MINUTE, parseTimestamp, SECOND } from '../time.js';
+import type { Clock } from './clock.js';
+import { Refusal } from './refusal.js';
+
+/**
+ * Moves the clock: `set` to epoch milliseconds, `YYYYMMDDHHMM` or an ISO 8601 time; `advance` by
+ * milliseconds or a time such as `31m`; `frozen` to stand still or to run on.
+ *
+ * @throws Refusal 422 for what makes no sense; nothing has changed then.
+ */
+export function changeClock(clock: Clock, change: Readonly<Record<string, unknown>>): void {
+  const { set, advance, frozen, ...rest } = change;
+  const [stray] = Object.keys(rest);
+  if (stray !== undefined) throw new Refusal(422, `The clock has no '${stray}'`);
+  const instant = set === undefined ? undefined : instantOf(set);
+  const span = advance === undefined ? undefined : spanOf(advance);
+  if (frozen !== undefined && typeof frozen !== 'boolean')
+    throw new Refusal(422, "Expected 'frozen' to be true or false");
+  if (frozen === true) clock.freeze();
+  if (instant !== undefined) clock.set(instant);
+  if (span !== undefined) clock.advance(span);
+  if (frozen === false) clock.resume();
+}
+
+function instantOf(value: unknown): number {
+  const ms = typeof value === 'string' ? (parseTimestamp(value) ?? Date.parse(value)) : value;
+  if (typeof ms !== 'number' || Number.isNaN(new Date(ms).getTime()))
+    throw new Refusal(
+      422,
+      "Expected 'set' to be epoch milliseconds, YYYYMMDDHHMM or an ISO 8601 time",
+    );
+  return ms;
+}
+
+const UNITS: Record<string, number> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY };
+
+/** Milliseconds, or a number with a unit: `30s`, `31m`, `2h`, `15d`. */
+function spanOf(value: unknown): number {
+  const [, amount, unit = 'ms'] = /^(-?\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(String(value)) ?? [];
+  const ms = Number(amount) * (UNITS[unit] as number);
+  if (!Number.isFinite(ms) || Math.abs(ms) > 100 * 365 * DAY)
+    throw new Refusal(422, "Expected 'advance' to be milliseconds or a time such as 30s, 31m, 15d");
+  return ms;
+}

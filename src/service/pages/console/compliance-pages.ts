@@ -1,0 +1,67 @@
+import { DAY, HOUR, MINUTE } from '../../../time.js';
+import type { ComplianceEvent } from '../../streams/drawn-events.js';
+import { type Html, html } from '../html.js';
+import { countOf, instant, table } from '../page-parts.js';
+import type { ConsolePage, ConsoleParts } from './console-page.js';
+
+const SPANS = {
+  '10m': ['10 minutes', 10 * MINUTE],
+  '1h': ['an hour', HOUR],
+  '6h': ['6 hours', 6 * HOUR],
+  '1d': ['a day', DAY],
+} as const;
+const MOST = 200;
+
+/** The events of the last while (service.md section 6). */
+export function compliancePages({ compliance, context }: ConsoleParts): readonly ConsolePage[] {
+  return [
+    {
+      pattern: '/console/compliance',
+      section: 'compliance',
+      async show({ exchange: { url, signal } }) {
+        const wanted = url.searchParams.get('last') ?? '';
+        const span = Object.hasOwn(SPANS, wanted) ? (wanted as keyof typeof SPANS) : '1h';
+        const [words, ms] = SPANS[span];
+        const now = context.clock.now();
+        const events = await compliance.within({ from: now - ms, to: now + 1 }, signal);
+        const newest = events.toReversed().slice(0, MOST);
+        return {
+          title: 'Compliance',
+          lead: html`Deletions and other events that your copies of posts have to follow, as the compliance stream sends them.`,
+          body: html`<section class="card"><nav aria-label="How far back"><ul class="pills">${Object.entries(
+            SPANS,
+          ).map(
+            ([name, [label]]) =>
+              html`<li><a href="/console/compliance?last=${name}"${name === span && html` aria-current="page"`}>Last ${label}</a></li>`,
+          )}</ul></nav>
+${newest.length === 0 ? none(words, context.settings.complianceRate === 0) : eventTable(newest, events.length)}</section>`,
+        };
+      },
+    },
+  ];
+}
+
+function eventTable(newest: readonly ComplianceEvent[], all: number): Html {
+  return table(
+    html`${countOf(all, 'event')}${newest.length < all && html`, of which the newest ${newest.length}`}`,
+    [
+      { label: 'When', isHeader: true, cell: ({ at }) => instant(at) },
+      { label: 'Kind', cell: ({ json }) => html`<strong>${kindOf(json)}</strong>` },
+      { label: 'Partition', isNumber: true, cell: ({ partition }) => partition },
+      { label: 'Message', cell: ({ json }) => html`<code>${json}</code>` },
+    ],
+    newest,
+  );
+}
+
+/** The one key of an event. */
+function kindOf(json: string): string {
+  return /"([^"]*)"/.exec(json)?.[1] ?? 'event';
+}
+
+function none(words: string, isOff: boolean): Html {
+  return html`<p class="empty">No events in the last ${words}. ${
+    isOff &&
+    html`This service draws none by itself: start it with <code>--compliance-rate 0.05</code>, or send one to <code>POST /_control/compliance</code>.`
+  }</p>`;
+}

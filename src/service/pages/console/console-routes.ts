@@ -1,0 +1,162 @@
+import type { Answer } from '../../answer.js';
+import { isLogin } from '../../basic-auth.js';
+import type { Refusal } from '../../refusal.js';
+import { searchErrorBody } from '../../refusal.js';
+import type { Exchange, Route } from '../../router.js';
+import { checkHost, readForm } from '../check-page-request.js';
+import { type Html, html } from '../html.js';
+import { layout } from '../layout.js';
+import { pageAnswer, seeOther } from '../page-answer.js';
+import { csrfField } from '../page-parts.js';
+import { Sessions } from '../sessions.js';
+import { SignInAttempts } from '../sign-in-attempts.js';
+import { compliancePages } from './compliance-pages.js';
+import { type ConsolePage, type ConsoleParts, SECTIONS, type Shown } from './console-page.js';
+import { faultPages } from './fault-pages.js';
+import { jobPages } from './job-pages.js';
+import { overviewPages } from './overview-pages.js';
+import { replayPages } from './replay-pages.js';
+import { requestPages } from './request-pages.js';
+import { signInForm } from './sign-in-form.js';
+
+const HOME = '/console';
+const SIGN_IN = '/console/sign-in';
+
+/** The account console (service.md 1): pages for whoever has signed in with email and password. */
+export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
+  const { settings } = parts.context;
+  const sessions = new Sessions<string>('millrace-console', HOME);
+  const attempts = new SignInAttempts();
+  const pages = [
+    ...overviewPages(parts),
+    ...jobPages(parts),
+    ...replayPages(parts),
+    ...compliancePages(parts),
+    ...requestPages(parts),
+    ...faultPages(parts),
+  ];
+
+  const respond = async (page: ConsolePage, exchange: Exchange): Promise<Answer> => {
+    const { request, method, url } = exchange;
+    const { who, csrf, headers } = sessions.visitor(request);
+    if (who === undefined) {
+      const wanted = method === 'GET' ? url.pathname + url.search : HOME;
+      return seeOther(`${SIGN_IN}?${new URLSearchParams({ next: wanted })}`, headers);
+    }
+    const visit = { exchange, csrf };
+    const result =
+      method === 'POST'
+        ? await page.act?.(visit, await readForm(request, sessions))
+        : await page.show?.(visit);
+    if (result === undefined) throw new Error(`No ${method} for ${page.pattern}`);
+    if ('goTo' in result) {
+      if (result.notice !== undefined) sessions.tell(request, result.notice);
+      return seeOther(result.goTo);
+    }
+    const { title, lead, body, status } = result;
+    return pageAnswer(
+      layout({
+        title,
+        lead: lead !== undefined && html`<p>${lead}</p>`,
+        body,
+        place: 'console',
+        home: HOME,
+        shape: 'wide',
+        menu: menuOf(page.section),
+        corner: corner(who, csrf),
+        notice: sessions.told(request),
+      }),
+      { status },
+    );
+  };
+
+  const showSignIn = ({ request, url }: Exchange, status = 200, problem?: string): Answer => {
+    const { who, csrf, headers } = sessions.visitor(request);
+    const next = ownAddress(url.searchParams.get('next'));
+    if (who !== undefined && problem === undefined) return seeOther(next);
+    return pageAnswer(outside(signInForm({ csrf, next, problem })), { status, headers });
+  };
+
+  const signIn = async (exchange: Exchange): Promise<Answer> => {
+    const { request } = exchange;
+    const form = await readForm(request, sessions);
+    attempts.check();
+    const given = { email: form.get('email') ?? '', password: form.get('password') ?? '' };
+    if (!isLogin(given, settings)) {
+      attempts.failed();
+      return showSignIn(exchange, 401, 'That is not the email and password of this account.');
+    }
+    return seeOther(ownAddress(form.get('next')), sessions.signIn(request, settings.email));
+  };
+
+  const route = (
+    pattern: string,
+    methods: readonly string[],
+    handle: (exchange: Exchange) => Promise<Answer> | Answer,
+  ): Route => ({
+    endpoint: 'pages',
+    methods,
+    pattern,
+    errorBody: searchErrorBody,
+    errorPage,
+    handle(exchange) {
+      checkHost(exchange.request);
+      return handle(exchange);
+    },
+  });
+
+  return [
+    route(SIGN_IN, ['GET', 'POST'], exchange =>
+      exchange.method === 'POST' ? signIn(exchange) : showSignIn(exchange),
+    ),
+    route('/console/sign-out', ['POST'], async ({ request }) => {
+      await readForm(request, sessions);
+      return seeOther(SIGN_IN, sessions.signOut(request));
+    }),
+    ...pages.map(page =>
+      route(page.pattern, [page.show && 'GET', page.act && 'POST'].filter(isName), exchange =>
+        respond(page, exchange),
+      ),
+    ),
+  ];
+}
+
+function isName(name: string | undefined): name is string {
+  return name !== undefined;
+}
+
+/** What cannot be done, on a page of its own. */
+function errorPage({ status, message, headers }: Refusal): Answer {
+  const body = html`<div class="card"><p class="alarm" role="alert">${message}</p>
+<p><a class="button" href="${HOME}">To the console</a></p></div>`;
+  return pageAnswer(outside({ title: titleOf(status), body }), { status, headers });
+}
+
+function titleOf(status: number): string {
+  if (status === 403) return 'Not done';
+  if (status === 404) return 'Not found';
+  if (status === 429) return 'Too many tries';
+  return status < 500 ? 'That did not work' : 'Something broke';
+}
+
+/** A page for whoever is not signed in. */
+function outside({ title, lead, body }: Shown): Html {
+  return layout({ title, lead, body, place: 'console', home: HOME, shape: 'narrow' });
+}
+
+/** Only pages of the console: a link to the sign-in must not lead anywhere else. */
+function ownAddress(next: string | null): string {
+  return next !== null && /^\/console(?:[/?][\w/?=&%.:-]*)?$/.test(next) ? next : HOME;
+}
+
+function menuOf(section: keyof typeof SECTIONS): Html {
+  return html`<nav class="menu" aria-label="Console"><ul>${Object.entries(SECTIONS).map(
+    ([name, [label, address]]) =>
+      html`<li><a href="${address}"${name === section && html` aria-current="page"`}>${label}</a></li>`,
+  )}<li><a href="/status">Status</a></li></ul></nav>`;
+}
+
+function corner(who: string, csrf: string): Html {
+  return html`<span class="who">Signed in as ${who}</span>
+<form method="post" action="/console/sign-out">${csrfField(csrf)}<button class="plain">Sign out</button></form>`;
+}

@@ -1,0 +1,270 @@
+import { floorTo, formatTimestamp, HOUR } from '../../../time.js';
+import type { Addresses } from '../../addresses.js';
+import { shellWord } from '../page-parts.js';
+
+/** One address, and how to use it from a shell and with the library. */
+export interface ListedEndpoint {
+  readonly name: string;
+  readonly method: string;
+  readonly address: string;
+  readonly curl: string;
+  /** A whole command for a shell: a script of a few lines. */
+  readonly millrace: string;
+}
+
+export interface EndpointGroup {
+  /** Of the heading, to link to. */
+  readonly id: string;
+  readonly name: string;
+  readonly about: string;
+  readonly endpoints: readonly ListedEndpoint[];
+}
+
+const LOGIN = '-u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD"';
+
+/** What the commands need once in each shell: no password of anyone is on the page. */
+export function settingsCommand(addresses: Addresses): string {
+  const settings = {
+    MILLRACE_BASE_URL: addresses.baseUrl,
+    MILLRACE_HISTORICAL_URL: addresses.historicalUrl,
+    MILLRACE_REPLAY_STREAM_URL: addresses.replayStreamUrl,
+    MILLRACE_RULES_URL: addresses.rulesUrl,
+    MILLRACE_COMPLIANCE_STREAM_URL: addresses.complianceStreamUrl,
+    MILLRACE_ACCOUNT_API_URL: addresses.accountApiUrl,
+    MILLRACE_OAUTH_URL: addresses.oauthUrl,
+    MILLRACE_DATA_URL: addresses.dataUrl,
+    MILLRACE_ACCOUNT: addresses.account,
+    MILLRACE_LABEL: addresses.label,
+    MILLRACE_STREAM_LABEL: addresses.streamLabel,
+    MILLRACE_COMPLIANCE_LABEL: addresses.complianceLabel,
+    MILLRACE_PUBLISHER: addresses.publisher,
+    MILLRACE_EMAIL: addresses.email,
+  };
+  const lines = Object.entries(settings).map(
+    ([name, value]) => `export ${name}=${shellWord(value)}`,
+  );
+  return [
+    ...lines,
+    "printf 'Password: '; read -rs MILLRACE_PASSWORD; export MILLRACE_PASSWORD; echo",
+  ].join('\n');
+}
+
+/** Every address of the account, for the present of the service's clock. */
+export function endpointGroups(addresses: Addresses, now: number): readonly EndpointGroup[] {
+  return [searches(addresses), jobs(addresses, now), ...streams(addresses, now), people(addresses)];
+}
+
+function searches({ baseUrl, account, label }: Addresses): EndpointGroup {
+  const of = (product: string, what: string) => {
+    const base = `${baseUrl}/search/${product}/accounts/${pathOf(account, label)}`;
+    const get = (name: string, address: string, parameters: string, script: string) => ({
+      name,
+      method: 'GET or POST',
+      address,
+      curl: `curl ${LOGIN} ${shellWord(`${address}?${parameters}`)}`,
+      millrace: script,
+    });
+    return [
+      get(
+        `Posts, ${what}`,
+        `${base}.json`,
+        'query=coffee%20lang%3Aen&maxResults=10',
+        run(
+          ['account', 'pipeline', 'search', 'stdout', 'take'],
+          `await pipeline(search(account(), { product: "${product}", query: "coffee lang:en" }), take(10), stdout());`,
+        ),
+      ),
+      get(
+        `Counts, ${what}`,
+        `${base}/counts.json`,
+        'query=coffee%20lang%3Aen&bucket=day',
+        run(
+          ['account', 'chart', 'counts', 'pipeline'],
+          `await pipeline(counts(account(), { product: "${product}", query: "coffee lang:en", bucket: "day"${product === 'fullarchive' ? ', fromDate: "202401010000", toDate: "202401310000"' : ''} }), chart());`,
+        ),
+      ),
+    ];
+  };
+  return {
+    id: 'search',
+    name: 'Search',
+    about: 'Posts and counts that match a query, newest first.',
+    endpoints: [...of('30day', 'the last 30 days'), ...of('fullarchive', 'since March 2006')],
+  };
+}
+
+function jobs({ historicalUrl, account, publisher }: Addresses, now: number): EndpointGroup {
+  const address = `${historicalUrl}/historical/powertrack/accounts/${pathOf(account, 'publishers', publisher, 'jobs.json')}`;
+  const to = floorTo(HOUR, now) - 24 * HOUR;
+  const window = { fromDate: formatTimestamp(to - HOUR), toDate: formatTimestamp(to) };
+  const title = `coffee, ${window.fromDate}`;
+  const rules = [{ value: 'coffee', tag: 'coffee' }];
+  const body = { publisher, dataFormat: 'original', ...window, title, rules };
+  return {
+    id: 'jobs',
+    name: 'Historical jobs',
+    about: 'A window of posts for a list of rules, quoted first, delivered as files.',
+    endpoints: [
+      {
+        name: 'Make a job',
+        method: 'POST',
+        address,
+        curl: `curl ${LOGIN} -d ${shellWord(JSON.stringify(body))} ${shellWord(address)}`,
+        millrace: run(
+          ['account', 'createJob'],
+          `const job = await createJob(account(), ${JSON.stringify({ title, format: 'original', ...window, rules })});`,
+          'console.log(job.status, job.statusMessage);',
+        ),
+      },
+      {
+        name: 'All jobs',
+        method: 'GET',
+        address,
+        curl: `curl ${LOGIN} ${shellWord(address)}`,
+        millrace: run(
+          ['account', 'listJobs'],
+          'const { jobs } = await listJobs(account());',
+          'for (const { title, status } of jobs) console.log(status, title);',
+        ),
+      },
+    ],
+  };
+}
+
+const STREAM_TYPES = {
+  rulestream: 'what matches the rules',
+  sample10: 'a tenth of all posts',
+  firehose: 'all posts',
+  mentions: 'posts that mention someone',
+  compliance: 'compliance events',
+};
+
+function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
+  const { replayStreamUrl, rulesUrl, complianceStreamUrl } = addresses;
+  const { account, publisher, streamLabel, complianceLabel } = addresses;
+  const to = floorTo(HOUR, now) - 2 * HOUR;
+  const window = { fromDate: formatTimestamp(to - HOUR / 6), toDate: formatTimestamp(to) };
+  const replays = Object.entries(STREAM_TYPES).map(([streamType, what]): ListedEndpoint => {
+    const address = `${replayStreamUrl}/replay/${streamType}/accounts/${pathOf(account, 'publishers', publisher, streamLabel)}.json`;
+    const options = JSON.stringify({ streamType, ...window });
+    return {
+      name: `Replay of ${what}`,
+      method: 'GET',
+      address,
+      curl: `curl --compressed -N ${LOGIN} ${shellWord(`${address}?${new URLSearchParams(window)}`)}`,
+      millrace:
+        streamType === 'compliance'
+          ? run(
+              ['account', 'replay'],
+              `for await (const event of replay(account(), ${options})) console.log(event);`,
+            )
+          : run(
+              ['account', 'pipeline', 'replay', 'stdout'],
+              `await pipeline(replay(account(), ${options}), stdout());`,
+            ),
+    };
+  });
+  const rules = `${rulesUrl}/rules/powertrack/accounts/${pathOf(account, 'publishers', publisher, streamLabel)}.json`;
+  const rule = [{ value: 'coffee lang:en', tag: 'coffee' }];
+  const compliance = `${complianceStreamUrl}/accounts/${pathOf(account, 'publishers', publisher, 'streams', 'compliance', complianceLabel)}.json`;
+  return [
+    {
+      id: 'replay',
+      name: 'Replay streams',
+      about: 'A window of the last five days once more. The rule-based one needs rules first.',
+      endpoints: replays,
+    },
+    {
+      id: 'rules',
+      name: 'Rules of the replay stream',
+      about: 'What the rule-based replay lets through.',
+      endpoints: [
+        {
+          name: 'Add rules',
+          method: 'POST',
+          address: rules,
+          curl: `curl ${LOGIN} -d ${shellWord(JSON.stringify({ rules: rule }))} ${shellWord(rules)}`,
+          millrace: run(
+            ['account', 'addReplayRules'],
+            `console.log(await addReplayRules(account(), ${JSON.stringify(rule)}));`,
+          ),
+        },
+        {
+          name: 'All rules',
+          method: 'GET',
+          address: rules,
+          curl: `curl ${LOGIN} ${shellWord(rules)}`,
+          millrace: run(
+            ['account', 'replayRules'],
+            'for await (const { id, tag, value } of replayRules(account())) console.log(id, tag, value);',
+          ),
+        },
+      ],
+    },
+    {
+      id: 'compliance',
+      name: 'Compliance stream',
+      about: 'Deletions and other events as they happen, for as long as you listen.',
+      endpoints: [
+        {
+          name: 'Compliance events',
+          method: 'GET',
+          address: compliance,
+          curl: `curl --compressed -N ${LOGIN} ${shellWord(compliance)}`,
+          millrace: run(
+            ['account', 'compliance'],
+            'for await (const event of compliance(account())) console.log(event);',
+          ),
+        },
+      ],
+    },
+  ];
+}
+
+function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): EndpointGroup {
+  const usage = `${accountApiUrl}/accounts/${pathOf(account)}/usage.json`;
+  const signed = (path: string) =>
+    `# Signed with OAuth 1.0a, by a library: curl cannot.\necho ${shellWord(path)}`;
+  const totals = `${dataUrl}/insights/engagement/totals`;
+  const signIn = run(['account', 'signIn'], 'await signIn(account(), { store: "tokens.json" });');
+  return {
+    id: 'usage',
+    name: 'Usage and engagement totals',
+    about: 'What the account has used, and what users let your application see of their posts.',
+    endpoints: [
+      {
+        name: 'Usage report',
+        method: 'GET',
+        address: usage,
+        curl: `curl ${LOGIN} ${shellWord(`${usage}?bucket=day`)}`,
+        millrace: run(
+          ['account', 'usage', 'usageChart'],
+          'console.log(usageChart(await usage(account(), { bucket: "day" })));',
+        ),
+      },
+      {
+        name: 'Sign-in of a user',
+        method: 'POST, then GET',
+        address: `${oauthUrl}/oauth/request_token`,
+        curl: signed(`${oauthUrl}/oauth/request_token`),
+        millrace: signIn,
+      },
+      {
+        name: 'Engagement totals',
+        method: 'POST',
+        address: totals,
+        curl: signed(totals),
+        millrace: signIn,
+      },
+    ],
+  };
+}
+
+function run(names: readonly string[], ...lines: readonly string[]): string {
+  const script = [`import { ${names.join(', ')} } from "millrace";`, ...lines].join('\n');
+  return `node --input-type=module -e ${shellWord(script)}`;
+}
+
+function pathOf(...segments: readonly string[]): string {
+  return segments.map(encodeURIComponent).join('/');
+}

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { Html, type HtmlValue, html } from './html.js';
+import { ICON, STYLE_SHEET } from './style-sheet.js';
+
+export interface Layout {
+  readonly title: HtmlValue;
+  /** Beside the heading, or below it. */
+  readonly lead?: HtmlValue;
+  readonly body: HtmlValue;
+  /** What the pages belong to, beside the name. */
+  readonly place: string;
+  /** Where the name leads. */
+  readonly home: string;
+  /** `wide` has room for a menu at the side. */
+  readonly shape: 'wide' | 'medium' | 'narrow';
+  readonly menu?: HtmlValue;
+  /** At the top right. */
+  readonly corner?: HtmlValue;
+  /** Something that has just been done. */
+  readonly notice?: string | undefined;
+}
+
+/** Another sheet has another address, so that none is kept for too long. */
+export const STYLE_PATH = '/pages/style.css';
+export const ICON_PATH = '/pages/icon.svg';
+const styleAddress = `${STYLE_PATH}?v=${createHash('sha256').update(STYLE_SHEET).digest('hex').slice(0, 12)}`;
+
+/** A whole page. */
+export function layout(page: Layout): Html {
+  const { title, lead, body, place, home, shape, menu, corner, notice } = page;
+  return html`${new Html('<!DOCTYPE html>')}
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<title>${textOf(title)} · Millrace ${place}</title>
+<link rel="stylesheet" href="${styleAddress}">
+<link rel="icon" href="${ICON_PATH}" type="image/svg+xml">
+</head>
+<body class="${shape}">
+<a class="skip" href="#main">Skip to content</a>
+<header class="top"><div>
+<div class="bar">
+<a class="brand" href="${home}">${wheel}<span>Millrace <span>${place}</span></span></a>
+${corner}
+</div>
+${menu}
+</div></header>
+<main id="main" tabindex="-1">
+${notice !== undefined && html`<p class="notice" role="status">${notice}</p>`}
+<div class="lead"><h1>${title}</h1>${lead}</div>
+${body}
+</main>
+<footer class="foot">The local service of Millrace, on this machine only. No scripts, no trackers.</footer>
+</body>
+</html>
+`;
+}
+
+const wheel = new Html(
+  ICON.replace('<svg ', '<svg aria-hidden="true" ').replace('#0a8a84', 'currentColor'),
+);
+
+/** In the title of a window there are no elements. */
+function textOf(title: HtmlValue): Html {
+  return new Html(html`${title}`.text.replace(/<[^>]*>/g, ''));
+}

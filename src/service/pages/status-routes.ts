@@ -1,0 +1,106 @@
+import { isJobFault, isStreamFault } from '../check-fault.js';
+import type { PlantedFault } from '../fault-kinds.js';
+import type { Faults } from '../faults.js';
+import { searchErrorBody } from '../refusal.js';
+import type { Endpoint, Route } from '../router.js';
+import type { ServiceContext } from '../service.js';
+import { checkHost } from './check-page-request.js';
+import { clockFace } from './console/clock-forms.js';
+import { whatOf, whereOf } from './console/fault-pages.js';
+import { type Html, html } from './html.js';
+import { layout } from './layout.js';
+import { pageAnswer } from './page-answer.js';
+import { countOf, stateOf, type Tone, table } from './page-parts.js';
+
+const FAMILIES: readonly (readonly [Endpoint, name: string])[] = [
+  ['search', 'Search'],
+  ['counts', 'Counts'],
+  ['jobs', 'Historical jobs'],
+  ['job-files', 'Files of jobs'],
+  ['replay', 'Replay streams'],
+  ['rules', 'Rules of the replay stream'],
+  ['compliance', 'Compliance stream'],
+  ['usage', 'Usage'],
+  ['oauth', 'Sign-in of users'],
+  ['engagement', 'Engagement totals'],
+  ['pages', 'Console and status page'],
+];
+
+/** The status page, for everyone: how each family of endpoints is, and the clock. */
+export function statusRoutes({ faults, clock }: ServiceContext): readonly Route[] {
+  return [
+    {
+      endpoint: 'pages',
+      methods: ['GET'],
+      pattern: '/status',
+      errorBody: searchErrorBody,
+      handle({ request }) {
+        checkHost(request);
+        const families = FAMILIES.map(([endpoint, name]) => ({
+          name,
+          met: faultsOf(faults, endpoint),
+        }));
+        const planted = faults.list();
+        return pageAnswer(
+          layout({
+            title: 'Status',
+            place: 'status',
+            home: '/status',
+            shape: 'medium',
+            corner: html`<a href="/console">Console</a>`,
+            body: html`${
+              planted.length === 0
+                ? html`<p class="notice">Everything answers as it should.</p>`
+                : html`<p class="alarm">${countOf(planted.length, 'planted fault')}: something goes wrong on purpose.</p>`
+            }
+<section class="card" aria-labelledby="families"><h2 id="families">Endpoints</h2>${table(
+              'Each family, and the faults that its next requests meet',
+              [
+                { label: 'Family', isHeader: true, cell: ({ name }) => name },
+                { label: 'State', cell: ({ met }) => stateOfFamily(met) },
+                { label: 'Planted', cell: ({ met }) => met.map(faultLine) },
+              ],
+              families,
+            )}</section>
+<section class="card" aria-labelledby="clock"><h2 id="clock">Clock</h2>${clockFace(clock)}</section>`,
+          }),
+        );
+      },
+    },
+  ];
+}
+
+/** Those that requests of a family may meet. */
+function faultsOf(faults: Faults, endpoint: Endpoint): readonly PlantedFault[] {
+  return faults.list().filter(fault => {
+    if (isJobFault(fault)) return endpoint === 'jobs';
+    const own = 'endpoint' in fault ? fault.endpoint : undefined;
+    if (own !== undefined) return own === endpoint;
+    if (isStreamFault(fault)) {
+      if (fault.kind === 'content-cut' || fault.kind === 'flood')
+        return endpoint === 'replay' || endpoint === 'compliance';
+      return endpoint === 'replay';
+    }
+    if (fault.kind === 'counts-timeout') return endpoint === 'counts';
+    return endpoint !== 'pages';
+  });
+}
+
+function stateOfFamily(met: readonly PlantedFault[]): Html {
+  if (met.length === 0) return stateOf('up', 'good');
+  const isDown = met.some(
+    fault =>
+      fault.kind === 'status' &&
+      fault.times === 'always' &&
+      fault.path === undefined &&
+      (fault.skip ?? 0) === 0,
+  );
+  const tone: Tone = isDown ? 'bad' : 'warn';
+  return stateOf(isDown ? 'down' : 'faulty', tone);
+}
+
+function faultLine(fault: PlantedFault): Html {
+  const what = whatOf(fault);
+  const where = whereOf(fault);
+  return html`<div><strong>${fault.kind}</strong>${what !== '' && `: ${what}`}${where !== 'anywhere' && ` (${where})`}</div>`;
+}

@@ -1,0 +1,206 @@
+/** The look of all pages: phones first, wide screens after; light or dark as the reader has it. */
+export const STYLE_SHEET = `
+:root {
+  color-scheme: light dark;
+  --ground: #f5f7f7;
+  --surface: #ffffff;
+  --sunken: #eef2f2;
+  --ink: #17201f;
+  --quiet: #53605f;
+  --line: #d7dedd;
+  --accent: #0a6a66;
+  --on-accent: #ffffff;
+  --good: #17683a;
+  --good-ground: #e0f3e7;
+  --busy: #0b5c8a;
+  --busy-ground: #e0effa;
+  --warn: #7a4f00;
+  --warn-ground: #fcf0d3;
+  --bad: #a3221b;
+  --bad-ground: #fce6e4;
+  --mono: ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --ground: #101615;
+    --surface: #182120;
+    --sunken: #0c1110;
+    --ink: #e4ebea;
+    --quiet: #9fb0ae;
+    --line: #2d3a38;
+    --accent: #5fd0c5;
+    --on-accent: #05211f;
+    --good: #80d8a0;
+    --good-ground: #143322;
+    --busy: #86c7f3;
+    --busy-ground: #10304a;
+    --warn: #f0c263;
+    --warn-ground: #3a2c0b;
+    --bad: #ffa49b;
+    --bad-ground: #46191a;
+  }
+}
+* { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; scrollbar-gutter: stable; }
+body {
+  margin: 0;
+  background: var(--ground);
+  color: var(--ink);
+  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif;
+  overflow-wrap: anywhere;
+}
+h1, h2, h3, p, ul, ol, dl, dd, pre, figure, table { margin: 0; padding: 0; }
+h1 { font-size: 1.6rem; line-height: 1.2; letter-spacing: -0.01em; }
+h2 { font-size: 1.15rem; line-height: 1.3; }
+h3 { font-size: 1rem; line-height: 1.35; }
+ul, ol { list-style: none; }
+a { color: var(--accent); text-underline-offset: 0.15em; }
+code, pre, .mono { font-family: var(--mono); font-size: 0.875em; }
+time, .number { font-variant-numeric: tabular-nums; }
+small, .quiet { color: var(--quiet); font-size: 0.9rem; }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 4px; }
+.unseen {
+  position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden;
+  clip-path: inset(50%); white-space: nowrap;
+}
+.skip { position: absolute; left: -100vw; top: 0; padding: 0.6rem 1rem; background: var(--surface); z-index: 1; }
+.skip:focus { left: 0; }
+
+/* The frame */
+.top { background: var(--surface); border-bottom: 1px solid var(--line); }
+.bar { display: flex; align-items: center; gap: 0.5rem 1rem; padding: 0.6rem 1rem; }
+.brand { display: flex; align-items: center; gap: 0.55rem; margin-right: auto; color: inherit; font-weight: 650; text-decoration: none; }
+.brand svg { width: 1.6rem; height: 1.6rem; color: var(--accent); flex: none; }
+.brand span span { color: var(--quiet); font-weight: 400; }
+.bar .who { display: none; }
+.menu ul { display: flex; flex-wrap: wrap; gap: 0.25rem; padding: 0 0.75rem 0.6rem; }
+.menu a { display: block; padding: 0.4rem 0.7rem; border-radius: 0.5rem; color: var(--ink); text-decoration: none; font-size: 0.95rem; }
+.menu a:hover { background: var(--sunken); }
+.menu [aria-current] { background: var(--accent); color: var(--on-accent); font-weight: 600; }
+main { padding: 1.25rem 1rem 3rem; max-width: 68rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.25rem; }
+main:focus { outline: none; }
+.narrow main { max-width: 27rem; margin: 0 auto; padding-top: 2rem; }
+.medium main { max-width: 52rem; margin: 0 auto; }
+.lead { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0.35rem 1rem; }
+.lead p { flex-basis: 100%; color: var(--quiet); max-width: 46rem; }
+.foot { padding: 0 1rem 2rem; color: var(--quiet); font-size: 0.85rem; max-width: 68rem; }
+.narrow .foot { max-width: 27rem; margin: 0 auto; }
+.medium .foot { max-width: 52rem; margin: 0 auto; }
+
+/* Things on a page */
+.card { background: var(--surface); border: 1px solid var(--line); border-radius: 0.75rem; padding: 1rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.8rem; }
+.card > header { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0.35rem 0.75rem; }
+.cards { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; }
+.stack { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.8rem; }
+.notice, .alarm { border-radius: 0.6rem; padding: 0.7rem 0.9rem; border: 1px solid; }
+.notice { background: var(--good-ground); color: var(--good); }
+.alarm { background: var(--bad-ground); color: var(--bad); }
+.empty { color: var(--quiet); padding: 0.5rem 0; }
+.state { display: inline-flex; align-items: center; gap: 0.4em; padding: 0.1rem 0.6rem; border-radius: 1rem; font-size: 0.85rem; font-weight: 600; white-space: nowrap; background: var(--sunken); color: var(--quiet); }
+.state::before { content: ""; width: 0.55em; height: 0.55em; border-radius: 50%; background: currentColor; }
+.good { background: var(--good-ground); color: var(--good); }
+.busy { background: var(--busy-ground); color: var(--busy); }
+.warn { background: var(--warn-ground); color: var(--warn); }
+.bad { background: var(--bad-ground); color: var(--bad); }
+.warn::before { border-radius: 0; rotate: 45deg; scale: 0.9; }
+.bad::before { border-radius: 0; }
+.facts { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.6rem 1.5rem; }
+.facts dt { color: var(--quiet); font-size: 0.85rem; }
+.facts dd { font-variant-numeric: tabular-nums; }
+.headline { font-size: 1.5rem; font-weight: 600; line-height: 1.2; font-variant-numeric: tabular-nums; }
+progress { width: 100%; height: 0.5rem; accent-color: var(--accent); }
+meter { width: 5rem; height: 0.8rem; vertical-align: middle; }
+
+/* Commands: one click takes the whole of one */
+.command { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.25rem; }
+.command figcaption { color: var(--quiet); font-size: 0.85rem; }
+.command pre { background: var(--sunken); border: 1px solid var(--line); border-radius: 0.5rem; padding: 0.6rem 0.75rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+.command code, .address { user-select: all; -webkit-user-select: all; cursor: copy; }
+.address { display: block; font-family: var(--mono); font-size: 0.85rem; }
+.method { font-family: var(--mono); font-size: 0.8rem; font-weight: 700; color: var(--quiet); }
+.endpoint { border-top: 1px solid var(--line); padding-top: 0.75rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.4rem; }
+details > summary { cursor: pointer; color: var(--accent); padding: 0.3rem 0; width: fit-content; }
+details[open] > summary { margin-bottom: 0.4rem; }
+
+/* Tables become lists of rows where there is no room for columns */
+table { width: 100%; border-collapse: collapse; font-size: 0.92rem; }
+caption { text-align: left; color: var(--quiet); font-size: 0.85rem; padding-bottom: 0.4rem; }
+th { text-align: left; font-weight: 600; }
+td, th { padding: 0.45rem 0.9rem 0.45rem 0; vertical-align: top; }
+thead th { color: var(--quiet); font-size: 0.82rem; font-weight: 600; white-space: nowrap; border-bottom: 1px solid var(--line); overflow-wrap: normal; }
+tbody tr + tr { border-top: 1px solid var(--line); }
+td.number, th.number { text-align: right; white-space: nowrap; }
+td time, td .once { white-space: nowrap; }
+@media (max-width: 47.99rem) {
+  table, caption, tbody, tr, td, tbody th { display: block; }
+  thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  tbody tr { padding: 0.6rem 0; }
+  tbody tr:first-child { border-top: 1px solid var(--line); }
+  td, tbody th { display: grid; grid-template-columns: 7rem minmax(0, 1fr); gap: 0.75rem; padding: 0.15rem 0; text-align: left; }
+  td.number { text-align: left; white-space: normal; }
+  td::before, tbody th::before { content: attr(data-label); color: var(--quiet); font-size: 0.85rem; font-weight: 400; }
+}
+
+/* Forms */
+form { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.9rem; }
+fieldset { border: 0; margin: 0; padding: 0; min-width: 0; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.9rem; }
+legend { font-weight: 600; padding: 0; margin-bottom: 0.4rem; }
+.field { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.25rem; }
+.field > label { font-weight: 600; font-size: 0.95rem; }
+.hint { color: var(--quiet); font-size: 0.85rem; }
+input, select, button, textarea { font: inherit; color: inherit; }
+input:not([type=checkbox]), select, textarea { width: 100%; min-height: 2.75rem; padding: 0.5rem 0.7rem; background: var(--surface); border: 1px solid var(--quiet); border-radius: 0.5rem; }
+input[type=checkbox] { width: 1.2rem; height: 1.2rem; margin: 0; accent-color: var(--accent); }
+.check { display: flex; align-items: center; gap: 0.6rem; min-height: 2.75rem; }
+.check label { font-weight: 400; }
+[aria-invalid=true] { border-color: var(--bad) !important; }
+button, .button { display: inline-flex; align-items: center; justify-content: center; min-height: 2.75rem; padding: 0.45rem 1.1rem; border: 1px solid var(--accent); border-radius: 0.5rem; background: var(--surface); color: var(--accent); font-weight: 600; text-decoration: none; cursor: pointer; }
+button:hover, .button:hover { filter: brightness(0.96); }
+button.main { background: var(--accent); color: var(--on-accent); }
+button.danger { border-color: var(--bad); color: var(--bad); }
+button.plain { min-height: 2.25rem; padding: 0.25rem 0.7rem; border-color: var(--line); color: var(--ink); font-weight: 500; font-size: 0.92rem; }
+.row { display: flex; flex-wrap: wrap; gap: 0.6rem; align-items: center; }
+.row form { display: inline-flex; }
+.pills { display: flex; flex-wrap: wrap; gap: 0.4rem; }
+.pills a { padding: 0.35rem 0.8rem; border: 1px solid var(--line); border-radius: 1.2rem; color: var(--ink); text-decoration: none; font-size: 0.92rem; background: var(--surface); }
+.pills [aria-current] { background: var(--accent); border-color: var(--accent); color: var(--on-accent); }
+.pin { font: 700 1.5rem/1.3 var(--mono); text-align: center; padding: 1rem; border: 2px dashed var(--accent); border-radius: 0.75rem; user-select: all; -webkit-user-select: all; }
+.allows { list-style: disc; padding-left: 1.2rem; }
+.allows.not { color: var(--quiet); }
+
+/* Charts */
+.chart svg { display: block; width: 100%; height: auto; }
+.chart text { fill: var(--quiet); font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
+.chart .grid { stroke: var(--line); }
+.chart .bar1 { fill: var(--accent); }
+.chart .bar2 { fill: var(--busy); }
+.chart .bar3 { fill: var(--warn); }
+.chart .bar4 { fill: var(--quiet); }
+.chart .projected { fill: none; stroke: var(--accent); stroke-dasharray: 4 3; stroke-width: 1.5; }
+.chart .alert { stroke: var(--warn); stroke-dasharray: 6 4; stroke-width: 1.5; }
+.chart .cap { stroke: var(--bad); stroke-width: 1.5; }
+.legend { display: flex; flex-wrap: wrap; gap: 0.3rem 1.1rem; font-size: 0.88rem; }
+.legend li { display: flex; align-items: center; gap: 0.45rem; }
+.legend svg { width: 0.9rem; height: 0.9rem; flex: none; }
+
+@media (min-width: 40rem) {
+  .facts { grid-template-columns: repeat(auto-fill, minmax(13rem, 1fr)); }
+  .fields { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: 0.9rem 1.25rem; align-items: start; }
+}
+@media (min-width: 64rem) {
+  .wide { display: grid; grid-template-columns: 14rem minmax(0, 1fr); grid-template-rows: auto 1fr; min-height: 100vh; }
+  .wide .top { grid-row: 1 / 3; border-bottom: 0; border-right: 1px solid var(--line); padding-top: 0.75rem; }
+  .wide .top > div { position: sticky; top: 0.75rem; display: grid; gap: 1rem; }
+  .wide .bar { flex-wrap: wrap; }
+  .wide .brand { flex-basis: 100%; }
+  .wide .bar .who { display: block; flex-basis: 100%; font-size: 0.88rem; color: var(--quiet); }
+  .wide .menu ul { display: grid; gap: 0.15rem; }
+  .wide main { padding: 2rem 2.5rem 3rem; }
+  .wide .foot { padding: 0 2.5rem 2rem; }
+}
+@media (prefers-reduced-motion: no-preference) { html { scroll-behavior: smooth; } }
+@media print { .top, .foot, button { display: none; } }
+`;
+
+/** A mill wheel. */
+export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#0a8a84" stroke-width="2" stroke-linecap="round"><circle cx="12" cy="12" r="7"/><circle cx="12" cy="12" r="1.5"/><path d="M12 1.5v9M12 13.5v9M1.5 12h9M13.5 12h9M4.6 4.6l6.3 6.3M13.1 13.1l6.3 6.3M19.4 4.6l-6.3 6.3M10.9 13.1l-6.3 6.3"/></svg>`;
