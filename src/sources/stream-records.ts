@@ -17,7 +17,8 @@ export function streamRecords(
   const bytes = new Flow<Uint8Array>(async function* () {
     for await (const items of connection.blocks) {
       onBytes?.();
-      yield { items, origin };
+      // A flush of each message makes many small pieces, and each would be a call of the decoder.
+      yield { items: items.length > 1 ? [Buffer.concat(items)] : items, origin };
     }
   });
   return batchesOf(jsonLines({ separator: '\r\n' })(gunzip()(bytes)), { signal });

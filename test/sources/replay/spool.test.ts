@@ -1,0 +1,70 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Spool } from '../../../src/sources/replay/spool.js';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-spool-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function readAll(spool: Spool): Promise<string[]> {
+  const read: string[] = [];
+  for await (const records of spool.read()) for (const record of records) read.push(`${record}`);
+  return read;
+}
+
+/** Records as they lie in a block, with what stands between them, and where a batch of them ends. */
+const blocks = fc.array(
+  fc.array(
+    fc.record({
+      record: fc
+        .json({ noUnicodeString: false })
+        .map(json => Buffer.from(`{"value":${json.replaceAll('\r', ' ')}}`)),
+      gap: fc.constantFrom('\r\n', '\r\n\r\n', '\r\n ', '', '\n\n', '\r \n', '\r\n{"info":1}\r\n'),
+      own: fc.boolean(),
+    }),
+    { maxLength: 8 },
+  ),
+  { maxLength: 6 },
+);
+
+describe('a spool', () => {
+  it('gives back every record as it was, however they lie in memory and wherever they wait', async () => {
+    await fc.assert(
+      fc.asyncProperty(blocks, fc.nat(600), async (batches, maxMemory) => {
+        const spool = new Spool(folder, maxMemory);
+        const expected: string[] = [];
+        for (const batch of batches) {
+          const block = Buffer.concat(
+            batch.flatMap(({ record, gap }) => [record, Buffer.from(gap)]),
+          );
+          let at = 0;
+          const records = batch.map(({ record, gap, own }) => {
+            const view = block.subarray(at, at + record.length);
+            at += record.length + Buffer.byteLength(gap);
+            return own ? record : view;
+          });
+          await spool.add(records);
+          expected.push(...records.map(String));
+        }
+        expect(await readAll(spool)).toEqual(expected);
+        await spool.close();
+      }),
+      { numRuns: 200 },
+    );
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('writes more records than one call of the system takes', async () => {
+    const spool = new Spool(folder, 0);
+    const records = Array.from({ length: 5_000 }, (_, i) => Buffer.from(`{"n":${i}}`));
+    await spool.add(records);
+    expect(spool.spilled).toBe(true);
+    expect(await readAll(spool)).toEqual(records.map(String));
+    await spool.close();
+  });
+});
