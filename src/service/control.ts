@@ -2,6 +2,7 @@ import { OptionError } from '../errors.js';
 import { type Answer, jsonAnswer } from './answer.js';
 import { changeClock } from './change-clock.js';
 import type { Fault } from './fault-kinds.js';
+import type { OAuthProvider } from './oauth/oauth-provider.js';
 import { Refusal, searchErrorBody } from './refusal.js';
 import { parseJsonObject, readBody } from './request-body.js';
 import type { Exchange, Route } from './router.js';
@@ -19,6 +20,7 @@ const PATIENCE_MS = 2_000;
 export function controlRoutes(
   { clock, faults, settled }: ServiceContext,
   compliance: Compliance,
+  oauth: OAuthProvider,
 ): readonly Route[] {
   const clockAnswer = () =>
     jsonAnswer(200, { now: new Date(clock.now()).toISOString(), frozen: clock.frozen });
@@ -42,6 +44,13 @@ export function controlRoutes(
       throw error;
     }
     return jsonAnswer(201, {});
+  };
+
+  const revoke = async (userId?: string) => {
+    let revoked = 0;
+    for (const { user, application } of oauth.grantsOf())
+      if ((userId ?? user.id) === user.id && (await oauth.revoke(user, application))) revoked++;
+    return revoked;
   };
 
   const route = (
@@ -77,6 +86,17 @@ export function controlRoutes(
       DELETE: () => jsonAnswer(200, { cleared: faults.clear() }),
     }),
     route('/_control/compliance', { POST: injectEvent }),
+    route('/_control/grants', {
+      GET: () => jsonAnswer(200, { grants: oauth.grantsOf() }),
+      DELETE: async () => jsonAnswer(200, { revoked: await revoke() }),
+    }),
+    route('/_control/grants/:user', {
+      async DELETE({ path }) {
+        const revoked = await revoke(path.user);
+        if (revoked === 0) throw new Refusal(404, `Not Found: no grants of user ${path.user}`);
+        return jsonAnswer(200, { revoked });
+      },
+    }),
     route('/_control/faults/:id', {
       DELETE({ path }) {
         const cleared = faults.clear(Number(path.id));

@@ -123,7 +123,7 @@ export class Service extends Server {
         oauth: this.oauth,
         addresses: () => this.addresses(),
       }),
-      ...(settings.control ? controlRoutes(context, this.compliance) : []),
+      ...(settings.control ? controlRoutes(context, this.compliance, this.oauth) : []),
     ];
     const desk = createFrontDesk(routes, context);
     this.#stopping = desk.stop;
