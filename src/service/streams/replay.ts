@@ -96,11 +96,17 @@ export async function replay(
   return isTold ? end : undefined;
 }
 
-/** So many messages in a second of real time, one at a time. */
+/** Milliseconds that may be made up for after a delay. */
+const MOST_LATE = 20;
+
+/**
+ * So many messages in a second of real time, one at a time. Time that the service itself lost is not
+ * made up for: all that is due at once would be too much for any consumer.
+ */
 class Pace {
   readonly #perSecond: number;
   readonly #signal: AbortSignal;
-  readonly #began = performance.now();
+  #began = performance.now();
   #sent = 0;
 
   constructor(perSecond: number, signal: AbortSignal) {
@@ -116,6 +122,7 @@ class Pace {
   async keep(): Promise<void> {
     const due = this.#began + (++this.#sent / this.#perSecond) * SECOND;
     const wait = due - performance.now();
+    this.#began += Math.max(0, -wait - MOST_LATE);
     if (wait >= 1) await setTimeout(wait, undefined, { signal: this.#signal });
   }
 }

@@ -323,6 +323,17 @@ describe('a live stream', () => {
     expect([messages.length, complete]).toEqual([151, true]);
   });
 
+  it('does not make up for time of its own, which a consumer that keeps up would pay for', async () => {
+    const posts = largePosts(30);
+    const options = { replayPostsPerSecond: 50, streamBacklogBytes: 500_000 };
+    const { see, archive, replayPath } = await localStreams(posts, options);
+    archive.scan = async function* () {
+      await setTimeout(500);
+      yield { segment: START, posts };
+    };
+    expect((await see(replayPath())).messages).toHaveLength(31);
+  });
+
   it('closes on a consumer whose backlog passes the limit, and says why', async () => {
     const options = { replayPostsPerSecond: 1e6, streamBacklogBytes: 500_000 };
     const { open, replayPath, errors } = await localStreams(largePosts(400), options);
