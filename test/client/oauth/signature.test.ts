@@ -245,7 +245,7 @@ describe('a header', () => {
           url.search = escaped.join('&').replaceAll('%20', '+');
           const header = headerOf(
             authorization(
-              { method, url, form: new URLSearchParams(form.map(pair => [...pair])) },
+              { method, url, form: formOf(form) },
               {
                 consumerKey: keys.consumerKey,
                 consumerSecret: new Secret(keys.consumerSecret),

@@ -1,0 +1,22 @@
+import type { Account } from '../client/account.js';
+import { type UsageOptions, usage, usageUrl } from '../client/usage.js';
+import { type UsageRow, usageTable } from '../client/usage-table.js';
+import { Flow } from '../flow.js';
+
+/**
+ * The usage of the account as rows for files and sinks: one for each publisher, product and month or
+ * day (service.md 4.7), with what the month will come to and what the contract allows.
+ *
+ * @throws OptionError at once, as `usage`; HttpError, ConnectionError, DataError from the flow.
+ * @example
+ * await pipeline(usageRows(account(), { bucket: 'day' }), files({ path: 'usage.jsonl' }));
+ */
+export function usageRows(account: Account, options: UsageOptions = {}): Flow<UsageRow> {
+  usageUrl(account, options);
+  return new Flow(async function* ({ signal, progress }) {
+    const bound = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]);
+    const items = usageTable(await usage(account, { ...options, signal: bound }));
+    if (progress !== undefined) progress.received += items.length;
+    yield { items };
+  });
+}
