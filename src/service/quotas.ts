@@ -57,9 +57,10 @@ export class Quotas {
   /** What is left of each rate, or of those that count the requests of a family. */
   left(endpoint?: Endpoint): readonly Quota[] {
     const quotas: Quota[] = [];
-    for (const [name, window] of this.#windows) {
+    for (const name of Object.keys(RATES) as RateName[]) {
       const [label, endpoints] = RATES[name];
-      if (endpoint === undefined || endpoints.includes(endpoint))
+      const window = this.#windows.get(name);
+      if (window !== undefined && (endpoint === undefined || endpoints.includes(endpoint)))
         quotas.push({ name, label, rate: window.rate, left: window.left() });
     }
     return quotas;

@@ -15,6 +15,13 @@ export function instant(ms: number): Html {
   return html`<time datetime="${iso}">${iso.replace('T', ' ').replace('Z', ' UTC')}</time>`;
 }
 
+/** The same in a narrow column: the time of day first. */
+export function narrowInstant(ms: number): Html {
+  const iso = new Date(floorTo(SECOND, ms)).toISOString().replace('.000Z', 'Z');
+  const [date, time] = iso.split('T');
+  return html`<time datetime="${iso}">${time?.replace('Z', '')} <span class="date">${date}</span></time>`;
+}
+
 /** An instant, to the minute. */
 export function minuteOf(ms: number): Html {
   const iso = new Date(floorTo(MINUTE, ms)).toISOString().replace(':00.000Z', 'Z');
@@ -65,6 +72,34 @@ export function table<Row>(
 `,
   )}</tbody>
 </table>`;
+}
+
+export interface Paged<Row> {
+  /** Of the page that an address asks for. */
+  readonly rows: readonly Row[];
+  /** To the pages beside it. */
+  readonly links: HtmlValue;
+}
+
+const PAGE_ROWS = 50;
+
+/** A page of a long list, by the `page` of its address. */
+export function paged<Row>(all: readonly Row[], { pathname, searchParams }: URL): Paged<Row> {
+  const last = Math.max(1, Math.ceil(all.length / PAGE_ROWS));
+  const wanted = Number(searchParams.get('page') ?? 1);
+  const page = Number.isInteger(wanted) ? Math.min(Math.max(wanted, 1), last) : 1;
+  const addressOf = (other: number) => {
+    const query = new URLSearchParams(searchParams);
+    query.set('page', String(other));
+    return `${pathname}?${query}`;
+  };
+  return {
+    rows: all.slice((page - 1) * PAGE_ROWS, page * PAGE_ROWS),
+    links:
+      last > 1 &&
+      html`<nav class="row" aria-label="Pages">${page > 1 && html`<a class="button" rel="prev" href="${addressOf(page - 1)}">Newer</a>`}
+<span class="quiet">Page ${page} of ${last}</span>${page < last && html`<a class="button" rel="next" href="${addressOf(page + 1)}">Older</a>`}</nav>`,
+  };
 }
 
 /** Names and what they stand for. */

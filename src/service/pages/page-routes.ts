@@ -25,6 +25,8 @@ export function pageRoutes(parts: PageParts): readonly Route[] {
   return [
     asset(STYLE_PATH, 'text/css; charset=utf-8', STYLE_SHEET),
     asset(ICON_PATH, 'image/svg+xml', ICON),
+    // What browsers ask for by themselves.
+    asset('/favicon.ico', 'image/svg+xml', ICON),
     ...statusRoutes(parts.context),
     ...userRoutes(parts),
     ...consoleRoutes(parts),

@@ -6,7 +6,7 @@ import type { Endpoint, Route } from '../router.js';
 import type { ServiceContext } from '../service.js';
 import { checkHost } from './check-page-request.js';
 import { clockFace } from './console/clock-forms.js';
-import { whatOf, whereOf } from './console/fault-pages.js';
+import { whatOf } from './console/fault-pages.js';
 import { type Html, html } from './html.js';
 import { layout } from './layout.js';
 import { pageAnswer } from './page-answer.js';
@@ -58,7 +58,10 @@ export function statusRoutes({ faults, clock }: ServiceContext): readonly Route[
               [
                 { label: 'Family', isHeader: true, cell: ({ name }) => name },
                 { label: 'State', cell: ({ met }) => stateOfFamily(met) },
-                { label: 'Planted', cell: ({ met }) => met.map(faultLine) },
+                {
+                  label: 'Planted',
+                  cell: ({ met }) => (met.length === 0 ? 'nothing' : met.map(faultLine)),
+                },
               ],
               families,
             )}</section>
@@ -101,6 +104,11 @@ function stateOfFamily(met: readonly PlantedFault[]): Html {
 
 function faultLine(fault: PlantedFault): Html {
   const what = whatOf(fault);
-  const where = whereOf(fault);
-  return html`<div><strong>${fault.kind}</strong>${what !== '' && `: ${what}`}${where !== 'anywhere' && ` (${where})`}</div>`;
+  return html`<div><strong>${fault.kind}</strong>${what !== '' && `: ${what}`}${aimOf(fault)}</div>`;
+}
+
+/** What narrows it within its family. */
+function aimOf(fault: PlantedFault): string {
+  if ('path' in fault && fault.path !== undefined) return ` (addresses with “${fault.path}”)`;
+  return 'title' in fault && fault.title !== undefined ? ` (job “${fault.title}”)` : '';
 }

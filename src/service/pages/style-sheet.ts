@@ -41,7 +41,7 @@ export const STYLE_SHEET = `
   }
 }
 * { box-sizing: border-box; }
-html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; scrollbar-gutter: stable; }
+html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
 body {
   margin: 0;
   background: var(--ground);
@@ -81,8 +81,8 @@ main { padding: 1.25rem 1rem 3rem; max-width: 68rem; display: grid; grid-templat
 main:focus { outline: none; }
 .narrow main { max-width: 27rem; margin: 0 auto; padding-top: 2rem; }
 .medium main { max-width: 52rem; margin: 0 auto; }
-.lead { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0.35rem 1rem; }
-.lead p { flex-basis: 100%; color: var(--quiet); max-width: 46rem; }
+.lead { display: grid; gap: 0.35rem; }
+.lead p { color: var(--quiet); max-width: 46rem; }
 .foot { padding: 0 1rem 2rem; color: var(--quiet); font-size: 0.85rem; max-width: 68rem; }
 .narrow .foot { max-width: 27rem; margin: 0 auto; }
 .medium .foot { max-width: 52rem; margin: 0 auto; }
@@ -116,8 +116,9 @@ meter { width: 5rem; height: 0.8rem; vertical-align: middle; }
 .command figcaption { color: var(--quiet); font-size: 0.85rem; }
 .command pre { background: var(--sunken); border: 1px solid var(--line); border-radius: 0.5rem; padding: 0.6rem 0.75rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 .command code, .address { user-select: all; -webkit-user-select: all; cursor: copy; }
-.address { display: block; font-family: var(--mono); font-size: 0.85rem; }
-.method { font-family: var(--mono); font-size: 0.8rem; font-weight: 700; color: var(--quiet); }
+.address { display: inline-block; font-family: var(--mono); font-size: 0.85rem; }
+.method { font-family: var(--mono); font-size: 0.8rem; font-weight: 600; color: var(--quiet); }
+.date { display: block; color: var(--quiet); font-size: 0.82rem; }
 .endpoint { border-top: 1px solid var(--line); padding-top: 0.75rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.4rem; }
 details > summary { cursor: pointer; color: var(--accent); padding: 0.3rem 0; width: fit-content; }
 details[open] > summary { margin-bottom: 0.4rem; }
@@ -126,6 +127,7 @@ details[open] > summary { margin-bottom: 0.4rem; }
 table { width: 100%; border-collapse: collapse; font-size: 0.92rem; }
 caption { text-align: left; color: var(--quiet); font-size: 0.85rem; padding-bottom: 0.4rem; }
 th { text-align: left; font-weight: 600; }
+th code { font-weight: 400; }
 td, th { padding: 0.45rem 0.9rem 0.45rem 0; vertical-align: top; }
 thead th { color: var(--quiet); font-size: 0.82rem; font-weight: 600; white-space: nowrap; border-bottom: 1px solid var(--line); overflow-wrap: normal; }
 tbody tr + tr { border-top: 1px solid var(--line); }
@@ -142,6 +144,7 @@ td time, td .once { white-space: nowrap; }
 }
 
 /* Forms */
+.fields { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.9rem 1.25rem; align-items: start; }
 form { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.9rem; }
 fieldset { border: 0; margin: 0; padding: 0; min-width: 0; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.9rem; }
 legend { font-weight: 600; padding: 0; margin-bottom: 0.4rem; }
@@ -169,14 +172,11 @@ button.plain { min-height: 2.25rem; padding: 0.25rem 0.7rem; border-color: var(-
 .allows.not { color: var(--quiet); }
 
 /* Charts */
-.chart svg { display: block; width: 100%; height: auto; }
+.chart svg { display: block; width: 100%; overflow: visible; }
 .chart text { fill: var(--quiet); font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
 .chart .grid { stroke: var(--line); }
-.chart .bar1 { fill: var(--accent); }
-.chart .bar2 { fill: var(--busy); }
-.chart .bar3 { fill: var(--warn); }
-.chart .bar4 { fill: var(--quiet); }
-.chart .projected { fill: none; stroke: var(--accent); stroke-dasharray: 4 3; stroke-width: 1.5; }
+.bar { fill: var(--accent); }
+.projected { fill: none; stroke: var(--accent); stroke-dasharray: 4 3; stroke-width: 1.5; }
 .chart .alert { stroke: var(--warn); stroke-dasharray: 6 4; stroke-width: 1.5; }
 .chart .cap { stroke: var(--bad); stroke-width: 1.5; }
 .legend { display: flex; flex-wrap: wrap; gap: 0.3rem 1.1rem; font-size: 0.88rem; }
@@ -185,9 +185,12 @@ button.plain { min-height: 2.25rem; padding: 0.25rem 0.7rem; border-color: var(-
 
 @media (min-width: 40rem) {
   .facts { grid-template-columns: repeat(auto-fill, minmax(13rem, 1fr)); }
-  .fields { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: 0.9rem 1.25rem; align-items: start; }
+  .fields { grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); }
+  form > button:not(.main) { justify-self: start; }
 }
 @media (min-width: 64rem) {
+  .endpoint { grid-template-columns: 14rem minmax(0, 1fr); column-gap: 1rem; align-items: baseline; }
+  .endpoint details { grid-column: 2; }
   .wide { display: grid; grid-template-columns: 14rem minmax(0, 1fr); grid-template-rows: auto 1fr; min-height: 100vh; }
   .wide .top { grid-row: 1 / 3; border-bottom: 0; border-right: 1px solid var(--line); padding-top: 0.75rem; }
   .wide .top > div { position: sticky; top: 0.75rem; display: grid; gap: 1rem; }

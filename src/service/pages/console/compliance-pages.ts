@@ -1,7 +1,7 @@
 import { DAY, HOUR, MINUTE } from '../../../time.js';
 import type { ComplianceEvent } from '../../streams/drawn-events.js';
 import { type Html, html } from '../html.js';
-import { countOf, instant, table } from '../page-parts.js';
+import { countOf, narrowInstant, paged, table } from '../page-parts.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
 
 const SPANS = {
@@ -10,7 +10,6 @@ const SPANS = {
   '6h': ['6 hours', 6 * HOUR],
   '1d': ['a day', DAY],
 } as const;
-const MOST = 200;
 
 /** The events of the last while (service.md section 6). */
 export function compliancePages({ compliance, context }: ConsoleParts): readonly ConsolePage[] {
@@ -24,7 +23,7 @@ export function compliancePages({ compliance, context }: ConsoleParts): readonly
         const [words, ms] = SPANS[span];
         const now = context.clock.now();
         const events = await compliance.within({ from: now - ms, to: now + 1 }, signal);
-        const newest = events.toReversed().slice(0, MOST);
+        const { rows, links } = paged(events.toReversed(), url);
         return {
           title: 'Compliance',
           lead: html`Deletions and other events that your copies of posts have to follow, as the compliance stream sends them.`,
@@ -34,7 +33,7 @@ export function compliancePages({ compliance, context }: ConsoleParts): readonly
             ([name, [label]]) =>
               html`<li><a href="/console/compliance?last=${name}"${name === span && html` aria-current="page"`}>Last ${label}</a></li>`,
           )}</ul></nav>
-${newest.length === 0 ? none(words, context.settings.complianceRate === 0) : eventTable(newest, events.length)}</section>`,
+${rows.length === 0 ? none(words, context.settings.complianceRate === 0) : eventTable(rows, events.length)}${links}</section>`,
         };
       },
     },
@@ -43,9 +42,9 @@ ${newest.length === 0 ? none(words, context.settings.complianceRate === 0) : eve
 
 function eventTable(newest: readonly ComplianceEvent[], all: number): Html {
   return table(
-    html`${countOf(all, 'event')}${newest.length < all && html`, of which the newest ${newest.length}`}`,
+    countOf(all, 'event'),
     [
-      { label: 'When', isHeader: true, cell: ({ at }) => instant(at) },
+      { label: 'When', isHeader: true, cell: ({ at }) => narrowInstant(at) },
       { label: 'Kind', cell: ({ json }) => html`<strong>${kindOf(json)}</strong>` },
       { label: 'Partition', isNumber: true, cell: ({ partition }) => partition },
       { label: 'Message', cell: ({ json }) => html`<code>${json}</code>` },

@@ -1,7 +1,6 @@
 import type { Answer } from '../../answer.js';
 import { isLogin } from '../../basic-auth.js';
-import type { Refusal } from '../../refusal.js';
-import { searchErrorBody } from '../../refusal.js';
+import { Refusal, searchErrorBody } from '../../refusal.js';
 import type { Exchange, Route } from '../../router.js';
 import { checkHost, readForm } from '../check-page-request.js';
 import { type Html, html } from '../html.js';
@@ -18,6 +17,7 @@ import { overviewPages } from './overview-pages.js';
 import { replayPages } from './replay-pages.js';
 import { requestPages } from './request-pages.js';
 import { signInForm } from './sign-in-form.js';
+import { usagePages } from './usage-pages.js';
 
 const HOME = '/console';
 const SIGN_IN = '/console/sign-in';
@@ -32,6 +32,7 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
     ...jobPages(parts),
     ...replayPages(parts),
     ...compliancePages(parts),
+    ...usagePages(parts),
     ...requestPages(parts),
     ...faultPages(parts),
   ];
@@ -118,6 +119,10 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
         respond(page, exchange),
       ),
     ),
+    route('/console/:page', ['GET'], () => {
+      throw new Refusal(404, 'There is no such page.');
+    }),
+    route('/', ['GET'], () => seeOther(HOME)),
   ];
 }
 

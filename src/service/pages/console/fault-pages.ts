@@ -101,7 +101,11 @@ function plantedTable(planted: readonly PlantedFault[], csrf: string | undefined
       { label: 'Kind', isHeader: true, cell: ({ kind }) => kind },
       { label: 'Where', cell: whereOf },
       { label: 'What', cell: whatOf },
-      { label: 'Times', cell: ({ times = 1, hits }) => `${times}, met ${hits}` },
+      {
+        label: 'Times',
+        cell: ({ times = 1, hits }) =>
+          `${times === 'always' ? 'always' : `${countOf(times, 'time')} in all`}; met ${countOf(hits, 'time')}`,
+      },
       ...(csrf === undefined
         ? []
         : [{ label: 'Change', cell: ({ id }: PlantedFault) => clearForm(csrf, id) }]),

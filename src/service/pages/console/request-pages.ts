@@ -4,10 +4,8 @@ import type { Quota } from '../../quotas.js';
 import type { LoggedRequest } from '../../request-log.js';
 import { ENDPOINTS, type Endpoint } from '../../router.js';
 import { type Html, html } from '../html.js';
-import { countOf, instant, numberOf, stateOf, table } from '../page-parts.js';
+import { countOf, narrowInstant, numberOf, paged, stateOf, table } from '../page-parts.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
-
-const MOST = 100;
 
 /** The last requests, and what is left of each quota. */
 export function requestPages({ context }: ConsoleParts): readonly ConsolePage[] {
@@ -21,6 +19,7 @@ export function requestPages({ context }: ConsoleParts): readonly ConsolePage[] 
         const wanted = requests.filter(
           ({ endpoint }) => family === undefined || endpoint === family,
         );
+        const { rows, links } = paged(wanted, url);
         const quotas = context.quotas.left();
         const limited = quotas.filter(isLimited);
         return {
@@ -36,7 +35,7 @@ ${
 <nav aria-label="Family"><ul class="pills">${familyLink(undefined, family)}${familiesOf(
             requests,
           ).map(name => familyLink(name, family))}</ul></nav>
-${wanted.length === 0 ? html`<p class="empty">Nothing yet.</p>` : logTable(wanted.slice(0, MOST), wanted.length)}</section>`,
+${rows.length === 0 ? html`<p class="empty">Nothing yet.</p>` : logTable(rows, wanted.length)}${links}</section>`,
         };
       },
     },
@@ -61,9 +60,9 @@ function quotaTable(quotas: readonly Quota[]): Html {
 
 function logTable(requests: readonly LoggedRequest[], all: number): Html {
   return table(
-    html`${countOf(all, 'request')}${requests.length < all && html`, of which the newest ${requests.length}`}`,
+    countOf(all, 'request'),
     [
-      { label: 'When', cell: ({ at }) => instant(at) },
+      { label: 'When', cell: ({ at }) => narrowInstant(at) },
       {
         label: 'Request',
         isHeader: true,

@@ -1,0 +1,69 @@
+import { type Html, html } from './html.js';
+import { numberOf } from './page-parts.js';
+
+export interface Bar {
+  /** Below it; empty for none. */
+  readonly label: string;
+  /** What it stands for, in full. */
+  readonly name: string;
+  readonly value: number;
+  /** What it is going to be. */
+  readonly projected?: number | undefined;
+}
+
+export interface ChartLine {
+  readonly kind: 'alert' | 'cap';
+  readonly value: number;
+}
+
+export interface BarChart {
+  /** Of the whole, for who cannot see it. */
+  readonly summary: string;
+  readonly bars: readonly Bar[];
+  readonly lines?: readonly ChartLine[] | undefined;
+}
+
+/** Pixels; across, everything is in per cent, so that the text is as large on a phone. */
+const TOP = 18;
+const BASE = 186;
+const HEIGHT = 208;
+
+/** Bars in SVG, without a script: each tells its number when it is pointed at. */
+export function barChart({ summary, bars, lines = [] }: BarChart): Html {
+  const values = bars.flatMap(({ value, projected = 0 }) => [value, projected]);
+  const top = roundUp(Math.max(1, ...values, ...lines.map(({ value }) => value)));
+  const y = (value: number) => round(BASE - ((BASE - TOP) * value) / top);
+  const step = 100 / Math.max(bars.length, 1);
+  const width = round(step * 0.7);
+  return html`<figure class="chart"><svg role="img" aria-label="${summary}" height="${HEIGHT}" xmlns="http://www.w3.org/2000/svg">
+${[0, top / 2, top].map(
+  value => html`<line class="grid" x1="0" x2="100%" y1="${y(value)}" y2="${y(value)}"/>
+${value > 0 && html`<text x="0" y="${y(value) - 4}">${numberOf(value)}</text>`}`,
+)}
+${bars.map((bar, index) => {
+  const x = round(step * index + step * 0.15);
+  return html`<g><title>${bar.name}: ${numberOf(bar.value)}${bar.projected !== undefined && `, projected ${numberOf(bar.projected)}`}</title>
+<rect class="bar" x="${x}%" width="${width}%" y="${y(bar.value)}" height="${round(BASE - y(bar.value))}"/>
+${bar.projected !== undefined && html`<rect class="projected" x="${x}%" width="${width}%" y="${y(bar.projected)}" height="${round(BASE - y(bar.projected))}"/>`}
+${bar.label !== '' && html`<text x="${round(x + width / 2)}%" y="${HEIGHT - 5}" text-anchor="middle">${bar.label}</text>`}</g>
+`;
+})}
+${lines.map(
+  ({
+    kind,
+    value,
+  }) => html`<line class="${kind}" x1="0" x2="100%" y1="${y(value)}" y2="${y(value)}"/>
+<text x="100%" y="${y(value) - 4}" text-anchor="end">${kind} ${numberOf(value)}</text>`,
+)}</svg></figure>`;
+}
+
+/** To 1, 2 or 5 and zeroes, and even, so that its half is a whole number. */
+function roundUp(value: number): number {
+  const unit = 10 ** Math.floor(Math.log10(value));
+  const factor = [1, 2, 4, 6, 8, 10].find(factor => factor * unit >= value) ?? 10;
+  return Math.max(2, factor * unit);
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100;
+}
