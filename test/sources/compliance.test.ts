@@ -221,6 +221,20 @@ describe('compliance', () => {
     await run.stop();
   });
 
+  it('warns of no leak with all partitions connected', async () => {
+    const warnings: Error[] = [];
+    const listen = (warning: Error) => warnings.push(warning);
+    process.on('warning', listen);
+    const run = reading({ partitions: [1, 2, 3, 4, 5, 6, 7, 8] });
+    await service.until(8);
+    service.cut();
+    await service.until(0);
+    await service.until(8);
+    process.off('warning', listen);
+    expect(warnings).toEqual([]);
+    await run.stop();
+  });
+
   it('is refused for good, or when nothing is there at all', async () => {
     server.script.push(status(401));
     await expect(reading().done).rejects.toThrow(HttpError);

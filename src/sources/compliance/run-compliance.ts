@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { ComplianceEvent } from '../../activity/compliance-event.js';
 import type { Account } from '../../client/account.js';
 import { IncompleteError, OptionError } from '../../errors.js';
@@ -48,6 +49,8 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   const queue = new BatchQueue<ComplianceEvent>(AHEAD);
   const ours = new AbortController();
   const signal = AbortSignal.any([run.signal, ours.signal]);
+  // Each connection listens in several places; that is no leak.
+  setMaxListeners(0, signal);
   const gapFound = new Wake();
 
   let told = timing.elapsed();
