@@ -1,3 +1,5 @@
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Sample, Work } from './question.js';
 
@@ -11,6 +13,11 @@ const { run } = (await import(pathToFileURL(modulePath).href)) as {
   run(work: Work): Promise<void>;
 };
 
+if (work.warmUp !== undefined) {
+  const out = path.join(work.out, 'warm-up');
+  await mkdir(out);
+  await run({ ...work, ...work.warmUp, out, compared: false });
+}
 const cpuBefore = process.cpuUsage();
 const before = performance.now();
 await run(work);

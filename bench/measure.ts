@@ -90,8 +90,8 @@ async function inFolder(scratch: string, work: (folder: string) => Promise<void>
   }
 }
 
-function workOf({ files, posts }: Input) {
-  return { files, posts };
+function workOf({ files, posts, warmUp }: Input) {
+  return { files, posts, warmUp };
 }
 
 async function runOnce(question: Question, variant: Variant, work: Work): Promise<Sample> {

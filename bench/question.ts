@@ -35,6 +35,8 @@ export interface Input {
   readonly bytes: number;
   readonly posts: number;
   readonly note: string;
+  /** Less of the same, to be run before the clock starts, where what starts is to live long. */
+  readonly warmUp?: Pick<Work, 'files' | 'posts'> | undefined;
   /** Ends what was started for it, such as a server in a process of its own. */
   readonly close?: (() => Promise<void>) | undefined;
 }
@@ -47,6 +49,7 @@ export interface Work {
   readonly posts: number;
   /** Whether this run is the one whose output is compared, and whose time is not taken. */
   readonly compared: boolean;
+  readonly warmUp?: Input['warmUp'];
 }
 
 /** One run of one variant, as the child process measured itself. */

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import { batchesOf } from '../../flow.js';
+import { batchesOf, Flow } from '../../flow.js';
 import { jsonLines } from '../../operators/json-lines.js';
 import { storing } from './connect-log.js';
 
 /** No record has one, as the stream parts records by it. */
 const END = Buffer.from('\r\n');
-const EMPTY = Buffer.alloc(0);
-/** Pieces that one write may have. */
+/** Pieces that one write may have, and bytes of one read. */
 const MOST_PIECES = 1_000;
+const READ = 256 * 1024;
 
 /**
  * Records that wait: in memory up to a size, the rest in a file that no one else can see. A service
@@ -18,7 +18,7 @@ const MOST_PIECES = 1_000;
 export class Spool {
   readonly #folder: string;
   readonly #maxMemory: number;
-  #first: (readonly Buffer[])[] = [];
+  #memory: (readonly Buffer[])[] = [];
   #bytes = 0;
   #file: FileHandle | undefined;
   #path = '';
@@ -35,14 +35,14 @@ export class Spool {
   }
 
   async add(records: readonly Buffer[]): Promise<void> {
-    for (const record of records) this.#bytes += record.length;
+    const pieces = inPieces(records);
+    for (const { length } of pieces) this.#bytes += length;
     if (this.#bytes <= this.#maxMemory) {
-      this.#first.push(records);
+      this.#memory.push(pieces);
       return;
     }
     await storing(this.#folder, 'spool a stream in', async () => {
       this.#file ??= await this.#open();
-      const pieces = inPieces(records);
       for (let at = 0; at < pieces.length; at += MOST_PIECES)
         await this.#write(this.#file, pieces.slice(at, at + MOST_PIECES));
     });
@@ -50,24 +50,17 @@ export class Spool {
 
   /** All records in their order, to be read once; lets go of each as it comes. */
   async *read(): AsyncGenerator<readonly Buffer[], void, undefined> {
-    for (let next = this.#first.shift(); next !== undefined; next = this.#first.shift()) yield next;
-    if (this.#file === undefined) return;
-    const input = this.#file.createReadStream({
-      start: 0,
-      autoClose: false,
-      highWaterMark: 2 ** 18,
-    });
     const lines = jsonLines({
       separator: '\r\n',
       maxBytes: Number.POSITIVE_INFINITY,
       maxDepth: Number.POSITIVE_INFINITY,
-    })(input);
+    })(new Flow(() => this.#pieces()));
     for await (const { items } of batchesOf(lines)) yield items;
   }
 
   /** Gives up what is left. */
   async close(): Promise<void> {
-    this.#first = [];
+    this.#memory = [];
     const file = this.#file;
     this.#file = undefined;
     await file?.close();
@@ -75,12 +68,20 @@ export class Spool {
     if (file !== undefined) await unlink(this.#path).catch(() => {});
   }
 
+  async *#pieces(): AsyncGenerator<{ items: readonly Buffer[] }, void, undefined> {
+    for (let next = this.#memory.shift(); next !== undefined; next = this.#memory.shift())
+      yield { items: next };
+    if (this.#file === undefined) return;
+    const input = this.#file.createReadStream({ start: 0, autoClose: false, highWaterMark: READ });
+    for await (const block of input) yield { items: [block as Buffer] };
+  }
+
   async #write(file: FileHandle, pieces: readonly Buffer[]): Promise<void> {
     const wanted = pieces.reduce((sum, { length }) => sum + length, 0);
     let { bytesWritten: done } = await file.writev(pieces, this.#length);
     // A disk that takes only a part says why when it is given the rest.
-    for (const rest = Buffer.concat(done < wanted ? pieces : []); done < wanted; ) {
-      const { bytesWritten } = await file.write(rest, done, undefined, this.#length + done);
+    for (const all = done < wanted ? Buffer.concat(pieces) : END; done < wanted; ) {
+      const { bytesWritten } = await file.write(all, done, undefined, this.#length + done);
       done += bytesWritten;
     }
     this.#length += wanted;
@@ -95,12 +96,13 @@ export class Spool {
 }
 
 /**
- * The records, each with an end, without a copy: those that came one after the other still have their
- * ends between them, and go as one piece.
+ * The records, each with an end, without a copy: those that lie one after the other in memory still
+ * have their ends between them, and wait as one piece. Thousands of objects that live on would cost
+ * the garbage collector more than finding the records again does.
  */
 function inPieces(records: readonly Buffer[]): Buffer[] {
   const pieces: Buffer[] = [];
-  let memory = EMPTY;
+  let memory: Buffer = END;
   let start = 0;
   let end = 0;
   for (const { buffer, byteOffset, length } of records) {
