@@ -18,10 +18,14 @@ export function checkRate(
 }
 
 /** Counts a request of an application, or says 429, in the words of its family, and when to come again. */
-export function checkAppRate(window: RateWindow): void {
+export function checkAppRate(
+  window: RateWindow,
+  headers?: () => Readonly<Record<string, string>>,
+): void {
   const full = admit([window]);
   if (full === undefined) return;
   throw new Refusal(429, 'Your app has exceeded the limit on API requests.', {
+    ...headers?.(),
     'Retry-After': String(Math.ceil(full.waitMs / SECOND)),
   });
 }

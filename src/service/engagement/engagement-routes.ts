@@ -1,3 +1,4 @@
+import { MINUTE } from '../../time.js';
 import { type Answer, jsonAnswer } from '../answer.js';
 import type { ArchivedPost } from '../archive/archive.js';
 import { checkAppRate } from '../check-rate.js';
@@ -38,7 +39,7 @@ export function engagementRoutes(
       tokenUnknown: 'Access token not found',
     });
     if (!application.approved) throw new Refusal(403, 'Your application id is not authorized.');
-    checkAppRate(rate);
+    checkAppRate(rate, perMinute);
     if (!/^application\/json *(;|$)/i.test(exchange.request.headers['content-type'] ?? ''))
       throw new Refusal(415, 'Unsupported Media Type: the Content-Type must be application/json');
     const request = readEngagementRequest(body, limits);
@@ -75,8 +76,8 @@ export function engagementRoutes(
   };
 
   const perMinute = (): Record<string, string> => {
-    const { requests } = rate.rate;
-    if (requests === Number.POSITIVE_INFINITY) return {};
+    const { requests, perMs } = rate.rate;
+    if (requests === Number.POSITIVE_INFINITY || perMs !== MINUTE) return {};
     return {
       'x-per-minute-limit': String(requests),
       'x-per-minute-remaining': String(rate.left()),

@@ -1,0 +1,82 @@
+import { Activity } from '../../../src/activity/activity.js';
+import type { ArchivedPost } from '../../../src/service/archive/archive.js';
+import { NOW } from '../local-service.js';
+
+const EPOCH = 1_288_834_974_657;
+
+export interface PostOptions {
+  /** Milliseconds before the present. */
+  readonly ago: number;
+  /** Tells posts of the same millisecond apart. */
+  readonly low?: number;
+  readonly author?: string;
+  readonly favorites?: number;
+  readonly retweets?: number;
+  readonly replies?: number;
+  readonly replyTo?: string;
+  readonly shares?: PostOptions;
+}
+
+export function idOf({ ago, low = 0 }: PostOptions): string {
+  return String((BigInt(Math.floor((NOW - ago) / 1000) * 1000 - EPOCH) << 22n) + BigInt(low));
+}
+
+/** A post of ann (user 7), or of the user with another id, as the archive has it. */
+export function post(
+  options: PostOptions,
+  format: 'original' | 'activity_streams' = 'original',
+): ArchivedPost {
+  const at = Math.floor((NOW - options.ago) / 1000) * 1000;
+  const json = (format === 'original' ? original : streams)(options, at);
+  return { at, id: idOf(options), activity: new Activity(Buffer.from(json)) };
+}
+
+function original(options: PostOptions, at: number): string {
+  const id = idOf(options);
+  const { author = '7', favorites, retweets, replies, replyTo, shares } = options;
+  const { favorites: ofShared = 0, ...shared } = shares ?? { ago: 0 };
+  return JSON.stringify({
+    created_at: new Date(at)
+      .toUTCString()
+      .replace(/(\w+), (\d+) (\w+) (\d+) (.*) GMT/, '$1 $3 $2 $5 +0000 $4'),
+    id_str: id,
+    text: 'tea',
+    user: { id_str: author, screen_name: author === '7' ? 'ann' : `user${author}`, name: 'Ann' },
+    entities: { hashtags: [], urls: [], user_mentions: [], symbols: [] },
+    lang: 'en',
+    favorite_count: favorites,
+    retweet_count: retweets,
+    reply_count: replies,
+    in_reply_to_status_id_str: replyTo,
+    ...(shares && {
+      retweeted_status: JSON.parse(original({ ...shared, favorites: ofShared }, NOW - shared.ago)),
+    }),
+  });
+}
+
+function streams(options: PostOptions, at: number): string {
+  const id = idOf(options);
+  const { author = '7', favorites, retweets, replyTo, shares } = options;
+  return JSON.stringify({
+    id: `tag:search.example.com,2005:${id}`,
+    objectType: 'activity',
+    verb: shares ? 'share' : 'post',
+    postedTime: new Date(at).toISOString(),
+    body: 'tea',
+    actor: {
+      objectType: 'person',
+      id: `id:example.com:${author}`,
+      preferredUsername: author === '7' ? 'ann' : `user${author}`,
+      displayName: 'Ann',
+    },
+    object: shares
+      ? JSON.parse(streams(shares, NOW - shares.ago))
+      : { objectType: 'note', summary: 'tea' },
+    favoritesCount: favorites,
+    retweetCount: retweets,
+    inReplyTo: replyTo && { link: `http://example.com/ann/statuses/${replyTo}` },
+    twitter_entities: { hashtags: [], urls: [], user_mentions: [], symbols: [] },
+    twitter_lang: 'en',
+    gnip: { urls: [] },
+  });
+}
