@@ -114,7 +114,7 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
       // Whatever is left of a body that no one asked for must not block the connection.
       response.on('finish', () => request.resume());
       respond(request, response, controller.signal).catch(error => {
-        if (!controller.signal.aborted) context.settings.onError(error);
+        if (!controller.signal.aborted && !isOfGoneClient(error)) context.settings.onError(error);
         response.destroy();
       });
     },
@@ -122,6 +122,12 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
       for (const controller of underWay) controller.abort(new Error('The service stops'));
     },
   };
+}
+
+/** A write may be the first to learn that the client has gone. */
+function isOfGoneClient(error: unknown): boolean {
+  if (!(error instanceof Error) || !('code' in error)) return false;
+  return ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED'].includes(String(error.code));
 }
 
 function urlOf(request: IncomingMessage): URL | undefined {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { parseInStreamMessage } from '../../../src/activity/in-stream-message.js';
 import { MINUTE } from '../../../src/time.js';
@@ -224,6 +225,19 @@ describe('a connection that is cut', () => {
     const seen = await see(url).catch(error => error);
     expect(seen).toMatchObject({ code: 'Z_DATA_ERROR' });
   });
+});
+
+it('a client that goes away in the middle of a fault is no error of the service', async () => {
+  const posts = hourOfPosts(60, i => randomBytes(30_000).toString('base64') + i);
+  const { open, replayPath, service, errors } = await localStreams(posts);
+  for (let times = 0; times < 15; times++) {
+    service.faults.plant({ kind: 'flip', endpoint: 'replay', atByte: 2 ** 40 });
+    const connection = await open(replayPath());
+    await connection.until(text => text.length > times * 20_000);
+    connection.destroy();
+  }
+  await new Promise(resolve => setTimeout(resolve, 50));
+  expect(errors).toEqual([]);
 });
 
 describe('a connection that is refused by a fault', () => {
