@@ -1,7 +1,8 @@
 import { OptionError } from '../errors.js';
 import { type Batch, type Operator, operator } from '../flow.js';
 import { bytesOf } from './bytes-of.js';
-import { BLOCK, GzipFile, inflateWhole } from './gzip-file.js';
+import { BLOCK, GzipFile, type GzipFileOptions } from './gzip-file.js';
+import { InflateAhead } from './inflate-ahead.js';
 import { takeInflated } from './inflated.js';
 import { atLeastOne } from './record-limits.js';
 import { workAhead } from './work-ahead.js';
@@ -43,11 +44,22 @@ export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer
 
   return operator(async function* (input) {
     let file: GzipFile | undefined;
+    const whole = new WholeFiles(maxBytes);
     try {
-      for await (const { item: batch, result } of workAhead(input, wholeFiles(maxBytes), AHEAD)) {
+      for await (const { item: batch, result } of workAhead(input, whole.begin, AHEAD)) {
         const { items, cursor, origin } = batch;
         if (result !== undefined) {
-          yield { items: [result], cursor, origin };
+          let last: Buffer[] = [];
+          try {
+            for await (const block of whole.blocks(result, { plain, maxBytes, origin })) {
+              if (last.length > 0) yield { items: last, origin };
+              last = [block];
+            }
+          } catch (error) {
+            if (last.length > 0) yield { items: last, origin };
+            throw error;
+          }
+          yield { items: last, cursor, origin };
           continue;
         }
         let blocks: Buffer[] = [];
@@ -78,21 +90,49 @@ export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer
       file?.end();
     } finally {
       file?.close();
+      whole.close();
     }
   });
 }
 
-/** Begins to inflate a batch that is all of a file: it and the one before it both end at an edge. */
-function wholeFiles(
-  maxBytes: number,
-): (batch: Batch<Uint8Array>) => Promise<Buffer | undefined> | undefined {
-  let atEdge = true;
-  return ({ items, cursor }) => {
-    const whole = atEdge && cursor !== undefined && items.length > 0;
-    atEdge = cursor !== undefined || (atEdge && items.length === 0);
+/** Files that came as one batch: it and the one before it both ended at an edge. */
+class WholeFiles {
+  readonly #maxBytes: number;
+  readonly #underWay = new Set<InflateAhead>();
+  #atEdge = true;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Begins to inflate a batch that is all of a file, unless a source has done so already. */
+  readonly begin = ({
+    items,
+    cursor,
+  }: Batch<Uint8Array>): Promise<InflateAhead | Buffer> | undefined => {
+    const whole = this.#atEdge && cursor !== undefined && items.length > 0;
+    this.#atEdge = cursor !== undefined || (this.#atEdge && items.length === 0);
     if (!whole) return undefined;
     const known = items.length === 1 ? takeInflated(items[0]!) : undefined;
-    if (known !== undefined && known.length <= maxBytes) return Promise.resolve(known);
-    return inflateWhole(items.map(bytesOf), maxBytes);
+    if (known !== undefined && known.length <= this.#maxBytes) return Promise.resolve(known);
+    const file = items.length === 1 ? bytesOf(items[0]!) : Buffer.concat(items.map(bytesOf));
+    if (!InflateAhead.takes(file)) return undefined;
+    const ahead = new InflateAhead(file);
+    this.#underWay.add(ahead);
+    return Promise.resolve(ahead);
   };
+
+  async *blocks(
+    file: InflateAhead | Buffer,
+    options: GzipFileOptions,
+  ): AsyncGenerator<Buffer, void, undefined> {
+    if (file instanceof InflateAhead) {
+      yield* file.blocks(options);
+      this.#underWay.delete(file);
+    } else yield file;
+  }
+
+  close(): void {
+    for (const file of this.#underWay) file.close();
+  }
 }

@@ -6,23 +6,25 @@ export interface Worked<T, R> {
 }
 
 /**
- * Reads items and starts work on them while the consumer is still busy with earlier ones, on up to
- * `limit` items at a time, and gives them in their order. An error of the input comes after what
- * was read before it.
+ * Reads items and starts work on them while the consumer is still busy with earlier ones, until they
+ * weigh `limit` together, and gives them in their order. An error of the input comes after what was
+ * read before it.
  */
 export async function* workAhead<T, R>(
   input: AsyncIterable<T>,
   work: (item: T) => Promise<R> | undefined,
   limit: number,
+  weigh: (item: T) => number = () => 1,
 ): AsyncGenerator<Worked<T, R>, void, undefined> {
   const iterator = input[Symbol.asyncIterator]();
   const queue: { readonly item: T; readonly result: Promise<R> | undefined }[] = [];
+  let weight = 0;
   let reading = false;
   let end: { readonly error?: unknown } | undefined;
   let wake = () => {};
 
   const read = async () => {
-    if (reading || end !== undefined || queue.length >= limit) return;
+    if (reading || end !== undefined || weight >= limit) return;
     reading = true;
     try {
       const { done, value } = await iterator.next();
@@ -32,6 +34,7 @@ export async function* workAhead<T, R>(
         // Its error is met when its turn comes; until then it must not end the process.
         result?.catch(() => {});
         queue.push({ item: value, result });
+        weight += weigh(value);
       }
     } catch (error) {
       end ??= { error };
@@ -48,6 +51,7 @@ export async function* workAhead<T, R>(
       if (next !== undefined) {
         const result = next.result === undefined ? undefined : await next.result;
         queue.shift();
+        weight -= weigh(next.item);
         read();
         yield { item: next.item, result };
       } else if (end === undefined) {

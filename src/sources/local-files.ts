@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { OptionError, StorageError } from '../errors.js';
 import { type Batches, type Cursor, Flow, type Run } from '../flow.js';
@@ -9,6 +9,9 @@ import { workAhead } from '../operators/work-ahead.js';
 /** Larger files come in blocks. */
 const WHOLE = 8 * 1024 * 1024;
 const BLOCK = 1024 * 1024;
+/** Files that are read while the consumer is busy with an earlier one: small ones, or so many bytes. */
+const AHEAD = 4;
+const AHEAD_BYTES = 8 * 1024 * 1024;
 const ARCHIVE = /\.(gz|json|jsonl|ndjson)$/i;
 
 export interface LocalFilesOptions {
@@ -63,7 +66,8 @@ async function* read(
   let done = bytesOf(files.slice(0, first));
 
   let next = first;
-  for await (const { item: file, result } of workAhead(from(files, first), readWhole, 1)) {
+  const ahead = workAhead(from(files, first), readWhole, AHEAD, weigh);
+  for await (const { item: file, result } of ahead) {
     const cursor = cursors[next++]!;
     const origin = file.path;
     if (result !== undefined) {
@@ -147,8 +151,30 @@ async function* from<T>(items: readonly T[], first: number): AsyncGenerator<T> {
   yield* items.slice(first);
 }
 
+function weigh({ size }: LocalFile): number {
+  return Math.max(1, size / (AHEAD_BYTES / AHEAD));
+}
+
 function readWhole({ path, size }: LocalFile): Promise<Buffer> | undefined {
-  return size <= WHOLE ? failing(path, readFile(path)) : undefined;
+  return size <= WHOLE ? failing(path, readFile(path, size)) : undefined;
+}
+
+/** `readFile` of node:fs asks for the size again and reads in small pieces: twice as many calls. */
+async function readFile(path: string, size: number): Promise<Buffer> {
+  const file = await open(path);
+  try {
+    // One byte more than there should be, so that a single read finds the end.
+    let bytes = Buffer.allocUnsafeSlow(size + 1);
+    let end = 0;
+    while (true) {
+      const { bytesRead } = await file.read(bytes, end, bytes.length - end, end);
+      end += bytesRead;
+      if (bytesRead === 0 || end === size) return bytes.subarray(0, end);
+      if (end === bytes.length) bytes = Buffer.concat([bytes, Buffer.alloc(bytes.length)]);
+    }
+  } finally {
+    await file.close();
+  }
 }
 
 async function* blocksOf({ path }: LocalFile): AsyncGenerator<Buffer> {

@@ -159,16 +159,30 @@ describe('localFiles', () => {
   });
 
   it('refuses a file that went away after the folder was listed, behind those before it', async () => {
-    await write({ 'a.json': 'a', 'b.json': 'b', 'c.json': 'c', 'd.json': 'd' });
+    // More of them than are read ahead.
+    const names = [...'abcdefghij'];
+    await write(Object.fromEntries(names.map(name => [`${name}.json`, name])));
     const seen: string[] = [];
     const act = async () => {
       for await (const block of localFiles(folder)) {
         seen.push(Buffer.from(block).toString());
-        if (seen.length === 1) await rm(join(folder, 'd.json'));
+        if (seen.length === 1) await rm(join(folder, 'j.json'));
       }
     };
-    await expect(act()).rejects.toThrow(`${join(folder, 'd.json')} does not exist`);
-    expect(seen).toEqual(['a', 'b', 'c']);
+    await expect(act()).rejects.toThrow(`${join(folder, 'j.json')} does not exist`);
+    expect(seen).toEqual(names.slice(0, -1));
+  });
+
+  it('reads what a file holds when it is read, more or less than when the folder was listed', async () => {
+    const names = [...'abcdefghij'];
+    await write(Object.fromEntries(names.map(name => [`${name}.json`, `${name} as listed`])));
+    const seen: string[] = [];
+    for await (const block of localFiles(folder)) {
+      seen.push(Buffer.from(block).toString());
+      if (seen.length > 1) continue;
+      await write({ 'i.json': 'less', 'j.json': 'more'.repeat(100) });
+    }
+    expect(seen.slice(-2)).toEqual(['less', 'more'.repeat(100)]);
   });
 
   it('opens nothing before the first pull', async () => {
