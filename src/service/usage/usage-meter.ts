@@ -55,9 +55,9 @@ export class UsageMeter {
   }
 
   /** Counts posts, today by the service's clock. Never fails: what cannot be kept is told to `onError`. */
-  delivered(product: ProductName, ids: Iterable<string>): void {
+  delivered(product: ProductName, ids: readonly string[]): void {
     // A replay that ends with the service.
-    if (this.#closed) return;
+    if (this.#closed || ids.length === 0) return;
     const { ids: waiting } = this.#of(product);
     const before = waiting.size;
     for (const id of ids) waiting.add(id);

@@ -1,4 +1,4 @@
-import { DAY, floorTo, parseTimestamp, type Window } from '../../time.js';
+import { DAY, floorTo, MINUTE, parseTimestamp, type Window } from '../../time.js';
 import { Refusal } from '../refusal.js';
 import { monthsLater, startOfMonth } from './months.js';
 
@@ -44,11 +44,11 @@ function dayOf(name: string, parameters: URLSearchParams, problems: string[]): n
 
 /**
  * The period that a report covers. "A current or future day returns data through the last full UTC
- * day"; without `to`, the present day counts so far. Without `from`, it begins two months before the
+ * day"; without `to`, it ends with the present minute. Without `from`, it begins two months before the
  * month in which it ends.
  */
 export function usagePeriod({ from, to }: UsageQuery, now: number): Window {
-  const end = to === undefined ? now : Math.min(to, floorTo(DAY, now));
+  const end = to === undefined ? floorTo(MINUTE, now) + MINUTE : Math.min(to, floorTo(DAY, now));
   const start = from ?? monthsLater(startOfMonth(end - 1), -2);
   return { from: start, to: Math.max(start, end) };
 }

@@ -1,0 +1,431 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ServiceOptions } from '../../../src/service/index.js';
+import { DAY, formatTimestamp, HOUR, MINUTE } from '../../../src/time.js';
+import { localJobs, SMALL } from '../jobs/local-jobs.js';
+import { AUTHORIZATION, local, NOW, SEARCH_PATH, teaPosts } from '../local-service.js';
+import { originalPost } from '../memory-archive.js';
+import { END, localStreams, START } from '../streams/local-streams.js';
+
+interface Item {
+  readonly activities: number;
+  readonly requests?: number;
+  readonly fromDate: string;
+  readonly toDate: string;
+}
+interface Used {
+  readonly name: string;
+  readonly type: string;
+  readonly used: readonly Item[];
+  readonly projected: Item;
+  readonly thresholds?: readonly object[];
+}
+interface Report {
+  readonly account: object;
+  readonly bucket: string;
+  readonly fromDate: string;
+  readonly toDate: string;
+  readonly publishers: readonly (Used & { readonly products: readonly Used[] })[];
+  readonly error?: { readonly message: string; readonly sent: string };
+}
+
+const PATH = '/accounts/local/usage.json';
+/** The present of these tests is 12:34 on 15 May 2024. */
+const TODAY = '202405150000';
+
+async function usageAt(baseUrl: string, query = ''): Promise<Report> {
+  const response = await fetch(`${baseUrl}${PATH}${query}`, {
+    headers: { authorization: AUTHORIZATION },
+  });
+  if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
+  return (await response.json()) as Report;
+}
+
+/** The activities of each product in the whole period. */
+function activities({ publishers }: Report): Record<string, number> {
+  return Object.fromEntries(
+    (publishers[0]?.products ?? []).map(({ name, used }) => [name, sum(used, 'activities')]),
+  );
+}
+
+function sum(used: readonly Item[], what: 'activities' | 'requests'): number {
+  return used.reduce((all, item) => all + (item[what] ?? 0), 0);
+}
+
+/** A service with posts about tea, of which a search finds as many as are wanted. */
+async function tea(options: ServiceOptions = {}) {
+  const service = await local(teaPosts(600), options);
+  const drink = async (count: number, product?: string) => {
+    const { status } = await service.search({ query: 'tea', maxResults: count }, product);
+    expect(status).toBe(200);
+  };
+  return { ...service, drink, report: (query?: string) => usageAt(service.baseUrl, query) };
+}
+
+describe('usage', () => {
+  it('is that of this month and the two before, by month, unless asked otherwise', async () => {
+    const { drink, report, counts } = await tea();
+    await drink(20);
+    await drink(10, 'fullarchive');
+    await counts({ query: 'tea', bucket: 'day' });
+    const item = (fromDate: string, toDate: string, activities: number, requests?: number) => ({
+      activities,
+      ...(requests !== undefined && { requests }),
+      fromDate,
+      toDate,
+    });
+    const three = (activities: number, requests?: number) => {
+      const none = requests === undefined ? undefined : 0;
+      return [
+        item('202403010000', '202404010000', 0, none),
+        item('202404010000', '202405010000', 0, none),
+        item('202405010000', '202405151235', activities, requests),
+      ];
+    };
+    const wholeMonth = (activities: number, requests?: number) =>
+      item('202405010000', '202406010000', activities, requests);
+    expect(await report()).toEqual({
+      account: { name: 'local', status: 'active' },
+      bucket: 'month',
+      fromDate: '202403010000',
+      toDate: '202405151235',
+      publishers: [
+        {
+          name: 'twitter',
+          type: 'twitter',
+          used: three(30),
+          // 31 days from 14 and a half.
+          projected: wholeMonth(64),
+          products: [
+            {
+              name: '30day',
+              type: 'search',
+              used: three(20, 2),
+              projected: wholeMonth(43, 4),
+            },
+            {
+              name: 'fullarchive',
+              type: 'search',
+              used: three(10, 1),
+              projected: wholeMonth(21, 2),
+            },
+          ],
+          thresholds: [],
+        },
+      ],
+    });
+  });
+
+  it('is none where nothing was delivered', async () => {
+    const { report } = await tea();
+    expect((await report()).publishers).toEqual([]);
+  });
+
+  it('has thresholds, caps and the status that options say', async () => {
+    const { drink, report } = await tea({
+      usageAlert: 1000,
+      usageCap: 2000,
+      requestCap: 50,
+      accountStatus: 'inactive',
+      account: 'local',
+      publisher: 'paper',
+    });
+    await drink(10);
+    const { account, publishers } = await report();
+    expect(account).toEqual({ name: 'local', status: 'inactive' });
+    const [publisher] = publishers;
+    expect([publisher?.name, publisher?.thresholds]).toEqual([
+      'paper',
+      [
+        { activities: 1000, type: 'alert' },
+        { activities: 2000, type: 'cap' },
+      ],
+    ]);
+    expect(publisher?.products[0]?.thresholds).toEqual([{ requests: 50, type: 'cap' }]);
+  });
+
+  it('counts a post once a UTC day, for each product', async () => {
+    const { service, drink, report } = await tea();
+    await drink(20);
+    await drink(30);
+    await drink(20, 'fullarchive');
+    expect(activities(await report())).toEqual({ '30day': 30, fullarchive: 20 });
+    service.clock.set(Date.UTC(2024, 4, 15, 23, 59, 59, 999));
+    await drink(30);
+    expect(activities(await report())).toMatchObject({ '30day': 30 });
+    service.clock.advance(1);
+    await drink(30);
+    expect(activities(await report())).toMatchObject({ '30day': 60 });
+  });
+
+  it('tells ids apart that are equal as numbers', async () => {
+    const ids = ['9007199254740992', '9007199254740993', '18446744073709551615'];
+    const posts = ids.map(id => originalPost(NOW - DAY, id, 'tea'));
+    const { baseUrl, search } = await local(posts);
+    await search({ query: 'tea' });
+    expect(activities(await usageAt(baseUrl))).toEqual({ '30day': 3 });
+  });
+
+  it('does not count what was not delivered', async () => {
+    const { ask, search, report } = await tea();
+    await search({ query: 'coffee' });
+    await search({ query: 'tea', maxResults: 1 });
+    await ask(SEARCH_PATH, { headers: { authorization: 'Basic eDp5' } });
+    await ask(`${SEARCH_PATH}?query=tea`, { method: 'HEAD' });
+    const { publishers } = await report();
+    const [product] = publishers[0]?.products ?? [];
+    // HEAD is a request as well.
+    expect([sum(product?.used ?? [], 'activities'), sum(product?.used ?? [], 'requests')]).toEqual([
+      0, 2,
+    ]);
+  });
+
+  it('follows the pages, by more posts than wait for the disk', async () => {
+    const { baseUrl, pages } = await local(teaPosts(9_000, { every: 1_000 }));
+    await pages('search', { query: 'tea', maxResults: 500 });
+    expect(activities(await usageAt(baseUrl))).toEqual({ '30day': 9_000 });
+  });
+
+  it('counts each stream with all its replays, without compliance events', async () => {
+    const posts = Array.from({ length: 60 }, (_, i) =>
+      originalPost(START + i * MINUTE, String(1_790_000_000_000_000_000n + BigInt(i)), 'tea'),
+    );
+    const { addresses, see, replayPath, addRules } = await localStreams(posts);
+    await addRules({ value: 'tea' });
+    await see(replayPath('rulestream', START, START + 20 * MINUTE));
+    await see(replayPath('rulestream', START + 10 * MINUTE, START + 30 * MINUTE));
+    await see(replayPath('firehose', START, END));
+    await see(replayPath('mentions', START, END));
+    await see(replayPath('compliance', START, END));
+    const report = await usageAt(addresses.baseUrl);
+    expect(activities(report)).toEqual({ rulestream: 30, firehose: 60 });
+    expect(report.publishers[0]?.products.map(({ type }) => type)).toEqual([
+      'rulestream',
+      'firehose',
+    ]);
+    expect(report.publishers[0]?.products[0]?.used[0]).not.toHaveProperty('requests');
+  });
+
+  it('counts the part of a replay that was sent before it was cut', async () => {
+    const posts = Array.from({ length: 60 }, (_, i) =>
+      originalPost(START + i * MINUTE, String(1_790_000_000_000_000_000n + BigInt(i)), 'tea'),
+    );
+    const { service, addresses, see, replayPath } = await localStreams(posts);
+    service.faults.plant({
+      kind: 'unprocessed-range',
+      endpoint: 'replay',
+      fromDate: formatTimestamp(START + 15 * MINUTE),
+      deliver: 'none',
+    });
+    await see(replayPath('firehose', START, END));
+    expect(activities(await usageAt(addresses.baseUrl))).toEqual({ firehose: 15 });
+  });
+
+  it('counts the posts of a job on the day on which its files were made', async () => {
+    const { service, base, bring, job } = await localJobs();
+    const uuid = await bring('delivered', SMALL);
+    const delivered = (await job(uuid)).results?.activityCount;
+    expect(delivered).toBeGreaterThan(0);
+    const baseUrl = new URL(base).origin;
+    expect(activities(await usageAt(baseUrl))).toEqual({ historical: delivered });
+    // The same posts once more.
+    await bring('delivered', { ...SMALL, title: 'again' });
+    expect(activities(await usageAt(baseUrl))).toEqual({ historical: delivered });
+    service.clock.advance(DAY);
+    await bring('delivered', { ...SMALL, title: 'next day' });
+    expect(activities(await usageAt(baseUrl))).toEqual({ historical: 2 * Number(delivered) });
+  });
+});
+
+describe('the period of a report', () => {
+  const itemsOf = (report: Report) =>
+    (report.publishers[0]?.used ?? []).map(
+      ({ fromDate, toDate, activities }) => `${fromDate}-${toDate} ${activities}`,
+    );
+
+  it('is in days, each whole, whatever hour and minute are given', async () => {
+    const { drink, report, service } = await tea();
+    for (const count of [10, 20, 30]) {
+      await drink(count);
+      service.clock.advance(DAY);
+    }
+    const days = await report('?bucket=day&fromDate=202405152359&toDate=202405180001');
+    expect([days.bucket, days.fromDate, days.toDate]).toEqual(['day', TODAY, '202405180000']);
+    expect(itemsOf(days)).toEqual([
+      '202405150000-202405160000 10',
+      '202405160000-202405170000 20',
+      '202405170000-202405180000 30',
+    ]);
+  });
+
+  it('ends with the last full UTC day where toDate is today or later', async () => {
+    const { drink, report, service } = await tea();
+    await drink(10);
+    service.clock.advance(DAY);
+    await drink(20);
+    for (const toDate of ['202405160000', '202405161200', '202405170000', '203001010000']) {
+      const days = await report(`?bucket=day&fromDate=202405150000&toDate=${toDate}`);
+      expect(days.toDate).toBe('202405160000');
+      expect(itemsOf(days)).toEqual(['202405150000-202405160000 10']);
+    }
+    // Without it, the present day counts so far.
+    expect(itemsOf(await report('?bucket=day&fromDate=202405150000'))).toEqual([
+      '202405150000-202405160000 10',
+      '202405160000-202405161235 20',
+    ]);
+  });
+
+  it('is empty where it has not begun, or is today alone', async () => {
+    const { drink, report } = await tea();
+    await drink(10);
+    for (const query of [
+      `?fromDate=${TODAY}&toDate=203001010000`,
+      '?fromDate=202501010000',
+      '?fromDate=202501010000&toDate=202601010000',
+    ]) {
+      const { fromDate, toDate, publishers } = await report(query);
+      expect([fromDate, publishers]).toEqual([query.slice(10, 22), []]);
+      expect(toDate).toBe(fromDate);
+    }
+  });
+
+  it('begins two months before the month of toDate where fromDate is absent', async () => {
+    const { drink, report, service } = await tea();
+    await drink(10);
+    service.clock.set(Date.UTC(2024, 6, 20));
+    const { fromDate, toDate } = await report('?toDate=202406010000');
+    expect([fromDate, toDate]).toEqual(['202403010000', '202406010000']);
+  });
+
+  it('goes back 12 months, and gives nothing when it begins earlier', async () => {
+    const { drink, report, service } = await tea();
+    await drink(10);
+    service.clock.set(Date.UTC(2025, 4, 15, 23));
+    const all = await report(`?fromDate=${TODAY}`);
+    expect(activities(all)).toEqual({ '30day': 10 });
+    expect(all.publishers[0]?.used).toHaveLength(13);
+    const older = await report('?fromDate=202405140000');
+    expect([older.fromDate, older.publishers]).toEqual(['202405140000', []]);
+    service.clock.advance(HOUR);
+    expect((await report(`?fromDate=${TODAY}`)).publishers).toEqual([]);
+  });
+
+  it('projects to the end of the present month, whatever period is asked for', async () => {
+    const { drink, report, service } = await tea();
+    await drink(10);
+    service.clock.set(Date.UTC(2024, 5, 1, 0, 5));
+    await drink(20);
+    const { publishers } = await report('?fromDate=202405010000&toDate=202406010000');
+    expect(publishers[0]?.used.map(({ activities }) => activities)).toEqual([10]);
+    // Five minutes count as a day, of 30.
+    expect(publishers[0]?.projected).toEqual({
+      activities: 600,
+      fromDate: '202406010000',
+      toDate: '202407010000',
+    });
+  });
+});
+
+describe('a request for usage', () => {
+  it.each([
+    ['?bucket=week', "Invalid value for parameter 'bucket'. It must be one of month, day."],
+    ['?bucket=', "Invalid value for parameter 'bucket'. It must be one of month, day."],
+    [
+      '?fromDate=2024',
+      "Invalid value for parameter 'fromDate'. It must be a UTC time YYYYMMDDHHMM.",
+    ],
+    [
+      '?toDate=202402300000',
+      "Invalid value for parameter 'toDate'. It must be a UTC time YYYYMMDDHHMM.",
+    ],
+    [
+      '?fromDate=202405020000&toDate=202405010000',
+      "'fromDate' must be a day before 'toDate': both count by whole days.",
+    ],
+    [
+      '?fromDate=202405010000&toDate=202405012359',
+      "'fromDate' must be a day before 'toDate': both count by whole days.",
+    ],
+    ['?from=202405010000', "Unknown parameter 'from'. Use bucket, fromDate, toDate."],
+    ['?bucket=day&bucket=day', "The parameter 'bucket' comes more than once."],
+  ])('is refused: %s', async (query, message) => {
+    const { ask } = await local();
+    const { status, page } = await ask(PATH + query);
+    expect([status, page.error]).toEqual([400, { message, sent: expect.any(String) }]);
+  });
+
+  it('needs the credentials, then the account', async () => {
+    const { ask } = await local();
+    const wrong = { headers: { authorization: 'Basic eDp5' } };
+    expect((await ask('/accounts/nobody/usage.json', wrong)).status).toBe(401);
+    expect((await ask('/accounts/nobody/usage.json')).status).toBe(404);
+    expect((await ask('/accounts/LOCAL/usage.json')).status).toBe(404);
+    expect((await ask(PATH, { method: 'POST' })).status).toBe(405);
+  });
+
+  it('comes twice a minute at most, right or wrong', async () => {
+    const { service, ask } = await local([], { limits: 'strict' });
+    expect((await ask(PATH)).status).toBe(200);
+    service.clock.advance(20_000);
+    expect((await ask(`${PATH}?bucket=x`)).status).toBe(400);
+    const { status, headers, page } = await ask(`${PATH}?bucket=x`);
+    expect([status, headers.get('retry-after'), page.error?.message]).toEqual([
+      429,
+      '40',
+      'Exceeded rate limit: 2 requests in 60 s for usage',
+    ]);
+    service.clock.advance(40_000);
+    expect((await ask(PATH)).status).toBe(200);
+    expect((await ask(PATH)).status).toBe(429);
+  });
+
+  it('meets the faults that are planted for it', async () => {
+    const { service, ask } = await local();
+    service.faults.plant({ kind: 'status', status: 503, endpoint: 'usage' });
+    expect((await ask(PATH)).status).toBe(503);
+  });
+});
+
+describe('what was used', () => {
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'millrace-usage-test-'));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it('is known after a restart, which posts it was included', async () => {
+    const stateFolder = path.join(folder, 'kept');
+    const first = await tea({ stateFolder });
+    await first.drink(20);
+    await first.service.stop();
+    const second = await tea({ stateFolder });
+    expect(activities(await second.report())).toEqual({ '30day': 20 });
+    await second.drink(30);
+    expect(activities(await second.report())).toEqual({ '30day': 30 });
+    // The same service can be started again, too.
+    await second.service.stop();
+    const { baseUrl } = await second.service.start();
+    expect(activities(await usageAt(baseUrl))).toEqual({ '30day': 30 });
+  });
+
+  it('is forgotten without a state folder', async () => {
+    const { service, drink } = await tea();
+    await drink(20);
+    await service.stop();
+    const { baseUrl } = await service.start();
+    expect((await usageAt(baseUrl)).publishers).toEqual([]);
+  });
+
+  it('is kept although reports no longer need its ids', async () => {
+    const { service, drink, report } = await tea({ stateFolder: path.join(folder, 'long') });
+    for (let day = 0; day < 8; day++) {
+      await drink(10);
+      service.clock.advance(DAY);
+      await report();
+    }
+    expect(activities(await report())).toEqual({ '30day': 80 });
+  });
+});
