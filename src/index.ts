@@ -33,6 +33,24 @@ export {
   type RewrittenFile,
 } from './archive/apply-compliance.js';
 export { type Account, type AccountOptions, account } from './client/account.js';
+export type { EngagementProblem } from './client/engagement/engagement-answer.js';
+export type { UserToken } from './client/engagement/engagement-batch.js';
+export type {
+  Count,
+  CountAs,
+  EngagementType,
+  GroupBy,
+  GroupedTotals,
+  Grouping,
+  Groupings,
+  Totals,
+} from './client/engagement/engagement-request.js';
+export {
+  type ByPost,
+  type EngagementTotals,
+  type EngagementTotalsOptions,
+  engagementTotals,
+} from './client/engagement/engagement-totals.js';
 export type {
   CreatedJob,
   CreatedRule,
@@ -62,6 +80,17 @@ export {
   rejectJob,
 } from './client/jobs.js';
 export type { Family, Limits, Rate } from './client/limits.js';
+export { type SignInOptions, signIn } from './client/oauth/sign-in.js';
+export {
+  type AccessToken,
+  type AccessTokenOptions,
+  accessToken,
+  type RequestToken,
+  type RequestTokenOptions,
+  requestToken,
+  type SignInAddressOptions,
+  signInAddress,
+} from './client/oauth/sign-in-steps.js';
 export {
   type AddedRule,
   addReplayRules,
@@ -80,6 +109,20 @@ export type { StreamType } from './client/stream-address.js';
 export type { Timeouts } from './client/timeouts.js';
 export type { Timing } from './client/timing.js';
 export {
+  type ProductUsage,
+  type PublisherUsage,
+  type UsageBucket,
+  type UsageOptions,
+  type UsageReport,
+  type UsageSpan,
+  type UsageThreshold,
+  usage,
+} from './client/usage.js';
+export { type UsageChartOptions, usageChart } from './client/usage-chart.js';
+export { type UsageRow, usageTable } from './client/usage-table.js';
+export {
+  AuthorizationError,
+  type AuthorizationFailure,
   ConnectionError,
   type ConnectionFailure,
   DataError,
@@ -91,6 +134,7 @@ export {
   OptionError,
   type RuleResult,
   RulesError,
+  SignInError,
   StorageError,
 } from './errors.js';
 export {
@@ -207,6 +251,7 @@ export {
   type DownloadJobOptions,
   downloadJob,
 } from './sources/download-job.js';
+export { type Engaged, type EngagementOptions, engagement } from './sources/engagement.js';
 export { type JobFilesOptions, jobFiles } from './sources/job-files.js';
 export type { ExpectedAndDelivered, JobVerdict } from './sources/job-verdict.js';
 export { type LocalFilesOptions, localFiles } from './sources/local-files.js';
@@ -222,6 +267,7 @@ export {
   type SyncRulesOptions,
   syncRules,
 } from './sources/sync-rules.js';
+export { usageRows } from './sources/usage-rows.js';
 export type { Timestamp } from './time.js';
 export type { HiddenReason, JudgeOptions } from './tombstones/judge.js';
 export type { PostMark, UserMark } from './tombstones/marks.js';

@@ -31,13 +31,15 @@ interface Counted {
  * of the others had arrived at least `per` before.
  */
 export class Pace {
-  readonly rates: readonly Rate[];
+  readonly #rates: readonly Rate[];
+  /** What the service told. */
+  #told: Rate | undefined;
   readonly #timing: Timing;
   readonly #starts: Counted[] = [];
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(rates: readonly Rate[], timing: Timing = realTime) {
-    this.rates = rates;
+    this.#rates = rates;
     this.#timing = timing;
   }
 
@@ -46,6 +48,16 @@ export class Pace {
     const entered = this.#last.then(() => this.#admit(kind, signal));
     this.#last = entered.catch(() => {});
     return signal === undefined ? entered : orAbort(entered, signal);
+  }
+
+  /** All that are kept. */
+  get rates(): readonly Rate[] {
+    return this.#told === undefined ? this.#rates : [...this.#rates, this.#told];
+  }
+
+  /** Keeps to a rate that the service tells of, in place of what it told before. */
+  learn(rate: Rate): void {
+    this.#told = rate;
   }
 
   async #admit(kind: string | undefined, signal: AbortSignal | undefined): Promise<Start> {

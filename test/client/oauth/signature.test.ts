@@ -190,6 +190,12 @@ const pairs = fc.array(fc.tuple(fc.oneof(awkward, text), fc.oneof(awkward, text)
 });
 const secretText = fc.string({ minLength: 1, maxLength: 12 });
 
+function formOf(parameters: readonly (readonly [string, string])[]): URLSearchParams {
+  const form = new URLSearchParams();
+  for (const [name, value] of parameters) form.append(name, value);
+  return form;
+}
+
 /** RFC 5849 section 3.4.1, from the pieces: nothing here is parsed. */
 function referenceBaseString(
   method: string,
