@@ -5,7 +5,8 @@ import { beginning } from './beginning.js';
 import { bufferOf } from './decode-utf8.js';
 import { parseExact } from './exact-json.js';
 import { parsePost } from './exact-post.js';
-import { JsonObject } from './json-object.js';
+import { JsonObject, spanNearEnd } from './json-object.js';
+import { leadingId } from './leading-id.js';
 import {
   type Matches,
   type MatchingRule,
@@ -58,6 +59,8 @@ export class Activity {
   /** The exact bytes that came. */
   readonly raw: Buffer;
   #fields: JsonObject | undefined;
+  /** What `leadingId` found; empty where it found nothing. */
+  #leading: string | undefined;
   #id: string | undefined;
   #matches: Matches | undefined;
   #post: OriginalPost | ActivityStreamsPost | undefined;
@@ -220,7 +223,13 @@ export class Activity {
     return this.#fields;
   }
 
+  get #leadingId(): string {
+    this.#leading ??= leadingId(this.raw) ?? '';
+    return this.#leading;
+  }
+
   #readId(): string {
+    if (this.#leadingId !== '') return this.#leadingId;
     const root = this.#root;
     const stated = root.lastDigits('id') ?? idOf(root);
     if (stated === undefined) throw this.#lacks('an id in id_str or id');
@@ -228,6 +237,9 @@ export class Activity {
   }
 
   #readMatches(): Matches {
+    // Where the id is a number, the rules are no part of `gnip`, and mostly the last member.
+    const last = this.#leadingId === '' ? undefined : spanNearEnd(this.raw, 'matching_rules');
+    if (last !== undefined) return parseMatches(this.raw, ...last);
     const root = this.#root;
     // Each format has its own place for them; either is looked at, and mostly it is the last member.
     const inGnip = root.string('id')?.startsWith('tag:') === true;

@@ -102,25 +102,12 @@ export class JsonObject {
     return { at: this.#at, empty: this.#members.length === 0 };
   }
 
-  /**
-   * Looks for a member of the whole document close to its end; for keys that usually come last.
-   * In JSON, `,"key":` can only be a key: within a string, a backslash stands before every quote.
-   * And the key is one of the whole document if the object that it is in ends where that does.
-   */
+  /** Looks for a member of the whole document close to its end; for keys that usually come last. */
   seekFromEnd(key: string): void {
-    const bytes = this.#bytes;
-    const comma = lastMember(bytes, key);
-    if (comma === -1) return;
-    const keyEnd = comma + key.length + 3;
-    const start = afterSpace(bytes, keyEnd + 1);
-    const end = afterValue(bytes, start);
-    let at = afterSpace(bytes, end);
-    while (bytes[at] === COMMA) {
-      const colon = afterSpace(bytes, afterString(bytes, afterSpace(bytes, at + 1)));
-      at = afterSpace(bytes, afterValue(bytes, afterSpace(bytes, colon + 1)));
-    }
-    if (bytes[at] === CLOSE_BRACE && afterSpace(bytes, at + 1) === bytes.length)
-      this.#members.push(comma + 1, keyEnd, start, end);
+    const span = spanNearEnd(this.#bytes, key);
+    if (span === undefined) return;
+    const comma = lastMember(this.#bytes, key);
+    this.#members.push(comma + 1, comma + key.length + 3, ...span);
   }
 
   #start(index: number): number {
@@ -180,6 +167,26 @@ export class JsonObject {
     this.#at = next;
     return true;
   }
+}
+
+/**
+ * Where the value of a member of the object that a document is stands, if it comes close to its end.
+ * In JSON, `,"key":` can only be a key: within a string, a backslash stands before every quote. And
+ * the key is one of the whole document if the object that it is in ends where that does.
+ */
+export function spanNearEnd(bytes: Buffer, key: string): readonly [number, number] | undefined {
+  const comma = lastMember(bytes, key);
+  if (comma === -1) return undefined;
+  const start = afterSpace(bytes, comma + key.length + 4);
+  const end = afterValue(bytes, start);
+  let at = afterSpace(bytes, end);
+  while (bytes[at] === COMMA) {
+    const colon = afterSpace(bytes, afterString(bytes, afterSpace(bytes, at + 1)));
+    at = afterSpace(bytes, afterValue(bytes, afterSpace(bytes, colon + 1)));
+  }
+  return bytes[at] === CLOSE_BRACE && afterSpace(bytes, at + 1) === bytes.length
+    ? [start, end]
+    : undefined;
 }
 
 /** What is looked for, and how far to the left to look next, by the byte where it would begin. */

@@ -1,0 +1,41 @@
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** How the service begins a post of the original format, but for the time and the ids. */
+const BEFORE_TIME = Buffer.from('{"created_at":"');
+const AFTER_TIME = Buffer.from('","id":');
+const BEFORE_ID = Buffer.from(',"id_str":"');
+/** Length of `Wed Oct 10 20:19:24 +0000 2018`. */
+const TIME = 30;
+
+/**
+ * The id of a post of the original format whose first members are `created_at`, a number `id` and
+ * `id_str`, without white space: as the service prints them. `undefined` for any other document,
+ * whatever its id.
+ */
+export function leadingId(json: Buffer): string | undefined {
+  let at = afterText(json, BEFORE_TIME, 0);
+  if (at === -1) return undefined;
+  for (const end = at + TIME; at < end; at++)
+    if (json[at] === QUOTE || json[at] === BACKSLASH) return undefined;
+  at = afterText(json, AFTER_TIME, at);
+  if (at === -1) return undefined;
+  const afterNumber = afterDigits(json, at);
+  if (afterNumber === at) return undefined;
+  at = afterText(json, BEFORE_ID, afterNumber);
+  if (at === -1) return undefined;
+  const end = afterDigits(json, at);
+  return end > at && json[end] === QUOTE ? json.toString('latin1', at, end) : undefined;
+}
+
+/** The place after a text that stands at `start`, or -1 where another does. */
+function afterText(json: Buffer, text: Buffer, start: number): number {
+  for (let at = 0; at < text.length; at++) if (json[start + at] !== text[at]) return -1;
+  return start + text.length;
+}
+
+function afterDigits(json: Buffer, start: number): number {
+  let at = start;
+  for (let byte = json[at] as number; byte >= 0x30 && byte <= 0x39; ) byte = json[++at] as number;
+  return at;
+}

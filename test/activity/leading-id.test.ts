@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { JsonObject } from '../../src/activity/json-object.js';
+import { leadingId } from '../../src/activity/leading-id.js';
+import { arbitraryPost, writePost } from './arbitrary-post.js';
+import { postModel } from './post-model.js';
+
+/** Mostly what the service writes, or else something that it does not. */
+function mostly(usual: readonly string[], ...others: readonly string[]): fc.Arbitrary<string> {
+  return fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom(...usual) },
+    { weight: 1, arbitrary: fc.constantFrom(...others) },
+  );
+}
+
+const TIME = 'Wed Oct 10 20:19:24 +0000 2018';
+const beginning = fc
+  .tuple(
+    mostly(['{"created_at":"'], '{ "created_at":"', '{"created_at" :"', '{"id":1,"x":"', '{"'),
+    mostly([TIME], `${TIME.slice(0, -2)}\\"`, 'x","id":1,"id_str":"2","a":"zz', `${TIME}8`),
+    mostly(['","id":'], '","id": ', '","xd":', '"'),
+    mostly(['0', '12', '1050118621198921728'], '', '"12"', '-5', '1.5'),
+    mostly([',"id_str":"'], ', "id_str":"', ',"id_str":', ',"id_sts":"'),
+    mostly(['7', '1050118621198921728'], '', '\\u0031', 'a7', 'tag:7'),
+    mostly(['"'], '\\"', ''),
+    mostly([''], '}', ',"id_str":"9"}'),
+  )
+  .map(pieces => Buffer.from(pieces.join('')));
+
+describe('leadingId', () => {
+  it('is the id of every post of the original format that is printed as the service does', () => {
+    fc.assert(
+      fc.property(postModel, model => {
+        expect(leadingId(writePost(model, 'original').bytes)).toBe(String(model.id));
+        expect(leadingId(writePost(model, 'activity_streams').bytes)).toBeUndefined();
+      }),
+    );
+  });
+
+  it('is what parsing gives, or nothing, however a post is written', () => {
+    fc.assert(
+      fc.property(arbitraryPost, ({ bytes, json }) => {
+        const found = leadingId(bytes);
+        if (found !== undefined) expect(found).toBe(JSON.parse(json).id_str);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('is what the view of the members finds, or nothing, also in what is hardly a post', () => {
+    let found = 0;
+    fc.assert(
+      fc.property(beginning, bytes => {
+        const id = leadingId(bytes);
+        if (id === undefined) return;
+        found++;
+        const object = JsonObject.of(Buffer.concat([bytes, Buffer.from('}')]));
+        expect(object?.lastDigits('id')).toBeUndefined();
+        expect(object?.lastDigits('id_str')).toBe(id);
+      }),
+      { numRuns: 3_000 },
+    );
+    expect(found).toBeGreaterThan(100);
+  });
+
+  it('never takes what was cut off for an id', () => {
+    const text = '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":12,"id_str":"12"';
+    expect(leadingId(Buffer.from(text))).toBe('12');
+    for (let end = 0; end < text.length; end++)
+      expect(leadingId(Buffer.from(text.slice(0, end)))).toBeUndefined();
+  });
+});
