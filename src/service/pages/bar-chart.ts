@@ -45,15 +45,12 @@ ${bars.map((bar, index) => {
   return html`<g><title>${bar.name}: ${numberOf(bar.value)}${bar.projected !== undefined && `, projected ${numberOf(bar.projected)}`}</title>
 <rect class="bar" x="${x}%" width="${width}%" y="${y(bar.value)}" height="${round(BASE - y(bar.value))}"/>
 ${bar.projected !== undefined && html`<rect class="projected" x="${x}%" width="${width}%" y="${y(bar.projected)}" height="${round(BASE - y(bar.projected))}"/>`}
-${bar.label !== '' && html`<text x="${round(x + width / 2)}%" y="${HEIGHT - 5}" text-anchor="middle">${bar.label}</text>`}</g>
+${bar.label !== '' && html`<text x="${round(x + width / 2)}%" y="${HEIGHT - 5}" text-anchor="middle"${(bars.length - index) % 2 === 0 && html` class="minor"`}>${bar.label}</text>`}</g>
 `;
 })}
 ${lines.map(
-  ({
-    kind,
-    value,
-  }) => html`<line class="${kind}" x1="0" x2="100%" y1="${y(value)}" y2="${y(value)}"/>
-<text x="100%" y="${y(value) - 4}" text-anchor="end">${kind} ${numberOf(value)}</text>`,
+  ({ kind, value }) =>
+    html`<line class="${kind}" x1="0" x2="100%" y1="${y(value)}" y2="${y(value)}"><title>${kind}: ${numberOf(value)}</title></line>`,
 )}</svg></figure>`;
 }
 

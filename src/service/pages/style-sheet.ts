@@ -139,8 +139,9 @@ td time, td .once { white-space: nowrap; }
   tbody tr { padding: 0.6rem 0; }
   tbody tr:first-child { border-top: 1px solid var(--line); }
   td, tbody th { display: grid; grid-template-columns: 7rem minmax(0, 1fr); gap: 0.75rem; padding: 0.15rem 0; text-align: left; }
+  tbody th { display: block; padding-bottom: 0.35rem; }
   td.number { text-align: left; white-space: normal; }
-  td::before, tbody th::before { content: attr(data-label); color: var(--quiet); font-size: 0.85rem; font-weight: 400; }
+  td::before { content: attr(data-label); color: var(--quiet); font-size: 0.85rem; font-weight: 400; }
 }
 
 /* Forms */
@@ -165,7 +166,7 @@ button.plain { min-height: 2.25rem; padding: 0.25rem 0.7rem; border-color: var(-
 .row { display: flex; flex-wrap: wrap; gap: 0.6rem; align-items: center; }
 .row form { display: inline-flex; }
 .pills { display: flex; flex-wrap: wrap; gap: 0.4rem; }
-.pills a { padding: 0.35rem 0.8rem; border: 1px solid var(--line); border-radius: 1.2rem; color: var(--ink); text-decoration: none; font-size: 0.92rem; background: var(--surface); }
+.pills a { display: block; padding: 0.35rem 0.8rem; border: 1px solid var(--line); border-radius: 1.2rem; color: var(--ink); text-decoration: none; font-size: 0.92rem; background: var(--surface); }
 .pills [aria-current] { background: var(--accent); border-color: var(--accent); color: var(--on-accent); }
 .pin { font: 700 1.5rem/1.3 var(--mono); text-align: center; padding: 1rem; border: 2px dashed var(--accent); border-radius: 0.75rem; user-select: all; -webkit-user-select: all; }
 .allows { list-style: disc; padding-left: 1.2rem; }
@@ -174,11 +175,12 @@ button.plain { min-height: 2.25rem; padding: 0.25rem 0.7rem; border-color: var(-
 /* Charts */
 .chart svg { display: block; width: 100%; overflow: visible; }
 .chart text { fill: var(--quiet); font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
+@media (max-width: 34rem) { .chart .minor { display: none; } }
 .chart .grid { stroke: var(--line); }
 .bar { fill: var(--accent); }
 .projected { fill: none; stroke: var(--accent); stroke-dasharray: 4 3; stroke-width: 1.5; }
-.chart .alert { stroke: var(--warn); stroke-dasharray: 6 4; stroke-width: 1.5; }
-.chart .cap { stroke: var(--bad); stroke-width: 1.5; }
+.alert { stroke: var(--warn); stroke-dasharray: 6 4; stroke-width: 1.5; }
+.cap { stroke: var(--bad); stroke-width: 1.5; }
 .legend { display: flex; flex-wrap: wrap; gap: 0.3rem 1.1rem; font-size: 0.88rem; }
 .legend li { display: flex; align-items: center; gap: 0.45rem; }
 .legend svg { width: 0.9rem; height: 0.9rem; flex: none; }

@@ -7,7 +7,8 @@ export interface ListedEndpoint {
   readonly name: string;
   readonly method: string;
   readonly address: string;
-  readonly curl: string;
+  /** None for what has to be signed. */
+  readonly curl?: string | undefined;
   /** A whole command for a shell: a script of a few lines. */
   readonly millrace: string;
 }
@@ -39,6 +40,7 @@ export function settingsCommand(addresses: Addresses): string {
     MILLRACE_COMPLIANCE_LABEL: addresses.complianceLabel,
     MILLRACE_PUBLISHER: addresses.publisher,
     MILLRACE_EMAIL: addresses.email,
+    MILLRACE_CONSUMER_KEY: addresses.consumerKey,
   };
   const lines = Object.entries(settings).map(
     ([name, value]) => `export ${name}=${shellWord(value)}`,
@@ -223,10 +225,7 @@ function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
 
 function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): EndpointGroup {
   const usage = `${accountApiUrl}/accounts/${pathOf(account)}/usage.json`;
-  const signed = (path: string) =>
-    `# Signed with OAuth 1.0a, by a library: curl cannot.\necho ${shellWord(path)}`;
-  const totals = `${dataUrl}/insights/engagement/totals`;
-  const signIn = run(['account', 'signIn'], 'await signIn(account(), { store: "tokens.json" });');
+  const signIn = 'const token = await signIn(acme, { store: "tokens.json" });';
   return {
     id: 'usage',
     name: 'Usage and engagement totals',
@@ -246,18 +245,38 @@ function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): Endpo
         name: 'Sign-in of a user',
         method: 'POST, then GET',
         address: `${oauthUrl}/oauth/request_token`,
-        curl: signed(`${oauthUrl}/oauth/request_token`),
-        millrace: signIn,
+        millrace: withSecret(
+          run(
+            ['account', 'signIn'],
+            'const acme = account();',
+            signIn,
+            'console.log(token.screenName);',
+          ),
+        ),
       },
       {
         name: 'Engagement totals',
         method: 'POST',
-        address: totals,
-        curl: signed(totals),
-        millrace: signIn,
+        address: `${dataUrl}/insights/engagement/totals`,
+        millrace: withSecret(
+          run(
+            ['account', 'collect', 'engagementTotals', 'pipeline', 'search', 'signIn', 'take'],
+            'const acme = account();',
+            signIn,
+            'const own = search(acme, { product: "30day", query: `from:${token.screenName}` });',
+            'const ids = (await pipeline(own, take(10), collect())).map(post => post.id);',
+            'console.log((await engagementTotals(acme, { token, ids })).totals);',
+          ),
+        ),
       },
     ],
   };
+}
+
+/** Asks for what only the application knows. */
+function withSecret(command: string): string {
+  const ask = "printf 'Consumer secret: '; read -rs MILLRACE_CONSUMER_SECRET";
+  return `${ask}; export MILLRACE_CONSUMER_SECRET; echo\n${command}`;
 }
 
 function run(names: readonly string[], ...lines: readonly string[]): string {

@@ -22,7 +22,8 @@ export function overviewPages(parts: ConsoleParts): readonly ConsolePage[] {
 <section class="card" aria-labelledby="account"><h2 id="account">Account</h2>${accountFacts(addresses)}</section>
 <section class="card" aria-labelledby="now"><h2 id="now">Now</h2>${clockFace(context.clock)}${goingOn(parts)}</section>
 <section class="card" aria-labelledby="shell"><h2 id="shell">Once in each shell</h2>
-${command('Tells curl and Millrace where the service is and who you are; asks for your password', settingsCommand(addresses))}
+<p class="quiet">The commands below need to know where the service is and who you are. This tells them, and asks for your password.</p>
+<details><summary>Settings</summary>${command('bash or zsh', settingsCommand(addresses))}</details>
 <p class="hint">The Millrace commands run wherever Millrace is installed (<code>npm install millrace</code>).</p></section>
 ${groups.map(groupCard)}
 </div>`,
@@ -71,6 +72,6 @@ function groupCard({ id, name, about, endpoints }: EndpointGroup): Html {
 ${endpoints.map(
   endpoint => html`<div class="endpoint"><h3>${endpoint.name}</h3>
 <p><span class="method">${endpoint.method}</span> <code class="address">${endpoint.address}</code></p>
-<details><summary>Commands<span class="unseen"> for ${endpoint.name}</span></summary><div class="stack">${command('curl', endpoint.curl)}${command('Millrace', endpoint.millrace)}</div></details></div>`,
+<details><summary>Commands<span class="unseen"> for ${endpoint.name}</span></summary><div class="stack">${endpoint.curl === undefined ? html`<p class="hint">Requests of applications are signed (OAuth 1.0a), which curl cannot.</p>` : command('curl', endpoint.curl)}${command('Millrace', endpoint.millrace)}</div></details></div>`,
 )}</section>`;
 }

@@ -52,7 +52,7 @@ function thisMonth({ name, used, projected, thresholds }: PublisherUsage): Html 
   const activities = used.at(-1)?.activities ?? 0;
   const passed = thresholds.filter(threshold => threshold.activities <= activities);
   return html`<section class="card" aria-labelledby="month"><header><h2 id="month">This month, ${foreign(name)}</h2>
-${passed.map(({ type }) => stateOf(`${type} passed`, type === 'cap' ? 'bad' : 'warn'))}</header>
+<span class="row">${passed.map(({ type }) => stateOf(`${type} passed`, type === 'cap' ? 'bad' : 'warn'))}</span></header>
 ${facts([
   ['Used', html`<span class="headline">${countOf(activities, 'activity', 'activities')}</span>`],
   [
@@ -83,7 +83,8 @@ function monthChart({ used, projected, thresholds }: PublisherUsage): Html {
   const lines = thresholds.map(({ activities, type }) => ({ kind: type, value: activities }));
   return html`${barChart({ summary: `Activities in each of the last ${bars.length} months, with the projection of the present one`, bars, lines })}
 <ul class="legend"><li><svg aria-hidden="true"><rect class="bar" width="100%" height="100%"/></svg>used</li>
-<li><svg aria-hidden="true"><rect class="projected" x="1" y="1" width="12" height="12"/></svg>projected</li></ul>`;
+<li><svg aria-hidden="true"><rect class="projected" x="1" y="1" width="12" height="12"/></svg>projected</li>
+${lines.map(({ kind, value }) => html`<li><svg aria-hidden="true"><line class="${kind}" x1="0" x2="100%" y1="50%" y2="50%"/></svg>${kind} at ${numberOf(value)}</li>`)}</ul>`;
 }
 
 function dayChart(publisher: PublisherUsage | undefined, now: string): Html {
