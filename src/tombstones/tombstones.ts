@@ -1,8 +1,10 @@
 import { createRequire } from 'node:module';
+import path from 'node:path';
 import type { Database, RootDatabase } from 'lmdb';
 import type { ComplianceEvent } from '../activity/compliance-event.js';
 import { OptionError, StorageError } from '../errors.js';
 import type { Cursor } from '../flow.js';
+import { damageOf } from './check-data-file.js';
 import { changesOf, decodeMark, encodeMark, type PostMark, type UserMark } from './marks.js';
 
 export interface TombstonesOptions {
@@ -26,10 +28,12 @@ export class Tombstones {
   readonly folder: string;
   readonly #root: RootDatabase<Buffer, Buffer>;
   readonly #marks: Database<Buffer, Buffer>;
+  readonly #readOnly: boolean;
 
   /** @internal */
-  constructor(folder: string, root: RootDatabase<Buffer, Buffer>) {
+  constructor(folder: string, root: RootDatabase<Buffer, Buffer>, readOnly: boolean) {
     this.folder = folder;
+    this.#readOnly = readOnly;
     this.#root = root;
     this.#marks = root;
   }
@@ -46,7 +50,7 @@ export class Tombstones {
 
   /** Where the source of that name stood at the last `record` that had a cursor for it. */
   cursor(source: string): Cursor | undefined {
-    const bytes = this.#marks.getBinary(cursorKey(source));
+    const bytes = this.#bytes(cursorKey(source));
     return bytes === undefined ? undefined : (JSON.parse(bytes.toString()) as Cursor);
   }
 
@@ -67,6 +71,10 @@ export class Tombstones {
     events: readonly ComplianceEvent[],
     at?: { readonly source: string; readonly cursor: Cursor } | undefined,
   ): Promise<void> {
+    if (this.#readOnly)
+      throw new StorageError(`The tombstones in ${this.folder} were opened with \`readOnly\``, {
+        path: this.folder,
+      });
     const changes = events.flatMap(changesOf);
     try {
       await this.#root.transaction(() => {
@@ -92,8 +100,16 @@ export class Tombstones {
 
   #get<M extends PostMark | UserMark>(kind: number, id: string): M | undefined {
     const key = keyOf(kind, id);
-    const bytes = key === undefined ? undefined : this.#marks.getBinary(key);
+    const bytes = key === undefined ? undefined : this.#bytes(key);
     return bytes === undefined ? undefined : decodeMark<M>(bytes);
+  }
+
+  #bytes(key: Buffer): Buffer | undefined {
+    try {
+      return this.#marks.getBinary(key);
+    } catch (cause) {
+      throw storageError('read', this.folder, cause);
+    }
   }
 }
 
@@ -112,6 +128,12 @@ export function openTombstones(
 ): Tombstones {
   if (typeof folder !== 'string' || folder === '')
     throw new OptionError('folder', 'Expected `folder` to name a folder');
+  const damage = damageOf(path.join(folder, 'data.mdb'));
+  if (damage !== undefined)
+    throw new StorageError(
+      `Could not open the tombstones in ${folder}: ${damage}. Put a copy of data.mdb back, or remove the folder and have the events again`,
+      { path: folder },
+    );
   try {
     // A native library, for those who use it: all else must work where it cannot be loaded.
     const { open } = createRequire(import.meta.url)('lmdb') as typeof import('lmdb');
@@ -122,7 +144,7 @@ export function openTombstones(
       keyEncoding: 'binary',
       readOnly,
     });
-    return new Tombstones(folder, root);
+    return new Tombstones(folder, root, readOnly);
   } catch (cause) {
     throw storageError('open', folder, cause);
   }

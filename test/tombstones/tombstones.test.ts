@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -156,6 +157,39 @@ describe('tombstones', () => {
         expect(left.post(String(id))).toEqual({ deleted: true });
       await left.close();
     }
+  });
+
+  it('whose file is damaged are refused, and do not take the process with them', async () => {
+    const tombstones = await opened();
+    const { folder } = tombstones;
+    await tombstones.record(Array.from({ length: 2_000 }, (_, n) => ofPost('delete', String(n))));
+    await tombstones.close();
+    const file = path.join(folder, 'data.mdb');
+    const whole = await readFile(file);
+    const foreign = Buffer.from('garbage'.repeat(2_000));
+    const overwritten = Buffer.from(whole).fill(0xff, 100, 8_000);
+    const halves = [100, 3_000, 5_000, whole.length >> 1, whole.length - 1];
+    for (const bytes of [foreign, overwritten, ...halves.map(at => whole.subarray(0, at))]) {
+      await writeFile(file, bytes);
+      for (const readOnly of [false, true])
+        expect(() => openTombstones(folder, { readOnly })).toThrow(StorageError);
+    }
+    await writeFile(file, whole);
+    const again = openTombstones(folder);
+    expect(again.size).toBe(2_000);
+    await again.close();
+  });
+
+  it('that are closed, or only to be read, say so', async () => {
+    const tombstones = await opened();
+    await tombstones.record([ofPost('delete', '5')]);
+    const reader = openTombstones(tombstones.folder, { readOnly: true });
+    expect(reader.post('5')).toEqual({ deleted: true });
+    await expect(reader.record([ofPost('delete', '6')])).rejects.toThrow('readOnly');
+    await reader.close();
+    await tombstones.close();
+    expect(() => tombstones.post('5')).toThrow(StorageError);
+    await expect(tombstones.record([ofPost('delete', '6')])).rejects.toThrow(StorageError);
   });
 
   it('that cannot be opened say why', async () => {
