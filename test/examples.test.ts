@@ -183,4 +183,38 @@ describe('the examples do what they say', { timeout: 60_000 }, () => {
     const again = await run('10-sync-rules.ts');
     expect(again.stdout).toContain('0 added, 0 deleted, 0 retagged, 3 unchanged (dry run');
   });
+
+  it('11-usage-chart: bars, a projection and caps, and the same as rows', async () => {
+    const { code, stdout } = await run('11-usage-chart.ts');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ {2}\d{4}-\d\d █+\S* +\d/m);
+    expect(stdout).toMatch(/cap of 5,000 activities; \d+ % of it/);
+    const rows = (await linesIn('out/usage/rows.jsonl')).map(line => JSON.parse(line));
+    const together = rows.filter(({ product }) => product === null);
+    expect(together.reduce((sum, { activities }) => sum + activities, 0)).toBeLessThanOrEqual(
+      4_500,
+    );
+    expect(together.at(-1)).toMatchObject({ activities: expect.any(Number), threshold: 5_000 });
+    expect(together.at(-1).projected).toBeGreaterThanOrEqual(together.at(-1).activities);
+  });
+
+  it('12-engagement-totals: totals of the posts of a user, who signs in once', async () => {
+    const first = await run('12-engagement-totals.ts');
+    expect(first.code).toBe(0);
+    expect(first.stderr).toMatch(
+      /^\w+ authorized the application; the token prints as \[redacted\]/,
+    );
+    const lines = first.stdout
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line));
+    expect(lines.length).toBeGreaterThan(0);
+    for (const { id, ...rest } of lines) {
+      expect(id).toMatch(/^\d{18,19}$/);
+      const count = expect.any(Number);
+      expect(rest).toEqual({ favorites: count, retweets: count, replies: count, errors: [] });
+    }
+    const again = await run('12-engagement-totals.ts');
+    expect(again).toMatchObject({ code: 0, stderr: first.stderr });
+  });
 });

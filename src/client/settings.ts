@@ -157,6 +157,6 @@ function checkUrl(name: string, origin: string, value: unknown): URL {
 }
 
 /** `URL` has already brought every spelling of an address to one. */
-function isLoopback(hostname: string): boolean {
+export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }

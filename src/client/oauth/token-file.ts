@@ -13,6 +13,7 @@ import {
 import path from 'node:path';
 import { MillraceError, OptionError, StorageError } from '../../errors.js';
 import { Secret } from '../secret.js';
+import { isLoopback } from '../settings.js';
 import type { AccessToken } from './sign-in-steps.js';
 
 /** Whose tokens a file holds: another application's would only be refused. */
@@ -108,7 +109,10 @@ function parse(text: string, file: string, owner: TokenOwner): AccessToken {
     return value;
   };
   if (kept?.version !== VERSION) throw refused(file, 'holds no tokens of this version');
-  if (get('consumerKey') !== owner.consumerKey || get('oauthUrl') !== owner.oauthUrl.href)
+  if (
+    get('consumerKey') !== owner.consumerKey ||
+    placeOf(get('oauthUrl')) !== placeOf(owner.oauthUrl.href)
+  )
     throw refused(file, 'holds tokens of another application or address');
   return {
     token: new Secret(get('token')),
@@ -116,6 +120,14 @@ function parse(text: string, file: string, owner: TokenOwner): AccessToken {
     userId: get('userId'),
     screenName: get('screenName'),
   };
+}
+
+/** A service on this machine may have another port each time. */
+function placeOf(address: string): string {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url === undefined || !isLoopback(url.hostname)) return address;
+  url.port = '';
+  return url.href;
 }
 
 function parseObject(text: string): { readonly [name: string]: unknown } | undefined {

@@ -1,0 +1,21 @@
+// What the account has used: rows into a file, and a chart with the projection and the contract's caps.
+import { account, files, pipeline, search, usage, usageChart, usageRows } from 'millrace';
+import { createService } from 'millrace/service';
+
+const service = createService({ usageAlert: 4_000, usageCap: 5_000, requestCap: 10 });
+const acme = account(await service.start());
+
+// Something to report: what searches brought in the months before, and today.
+const now = Date.now();
+for (const daysAgo of [55, 30, 0]) {
+  service.clock.set(now - daysAgo * 86_400_000);
+  const product = daysAgo === 30 ? 'fullarchive' : '30day';
+  const limit = 500 + 30 * daysAgo;
+  const posts = search(acme, { product, query: 'coffee OR music OR rain', maxResults: 500, limit });
+  await pipeline(posts, files({ path: `out/usage/posts-${daysAgo}.jsonl` }));
+}
+
+console.log(usageChart(await usage(acme)));
+const rows = await pipeline(usageRows(acme), files({ path: 'out/usage/rows.jsonl' }));
+console.log(`\nThe same as rows: ${rows.bytes} bytes in out/usage/rows.jsonl`);
+await service.stop();

@@ -1,0 +1,29 @@
+// A user signs in and authorizes the application; then the totals of the posts that a search finds.
+import { account, collect, engagement, map, pipeline, search, signIn, stdout } from 'millrace';
+import { createService } from 'millrace/service';
+
+const service = createService({ postsPerMinute: 4, stateFolder: 'out/engagement/service' });
+const addresses = await service.start();
+const acme = account(addresses);
+
+/** What a person does in a browser: here, the author of the newest post on coffee consents. */
+async function consent(address: string) {
+  const newest = search(acme, { product: '30day', query: 'coffee', maxResults: 10, limit: 1 });
+  const [post] = await pipeline(newest, collect());
+  const user = await service.oauth.signIn(post?.author.handle ?? '', addresses.password);
+  const requestToken = new URL(address).searchParams.get('oauth_token') ?? '';
+  const approval = user && (await service.oauth.approve(requestToken, user));
+  if (approval && 'redirect' in approval) await fetch(approval.redirect);
+}
+
+// With the real service, leave `open` out: the address is printed, for a browser.
+const token = await signIn(acme, { store: 'out/engagement/token.json', open: consent });
+console.error(`${token.screenName} authorized the application; the token prints as ${token.token}`);
+const query = `from:${token.screenName} -is:retweet`;
+await pipeline(
+  search(acme, { product: '30day', query, limit: 20 }),
+  engagement(acme, { token, counts: 'number' }),
+  map(({ activity, totals, errors }) => ({ id: activity.id, ...totals, errors })),
+  stdout(),
+);
+await service.stop();
