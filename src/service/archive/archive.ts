@@ -88,5 +88,7 @@ export interface Archive {
    * one who wrote nothing until now.
    */
   readonly author?: ((handle: string) => Author | undefined) | undefined;
+  /** Milliseconds after a post for which it pays to look for reposts and replies, where the archive knows. */
+  readonly reactionsMs?: number | undefined;
   close(): Promise<void>;
 }

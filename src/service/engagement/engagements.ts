@@ -7,14 +7,14 @@ import type { EngagementType } from './engagement-request.js';
 
 export type Engagements = Record<EngagementType, number>;
 
-/** For how long reposts and replies are looked for: later ones count only where the post says so. */
-const LOOKED_FOR_MS = DAY;
+/** For how long reposts and replies are looked for at most: later ones count only where a post says so. */
+const LOOKED_FOR_MS = 31 * DAY;
 const PAGE = 500;
 
 /**
  * How often posts were liked, reposted and answered, by id: the greatest number that the archive
  * shows, be it what the post itself says, what a repost says of it, or the reposts and replies of
- * the day after it that are in the archive.
+ * the 31 days after it that are in the archive.
  */
 export async function engagementsOf(
   posts: readonly ArchivedPost[],
@@ -22,7 +22,7 @@ export async function engagementsOf(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Engagements>> {
   const totals = new Map(posts.map(({ id, activity }) => [id, statedBy(activity)]));
-  for (const { window, ids } of stretches(posts)) {
+  for (const { window, ids } of stretches(posts, archive.reactionsMs ?? LOOKED_FOR_MS)) {
     const found = new Map<string, { retweets: number; replies: number }>();
     for await (const activity of reactions(ids, archive, window, signal)) {
       const { retweeted, repliedId } = fieldsOf(activity);
@@ -72,15 +72,15 @@ interface Stretch {
   readonly ids: Set<string>;
 }
 
-/** Posts whose days overlap are looked at together, others apart: years may lie between them. */
-function stretches(posts: readonly ArchivedPost[]): readonly Stretch[] {
+/** Posts whose times of reactions overlap are looked at together, others apart: years may lie between them. */
+function stretches(posts: readonly ArchivedPost[], lengthMs: number): readonly Stretch[] {
   const found: { window: Window; ids: Set<string> }[] = [];
   for (const { at, id } of posts.toSorted((a, b) => a.at - b.at)) {
     const last = found.at(-1);
     if (last !== undefined && at < last.window.to) {
-      last.window = { from: last.window.from, to: at + LOOKED_FOR_MS };
+      last.window = { from: last.window.from, to: at + lengthMs };
       last.ids.add(id);
-    } else found.push({ window: { from: at, to: at + LOOKED_FOR_MS }, ids: new Set([id]) });
+    } else found.push({ window: { from: at, to: at + lengthMs }, ids: new Set([id]) });
   }
   return found;
 }

@@ -35,6 +35,10 @@ export class VisibleArchive implements Archive {
     return archive.author && (handle => archive.author?.(handle));
   }
 
+  get reactionsMs(): number | undefined {
+    return this.#archive.reactionsMs;
+  }
+
   async search(
     rule: ArchiveQuery,
     window: Window,

@@ -117,9 +117,9 @@ describe('engagement totals', () => {
 
 describe('engagement', () => {
   const mine = (favorites?: number): PostOptions =>
-    favorites === undefined ? { ago: 2 * DAY } : { ago: 2 * DAY, favorites };
+    favorites === undefined ? { ago: 40 * DAY } : { ago: 40 * DAY, favorites };
   const id = idOf(mine());
-  const after = (ms: number, low = 0) => ({ ago: 2 * DAY - ms, low, author: '8' });
+  const after = (ms: number, low = 0) => ({ ago: 40 * DAY - ms, low, author: '8' });
 
   it.each(['original', 'activity_streams'] as const)(
     'is the greatest number that the archive shows, %s',
@@ -127,9 +127,9 @@ describe('engagement', () => {
       const posts = [
         post(mine(3), format),
         post({ ...after(SECOND), shares: mine(9) }, format),
-        post({ ...after(DAY - SECOND), shares: mine(4) }, format),
-        // A day and more after the post.
-        post({ ...after(DAY + SECOND), shares: mine(99) }, format),
+        post({ ...after(31 * DAY - SECOND), shares: mine(4) }, format),
+        // More than 31 days after the post.
+        post({ ...after(31 * DAY + SECOND), shares: mine(99) }, format),
         post({ ...after(HOUR), replyTo: id }, format),
         post({ ...after(HOUR, 1), replyTo: '123' }, format),
       ];

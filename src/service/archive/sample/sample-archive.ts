@@ -3,7 +3,7 @@ import type { Archive } from '../archive.js';
 import { BlockArchive } from '../block-archive.js';
 import { SampleAuthors } from './sample-authors.js';
 import { SampleBlocks } from './sample-blocks.js';
-import type { SampleDrafts } from './sample-draft.js';
+import { REACTIONS, type SampleDrafts } from './sample-draft.js';
 import { DEFAULT_POSTS_PER_MINUTE, type SampleOptions, sampleDrafts } from './sample-posts.js';
 
 export interface SampleArchiveOptions extends SampleOptions {
@@ -24,6 +24,7 @@ export function openSampleArchive({ now, ...options }: SampleArchiveOptions): Ar
 
 /** Nobody has to be searched for: authors are made from the number that ends their handle. */
 class SampleArchive extends BlockArchive {
+  readonly reactionsMs = REACTIONS;
   readonly #authors: SampleAuthors;
   readonly #now: () => number;
 

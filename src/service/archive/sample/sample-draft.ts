@@ -1,4 +1,4 @@
-import { FIRST_POST, MINUTE } from '../../../time.js';
+import { FIRST_POST, HOUR, MINUTE } from '../../../time.js';
 import type { SampleLanguage } from './languages/language.js';
 import { LANGUAGES } from './languages/languages.js';
 import { mix, Random, type Seed } from './random.js';
@@ -63,6 +63,9 @@ const QUOTES = Date.UTC(2015, 3, 7);
 export const LONG_TEXTS = Date.UTC(2017, 10, 7);
 /** Edit metadata (service.md 2.3). */
 export const EDITS = Date.UTC(2022, 8, 29);
+
+/** Hardly any post is shared or answered later: only by way of several retweets, one of the other. */
+export const REACTIONS = 12 * HOUR;
 
 /** Posts per hour of the day (UTC), relative to the mean. */
 const HOURS = [
