@@ -53,7 +53,7 @@ ${notice !== undefined && html`<p class="notice" role="status">${notice}</p>`}
 <div class="lead"><h1>${title}</h1>${lead}</div>
 ${body}
 </main>
-<footer class="foot">The local service of Millrace, on this machine only. No scripts, no trackers.</footer>
+<footer class="foot">The local service of Millrace, on this machine only.</footer>
 </body>
 </html>
 `;

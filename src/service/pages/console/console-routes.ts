@@ -16,7 +16,7 @@ import { jobPages } from './job-pages.js';
 import { overviewPages } from './overview-pages.js';
 import { replayPages } from './replay-pages.js';
 import { requestPages } from './request-pages.js';
-import { signInForm } from './sign-in-form.js';
+import { type SignInForm, signInForm } from './sign-in-form.js';
 import { usagePages } from './usage-pages.js';
 
 const HOME = '/console';
@@ -71,9 +71,12 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
     );
   };
 
-  const showSignIn = ({ request, url }: Exchange, status = 200, problem?: string): Answer => {
+  const showSignIn = (
+    { request, url }: Exchange,
+    status = 200,
+    { next = ownAddress(url.searchParams.get('next')), problem }: Partial<SignInForm> = {},
+  ): Answer => {
     const { who, csrf, headers } = sessions.visitor(request);
-    const next = ownAddress(url.searchParams.get('next'));
     if (who !== undefined && problem === undefined) return seeOther(next);
     return pageAnswer(outside(signInForm({ csrf, next, problem })), { status, headers });
   };
@@ -82,12 +85,14 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
     const { request } = exchange;
     const form = await readForm(request, sessions);
     attempts.check();
+    const next = ownAddress(form.get('next'));
     const given = { email: form.get('email') ?? '', password: form.get('password') ?? '' };
     if (!isLogin(given, settings)) {
       attempts.failed();
-      return showSignIn(exchange, 401, 'That is not the email and password of this account.');
+      const problem = 'That is not the email and password of this account.';
+      return showSignIn(exchange, 401, { next, problem });
     }
-    return seeOther(ownAddress(form.get('next')), sessions.signIn(request, settings.email));
+    return seeOther(next, sessions.signIn(request, settings.email));
   };
 
   const route = (

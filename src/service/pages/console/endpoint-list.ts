@@ -263,7 +263,7 @@ function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): Endpo
             ['account', 'collect', 'engagementTotals', 'pipeline', 'search', 'signIn', 'take'],
             'const acme = account();',
             signIn,
-            'const own = search(acme, { product: "30day", query: `from:${token.screenName}` });',
+            'const own = search(acme, { product: "30day", query: "from:" + token.screenName });',
             'const ids = (await pipeline(own, take(10), collect())).map(post => post.id);',
             'console.log((await engagementTotals(acme, { token, ids })).totals);',
           ),

@@ -1,0 +1,77 @@
+/** A page as a browser without a screen has it. */
+export interface Page {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Where it redirects to. */
+  readonly location: string | null;
+}
+
+/** Keeps cookies, follows nothing, and sends the forms of the page that it was shown last. */
+export interface Browser {
+  readonly cookies: Map<string, string>;
+  get(address: string, headers?: Record<string, string>): Promise<Page>;
+  /** With the token of the last page's forms, unless there is another. */
+  post(
+    address: string,
+    fields?: Record<string, string>,
+    headers?: Record<string, string>,
+  ): Promise<Page>;
+  /** Signs in to the console. */
+  signIn(password?: string): Promise<Page>;
+  /** What forms have to bring back, of the last page. */
+  csrf(): string;
+}
+
+export function browse(baseUrl: string): Browser {
+  const cookies = new Map<string, string>();
+  let last = '';
+
+  const ask = async (address: string, init: RequestInit): Promise<Page> => {
+    const headers = new Headers(init.headers);
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    if (cookie !== '' && !headers.has('cookie')) headers.set('cookie', cookie);
+    const url = new URL(address, baseUrl);
+    const response = await fetch(url, { ...init, headers, redirect: 'manual' });
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (/max-age=0/i.test(line)) cookies.delete(name);
+      else cookies.set(name, value);
+    }
+    const text = await response.text();
+    if (text.includes('name="csrf"')) last = text;
+    const { status } = response;
+    return { status, headers: response.headers, text, location: response.headers.get('location') };
+  };
+  const csrf = () => /name="csrf" value="([^"]*)"/.exec(last)?.[1] ?? '';
+  const get: Browser['get'] = (address, headers = {}) => ask(address, { headers });
+  const post: Browser['post'] = (address, fields = {}, headers = {}) =>
+    ask(address, {
+      method: 'POST',
+      headers,
+      body: new URLSearchParams({ csrf: csrf(), ...fields }),
+    });
+  return {
+    cookies,
+    get,
+    post,
+    csrf,
+    async signIn(password = 'local-service') {
+      await get('/console/sign-in');
+      return post('/console/sign-in', { email: 'dev@example.com', password });
+    },
+  };
+}
+
+/** What a reader sees of a page: its text, without its tags. */
+export function readable(page: string): string {
+  return page
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/&lt;/g, '<')
+    .replace(/&gt;/g, '>')
+    .replace(/&quot;/g, '"')
+    .replace(/&#39;/g, "'")
+    .replace(/&#96;/g, '`')
+    .replace(/&amp;/g, '&')
+    .replace(/\s+/g, ' ');
+}

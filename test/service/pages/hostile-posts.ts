@@ -1,0 +1,40 @@
+import { Activity } from '../../../src/activity/activity.js';
+import type { ArchivedPost } from '../../../src/service/archive/archive.js';
+import { MINUTE } from '../../../src/time.js';
+import { NOW } from '../local-service.js';
+
+export const EVIL_NAME = `</p><script>alert("name")</script>"'><img src=x onerror=alert(1)>\u202E`;
+
+/** Posts of ann (user 7), and of mallory (user 8), whose name is not what it seems. */
+export function hostilePosts(now = NOW): ArchivedPost[] {
+  return [
+    postOf({ id: '7', handle: 'ann', name: 'Ann' }, '1790000000000000001', now - 30 * MINUTE),
+    postOf({ id: '7', handle: 'ann', name: 'Ann' }, '1790000000000000002', now - 29 * MINUTE),
+    postOf(
+      { id: '8', handle: 'mallory', name: EVIL_NAME },
+      '1790000000000000003',
+      now - 28 * MINUTE,
+    ),
+  ];
+}
+
+function postOf(
+  author: { readonly id: string; readonly handle: string; readonly name: string },
+  id: string,
+  at: number,
+): ArchivedPost {
+  const createdAt = new Date(at)
+    .toUTCString()
+    .replace(/(\w+), (\d+) (\w+) (\d+) (.*) GMT/, '$1 $3 $2 $5 +0000 $4');
+  const raw = JSON.stringify({
+    created_at: createdAt,
+    id_str: id,
+    text: 'tea',
+    user: { id_str: author.id, screen_name: author.handle, name: author.name },
+    entities: { hashtags: [], urls: [], user_mentions: [], symbols: [] },
+    lang: 'en',
+    favorite_count: 3,
+    retweet_count: 2,
+  });
+  return { at, id, activity: new Activity(Buffer.from(raw)) };
+}
