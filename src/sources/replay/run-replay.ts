@@ -73,15 +73,16 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   try {
     const coming = connections(job, machine, { folder, spools, signal });
     for await (const { spool, state } of new ReadAhead(coming, 1).read()) {
+      const partial = state.open.filter(range => range.partial);
+      // Where nothing was, or is to be, had in parts, ids count within the connection alone.
+      const timeOf = partial.length === 0 && seen.isEmpty ? () => Number.NaN : job.timeOf;
       for await (const records of spool.read()) {
-        const items = records
-          .map(job.parse)
-          .filter(item => seen.add(job.idOf(item), job.timeOf(item)));
+        const items = records.map(job.parse).filter(item => seen.add(job.idOf(item), timeOf(item)));
         if (progress !== undefined) progress.received += records.length;
         progress?.drop('replayed before', records.length - items.length);
         yield { items, origin: job.url.href };
       }
-      seen.keepOnly(state.open.filter(range => range.partial));
+      seen.keepOnly(partial);
       cursor = replayCursor(identity, state, seen);
       if (progress !== undefined) {
         progress.fraction = 1 - minutesIn(state.open) / minutesIn([window]);
