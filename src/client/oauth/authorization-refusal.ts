@@ -13,11 +13,13 @@ const LEAST_SKEW = 5 * SECOND;
  * fits counts. The record of the service has them in several wordings.
  */
 const FAILURES: readonly (readonly [AuthorizationFailure, RegExp])[] = [
+  // Its text goes on about timestamps and nonces.
+  ['signature', /\b3040\b|bad signature/i],
   ['forbidden', /forbidden to access/i],
   ['application', /application id/i],
   ['clock', /timestamp/i],
   ['nonce', /nonce.*used/i],
-  ['signature', /\b3040\b|signature/i],
+  ['signature', /signature/i],
   ['callback', /callback/i],
   ['verifier', /verifier|not authori[sz]ed this/i],
   ['consumer-key', /consumer/i],

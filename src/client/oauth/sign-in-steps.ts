@@ -102,6 +102,8 @@ export async function accessToken(
   checkNames('options', options, ['token', 'verifier', 'signal']);
   const { token, verifier, signal } = options;
   const url = stepUrl(account, 'access_token');
+  if (typeof token?.token !== 'string' || !(token.secret instanceof Secret))
+    throw new OptionError('token', 'Expected `token` to be what `requestToken` gave');
   if (typeof verifier !== 'string' || verifier === '')
     throw new OptionError(
       'verifier',
