@@ -31,7 +31,17 @@ function run(...args: string[]) {
 
 describe('the command', () => {
   it.concurrent('prints one line of JSON once it is ready, with the names of service.md', async () => {
-    const { child, ended, ready } = run('--json', '--seed', '5', '--account', 'acme');
+    const { child, ended, ready } = run(
+      ...['--json', '--seed', '5', '--account', 'acme', '--consumer-key', 'shop'],
+      ...[
+        '--callback-url',
+        'oob',
+        '--callback-url',
+        'https://shop.example.com/',
+        '--usage-cap',
+        '5',
+      ],
+    );
     const addresses = JSON.parse(await ready);
     expect(addresses).toEqual({
       base_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
@@ -51,7 +61,7 @@ describe('the command', () => {
       publisher: 'twitter',
       email: 'dev@example.com',
       password: 'local-service',
-      consumer_key: 'local-application',
+      consumer_key: 'shop',
       consumer_secret: 'local-application-secret',
       unapproved_consumer_key: 'unapproved-application',
       unapproved_consumer_secret: 'unapproved-application-secret',

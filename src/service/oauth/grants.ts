@@ -49,9 +49,10 @@ export class Grants {
     return this.#opened;
   }
 
-  /** All is kept when it resolves. */
+  /** All is kept when it resolves, where there is a state folder; else it is gone. It can be opened again. */
   async close(): Promise<void> {
     await this.#changing.catch(() => {});
+    this.#set(new Map());
     this.#opened = undefined;
   }
 

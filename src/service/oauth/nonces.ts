@@ -1,5 +1,5 @@
 /** Pairs of timestamp and nonce that a service remembers at most, some 150 bytes each. */
-const MOST = 500_000;
+const MOST = 200_000;
 
 /**
  * The nonces of signed requests, for as long as their timestamps are taken: each is good once

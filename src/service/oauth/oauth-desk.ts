@@ -11,6 +11,7 @@ export class OAuthDesk {
   readonly routes: readonly Route[];
   readonly #signed: SignedRequests;
   readonly #isKept: boolean;
+  #opened: Promise<void> | undefined;
 
   constructor(context: ServiceContext) {
     const { settings, clock, quotas } = context;
@@ -22,20 +23,38 @@ export class OAuthDesk {
     });
     this.#signed = new SignedRequests(this.provider, clock, settings.limits.signedWithinMs);
     this.#isKept = settings.stateFolder !== undefined;
-    this.routes = [
+    const routes = [
       ...oauthRoutes(context, this.provider, this.#signed),
       ...engagementRoutes(context, this.provider, this.#signed),
     ];
+    this.routes = routes.map(route => ({
+      ...route,
+      handle: async exchange => {
+        await this.open();
+        return route.handle(exchange);
+      },
+    }));
   }
 
-  /** @throws StorageError when what was kept cannot be read. */
-  async open(): Promise<void> {
+  /**
+   * Goes on with what was kept; the second time nothing.
+   *
+   * @throws StorageError when it cannot be read.
+   */
+  open(): Promise<void> {
+    this.#opened ??= this.#open();
+    return this.#opened;
+  }
+
+  async close(): Promise<void> {
+    await this.#opened?.catch(() => {});
+    this.#opened = undefined;
+    await this.provider.close();
+  }
+
+  async #open(): Promise<void> {
     await this.provider.open();
     // Only what outlives the service can be asked for with a request of before.
     if (this.#isKept && this.provider.grantsOf().length > 0) this.#signed.forget();
-  }
-
-  close(): Promise<void> {
-    return this.provider.close();
   }
 }

@@ -84,6 +84,7 @@ export class OAuthProvider {
   async signIn(handle: string, password: string): Promise<User | undefined> {
     const { settings, clock, signIns, archive } = this.#options;
     checkRate([signIns], 'to sign in');
+    await this.open();
     if (!isSameSecret(password, settings.userPassword)) return undefined;
     return findAuthor(await archive(), handle.trim(), clock.now());
   }
@@ -189,8 +190,9 @@ export class OAuthProvider {
     return this.#grants.open();
   }
 
-  /** @internal */
+  /** @internal Sign-ins under way are gone. It can be opened again. */
   close(): Promise<void> {
+    this.#requests.clear();
     return this.#grants.close();
   }
 }

@@ -83,6 +83,10 @@ export class RequestTokens {
     }
   }
 
+  clear(): void {
+    this.#entries.clear();
+  }
+
   delete(token: string): void {
     this.#entries.delete(token);
   }

@@ -86,7 +86,7 @@ export async function localOAuth(
 
   const post: LocalOAuth['post'] = async (path, ask = {}) => {
     const { key = addresses.consumerKey, secret = addresses.consumerSecret } = ask;
-    const url = `${addresses.oauthUrl}${path}${ask.query === undefined ? '' : `?${ask.query}`}`;
+    const url = `${service.addresses().oauthUrl}${path}${ask.query === undefined ? '' : `?${ask.query}`}`;
     const usual: Record<string, string | undefined> = {
       oauth_consumer_key: key,
       oauth_nonce: randomUUID(),

@@ -366,6 +366,24 @@ describe('what users have granted', () => {
     );
   });
 
+  it('is gone when the service stops, without a state folder', async () => {
+    const { service, signIn, requestToken } = await localOAuth(POSTS);
+    await signIn('ann');
+    const { token } = await requestToken();
+    await service.stop();
+    await service.start();
+    expect(service.oauth.grantsOf()).toEqual([]);
+    expect(service.oauth.pending(token)).toBe(undefined);
+  });
+
+  it('is known to a service that only listens', async () => {
+    const first = await start('listens');
+    const token = await first.signIn('ann');
+    await first.stop();
+    await new Promise<void>(done => first.service.listen(0, '127.0.0.1', done));
+    expect(await isGood(first, token)).toBe(true);
+  });
+
   it('is not granted where it cannot be kept', async () => {
     const local = await start('full');
     const request = await local.requestToken();
