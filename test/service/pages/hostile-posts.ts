@@ -1,28 +1,30 @@
 import { Activity } from '../../../src/activity/activity.js';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
-import { MINUTE } from '../../../src/time.js';
+import { floorTo, MINUTE, SECOND } from '../../../src/time.js';
 import { NOW } from '../local-service.js';
 
 export const EVIL_NAME = `</p><script>alert("name")</script>"'><img src=x onerror=alert(1)>\u202E`;
 
-/** Posts of ann (user 7), and of mallory (user 8), whose name is not what it seems. */
+/** Two posts of ann (user 7), and one of mallory (user 8), whose name is not what it seems. */
 export function hostilePosts(now = NOW): ArchivedPost[] {
+  const ann = { id: '7', handle: 'ann', name: 'Ann' };
+  const mallory = { id: '8', handle: 'mallory', name: EVIL_NAME };
   return [
-    postOf({ id: '7', handle: 'ann', name: 'Ann' }, '1790000000000000001', now - 30 * MINUTE),
-    postOf({ id: '7', handle: 'ann', name: 'Ann' }, '1790000000000000002', now - 29 * MINUTE),
-    postOf(
-      { id: '8', handle: 'mallory', name: EVIL_NAME },
-      '1790000000000000003',
-      now - 28 * MINUTE,
-    ),
+    postOf(ann, now - 30 * MINUTE),
+    postOf(ann, now - 29 * MINUTE),
+    postOf(mallory, now - 28 * MINUTE),
   ];
 }
 
+/** When ids of posts began to count. */
+const EPOCH = 1_288_834_974_657;
+
 function postOf(
   author: { readonly id: string; readonly handle: string; readonly name: string },
-  id: string,
-  at: number,
+  exactly: number,
 ): ArchivedPost {
+  const at = floorTo(SECOND, exactly);
+  const id = String(BigInt(at - EPOCH) << 22n);
   const createdAt = new Date(at)
     .toUTCString()
     .replace(/(\w+), (\d+) (\w+) (\d+) (.*) GMT/, '$1 $3 $2 $5 +0000 $4');

@@ -233,7 +233,7 @@ describe('the grants of a user', () => {
       post('/insights/engagement/totals', {
         ...tokens,
         json: {
-          tweet_ids: ['1790000000000000001'],
+          tweet_ids: [String(hostilePosts()[0]?.id)],
           engagement_types: ['favorites'],
           groupings: { g: { group_by: ['tweet.id', 'engagement.type'] } },
         },
