@@ -1,7 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import path from 'node:path';
-import type { Digest, Input, Question, Sample, Variant, Work } from './question.js';
+import type { Digest, Input, Places, Question, Sample, Variant, Work } from './question.js';
 
 const CHILD = path.join(import.meta.dirname, 'child.js');
 
@@ -23,11 +24,11 @@ export interface Answer {
  */
 export async function measure(
   question: Question,
-  { quick, runs, scratch }: { quick: boolean; runs: number; scratch: string },
+  { quick, runs, places }: { quick: boolean; runs: number; places: Places },
 ): Promise<Answer> {
   const input = await question.prepare({ quick });
   try {
-    return await measureOn(input, question, { runs, scratch });
+    return await measureOn(input, question, { runs, places });
   } finally {
     await input.close?.();
   }
@@ -36,19 +37,18 @@ export async function measure(
 async function measureOn(
   input: Input,
   question: Question,
-  { runs, scratch }: { runs: number; scratch: string },
+  { runs, places }: { runs: number; places: Places },
 ): Promise<Answer> {
   const present = question.variants.filter(isPresent);
   const skipped = question.variants
     .filter(variant => !isPresent(variant))
     .map(
-      variant =>
-        `${variant.name}: \`${variant.needs?.command}\` is not here; ${variant.needs?.hint}`,
+      variant => `${variant.name}: \`${variant.needs?.name}\` is not here; ${variant.needs?.hint}`,
     );
 
   const digests = new Map<string, Digest>();
   for (const variant of present)
-    await inFolder(scratch, async out => {
+    await inFolder(places, variant, async out => {
       await runOnce(question, variant, { ...workOf(input), out, compared: true });
       if (variant.limit !== true && question.digest !== undefined)
         digests.set(variant.name, await question.digest(out));
@@ -58,7 +58,8 @@ async function measureOn(
   const samples = new Map<Variant, Sample[]>(present.map(variant => [variant, []]));
   for (let round = 0; round < runs; round++)
     for (const variant of round % 2 === 0 ? present : present.toReversed())
-      await inFolder(scratch, async out => {
+      await inFolder(places, variant, async out => {
+        if (places.inMemory && !variant.disk) await touchMemory(out, input.bytes);
         const work = { ...workOf(input), out, compared: false };
         samples.get(variant)?.push(await runOnce(question, variant, work));
       });
@@ -78,11 +79,36 @@ export function median(values: readonly number[]): number {
 }
 
 function isPresent({ needs }: Variant): boolean {
-  return needs === undefined || spawnSync('which', [needs.command]).status === 0;
+  if (needs === undefined) return true;
+  if (needs.kind === 'command') return spawnSync('which', [needs.name]).status === 0;
+  try {
+    createRequire(import.meta.url).resolve(needs.name);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
-async function inFolder(scratch: string, work: (folder: string) => Promise<void>): Promise<void> {
-  const folder = await mkdtemp(path.join(scratch, 'out-'));
+/**
+ * Writes as much as a variant is about to write, and deletes it. A virtual machine gives memory back
+ * that it does not need, and getting it again takes longer than all that is measured here.
+ */
+async function touchMemory(folder: string, bytes: number): Promise<void> {
+  const name = path.join(folder, 'touched');
+  const file = await open(name, 'w');
+  const block = Buffer.alloc(4 << 20);
+  for (let at = 0; at < bytes * 1.5; at += block.length)
+    await file.write(block, 0, block.length, at);
+  await file.close();
+  await rm(name);
+}
+
+async function inFolder(
+  { scratch, disk }: Places,
+  variant: Variant,
+  work: (folder: string) => Promise<void>,
+): Promise<void> {
+  const folder = await mkdtemp(path.join(variant.disk === true ? disk : scratch, 'out-'));
   try {
     await work(folder);
   } finally {

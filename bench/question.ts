@@ -9,12 +9,21 @@ export interface Variant {
   readonly name: string;
   /** Module beside the question whose export `run` does the work in a process of its own. */
   readonly module: string;
-  /** A command that has to be on the machine; the variant is left out, with a line, where it is not. */
-  readonly needs?: { readonly command: string; readonly hint: string };
+  /** What has to be on the machine; the variant is left out, with a line, where it is not. */
+  readonly needs?: Need;
+  /** Writes to a disk, where the others write to memory if the machine lets them. */
+  readonly disk?: boolean;
   /** Not a competitor: a bound. Its output is not compared. */
   readonly limit?: boolean;
   /** Ours, which the first variant always is. */
   readonly ours?: boolean;
+}
+
+export interface Need {
+  readonly kind: 'command' | 'package';
+  readonly name: string;
+  /** How to come by it. */
+  readonly hint: string;
 }
 
 export interface Question {
@@ -63,7 +72,15 @@ export interface Sample {
 export interface Study {
   readonly name: string;
   readonly title: string;
-  run(options: { readonly quick: boolean }): Report | Promise<Report>;
+  run(options: { readonly quick: boolean; readonly places: Places }): Report | Promise<Report>;
+}
+
+/** Where variants put their output. */
+export interface Places {
+  /** A folder in memory, or what `--out` named. */
+  readonly scratch: string;
+  readonly disk: string;
+  readonly inMemory: boolean;
 }
 
 export interface Report {

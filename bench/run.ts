@@ -1,27 +1,33 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { archiveSearch } from './archive-search.js';
+import { cost } from './cost.js';
 import { drawCharts } from './draw.js';
 import { hops } from './hops.js';
 import { jobs } from './jobs.js';
 import { live } from './live.js';
 import { liveLatency } from './live-latency.js';
 import { measure } from './measure.js';
-import type { Question, Study } from './question.js';
+import { parsedPath } from './parsed-path.js';
+import type { Places, Question, Study } from './question.js';
 import { MACHINE, raceChart, readRecord, record } from './record.js';
 import { report } from './report.js';
 import { rules } from './rules.js';
 import { storedFiles } from './stored-files.js';
 import { tombstones } from './tombstones.js';
 
-const QUESTIONS: readonly Question[] = [storedFiles, jobs, live, hops];
-const STUDIES: readonly Study[] = [liveLatency, rules, archiveSearch, tombstones];
+const QUESTIONS: readonly Question[] = [storedFiles, parsedPath, jobs, live, hops];
+const STUDIES: readonly Study[] = [cost, liveLatency, rules, archiveSearch, tombstones];
 const NAMES = [...QUESTIONS, ...STUDIES].map(question => question.name);
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean', default: false }, runs: { type: 'string' } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    runs: { type: 'string' },
+    out: { type: 'string' },
+  },
 });
 // `charts` alone draws what was recorded before.
 const names = positionals.length > 0 ? positionals : NAMES;
@@ -38,22 +44,41 @@ await mkdir(cache, { recursive: true });
 // A quick run never takes the place of the figures of a whole one.
 const results = values.quick ? cache : path.join(process.cwd(), 'bench');
 const figures = path.join(results, 'results.json');
-const scratch = await mkdtemp(path.join(cache, 'scratch-'));
+const places = await placesOf(values.out);
+console.log(`Output goes to ${places.inMemory ? 'memory' : places.scratch}.\n`);
 try {
   for (const question of QUESTIONS.filter(({ name }) => names.includes(name))) {
     const runs = Number(values.runs ?? (values.quick ? 3 : 5));
-    const answer = await measure(question, { quick: values.quick, runs, scratch });
+    const answer = await measure(question, { quick: values.quick, runs, places });
     console.log(report(question, answer));
     const charts = question.charts?.(answer) ?? [raceChart(question, answer)];
     await record(figures, question.name, charts);
   }
   for (const study of STUDIES.filter(({ name }) => names.includes(name))) {
-    const { markdown, charts } = await study.run({ quick: values.quick });
+    const { markdown, charts } = await study.run({ quick: values.quick, places });
     console.log(`## ${study.title}\n\n${markdown}`);
     await record(figures, study.name, charts);
   }
   for (const file of await drawCharts(await readRecord(figures), path.join(results, 'charts')))
     console.log(`Drawn: ${path.relative(process.cwd(), file)}`);
 } finally {
-  await rm(scratch, { recursive: true, force: true });
+  await rm(places.scratch, { recursive: true, force: true });
+  await rm(places.disk, { recursive: true, force: true });
+}
+
+/** A folder in memory where there is room for what the variants write, so that no disk is measured. */
+async function placesOf(named: string | undefined): Promise<Places> {
+  const disk = await mkdtemp(path.join(cache, 'scratch-'));
+  const inMemory = named === undefined && (await freeBytes('/dev/shm')) > 4 * 2 ** 30;
+  const folder = named ?? (inMemory ? '/dev/shm' : cache);
+  return { scratch: await mkdtemp(path.join(folder, 'millrace-bench-')), disk, inMemory };
+}
+
+async function freeBytes(folder: string): Promise<number> {
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    return bavail * bsize;
+  } catch {
+    return 0;
+  }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { storedCorpus } from './corpus.js';
 import type { Digest, Question } from './question.js';
@@ -26,29 +26,59 @@ export const storedFiles: Question = {
     { name: 'split2, JSON.parse, JSON.stringify', module: 'split2-stringify' },
     { name: 'stream-json as documented', module: 'stream-json' },
     {
+      name: 'DuckDB, two threads',
+      module: 'duckdb',
+      needs: { kind: 'package', name: '@duckdb/node-api', hint: '`npm install` brings it' },
+    },
+    {
       name: 'zcat, jq, awk',
       module: 'jq',
       needs: {
-        command: 'jq',
+        kind: 'command',
+        name: 'jq',
         hint: 'install it with your package manager, for example `apt-get install jq`',
       },
     },
     { name: 'gunzip and write all, two threads', module: 'limit', limit: true },
+    { name: 'millrace, to a disk, made safe', module: 'millrace', disk: true, ours: true },
+    {
+      name: 'gunzip and write all, two threads, to a disk, made safe',
+      module: 'limit-safe',
+      limit: true,
+      disk: true,
+    },
   ],
   digest: idsByTag,
 };
 
-/** Ids of every output, in order: re-serialised posts have other bytes, but must be the same posts. */
+/**
+ * Ids of every tag: re-serialised posts have other bytes, but must be the same posts. Sorted, as
+ * DuckDB keeps no order.
+ */
 async function idsByTag(folder: string): Promise<Digest> {
   const digest: Record<string, string | number> = {};
   for (const name of (await readdir(folder)).toSorted()) {
-    const text = await readFile(path.join(folder, name), 'latin1');
-    const ids = text
-      .split('\n')
-      .filter(line => line !== '')
-      .map(line => (JSON.parse(line) as { id_str: string }).id_str);
-    digest[name] = ids.length;
-    digest[`${name} ids`] = createHash('sha256').update(ids.join('\n')).digest('hex').slice(0, 16);
+    const ids = (await Promise.all((await filesOf(path.join(folder, name))).map(idsIn))).flat();
+    const tag = name.replace(/^tag=|\.jsonl$/g, '');
+    digest[tag] = ids.length;
+    digest[`${tag} ids`] = createHash('sha256')
+      .update(ids.toSorted().join('\n'))
+      .digest('hex')
+      .slice(0, 16);
   }
   return digest;
+}
+
+/** The file, or the files of the folder: DuckDB makes one of each partition. */
+async function filesOf(place: string): Promise<string[]> {
+  if ((await stat(place)).isFile()) return [place];
+  return (await readdir(place)).map(name => path.join(place, name));
+}
+
+async function idsIn(file: string): Promise<string[]> {
+  const text = await readFile(file, 'latin1');
+  return text
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => (JSON.parse(line) as { id_str: string }).id_str);
 }

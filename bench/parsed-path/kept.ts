@@ -1,0 +1,14 @@
+import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Work } from '../question.js';
+
+/** Posts of those with more followers than this are kept: about one of three. */
+export const FOLLOWERS = 1_000;
+
+/** Says which posts were kept, in the run that is compared. */
+export async function tell({ compared, out }: Work, ids: readonly string[]): Promise<void> {
+  if (!compared) return;
+  const hash = createHash('sha256').update(ids.join('\n')).digest('hex');
+  await writeFile(path.join(out, 'kept.json'), JSON.stringify({ posts: ids.length, hash }));
+}

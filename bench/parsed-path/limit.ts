@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import type { Work } from '../question.js';
+
+const LF = 10;
+
+/** One file after the other, each inflated in one call, each line decoded and parsed by itself. */
+export async function run({ files, posts }: Work): Promise<void> {
+  let parsed = 0;
+  for (const file of files) {
+    const gzip = readFileSync(file);
+    const plain = gunzipSync(gzip, { chunkSize: gzip.readUInt32LE(gzip.length - 4) + 64 });
+    for (let start = 0, end = plain.indexOf(LF); end !== -1; end = plain.indexOf(LF, start)) {
+      JSON.parse(plain.toString('utf8', start, end));
+      parsed++;
+      start = end + 1;
+    }
+  }
+  if (parsed !== posts) throw new Error(`Parsed ${parsed} posts of ${posts}`);
+}

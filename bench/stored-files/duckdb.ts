@@ -1,0 +1,24 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import type { Work } from '../question.js';
+
+/**
+ * The lines as they came, the first of each id, once for every tag. Its CSV writer is told of no
+ * quotes and of a delimiter that JSON cannot hold, and so writes lines.
+ */
+export async function run({ files, out }: Work): Promise<void> {
+  const instance = await DuckDBInstance.create(':memory:', { threads: '2' });
+  const connection = await instance.connect();
+  const list = files.map(file => `'${file.replaceAll("'", "''")}'`).join(', ');
+  await connection.run(`
+    COPY (
+      WITH posts AS (
+        SELECT DISTINCT ON (json->>'$.id_str') json,
+          list_distinct(list_filter(json->>'$.matching_rules[*].tag', lambda tag: tag IS NOT NULL)) AS tags
+        FROM read_json_objects([${list}], format = 'newline_delimited', maximum_object_size = 16777216)
+      )
+      SELECT json, unnest(CASE WHEN len(tags) = 0 THEN ['untagged'] ELSE tags END) AS tag FROM posts
+    ) TO '${out}' (FORMAT csv, PARTITION_BY (tag), OVERWRITE_OR_IGNORE,
+      HEADER false, QUOTE '', ESCAPE '', DELIMITER '\u0001')`);
+  connection.closeSync();
+  instance.closeSync();
+}
