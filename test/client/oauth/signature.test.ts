@@ -4,6 +4,7 @@ import type OAuth from 'oauth-1.0a';
 import { describe, expect, it } from 'vitest';
 import { authorization, Signer } from '../../../src/client/oauth/signature.js';
 import { Secret } from '../../../src/client/secret.js';
+import { signatureOf } from '../../../src/service/oauth/signature.js';
 
 interface Vector {
   readonly name: string;
@@ -298,5 +299,36 @@ describe('a header', () => {
     const headers = Array.from({ length: 1000 }, () => headerOf(sign()));
     expect(new Set(headers.map(header => header.get('oauth_nonce'))).size).toBe(1000);
     expect(new Set(headers.map(header => header.get('oauth_signature'))).size).toBe(1000);
+  });
+});
+
+describe('client and local service', () => {
+  it('come to the same signature', () => {
+    const address = fc.tuple(
+      fc.constantFrom('http', 'HTTPS'),
+      fc.constantFrom('Example.COM', '127.0.0.1:8080', 'a.test:443', 'a.test:80', '[::1]:9'),
+      fc.constantFrom('', '/', '/a%2Fb', '/r%20v/X'),
+      fc.constantFrom('', '?', '?a=1&a=0', '?%61=+&b', '?=&=', '?a=%C3%BC&a=%2B&A=b%20c'),
+    );
+    fc.assert(
+      fc.property(address, pairs, secretText, secretText, (parts, form, secret, tokenSecret) => {
+        const [scheme, host, path, query] = parts;
+        const url = `${scheme}://${host}${path}${query}`;
+        const header = headerOf(
+          authorization(
+            { method: 'POST', url: new URL(url), form: formOf(form) },
+            {
+              consumerKey: 'key',
+              consumerSecret: new Secret(secret),
+              token: 'token',
+              tokenSecret: new Secret(tokenSecret),
+            },
+            { now: () => 1_318_622_958_999 },
+          ),
+        );
+        const signed = { method: 'POST', url, parameters: [...header, ...form] };
+        expect(signatureOf(signed, secret, tokenSecret)).toBe(header.get('oauth_signature'));
+      }),
+    );
   });
 });
