@@ -266,6 +266,30 @@ describe('what the service says at the end', () => {
     expect(got.map(({ raw }) => String(raw))).toEqual(events.map(({ json }) => json));
   });
 
+  it('of failed minutes: only what came with them is kept for later, time or no time', async () => {
+    const window = past(40);
+    const events = Array.from({ length: 40 }, (_, n) => ({
+      minute: window.from + n * MINUTE,
+      json: `{"delete":{"status":{"id_str":"${n}"},"timestamp_ms":"1"}}`,
+      id: String(n),
+    }));
+    const end = info(WITH_ERRORS, 8, { minutes_failed: [formatSent(window.from + 2 * MINUTE)] });
+    server.script.push(stream([...events.slice(0, 8).map(({ json }) => json), end]));
+    server.otherwise = wholeReplay(events);
+    const options = { streamType: 'compliance' as never, timings: { firstChunk: 8 * MINUTE } };
+    const kept: number[] = [];
+    let count = 0;
+    for await (const { items, cursor } of posts(window, options).batches()) {
+      count += items.length;
+      if (cursor !== undefined) kept.push(JSON.stringify(cursor.ids).length);
+    }
+    expect(count).toBe(40);
+    expect(kept[0]).toBeGreaterThan('{}'.length);
+    expect(Math.max(...kept)).toBe(kept[0]);
+    expect(kept.length).toBeGreaterThan(2);
+    expect(kept.at(-1)).toBe('{}'.length);
+  });
+
   it('of an unprocessed range: it comes again', async () => {
     const window = past(10);
     const sent = wirePosts(window);

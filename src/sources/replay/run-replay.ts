@@ -6,6 +6,7 @@ import { formatTimestamp, type Window } from '../../time.js';
 import { ReadAhead } from '../read-ahead.js';
 import { ConnectLog, replayFolder } from './connect-log.js';
 import { ReplayMachine, type ReplayState } from './machine.js';
+import { overlap } from './ranges.js';
 import { receive } from './receive.js';
 import { type ReplayIdentity, replayCursor, replayPlace } from './replay-cursor.js';
 import type { ReplayTimings } from './replay-timings.js';
@@ -50,6 +51,8 @@ interface Delivery {
   readonly spool: Spool;
   /** Of the machine, once it is. */
   readonly state: ReplayState;
+  /** Whether some of it came before, or will come again, as minutes of it failed. */
+  readonly inParts: boolean;
 }
 
 /**
@@ -72,17 +75,17 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const spools = new Set<Spool>();
   try {
     const coming = connections(job, machine, { folder, spools, signal });
-    for await (const { spool, state } of new ReadAhead(coming, 1).read()) {
-      const partial = state.open.filter(range => range.partial);
+    for await (const { spool, state, inParts } of new ReadAhead(coming, 1).read()) {
       // Where nothing was, or is to be, had in parts, ids count within the connection alone.
-      const timeOf = partial.length === 0 && seen.isEmpty ? () => Number.NaN : job.timeOf;
+      const ids = inParts ? seen : new SeenIds();
+      const timeOf = inParts ? job.timeOf : () => Number.NaN;
       for await (const records of spool.read()) {
-        const items = records.map(job.parse).filter(item => seen.add(job.idOf(item), timeOf(item)));
+        const items = records.map(job.parse).filter(item => ids.add(job.idOf(item), timeOf(item)));
         if (progress !== undefined) progress.received += records.length;
         progress?.drop('replayed before', records.length - items.length);
         yield { items, origin: job.url.href };
       }
-      seen.keepOnly(partial);
+      seen.keepOnly(state.open.filter(range => range.partial));
       cursor = replayCursor(identity, state, seen);
       if (progress !== undefined) {
         progress.fraction = 1 - minutesIn(state.open) / minutesIn([window]);
@@ -146,6 +149,7 @@ async function* connections<T>(
     const spool = new Spool(folder, maxMemory);
     spools.add(spool);
     let handOn = false;
+    let inParts = isInParts(machine.state, range);
     try {
       const connection = await connectStream(account, withDates(url, range), start, signal);
       const { activities, info, trouble: why } = await receive(connection, spool, signal);
@@ -163,12 +167,19 @@ async function* connections<T>(
       signal.throwIfAborted();
       trouble = refusedBy(error, machine, range, timing.now(), timing.random());
     }
-    if (handOn) yield { spool, state: machine.state };
-    else {
+    if (handOn) {
+      const { state } = machine;
+      inParts ||= isInParts(state, range);
+      yield { spool, state, inParts };
+    } else {
       spools.delete(spool);
       await spool.close();
     }
   }
+}
+
+function isInParts({ open }: ReplayState, range: Window): boolean {
+  return open.some(one => one.partial && overlap(one, range) !== undefined);
 }
 
 interface Surroundings {

@@ -15,10 +15,6 @@ const NO_TIME = Number.NaN;
 export class SeenIds {
   readonly #minutes = new Map<number, IdWindow>();
 
-  get isEmpty(): boolean {
-    return this.#minutes.size === 0;
-  }
-
   /** `false` where the id was there already. `at`: epoch milliseconds, `NaN` where there is no time. */
   add(id: string, at: number): boolean {
     const minute = Number.isNaN(at) ? NO_TIME : floorTo(MINUTE, at);
