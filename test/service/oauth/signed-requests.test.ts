@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
+import fc from 'fast-check';
 import OAuth from 'oauth-1.0a';
 import { describe, expect, it } from 'vitest';
 import {
@@ -158,6 +159,37 @@ describe('a signed request', () => {
     const { post } = await localOAuth();
     const reply = await post(PATH, { ...GOOD, ...ask });
     expect([reply.status, reply.errors]).toEqual([status, [expect.any(String)]]);
+  });
+
+  it('is never answered with a failure of the service, whatever its header and body are', async () => {
+    const { post, errors } = await localOAuth([], { limits: 'relaxed' });
+    const name = fc.constantFrom('oauth_nonce', 'oauth_token', 'oauth_timestamp', 'realm', 'a b');
+    const value = fc.oneof(fc.string(), fc.constantFrom('%', '%FF', '1715776496', 'x"y'));
+    const parameter = fc.tuple(name, value).map(([name, value]) => `${name}="${value}"`);
+    const header = fc.oneof(
+      fc.string(),
+      fc.array(parameter).map(all => `OAuth ${all.join(',')}`),
+      fc.constant(undefined),
+    );
+    const text = fc.string({ unit: 'binary', maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(
+        header,
+        text,
+        fc.constantFrom(PATH, '/oauth/access_token'),
+        async (...all) => {
+          const [authorization, body, path] = all;
+          const { status, errors } = await post(path, {
+            body,
+            ...(authorization !== undefined && { authorization }),
+          });
+          expect([400, 401]).toContain(status);
+          expect(errors).toEqual([expect.any(String)]);
+        },
+      ),
+      { numRuns: 150 },
+    );
+    expect(errors).toEqual([]);
   });
 
   it('is a POST', async () => {
