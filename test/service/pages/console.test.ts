@@ -206,6 +206,16 @@ describe('forms of the console', () => {
     expect((await post(type, `csrf=${'x'.repeat(70_000)}`)).status).toBe(413);
   });
 
+  it('from elsewhere, which come without the cookie, take it from no one', async () => {
+    const { baseUrl } = await local();
+    const page = await browse(baseUrl).post(
+      '/console/faults',
+      {},
+      { 'sec-fetch-site': 'cross-site' },
+    );
+    expect([page.status, page.headers.getSetCookie()]).toEqual([403, []]);
+  });
+
   it('to sign in and out are refused like all others', async () => {
     const { browser, baseUrl } = await signedIn();
     expect((await browser.post('/console/sign-out', { csrf: '' })).status).toBe(403);

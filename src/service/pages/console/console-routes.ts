@@ -39,16 +39,16 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
 
   const respond = async (page: ConsolePage, exchange: Exchange): Promise<Answer> => {
     const { request, method, url } = exchange;
+    // First: whoever sends a form from elsewhere, and so without the cookie, must not be given one
+    // in place of it.
+    const form = method === 'POST' ? await readForm(request, sessions) : undefined;
     const { who, csrf, headers } = sessions.visitor(request);
     if (who === undefined) {
-      const wanted = method === 'GET' ? url.pathname + url.search : HOME;
+      const wanted = form === undefined ? url.pathname + url.search : HOME;
       return seeOther(`${SIGN_IN}?${new URLSearchParams({ next: wanted })}`, headers);
     }
     const visit = { exchange, csrf };
-    const result =
-      method === 'POST'
-        ? await page.act?.(visit, await readForm(request, sessions))
-        : await page.show?.(visit);
+    const result = form === undefined ? await page.show?.(visit) : await page.act?.(visit, form);
     if (result === undefined) throw new Error(`No ${method} for ${page.pattern}`);
     if ('goTo' in result) {
       if (result.notice !== undefined) sessions.tell(request, result.notice);

@@ -1,0 +1,491 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  type Account,
+  accessToken,
+  account,
+  engagementTotals,
+  requestToken,
+  signInAddress,
+} from 'millrace';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type Addresses,
+  createService,
+  type Service,
+  type ServiceOptions,
+} from '../../../src/service/index.js';
+import { formatTimestamp, HOUR, MINUTE } from '../../../src/time.js';
+import { AUTHORIZATION } from '../local-service.js';
+import { MemoryArchive } from '../memory-archive.js';
+import { findChromium } from './find-chromium.js';
+import { EVIL_NAME, hostilePosts } from './hostile-posts.js';
+import { tooPale } from './too-pale.js';
+
+const executablePath = findChromium();
+const where =
+  executablePath === undefined
+    ? ' (skipped: apt-get install chromium, or set MILLRACE_CHROMIUM)'
+    : '';
+
+const HOSTILE = `</h2><script>document.title='XSS'</script><img src=x onerror="document.title='XSS'">`;
+const LONG = 'unbreakable'.repeat(20);
+const CONSOLE_PAGES = [
+  ['/console', 'Overview'],
+  ['/console/jobs', 'Jobs'],
+  ['/console/replays', 'Replays'],
+  ['/console/compliance', 'Compliance'],
+  ['/console/usage', 'Usage'],
+  ['/console/requests', 'Requests'],
+  ['/console/faults?kind=cut', 'Clock and faults'],
+  ['/status', 'Status'],
+] as const;
+
+let browser: Browser;
+/** For tests that change nothing. */
+let busy: Started;
+const open: { close(): Promise<unknown> }[] = [];
+
+describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () => {
+  beforeAll(async () => {
+    const isRoot = process.getuid?.() === 0;
+    browser = await chromium.launch({
+      executablePath: String(executablePath),
+      args: ['--disable-gpu', ...(isRoot ? ['--no-sandbox'] : [])],
+    });
+  });
+  beforeAll(async () => {
+    busy = await busyService();
+    open.splice(0);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await busy?.service.stop();
+  });
+  afterEach(async () => {
+    for (const one of open.splice(0).toReversed()) await one.close();
+  });
+
+  describe('the sign-in of a user', () => {
+    it('goes from the request token to totals: sign in, consent, callback, token', async () => {
+      const { acme, posts, callback, visit } = await application();
+      const page = await visit();
+      const token = await requestToken(acme, { callback: callback.address });
+      await page.goto(signInAddress(acme, token));
+      await page.getByLabel('Handle').fill('@ann');
+      await page.getByLabel('Password').fill('local-service');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(
+        'Allow Local application?',
+      );
+      expect(await page.getByText('You are signed in as').textContent()).toContain('Ann @ann');
+      await page.getByRole('button', { name: 'Allow', exact: true }).click();
+      expect(await page.getByText('Back in the application').isVisible()).toBe(true);
+      const came = callback.last();
+      expect(came.searchParams.get('oauth_token')).toBe(token.token);
+      const verifier = String(came.searchParams.get('oauth_verifier'));
+      const access = await accessToken(acme, { token, verifier });
+      expect(access).toMatchObject({ userId: '7', screenName: 'ann' });
+      const ids = posts.map(({ id }) => id);
+      const { totals, errors } = await engagementTotals(acme, { token: access, ids });
+      expect(Object.keys(totals.byPost).sort()).toEqual(ids.slice(0, 2).sort());
+      expect(totals.byPost[String(ids[0])]).toMatchObject({ favorites: '3', retweets: '2' });
+      expect(errors).toHaveLength(1);
+    });
+
+    it('tells the application that it was denied', async () => {
+      const { acme, callback, visit } = await application();
+      const page = await visit();
+      const token = await requestToken(acme, { callback: callback.address });
+      await page.goto(signInAddress(acme, token));
+      await signIn(page);
+      await page.getByRole('button', { name: 'Do not allow' }).click();
+      await page.getByText('Back in the application').waitFor();
+      expect(callback.last().searchParams.get('denied')).toBe(token.token);
+      expect(callback.last().searchParams.has('oauth_verifier')).toBe(false);
+    });
+
+    it('asks no second time, unless it is told to', async () => {
+      const { acme, callback, visit } = await application();
+      const page = await visit();
+      const next = () => requestToken(acme, { callback: callback.address });
+      await page.goto(signInAddress(acme, await next()));
+      await signIn(page);
+      await page.getByRole('button', { name: 'Allow', exact: true }).click();
+      await page.getByText('Back in the application').waitFor();
+      const second = await next();
+      await page.goto(signInAddress(acme, second));
+      expect(callback.last().searchParams.get('oauth_token')).toBe(second.token);
+      // In another browser: from the password to the application, by redirects of a form.
+      const other = await visit();
+      const third = await next();
+      await other.goto(signInAddress(acme, third));
+      await signIn(other);
+      await other.getByText('Back in the application').waitFor();
+      expect(callback.last().searchParams.get('oauth_token')).toBe(third.token);
+      await other.goto(signInAddress(acme, await next(), { always: true }));
+      expect(await other.getByRole('button', { name: 'Allow', exact: true }).isVisible()).toBe(
+        true,
+      );
+    });
+
+    it('shows a PIN, which is the verifier, and takes a grant back', async () => {
+      const { acme, addresses, posts, visit } = await application();
+      const page = await visit();
+      const token = await requestToken(acme, { callback: 'oob' });
+      await page.goto(signInAddress(acme, token));
+      await signIn(page);
+      await page.getByRole('button', { name: 'Allow', exact: true }).click();
+      const verifier = String(await page.getByLabel('PIN').textContent());
+      const access = await accessToken(acme, { token, verifier });
+      const ids = [String(posts[0]?.id)];
+      await engagementTotals(acme, { token: access, ids });
+      await page.goto(`${addresses.oauthUrl}/oauth/grants`);
+      await page.getByRole('button', { name: 'Take back' }).click();
+      expect(await page.getByRole('status').textContent()).toContain('sees no more of your totals');
+      await expect(engagementTotals(acme, { token: access, ids })).rejects.toThrow();
+    });
+
+    it('shows a hostile name as text, and lets a phone see all of it', async () => {
+      const { acme, callback, visit } = await application();
+      const page = await visit({ viewport: PHONE, javaScriptEnabled: true });
+      const token = await requestToken(acme, { callback: callback.address });
+      await page.goto(signInAddress(acme, token));
+      await expectToFit(page);
+      await signIn(page, 'mallory');
+      expect(await page.getByText('You are signed in as').textContent()).toContain(
+        EVIL_NAME.slice(0, 40),
+      );
+      await expectToFit(page);
+      expect(await page.locator('script, img').count()).toBe(0);
+    });
+  });
+
+  describe('the console', () => {
+    it.each([
+      ['a phone, dark', PHONE, 'dark'],
+      ['a wide screen, light', WIDE, 'light'],
+    ] as const)(
+      'has its pages on %s: readable, named, and no wider than it',
+      async (_, viewport, colorScheme) => {
+        const { addresses, visit } = busy;
+        const page = await visit({ viewport, colorScheme });
+        await page.goto(`${addresses.consoleUrl}/sign-in`);
+        await expectToFit(page);
+        expect(await tooPale(page)).toEqual([]);
+        await signInToConsole(page);
+        for (const [address, heading] of CONSOLE_PAGES) {
+          await page.goto(addresses.baseUrl + address);
+          expect(await page.getByRole('heading', { level: 1 }).allInnerTexts()).toEqual([heading]);
+          await page.locator('details').evaluateAll(all => {
+            for (const one of all) one.setAttribute('open', '');
+          });
+          await expectToFit(page);
+          expect([address, await tooPale(page)]).toEqual([address, []]);
+          expect([address, await namelessFields(page)]).toEqual([address, []]);
+          expect(await page.getByRole('main').count()).toBe(1);
+          for (const table of await page.getByRole('table').all()) {
+            expect(await table.locator('caption').textContent()).not.toBe('');
+            expect(await table.getByRole('columnheader').count()).toBeGreaterThan(1);
+          }
+        }
+      },
+    );
+
+    it('runs no script that anyone has put into a title, a rule, a message or an address', async () => {
+      const { addresses, visit } = busy;
+      const page = await visit({ javaScriptEnabled: true });
+      const said: string[] = [];
+      page.on('console', message => said.push(message.text()));
+      page.on('dialog', dialog => dialog.dismiss());
+      await page.goto(`${addresses.consoleUrl}/sign-in`);
+      await signInToConsole(page);
+      for (const [address] of CONSOLE_PAGES) {
+        await page.goto(addresses.baseUrl + address);
+        expect(await page.title()).not.toBe('XSS');
+        expect(await page.locator('script, img, iframe, object').count()).toBe(0);
+      }
+      await page.goto(`${addresses.consoleUrl}/jobs`);
+      await page.getByRole('link', { name: HOSTILE.slice(0, 30) }).click();
+      expect(await page.getByText('onerror').first().isVisible()).toBe(true);
+      expect(await page.locator('script, img').count()).toBe(0);
+      // The policy has had nothing to stop.
+      expect(said).toEqual([]);
+    });
+
+    it('works by hand: a job is accepted, the clock moved, a fault planted and cleared', async () => {
+      const { addresses, service, visit } = await busyService();
+      const page = await visit({ viewport: PHONE });
+      await page.goto(`${addresses.consoleUrl}/jobs`);
+      await signInToConsole(page);
+      // Where one wanted to go in the first place.
+      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Jobs');
+      await page.getByRole('button', { name: `Accept ${LONG}` }).click();
+      expect(await page.getByRole('status').textContent()).toBe('The job is accepted.');
+      await page.getByRole('link', { name: 'Clock and faults' }).click();
+      await page.getByRole('button', { name: '1 hour' }).click();
+      expect(await page.getByRole('status').textContent()).toBe('The clock has changed.');
+      await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+      expect(await page.getByText('delivered', { exact: true }).isVisible()).toBe(true);
+      await page.getByRole('link', { name: 'Clock and faults' }).click();
+      await page.getByRole('link', { name: 'status', exact: true }).click();
+      await page.getByLabel('Status', { exact: true }).fill('503');
+      await page.getByLabel('Family').selectOption('search');
+      await page.getByLabel('How often').fill('always');
+      await page.getByRole('button', { name: 'Plant the fault' }).click();
+      expect(await page.getByRole('status').textContent()).toBe('Planted: status.');
+      await page.goto(addresses.statusUrl);
+      expect(await page.getByRole('row', { name: 'Search' }).textContent()).toContain('down');
+      await page.goto(`${addresses.consoleUrl}/faults`);
+      const planted = page.getByRole('row', { name: '503' });
+      await planted.getByRole('button', { name: 'Clear' }).click();
+      expect(service.faults.list().filter(({ kind }) => kind === 'status')).toEqual([]);
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await page.goBack();
+      await page.reload();
+      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Sign in');
+    });
+
+    it('works by the keyboard, from the link that skips the menu on', async () => {
+      const { addresses, visit } = busy;
+      const page = await visit();
+      await page.goto(`${addresses.consoleUrl}/sign-in`);
+      await page.keyboard.press('Tab');
+      const skip = page.getByRole('link', { name: 'Skip to content' });
+      expect((await skip.boundingBox())?.x).toBeGreaterThanOrEqual(0);
+      await page.keyboard.press('Enter');
+      await page.keyboard.press('Tab');
+      await page.keyboard.type('dev@example.com');
+      await page.keyboard.press('Tab');
+      await page.keyboard.type('local-service');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'Overview' }).waitFor();
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Tab');
+      const outline = await page.evaluate('getComputedStyle(document.activeElement).outlineStyle');
+      expect(outline).toBe('solid');
+    });
+
+    it('selects the whole of a command by one click', async () => {
+      const { addresses, visit } = busy;
+      const page = await visit();
+      await page.goto(`${addresses.consoleUrl}/sign-in`);
+      await signInToConsole(page);
+      await page.getByText('Commands for Posts, the last 30 days').click();
+      const command = page.locator('figure', { hasText: '30day' }).locator('code').first();
+      await command.click();
+      const selected = await page.evaluate('String(getSelection())');
+      expect(selected).toBe(await command.textContent());
+      expect(selected).toMatch(/^curl .*\/search\/30day\/accounts\/local\/dev\.json/);
+    });
+  });
+
+  describe('another site', () => {
+    it.each(['localhost', '127.0.0.1'])(
+      'at %s cannot send a form to the console in the name of who is signed in',
+      async host => {
+        const { addresses, service, visit } = busy;
+        const page = await visit({ javaScriptEnabled: true });
+        await page.goto(`${addresses.consoleUrl}/sign-in`);
+        await signInToConsole(page);
+        const before = service.faults.list().length;
+        const evil = await site(
+          `<form method="post" action="${addresses.consoleUrl}/faults"><input name="action" value="clear"></form><script>document.forms[0].submit()</script>`,
+          host,
+        );
+        await page.goto(evil.address);
+        await page.waitForURL(`${addresses.consoleUrl}/**`);
+        expect(await page.getByRole('heading', { level: 1 }).textContent()).toMatch(
+          /Not done|Sign in/,
+        );
+        expect(service.faults.list()).toHaveLength(before);
+        // Who was attacked is signed in still.
+        await page.goto(addresses.consoleUrl);
+        expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Overview');
+      },
+    );
+
+    it('cannot show the pages in a frame', async () => {
+      const { addresses, visit } = busy;
+      const page = await visit({ javaScriptEnabled: true });
+      await page.goto(`${addresses.consoleUrl}/sign-in`);
+      await signInToConsole(page);
+      const framed = [
+        addresses.consoleUrl,
+        addresses.statusUrl,
+        `${addresses.oauthUrl}/oauth/grants`,
+      ];
+      const evil = await site(framed.map(address => `<iframe src="${address}"></iframe>`).join(''));
+      await page.goto(evil.address);
+      for (const frame of page.frames().slice(1))
+        expect(
+          await frame
+            .locator('h1')
+            .filter({ hasText: /Overview|Status|Sign/ })
+            .count(),
+        ).toBe(0);
+      expect(page.frames()).toHaveLength(4);
+    });
+
+    it('cannot read them, neither by a script nor from a window that it has opened', async () => {
+      const { addresses, visit } = busy;
+      const page = await visit({ javaScriptEnabled: true });
+      const evil = await site('<h1>evil</h1>');
+      await page.goto(evil.address);
+      const read = await page.evaluate(
+        address =>
+          fetch(address, { credentials: 'include' }).then(
+            a => a.text(),
+            () => 'nothing',
+          ),
+        addresses.statusUrl,
+      );
+      expect(read).toBe('nothing');
+    });
+  });
+});
+
+const PHONE = { width: 375, height: 740 };
+const WIDE = { width: 1280, height: 900 };
+
+interface Site {
+  readonly address: string;
+  /** The last address that was asked for. */
+  last(): URL;
+}
+
+/** A site of someone else's. */
+async function site(body: string, host = '127.0.0.1'): Promise<Site> {
+  let last = new URL('http://nothing.example/');
+  const server = http.createServer((request, response) => {
+    if (request.url !== '/favicon.ico') last = new URL(String(request.url), 'http://callback');
+    response.setHeader('Content-Type', 'text/html');
+    response.end(body);
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  open.push({
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  });
+  const { port } = server.address() as AddressInfo;
+  return { address: `http://${host}:${port}/page`, last: () => last };
+}
+
+interface Started {
+  readonly service: Service;
+  readonly addresses: Addresses;
+  readonly posts: MemoryArchive['posts'];
+  /** A browser of its own, on the way to nowhere yet; without scripts, unless it is told. */
+  visit(options?: BrowserContextOptions): Promise<Page>;
+}
+
+async function started(options: ServiceOptions = {}): Promise<Started> {
+  const posts = hostilePosts(Date.now());
+  const service = createService({ archive: new MemoryArchive(posts), ...options });
+  open.push({ close: () => service.stop() });
+  const addresses = await service.start();
+  return {
+    service,
+    addresses,
+    posts,
+    async visit(options = {}) {
+      const context: BrowserContext = await browser.newContext({
+        javaScriptEnabled: false,
+        viewport: WIDE,
+        ...options,
+      });
+      context.setDefaultTimeout(8_000);
+      open.push(context);
+      return context.newPage();
+    },
+  };
+}
+
+async function application(): Promise<
+  Started & { readonly acme: Account; readonly callback: Site }
+> {
+  const there = await started();
+  return {
+    ...there,
+    acme: account(there.addresses),
+    callback: await site('<h1>Back in the application</h1>'),
+  };
+}
+
+/** A service on which something of each kind has happened, none of it friendly. */
+async function busyService(): Promise<Started> {
+  const there = await started({ jobDwellMs: 0, jobDollarsPerDay: 500, usageCap: 1_000 });
+  const { service, addresses } = there;
+  const ask = async (path: string, body?: object) => {
+    const response = await fetch(addresses.baseUrl + path, {
+      headers: { authorization: AUTHORIZATION, 'content-type': 'application/json' },
+      ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    });
+    await response.text().catch(() => '');
+    return response.status;
+  };
+  const now = Date.now();
+  const window = { fromDate: formatTimestamp(now - 2 * HOUR), toDate: formatTimestamp(now - HOUR) };
+  for (const title of [HOSTILE, LONG]) {
+    const rules = [
+      { value: `"${HOSTILE}"`, tag: HOSTILE },
+      { value: 'tea', tag: LONG },
+    ];
+    const job = { publisher: 'twitter', dataFormat: 'original', ...window, title, rules };
+    const path = '/historical/powertrack/accounts/local/publishers/twitter/jobs.json';
+    expect(await ask(path, job)).toBe(201);
+  }
+  const replay = `/replay/firehose/accounts/local/publishers/twitter/replay.json?${new URLSearchParams(window)}`;
+  await ask(replay);
+  service.faults.plant({ kind: 'minutes-failed', minutes: [window.fromDate] });
+  await ask(replay);
+  service.compliance.inject({ [HOSTILE]: { status: { id_str: LONG } } }, now - MINUTE);
+  await ask(`/search/30day/accounts/local/dev.json?query=tea&maxResults=100`);
+  await ask(`/search/30day/accounts/local/dev.json?query=${encodeURIComponent(HOSTILE + LONG)}`);
+  await ask(`/${LONG}?${HOSTILE}`);
+  service.faults.plant({ kind: 'job-failure', during: 'estimating', title: `${HOSTILE}${LONG}` });
+  service.faults.plant({ kind: 'delay', ms: 1, endpoint: 'usage', path: LONG, times: 'always' });
+  await service.settled();
+  return there;
+}
+
+async function signIn(page: Page, handle = 'ann'): Promise<void> {
+  await page.getByLabel('Handle').fill(handle);
+  await page.getByLabel('Password').fill('local-service');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+async function signInToConsole(page: Page): Promise<void> {
+  await page.getByLabel('Email').fill('dev@example.com');
+  await page.getByLabel('Password').fill('local-service');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** Nothing of a page lies beside the screen. */
+async function expectToFit(page: Page): Promise<void> {
+  const [wanted, there] = await page
+    .locator('html')
+    .evaluate(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth]);
+  expect([page.url(), wanted]).toEqual([page.url(), there]);
+}
+
+/** Fields and buttons that no one could name to a user who does not see them. */
+function namelessFields(page: Page): Promise<string[]> {
+  return page.locator('input:not([type=hidden]), select, textarea, button').evaluateAll(fields =>
+    fields
+      .filter(field => {
+        const labels = (field as unknown as { labels?: ArrayLike<unknown> }).labels;
+        return (labels?.length ?? 0) === 0 && field.textContent?.trim() === '';
+      })
+      .map(field => field.outerHTML),
+  );
+}

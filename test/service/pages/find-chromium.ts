@@ -1,0 +1,15 @@
+import { existsSync } from 'node:fs';
+
+const PLACES = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/snap/bin/chromium',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
+
+/** A Chromium of this machine: that of `MILLRACE_CHROMIUM`, or one in a usual place. */
+export function findChromium(): string | undefined {
+  return process.env.MILLRACE_CHROMIUM ?? PLACES.find(place => existsSync(place));
+}

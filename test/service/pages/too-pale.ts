@@ -1,0 +1,37 @@
+import type { Page } from 'playwright-core';
+
+/** Texts of a page that stand out from what is behind them by less than WCAG 2 AA asks for. */
+export function tooPale(page: Page): Promise<string[]> {
+  return page.evaluate(LOOK);
+}
+
+/** Runs in the page. Colours are opaque here, so that the nearest ground is the one that is seen. */
+const LOOK = `(() => {
+  const luminance = color => {
+    const [r, g, b] = color.match(/[\\d.]+/g).map(Number).map(part => {
+      const share = part / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const groundOf = element => {
+    for (let one = element; one !== null; one = one.parentElement) {
+      const ground = getComputedStyle(one).backgroundColor;
+      if (!/^rgba\\(.*, 0\\)$/.test(ground)) return ground;
+    }
+    return 'rgb(255, 255, 255)';
+  };
+  const pale = [];
+  for (const element of document.querySelectorAll('body *')) {
+    const own = [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim() !== '');
+    const { color, fill, fontSize, fontWeight, visibility } = getComputedStyle(element);
+    if (!own || visibility === 'hidden' || element.closest('title, option')) continue;
+    const ink = element.ownerSVGElement ? fill : color;
+    const [a, b] = [luminance(ink), luminance(groundOf(element))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    const isLarge = parseFloat(fontSize) >= 24 || (parseFloat(fontSize) >= 18.66 && fontWeight >= 700);
+    if (ratio < (isLarge ? 3 : 4.5))
+      pale.push(ratio.toFixed(2) + ' ' + element.tagName + '.' + element.className + ' ' + element.textContent.slice(0, 40));
+  }
+  return pale;
+})()`;
