@@ -2,10 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGunzip, type Gunzip, type ZlibOptions } from 'node:zlib';
 import { GzipFile, type GzipFileOptions } from './gzip-file.js';
 
-/** Inflated at a time: small enough to be in a processor's cache still when it is read. */
-const BLOCK = 1024 * 1024;
+/**
+ * Inflated at a time. All of a block lives as long as any of it, what was parsed of its posts
+ * included: small blocks are garbage early, which is what garbage collectors like best.
+ */
+const BLOCK = 256 * 1024;
 /** How far a file is inflated before anyone asks for it. */
-const AHEAD = 4 * BLOCK;
+const AHEAD = 4 * 1024 * 1024;
 const SMALLEST_BLOCK = 64 * 1024;
 /** A gzip header and trailer around empty data. */
 const SMALLEST_FILE = 20;

@@ -2,7 +2,7 @@
 export const LARGEST_BUFFER = 1 << 20;
 export const SMALLEST_BUFFER = 1 << 14;
 /** What all outputs together may hold in memory, however many they are. */
-const LIMIT = 32 << 20;
+const LIMIT = 16 << 20;
 const SPARE = 16;
 
 /** The memory that lines wait in for their way to disk: bounded in total, and used again. */
