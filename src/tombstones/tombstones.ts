@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { Database, RootDatabase } from 'lmdb';
 import type { ComplianceEvent } from '../activity/compliance-event.js';
-import { OptionError, StorageError } from '../errors.js';
+import { DataError, OptionError, StorageError } from '../errors.js';
 import type { Cursor } from '../flow.js';
 import { damageOf } from './check-data-file.js';
 import { changesOf, decodeMark, encodeMark, type PostMark, type UserMark } from './marks.js';
@@ -66,6 +66,7 @@ export class Tombstones {
    * survive a power cut. Events may come twice, and in any order.
    *
    * @throws StorageError
+   * @throws DataError for anything but events.
    */
   async record(
     events: readonly ComplianceEvent[],
@@ -75,6 +76,10 @@ export class Tombstones {
       throw new StorageError(`The tombstones in ${this.folder} were opened with \`readOnly\``, {
         path: this.folder,
       });
+    if (!Array.isArray(events) || !events.every(isEvent))
+      throw new DataError(
+        'Expected compliance events, as `compliance()` and `parseComplianceEvent()` give them',
+      );
     const changes = events.flatMap(changesOf);
     try {
       await this.#root.transaction(() => {
@@ -148,6 +153,10 @@ export function openTombstones(
   } catch (cause) {
     throw storageError('open', folder, cause);
   }
+}
+
+function isEvent(event: unknown): boolean {
+  return typeof event === 'object' && event !== null && 'kind' in event && 'raw' in event;
 }
 
 /** Nine bytes, in the order of the ids. */

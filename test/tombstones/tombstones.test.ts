@@ -3,8 +3,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
 import type { ComplianceEvent } from '../../src/activity/compliance-event.js';
-import { OptionError, StorageError } from '../../src/errors.js';
+import { DataError, OptionError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow.js';
 import { pipeline } from '../../src/pipeline.js';
 import { intoTombstones } from '../../src/sinks/into-tombstones.js';
@@ -190,6 +191,15 @@ describe('tombstones', () => {
     await tombstones.close();
     expect(() => tombstones.post('5')).toThrow(StorageError);
     await expect(tombstones.record([ofPost('delete', '6')])).rejects.toThrow(StorageError);
+  });
+
+  it('take nothing but compliance events', async () => {
+    const tombstones = await opened();
+    const post = new Activity(Buffer.from('{"id":5,"id_str":"5","created_at":"x"}'));
+    for (const events of [[null], [post], 'events', [{}]])
+      await expect(tombstones.record(events as never)).rejects.toThrow(DataError);
+    expect(tombstones.size).toBe(0);
+    await tombstones.close();
   });
 
   it('that cannot be opened say why', async () => {
