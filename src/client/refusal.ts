@@ -23,7 +23,7 @@ export async function refusal(
 /**
  * The same, once its body was read.
  *
- * @param advice What to do, by the status and the service's message.
+ * @param advice What to do, by the status and what the service said, in which a secret may stand.
  */
 export function refusalOf(
   account: Account,
@@ -32,12 +32,13 @@ export function refusalOf(
   text: string,
   advice: (status: number, message: string) => string = adviceFor,
 ): HttpError {
-  const body = plain(account.redact(messageOf(text) ?? text, secrets)).slice(0, MOST_SHOWN);
+  const said = messageOf(text) ?? text;
+  const body = plain(account.redact(said, secrets)).slice(0, MOST_SHOWN);
   const retryAfterMs = parseRetryAfter(headers['retry-after'], headers.date, account.timing.now());
   const name = STATUS_CODES[status] ?? '';
   const message = [
     `${method} ${url} answered ${`${status} ${name}`.trim()}${body === '' ? '' : `: ${body}`}`,
-    advice(status, body),
+    advice(status, said),
     retryAfterMs === undefined ? '' : `It asks to wait ${retryAfterMs / 1000} s`,
   ]
     .filter(part => part !== '')

@@ -54,18 +54,18 @@ export function authorizationRefusal(
   text: string,
 ): AuthorizationError {
   const clockSkewMs = skewOf(answer.headers.date, account.timing.now());
-  const error = refusalOf(account, call, answer, text, (_status, message) => {
-    const failure = failureOf(message);
+  let failure: AuthorizationFailure = 'other';
+  let authorId: string | undefined;
+  const error = refusalOf(account, call, answer, text, (_status, said) => {
+    failure = failureOf(said);
+    authorId = /author id (\d{1,20})\b/i.exec(said)?.[1];
     return [ADVICE[failure], describeSkew(failure, clockSkewMs)]
       .filter(part => part !== '')
       .join('. ');
   });
-  const { status, method, url, body, retryAfterMs } = error;
-  return new AuthorizationError(error.message, {
-    ...{ status, method, url, body, retryAfterMs, clockSkewMs },
-    failure: failureOf(body),
-    authorId: /author id (\d+)/i.exec(body)?.[1],
-  });
+  const { message, status, method, url, body, retryAfterMs } = error;
+  const details = { status, method, url, body, retryAfterMs, failure, clockSkewMs, authorId };
+  return new AuthorizationError(message, details);
 }
 
 function failureOf(message: string): AuthorizationFailure {

@@ -240,4 +240,12 @@ describe('on the wire', () => {
     expect(error.failure).toBe(failure);
     expect(error.authorId).toBe(failure === 'forbidden' ? '12' : undefined);
   });
+
+  it('a failure is known although a secret is a word of what the service says', async () => {
+    server.script.push(status(401, '{"errors":["Request token not found"]}'));
+    const token = { token: 'Request', secret: new Secret('token') };
+    const error = await errorOf(accessToken(acme(), { token, verifier: 'not' }));
+    expect(error.failure).toBe('token');
+    expect(error.body).toBe('[redacted] [redacted] [redacted] found');
+  });
 });
