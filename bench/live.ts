@@ -16,7 +16,7 @@ export const live: Question = {
       files: quick ? corpus.files.slice(0, 6) : corpus.files,
       times: 1,
     });
-    const small = await liveServer({ files: corpus.files.slice(0, 2), times: 1 });
+    const small = await liveServer({ files: corpus.files.slice(0, quick ? 2 : 12), times: 1 });
     return {
       files: [address],
       warmUp: { files: [small.address], posts: small.posts },

@@ -1,11 +1,11 @@
 import { account, compliance } from 'millrace';
-import { Latencies } from './latencies.js';
+import { Arrivals } from './arrivals.js';
 
 const [address, messages] = process.argv.slice(2);
-const latencies = new Latencies(Number(messages));
+const arrivals = new Arrivals(Number(messages));
 const acme = account({
   ...{ complianceStreamUrl: address, account: 'bench', publisher: 'twitter' },
   ...{ complianceLabel: 'bench', email: 'bench@example.com', password: 'bench' },
 });
-for await (const { raw } of compliance(acme))
-  if (latencies.add((JSON.parse(String(raw)) as { sent: number }).sent)) break;
+for await (const event of compliance(acme))
+  if (arrivals.add(event.kind === 'delete' ? event.postId : undefined)) break;

@@ -1,32 +1,53 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { constants, createGzip } from 'node:zlib';
+import { type AddressInfo, createServer } from 'node:net';
+import { constants } from 'node:zlib';
+import { Gzip } from 'minizlib';
 
-// Sends compliance events, 250 a second, each with the moment in which it was written.
-const messages = Number(process.argv[2]);
-const EVERY_MS = 4;
+// Sends compliance events at a steady pace, compressed beforehand: what is measured begins with the
+// write of a flushed message. The moments of the writes go to the parent when the last one is out.
+const [messages = 0, everyMs = 1] = process.argv.slice(2).map(Number);
+const HEAD =
+  'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n' +
+  'transfer-encoding: chunked\r\nconnection: close\r\n\r\n';
+/** Of all processes of this machine. */
+const now = () => Number(process.hrtime.bigint() / 1_000n);
 
-const server = createServer((_request, response) => {
-  response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
-  response.flushHeaders();
-  response.socket?.setNoDelay();
-  const gzip = createGzip();
-  gzip.pipe(response);
-  let left = messages;
-  const timer = setInterval(() => {
-    if (left-- === 0) {
-      clearInterval(timer);
-      gzip.end();
-      return;
-    }
-    const id = String(1_700_000_000_000_000_000n + BigInt(left));
-    const status = `{"id":${id},"id_str":"${id}","user_id":7,"user_id_str":"7"}`;
-    const at = performance.timeOrigin + performance.now();
-    gzip.write(`{"delete":{"status":${status},"timestamp_ms":"${Date.now()}"},"sent":${at}}\r\n`);
-    gzip.flush(constants.Z_SYNC_FLUSH);
-  }, EVERY_MS);
-  response.on('close', () => clearInterval(timer));
+const wire = flushed(Array.from({ length: messages }, (_, index) => event(index)));
+const server = createServer({ noDelay: true }, socket => {
+  socket.on('error', () => {});
+  socket.once('data', () => {
+    socket.write(HEAD);
+    const sent: number[] = [];
+    const timer = setInterval(() => {
+      const piece = wire[sent.length];
+      if (piece === undefined || socket.destroyed) {
+        clearInterval(timer);
+        process.send?.(sent);
+        return;
+      }
+      sent.push(now());
+      socket.write(piece);
+    }, everyMs);
+  });
 });
 server.listen(0, '127.0.0.1', () => {
   process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
 });
+
+function event(index: number): string {
+  const id = String(1_700_000_000_000_000_000n + BigInt(index));
+  const status = `{"id":${id},"id_str":"${id}","user_id":7,"user_id_str":"7"}`;
+  return `{"delete":{"status":${status},"timestamp_ms":"1700000000000"}}\r\n`;
+}
+
+/** Each message in a flush and a chunk of HTTP of its own. */
+function flushed(texts: readonly string[]): Buffer[] {
+  const gzip = new Gzip({ flush: constants.Z_SYNC_FLUSH });
+  let out: Buffer[] = [];
+  gzip.on('data', (piece: Buffer) => out.push(piece));
+  return texts.map(text => {
+    gzip.write(Buffer.from(text));
+    const bytes = Buffer.concat(out);
+    out = [];
+    return Buffer.from(`${bytes.length.toString(16)}\r\n${bytes.toString('latin1')}\r\n`, 'latin1');
+  });
+}

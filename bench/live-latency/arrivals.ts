@@ -1,0 +1,32 @@
+/** When messages came, in microseconds of the machine's clock, until all have come. */
+export class Arrivals {
+  readonly #all: number[] = [];
+  readonly #wanted: number;
+
+  constructor(wanted: number) {
+    this.#wanted = wanted;
+  }
+
+  /** Returns whether that was the last. Ids go up by one, so a lost message shows. */
+  add(id: string | undefined): boolean {
+    const at = Number(process.hrtime.bigint() / 1_000n);
+    if (id !== String(1_700_000_000_000_000_000n + BigInt(this.#all.length)))
+      throw new Error(`${id} came as message ${this.#all.length}`);
+    this.#all.push(at);
+    if (this.#all.length < this.#wanted) return false;
+    const { user, system } = process.cpuUsage();
+    process.send?.({ arrivals: this.#all, cpuMs: (user + system) / 1_000 });
+    return true;
+  }
+}
+
+interface Message {
+  readonly delete: { readonly status: { readonly id_str: string } };
+}
+
+/** What one writes by hand, for each line. */
+export function parsed(arrivals: Arrivals): (line: string) => void {
+  return line => {
+    if (line !== '') arrivals.add((JSON.parse(line) as Message).delete.status.id_str);
+  };
+}

@@ -1,0 +1,11 @@
+import { Readable } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
+import split2 from 'split2';
+import { Arrivals, parsed } from './arrivals.js';
+
+const [address, messages] = process.argv.slice(2);
+const arrivals = new Arrivals(Number(messages));
+const { body } = await fetch(`${address}/compliance`);
+Readable.fromWeb(body as ReadableStream)
+  .pipe(split2('\r\n'))
+  .on('data', parsed(arrivals));
