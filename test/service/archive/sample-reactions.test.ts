@@ -1,16 +1,56 @@
 import { describe, expect, it } from 'vitest';
+import { compileRule } from '../../../src/rules/compile-rule.js';
+import { parseRule } from '../../../src/rules/parse-rule.js';
+import { fieldsOf } from '../../../src/rules/post-fields.js';
 import { openSampleArchive } from '../../../src/service/archive/sample/sample-archive.js';
 import { samplePosts } from '../../../src/service/index.js';
 import { HOUR, MINUTE } from '../../../src/time.js';
 
-describe('made-up posts', () => {
-  it('are nearly all reposted within the time for which the archive says that it pays to look', () => {
-    const { reactionsMs = 0 } = openSampleArchive({ now: () => 0 });
-    const start = Date.UTC(2024, 2, 5);
-    const delays: number[] = [];
-    for (let at = start; at < start + 4 * HOUR; at += MINUTE)
-      for (const { retweeted, postedAt } of samplePosts(at))
-        if (retweeted !== undefined) delays.push(postedAt.getTime() - retweeted.postedAt.getTime());
+const START = Date.UTC(2024, 2, 5);
+const WINDOW = { from: START, to: START + 3 * HOUR };
+const archive = () => openSampleArchive({ now: () => WINDOW.to });
+
+function posts() {
+  const minutes = Array.from({ length: 180 }, (_, i) => START + i * MINUTE);
+  return minutes.flatMap(minute => samplePosts(minute));
+}
+
+describe('reposts of a made-up post and answers to it', () => {
+  it('are those that the posts themselves say', async () => {
+    const expected = new Map<string, string[]>();
+    for (const activity of posts().reverse()) {
+      const { retweeted, repliedId } = fieldsOf(activity);
+      for (const term of [
+        retweeted && `retweets_of_status_id:${retweeted.id}`,
+        repliedId !== '' && `in_reply_to_status_id:${repliedId}`,
+      ])
+        if (term) expected.set(term, [...(expected.get(term) ?? []), activity.id]);
+    }
+    expect(expected.size).toBeGreaterThan(50);
+    const sample = archive();
+    const search = async (text: string) => {
+      const { tree } = parseRule(text);
+      if (tree === undefined) throw new Error(text);
+      const rule = { tree, matches: compileRule(tree, { product: 'search' }) };
+      const { posts } = await sample.search(rule, WINDOW, { limit: 500 });
+      return posts.map(({ id }) => id);
+    };
+    for (const [term, ids] of expected) expect(await search(term)).toEqual(ids);
+    const [first = ''] = expected.keys();
+    expect(await search(`${first.split(':')[0]}:1`)).toEqual([]);
+    // Together with what is found in another way.
+    const all = await search('is:retweet OR is:reply');
+    for (const [term, ids] of [...expected].slice(0, 20))
+      expect(await search(`(is:retweet OR is:reply) -${term}`)).toEqual(
+        all.filter(id => !ids.includes(id)),
+      );
+  });
+
+  it('nearly all come within the time for which the archive says that it pays to look', () => {
+    const { reactionsMs = 0 } = archive();
+    const delays = posts().flatMap(({ retweeted, postedAt }) =>
+      retweeted === undefined ? [] : [postedAt.getTime() - retweeted.postedAt.getTime()],
+    );
     expect(delays.length).toBeGreaterThan(100);
     expect(Math.min(...delays)).toBeGreaterThan(0);
     const late = delays.filter(delay => delay > reactionsMs);

@@ -13,6 +13,7 @@ import type { Block, Blocks } from '../block.js';
 import { Ordinals } from '../ordinals.js';
 import { idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';
 import { renderActivity } from './sample-posts.js';
+import { isReactionTerm, SampleReactions } from './sample-reactions.js';
 import { SampleTerms } from './sample-terms.js';
 
 /** Most posts in a block, about: few, so that a first page is made from little more than it shows. */
@@ -75,6 +76,7 @@ class SampleBlock implements Block {
   /** How many posts come before each minute. */
   readonly #before: Int32Array;
   #index: TermIndex | undefined;
+  #reactions: SampleReactions | undefined;
 
   constructor(from: number, to: number, drafts: SampleDrafts, terms: SampleTerms, format: Format) {
     this.#drafts = drafts;
@@ -100,6 +102,12 @@ class SampleBlock implements Block {
   }
 
   postings(term: string): Ordinals {
+    if (isReactionTerm(term)) {
+      this.#reactions ??= new SampleReactions(this.count, ordinal =>
+        this.#drafts.head(...this.#placeOf(ordinal)),
+      );
+      return this.#reactions.postings(term);
+    }
     this.#index ??= this.#makeIndex();
     const found = new Ordinals(this.count);
     const { numbers, starts } = this.#index;
