@@ -1,0 +1,99 @@
+import { describe, expectTypeOf, it } from 'vitest';
+import type { Activity } from '../../src/activity/activity.js';
+import type { Account } from '../../src/client/account.js';
+import type { GroupBy, Nested } from '../../src/client/engagement/engagement-request.js';
+import { engagementTotals } from '../../src/client/engagement/engagement-totals.js';
+import type { Flow } from '../../src/flow.js';
+import { map } from '../../src/operators/map.js';
+import { routeByTag } from '../../src/operators/route-by-tag.js';
+import { pipeline } from '../../src/pipeline.js';
+import { collect } from '../../src/sinks/collect.js';
+import { type Engaged, engagement } from '../../src/sources/engagement.js';
+
+// Checked by the compiler (`npm run check`); at run time they only show that the calls exist.
+declare const acme: Account;
+declare const posts: Flow<Activity>;
+const ids = ['1'];
+
+describe('types of engagement totals', () => {
+  it('follow from group_by', () => {
+    const both = () =>
+      engagementTotals(acme, {
+        ids,
+        types: ['favorites', 'replies'],
+        groupings: {
+          posts: { group_by: ['tweet.id', 'engagement.type'] },
+          types: { group_by: ['engagement.type', 'tweet.id'] },
+          sum: { group_by: ['engagement.type'] },
+          all: { group_by: ['tweet.id'] },
+        },
+      });
+    type Found = Awaited<ReturnType<typeof both>>['totals'];
+    expectTypeOf<Found['posts']['1']>().toEqualTypeOf<{
+      readonly favorites?: string;
+      readonly replies?: string;
+    }>();
+    expectTypeOf<Found['types']['favorites']>().toEqualTypeOf<
+      { readonly [id: string]: string } | undefined
+    >();
+    expectTypeOf<Found['sum']>().toEqualTypeOf<{
+      readonly favorites?: string;
+      readonly replies?: string;
+    }>();
+    expectTypeOf<Found['all']>().toEqualTypeOf<{ readonly [id: string]: string }>();
+  });
+
+  it('are by post and type where nothing is said, and exact', () => {
+    const plain = () => engagementTotals(acme, { ids });
+    type Found = Awaited<ReturnType<typeof plain>>['totals'];
+    expectTypeOf<Found['byPost']['1']>().toEqualTypeOf<{
+      readonly favorites?: string;
+      readonly retweets?: string;
+      readonly replies?: string;
+    }>();
+    const numbers = () => engagementTotals(acme, { ids, counts: 'number', types: ['replies'] });
+    expectTypeOf<Awaited<ReturnType<typeof numbers>>['totals']['byPost']['1']>().toEqualTypeOf<{
+      readonly replies?: number;
+    }>();
+  });
+
+  it('stay open where group_by is only known later', () => {
+    const later = (group_by: GroupBy[]) =>
+      engagementTotals(acme, { ids, groupings: { g: { group_by } } });
+    expectTypeOf<Awaited<ReturnType<typeof later>>['totals']['g']>().toEqualTypeOf<
+      Nested<string>
+    >();
+  });
+
+  it('refuse what the service does not have', () => {
+    // @ts-expect-error there are no impressions here
+    const types = () => engagementTotals(acme, { ids, types: ['impressions'] });
+    const grouped = () =>
+      // @ts-expect-error nor days
+      engagementTotals(acme, { ids, groupings: { g: { group_by: ['engagement.day'] } } });
+    // @ts-expect-error a number would not hold an id
+    const rounded = () => engagementTotals(acme, { ids: [1] });
+    const missing = async () => {
+      const { totals } = await engagementTotals(acme, { ids, types: ['replies'] });
+      // @ts-expect-error favorites were not asked for
+      return totals.byPost['1']?.favorites;
+    };
+    expectTypeOf([types, grouped, rounded, missing]).toBeArray();
+  });
+
+  it('of the operator flow on', () => {
+    const join = () =>
+      pipeline(
+        posts,
+        engagement(acme, { counts: 'bigint', types: ['favorites'] }),
+        map(({ totals }) => totals?.favorites),
+        collect(),
+      );
+    expectTypeOf(join).returns.resolves.toEqualTypeOf<(bigint | undefined)[]>();
+    const plain = () => pipeline(posts, engagement(acme), collect());
+    expectTypeOf(plain).returns.resolves.toEqualTypeOf<Engaged[]>();
+    // @ts-expect-error what comes out is no activity any more
+    const routed = () => pipeline(posts, engagement(acme), routeByTag(), collect());
+    expectTypeOf(routed).toBeFunction();
+  });
+});
