@@ -57,6 +57,8 @@ ul, ol { list-style: none; }
 a { color: var(--accent); text-underline-offset: 0.15em; }
 code, pre, .mono { font-family: var(--mono); font-size: 0.875em; }
 time, .number { font-variant-numeric: tabular-nums; }
+time { white-space: nowrap; }
+.headline time { white-space: normal; }
 small, .quiet { color: var(--quiet); font-size: 0.9rem; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 4px; }
 .unseen {
@@ -132,7 +134,7 @@ td, th { padding: 0.45rem 0.9rem 0.45rem 0; vertical-align: top; }
 thead th { color: var(--quiet); font-size: 0.82rem; font-weight: 600; white-space: nowrap; border-bottom: 1px solid var(--line); overflow-wrap: normal; }
 tbody tr + tr { border-top: 1px solid var(--line); }
 td.number, th.number { text-align: right; white-space: nowrap; }
-td time, td .once { white-space: nowrap; }
+.once { white-space: nowrap; }
 @media (max-width: 47.99rem) {
   table, caption, tbody, tr, td, tbody th { display: block; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
