@@ -331,6 +331,41 @@ describe('what the service says at the end', () => {
     ]);
   });
 
+  it('of many ranges is a gap each, however many are counted wrong or fail', async () => {
+    const window = past(240);
+    const sent = wirePosts(window);
+    const bad = [20, 60, 100, 140].map(n => window.from + n * MINUTE);
+    const gaps: unknown[] = [];
+    server.otherwise = async (response, request) => {
+      const some = within(sent, windowOf(request));
+      const end = info(COMPLETED, some.length + 1);
+      await stream([...some.map(({ json }) => json), end])(response, request);
+    };
+    const all = await collected(posts(window, { onGap: gap => gaps.push(gap) }));
+    expect(idsOf(all)).toEqual(idsOf(sent));
+    expect(gaps.splice(0)).toEqual([
+      { fromDate: minuteOf(window.from), toDate: minuteOf(window.to), reason: 'unverified' },
+    ]);
+
+    server.otherwise = async (response, request) => {
+      const asked = within(sent, windowOf(request));
+      const some = asked.filter(({ minute }) => !bad.includes(minute));
+      const failed = [...new Set(asked.map(({ minute }) => minute))].filter(minute =>
+        bad.includes(minute),
+      );
+      const end =
+        failed.length > 0
+          ? info(WITH_ERRORS, some.length, { minutes_failed: failed.map(formatSent) })
+          : info(COMPLETED, some.length);
+      await stream([...some.map(({ json }) => json), end])(response, request);
+    };
+    const most = await collected(posts(window, { onGap: gap => gaps.push(gap) }));
+    expect(idsOf(most)).toEqual(idsOf(sent.filter(({ minute }) => !bad.includes(minute))));
+    expect(gaps).toEqual(
+      bad.map(at => ({ fromDate: minuteOf(at), toDate: minuteOf(at + MINUTE), reason: 'failed' })),
+    );
+  });
+
   it('of a minute that fails for ever: a gap, after all else', async () => {
     const window = past(4);
     const sent = wirePosts(window);

@@ -159,31 +159,28 @@ export class ReplayMachine {
     const whole = without(range, lacking);
     const failed = lacking.map(part => ({ ...before, ...part, failures: before.failures + 1 }));
 
-    if (end.activityCount !== undefined && end.activityCount !== received) {
-      const last = before.mismatches + 1 >= mismatches;
-      if (last) {
-        this.#gap(whole, 'unverified');
-        this.#keepOpen(failed.map(part => ({ ...part, partial: true })));
-      } else this.#keepOpen([{ ...before, ...range, mismatches: before.mismatches + 1 }]);
-      this.#fruitless++;
-      this.#backOff(now, random, this.#fruitless, 0);
-      return last;
+    // It spoke its last word, so what is asked for comes to an end by the counts below.
+    this.#fruitless = 0;
+    const miscounted = end.activityCount !== undefined && end.activityCount !== received;
+    if (miscounted && before.mismatches + 1 < mismatches) {
+      this.#keepOpen([{ ...before, ...range, mismatches: before.mismatches + 1 }]);
+      this.#backOff(now, random, before.mismatches + 1, 0);
+      return false;
     }
     const hopeless = failed.filter(part => part.failures >= failures);
     this.#gap(hopeless, 'failed');
+    if (miscounted) this.#gap(whole, 'unverified');
     const handedOn = whole.length > 0 || hopeless.length > 0;
     this.#keepOpen(
       failed
         .filter(part => part.failures < failures)
         .map(part => ({ ...part, partial: part.partial || handedOn })),
     );
-    if (whole.length > 0) {
-      this.#fruitless = 0;
+    if (whole.length === 0) this.#backOff(now, random, before.failures + 1, 0);
+    else {
       this.#notBefore = 0;
-      if (end.outcome === 'completed') this.#chunk = Math.min(longestChunk, 2 * this.#chunk);
-    } else {
-      this.#fruitless++;
-      this.#backOff(now, random, this.#fruitless, 0);
+      if (end.outcome === 'completed' && !miscounted)
+        this.#chunk = Math.min(longestChunk, 2 * this.#chunk);
     }
     return handedOn;
   }
