@@ -69,7 +69,7 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
     let isCut = true;
     try {
       await sendAnswer(response, answer, bodyFault, signal);
-      isCut = !response.writableFinished && response.destroyed;
+      isCut = !response.writableEnded;
     } finally {
       note({ isCut, tookMs: performance.now() - began });
     }
