@@ -1,4 +1,4 @@
-import { FIRST_POST, MINUTE, SECOND } from '../../time.js';
+import { FIRST_POST, MINUTE, SECOND, type Window } from '../../time.js';
 import type { Archive, ArchivedPost, ArchiveQuery } from '../archive/archive.js';
 
 /** Since then ids hold the time, in milliseconds from then on, above their lowest 22 bits. */
@@ -32,7 +32,7 @@ async function findCounted(
   let to = EPOCH + MINUTE;
   while (to - from > MINUTE) {
     const middle = from + Math.floor((to - from) / 2);
-    const before = await newest(archive, ANY, { from, to: middle }, signal);
+    const before = await lastBefore(archive, { from, to: middle }, signal);
     if (before !== undefined && BigInt(before.id) >= number) to = middle;
     else from = middle;
   }
@@ -40,10 +40,25 @@ async function findCounted(
   return newest(archive, query(number), window, signal);
 }
 
+/** The newest post of a window, looked for from its end on in ever longer parts: most hold one at once. */
+async function lastBefore(
+  archive: Archive,
+  window: Window,
+  signal: AbortSignal,
+): Promise<ArchivedPost | undefined> {
+  for (let { to } = window, length = MINUTE; to > window.from; length *= 8) {
+    const from = Math.max(window.from, to - length);
+    const found = await newest(archive, ANY, { from, to }, signal);
+    if (found !== undefined) return found;
+    to = from;
+  }
+  return undefined;
+}
+
 async function newest(
   archive: Archive,
   rule: ArchiveQuery,
-  window: { readonly from: number; readonly to: number },
+  window: Window,
   signal: AbortSignal,
 ): Promise<ArchivedPost | undefined> {
   const { posts } = await archive.search(rule, window, { limit: 1, signal });

@@ -460,8 +460,8 @@ describe('a post is found by its id', () => {
     async day => {
       const archive = await openArchive({ now: () => now });
       const at = Date.parse(`${day}T01:40:00Z`);
-      const posts = Array.from({ length: 5 }, (_, i) => samplePosts(at + i * MINUTE)).flat();
-      expect(posts.length).toBeGreaterThan(5);
+      const posts = [...samplePosts(at), ...samplePosts(at + MINUTE)];
+      expect(posts.length).toBeGreaterThan(3);
       for (const { id } of posts)
         expect((await findPost(archive, id, now, signal))?.activity.id).toBe(id);
       for (const id of ['1', '29999999999', String(BigInt(posts[0]?.id ?? 0) + 11_000n)])

@@ -187,7 +187,7 @@ describe('a signed request', () => {
           expect(errors).toEqual([expect.any(String)]);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
     expect(errors).toEqual([]);
   });
