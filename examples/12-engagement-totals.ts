@@ -2,13 +2,13 @@
 import { account, collect, engagement, map, pipeline, search, signIn, stdout } from 'millrace';
 import { createService } from 'millrace/service';
 
-const service = createService({ postsPerMinute: 4, stateFolder: 'out/engagement/service' });
+const service = createService({ postsPerMinute: 2, stateFolder: 'out/engagement/service' });
 const addresses = await service.start();
 const acme = account(addresses);
 
 /** What a person does in a browser: here, the author of the newest post on coffee consents. */
 async function consent(address: string) {
-  const newest = search(acme, { product: '30day', query: 'coffee', maxResults: 10, limit: 1 });
+  const newest = search(acme, { product: '30day', query: 'coffee -is:retweet', limit: 1 });
   const [post] = await pipeline(newest, collect());
   const user = await service.oauth.signIn(post?.author.handle ?? '', addresses.password);
   const requestToken = new URL(address).searchParams.get('oauth_token') ?? '';

@@ -34,9 +34,10 @@ const OTHERS = 0o077;
 export async function readToken(file: string, owner: TokenOwner): Promise<AccessToken | undefined> {
   const text = await storing('read', file, async () => {
     try {
-      const { mode } = await stat(file);
+      const found = await stat(file);
+      if (!found.isFile()) throw refused(file, 'is no file', 'choose another path for `store`');
       // Windows has no such bits.
-      if (process.platform !== 'win32' && (mode & OTHERS) !== 0)
+      if (process.platform !== 'win32' && (found.mode & OTHERS) !== 0)
         throw new StorageError(
           `The tokens in ${file} are open to others on this machine: run chmod 600 on it, or delete it and sign in again`,
           { path: file },
@@ -139,11 +140,12 @@ function parseObject(text: string): { readonly [name: string]: unknown } | undef
   }
 }
 
-function refused(file: string, why: string): StorageError {
-  return new StorageError(
-    `The file ${file} ${why}: choose another one, or delete it to sign in again`,
-    { path: file },
-  );
+function refused(
+  file: string,
+  why: string,
+  advice = 'choose another one for `store`, or delete it to sign in again',
+): StorageError {
+  return new StorageError(`The token file ${file} ${why}: ${advice}`, { path: file });
 }
 
 /** Names the file in what goes wrong with it. */
