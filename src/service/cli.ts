@@ -178,11 +178,12 @@ function millisecondsOf(seconds: string | undefined): number | undefined {
 }
 
 function summary(addresses: Addresses, archive: string | undefined): string {
-  const { baseUrl, account, label, publisher, email, password } = addresses;
+  const { baseUrl, consoleUrl, account, label, publisher, email, password } = addresses;
   const posts = archive === undefined ? 'made up for any minute since 21 March 2006' : archive;
   return `The service is ready.
 
   base URL   ${baseUrl}
+  console    ${consoleUrl}
   account    ${account}
   label      ${label}
   publisher  ${publisher}

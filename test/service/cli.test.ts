@@ -81,6 +81,7 @@ describe('the command', () => {
     const { child, ended, ready } = run('--limits', 'relaxed', '--no-control');
     const summary = await ready;
     expect(summary).toMatch(/base URL +http:\/\/127\.0\.0\.1:\d+\n/);
+    expect(summary).toMatch(/console +http:\/\/127\.0\.0\.1:\d+\/console\n/);
     const baseUrl = /http:\/\/127\.0\.0\.1:\d+/.exec(summary)?.[0];
     expect((await fetch(`${baseUrl}/_control/clock`)).status).toBe(404);
     // A request under way, and a connection that stays open, hold nothing up.
