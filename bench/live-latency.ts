@@ -1,6 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
-import path from 'node:path';
+import { messageOf, start } from './children.js';
 import { median } from './measure.js';
 import type { Study } from './question.js';
 
@@ -70,11 +68,11 @@ export const liveLatency: Study = {
 };
 
 async function runOnce(module: string, messages: number): Promise<Round> {
-  const server = fork(script('server'), [`${messages}`, `${EVERY_MS}`]);
-  const address = await message<string>(server);
-  const sent = message<number[]>(server);
-  const client = fork(script(module), [address, `${messages}`]);
-  const { arrivals, cpuMs } = await message<{ arrivals: number[]; cpuMs: number }>(client);
+  const server = start('live-latency/server.js', messages, EVERY_MS);
+  const address = await messageOf<string>(server);
+  const sent = messageOf<number[]>(server);
+  const client = start(`live-latency/${module}.js`, address, messages);
+  const { arrivals, cpuMs } = await messageOf<{ arrivals: number[]; cpuMs: number }>(client);
   client.kill();
   const latencies = (await sent)
     .map((at, index) => (arrivals[index] as number) - at)
@@ -82,16 +80,4 @@ async function runOnce(module: string, messages: number): Promise<Round> {
     .sort((a, b) => a - b);
   server.kill();
   return { latencies, cpuMs: (cpuMs / messages) * 1_000 };
-}
-
-function script(module: string): string {
-  return path.join(import.meta.dirname, `live-latency/${module}.js`);
-}
-
-/** The next message of a child, which must not end before. */
-async function message<T>(child: ChildProcess): Promise<T> {
-  const ended = new AbortController();
-  child.once('exit', code => ended.abort(new Error(`A process ended with code ${code}`)));
-  const [value] = (await once(child, 'message', { signal: ended.signal })) as [T];
-  return value;
 }

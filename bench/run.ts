@@ -14,11 +14,12 @@ import type { Places, Question, Study } from './question.js';
 import { MACHINE, raceChart, readRecord, record } from './record.js';
 import { report } from './report.js';
 import { rules } from './rules.js';
+import { search } from './search.js';
 import { storedFiles } from './stored-files.js';
 import { tombstones } from './tombstones.js';
 
 const QUESTIONS: readonly Question[] = [storedFiles, parsedPath, jobs, live, hops];
-const STUDIES: readonly Study[] = [cost, liveLatency, rules, archiveSearch, tombstones];
+const STUDIES: readonly Study[] = [liveLatency, search, rules, archiveSearch, tombstones, cost];
 const NAMES = [...QUESTIONS, ...STUDIES].map(question => question.name);
 
 const { values, positionals } = parseArgs({

@@ -31,7 +31,7 @@ type Bounds = Pick<QueryRun<unknown>, 'limit' | 'pages'>;
 type Slicing = Pick<QueryRun<unknown>, 'query' | 'slices'>;
 
 /** Slices under way at once: at the usual latencies this uses up 20 requests a second. */
-const SIDE_BY_SIDE = 8;
+const SIDE_BY_SIDE = 12;
 /** Pages that a slice holds until its turn comes. */
 const PAGES_AHEAD = 4;
 

@@ -21,7 +21,7 @@ export interface SearchOptions extends QueryOptions {
   /** Ends the search after so many answers. */
   readonly pages?: number | undefined;
   /**
-   * Splits the window into so many parts of the same length and fetches up to eight of them side by
+   * Splits the window into so many parts of the same length and fetches up to twelve of them side by
    * side, within 20 requests a second. Posts still come newest first. A part waits for its turn with
    * at most four pages in memory, so it pays to have parts of a few pages: `counts` tells how many
    * posts there are. Dates that are left out are fixed by this machine's clock, to the minute.

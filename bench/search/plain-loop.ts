@@ -1,0 +1,21 @@
+import { onTask } from './task.js';
+
+interface Page {
+  readonly results: readonly { readonly id_str: string }[];
+  readonly next?: string;
+}
+
+/** What a script does without a library: page after page, and no checks. */
+onTask(async function* ({ address, fromDate, toDate }) {
+  let next: string | undefined;
+  do {
+    const response = await fetch(`${address}/search/fullarchive/accounts/bench/bench.json`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ query: 'coffee', maxResults: 500, fromDate, toDate, next }),
+    });
+    const page = (await response.json()) as Page;
+    yield page.results.map(post => post.id_str);
+    next = page.next;
+  } while (next !== undefined);
+});

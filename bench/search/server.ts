@@ -1,0 +1,72 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { samplePosts } from 'millrace/service';
+
+// Answers searches after a while: a page of 500 posts for each minute of the window, newest first. All
+// pages are made beforehand. The parent asks for the most requests of any second by sending anything.
+const [minutes = 0, latencyMs = 0] = process.argv.slice(2).map(Number);
+const TO = Date.UTC(2022, 9, 4);
+const MINUTE = 60_000;
+
+interface Asked {
+  readonly fromDate: string;
+  readonly toDate: string;
+  readonly next?: string;
+}
+
+const pages = new Map<number, string>();
+for (let minute = 1; minute <= minutes; minute++) {
+  const at = TO - minute * MINUTE;
+  const posts = [...samplePosts(at, { postsPerMinute: 500 })].slice(0, 500).reverse();
+  pages.set(at, `{"results":[${posts.map(({ raw }) => raw.toString()).join(',')}]`);
+}
+/** So that no one waits for a page to be made: each with and without one that follows. */
+const bodies = new Map(
+  [...pages].flatMap(([at, results]) =>
+    ['', `,"next":"${at - MINUTE}"`].map(
+      next => [`${at}${next}`, gzipSync(`${results}${next}}`, { level: 4 })] as const,
+    ),
+  ),
+);
+let arrivals: number[] = [];
+
+const server = createServer(async (request, response) => {
+  arrivals.push(performance.now());
+  const { fromDate, toDate, next } = JSON.parse(await textOf(request)) as Asked;
+  const at = next === undefined ? timeOf(toDate) - MINUTE : Number(next);
+  const more = at - MINUTE >= timeOf(fromDate);
+  const body = bodies.get(`${at}${more ? `,"next":"${at - MINUTE}"` : ''}`) as Buffer;
+  await sleep(latencyMs);
+  response.writeHead(200, {
+    ...{ 'content-type': 'application/json', 'content-encoding': 'gzip' },
+    'content-length': body.length,
+  });
+  response.end(body);
+});
+process.on('message', () => {
+  const most = Math.max(
+    ...arrivals.map(at => arrivals.filter(one => one >= at && one < at + 1_000).length),
+  );
+  process.send?.({ requests: arrivals.length, most });
+  arrivals = [];
+});
+server.listen(0, '127.0.0.1', () => {
+  process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+});
+
+/** Of `YYYYMMDDHHMM`. */
+function timeOf(date: string): number {
+  const [year, month, day, hour, minute] = [
+    date.slice(0, 4),
+    ...(date.slice(4).match(/../g) ?? []),
+  ].map(Number) as [number, number, number, number, number];
+  return Date.UTC(year, month - 1, day, hour, minute);
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  return text;
+}
