@@ -17,9 +17,13 @@ export class Nonces {
     this.#most = most;
   }
 
-  /** Whether a request of that second can still be told from one that came before. */
-  remembers(timestamp: number): boolean {
-    return timestamp >= this.#since;
+  /**
+   * Whether a request of that second can still be told from one that came before.
+   *
+   * @param now In seconds. A clock that was set back to before what is forgotten begins anew.
+   */
+  remembers(timestamp: number, now: number): boolean {
+    return timestamp >= this.#since || now < this.#since;
   }
 
   /** What came before that second is forgotten, and no more to be told from what comes again. */

@@ -114,7 +114,7 @@ export class SignedRequests {
     const timestamp = /^[1-9]\d{0,11}$/.test(text) ? Number(text) : Number.NaN;
     this.#nonces.expire(Math.floor((now - this.#withinMs) / SECOND) - 1);
     const isNear = Math.abs(timestamp * SECOND - now) <= this.#withinMs + SECOND;
-    if (!isNear || !this.#nonces.remembers(timestamp))
+    if (!isNear || !this.#nonces.remembers(timestamp, Math.floor(now / SECOND)))
       throw this.#refusal(
         `Timestamp out of bounds: it is ${Math.floor(now / SECOND)} by the service's clock`,
       );

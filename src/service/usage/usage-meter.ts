@@ -58,12 +58,15 @@ export class UsageMeter {
   delivered(product: ProductName, ids: readonly string[]): void {
     // A replay that ends with the service.
     if (this.#closed || ids.length === 0) return;
-    const { ids: waiting } = this.#of(product);
-    const before = waiting.size;
-    for (const id of ids) waiting.add(id);
-    this.#waitingIds += waiting.size - before;
-    if (this.#waitingIds >= WAITING) this.#count();
-    else this.#plan();
+    // In parts: others have their turn between two of them.
+    for (let start = 0; start < ids.length; start += WAITING) {
+      const { ids: waiting } = this.#of(product);
+      const before = waiting.size;
+      for (const id of ids.slice(start, start + WAITING)) waiting.add(id);
+      this.#waitingIds += waiting.size - before;
+      if (this.#waitingIds >= WAITING) this.#count();
+    }
+    this.#plan();
   }
 
   /** Counts a request for search or counts. */
