@@ -141,6 +141,23 @@ describe('engagement totals of the local service', () => {
     );
   });
 
+  it('survive answers that fail, break off, are damaged or come late', async () => {
+    const { service, acme, token } = await signedIn();
+    const whole = await engagementTotals(acme, { token, ids: [one, two] });
+    const fault = { endpoint: 'engagement' } as const;
+    for (const planted of [
+      { ...fault, kind: 'status', status: 503, times: 2 },
+      { ...fault, kind: 'cut', afterBytes: 20 },
+      { ...fault, kind: 'flip', atByte: 30 },
+      { ...fault, kind: 'delay', ms: 20 },
+    ] as const) {
+      service.faults.plant(planted);
+      expect(await engagementTotals(acme, { token, ids: [one, two] })).toEqual(whole);
+      // It was met.
+      expect(service.faults.list()).toEqual([]);
+    }
+  });
+
   it('take the token of the settings where none is passed', async () => {
     const { as, token } = await signedIn();
     const settled = as({ accessToken: token.token, accessTokenSecret: token.secret });
