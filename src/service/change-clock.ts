@@ -16,11 +16,18 @@ export function changeClock(clock: Clock, change: Readonly<Record<string, unknow
   const span = advance === undefined ? undefined : spanOf(advance);
   if (frozen !== undefined && typeof frozen !== 'boolean')
     throw new Refusal(422, "Expected 'frozen' to be true or false");
+  const target = (instant ?? clock.now()) + (span ?? 0);
+  if (target < EARLIEST || target > LATEST)
+    throw new Refusal(422, 'The clock goes from the year 1 to the year 9999');
   if (frozen === true) clock.freeze();
   if (instant !== undefined) clock.set(instant);
   if (span !== undefined) clock.advance(span);
   if (frozen === false) clock.resume();
 }
+
+/** Timestamps have years of four digits. */
+const EARLIEST = Date.parse('0001-01-01T00:00:00.000Z');
+const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
 
 function instantOf(value: unknown): number {
   const ms = typeof value === 'string' ? (parseTimestamp(value) ?? Date.parse(value)) : value;

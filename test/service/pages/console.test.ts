@@ -415,6 +415,17 @@ describe('the clock and faults', () => {
     expect(Math.abs(service.clock.now() - Date.now())).toBeLessThan(MINUTE);
   });
 
+  it.each(['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'])(
+    'let all pages be at the ends of time: %s',
+    async set => {
+      const { browser } = await signedIn(teaPosts(1));
+      await browser.get(address);
+      expect((await browser.post(address, { action: 'set', set })).status).toBe(303);
+      for (const page of [...PAGES, '/status'])
+        expect([page, (await browser.get(page)).status]).toEqual([page, 200]);
+    },
+  );
+
   it('say what is wrong with a time, and change nothing', async () => {
     const { browser, service } = await signedIn();
     await browser.get(address);
