@@ -8,6 +8,7 @@ import { hops } from './hops.js';
 import { jobs } from './jobs.js';
 import { live } from './live.js';
 import { liveLatency } from './live-latency.js';
+import { liveSlow } from './live-slow.js';
 import { measure } from './measure.js';
 import { parsedPath } from './parsed-path.js';
 import type { Places, Question, Study } from './question.js';
@@ -19,7 +20,15 @@ import { storedFiles } from './stored-files.js';
 import { tombstones } from './tombstones.js';
 
 const QUESTIONS: readonly Question[] = [storedFiles, parsedPath, jobs, live, hops];
-const STUDIES: readonly Study[] = [liveLatency, search, rules, archiveSearch, tombstones, cost];
+const STUDIES: readonly Study[] = [
+  liveLatency,
+  liveSlow,
+  search,
+  rules,
+  archiveSearch,
+  tombstones,
+  cost,
+];
 const NAMES = [...QUESTIONS, ...STUDIES].map(question => question.name);
 
 const { values, positionals } = parseArgs({
