@@ -22,7 +22,7 @@ export const archiveSearch: Study = {
   title: 'Search: a page and a month of counts from a folder of posts',
   async run({ quick }) {
     const maker = new ModuleProcess('posts');
-    const { value: posts } = await maker.call<Posts>('makePosts', quick ? 2.25 : 22.5);
+    const { value: posts } = await maker.call<Posts>('makePosts', quick ? 1 : 22.5);
     await maker.end();
 
     const duckdb = await versionOfDuckdb();
@@ -39,7 +39,7 @@ export const archiveSearch: Study = {
       await process.call('open', posts);
       engines.set('duckdb', { process, page: 'search', counts: 'counts' });
     }
-    const rows = await ask(engines, posts, quick ? 5 : 9);
+    const rows = await ask(engines, posts, quick ? 3 : 9);
     await ours.call('serve');
     const http = await ask(
       new Map([
@@ -48,7 +48,7 @@ export const archiveSearch: Study = {
         ['millrace', engines.get('millrace') as Asked],
       ]),
       posts,
-      quick ? 5 : 9,
+      quick ? 3 : 9,
     );
     for (const { process } of engines.values()) {
       await process.call('close');

@@ -27,9 +27,9 @@ export const liveLatency: Study = {
   name: 'live-latency',
   title: 'Live stream: from the flush in the server to the consumer',
   async run({ quick }) {
-    const messages = quick ? 500 : 1_500;
+    const messages = quick ? 400 : 1_500;
     const rounds = new Map<string, Round[]>(VARIANTS.map(({ name }) => [name, []]));
-    for (let round = 0; round < (quick ? 2 : 5); round++)
+    for (let round = 0; round < (quick ? 1 : 5); round++)
       for (const { name, module } of round % 2 === 0 ? VARIANTS : VARIANTS.toReversed())
         rounds.get(name)?.push(await runOnce(module, messages));
     const shares = (name: string, share: number) =>

@@ -58,7 +58,7 @@ const places = await placesOf(values.out);
 console.log(`Output goes to ${places.inMemory ? 'memory' : places.scratch}.\n`);
 try {
   for (const question of QUESTIONS.filter(({ name }) => names.includes(name))) {
-    const runs = Number(values.runs ?? (values.quick ? 3 : 5));
+    const runs = Number(values.runs ?? (values.quick ? 1 : 5));
     const answer = await measure(question, { quick: values.quick, runs, places });
     console.log(report(question, answer));
     const charts = question.charts?.(answer) ?? [raceChart(question, answer)];
