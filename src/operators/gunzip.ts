@@ -7,8 +7,8 @@ import { takeInflated } from './inflated.js';
 import { atLeastOne } from './record-limits.js';
 import { workAhead } from './work-ahead.js';
 
-/** Files that inflate while the consumer works on an earlier one. */
-const AHEAD = 2;
+/** Files that begin to inflate while the consumer works on an earlier one. */
+const AHEAD = 1;
 
 export interface GunzipOptions {
   /**

@@ -2,21 +2,21 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGunzip, type Gunzip, type ZlibOptions } from 'node:zlib';
 import { GzipFile, type GzipFileOptions } from './gzip-file.js';
 
+/** Inflated at a time: to send the pool for more costs as much as some 100 KiB. */
+const CHUNK = 2 * 1024 * 1024;
+const SMALLEST_CHUNK = 64 * 1024;
 /**
- * Inflated at a time. All of a block lives as long as any of it, what was parsed of its posts
- * included: small blocks are garbage early, which is what garbage collectors like best.
+ * Given at a time. What is made of a block, the posts that are parsed included, lives until the next:
+ * of small ones more is garbage early, which is what garbage collectors like best.
  */
 const BLOCK = 256 * 1024;
-/** How far a file is inflated before anyone asks for it. */
-const AHEAD = 4 * 1024 * 1024;
-const SMALLEST_BLOCK = 64 * 1024;
 /** A gzip header and trailer around empty data. */
 const SMALLEST_FILE = 20;
 /** A file for which that pays, and which may be held in memory as a whole. */
 const LARGEST_FILE = 8 * 1024 * 1024;
 
 /**
- * A whole gzip file that inflates in the thread pool from now on, some MiB ahead of whoever reads
+ * A whole gzip file that inflates in the thread pool from now on, a chunk ahead of whoever reads
  * its blocks. Only for what it `takes`.
  */
 export class InflateAhead {
@@ -28,8 +28,8 @@ export class InflateAhead {
     // The trailer's size is that of the last member, modulo 4 GiB: a hint, for files of one block.
     const size = file.readUInt32LE(file.length - 4);
     const options: ZlibOptions & { readonly readableHighWaterMark: number } = {
-      chunkSize: Math.min(BLOCK, Math.max(SMALLEST_BLOCK, size + 1)),
-      readableHighWaterMark: AHEAD,
+      chunkSize: Math.min(CHUNK, Math.max(SMALLEST_CHUNK, size + 1)),
+      readableHighWaterMark: 1,
     };
     this.#gunzip = createGunzip(options);
     // Its error is met when its turn comes; until then it must not end the process.
@@ -49,11 +49,14 @@ export class InflateAhead {
     const gunzip = this.#gunzip;
     let given = 0;
     try {
-      for await (const block of gunzip as AsyncIterable<Buffer>) {
-        if (given + block.length > options.maxBytes) break;
-        yield block;
-        given += block.length;
-        // Blocks that are ready would keep the event loop from turning, and it is what takes them
+      for await (const chunk of gunzip as AsyncIterable<Buffer>) {
+        if (given + chunk.length > options.maxBytes) break;
+        for (let at = 0; at < chunk.length; at += BLOCK) {
+          const block = chunk.subarray(at, at + BLOCK);
+          yield block;
+          given += block.length;
+        }
+        // Chunks that are ready would keep the event loop from turning, and it is what takes them
         // from the pool and sends it for more.
         await nextTurn();
       }
