@@ -80,11 +80,11 @@ export class Sessions<Who> {
     if (session !== undefined) session.notice = notice;
   }
 
-  /** What was to be said; the second time nothing. */
+  /** What was to be said; the second time nothing. An answer without a body says nothing. */
   told(request: IncomingMessage): string | undefined {
     const session = this.#session(this.#idOf(request) ?? '');
     const notice = session?.notice;
-    if (session !== undefined) session.notice = undefined;
+    if (session !== undefined && request.method !== 'HEAD') session.notice = undefined;
     return notice;
   }
 

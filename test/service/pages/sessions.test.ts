@@ -55,6 +55,16 @@ describe('sessions', () => {
     expect(new Sessions('test', '/').isOwnForm(asked(cookie), csrf)).toBe(false);
   });
 
+  it('keep a notice for an answer that has a body', () => {
+    const sessions = new Sessions<string>('test', '/');
+    const cookie = cookieOf(sessions.signIn(asked(), 'ann'));
+    sessions.tell(asked(cookie), 'Done.');
+    const head = { ...asked(cookie), method: 'HEAD' } as IncomingMessage;
+    expect(sessions.told(head)).toBe('Done.');
+    expect(sessions.told(asked(cookie))).toBe('Done.');
+    expect(sessions.told(asked(cookie))).toBe(undefined);
+  });
+
   it.each(['test-80=', 'test-80=short', 'test-80=a=b', 'other=x', '=', ';;', 'test-80'])(
     'take the cookie %j for none',
     cookie => {

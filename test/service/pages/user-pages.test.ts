@@ -64,6 +64,24 @@ describe('the sign-in of a user', () => {
     expect(readable(asked.text)).toContain('Allow Local application ?');
   });
 
+  it('is not used up by HEAD', async () => {
+    const { browser, request, newRequest, addressOf, addresses, signIn } = await started();
+    await signIn('ann');
+    await browser.get(addressOf(request));
+    await browser.post(addressOf(request), LOGIN);
+    const other = addressOf(await newRequest());
+    const cookie = [...browser.cookies].map(pair => pair.join('=')).join('; ');
+    for (let i = 0; i < 2; i++) {
+      const looked = await fetch(addresses.oauthUrl + other, {
+        method: 'HEAD',
+        headers: { cookie },
+        redirect: 'manual',
+      });
+      expect([looked.status, looked.headers.get('location')]).toEqual([200, null]);
+    }
+    expect((await browser.get(other)).location).toContain('oauth_verifier=');
+  });
+
   it('goes back with what was denied, signed in or not', async () => {
     const { browser, request, newRequest, addressOf } = await started();
     await browser.get(addressOf(request));

@@ -93,7 +93,9 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
     if (method === 'POST') return decide(exchange, token, pending);
     const { who, csrf, headers } = sessions.visitor(request);
     if (who === undefined) return sign(exchange, pending);
-    if (!alwaysAsks && oauth.isGranted(who, pending.application)) return allow(token, who, pending);
+    // HEAD, with which link checkers and previews look, must use nothing up.
+    const goesOn = !alwaysAsks && request.method !== 'HEAD';
+    if (goesOn && oauth.isGranted(who, pending.application)) return allow(token, who, pending);
     const body = consentForm({ action: here(exchange), csrf, user: who, pending });
     const formTarget = callbackTarget(pending.callback);
     const title = html`Allow ${foreign(pending.application.name)}?`;
