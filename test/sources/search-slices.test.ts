@@ -101,7 +101,7 @@ describe('a sliced search', () => {
     ]);
   });
 
-  it('fetches up to eight slices side by side, and is done sooner', async () => {
+  it('fetches up to twelve slices side by side, and is done sooner', async () => {
     let open = 0;
     let most = 0;
     server.otherwise = async (response, request) => {
@@ -111,7 +111,7 @@ describe('a sliced search', () => {
       return searchPages(POSTS)(response, request);
     };
     await run({ slices: 15 });
-    expect(most).toBe(8);
+    expect(most).toBe(12);
   });
 
   it('keeps at most four pages of a slice that waits for its turn', async () => {
