@@ -235,7 +235,7 @@ describe('the overview', () => {
     for (const path of [
       `/search/30day/accounts/o'brien%20%22x%22/%3Cb%3E%26.json`,
       `/search/fullarchive/accounts/o'brien%20%22x%22/%3Cb%3E%26/counts.json`,
-      `/historical/powertrack/accounts/o'brien%20%22x%22/publishers/twitter/jobs.json`,
+      `/historical/rulestream/accounts/o'brien%20%22x%22/publishers/twitter/jobs.json`,
       `/replay/firehose/accounts/o'brien%20%22x%22/publishers/twitter/replay.json`,
       `/accounts/o'brien%20%22x%22/publishers/twitter/streams/compliance/compliance.json`,
       `/accounts/o'brien%20%22x%22/usage.json`,

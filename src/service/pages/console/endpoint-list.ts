@@ -1,6 +1,7 @@
 import { floorTo, formatTimestamp, HOUR } from '../../../time.js';
 import type { Addresses } from '../../addresses.js';
 import { shellWord } from '../page-parts.js';
+import { LOGIN, script, withSecret } from './shell-commands.js';
 
 /** One address, and how to use it from a shell and with the library. */
 export interface ListedEndpoint {
@@ -21,36 +22,6 @@ export interface EndpointGroup {
   readonly endpoints: readonly ListedEndpoint[];
 }
 
-const LOGIN = '-u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD"';
-
-/** What the commands need once in each shell: no password of anyone is on the page. */
-export function settingsCommand(addresses: Addresses): string {
-  const settings = {
-    MILLRACE_BASE_URL: addresses.baseUrl,
-    MILLRACE_HISTORICAL_URL: addresses.historicalUrl,
-    MILLRACE_REPLAY_STREAM_URL: addresses.replayStreamUrl,
-    MILLRACE_RULES_URL: addresses.rulesUrl,
-    MILLRACE_COMPLIANCE_STREAM_URL: addresses.complianceStreamUrl,
-    MILLRACE_ACCOUNT_API_URL: addresses.accountApiUrl,
-    MILLRACE_OAUTH_URL: addresses.oauthUrl,
-    MILLRACE_DATA_URL: addresses.dataUrl,
-    MILLRACE_ACCOUNT: addresses.account,
-    MILLRACE_LABEL: addresses.label,
-    MILLRACE_STREAM_LABEL: addresses.streamLabel,
-    MILLRACE_COMPLIANCE_LABEL: addresses.complianceLabel,
-    MILLRACE_PUBLISHER: addresses.publisher,
-    MILLRACE_EMAIL: addresses.email,
-    MILLRACE_CONSUMER_KEY: addresses.consumerKey,
-  };
-  const lines = Object.entries(settings).map(
-    ([name, value]) => `export ${name}=${shellWord(value)}`,
-  );
-  return [
-    ...lines,
-    "printf 'Password: '; read -rs MILLRACE_PASSWORD; export MILLRACE_PASSWORD; echo",
-  ].join('\n');
-}
-
 /** Every address of the account, for the present of the service's clock. */
 export function endpointGroups(addresses: Addresses, now: number): readonly EndpointGroup[] {
   return [searches(addresses), jobs(addresses, now), ...streams(addresses, now), people(addresses)];
@@ -59,19 +30,19 @@ export function endpointGroups(addresses: Addresses, now: number): readonly Endp
 function searches({ baseUrl, account, label }: Addresses): EndpointGroup {
   const of = (product: string, what: string) => {
     const base = `${baseUrl}/search/${product}/accounts/${pathOf(account, label)}`;
-    const get = (name: string, address: string, parameters: string, script: string) => ({
+    const get = (name: string, address: string, parameters: string, millrace: string) => ({
       name,
       method: 'GET or POST',
       address,
       curl: `curl ${LOGIN} ${shellWord(`${address}?${parameters}`)}`,
-      millrace: script,
+      millrace,
     });
     return [
       get(
         `Posts, ${what}`,
         `${base}.json`,
         'query=coffee%20lang%3Aen&maxResults=10',
-        run(
+        script(
           ['account', 'pipeline', 'search', 'stdout', 'take'],
           `await pipeline(search(account(), { product: "${product}", query: "coffee lang:en" }), take(10), stdout());`,
         ),
@@ -80,7 +51,7 @@ function searches({ baseUrl, account, label }: Addresses): EndpointGroup {
         `Counts, ${what}`,
         `${base}/counts.json`,
         'query=coffee%20lang%3Aen&bucket=day',
-        run(
+        script(
           ['account', 'chart', 'counts', 'pipeline'],
           `await pipeline(counts(account(), { product: "${product}", query: "coffee lang:en", bucket: "day"${product === 'fullarchive' ? ', fromDate: "202401010000", toDate: "202401310000"' : ''} }), chart());`,
         ),
@@ -96,7 +67,7 @@ function searches({ baseUrl, account, label }: Addresses): EndpointGroup {
 }
 
 function jobs({ historicalUrl, account, publisher }: Addresses, now: number): EndpointGroup {
-  const address = `${historicalUrl}/historical/powertrack/accounts/${pathOf(account, 'publishers', publisher, 'jobs.json')}`;
+  const address = `${historicalUrl}/historical/rulestream/accounts/${pathOf(account, 'publishers', publisher, 'jobs.json')}`;
   const to = floorTo(HOUR, now) - 24 * HOUR;
   const window = { fromDate: formatTimestamp(to - HOUR), toDate: formatTimestamp(to) };
   const title = `coffee, ${window.fromDate}`;
@@ -112,7 +83,7 @@ function jobs({ historicalUrl, account, publisher }: Addresses, now: number): En
         method: 'POST',
         address,
         curl: `curl ${LOGIN} -d ${shellWord(JSON.stringify(body))} ${shellWord(address)}`,
-        millrace: run(
+        millrace: script(
           ['account', 'createJob'],
           `const job = await createJob(account(), ${JSON.stringify({ title, format: 'original', ...window, rules })});`,
           'console.log(job.status, job.statusMessage);',
@@ -123,7 +94,7 @@ function jobs({ historicalUrl, account, publisher }: Addresses, now: number): En
         method: 'GET',
         address,
         curl: `curl ${LOGIN} ${shellWord(address)}`,
-        millrace: run(
+        millrace: script(
           ['account', 'listJobs'],
           'const { jobs } = await listJobs(account());',
           'for (const { title, status } of jobs) console.log(status, title);',
@@ -156,17 +127,17 @@ function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
       curl: `curl --compressed -N ${LOGIN} ${shellWord(`${address}?${new URLSearchParams(window)}`)}`,
       millrace:
         streamType === 'compliance'
-          ? run(
+          ? script(
               ['account', 'replay'],
               `for await (const event of replay(account(), ${options})) console.log(event);`,
             )
-          : run(
+          : script(
               ['account', 'pipeline', 'replay', 'stdout'],
               `await pipeline(replay(account(), ${options}), stdout());`,
             ),
     };
   });
-  const rules = `${rulesUrl}/rules/powertrack/accounts/${pathOf(account, 'publishers', publisher, streamLabel)}.json`;
+  const rules = `${rulesUrl}/rules/rulestream-replay/accounts/${pathOf(account, 'publishers', publisher, streamLabel)}.json`;
   const rule = [{ value: 'coffee lang:en', tag: 'coffee' }];
   const compliance = `${complianceStreamUrl}/accounts/${pathOf(account, 'publishers', publisher, 'streams', 'compliance', complianceLabel)}.json`;
   return [
@@ -186,7 +157,7 @@ function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
           method: 'POST',
           address: rules,
           curl: `curl ${LOGIN} -d ${shellWord(JSON.stringify({ rules: rule }))} ${shellWord(rules)}`,
-          millrace: run(
+          millrace: script(
             ['account', 'addReplayRules'],
             `console.log(await addReplayRules(account(), ${JSON.stringify(rule)}));`,
           ),
@@ -196,7 +167,7 @@ function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
           method: 'GET',
           address: rules,
           curl: `curl ${LOGIN} ${shellWord(rules)}`,
-          millrace: run(
+          millrace: script(
             ['account', 'replayRules'],
             'for await (const { id, tag, value } of replayRules(account())) console.log(id, tag, value);',
           ),
@@ -213,7 +184,7 @@ function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
           method: 'GET',
           address: compliance,
           curl: `curl --compressed -N ${LOGIN} ${shellWord(compliance)}`,
-          millrace: run(
+          millrace: script(
             ['account', 'compliance'],
             'for await (const event of compliance(account())) console.log(event);',
           ),
@@ -236,7 +207,7 @@ function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): Endpo
         method: 'GET',
         address: usage,
         curl: `curl ${LOGIN} ${shellWord(`${usage}?bucket=day`)}`,
-        millrace: run(
+        millrace: script(
           ['account', 'usage', 'usageChart'],
           'console.log(usageChart(await usage(account(), { bucket: "day" })));',
         ),
@@ -246,7 +217,7 @@ function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): Endpo
         method: 'POST, then GET',
         address: `${oauthUrl}/oauth/request_token`,
         millrace: withSecret(
-          run(
+          script(
             ['account', 'signIn'],
             'const acme = account();',
             signIn,
@@ -259,7 +230,7 @@ function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): Endpo
         method: 'POST',
         address: `${dataUrl}/insights/engagement/totals`,
         millrace: withSecret(
-          run(
+          script(
             ['account', 'collect', 'engagementTotals', 'pipeline', 'search', 'signIn', 'take'],
             'const acme = account();',
             signIn,
@@ -271,17 +242,6 @@ function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): Endpo
       },
     ],
   };
-}
-
-/** Asks for what only the application knows. */
-function withSecret(command: string): string {
-  const ask = "printf 'Consumer secret: '; read -rs MILLRACE_CONSUMER_SECRET";
-  return `${ask}; export MILLRACE_CONSUMER_SECRET; echo\n${command}`;
-}
-
-function run(names: readonly string[], ...lines: readonly string[]): string {
-  const script = [`import { ${names.join(', ')} } from "millrace";`, ...lines].join('\n');
-  return `node --input-type=module -e ${shellWord(script)}`;
 }
 
 function pathOf(...segments: readonly string[]): string {
