@@ -135,6 +135,7 @@ thead th { color: var(--quiet); font-size: 0.82rem; font-weight: 600; white-spac
 tbody tr + tr { border-top: 1px solid var(--line); }
 td.number, th.number { text-align: right; white-space: nowrap; }
 .once { white-space: nowrap; }
+@media (min-width: 48rem) { .word { white-space: nowrap; } }
 @media (max-width: 47.99rem) {
   table, caption, tbody, tr, td, tbody th { display: block; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }

@@ -3,10 +3,8 @@ import { promisify } from 'node:util';
 import * as millrace from 'millrace';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Addresses, createService, type Service } from '../../../src/service/index.js';
-import {
-  endpointGroups,
-  settingsCommand,
-} from '../../../src/service/pages/console/endpoint-list.js';
+import { endpointGroups } from '../../../src/service/pages/console/endpoint-list.js';
+import { settingsCommand } from '../../../src/service/pages/console/shell-commands.js';
 import { floorTo, HOUR, MINUTE } from '../../../src/time.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 

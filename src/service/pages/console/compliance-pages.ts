@@ -45,7 +45,7 @@ function eventTable(newest: readonly ComplianceEvent[], all: number): Html {
     countOf(all, 'event'),
     [
       { label: 'When', isHeader: true, cell: ({ at }) => narrowInstant(at) },
-      { label: 'Kind', cell: ({ json }) => html`<strong>${kindOf(json)}</strong>` },
+      { label: 'Kind', cell: ({ json }) => html`<strong class="word">${kindOf(json)}</strong>` },
       { label: 'Partition', isNumber: true, cell: ({ partition }) => partition },
       { label: 'Message', cell: ({ json }) => html`<code>${json}</code>` },
     ],
@@ -53,9 +53,12 @@ function eventTable(newest: readonly ComplianceEvent[], all: number): Html {
   );
 }
 
+const MOST_LETTERS = 24;
+
 /** The one key of an event. */
 function kindOf(json: string): string {
-  return /"([^"]*)"/.exec(json)?.[1] ?? 'event';
+  const kind = /"([^"]*)"/.exec(json)?.[1] ?? '';
+  return kind.length > MOST_LETTERS ? `${kind.slice(0, MOST_LETTERS)}…` : kind;
 }
 
 function none(words: string, isOff: boolean): Html {

@@ -3,7 +3,8 @@ import { foreign, type Html, html } from '../html.js';
 import { command, countOf, facts, stateOf } from '../page-parts.js';
 import { clockFace } from './clock-forms.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
-import { type EndpointGroup, endpointGroups, settingsCommand } from './endpoint-list.js';
+import { type EndpointGroup, endpointGroups } from './endpoint-list.js';
+import { settingsCommand } from './shell-commands.js';
 
 /** The account, what is going on, and every address with commands to copy. */
 export function overviewPages(parts: ConsoleParts): readonly ConsolePage[] {
@@ -24,7 +25,7 @@ export function overviewPages(parts: ConsoleParts): readonly ConsolePage[] {
 <section class="card" aria-labelledby="shell"><h2 id="shell">Once in each shell</h2>
 <p class="quiet">The commands below need to know where the service is and who you are. This tells them, and asks for your password.</p>
 <details><summary>Settings</summary>${command('bash or zsh', settingsCommand(addresses))}</details>
-<p class="hint">The Millrace commands run wherever Millrace is installed (<code>npm install millrace</code>).</p></section>
+<p class="hint">The Millrace commands run in any folder where Millrace is installed.</p></section>
 ${groups.map(groupCard)}
 </div>`,
         };
