@@ -120,7 +120,7 @@ meter { width: 5rem; height: 0.8rem; vertical-align: middle; }
 .command code, .address { user-select: all; -webkit-user-select: all; cursor: copy; }
 .address { display: inline-block; font-family: var(--mono); font-size: 0.85rem; }
 .method { font-family: var(--mono); font-size: 0.8rem; font-weight: 600; color: var(--quiet); }
-.date { display: block; color: var(--quiet); font-size: 0.82rem; }
+.date { display: block; font-weight: 400; color: var(--quiet); font-size: 0.82rem; }
 .endpoint { border-top: 1px solid var(--line); padding-top: 0.75rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.4rem; }
 details > summary { cursor: pointer; color: var(--accent); padding: 0.3rem 0; width: fit-content; }
 details[open] > summary { margin-bottom: 0.4rem; }

@@ -6,9 +6,9 @@ import type { ConsolePage, ConsoleParts } from './console-page.js';
 
 const SPANS = {
   '10m': ['10 minutes', 10 * MINUTE],
-  '1h': ['an hour', HOUR],
+  '1h': ['hour', HOUR],
   '6h': ['6 hours', 6 * HOUR],
-  '1d': ['a day', DAY],
+  '1d': ['day', DAY],
 } as const;
 
 /** The events of the last while (service.md section 6). */
