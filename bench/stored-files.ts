@@ -40,6 +40,7 @@ export const storedFiles: Question = {
       },
     },
     { name: 'gunzip and write all, two threads', module: 'limit', limit: true },
+    { name: 'millrace twice, half of the files each', module: 'halves', limit: true },
     { name: 'millrace, to a disk, made safe', module: 'millrace', disk: true, ours: true },
     {
       name: 'gunzip and write all, two threads, to a disk, made safe',
