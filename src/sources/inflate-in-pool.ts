@@ -1,10 +1,10 @@
 import { createGunzip, type Gunzip } from 'node:zlib';
 import { DataError } from '../errors.js';
 
-/** What goes into the decoder at once: gzip makes at most 1,032 bytes of one, so 16 MiB come out. */
-const STEP = 16 * 1024;
+/** What goes into the decoder at once: gzip makes at most 1,032 bytes of one, so 32 MiB come out. */
+const STEP = 32 * 1024;
 /** What comes out of it at once. */
-const CHUNK = 128 * 1024;
+const CHUNK = 256 * 1024;
 
 /**
  * Inflates a stream in the thread pool while this thread frames what came before: for streams of which

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { IncompleteError, MillraceError, OptionError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow.js';
 import { parseTimestamp, type Window } from '../time.js';
@@ -102,6 +103,8 @@ async function* pagesInTurn<T>(
   { signal }: Run,
 ): AsyncGenerator<Page<T>, void, undefined> {
   const sliced = slices.length > 1;
+  // Each slice under way waits on it.
+  setMaxListeners(0, signal);
   let items = start.items - start.skip;
   let pages = start.pages;
   const goOn = (page: Page<T>): boolean => {

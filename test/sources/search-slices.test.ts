@@ -114,6 +114,16 @@ describe('a sliced search', () => {
     expect(most).toBe(12);
   });
 
+  it('in many slices warns of no leak', async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error) => warnings.push(warning);
+    process.on('warning', onWarning);
+    await run({ slices: 20 });
+    await new Promise(resolve => setImmediate(resolve));
+    process.off('warning', onWarning);
+    expect(warnings).toEqual([]);
+  });
+
   it('keeps at most four pages of a slice that waits for its turn', async () => {
     const { fromDate, toDate } = sliceDates(JANUARY, 2)[1]!;
     const isOfSecond = ({ params }: Received) =>
