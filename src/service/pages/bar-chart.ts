@@ -38,7 +38,7 @@ export function barChart({ summary, bars, lines = [] }: BarChart): Html {
   return html`<figure class="chart"><svg role="img" aria-label="${summary}" height="${HEIGHT}" xmlns="http://www.w3.org/2000/svg">
 ${[0, top / 2, top].map(
   value => html`<line class="grid" x1="0" x2="100%" y1="${y(value)}" y2="${y(value)}"/>
-${value > 0 && html`<text x="0" y="${y(value) - 4}">${numberOf(value)}</text>`}`,
+`,
 )}
 ${bars.map((bar, index) => {
   const x = round(step * index + step * 0.15);
@@ -51,7 +51,8 @@ ${bar.label !== '' && html`<text x="${round(x + width / 2)}%" y="${HEIGHT - 5}" 
 ${lines.map(
   ({ kind, value }) =>
     html`<line class="${kind}" x1="0" x2="100%" y1="${y(value)}" y2="${y(value)}"><title>${kind}: ${numberOf(value)}</title></line>`,
-)}</svg></figure>`;
+)}
+${[top / 2, top].map(value => html`<text class="scale" x="0" y="${y(value) - 4}">${numberOf(value)}</text>`)}</svg></figure>`;
 }
 
 /** To 1, 2 or 5 and zeroes, and even, so that its half is a whole number. */

@@ -180,6 +180,8 @@ button.plain { min-height: 2.25rem; padding: 0.25rem 0.7rem; border-color: var(-
 .chart text { fill: var(--quiet); font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
 @media (max-width: 34rem) { .chart .minor { display: none; } }
 .chart .grid { stroke: var(--line); }
+/* In front of the bars, and yet to be read. */
+.chart .scale { paint-order: stroke; stroke: var(--surface); stroke-width: 5px; stroke-linejoin: round; }
 .bar { fill: var(--accent); }
 .projected { fill: none; stroke: var(--accent); stroke-dasharray: 4 3; stroke-width: 1.5; }
 .alert { stroke: var(--warn); stroke-dasharray: 6 4; stroke-width: 1.5; }
