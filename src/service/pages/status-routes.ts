@@ -7,6 +7,7 @@ import type { ServiceContext } from '../service.js';
 import { checkHost } from './check-page-request.js';
 import { clockFace } from './console/clock-forms.js';
 import { whatOf } from './console/fault-pages.js';
+import { errorPage } from './error-page.js';
 import { type Html, html } from './html.js';
 import { layout } from './layout.js';
 import { pageAnswer } from './page-answer.js';
@@ -34,6 +35,7 @@ export function statusRoutes({ faults, clock }: ServiceContext): readonly Route[
       methods: ['GET'],
       pattern: '/status',
       errorBody: searchErrorBody,
+      errorPage,
       handle({ request }) {
         checkHost(request);
         const families = FAMILIES.map(([endpoint, name]) => ({

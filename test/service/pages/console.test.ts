@@ -530,6 +530,8 @@ describe('the clock and faults', () => {
     const page = await browser.get(address);
     expect(page.status).toBe(503);
     expect(page.headers.get('content-type')).toMatch('text/html');
+    service.faults.plant({ kind: 'status', status: 503, endpoint: 'pages' });
+    expect((await browser.get('/status')).text).toContain('Something broke');
   });
 });
 

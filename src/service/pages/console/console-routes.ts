@@ -3,6 +3,7 @@ import { isLogin } from '../../basic-auth.js';
 import { Refusal, searchErrorBody } from '../../refusal.js';
 import type { Exchange, Route } from '../../router.js';
 import { checkHost, readForm } from '../check-page-request.js';
+import { errorPage, HOME, outsidePage } from '../error-page.js';
 import { type Html, html } from '../html.js';
 import { layout } from '../layout.js';
 import { pageAnswer, seeOther } from '../page-answer.js';
@@ -10,7 +11,7 @@ import { csrfField } from '../page-parts.js';
 import { Sessions } from '../sessions.js';
 import { SignInAttempts } from '../sign-in-attempts.js';
 import { compliancePages } from './compliance-pages.js';
-import { type ConsolePage, type ConsoleParts, SECTIONS, type Shown } from './console-page.js';
+import { type ConsolePage, type ConsoleParts, SECTIONS } from './console-page.js';
 import { faultPages } from './fault-pages.js';
 import { jobPages } from './job-pages.js';
 import { overviewPages } from './overview-pages.js';
@@ -19,7 +20,6 @@ import { requestPages } from './request-pages.js';
 import { type SignInForm, signInForm } from './sign-in-form.js';
 import { usagePages } from './usage-pages.js';
 
-const HOME = '/console';
 const SIGN_IN = '/console/sign-in';
 
 /** The account console (service.md 1): pages for whoever has signed in with email and password. */
@@ -78,7 +78,7 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
   ): Answer => {
     const { who, csrf, headers } = sessions.visitor(request);
     if (who !== undefined && problem === undefined) return seeOther(next);
-    return pageAnswer(outside(signInForm({ csrf, next, problem })), { status, headers });
+    return pageAnswer(outsidePage(signInForm({ csrf, next, problem })), { status, headers });
   };
 
   const signIn = async (exchange: Exchange): Promise<Answer> => {
@@ -133,25 +133,6 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
 
 function isName(name: string | undefined): name is string {
   return name !== undefined;
-}
-
-/** What cannot be done, on a page of its own. */
-function errorPage({ status, message, headers }: Refusal): Answer {
-  const body = html`<div class="card"><p class="alarm" role="alert">${message}</p>
-<p><a class="button" href="${HOME}">To the console</a></p></div>`;
-  return pageAnswer(outside({ title: titleOf(status), body }), { status, headers });
-}
-
-function titleOf(status: number): string {
-  if (status === 403) return 'Not done';
-  if (status === 404) return 'Not found';
-  if (status === 429) return 'Too many tries';
-  return status < 500 ? 'That did not work' : 'Something broke';
-}
-
-/** A page for whoever is not signed in. */
-function outside({ title, lead, body }: Shown): Html {
-  return layout({ title, lead, body, place: 'console', home: HOME, shape: 'narrow' });
 }
 
 /** Only pages of the console: a link to the sign-in must not lead anywhere else. */
