@@ -47,7 +47,7 @@ const POSTS_A_PAGE = 500;
 /** Pages of a search that the server takes its time for, within 20 requests a second. */
 export const search: Study = {
   name: 'search',
-  title: 'Search: pages of 500 posts from a service that takes its time',
+  title: 'Search: pages of 500 posts',
   async run({ quick }) {
     const pages = quick ? 12 : 48;
     const rows: Row[] = [];

@@ -2,9 +2,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import { constants } from 'node:zlib';
 import { Gzip } from 'minizlib';
 
-// Sends compliance events at a steady pace, compressed beforehand: what is measured begins with the
+// Sends compliance events at a steady pace, after some that come faster, compressed beforehand: what is measured begins with the
 // write of a flushed message. The moments of the writes go to the parent when the last one is out.
-const [messages = 0, everyMs = 1] = process.argv.slice(2).map(Number);
+const [messages = 0, everyMs = 1, fastFirst = 0] = process.argv.slice(2).map(Number);
 const HEAD =
   'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n' +
   'transfer-encoding: chunked\r\nconnection: close\r\n\r\n';
@@ -17,16 +17,17 @@ const server = createServer({ noDelay: true }, socket => {
   socket.once('data', () => {
     socket.write(HEAD);
     const sent: number[] = [];
-    const timer = setInterval(() => {
+    const next = () => {
       const piece = wire[sent.length];
       if (piece === undefined || socket.destroyed) {
-        clearInterval(timer);
         process.send?.(sent);
         return;
       }
       sent.push(now());
       socket.write(piece);
-    }, everyMs);
+      setTimeout(next, sent.length < fastFirst ? 1 : everyMs);
+    };
+    next();
   });
 });
 server.listen(0, '127.0.0.1', () => {

@@ -1,6 +1,6 @@
 import type { StreamConnection } from '../client/stream-connection.js';
 import { type Batches, batchesOf, Flow } from '../flow.js';
-import { gunzip } from '../operators/gunzip.js';
+import { GzipFile } from '../operators/gzip-file.js';
 import { jsonLines } from '../operators/json-lines.js';
 import { inflateInPool } from './inflate-in-pool.js';
 
@@ -24,17 +24,24 @@ export function streamRecords(
   { onBytes, late = false }: StreamRecordsOptions = {},
 ): Batches<Buffer> {
   const origin = connection.url;
-  const arrivals = new Flow<Uint8Array>(async function* () {
-    for await (const items of connection.blocks) {
-      onBytes?.();
-      // A flush of each message makes many small pieces, and each would be a call of the decoder.
-      yield { items: items.length > 1 ? [Buffer.concat(items)] : items, origin };
+  const inflated = new Flow<Uint8Array>(async function* () {
+    if (late) {
+      for await (const items of inflateInPool(connection.blocks, origin)) yield { items, origin };
+      return;
+    }
+    // Without the stages that `gunzip` has for files, each of which a message would have to pass.
+    const file = new GzipFile({ plain: 'refuse', maxBytes: Number.POSITIVE_INFINITY, origin });
+    try {
+      for await (const pieces of connection.blocks) {
+        onBytes?.();
+        // A flush of each message makes many small pieces, and each would be a call of the decoder.
+        const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+        for (const block of file.push(bytes)) yield { items: [block], origin };
+      }
+      file.end();
+    } finally {
+      file.close();
     }
   });
-  const inflated = late
-    ? new Flow<Uint8Array>(async function* () {
-        for await (const items of inflateInPool(connection.blocks, origin)) yield { items, origin };
-      })
-    : gunzip()(arrivals);
   return batchesOf(jsonLines({ separator: '\r\n' })(inflated), { signal });
 }
