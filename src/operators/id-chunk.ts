@@ -30,7 +30,7 @@ export class IdChunk {
   }
 
   read(index: number, reader: IdReader): void {
-    const other = this.#others.get(index);
+    const other = this.#others.size === 0 ? undefined : this.#others.get(index);
     if (other !== undefined) reader.other(other);
     else reader.number(this.#halves[2 * index]!, this.#halves[2 * index + 1]!);
   }
