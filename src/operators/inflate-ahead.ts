@@ -25,10 +25,11 @@ export class InflateAhead {
 
   constructor(file: Buffer) {
     this.#file = file;
-    // The trailer's size is that of the last member, modulo 4 GiB: a hint, for files of one block.
-    const size = file.readUInt32LE(file.length - 4);
+    // The trailer's size is that of the last member, modulo 4 GiB: a hint, for chunks that are all
+    // filled. With one byte to spare, the decoder need not ask for more to see that it is at the end.
+    const size = file.readUInt32LE(file.length - 4) + 1;
     const options: ZlibOptions & { readonly readableHighWaterMark: number } = {
-      chunkSize: Math.min(CHUNK, Math.max(SMALLEST_CHUNK, size + 1)),
+      chunkSize: Math.max(SMALLEST_CHUNK, Math.ceil(size / Math.ceil(size / CHUNK))),
       readableHighWaterMark: 1,
     };
     this.#gunzip = createGunzip(options);
