@@ -13,7 +13,7 @@ export const live: Question = {
   async prepare({ quick }) {
     const corpus = await storedCorpus({ files: 24 });
     const { address, posts, bytes, wireBytes, close } = await liveServer({
-      files: quick ? corpus.files.slice(0, 6) : corpus.files,
+      files: quick ? corpus.files.slice(0, 3) : corpus.files,
       times: 1,
     });
     const small = await liveServer({ files: corpus.files.slice(0, quick ? 2 : 12), times: 1 });

@@ -49,7 +49,7 @@ export const search: Study = {
   name: 'search',
   title: 'Search: pages of 500 posts',
   async run({ quick }) {
-    const pages = quick ? 12 : 48;
+    const pages = quick ? 8 : 48;
     const rows: Row[] = [];
     for (const one of CASES) rows.push(...(await measured(one, pages, quick)));
     const markdown = [
