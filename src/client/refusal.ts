@@ -42,7 +42,8 @@ export function refusalOf(
     retryAfterMs === undefined ? '' : `It asks to wait ${retryAfterMs / 1000} s`,
   ]
     .filter(part => part !== '')
-    .join('. ');
+    .join('. ')
+    .replaceAll('.. ', '. ');
   return new HttpError(message, {
     status,
     method,

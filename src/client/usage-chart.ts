@@ -91,12 +91,19 @@ function together(bars: readonly Bar[], each: number): Bar[] {
     const some = bars.slice(at, at + each);
     const [first, last] = [some[0], some.at(-1)];
     shared.push({
-      name: first === last ? `${first?.name}` : `${first?.name} to ${last?.name.slice(-2)}`,
+      name: first === undefined || last === undefined ? '' : spanOf(first.name, last.name),
       used: some.reduce((sum, bar) => sum + bar.used, 0),
       projected: some.reduce((sum, bar) => sum + bar.projected, 0),
     });
   }
   return shared;
+}
+
+/** `2024-05-30 to 31`, and in full where more than the end differs. */
+function spanOf(first: string, last: string): string {
+  if (first === last) return first;
+  const isAlike = first.slice(0, -2) === last.slice(0, -2);
+  return `${first} to ${isAlike ? last.slice(-2) : last}`;
 }
 
 function numbersOf({ used, projected, isMark }: Bar): string {

@@ -277,6 +277,8 @@ posts: power
     expect(bars.length).toBe(10);
     for (const line of bars) expect(line.length).toBeLessThanOrEqual(60);
     expect(lines.join()).not.toContain('\u001b');
+    // The end of a bar that goes on into another month is told in full.
+    expect(bars[0]).toMatch(/^ {2}2024-01-01 to 2024-02-06 /);
     // What is more than nothing can be seen.
     for (const line of bars) expect(line).toMatch(/[▏█]/);
   });

@@ -29,11 +29,27 @@ export interface BatchAnswer extends EngagementAnswer {
 }
 
 /**
- * Totals of up to 250 posts. A refusal that is about these very posts is an answer without totals.
+ * Totals of up to 250 posts. A refusal that is about some of these posts is an answer without totals
+ * for them; the others are asked about once more.
  *
  * @throws AuthorizationError for every other refusal.
  */
-export function engagementBatch(
+export async function engagementBatch(
+  account: Account,
+  query: EngagementQuery,
+  ids: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<BatchAnswer> {
+  const answer = await ask(account, query, ids, signal);
+  const told = new Set(answer.problems.map(({ id }) => id));
+  const rest = ids.filter(id => !told.has(id));
+  if (answer.refused === undefined || rest.length === 0) return answer;
+  // Each time fewer: a refusal that names none of them is thrown.
+  const others = await engagementBatch(account, query, rest, signal);
+  return { ...others, problems: [...answer.problems, ...others.problems] };
+}
+
+function ask(
   account: Account,
   { url, user, types, groupings }: EngagementQuery,
   ids: readonly string[],
