@@ -22,7 +22,7 @@ export const archiveSearch: Study = {
   title: 'Search: a page and a month of counts from a folder of posts',
   async run({ quick }) {
     const maker = new ModuleProcess('posts');
-    const { value: posts } = await maker.call<Posts>('makePosts', quick ? 1 : 22.5);
+    const { value: posts } = await maker.call<Posts>('makePosts', quick ? 0.5 : 22.5);
     await maker.end();
 
     const duckdb = await versionOfDuckdb();

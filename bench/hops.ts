@@ -20,6 +20,6 @@ export const hops: Question = {
     { name: 'source and sink', module: 'no-hops', limit: true },
     { name: 'async generators, an item at a time', module: 'async-generators' },
     { name: 'node:stream Transforms', module: 'transforms' },
-    { name: 'Readable.map', module: 'readable-map' },
+    { name: 'Readable.map', module: 'readable-map', slow: true },
   ],
 };

@@ -28,7 +28,7 @@ export async function measure(
 ): Promise<Answer> {
   const input = await question.prepare({ quick });
   try {
-    return await measureOn(input, question, { runs, places });
+    return await measureOn(input, question, { quick, runs, places });
   } finally {
     await input.close?.();
   }
@@ -37,14 +37,18 @@ export async function measure(
 async function measureOn(
   input: Input,
   question: Question,
-  { runs, places }: { runs: number; places: Places },
+  { quick, runs, places }: { quick: boolean; runs: number; places: Places },
 ): Promise<Answer> {
-  const present = question.variants.filter(isPresent);
-  const skipped = question.variants
-    .filter(variant => !isPresent(variant))
-    .map(
+  const leftOut = question.variants.filter(variant => quick && variant.slow === true);
+  const wanted = question.variants.filter(variant => !leftOut.includes(variant));
+  const present = wanted.filter(isPresent);
+  const absent = wanted.filter(variant => !present.includes(variant));
+  const skipped = [
+    ...leftOut.map(variant => `${variant.name}: too slow for a quick run`),
+    ...absent.map(
       variant => `${variant.name}: \`${variant.needs?.name}\` is not here; ${variant.needs?.hint}`,
-    );
+    ),
+  ];
 
   const digests = new Map<string, Digest>();
   for (const variant of present)

@@ -11,6 +11,8 @@ export interface Variant {
   readonly module: string;
   /** What has to be on the machine; the variant is left out, with a line, where it is not. */
   readonly needs?: Need;
+  /** Takes too long for a quick run, which leaves it out, with a line. */
+  readonly slow?: boolean;
   /** Writes to a disk, where the others write to memory if the machine lets them. */
   readonly disk?: boolean;
   /** Not a competitor: a bound. Its output is not compared. */

@@ -23,8 +23,8 @@ export const storedFiles: Question = {
   variants: [
     { name: 'millrace', module: 'millrace' },
     { name: 'split2, JSON.parse, the line as it came', module: 'split2-raw' },
-    { name: 'split2, JSON.parse, JSON.stringify', module: 'split2-stringify' },
-    { name: 'stream-json as documented', module: 'stream-json' },
+    { name: 'split2, JSON.parse, JSON.stringify', module: 'split2-stringify', slow: true },
+    { name: 'stream-json as documented', module: 'stream-json', slow: true },
     {
       name: 'DuckDB, two threads',
       module: 'duckdb',
@@ -33,6 +33,7 @@ export const storedFiles: Question = {
     {
       name: 'zcat, jq, awk',
       module: 'jq',
+      slow: true,
       needs: {
         kind: 'command',
         name: 'jq',
@@ -40,7 +41,7 @@ export const storedFiles: Question = {
       },
     },
     { name: 'gunzip and write all, two threads', module: 'limit', limit: true },
-    { name: 'millrace twice, half of the files each', module: 'halves', limit: true },
+    { name: 'millrace twice, half of the files each', module: 'halves', limit: true, slow: true },
     { name: 'millrace, to a disk, made safe', module: 'millrace', disk: true, ours: true },
     {
       name: 'gunzip and write all, two threads, to a disk, made safe',
