@@ -35,6 +35,12 @@ describe('the console', () => {
     expect((await browser.get(String(page.location))).text).toContain(`value="${address}?a=b"`);
   });
 
+  it.each(['/', '/console/'])('is where %s leads', async address => {
+    const { baseUrl } = await local();
+    const { status, location } = await browse(baseUrl).get(address);
+    expect([status, location]).toEqual([303, '/console']);
+  });
+
   it('changes nothing for who is not signed in', async () => {
     const { baseUrl, service } = await local();
     const browser = browse(baseUrl);
@@ -117,6 +123,8 @@ describe('the console', () => {
     '//evil.example/',
     '/\\evil.example',
     '/console@evil.example',
+    '/console/../oauth/authenticate?oauth_token=x',
+    '/console/%2e%2E/x',
     '/console/../status',
     '/console\r\nSet-Cookie: a=b',
     'javascript:alert(1)',
@@ -127,8 +135,10 @@ describe('the console', () => {
     await browser.get('/console/sign-in');
     const login = { email: 'dev@example.com', password: 'local-service', next };
     const { location } = await browser.post('/console/sign-in', login);
-    expect(new URL(String(location), baseUrl).origin).toBe(baseUrl);
-    expect(String(location)).toMatch(/^\/console(\/|$)/);
+    // As a browser reads it.
+    const { origin, pathname } = new URL(String(location), baseUrl);
+    expect(origin).toBe(baseUrl);
+    expect(pathname).toMatch(/^\/console(\/|$)/);
   });
 
   it('answers by the names of this machine only', async () => {

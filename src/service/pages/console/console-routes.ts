@@ -127,7 +127,7 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
     route('/console/:page', ['GET'], () => {
       throw new Refusal(404, 'There is no such page.');
     }),
-    route('/', ['GET'], () => seeOther(HOME)),
+    ...['/', `${HOME}/`].map(path => route(path, ['GET'], () => seeOther(HOME))),
   ];
 }
 
@@ -137,7 +137,10 @@ function isName(name: string | undefined): name is string {
 
 /** Only pages of the console: a link to the sign-in must not lead anywhere else. */
 function ownAddress(next: string | null): string {
-  return next !== null && /^\/console(?:[/?][\w/?=&%.:-]*)?$/.test(next) ? next : HOME;
+  if (next === null || !/^\/console(?:[/?][\w/?=&%.:-]*)?$/.test(next)) return HOME;
+  // A browser takes `..` out, also in its spellings with per cent signs.
+  const { pathname } = new URL(next, 'http://localhost');
+  return pathname === HOME || pathname.startsWith(`${HOME}/`) ? next : HOME;
 }
 
 function menuOf(section: keyof typeof SECTIONS): Html {
