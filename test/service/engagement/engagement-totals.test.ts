@@ -119,19 +119,19 @@ describe('engagement', () => {
   const mine = (favorites?: number): PostOptions =>
     favorites === undefined ? { ago: 40 * DAY } : { ago: 40 * DAY, favorites };
   const id = idOf(mine());
-  const after = (ms: number, low = 0) => ({ ago: 40 * DAY - ms, low, author: '8' });
+  const later = (ms: number, low = 0) => ({ ago: 40 * DAY - ms, low, author: '8' });
 
   it.each(['original', 'activity_streams'] as const)(
     'is the greatest number that the archive shows, %s',
     async format => {
       const posts = [
         post(mine(3), format),
-        post({ ...after(SECOND), shares: mine(9) }, format),
-        post({ ...after(31 * DAY - SECOND), shares: mine(4) }, format),
+        post({ ...later(SECOND), shares: mine(9) }, format),
+        post({ ...later(31 * DAY - SECOND), shares: mine(4) }, format),
         // More than 31 days after the post.
-        post({ ...after(31 * DAY + SECOND), shares: mine(99) }, format),
-        post({ ...after(HOUR), replyTo: id }, format),
-        post({ ...after(HOUR, 1), replyTo: '123' }, format),
+        post({ ...later(31 * DAY + SECOND), shares: mine(99) }, format),
+        post({ ...later(HOUR), replyTo: id }, format),
+        post({ ...later(HOUR, 1), replyTo: '123' }, format),
       ];
       const { totals } = await signedIn([], { archive: new MemoryArchive(posts, format) });
       expect(bodyOf(await totals([id]))).toEqual({
@@ -144,8 +144,8 @@ describe('engagement', () => {
     const said = { ...mine(3), retweets: 50, replies: 60 };
     const { totals } = await signedIn([
       post(said),
-      post({ ...after(SECOND), shares: mine(1) }),
-      post({ ...after(HOUR), replyTo: id }),
+      post({ ...later(SECOND), shares: mine(1) }),
+      post({ ...later(HOUR), replyTo: id }),
     ]);
     expect(bodyOf(await totals([id]))).toEqual({
       g: { [id]: { favorites: '3', retweets: '50', replies: '60' } },
