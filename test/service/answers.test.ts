@@ -82,7 +82,6 @@ describe('an error (7.1)', () => {
   });
 
   it.each([
-    '/',
     '/search',
     '/search/7day/accounts/local/dev.json',
     '/search/30Day/accounts/local/dev.json',
