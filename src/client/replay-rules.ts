@@ -1,5 +1,6 @@
 import { HttpError, OptionError, RulesError } from '../errors.js';
 import type { Account } from './account.js';
+import { checkRuleId, checkRules, checkRulesToDelete } from './check-replay-rules.js';
 import type { Answer } from './exchange.js';
 import { Fields } from './fields.js';
 import { readJson, readJsonIfAny } from './read-json.js';
@@ -102,13 +103,9 @@ export async function deleteReplayRules(
 ): Promise<DeletedRule[]> {
   const url = replayRulesUrl(account, options);
   url.searchParams.set('_method', 'delete');
-  if (!Array.isArray(rules)) throw notRules();
-  const results = rules.map((rule: unknown): DeletedRule => {
-    if (!isObject(rule)) throw notRules();
-    return 'value' in rule
-      ? { value: checkValue(rule.value), deleted: true }
-      : { id: checkId(rule.id), deleted: true };
-  });
+  const results = checkRulesToDelete(rules).map(
+    (rule): DeletedRule => ({ ...rule, deleted: true }),
+  );
   // Each once: the second time, it would not be there.
   const values = new Set(results.flatMap(({ value }) => value ?? []));
   const ids = new Set(results.flatMap(({ id }) => id ?? []));
@@ -152,7 +149,7 @@ export async function getReplayRules(
   if (!Array.isArray(ids))
     throw new OptionError('ids', 'Expected `ids` to be a list of strings of digits');
   const found: ReplayRule[] = [];
-  for (const { body } of ruleBodies('rule_ids', ids.map(checkId), READ_BYTES, id => id)) {
+  for (const { body } of ruleBodies('rule_ids', ids.map(checkRuleId), READ_BYTES, id => id)) {
     const rules = await request(account, post(url, body, options), async answer =>
       answerOf(await readJson(answer), answer)
         .objects('rules')
@@ -271,40 +268,4 @@ function printRule({ value, tag }: NewRule): string {
 
 function keyOf(id: string | undefined, value: string | undefined): string {
   return id === undefined ? `value ${value}` : `id ${id}`;
-}
-
-function checkRules(rules: readonly NewRule[]): readonly NewRule[] {
-  if (!Array.isArray(rules)) throw notRules();
-  for (const rule of rules as readonly unknown[]) {
-    if (!isObject(rule)) throw notRules();
-    const { value, tag = null } = rule;
-    checkValue(value);
-    if (tag !== null && typeof tag !== 'string')
-      throw new OptionError('rules', 'Expected the `tag` of a rule to be a string or null');
-  }
-  return rules;
-}
-
-function isObject(rule: unknown): rule is { readonly [key: string]: unknown } {
-  return typeof rule === 'object' && rule !== null;
-}
-
-function notRules(): OptionError {
-  return new OptionError('rules', 'Expected `rules` to be a list of { value, tag }');
-}
-
-function checkValue(value: unknown): string {
-  if (typeof value !== 'string' || value.trim() === '')
-    throw new OptionError('rules', 'Expected the `value` of a rule to be a string, not empty');
-  return value;
-}
-
-function checkId(id: unknown): string {
-  // As bare integers they go into JSON, which knows no leading zeros.
-  if (typeof id !== 'string' || !/^(0|[1-9]\d{0,19})$/.test(id))
-    throw new OptionError(
-      'ids',
-      `Expected the id of a rule to be a string of digits, got ${typeof id === 'string' ? JSON.stringify(id) : typeof id}`,
-    );
-  return id;
 }
