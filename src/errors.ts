@@ -255,3 +255,8 @@ function describePlace({ origin, line, byteOffset }: DataPlace): string {
   ].filter(part => part !== '');
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
 }
+
+/** Whether it is one of the system's errors, of this code: `ENOENT`. */
+export function isNodeError(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

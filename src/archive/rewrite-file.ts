@@ -12,6 +12,7 @@ import { type Batches, batchesOf, Flow } from '../flow.js';
 import { gunzip } from '../operators/gunzip.js';
 import { jsonLines } from '../operators/json-lines.js';
 import { withOrigin } from '../operators/with-origin.js';
+import { syncFolder } from '../sync-folder.js';
 import type { HiddenReason } from '../tombstones/judge.js';
 import { type RedactOptions, redacted } from '../tombstones/redacted.js';
 import type { Tombstones } from '../tombstones/tombstones.js';
@@ -156,17 +157,6 @@ export async function firstBytes(file: string, count: number): Promise<Buffer> {
   try {
     const { bytesRead, buffer } = await handle.read(Buffer.alloc(count), 0, count, 0);
     return buffer.subarray(0, bytesRead);
-  } finally {
-    await handle.close();
-  }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  // Windows cannot open a folder, and keeps its entries without being asked.
-  if (process.platform === 'win32') return;
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
   } finally {
     await handle.close();
   }

@@ -1,8 +1,8 @@
 import type { Writable } from 'node:stream';
 import asciichart from 'asciichart';
-import { OptionError } from '../errors.js';
+import { isNodeError, OptionError } from '../errors.js';
 import { batchesOf, type Sink } from '../flow.js';
-import { isNodeError, storageError } from './file-system.js';
+import { storageError } from './file-system.js';
 
 /** What a chart needs of a bucket: `counts` gives more. */
 export interface ChartedBucket {

@@ -1,15 +1,9 @@
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
-import { StorageError } from '../errors.js';
+import { isNodeError, StorageError } from '../errors.js';
 import type { Cursor } from '../flow.js';
-import {
-  type FileSystem,
-  isNodeError,
-  makeFolder,
-  storageError,
-  syncFolder,
-  writeAll,
-} from './file-system.js';
+import { syncFolder } from '../sync-folder.js';
+import { type FileSystem, makeFolder, storageError, writeAll } from './file-system.js';
 import type { FileCounts } from './output-file.js';
 
 /**
@@ -96,14 +90,14 @@ export async function writeCheckpoint(
     await handle.close();
   }
   await fs.rename(beside, file);
-  await syncFolder(fs, path.dirname(file));
+  await syncFolder(path.dirname(file), fs);
 }
 
 /** Makes the folder that a checkpoint will be in, for good. */
 export async function prepareFolder(fs: FileSystem, file: string): Promise<void> {
   const folder = path.dirname(file);
   try {
-    for (const above of await makeFolder(fs, folder)) await syncFolder(fs, above);
+    for (const above of await makeFolder(fs, folder)) await syncFolder(above, fs);
   } catch (error) {
     throw storageError('make the folder', folder, error);
   }

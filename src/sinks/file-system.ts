@@ -1,6 +1,6 @@
 import * as node from 'node:fs/promises';
 import path from 'node:path';
-import { MillraceError, StorageError } from '../errors.js';
+import { isNodeError, MillraceError, StorageError } from '../errors.js';
 
 /** The calls of `node:fs/promises` that a sink needs, so that a test can let any of them fail. */
 export interface FileSystem {
@@ -36,23 +36,6 @@ export async function writeAll(file: OpenFile, bytes: Uint8Array, position: numb
   }
 }
 
-/** What a file system answers that cannot make a folder safe, or a folder that is not ours to touch. */
-const CANNOT_SYNC = ['EACCES', 'EPERM', 'EROFS', 'EINVAL', 'ENOTSUP', 'EISDIR'];
-
-/** Makes new and renamed entries of a folder survive a power cut, where that can be had. */
-export async function syncFolder(fs: FileSystem, folder: string): Promise<void> {
-  try {
-    const handle = await fs.open(folder, 'r');
-    try {
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-  } catch (error) {
-    if (!CANNOT_SYNC.some(code => isNodeError(error, code))) throw error;
-  }
-}
-
 /**
  * Makes a folder and those above it, and returns the latter, for `syncFolder`: also those that were
  * there, because a run that was killed may have made them just before.
@@ -72,10 +55,6 @@ export async function sizeOf(fs: FileSystem, file: string): Promise<number | und
     if (isNodeError(error, 'ENOENT')) return undefined;
     throw error;
   }
-}
-
-export function isNodeError(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }
 
 const ADVICE: Readonly<Record<string, string>> = {

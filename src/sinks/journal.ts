@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { StorageError } from '../errors.js';
 import type { Cursor } from '../flow.js';
+import { syncFolder } from '../sync-folder.js';
 import {
   besidePath,
   type Checkpoint,
@@ -8,7 +9,7 @@ import {
   type SinkSettings,
   writeCheckpoint,
 } from './checkpoint.js';
-import { type FileSystem, sizeOf, storageError, syncFolder } from './file-system.js';
+import { type FileSystem, sizeOf, storageError } from './file-system.js';
 import { type FileCounts, PART } from './output-file.js';
 import type { Outputs } from './outputs.js';
 
@@ -140,7 +141,7 @@ export async function restore(
     }
     parts.push(counts);
   }
-  for (const folder of folders) await syncFolder(fs, folder);
+  for (const folder of folders) await syncFolder(folder, fs);
   return parts;
 }
 

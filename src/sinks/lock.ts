@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StorageError } from '../errors.js';
-import { type FileSystem, isNodeError, storageError, writeAll } from './file-system.js';
+import { isNodeError, StorageError } from '../errors.js';
+import { type FileSystem, storageError, writeAll } from './file-system.js';
 
 export interface Lock {
   release(): Promise<void>;

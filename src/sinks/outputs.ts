@@ -4,15 +4,9 @@ import { gzip } from 'node:zlib';
 import pLimit from 'p-limit';
 import { DataError, StorageError } from '../errors.js';
 import type { Progress } from '../progress.js';
+import { syncFolder } from '../sync-folder.js';
 import { Buffers } from './buffers.js';
-import {
-  type FileSystem,
-  makeFolder,
-  sizeOf,
-  storageError,
-  syncFolder,
-  writeAll,
-} from './file-system.js';
+import { type FileSystem, makeFolder, sizeOf, storageError, writeAll } from './file-system.js';
 import type { Line } from './line.js';
 import { OpenFiles } from './open-files.js';
 import { type FileCounts, OutputFile, PART, type Writer } from './output-file.js';
@@ -230,7 +224,7 @@ export class Outputs implements Writer {
     const folders = [...this.#changedFolders];
     this.#changedFolders = new Set();
     await this.#each(folders, folder =>
-      this.#guard('write', folder, () => syncFolder(this.#fs, folder)),
+      this.#guard('write', folder, () => syncFolder(folder, this.#fs)),
     );
   }
 

@@ -1,7 +1,8 @@
 import type { Writable } from 'node:stream';
+import { isNodeError } from '../errors.js';
 import { batchesOf, type Sink } from '../flow.js';
 import type { Progress } from '../progress.js';
-import { isNodeError, storageError } from './file-system.js';
+import { storageError } from './file-system.js';
 import { LINE_FEED, type Line, lineOf, type ToLine } from './line.js';
 import type { Written } from './written.js';
 

@@ -1,6 +1,7 @@
 import { type FileHandle, mkdir, open, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { MillraceError, StorageError } from '../errors.js';
+import { syncFolder } from '../sync-folder.js';
 
 /**
  * Writes a file so that under its name there is all of it or nothing, whatever happens: beside it as
@@ -39,16 +40,5 @@ export async function storing<T>(file: string, action: () => Promise<T>): Promis
       `Could not keep ${file}: ${cause.message}. Make room or give access there, then run the same again: it goes on where it stood`,
       { cause, path: file },
     );
-  }
-}
-
-/** Makes the new name survive a power cut. Windows cannot open a folder, and needs no such call. */
-async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

@@ -11,7 +11,8 @@ import {
   stat,
 } from 'node:fs/promises';
 import path from 'node:path';
-import { MillraceError, OptionError, StorageError } from '../../errors.js';
+import { isNodeError, MillraceError, OptionError, StorageError } from '../../errors.js';
+import { syncFolder } from '../../sync-folder.js';
 import { Secret } from '../secret.js';
 import { isLoopback } from '../settings.js';
 import type { AccessToken } from './sign-in-steps.js';
@@ -159,19 +160,4 @@ async function storing<T>(doing: string, file: string, action: () => Promise<T>)
       { cause, path: file },
     );
   }
-}
-
-/** Makes the new name survive a power cut. Windows cannot open a folder, and needs no such call. */
-async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-function isNodeError(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }
