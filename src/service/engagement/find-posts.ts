@@ -1,8 +1,7 @@
 import { FIRST_POST, MINUTE, SECOND, type Window } from '../../time.js';
 import type { Archive, ArchivedPost, ArchiveQuery } from '../archive/archive.js';
+import { ID_EPOCH } from '../id-epoch.js';
 
-/** Since then ids hold the time, in milliseconds from then on, above their lowest 22 bits. */
-const EPOCH = 1_288_834_974_657;
 /** Ids below counted posts, and ended before the others had become as large. */
 const FIRST_WITH_TIME = 30_000_000_000n;
 
@@ -15,7 +14,7 @@ export async function findPost(
 ): Promise<ArchivedPost | undefined> {
   const number = BigInt(id);
   if (number < FIRST_WITH_TIME) return findCounted(archive, number, signal);
-  const at = Number(number >> 22n) + EPOCH;
+  const at = Number(number >> 22n) + ID_EPOCH;
   if (at > now + SECOND) return undefined;
   // Posts have whole seconds, and some were given the one before or after.
   const window = { from: at - 2 * SECOND, to: at + 2 * SECOND };
@@ -29,7 +28,7 @@ async function findCounted(
   signal: AbortSignal,
 ): Promise<ArchivedPost | undefined> {
   let from = FIRST_POST;
-  let to = EPOCH + MINUTE;
+  let to = ID_EPOCH + MINUTE;
   while (to - from > MINUTE) {
     const middle = from + Math.floor((to - from) / 2);
     const before = await lastBefore(archive, { from, to: middle }, signal);

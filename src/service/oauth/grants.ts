@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { StorageError } from '../../errors.js';
+import { join } from 'node:path';
+import pLimit from 'p-limit';
+import { StateFile } from '../state-file.js';
 
 /** The end user of a sign-in: an author of the archive (service.md 5 rule 3). */
 export interface User {
@@ -27,16 +27,18 @@ export interface Grant {
 
 /** One grant for each user and application, valid until it is revoked; kept over restarts. */
 export class Grants {
-  readonly #file: string | undefined;
+  readonly #file: StateFile<Kept> | undefined;
   #grants: ReadonlyMap<string, Grant> = new Map();
   #tokens: ReadonlyMap<string, Grant> = new Map();
   #opened: Promise<void> | undefined;
   /** Changes follow each other. */
-  #changing: Promise<unknown> = Promise.resolve();
+  readonly #inTurn = pLimit(1);
 
   /** @param stateFolder Without one, all is gone when the service stops. */
   constructor(stateFolder: string | undefined) {
-    this.#file = stateFolder && join(stateFolder, 'oauth', 'grants.json');
+    if (stateFolder === undefined) return;
+    const file = join(stateFolder, 'oauth', 'grants.json');
+    this.#file = new StateFile(file, 'what users have granted', { secret: true });
   }
 
   /**
@@ -51,7 +53,7 @@ export class Grants {
 
   /** All is kept when it resolves, where there is a state folder; else it is gone. It can be opened again. */
   async close(): Promise<void> {
-    await this.#changing.catch(() => {});
+    await this.#inTurn(() => {});
     this.#set(new Map());
     this.#opened = undefined;
   }
@@ -99,18 +101,14 @@ export class Grants {
 
   /** What is changed is there when it is kept, or not at all. */
   #change<Result>(change: (grants: Map<string, Grant>) => Result): Promise<Result> {
-    const changed = this.#changing
-      .catch(() => {}) // whoever asked for the one before knows
-      .then(async () => {
-        await this.open();
-        const grants = new Map(this.#grants);
-        const result = change(grants);
-        await this.#save(grants);
-        this.#set(grants);
-        return result;
-      });
-    this.#changing = changed;
-    return changed;
+    return this.#inTurn(async () => {
+      await this.open();
+      const grants = new Map(this.#grants);
+      const result = change(grants);
+      await this.#file?.write({ grants: [...grants.values()] });
+      this.#set(grants);
+      return result;
+    });
   }
 
   #set(grants: ReadonlyMap<string, Grant>): void {
@@ -119,31 +117,14 @@ export class Grants {
   }
 
   async #load(): Promise<void> {
-    const file = this.#file;
-    if (file === undefined) return;
-    try {
-      const { grants } = JSON.parse(await readFile(file, 'utf8')) as { grants: readonly Grant[] };
+    await this.#file?.read(({ grants }) => {
       this.#set(new Map(grants.map(grant => [nameOf(grant.user, grant.key), grant])));
-    } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return;
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new StorageError(`Could not read what users have granted from ${file}: ${reason}`, {
-        path: file,
-        cause,
-      });
-    }
-  }
-
-  async #save(grants: ReadonlyMap<string, Grant>): Promise<void> {
-    const file = this.#file;
-    if (file === undefined) return;
-    // There are secrets in it.
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    await writeFile(`${file}.part`, JSON.stringify({ grants: [...grants.values()] }), {
-      mode: 0o600,
     });
-    await rename(`${file}.part`, file);
   }
+}
+
+interface Kept {
+  readonly grants: readonly Grant[];
 }
 
 function nameOf(user: Pick<User, 'id'>, key: string): string {

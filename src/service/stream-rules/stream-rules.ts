@@ -1,7 +1,8 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { StorageError } from '../../errors.js';
+import { join } from 'node:path';
+import pLimit from 'p-limit';
 import type { Clock } from '../clock.js';
+import { ID_EPOCH } from '../id-epoch.js';
+import { StateFile } from '../state-file.js';
 import type { RequestedRule, RequestedRules } from './rule-requests.js';
 import type { Miss, RuleOutcome } from './rule-views.js';
 
@@ -16,18 +17,20 @@ export interface StreamRule {
 /** The rules of the replay stream, no two with the same value, in the order in which they came. */
 export class StreamRules {
   readonly #clock: Clock;
-  readonly #file: string | undefined;
+  readonly #file: StateFile<Kept> | undefined;
   /** By value. */
   #rules: ReadonlyMap<string, StreamRule> = new Map();
   #ids: ReadonlyMap<string, StreamRule> = new Map();
   #lastId = LEAST_ID;
   #opened: Promise<void> | undefined;
   /** Changes follow each other. */
-  #changing: Promise<unknown> = Promise.resolve();
+  readonly #inTurn = pLimit(1);
 
   constructor(stateFolder: string | undefined, clock: Clock) {
     this.#clock = clock;
-    this.#file = stateFolder && join(stateFolder, 'stream-rules', 'rules.json');
+    if (stateFolder === undefined) return;
+    const file = join(stateFolder, 'stream-rules', 'rules.json');
+    this.#file = new StateFile(file, 'the rules of the stream');
   }
 
   /**
@@ -42,7 +45,7 @@ export class StreamRules {
 
   /** All is kept when it resolves. The rules can be opened again. */
   async close(): Promise<void> {
-    await this.#changing.catch(() => {});
+    await this.#inTurn(() => {});
     this.#opened = undefined;
   }
 
@@ -101,18 +104,14 @@ export class StreamRules {
 
   /** What is changed is there when it is kept, or not at all. */
   #change<Result>(change: (rules: Map<string, StreamRule>) => Result): Promise<Result> {
-    const changed = this.#changing
-      .catch(() => {}) // whoever asked for the one before knows
-      .then(async () => {
-        await this.open();
-        const rules = new Map(this.#rules);
-        const result = change(rules);
-        await this.#save(rules);
-        this.#set(rules);
-        return result;
-      });
-    this.#changing = changed;
-    return changed;
+    return this.#inTurn(async () => {
+      await this.open();
+      const rules = new Map(this.#rules);
+      const result = change(rules);
+      await this.#file?.write({ lastId: String(this.#lastId), rules: [...rules.values()] });
+      this.#set(rules);
+      return result;
+    });
   }
 
   #set(rules: ReadonlyMap<string, StreamRule>): void {
@@ -128,43 +127,10 @@ export class StreamRules {
   }
 
   async #load(): Promise<void> {
-    if (this.#file === undefined) return;
-    let text: string;
-    try {
-      text = await readFile(this.#file, 'utf8');
-    } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return;
-      throw this.#storageError('read', cause);
-    }
-    try {
-      const { rules, lastId } = JSON.parse(text) as Kept;
+    await this.#file?.read(({ rules, lastId }) => {
       this.#lastId = BigInt(lastId);
       this.#set(new Map(rules.map(rule => [rule.value, rule])));
-    } catch (cause) {
-      throw new StorageError(`Not what the service wrote: ${this.#file}; remove it`, {
-        path: this.#file,
-        cause,
-      });
-    }
-  }
-
-  async #save(rules: ReadonlyMap<string, StreamRule>): Promise<void> {
-    if (this.#file === undefined) return;
-    const kept: Kept = { lastId: String(this.#lastId), rules: [...rules.values()] };
-    const aside = `${this.#file}.part`;
-    try {
-      await mkdir(dirname(this.#file), { recursive: true });
-      await writeFile(aside, JSON.stringify(kept));
-      await rename(aside, this.#file);
-    } catch (cause) {
-      throw this.#storageError('keep', cause);
-    }
-  }
-
-  #storageError(what: 'read' | 'keep', cause: unknown): StorageError {
-    const path = this.#file as string;
-    const reason = (cause as Error).message;
-    return new StorageError(`Cannot ${what} the rules in ${path}: ${reason}`, { path, cause });
+    });
   }
 }
 
@@ -173,7 +139,5 @@ interface Kept {
   readonly rules: readonly StreamRule[];
 }
 
-/** When ids of the service began to count. */
-const ID_EPOCH = 1_288_834_974_657;
 /** Whatever the clock says, no id fits in 53 bits. */
 const LEAST_ID = 1n << 59n;

@@ -1,7 +1,7 @@
-/** Ids hold the milliseconds since 2010-11-04T01:42:54.657Z. */
-const EPOCH = 1_288_834_974_657;
+import { ID_EPOCH } from '../../id-epoch.js';
+
 /** They do from here on: a minute later, when they are larger than the numbers that posts had before. */
-export const SNOWFLAKES = EPOCH + 60_000;
+export const SNOWFLAKES = ID_EPOCH + 60_000;
 /** From here on user ids do as well. */
 export const USER_SNOWFLAKES = Date.UTC(2015, 10, 1);
 
@@ -13,7 +13,7 @@ const HALF = 100_000;
  */
 export function snowflake(at: number, low: number): string {
   // In two halves of decimal digits: bigints would take most of the time of making a post.
-  const ms = at - EPOCH;
+  const ms = at - ID_EPOCH;
   const tail = (ms % HALF) * 0x400000 + (low & 0x3fffff);
   const head = Math.floor(ms / HALF) * 0x400000 + Math.floor(tail / HALF);
   return `${head}${String(tail % HALF).padStart(5, '0')}`;

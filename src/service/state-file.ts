@@ -1,0 +1,52 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { isNodeError, StorageError } from '../errors.js';
+
+/** Something that the service keeps over restarts: JSON in a file of its own, there as a whole or not at all. */
+export class StateFile<Kept> {
+  readonly #file: string;
+  readonly #what: string;
+  readonly #isSecret: boolean;
+
+  /** @param what It is, for errors: `the rules of the stream`. */
+  constructor(file: string, what: string, { secret = false }: { readonly secret?: boolean } = {}) {
+    this.#file = file;
+    this.#what = what;
+    this.#isSecret = secret;
+  }
+
+  /**
+   * What `restore` makes of what was kept; nothing where nothing was.
+   *
+   * @throws StorageError when it cannot be read, or `restore` throws.
+   */
+  async read<State>(restore: (kept: Kept) => State): Promise<State | undefined> {
+    try {
+      return restore(JSON.parse(await readFile(this.#file, 'utf8')) as Kept);
+    } catch (cause) {
+      if (isNodeError(cause, 'ENOENT')) return undefined;
+      throw this.#failed(
+        `read ${this.#what} from ${this.#file}; remove it if it is damaged`,
+        cause,
+      );
+    }
+  }
+
+  /** @throws StorageError */
+  async write(kept: Kept): Promise<void> {
+    const aside = `${this.#file}.part`;
+    const [folderMode, mode] = this.#isSecret ? [0o700, 0o600] : [0o777, 0o666];
+    try {
+      await mkdir(dirname(this.#file), { recursive: true, mode: folderMode });
+      await writeFile(aside, JSON.stringify(kept), { mode });
+      await rename(aside, this.#file);
+    } catch (cause) {
+      throw this.#failed(`keep ${this.#what} in ${this.#file}`, cause);
+    }
+  }
+
+  #failed(doing: string, cause: unknown): StorageError {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    return new StorageError(`Could not ${doing}: ${reason}`, { path: this.#file, cause });
+  }
+}
