@@ -1,0 +1,33 @@
+import {
+  type Activity,
+  activities,
+  collect,
+  filter,
+  gunzip,
+  jsonLines,
+  localFiles,
+  map,
+  type OriginalPost,
+  pipeline,
+} from 'millrace';
+import type { Work } from '../question.js';
+import { FOLLOWERS, tell } from './kept.js';
+
+/** The ids of all posts that pass. */
+export async function filtered(work: Work, passes: (activity: Activity) => boolean): Promise<void> {
+  const ids = await pipeline(
+    localFiles(work.files),
+    gunzip(),
+    jsonLines(),
+    activities(),
+    filter(passes),
+    map(activity => activity.id),
+    collect(),
+  );
+  await tell(work, ids);
+}
+
+/** A field that only the parsed post has. */
+export function hasFollowers({ post }: Activity): boolean {
+  return (post as OriginalPost).user.followers_count > FOLLOWERS;
+}
