@@ -39,9 +39,12 @@ export class ScriptedServer {
     return this;
   }
 
+  /** Forgets what it received and what was left to answer, too. */
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise(resolve => this.#server.close(resolve));
+    this.received.splice(0);
+    this.script.splice(0);
   }
 
   get url(): string {

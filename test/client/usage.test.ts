@@ -57,11 +57,7 @@ const REPORT = {
 
 const server = new ScriptedServer();
 beforeEach(() => server.start());
-afterEach(async () => {
-  await server.stop();
-  server.received.splice(0);
-  server.script.splice(0);
-});
+afterEach(() => server.stop());
 
 const acme = (options: AccountOptions = {}) =>
   account(

@@ -17,11 +17,7 @@ import { idOf, post } from '../service/engagement/engagement-posts.js';
 
 const server = new ScriptedServer();
 beforeEach(() => server.start());
-afterEach(async () => {
-  await server.stop();
-  server.received.splice(0);
-  server.script.splice(0);
-});
+afterEach(() => server.stop());
 
 const acme = (options: AccountOptions = {}) =>
   account(

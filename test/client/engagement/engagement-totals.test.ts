@@ -186,11 +186,7 @@ describe('engagement totals of the local service', () => {
 describe('an answer of the service', () => {
   const server = new ScriptedServer();
   beforeEach(() => server.start());
-  afterEach(async () => {
-    await server.stop();
-    server.received.splice(0);
-    server.script.splice(0);
-  });
+  afterEach(() => server.stop());
   const acme = (options: AccountOptions = {}) =>
     account(
       {

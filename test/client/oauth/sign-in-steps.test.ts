@@ -148,11 +148,7 @@ describe('on the wire', () => {
   const server = new ScriptedServer();
   const secrets = ['canary-consumer', 'canary-token', 'canary-verifier', 'canary-request'];
   beforeEach(() => server.start());
-  afterEach(async () => {
-    await server.stop();
-    server.received.splice(0);
-    server.script.splice(0);
-  });
+  afterEach(() => server.stop());
   const acme = () =>
     account(
       {
