@@ -1,3 +1,4 @@
+import { foreignItems } from './foreign-items.js';
 import type { Progress } from './progress.js';
 
 export type Json =
@@ -19,7 +20,10 @@ export interface Cursor {
 
 /** What arrived together, and the place to go on from once these items are safe. */
 export interface Batch<T> {
-  /** May be empty: a filter that drops all still forwards the cursor. Read-only, valid for ever. */
+  /**
+   * May be empty: a filter that drops all still forwards the cursor. Read-only, valid for ever, but
+   * for a pull that `borrows`.
+   */
   readonly items: readonly T[];
   /**
    * Set only where a fresh run could start after these items. For bytes that is an edge: the end of
@@ -28,6 +32,11 @@ export interface Batch<T> {
   readonly cursor?: Cursor | undefined;
   /** The URL or file that the items came from, for error messages. */
   readonly origin?: string | undefined;
+  /**
+   * Lets go of the memory that the items lie in; bytes among them are empty from then on. Only a pull
+   * that `borrows` is given it. Not to call it costs nothing but memory and garbage collection.
+   */
+  readonly giveBack?: (() => void) | undefined;
 }
 
 /** How batches travel. The size of a batch carries no meaning. */
@@ -39,12 +48,17 @@ export interface Pull {
   /** Where to begin; the start when absent. */
   readonly resume?: Cursor | undefined;
   readonly progress?: Progress | undefined;
+  /** Items are wanted only until the puller calls `giveBack` of their batch. */
+  readonly borrows?: boolean | undefined;
 }
 
 /** A pull as the stage that it opens sees it: there is always a signal, which ends with the run. */
-export interface Run extends Pull {
+export interface Run extends Omit<Pull, 'borrows'> {
   readonly signal: AbortSignal;
 }
+
+/** Begins a run. Where it lends, batches may have a `giveBack`. */
+export type Open<T> = (run: Run, lends: boolean) => Batches<T>;
 
 /**
  * A lazy stream. `for await` sees items; stages see batches. Nothing opens before the first pull,
@@ -57,11 +71,11 @@ export interface Run extends Pull {
  * for await (const square of squares) console.log(square);
  */
 export class Flow<T> implements AsyncIterable<T> {
-  readonly #open: (run: Run) => Batches<T>;
+  readonly #open: Open<T>;
   readonly #signal: AbortSignal | undefined;
 
   /** @param signal Ends `for await` over the items, also in the middle of a batch. */
-  constructor(open: (run: Run) => Batches<T>, signal?: AbortSignal) {
+  constructor(open: Open<T>, signal?: AbortSignal) {
     this.#open = open;
     this.#signal = signal;
   }
@@ -106,6 +120,9 @@ export function perBatch<In, Out>(
  * An operator that owns its run: it holds state, re-frames, waits or reads ahead, and forwards
  * cursors itself, never ahead of the items. State is born inside `run`, so a flow can be opened twice.
  * `open` lets it unwrap its own part of a cursor: it returns the batches of the input from there.
+ *
+ * With `handsOn`, its items lie in the memory of the batch that they come from, nothing else of it is
+ * kept, and `giveBack` goes on with them, as it does by `{ ...batch, items }`.
  */
 export function operator<In, Out>(
   run: (
@@ -113,9 +130,13 @@ export function operator<In, Out>(
     run: Run,
     open: (resume: Cursor | undefined) => Batches<In>,
   ) => Batches<Out>,
+  { handsOn = false }: { readonly handsOn?: boolean } = {},
 ): Operator<In, Out> {
   return input =>
-    new Flow(at => run(batchesOf(input, at), at, resume => batchesOf(input, { ...at, resume })));
+    new Flow((at, lends) => {
+      const pull = { ...at, borrows: handsOn && lends };
+      return run(batchesOf(input, pull), at, resume => batchesOf(input, { ...pull, resume }));
+    });
 }
 
 /** The batches of any async iterable: a `Flow`'s own, or batches of one with no cursor. */
@@ -129,7 +150,7 @@ export function batchesOf<T>(input: AsyncIterable<T>, pull: Pull = {}): Batches<
  * source that waits on it lets go at once: a generator's own `return()` would queue behind the wait.
  */
 class OpenRun<T> implements AsyncIterator<Batch<T>, undefined> {
-  readonly #open: (run: Run) => Batches<T>;
+  readonly #open: Open<T>;
   readonly #pull: Pull;
   readonly #controller = new AbortController();
   #inner: AsyncIterator<Batch<T>> | undefined;
@@ -139,7 +160,7 @@ class OpenRun<T> implements AsyncIterator<Batch<T>, undefined> {
   /** An abort that the reader has not been told of yet. */
   #failure: { readonly reason: unknown } | undefined;
 
-  constructor(open: (run: Run) => Batches<T>, pull: Pull) {
+  constructor(open: Open<T>, pull: Pull) {
     this.#open = open;
     this.#pull = pull;
   }
@@ -181,7 +202,8 @@ class OpenRun<T> implements AsyncIterator<Batch<T>, undefined> {
   }
 
   #start(): AsyncIterator<Batch<T>> {
-    const { signal } = this.#pull;
+    const { borrows = false, ...pull } = this.#pull;
+    const { signal } = pull;
     if (signal !== undefined) {
       const onAbort = () => {
         this.#controller.abort(signal.reason);
@@ -190,8 +212,8 @@ class OpenRun<T> implements AsyncIterator<Batch<T>, undefined> {
       signal.addEventListener('abort', onAbort, { once: true });
       this.#unlink = () => signal.removeEventListener('abort', onAbort);
     }
-    const run: Run = { ...this.#pull, signal: this.#controller.signal };
-    return this.#open(run)[Symbol.asyncIterator]();
+    const run: Run = { ...pull, signal: this.#controller.signal };
+    return this.#open(run, borrows)[Symbol.asyncIterator]();
   }
 
   /** Between two pulls no one waits on the signal, and the reader may never come back. */
@@ -262,39 +284,9 @@ class Items<T> implements AsyncIterator<T, undefined> {
   }
 }
 
-/**
- * An iterable that knows nothing of runs. It may ignore the signal, so an abort does not wait for
- * it: the run ends at once, and the iterable is told to return whenever it comes to it.
- */
 async function* foreignBatches<T>(input: AsyncIterable<T>, { signal, progress }: Run): Batches<T> {
-  const iterator = input[Symbol.asyncIterator]();
-  let finished = false;
-  try {
-    while (true) {
-      const result = await firstOf(iterator.next(), signal);
-      if (result.done) {
-        finished = true;
-        return;
-      }
-      if (progress !== undefined) progress.received++;
-      yield { items: [result.value] };
-    }
-  } finally {
-    if (!finished) leave(input, iterator);
+  for await (const item of foreignItems(input, signal)) {
+    if (progress !== undefined) progress.received++;
+    yield { items: [item] };
   }
-}
-
-/** The promise's outcome, or the signal's reason if that comes first. Leaves no listener behind. */
-export function firstOf<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
-}
-
-function leave<T>(input: AsyncIterable<T>, iterator: AsyncIterator<T>): void {
-  if ('destroy' in input && typeof input.destroy === 'function') input.destroy();
-  else Promise.resolve(iterator.return?.()).catch(() => {});
 }

@@ -242,9 +242,10 @@ export async function pipeline(...args: unknown[]): Promise<unknown> {
     const last = stages.reduce<AsyncIterable<unknown>>(applyStage, source);
     // A sink need not look at signals: what it reads ends with the pipeline's.
     const bound = new Flow(
-      run =>
+      (run, borrows) =>
         batchesOf(last, {
           ...run,
+          borrows,
           signal: AbortSignal.any([run.signal, controller.signal]),
           progress,
         }),

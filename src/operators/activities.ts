@@ -20,23 +20,26 @@ export interface ActivitiesOptions {
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
 export function activities({ onMessage }: ActivitiesOptions = {}): Operator<Uint8Array, Activity> {
-  return operator(async function* (input, { progress }) {
-    for await (const batch of input) {
-      const items: Activity[] = [];
-      try {
-        withOrigin(batch.origin, () => {
-          for (const record of batch.items) {
-            const message = parseInStreamMessage(record);
-            if (message === undefined) items.push(new Activity(record));
-            else onMessage?.(message);
-          }
-        });
-      } catch (error) {
-        if (items.length > 0) yield { items, origin: batch.origin };
-        throw error;
+  return operator(
+    async function* (input, { progress }) {
+      for await (const batch of input) {
+        const items: Activity[] = [];
+        try {
+          withOrigin(batch.origin, () => {
+            for (const record of batch.items) {
+              const message = parseInStreamMessage(record);
+              if (message === undefined) items.push(new Activity(record));
+              else onMessage?.(message);
+            }
+          });
+        } catch (error) {
+          if (items.length > 0) yield { items, origin: batch.origin };
+          throw error;
+        }
+        progress?.drop('messages', batch.items.length - items.length);
+        yield { ...batch, items };
       }
-      progress?.drop('messages', batch.items.length - items.length);
-      yield { ...batch, items };
-    }
-  });
+    },
+    { handsOn: true },
+  );
 }

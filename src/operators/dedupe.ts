@@ -42,19 +42,23 @@ export function dedupe(
 ): Operator<Activity, Activity> {
   const { key = idOf, window = 100_000, name = 'dedupe' } = options;
   atLeastOne('window', window);
-  return operator(async function* (_, { resume, progress }, open) {
-    const { state = [], inner } = unwrapCursor('dedupe', resume);
-    const ids = new IdWindow(window);
-    restore(ids, state);
-    for await (const batch of open(inner)) {
-      const items = withOrigin(batch.origin, () =>
-        batch.items.filter(item => ids.add(String(key(item)))),
-      );
-      progress?.drop(name, batch.items.length - items.length);
-      const cursor = batch.cursor && wrapCursor('dedupe', ids.state(), batch.cursor);
-      yield { ...batch, items, cursor };
-    }
-  });
+  return operator(
+    async function* (_, { resume, progress }, open) {
+      const { state = [], inner } = unwrapCursor('dedupe', resume);
+      const ids = new IdWindow(window);
+      restore(ids, state);
+      for await (const batch of open(inner)) {
+        const items = withOrigin(batch.origin, () =>
+          batch.items.filter(item => ids.add(String(key(item)))),
+        );
+        progress?.drop(name, batch.items.length - items.length);
+        const cursor = batch.cursor && wrapCursor('dedupe', ids.state(), batch.cursor);
+        yield { ...batch, items, cursor };
+      }
+    },
+    // Another function of the item may keep it.
+    { handsOn: key === idOf },
+  );
 }
 
 function idOf(activity: Activity): string {

@@ -1,7 +1,10 @@
 import type { Batches } from '../flow.js';
 import { bytesOf } from './bytes-of.js';
 
-/** Makes items out of the bytes of one file or document, cut at any byte. */
+/**
+ * Makes items out of the bytes of one file or document, cut at any byte. What it keeps of a block after
+ * `push` it copies.
+ */
 export interface Framer<T> {
   /** Adds the items that end in these bytes. */
   push(block: Buffer, items: T[]): void | Promise<void>;
@@ -19,7 +22,7 @@ export async function* framed<T>(
 ): Batches<T> {
   let framer: Framer<T> | undefined;
   let lastOrigin: string | undefined;
-  for await (const { items: blocks, cursor, origin } of input) {
+  for await (const { items: blocks, cursor, origin, giveBack } of input) {
     const items: T[] = [];
     lastOrigin = origin;
     try {
@@ -35,7 +38,8 @@ export async function* framed<T>(
       if (items.length > 0) yield { items, origin };
       throw error;
     }
-    if (items.length > 0 || cursor !== undefined) yield { items, cursor, origin };
+    if (items.length > 0 || cursor !== undefined) yield { items, cursor, origin, giveBack };
+    else giveBack?.();
   }
   const items: T[] = [];
   await framer?.end(items);

@@ -1,8 +1,9 @@
 import { OptionError } from '../errors.js';
-import { type Batch, type Operator, operator } from '../flow.js';
+import { type Batch, type Batches, batchesOf, Flow, type Operator } from '../flow.js';
 import { bytesOf } from './bytes-of.js';
-import { BLOCK, GzipFile, type GzipFileOptions } from './gzip-file.js';
-import { InflateAhead } from './inflate-ahead.js';
+import { freeMemory } from './free-memory.js';
+import { BLOCK, GzipFile } from './gzip-file.js';
+import { InflateAhead, type InflateAheadOptions, type InflatedPart } from './inflate-ahead.js';
 import { takeInflated } from './inflated.js';
 import { atLeastOne } from './record-limits.js';
 import { workAhead } from './work-ahead.js';
@@ -42,58 +43,55 @@ export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer
     throw new OptionError('plain', `Expected \`plain\` to be 'refuse' or 'pass', got ${plain}`);
   atLeastOne('maxBytes', maxBytes);
 
-  return operator(async function* (input) {
-    let file: GzipFile | undefined;
-    const whole = new WholeFiles(maxBytes);
-    try {
-      for await (const { item: batch, result } of workAhead(input, whole.begin, AHEAD)) {
-        const { items, cursor, origin } = batch;
-        if (result !== undefined) {
-          let last: Buffer[] = [];
-          try {
-            for await (const block of whole.blocks(result, { plain, maxBytes, origin })) {
-              if (last.length > 0) yield { items: last, origin };
-              last = [block];
-            }
-          } catch (error) {
-            if (last.length > 0) yield { items: last, origin };
-            throw error;
-          }
-          yield { items: last, cursor, origin };
-          continue;
-        }
-        let blocks: Buffer[] = [];
-        let size = 0;
-        try {
-          for (const item of items) {
-            file ??= new GzipFile({ plain, maxBytes, origin });
-            for (const block of file.push(bytesOf(item))) {
-              blocks.push(block);
-              size += block.length;
-              if (size < BLOCK) continue;
-              yield { items: blocks, origin };
-              blocks = [];
-              size = 0;
-            }
-          }
-          if (cursor !== undefined) {
-            file?.end();
-            file?.close();
-            file = undefined;
-          }
-        } catch (error) {
-          if (blocks.length > 0) yield { items: blocks, origin };
-          throw error;
-        }
-        if (blocks.length > 0 || cursor !== undefined) yield { items: blocks, cursor, origin };
-      }
-      file?.end();
-    } finally {
-      file?.close();
-      whole.close();
-    }
-  });
+  return input =>
+    new Flow((run, lends) =>
+      inflated(batchesOf(input, { ...run, borrows: true }), { plain, maxBytes, lends }),
+    );
 }
+
+async function* inflated(input: Batches<Uint8Array>, options: InflateOptions): Batches<Buffer> {
+  let file: GzipFile | undefined;
+  const whole = new WholeFiles(options.maxBytes);
+  try {
+    for await (const { item: batch, result } of workAhead(input, whole.begin, AHEAD)) {
+      const { items, cursor, origin } = batch;
+      if (result !== undefined) {
+        yield* whole.batches(result, batch, options);
+        continue;
+      }
+      let blocks: Buffer[] = [];
+      let size = 0;
+      try {
+        for (const item of items) {
+          file ??= new GzipFile({ ...options, origin });
+          for (const block of file.push(bytesOf(item))) {
+            blocks.push(block);
+            size += block.length;
+            if (size < BLOCK) continue;
+            yield { items: blocks, origin };
+            blocks = [];
+            size = 0;
+          }
+        }
+        if (cursor !== undefined) {
+          file?.end();
+          file?.close();
+          file = undefined;
+        }
+      } catch (error) {
+        if (blocks.length > 0) yield { items: blocks, origin };
+        throw error;
+      }
+      if (blocks.length > 0 || cursor !== undefined) yield { items: blocks, cursor, origin };
+    }
+    file?.end();
+  } finally {
+    file?.close();
+    whole.close();
+  }
+}
+
+type InflateOptions = Omit<InflateAheadOptions, 'origin'>;
 
 /** Files that came as one batch: it and the one before it both ended at an edge. */
 class WholeFiles {
@@ -122,14 +120,35 @@ class WholeFiles {
     return Promise.resolve(ahead);
   };
 
-  async *blocks(
+  /** What is in it, in blocks; the last one has the cursor that stands after the file. */
+  async *batches(
     file: InflateAhead | Buffer,
-    options: GzipFileOptions,
-  ): AsyncGenerator<Buffer, void, undefined> {
+    { cursor, origin, giveBack }: Batch<Uint8Array>,
+    options: InflateOptions,
+  ): Batches<Buffer> {
+    let last: Batch<Buffer> = { items: [], cursor: undefined, origin, giveBack: undefined };
+    try {
+      for await (const part of this.#parts(file, { ...options, origin })) {
+        if (last.items.length > 0) yield last;
+        last = { ...last, items: [part.block], giveBack: part.giveBack };
+      }
+    } catch (error) {
+      if (last.items.length > 0) yield last;
+      throw error;
+    }
+    // A file that is passed as it is lies in its own memory.
+    if (!(file instanceof InflateAhead) || file.inflated) giveBack?.();
+    yield { ...last, cursor };
+  }
+
+  async *#parts(
+    file: InflateAhead | Buffer,
+    options: InflateAheadOptions,
+  ): AsyncGenerator<InflatedPart, void, undefined> {
     if (file instanceof InflateAhead) {
-      yield* file.blocks(options);
+      yield* file.parts(options);
       this.#underWay.delete(file);
-    } else yield file;
+    } else yield { block: file, giveBack: options.lends ? () => freeMemory(file) : undefined };
   }
 
   close(): void {

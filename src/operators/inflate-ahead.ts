@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGunzip, type Gunzip, type ZlibOptions } from 'node:zlib';
 import { GzipFile, type GzipFileOptions } from './gzip-file.js';
+import { Loan } from './loan.js';
 
 /** Inflated at a time: to send the pool for more costs as much as some 100 KiB. */
 const CHUNK = 2 * 1024 * 1024;
@@ -14,6 +15,16 @@ const BLOCK = 256 * 1024;
 const SMALLEST_FILE = 20;
 /** A file for which that pays, and which may be held in memory as a whole. */
 const LARGEST_FILE = 8 * 1024 * 1024;
+
+export interface InflateAheadOptions extends GzipFileOptions {
+  /** Whether whoever reads the blocks gives them back. */
+  readonly lends: boolean;
+}
+
+export interface InflatedPart {
+  readonly block: Buffer;
+  readonly giveBack?: (() => void) | undefined;
+}
 
 /**
  * A whole gzip file that inflates in the thread pool from now on, a chunk ahead of whoever reads
@@ -42,19 +53,27 @@ export class InflateAhead {
     return file.length >= SMALLEST_FILE && file.length <= LARGEST_FILE;
   }
 
+  /** Whether the pool's decoder has made all of the blocks. */
+  get inflated(): boolean {
+    return this.#gunzip.readableEnded && this.#gunzip.bytesWritten === this.#file.length;
+  }
+
   /**
-   * The blocks, in order. Where the pool's decoder fails, or leaves bytes that it did not look at,
-   * `GzipFile` goes over the file from its beginning, gives what is left and says what is wrong.
+   * The blocks, in order. Where the pool's decoder fails, or leaves bytes that it did not
+   * look at, `GzipFile` goes over the file from its beginning, gives what is left and says what is
+   * wrong.
    */
-  async *blocks(options: GzipFileOptions): AsyncGenerator<Buffer, void, undefined> {
+  async *parts(options: InflateAheadOptions): AsyncGenerator<InflatedPart, void, undefined> {
     const gunzip = this.#gunzip;
+    const memory = options.lends ? new ChunkMemory() : undefined;
     let given = 0;
     try {
       for await (const chunk of gunzip as AsyncIterable<Buffer>) {
         if (given + chunk.length > options.maxBytes) break;
+        const loan = memory?.loanOf(chunk);
         for (let at = 0; at < chunk.length; at += BLOCK) {
           const block = chunk.subarray(at, at + BLOCK);
-          yield block;
+          yield { block, giveBack: loan?.lend() };
           given += block.length;
         }
         // Chunks that are ready would keep the event loop from turning, and it is what takes them
@@ -64,12 +83,33 @@ export class InflateAhead {
     } catch {
       // Said better below.
     }
-    if (gunzip.readableEnded && gunzip.bytesWritten === this.#file.length) return;
-    yield* restOf(this.#file, given, options);
+    if (this.inflated) memory?.close();
+    else for (const block of restOf(this.#file, given, options)) yield { block };
   }
 
   close(): void {
     this.#gunzip.destroy();
+  }
+}
+
+/** What the decoder makes its chunks in: memory that it fills before it takes other. */
+class ChunkMemory {
+  #loan: Loan | undefined;
+  #lent: ArrayBufferLike | undefined;
+
+  loanOf(chunk: Buffer): Loan | undefined {
+    if (chunk.buffer !== this.#lent) {
+      this.close();
+      this.#lent = chunk.buffer;
+      this.#loan = new Loan(chunk);
+    }
+    return this.#loan;
+  }
+
+  /** The decoder does not touch any more what it has filled so far. */
+  close(): void {
+    this.#loan?.close();
+    this.#loan = undefined;
   }
 }
 

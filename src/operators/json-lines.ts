@@ -39,7 +39,9 @@ export function jsonLines(options: JsonLinesOptions = {}): Operator<Uint8Array, 
   const limits = recordLimits(options);
   // Where CR stands in no record, it alone ends one, and the LF after it is white space.
   const end = separator === '\n' ? LF : CR;
-  return operator(input => framed(input, origin => new Lines(end, limits, origin)));
+  return operator(input => framed(input, origin => new Lines(end, limits, origin)), {
+    handsOn: true,
+  });
 }
 
 class Lines implements Framer<Buffer> {

@@ -1,5 +1,6 @@
 import pLimit from 'p-limit';
-import { firstOf, type Operator, operator } from '../flow.js';
+import { firstOf } from '../first-of.js';
+import { type Operator, operator } from '../flow.js';
 import { atLeastOne } from './record-limits.js';
 import { workAhead } from './work-ahead.js';
 

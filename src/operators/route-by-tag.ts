@@ -27,12 +27,15 @@ export function routeByTag({
 }: RouteByTagOptions = {}): Operator<Activity, Routed> {
   if (typeof untagged !== 'string' || untagged === '')
     throw new OptionError('untagged', 'Expected `untagged` to be a name');
-  return operator(async function* (input) {
-    for await (const batch of input) {
-      const items = withOrigin(batch.origin, () => routesOf(batch.items, untagged));
-      yield { ...batch, items };
-    }
-  });
+  return operator(
+    async function* (input) {
+      for await (const batch of input) {
+        const items = withOrigin(batch.origin, () => routesOf(batch.items, untagged));
+        yield { ...batch, items };
+      }
+    },
+    { handsOn: true },
+  );
 }
 
 function routesOf(activities: readonly Activity[], untagged: string): Routed[] {

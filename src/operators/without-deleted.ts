@@ -22,17 +22,20 @@ export function withoutDeleted(
   options: RedactOptions = {},
 ): Operator<Activity, Activity> {
   checkTombstones(tombstones, options);
-  return operator(async function* (input, { progress }) {
-    for await (const batch of input) {
-      const items = withOrigin(batch.origin, () =>
-        batch.items
-          .map(activity => redacted(tombstones, activity, options).activity)
-          .filter(activity => activity !== undefined),
-      );
-      progress?.drop('deleted', batch.items.length - items.length);
-      yield { ...batch, items };
-    }
-  });
+  return operator(
+    async function* (input, { progress }) {
+      for await (const batch of input) {
+        const items = withOrigin(batch.origin, () =>
+          batch.items
+            .map(activity => redacted(tombstones, activity, options).activity)
+            .filter(activity => activity !== undefined),
+        );
+        progress?.drop('deleted', batch.items.length - items.length);
+        yield { ...batch, items };
+      }
+    },
+    { handsOn: true },
+  );
 }
 
 /** @throws OptionError */

@@ -135,7 +135,13 @@ async function write<T>(
         plan,
         outputs,
         journal,
-        batchesOf(input, { signal: bound, resume: before?.cursor, progress }),
+        batchesOf(input, {
+          signal: bound,
+          resume: before?.cursor,
+          progress,
+          // A function of the item may keep it.
+          borrows: plan.line === undefined && typeof plan.path !== 'function',
+        }),
       );
     }
     return written(await (journal ?? outputs).finish());
@@ -160,11 +166,12 @@ async function gather<T>(
       ? setInterval(() => outputs.flush(), FLUSH_EVERY_MS).unref()
       : undefined;
   try {
-    for await (const { items, cursor, origin } of batches) {
+    for await (const { items, cursor, origin, giveBack } of batches) {
       for (const item of items) {
         route(item, origin).add(lineOf(item, plan.line, origin));
         if (outputs.full) await outputs.relieve();
       }
+      giveBack?.();
       if (cursor !== undefined) await journal?.reached(cursor);
       outputs.throwFailure();
     }

@@ -4,6 +4,7 @@ import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { OptionError, StorageError } from '../errors.js';
 import { type Batches, type Cursor, Flow, type Run } from '../flow.js';
+import { freeMemory } from '../operators/free-memory.js';
 import { workAhead } from '../operators/work-ahead.js';
 
 /** Larger files come in blocks. */
@@ -44,7 +45,7 @@ export function localFiles(
   if (roots.length === 0 || roots.some(path => typeof path !== 'string' || path === ''))
     throw new OptionError('paths', 'Expected a folder, a file, or a list of them to read');
   const matches = match instanceof RegExp ? (path: string) => path.search(match) !== -1 : match;
-  return new Flow(run => read(roots, matches, run));
+  return new Flow((run, lends) => read(roots, matches, run, lends));
 }
 
 interface LocalFile {
@@ -58,6 +59,7 @@ async function* read(
   roots: readonly string[],
   matches: (name: string) => boolean,
   { resume, progress }: Run,
+  lends: boolean,
 ): Batches<Uint8Array> {
   const files = (await Promise.all(roots.map(root => filesAt(root, matches)))).flat();
   const cursors = cursorsOf(files);
@@ -72,7 +74,8 @@ async function* read(
     const origin = file.path;
     if (result !== undefined) {
       count([result]);
-      yield { items: [result], cursor, origin };
+      const giveBack = lends ? () => freeMemory(result) : undefined;
+      yield { items: [result], cursor, origin, giveBack };
       continue;
     }
     for await (const block of blocksOf(file)) {

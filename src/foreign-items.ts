@@ -1,0 +1,30 @@
+import { firstOf } from './first-of.js';
+
+/**
+ * The items of an iterable that knows nothing of runs. It may ignore the signal, so an abort does not
+ * wait for it: the run ends at once, and the iterable is told to return whenever it comes to it.
+ */
+export async function* foreignItems<T>(
+  input: AsyncIterable<T>,
+  signal: AbortSignal,
+): AsyncGenerator<T, void, undefined> {
+  const iterator = input[Symbol.asyncIterator]();
+  let finished = false;
+  try {
+    while (true) {
+      const result = await firstOf(iterator.next(), signal);
+      if (result.done) {
+        finished = true;
+        return;
+      }
+      yield result.value;
+    }
+  } finally {
+    if (!finished) leave(input, iterator);
+  }
+}
+
+function leave<T>(input: AsyncIterable<T>, iterator: AsyncIterator<T>): void {
+  if ('destroy' in input && typeof input.destroy === 'function') input.destroy();
+  else Promise.resolve(iterator.return?.()).catch(() => {});
+}

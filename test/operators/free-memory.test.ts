@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import { freeMemory } from '../../src/operators/free-memory.js';
+
+describe('freeMemory', () => {
+  it('empties bytes and all views of them, and may be called again', () => {
+    const bytes = Buffer.allocUnsafeSlow(100_000);
+    const view = bytes.subarray(10, 20);
+    freeMemory(bytes);
+    expect([bytes.length, view.length, bytes.buffer.byteLength]).toEqual([0, 0, 0]);
+    expect(() => freeMemory(bytes)).not.toThrow();
+  });
+
+  it('leaves alone what shares its memory with other buffers', () => {
+    const small = Buffer.from('one of many small buffers');
+    const neighbour = Buffer.from('another');
+    freeMemory(small);
+    expect([small.toString(), neighbour.toString()]).toEqual([
+      'one of many small buffers',
+      'another',
+    ]);
+  });
+
+  it('leaves alone memory that threads share', () => {
+    const shared = new Uint8Array(new SharedArrayBuffer(10));
+    freeMemory(shared);
+    expect(shared.length).toBe(10);
+  });
+});
