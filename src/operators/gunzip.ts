@@ -1,15 +1,10 @@
 import { OptionError } from '../errors.js';
-import { type Batch, type Batches, batchesOf, Flow, type Operator } from '../flow.js';
+import { type Batches, batchesOf, Flow, type Operator } from '../flow.js';
 import { bytesOf } from './bytes-of.js';
-import { freeMemory } from './free-memory.js';
-import { BLOCK, GzipFile } from './gzip-file.js';
-import { InflateAhead, type InflateAheadOptions, type InflatedPart } from './inflate-ahead.js';
-import { takeInflated } from './inflated.js';
+import { BLOCK, GzipFile, type InflateLimits } from './gzip-file.js';
 import { atLeastOne } from './record-limits.js';
+import { WholeFiles } from './whole-files.js';
 import { workAhead } from './work-ahead.js';
-
-/** Files that begin to inflate while the consumer works on an earlier one. */
-const AHEAD = 1;
 
 export interface GunzipOptions {
   /**
@@ -45,25 +40,29 @@ export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer
 
   return input =>
     new Flow((run, lends) =>
-      inflated(batchesOf(input, { ...run, borrows: true }), { plain, maxBytes, lends }),
+      inflated(batchesOf(input, { ...run, borrows: true }), { plain, maxBytes }, lends),
     );
 }
 
-async function* inflated(input: Batches<Uint8Array>, options: InflateOptions): Batches<Buffer> {
+async function* inflated(
+  input: Batches<Uint8Array>,
+  limits: InflateLimits,
+  lends: boolean,
+): Batches<Buffer> {
   let file: GzipFile | undefined;
-  const whole = new WholeFiles(options.maxBytes);
+  const whole = new WholeFiles(limits, lends);
   try {
-    for await (const { item: batch, result } of workAhead(input, whole.begin, AHEAD)) {
+    for await (const { item: batch, result } of workAhead(input, whole.begin, whole.ahead)) {
       const { items, cursor, origin } = batch;
       if (result !== undefined) {
-        yield* whole.batches(result, batch, options);
+        yield* whole.batches(result, batch);
         continue;
       }
       let blocks: Buffer[] = [];
       let size = 0;
       try {
         for (const item of items) {
-          file ??= new GzipFile({ ...options, origin });
+          file ??= new GzipFile({ ...limits, origin });
           for (const block of file.push(bytesOf(item))) {
             blocks.push(block);
             size += block.length;
@@ -88,70 +87,5 @@ async function* inflated(input: Batches<Uint8Array>, options: InflateOptions): B
   } finally {
     file?.close();
     whole.close();
-  }
-}
-
-type InflateOptions = Omit<InflateAheadOptions, 'origin'>;
-
-/** Files that came as one batch: it and the one before it both ended at an edge. */
-class WholeFiles {
-  readonly #maxBytes: number;
-  readonly #underWay = new Set<InflateAhead>();
-  #atEdge = true;
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
-  }
-
-  /** Begins to inflate a batch that is all of a file, unless a source has done so already. */
-  readonly begin = ({
-    items,
-    cursor,
-  }: Batch<Uint8Array>): Promise<InflateAhead | Buffer> | undefined => {
-    const whole = this.#atEdge && cursor !== undefined && items.length > 0;
-    this.#atEdge = cursor !== undefined || (this.#atEdge && items.length === 0);
-    if (!whole) return undefined;
-    const known = items.length === 1 ? takeInflated(items[0]!) : undefined;
-    if (known !== undefined && known.length <= this.#maxBytes) return Promise.resolve(known);
-    const file = items.length === 1 ? bytesOf(items[0]!) : Buffer.concat(items.map(bytesOf));
-    if (!InflateAhead.takes(file)) return undefined;
-    const ahead = new InflateAhead(file);
-    this.#underWay.add(ahead);
-    return Promise.resolve(ahead);
-  };
-
-  /** What is in it, in blocks; the last one has the cursor that stands after the file. */
-  async *batches(
-    file: InflateAhead | Buffer,
-    { cursor, origin, giveBack }: Batch<Uint8Array>,
-    options: InflateOptions,
-  ): Batches<Buffer> {
-    let last: Batch<Buffer> = { items: [], cursor: undefined, origin, giveBack: undefined };
-    try {
-      for await (const part of this.#parts(file, { ...options, origin })) {
-        if (last.items.length > 0) yield last;
-        last = { ...last, items: [part.block], giveBack: part.giveBack };
-      }
-    } catch (error) {
-      if (last.items.length > 0) yield last;
-      throw error;
-    }
-    // A file that is passed as it is lies in its own memory.
-    if (!(file instanceof InflateAhead) || file.inflated) giveBack?.();
-    yield { ...last, cursor };
-  }
-
-  async *#parts(
-    file: InflateAhead | Buffer,
-    options: InflateAheadOptions,
-  ): AsyncGenerator<InflatedPart, void, undefined> {
-    if (file instanceof InflateAhead) {
-      yield* file.parts(options);
-      this.#underWay.delete(file);
-    } else yield { block: file, giveBack: options.lends ? () => freeMemory(file) : undefined };
-  }
-
-  close(): void {
-    for (const file of this.#underWay) file.close();
   }
 }

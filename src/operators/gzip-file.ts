@@ -17,9 +17,12 @@ const DECODER = { flush: constants.Z_NO_FLUSH, chunkSize: 64 * 1024 };
 /** Inflated bytes are handed on when this many have come together. */
 export const BLOCK = 512 * 1024;
 
-export interface GzipFileOptions {
+export interface InflateLimits {
   readonly plain: 'refuse' | 'pass';
   readonly maxBytes: number;
+}
+
+export interface GzipFileOptions extends InflateLimits {
   readonly origin: string | undefined;
 }
 

@@ -3,8 +3,12 @@ import { createGunzip, type Gunzip, type ZlibOptions } from 'node:zlib';
 import { GzipFile, type GzipFileOptions } from './gzip-file.js';
 import { Loan } from './loan.js';
 
-/** Inflated at a time: to send the pool for more costs as much as some 100 KiB. */
+/**
+ * Inflated at a time: to send the pool for more costs as much as some 100 KiB. Memory that comes back
+ * at once can be more.
+ */
 const CHUNK = 2 * 1024 * 1024;
+const LENT_CHUNK = 8 * 1024 * 1024;
 const SMALLEST_CHUNK = 64 * 1024;
 /**
  * Given at a time. What is made of a block, the posts that are parsed included, lives until the next:
@@ -15,11 +19,6 @@ const BLOCK = 256 * 1024;
 const SMALLEST_FILE = 20;
 /** A file for which that pays, and which may be held in memory as a whole. */
 const LARGEST_FILE = 8 * 1024 * 1024;
-
-export interface InflateAheadOptions extends GzipFileOptions {
-  /** Whether whoever reads the blocks gives them back. */
-  readonly lends: boolean;
-}
 
 export interface InflatedPart {
   readonly block: Buffer;
@@ -32,15 +31,19 @@ export interface InflatedPart {
  */
 export class InflateAhead {
   readonly #file: Buffer;
+  readonly #lends: boolean;
   readonly #gunzip: Gunzip;
 
-  constructor(file: Buffer) {
+  /** @param lends Whether whoever reads the blocks gives them back. */
+  constructor(file: Buffer, lends: boolean) {
     this.#file = file;
+    this.#lends = lends;
+    const chunk = lends ? LENT_CHUNK : CHUNK;
     // The trailer's size is that of the last member, modulo 4 GiB: a hint, for chunks that are all
     // filled. With one byte to spare, the decoder need not ask for more to see that it is at the end.
     const size = file.readUInt32LE(file.length - 4) + 1;
     const options: ZlibOptions & { readonly readableHighWaterMark: number } = {
-      chunkSize: Math.max(SMALLEST_CHUNK, Math.ceil(size / Math.ceil(size / CHUNK))),
+      chunkSize: Math.max(SMALLEST_CHUNK, Math.ceil(size / Math.ceil(size / chunk))),
       readableHighWaterMark: 1,
     };
     this.#gunzip = createGunzip(options);
@@ -63,9 +66,9 @@ export class InflateAhead {
    * look at, `GzipFile` goes over the file from its beginning, gives what is left and says what is
    * wrong.
    */
-  async *parts(options: InflateAheadOptions): AsyncGenerator<InflatedPart, void, undefined> {
+  async *parts(options: GzipFileOptions): AsyncGenerator<InflatedPart, void, undefined> {
     const gunzip = this.#gunzip;
-    const memory = options.lends ? new ChunkMemory() : undefined;
+    const memory = this.#lends ? new ChunkMemory() : undefined;
     let given = 0;
     try {
       for await (const chunk of gunzip as AsyncIterable<Buffer>) {
