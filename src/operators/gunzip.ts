@@ -1,7 +1,7 @@
 import { OptionError } from '../errors.js';
 import { type Batches, batchesOf, Flow, type Operator } from '../flow.js';
 import { bytesOf } from './bytes-of.js';
-import { BLOCK, GzipFile, type InflateLimits } from './gzip-file.js';
+import { GzipFile, type InflateLimits } from './gzip-file.js';
 import { atLeastOne } from './record-limits.js';
 import { WholeFiles } from './whole-files.js';
 import { workAhead } from './work-ahead.js';
@@ -58,18 +58,13 @@ async function* inflated(
         yield* whole.batches(result, batch);
         continue;
       }
-      let blocks: Buffer[] = [];
-      let size = 0;
+      let last: readonly Buffer[] = [];
       try {
         for (const item of items) {
           file ??= new GzipFile({ ...limits, origin });
-          for (const block of file.push(bytesOf(item))) {
-            blocks.push(block);
-            size += block.length;
-            if (size < BLOCK) continue;
-            yield { items: blocks, origin };
-            blocks = [];
-            size = 0;
+          for (const blocks of file.push(bytesOf(item))) {
+            if (last.length > 0) yield { items: last, origin };
+            last = blocks;
           }
         }
         if (cursor !== undefined) {
@@ -78,10 +73,10 @@ async function* inflated(
           file = undefined;
         }
       } catch (error) {
-        if (blocks.length > 0) yield { items: blocks, origin };
+        if (last.length > 0) yield { items: last, origin };
         throw error;
       }
-      if (blocks.length > 0 || cursor !== undefined) yield { items: blocks, cursor, origin };
+      if (last.length > 0 || cursor !== undefined) yield { items: last, cursor, origin };
     }
     file?.end();
   } finally {

@@ -120,11 +120,12 @@ function* restOf(file: Buffer, given: number, options: GzipFileOptions): Generat
   const decoder = new GzipFile(options);
   let skip = given;
   try {
-    for (const block of decoder.push(file)) {
-      const rest = block.subarray(Math.min(skip, block.length));
-      skip -= block.length - rest.length;
-      if (rest.length > 0) yield rest;
-    }
+    for (const blocks of decoder.push(file))
+      for (const block of blocks) {
+        const rest = block.subarray(Math.min(skip, block.length));
+        skip -= block.length - rest.length;
+        if (rest.length > 0) yield rest;
+      }
     decoder.end();
   } finally {
     decoder.close();

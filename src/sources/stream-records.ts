@@ -2,16 +2,10 @@ import type { StreamConnection } from '../client/stream-connection.js';
 import { type Batches, batchesOf, Flow } from '../flow.js';
 import { GzipFile } from '../operators/gzip-file.js';
 import { jsonLines } from '../operators/json-lines.js';
-import { inflateInPool } from './inflate-in-pool.js';
 
 export interface StreamRecordsOptions {
   /** Told of each arrival, heartbeats too, a few before their records come. */
   readonly onBytes?: (() => void) | undefined;
-  /**
-   * Whether records may come later than they could: the stream is then inflated in the thread pool,
-   * which takes half as long where there is a lot of it, and longer where messages come one by one.
-   */
-  readonly late?: boolean | undefined;
 }
 
 /**
@@ -21,14 +15,10 @@ export interface StreamRecordsOptions {
 export function streamRecords(
   connection: StreamConnection,
   signal: AbortSignal,
-  { onBytes, late = false }: StreamRecordsOptions = {},
+  { onBytes }: StreamRecordsOptions = {},
 ): Batches<Buffer> {
   const origin = connection.url;
   const inflated = new Flow<Uint8Array>(async function* () {
-    if (late) {
-      for await (const items of inflateInPool(connection.blocks, origin)) yield { items, origin };
-      return;
-    }
     // Without the stages that `gunzip` has for files, each of which a message would have to pass.
     const file = new GzipFile({ plain: 'refuse', maxBytes: Number.POSITIVE_INFINITY, origin });
     try {
@@ -36,7 +26,7 @@ export function streamRecords(
         onBytes?.();
         // A flush of each message makes many small pieces, and each would be a call of the decoder.
         const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
-        for (const block of file.push(bytes)) yield { items: [block], origin };
+        for (const items of file.push(bytes)) yield { items, origin };
       }
       file.end();
     } finally {

@@ -10,6 +10,8 @@ const END = Buffer.from('\r\n');
 /** Pieces that one write may have, and bytes of one read. */
 const MOST_PIECES = 1_000;
 const READ = 256 * 1024;
+/** Bytes that may be on their way to disk while more come. */
+const BEHIND = 8 * 1024 * 1024;
 
 /**
  * Records that wait: in memory up to a size, the rest in a file that no one else can see. A service
@@ -23,33 +25,42 @@ export class Spool {
   #file: FileHandle | undefined;
   #path = '';
   #length = 0;
+  /** What the write under way has yet to get to. */
+  #behind: Buffer[] = [];
+  #behindBytes = 0;
+  #writing: Promise<void> | undefined;
+  #failure: { readonly error: unknown } | undefined;
 
   constructor(folder: string, maxMemory: number) {
     this.#folder = folder;
     this.#maxMemory = maxMemory;
   }
 
-  /** Whether anything went to disk. */
+  /** Whether anything goes to disk. */
   get spilled(): boolean {
-    return this.#file !== undefined;
+    return this.#bytes > this.#maxMemory;
   }
 
+  /** Returns before the records are on disk, as long as few are on their way there. */
   async add(records: readonly Buffer[]): Promise<void> {
     const pieces = inPieces(records);
-    for (const { length } of pieces) this.#bytes += length;
-    if (this.#bytes <= this.#maxMemory) {
+    const bytes = bytesOf(pieces);
+    this.#bytes += bytes;
+    if (!this.spilled) {
       this.#memory.push(pieces);
       return;
     }
-    await storing(this.#folder, 'spool a stream in', async () => {
-      this.#file ??= await this.#open();
-      for (let at = 0; at < pieces.length; at += MOST_PIECES)
-        await this.#write(this.#file, pieces.slice(at, at + MOST_PIECES));
-    });
+    for (const piece of pieces) this.#behind.push(piece);
+    this.#behindBytes += bytes;
+    this.#writing ??= this.#writeBehind();
+    if (this.#behindBytes > BEHIND) await this.#writing;
+    this.#throwFailure();
   }
 
   /** All records in their order, to be read once; lets go of each as it comes. */
   async *read(): AsyncGenerator<readonly Buffer[], void, undefined> {
+    await this.#writing;
+    this.#throwFailure();
     const lines = jsonLines({
       separator: '\r\n',
       maxBytes: Number.POSITIVE_INFINITY,
@@ -61,6 +72,8 @@ export class Spool {
   /** Gives up what is left. */
   async close(): Promise<void> {
     this.#memory = [];
+    this.#behind = [];
+    await this.#writing;
     const file = this.#file;
     this.#file = undefined;
     await file?.close();
@@ -76,8 +89,29 @@ export class Spool {
     for await (const block of input) yield { items: [block as Buffer] };
   }
 
+  /** Never rejects: what goes wrong is told to whoever comes next. */
+  async #writeBehind(): Promise<void> {
+    try {
+      await storing(this.#folder, 'spool a stream in', async () => {
+        this.#file ??= await this.#open();
+        while (this.#behind.length > 0) {
+          const pieces = this.#behind.splice(0, MOST_PIECES);
+          this.#behindBytes -= bytesOf(pieces);
+          await this.#write(this.#file, pieces);
+        }
+      });
+    } catch (error) {
+      this.#failure = { error };
+    }
+    this.#writing = undefined;
+  }
+
+  #throwFailure(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
   async #write(file: FileHandle, pieces: readonly Buffer[]): Promise<void> {
-    const wanted = pieces.reduce((sum, { length }) => sum + length, 0);
+    const wanted = bytesOf(pieces);
     let { bytesWritten: done } = await file.writev(pieces, this.#length);
     // A disk that takes only a part says why when it is given the rest.
     for (const all = done < wanted ? Buffer.concat(pieces) : END; done < wanted; ) {
@@ -120,4 +154,8 @@ function inPieces(records: readonly Buffer[]): Buffer[] {
   }
   if (end > start) pieces.push(memory.subarray(start, end), END);
   return pieces;
+}
+
+function bytesOf(pieces: readonly Buffer[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
 }

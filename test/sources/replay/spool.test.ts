@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { StorageError } from '../../../src/errors.js';
 import { Spool } from '../../../src/sources/replay/spool.js';
 
 let folder: string;
@@ -66,5 +67,48 @@ describe('a spool', () => {
     expect(spool.spilled).toBe(true);
     expect(await readAll(spool)).toEqual(records.map(String));
     await spool.close();
+  });
+
+  it('takes records while earlier ones are on their way to disk, and keeps their order', async () => {
+    const spool = new Spool(folder, 1_000);
+    const records = Array.from({ length: 300 }, (_, i) =>
+      Buffer.from(`{"n":${i},"text":"${'x'.repeat(i * 997)}"}`),
+    );
+    let waited = 0;
+    for (const record of records) {
+      let added = false;
+      const adding = spool.add([record]).then(() => {
+        added = true;
+      });
+      await null;
+      await null;
+      if (!added) waited++;
+      await adding;
+    }
+    expect(await readAll(spool)).toEqual(records.map(String));
+    await spool.close();
+    // 44 MB, of which 8 MiB may be on their way.
+    expect(waited).toBeGreaterThan(0);
+    expect(waited).toBeLessThan(300);
+  });
+
+  it('says so when the disk fails, to whoever comes next, and can be closed after that', async () => {
+    const gone = path.join(folder, 'gone');
+    for (const next of ['add', 'read'] as const) {
+      const spool = new Spool(gone, 0);
+      await spool.add([Buffer.from('{"n":1}')]);
+      await new Promise(resolve => setTimeout(resolve, 50));
+      const later = next === 'add' ? spool.add([Buffer.from('{"n":2}')]) : readAll(spool);
+      await expect(later).rejects.toThrow(StorageError);
+      await expect(later).rejects.toThrow(`Could not spool a stream in ${gone}`);
+      await spool.close();
+    }
+  });
+
+  it('leaves no file behind when it is closed with records on their way', async () => {
+    const spool = new Spool(folder, 0);
+    for (let n = 0; n < 50; n++) await spool.add([Buffer.alloc(100_000, 'x')]);
+    await spool.close();
+    expect(await readdir(folder)).toEqual([]);
   });
 });

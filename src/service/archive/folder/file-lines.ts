@@ -53,7 +53,7 @@ export async function* fileBlocks(path: string): AsyncGenerator<Buffer> {
       if (isFirst && isNamedGzip && !isGzip(chunk))
         throw new DataError('The file is named .gz and is not gzip', { place: { origin: path } });
       isFirst = false;
-      yield* decoder.push(chunk);
+      for (const blocks of decoder.push(chunk)) yield* blocks;
     }
     if (isFirst && isNamedGzip)
       throw new DataError('The file is named .gz and is empty', { place: { origin: path } });
