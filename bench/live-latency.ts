@@ -12,7 +12,7 @@ const VARIANTS = [
 
 const EVERY_MS = 4;
 /** Messages while a process still compiles what it runs: a stream lives for days. */
-const WARM_UP = 2_000;
+const WARM_UP = 5_000;
 
 /** One run of one variant. */
 interface Round {
