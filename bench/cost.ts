@@ -34,8 +34,8 @@ export const cost: Study = {
     }
     return {
       markdown: [
-        `${FILES} gzip files again and again, in one pipeline: gunzip, frame, dedupe, route by tag, and lines to a`,
-        'stream that throws them away. The window of `dedupe` is 10,000 ids, fewer than the corpus has, so a post',
+        `${FILES} gzip files again and again, in one pipeline: gunzip, frame, dedupe, route by tag, and lines that`,
+        'are gathered as `files` does, then thrown away. The window of `dedupe` is 10,000 ids, fewer than the corpus has, so a post',
         'passes once in every round; as many came out as that makes, and not one more.',
         '',
         '| times | files | GB of JSON | posts | seconds | cpu s | cpu ns a byte | peak MiB |',

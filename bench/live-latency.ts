@@ -18,7 +18,7 @@ const WARM_UP = 5_000;
 interface Round {
   /** Microseconds of each message, ascending. */
   readonly latencies: readonly number[];
-  /** Milliseconds of CPU time for a thousand messages, all of the process. */
+  /** Milliseconds of CPU time for a thousand messages, all threads of the process. */
   readonly cpuMs: number;
 }
 
@@ -48,7 +48,7 @@ export const liveLatency: Study = {
       `${messages.toLocaleString('en')} compliance events, ${1_000 / EVERY_MS} a second, from a server in a ` +
         'process of its own that has compressed them beforehand: from its write of a flushed message to the ' +
         `event, parsed, in the consumer, after ${warmUp.toLocaleString('en')} that came faster. Microseconds, medians of the rounds; both ` +
-        'ends on this machine. CPU time is that of the whole process, its start too.',
+        'ends on this machine. CPU time is that of the whole process from then on.',
       '',
       '| | p50 | p90 | p99 | spread of p50 | CPU ms per 1,000 |',
       '|---|---:|---:|---:|---:|---:|',
@@ -73,7 +73,7 @@ async function runOnce(module: string, messages: number, warmUp: number): Promis
   const server = start('live-latency/server.js', all, EVERY_MS, warmUp);
   const address = await messageOf<string>(server);
   const sent = messageOf<number[]>(server);
-  const client = start(`live-latency/${module}.js`, address, all);
+  const client = start(`live-latency/${module}.js`, address, all, warmUp);
   const { arrivals, cpuMs } = await messageOf<{ arrivals: number[]; cpuMs: number }>(client);
   client.kill();
   const latencies = (await sent)
@@ -81,5 +81,5 @@ async function runOnce(module: string, messages: number, warmUp: number): Promis
     .slice(warmUp)
     .sort((a, b) => a - b);
   server.kill();
-  return { latencies, cpuMs: (cpuMs / all) * 1_000 };
+  return { latencies, cpuMs: (cpuMs / messages) * 1_000 };
 }

@@ -1,4 +1,4 @@
-import { foreignItems } from './foreign-items.js';
+import { foreignBatches } from './foreign-batches.js';
 import type { Progress } from './progress.js';
 
 export type Json =
@@ -57,8 +57,11 @@ export interface Run extends Omit<Pull, 'borrows'> {
   readonly signal: AbortSignal;
 }
 
-/** Begins a run. Where it lends, batches may have a `giveBack`. */
-export type Open<T> = (run: Run, lends: boolean) => Batches<T>;
+/**
+ * Begins a run. Where `lends` is true, whoever reads gives memory back: batches may have a `giveBack`,
+ * which is called once their items are used.
+ */
+export type OpenFlow<T> = (run: Run, lends: boolean) => Batches<T>;
 
 /**
  * A lazy stream. `for await` sees items; stages see batches. Nothing opens before the first pull,
@@ -71,11 +74,14 @@ export type Open<T> = (run: Run, lends: boolean) => Batches<T>;
  * for await (const square of squares) console.log(square);
  */
 export class Flow<T> implements AsyncIterable<T> {
-  readonly #open: Open<T>;
+  readonly #open: OpenFlow<T>;
   readonly #signal: AbortSignal | undefined;
 
-  /** @param signal Ends `for await` over the items, also in the middle of a batch. */
-  constructor(open: Open<T>, signal?: AbortSignal) {
+  /**
+   * @param open Called for each run, at its first pull.
+   * @param signal Ends `for await` over the items, also in the middle of a batch.
+   */
+  constructor(open: OpenFlow<T>, signal?: AbortSignal) {
     this.#open = open;
     this.#signal = signal;
   }
@@ -116,13 +122,21 @@ export function perBatch<In, Out>(
   });
 }
 
+export interface OperatorOptions {
+  /**
+   * Whether memory that is lent may pass: each batch that comes out has the `giveBack` of one that went
+   * in, as `{ ...batch, items }` does, or calls it, and nothing else of that batch is kept. What is kept
+   * is empty later.
+   * @default false
+   */
+  readonly handsOn?: boolean | undefined;
+}
+
 /**
  * An operator that owns its run: it holds state, re-frames, waits or reads ahead, and forwards
  * cursors itself, never ahead of the items. State is born inside `run`, so a flow can be opened twice.
  * `open` lets it unwrap its own part of a cursor: it returns the batches of the input from there.
  *
- * With `handsOn`, its items lie in the memory of the batch that they come from, nothing else of it is
- * kept, and `giveBack` goes on with them, as it does by `{ ...batch, items }`.
  */
 export function operator<In, Out>(
   run: (
@@ -130,7 +144,7 @@ export function operator<In, Out>(
     run: Run,
     open: (resume: Cursor | undefined) => Batches<In>,
   ) => Batches<Out>,
-  { handsOn = false }: { readonly handsOn?: boolean } = {},
+  { handsOn = false }: OperatorOptions = {},
 ): Operator<In, Out> {
   return input =>
     new Flow((at, lends) => {
@@ -150,7 +164,7 @@ export function batchesOf<T>(input: AsyncIterable<T>, pull: Pull = {}): Batches<
  * source that waits on it lets go at once: a generator's own `return()` would queue behind the wait.
  */
 class OpenRun<T> implements AsyncIterator<Batch<T>, undefined> {
-  readonly #open: Open<T>;
+  readonly #open: OpenFlow<T>;
   readonly #pull: Pull;
   readonly #controller = new AbortController();
   #inner: AsyncIterator<Batch<T>> | undefined;
@@ -160,7 +174,7 @@ class OpenRun<T> implements AsyncIterator<Batch<T>, undefined> {
   /** An abort that the reader has not been told of yet. */
   #failure: { readonly reason: unknown } | undefined;
 
-  constructor(open: Open<T>, pull: Pull) {
+  constructor(open: OpenFlow<T>, pull: Pull) {
     this.#open = open;
     this.#pull = pull;
   }
@@ -281,12 +295,5 @@ class Items<T> implements AsyncIterator<T, undefined> {
       this.#index = 0;
     }
     return { done: false, value: this.#items[this.#index++] as T };
-  }
-}
-
-async function* foreignBatches<T>(input: AsyncIterable<T>, { signal, progress }: Run): Batches<T> {
-  for await (const item of foreignItems(input, signal)) {
-    if (progress !== undefined) progress.received++;
-    yield { items: [item] };
   }
 }

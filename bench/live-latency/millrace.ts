@@ -1,8 +1,8 @@
 import { account, compliance } from 'millrace';
 import { Arrivals } from './arrivals.js';
 
-const [address, messages] = process.argv.slice(2);
-const arrivals = new Arrivals(Number(messages));
+const [address, ...counts] = process.argv.slice(2);
+const arrivals = new Arrivals(counts);
 const acme = account({
   ...{ complianceStreamUrl: address, account: 'bench', publisher: 'twitter' },
   ...{ complianceLabel: 'bench', email: 'bench@example.com', password: 'bench' },

@@ -13,7 +13,7 @@ export interface GunzipOptions {
    */
   readonly plain?: 'refuse' | 'pass' | undefined;
   /**
-   * Most bytes that one file may hold once inflated. No more than a few MiB of a large file are ever
+   * Most bytes that one file may hold once inflated. No more than some 40 MiB of large files are ever
    * in memory, whatever this is.
    * @default Infinity
    */
@@ -26,7 +26,7 @@ export interface GunzipOptions {
  * out as soon as they came in.
  *
  * A file that is cut short, corrupt, or followed by anything but zeros throws a `DataError` with
- * file and byte, after what could be inflated. Where the input has edges, each file must be complete
+ * file and byte, after what could be inflated (of a corrupt stream, up to 16 KiB before that). Where the input has edges, each file must be complete
  * at its own.
  *
  * @example

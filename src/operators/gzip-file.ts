@@ -1,17 +1,11 @@
-import { promisify } from 'node:util';
-import { constants, gunzip, type Zlib } from 'node:zlib';
+import { constants } from 'node:zlib';
 import { Gunzip } from 'minizlib';
 import { DataError } from '../errors.js';
 
-/** Largest file, before and after, that is inflated in one call. */
-const WHOLE_INPUT = 8 * 1024 * 1024;
-const WHOLE_OUTPUT = 32 * 1024 * 1024;
-/** A gzip header and trailer around empty data. */
-const SMALLEST_FILE = 20;
 /** The first byte of every gzip file, and of no text. */
 const MAGIC = 0x1f;
 /** What goes into the decoder at once: gzip makes at most 1,032 bytes of one, so 16 MiB come out. */
-const SLICE = 16 * 1024;
+const STEP = 16 * 1024;
 /** The size of its output buffer is missing in the types; four times the default is a fifth faster. */
 const DECODER = { flush: constants.Z_NO_FLUSH, chunkSize: 64 * 1024 };
 /** Inflated bytes are handed on when this many have come together. */
@@ -24,40 +18,12 @@ export interface InflateLimits {
 
 export interface GzipFileOptions extends InflateLimits {
   readonly origin: string | undefined;
+  /**
+   * Bytes that go into the decoder at once.
+   * @default 16384
+   */
+  readonly step?: number | undefined;
 }
-
-/**
- * Inflates a whole file in the thread pool, by far the fastest way. Resolves to `undefined` where
- * that is not known to be safe and right: the file is large, or not plainly one good gzip file.
- * `GzipFile` then says what is wrong, if anything is.
- */
-export async function inflateWhole(
-  blocks: readonly Buffer[],
-  maxBytes: number,
-): Promise<Buffer | undefined> {
-  const length = blocks.reduce((sum, block) => sum + block.length, 0);
-  if (length < SMALLEST_FILE || length > WHOLE_INPUT) return undefined;
-  const file = blocks.length === 1 ? blocks[0]! : Buffer.concat(blocks);
-  // The trailer's size is that of the last member, modulo 4 GiB: a hint, which saves growing.
-  const size = file.readUInt32LE(file.length - 4);
-  if (size > WHOLE_OUTPUT) return undefined;
-  try {
-    const { buffer, engine } = await inflate(file, {
-      info: true,
-      chunkSize: Math.max(size + 1, 64 * 1024),
-      maxOutputLength: Math.min(maxBytes, WHOLE_OUTPUT),
-    });
-    return engine.bytesWritten === file.length ? buffer : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** What node:zlib's `gunzip` gives with `info: true`, which its types leave out. */
-const inflate = promisify(gunzip) as unknown as (
-  file: Buffer,
-  options: { info: true; chunkSize: number; maxOutputLength: number },
-) => Promise<{ buffer: Buffer; engine: Zlib }>;
 
 /**
  * Inflates one file as its bytes come, on this thread, in bounded memory: all that can be decoded
@@ -95,8 +61,9 @@ export class GzipFile {
       yield [input];
       return;
     }
-    for (let at = 0; at < input.length && this.#error === undefined; at += SLICE) {
-      this.#write(input.subarray(at, at + SLICE));
+    const { step = STEP } = this.#options;
+    for (let at = 0; at < input.length && this.#error === undefined; at += step) {
+      this.#write(input.subarray(at, at + step));
       if (this.#outputBytes >= TOGETHER) yield this.#take();
     }
     if (this.#outputBytes > 0) yield this.#take();

@@ -1,12 +1,8 @@
-import { DataError, OptionError } from '../errors.js';
+import { OptionError } from '../errors.js';
 import { type Operator, operator } from '../flow.js';
-import { type Framer, framed } from './framed.js';
-import { CLOSE_OBJECT, CR, isSpace, LF, OPEN_OBJECT, startsWithMark } from './json-bytes.js';
-import { isDeeperThan } from './json-depth.js';
-import { Pieces } from './pieces.js';
-import { type CheckedLimits, type RecordLimits, recordLimits } from './record-limits.js';
-
-const EMPTY = Buffer.alloc(0);
+import { framed } from './framed.js';
+import { LineFramer, type Separator } from './line-framer.js';
+import { type RecordLimits, recordLimits } from './record-limits.js';
 
 export interface JsonLinesOptions extends RecordLimits {
   /**
@@ -14,7 +10,7 @@ export interface JsonLinesOptions extends RecordLimits {
    * messages by `'\r\n'`, and a message may hold a bare LF between its tokens but never a CR.
    * @default '\n'
    */
-  readonly separator?: '\n' | '\r\n' | undefined;
+  readonly separator?: Separator | undefined;
 }
 
 /**
@@ -37,100 +33,7 @@ export function jsonLines(options: JsonLinesOptions = {}): Operator<Uint8Array, 
       `Expected \`separator\` to be '\\n' or '\\r\\n', got ${JSON.stringify(separator)}`,
     );
   const limits = recordLimits(options);
-  // Where CR stands in no record, it alone ends one, and the LF after it is white space.
-  const end = separator === '\n' ? LF : CR;
-  return operator(input => framed(input, origin => new Lines(end, limits, origin)), {
+  return operator(input => framed(input, origin => new LineFramer(separator, limits, origin)), {
     handsOn: true,
   });
-}
-
-class Lines implements Framer<Buffer> {
-  readonly #end: number;
-  readonly #maxBytes: number;
-  readonly #maxDepth: number;
-  readonly #origin: string | undefined;
-  /** The line under way, as far as it lies in earlier blocks. */
-  readonly #pieces = new Pieces();
-  #line = 1;
-  /** Where in the file the line under way and the block at hand begin. */
-  #lineAt = 0;
-  #blockAt = 0;
-
-  constructor(end: number, { maxBytes, maxDepth }: CheckedLimits, origin: string | undefined) {
-    this.#end = end;
-    this.#maxBytes = maxBytes;
-    this.#maxDepth = maxDepth;
-    this.#origin = origin;
-  }
-
-  push(block: Buffer, records: Buffer[]): void {
-    let start = 0;
-    for (
-      let end = block.indexOf(this.#end);
-      end !== -1;
-      start = end + 1, end = block.indexOf(this.#end, start)
-    ) {
-      const to = end > start && block[end - 1] === CR ? end - 1 : end;
-      this.#take(this.#pieces.join(block.subarray(start, to)), records);
-      this.#line++;
-      this.#lineAt = this.#blockAt + end + 1;
-    }
-    this.#pieces.add(block.subarray(start));
-    if (this.#pieces.byteLength > this.#maxBytes) throw this.#tooLarge();
-    this.#blockAt += block.length;
-  }
-
-  end(records: Buffer[]): void {
-    const before = records.length;
-    this.#take(this.#pieces.join(EMPTY), records, 'The last line is cut short');
-    const last = records[before];
-    if (last === undefined) return;
-    try {
-      JSON.parse(last.toString());
-    } catch (cause) {
-      records.pop();
-      throw this.#error('The last line is cut short, or is not JSON', cause);
-    }
-  }
-
-  #take(line: Buffer, records: Buffer[], otherwise = 'Expected a JSON object on each line'): void {
-    const record = isObject(line) ? line : trim(line, this.#lineAt === 0);
-    if (record.length === 0) return;
-    if (record.length > this.#maxBytes) throw this.#tooLarge();
-    if (!isObject(record)) {
-      const isGzip = record[0] === 0x1f && record[1] === 0x8b;
-      throw this.#error(
-        isGzip ? 'These bytes are gzip; put gunzip() first' : `${otherwise}: ${excerpt(record)}`,
-      );
-    }
-    if (record.length > 2 * this.#maxDepth && isDeeperThan(this.#maxDepth, record))
-      throw this.#error(`A line is nested deeper than ${this.#maxDepth} (\`maxDepth\`)`);
-    records.push(record);
-  }
-
-  #tooLarge(): DataError {
-    return this.#error(`A line is larger than ${this.#maxBytes} bytes (\`maxBytes\`)`);
-  }
-
-  #error(message: string, cause?: unknown): DataError {
-    const place = { origin: this.#origin, line: this.#line, byteOffset: this.#lineAt };
-    return new DataError(message, { cause, place });
-  }
-}
-
-function isObject(record: Buffer): boolean {
-  return record[0] === OPEN_OBJECT && record[record.length - 1] === CLOSE_OBJECT;
-}
-
-function trim(line: Buffer, first: boolean): Buffer {
-  let start = first && startsWithMark(line) ? 3 : 0;
-  let end = line.length;
-  while (start < end && isSpace(line[start]!)) start++;
-  while (end > start && isSpace(line[end - 1]!)) end--;
-  return line.subarray(start, end);
-}
-
-function excerpt(record: Buffer): string {
-  const text = record.subarray(0, 80).toString();
-  return JSON.stringify(record.length > 80 ? `${text}...` : text);
 }

@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { DataError } from '../errors.js';
-import { inflateWhole } from '../operators/gzip-file.js';
 import { formatTimestamp, MINUTE } from '../time.js';
+import { inflateWhole } from './inflate-whole.js';
 import { PostCount } from './post-count.js';
 
 /** What a whole and undamaged job file holds. */
@@ -22,11 +22,6 @@ export interface CheckedWhole extends CheckedFile {
 
 const CHUNK = 256 * 1024;
 
-/** The size that a gzip file says it has once inflated: a hint that anyone may forge. */
-export function inflatedSize(file: Buffer): number {
-  return file.length < 4 ? 0 : file.readUInt32LE(file.length - 4);
-}
-
 /**
  * Checks a file in memory, in one call to the thread pool where it inflates to no more than `most`.
  *
@@ -37,7 +32,7 @@ export async function checkWhole(
   origin: string,
   most: number,
 ): Promise<CheckedWhole> {
-  const content = inflatedSize(file) <= most ? await inflateWhole([file], most) : undefined;
+  const content = await inflateWhole(file, most);
   if (content === undefined) return { ...(await checkStream([file], origin)), content };
   const count = new PostCount(origin);
   count.push(content);

@@ -1,7 +1,9 @@
 import type { StreamConnection } from '../client/stream-connection.js';
-import { type Batches, batchesOf, Flow } from '../flow.js';
+import type { Batches } from '../flow.js';
+import { framed } from '../operators/framed.js';
 import { GzipFile } from '../operators/gzip-file.js';
-import { jsonLines } from '../operators/json-lines.js';
+import { LineFramer } from '../operators/line-framer.js';
+import { recordLimits } from '../operators/record-limits.js';
 
 export interface StreamRecordsOptions {
   /** Told of each arrival, heartbeats too, a few before their records come. */
@@ -10,28 +12,31 @@ export interface StreamRecordsOptions {
 
 /**
  * The records of a stream: the exact bytes of each, without heartbeats, as soon as they are whole. They
- * are parted by CRLF and may be cut at any byte, in the gzip as in a character.
+ * are parted by CRLF and may be cut at any byte, in the gzip as in a character. Ends with the connection,
+ * without the stages of a flow, each of which a message would have to pass.
  */
 export function streamRecords(
   connection: StreamConnection,
-  signal: AbortSignal,
   { onBytes }: StreamRecordsOptions = {},
 ): Batches<Buffer> {
-  const origin = connection.url;
-  const inflated = new Flow<Uint8Array>(async function* () {
-    // Without the stages that `gunzip` has for files, each of which a message would have to pass.
-    const file = new GzipFile({ plain: 'refuse', maxBytes: Number.POSITIVE_INFINITY, origin });
-    try {
-      for await (const pieces of connection.blocks) {
-        onBytes?.();
-        // A flush of each message makes many small pieces, and each would be a call of the decoder.
-        const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
-        for (const items of file.push(bytes)) yield { items, origin };
-      }
-      file.end();
-    } finally {
-      file.close();
+  const limits = recordLimits({});
+  return framed(inflated(connection, onBytes), origin => new LineFramer('\r\n', limits, origin));
+}
+
+async function* inflated(
+  { blocks, url: origin }: StreamConnection,
+  onBytes: (() => void) | undefined,
+): Batches<Buffer> {
+  const file = new GzipFile({ plain: 'refuse', maxBytes: Number.POSITIVE_INFINITY, origin });
+  try {
+    for await (const pieces of blocks) {
+      onBytes?.();
+      // A flush of each message makes many small pieces, and each would be a call of the decoder.
+      const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+      for (const items of file.push(bytes)) yield { items, origin };
     }
-  });
-  return batchesOf(jsonLines({ separator: '\r\n' })(inflated), { signal });
+    file.end();
+  } finally {
+    file.close();
+  }
 }

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { Readable } from 'node:stream';
 import { constants, createGzip, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -191,6 +192,29 @@ describe('gunzip', () => {
       }
     expect(bytes).toBe(2 ** 30);
     expect(largest).toBeLessThan(8 * 1024 * 1024);
+  });
+
+  it('holds a small part of a bomb at a time, also where memory comes back or the bytes are a stream', async () => {
+    const size = 256 * 2 ** 20;
+    const bomb = gzipSync(Buffer.alloc(size));
+    const half = bomb.length >> 1;
+    for (const [input, borrows, most] of [
+      [filesOf([bomb]), true, 8],
+      [filesOf([bomb.subarray(0, half), bomb.subarray(half)]), false, 17],
+      [[bomb.subarray(0, half), bomb.subarray(half)], false, 17],
+    ] as const) {
+      let total = 0;
+      let largest = 0;
+      const bytes = Array.isArray(input) ? Readable.from(input) : (input as AsyncIterable<Buffer>);
+      for await (const { items, giveBack } of gunzip()(bytes).batches({ borrows })) {
+        const together = items.reduce((sum, { length }) => sum + length, 0);
+        total += together;
+        largest = Math.max(largest, together);
+        giveBack?.();
+      }
+      expect(total).toBe(size);
+      expect(largest).toBeLessThanOrEqual(most * 2 ** 20);
+    }
   });
 
   it('refuses a file that holds more than maxBytes, and no other', async () => {

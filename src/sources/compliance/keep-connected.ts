@@ -53,7 +53,7 @@ export async function keepConnected(
           arrivals.push(timing.now());
           if (arrivals.length > BLOCKS_AHEAD) listener.heard(arrivals.shift() as number);
         };
-        const records = streamRecords(connection, signal, { onBytes });
+        const records = streamRecords(connection, { onBytes });
         for await (const { items } of records) {
           failures = 0;
           const events: ComplianceEvent[] = [];

@@ -154,11 +154,12 @@ class Wake {
 /** There is none before the first connections: a run that began there would know of no gap. */
 function cursorOf({ urls }: ComplianceRun, { until, gaps }: LedgerState): Cursor | undefined {
   if (until === undefined) return undefined;
+  // Made for each message, and kept by few.
   return {
     source: 'compliance',
-    stream: streamOf(urls),
-    until: new Date(until).toISOString(),
-    gaps: gaps.map(datesOf),
+    stream: { toJSON: () => streamOf(urls) },
+    until: { toJSON: () => new Date(until).toISOString() },
+    gaps: { toJSON: () => gaps.map(datesOf) },
   };
 }
 

@@ -26,7 +26,7 @@ export async function receive(
   let info: InfoMessage | undefined;
   let trouble: MillraceError | undefined;
   try {
-    for await (const { items } of streamRecords(connection, signal)) {
+    for await (const { items } of streamRecords(connection)) {
       const records: Buffer[] = [];
       for (const record of items) {
         const message = parseInStreamMessage(record);

@@ -30,6 +30,7 @@ export class Spool {
   #behindBytes = 0;
   #writing: Promise<void> | undefined;
   #failure: { readonly error: unknown } | undefined;
+  #closed = false;
 
   constructor(folder: string, maxMemory: number) {
     this.#folder = folder;
@@ -43,7 +44,9 @@ export class Spool {
 
   /** Returns before the records are on disk, as long as few are on their way there. */
   async add(records: readonly Buffer[]): Promise<void> {
+    this.#throwFailure();
     const pieces = inPieces(records);
+    if (pieces.length === 0 || this.#closed) return;
     const bytes = bytesOf(pieces);
     this.#bytes += bytes;
     if (!this.spilled) {
@@ -69,8 +72,9 @@ export class Spool {
     for await (const { items } of batchesOf(lines)) yield items;
   }
 
-  /** Gives up what is left. */
+  /** Gives up what is left, and takes no more. */
   async close(): Promise<void> {
+    this.#closed = true;
     this.#memory = [];
     this.#behind = [];
     await this.#writing;
@@ -96,14 +100,16 @@ export class Spool {
         this.#file ??= await this.#open();
         while (this.#behind.length > 0) {
           const pieces = this.#behind.splice(0, MOST_PIECES);
-          this.#behindBytes -= bytesOf(pieces);
           await this.#write(this.#file, pieces);
+          this.#behindBytes -= bytesOf(pieces);
         }
+        // At once: whoever adds while promises are on their way must begin anew.
+        this.#writing = undefined;
       });
     } catch (error) {
       this.#failure = { error };
+      this.#writing = undefined;
     }
-    this.#writing = undefined;
   }
 
   #throwFailure(): void {

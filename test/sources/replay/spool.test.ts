@@ -1,8 +1,8 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { type FileHandle, mkdtemp, open, readdir, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../../src/errors.js';
 import { Spool } from '../../../src/sources/replay/spool.js';
 
@@ -92,17 +92,64 @@ describe('a spool', () => {
     expect(waited).toBeLessThan(300);
   });
 
-  it('says so when the disk fails, to whoever comes next, and can be closed after that', async () => {
-    const gone = path.join(folder, 'gone');
-    for (const next of ['add', 'read'] as const) {
-      const spool = new Spool(gone, 0);
+  it('loses no record that comes just when a write is done', async () => {
+    const probe = await open(path.join(folder, 'probe'), 'w');
+    const handles = Object.getPrototypeOf(probe) as FileHandle;
+    await probe.close();
+    await rm(path.join(folder, 'probe'));
+    const { writev } = handles;
+    for (let ticks = 0; ticks < 20; ticks++) {
+      const spool = new Spool(folder, 0);
+      let second: Promise<void> | undefined;
+      const addSecond = async () => {
+        for (let tick = 0; tick < ticks; tick++) await null;
+        await spool.add([Buffer.from('{"n":2}')]);
+      };
+      const spied = vi.spyOn(handles, 'writev').mockImplementation(async function (
+        this: FileHandle,
+        ...args
+      ) {
+        const written = await writev.apply(this, args);
+        second ??= addSecond();
+        return written;
+      });
       await spool.add([Buffer.from('{"n":1}')]);
-      await new Promise(resolve => setTimeout(resolve, 50));
-      const later = next === 'add' ? spool.add([Buffer.from('{"n":2}')]) : readAll(spool);
-      await expect(later).rejects.toThrow(StorageError);
-      await expect(later).rejects.toThrow(`Could not spool a stream in ${gone}`);
+      await vi.waitUntil(() => second !== undefined);
+      await second;
+      spied.mockRestore();
+      expect(await readAll(spool)).toEqual(['{"n":1}', '{"n":2}']);
       await spool.close();
     }
+  });
+
+  it('says so when the disk fails, to whoever comes next, and can be closed after that', async () => {
+    const gone = path.join(folder, 'gone');
+    const record = Buffer.from('{"n":1}');
+    const spool = new Spool(gone, 0);
+    await spool.add([record]);
+    await vi.waitFor(() =>
+      expect(spool.add([record])).rejects.toThrow(`Could not spool a stream in ${gone}`),
+    );
+    await expect(readAll(spool)).rejects.toThrow(StorageError);
+    await spool.close();
+  });
+
+  it('loses nothing after a batch of no records', async () => {
+    const spool = new Spool(folder, 0);
+    await spool.add([Buffer.from('{"n":1}')]);
+    await new Promise(resolve => setTimeout(resolve, 20));
+    await spool.add([]);
+    await spool.add([Buffer.from('{"n":2}')]);
+    expect(await readAll(spool)).toEqual(['{"n":1}', '{"n":2}']);
+    await spool.close();
+  });
+
+  it('takes nothing once it is closed', async () => {
+    const spool = new Spool(folder, 0);
+    await spool.close();
+    await spool.add([Buffer.from('{"n":1}')]);
+    expect(await readAll(spool)).toEqual([]);
+    expect(await readdir(folder)).toEqual([]);
   });
 
   it('leaves no file behind when it is closed with records on their way', async () => {
