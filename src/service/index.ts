@@ -46,6 +46,7 @@ export type {
   PendingSignIn,
   UserGrant,
 } from './oauth/oauth-provider.js';
+export { Refusal } from './refusal.js';
 export type { Endpoint } from './router.js';
 export { createService, type Service } from './service.js';
 export type { JobDwell, ServiceOptions } from './service-options.js';
