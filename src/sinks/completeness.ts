@@ -30,7 +30,8 @@ export interface Completeness {
 /**
  * Holds posts against the counts of the same query and window: of a replay that has just come, or of
  * what was stored of it, by the minute if the counts are. Counts ignore deletions, and scrubbed geo
- * (service.md 4.2 rule 4), so a few posts less may be in order; more never are.
+ * (service.md 4.2 rule 4), so a few posts less may be in order. More are only where rules of a stream
+ * read what a post quotes, which counts do not: with `-is:quote` in both, none are.
  *
  * @param counts buckets of one length, such as those of `counts`.
  * @throws OptionError where there are no counts.

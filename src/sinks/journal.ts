@@ -20,7 +20,7 @@ export function lockPath(checkpoint: string): string {
 
 /** All paths beside the outputs that a checkpoint takes up. */
 export function checkpointPaths(checkpoint: string): string[] {
-  return [checkpoint, besidePath(checkpoint), lockPath(checkpoint), `${lockPath(checkpoint)}.old`];
+  return [checkpoint, besidePath(checkpoint), lockPath(checkpoint)];
 }
 
 /** Commits outputs and cursor together, one commit at a time, beside the writing of what comes. */

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,6 +22,8 @@ const held = new Set<string>();
 
 /** How long a lock may stay without its holder's name: it was killed just there otherwise. */
 const UNNAMED_MS = 200;
+/** Before another look at a lock that is about to change. */
+const SOON_MS = 5;
 
 /** Keeps two processes from one checkpoint. The lock of a process that is dead is taken over. */
 export async function takeLock(fs: FileSystem, file: string): Promise<Lock> {
@@ -30,7 +32,7 @@ export async function takeLock(fs: FileSystem, file: string): Promise<Lock> {
   const text = `${JSON.stringify({ ...own, token })}\n`;
   held.add(token);
   try {
-    while (!(await create(fs, file, text))) await removeStale(fs, file);
+    while (!(await create(fs, file, text))) await makeWay(fs, file, text);
   } catch (error) {
     held.delete(token);
     throw storageError('lock', file, error);
@@ -38,7 +40,6 @@ export async function takeLock(fs: FileSystem, file: string): Promise<Lock> {
   return {
     async release() {
       held.delete(token);
-      await unlinkIfThere(fs, asidePath(file));
       await unlinkIfThere(fs, file);
     },
   };
@@ -59,31 +60,51 @@ async function create(fs: FileSystem, file: string, text: string): Promise<boole
   }
 }
 
-/** Removes the lock of a dead process; throws when its holder is alive. */
-async function removeStale(fs: FileSystem, file: string): Promise<void> {
-  let seen = await readIfThere(fs, file);
-  if (seen !== undefined && holderIn(seen) === undefined) {
-    await sleep(UNNAMED_MS);
-    seen = await readIfThere(fs, file);
-  }
+/** Sees to it that a lock of a dead process goes; throws when its holder is alive. */
+async function makeWay(fs: FileSystem, file: string, text: string): Promise<void> {
+  const seen = await readNamed(fs, file);
   if (seen === undefined) return;
   const holder = holderIn(seen);
   if (holder !== undefined && mayBeAlive(holder)) throw inUse(file, holder);
-  const aside = asidePath(file);
-  try {
-    await fs.rename(file, aside);
-  } catch (error) {
-    if (isNodeError(error, 'ENOENT')) return;
-    throw error;
-  }
-  // Another process may have taken the lock over since it was read; then this one gives it back.
-  const taken = await readIfThere(fs, aside);
-  if (taken !== undefined && taken !== seen) await create(fs, file, taken);
-  await unlinkIfThere(fs, aside);
+  await removeStale(fs, file, seen, text);
 }
 
-function asidePath(file: string): string {
-  return `${file}.old`;
+/**
+ * Removes a lock, if it is still the one that was seen. Only who holds the lock on that very lock may:
+ * else one process could remove what another has just put in its place.
+ */
+async function removeStale(
+  fs: FileSystem,
+  file: string,
+  seen: string,
+  text: string,
+): Promise<void> {
+  const right = `${file}.${createHash('sha256').update(seen).digest('hex').slice(0, 16)}`;
+  if (!(await create(fs, right, text))) {
+    const other = await readNamed(fs, right);
+    const holder = other === undefined ? undefined : holderIn(other);
+    // Who had the right was killed before it came to use it.
+    if (other !== undefined && (holder === undefined || !mayBeAlive(holder)))
+      await removeStale(fs, right, other, text);
+    else await sleep(SOON_MS);
+    return;
+  }
+  try {
+    if ((await readNamed(fs, file)) === seen) await unlinkIfThere(fs, file);
+  } finally {
+    await unlinkIfThere(fs, right);
+  }
+}
+
+/** A lock, with the name of its holder unless that was killed before it came to write it. */
+async function readNamed(fs: FileSystem, file: string): Promise<string | undefined> {
+  let text = await readIfThere(fs, file);
+  for (let waited = 0; waited < UNNAMED_MS; waited += SOON_MS) {
+    if (text === undefined || holderIn(text) !== undefined) break;
+    await sleep(SOON_MS);
+    text = await readIfThere(fs, file);
+  }
+  return text;
 }
 
 function holderIn(text: string): Holder | undefined {

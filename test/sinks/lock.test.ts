@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import os from 'node:os';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
-import { nodeFileSystem } from '../../src/sinks/file-system.js';
+import { type FileSystem, nodeFileSystem } from '../../src/sinks/file-system.js';
 import { takeLock } from '../../src/sinks/lock.js';
 import { temporaryFolders } from './temporary-folder.js';
 
@@ -18,6 +20,39 @@ async function deadProcess(): Promise<number> {
   const child = spawn(process.execPath, ['-e', '']);
   await once(child, 'close');
   return child.pid as number;
+}
+
+/** Files in memory, where each call takes a while. */
+function slowFiles(files: Map<string, string>, delays: readonly number[]): FileSystem {
+  let call = 0;
+  const slowly = async <T>(work: () => T): Promise<T> => {
+    const ticks = delays[call++ % delays.length] as number;
+    for (let tick = 0; tick < ticks; tick++) await null;
+    return work();
+  };
+  const fail = (code: string): never => {
+    throw Object.assign(new Error(code), { code });
+  };
+  const open = (path: string) =>
+    slowly(() => {
+      if (files.has(path)) fail('EEXIST');
+      files.set(path, '');
+      return {
+        write: (bytes: Uint8Array) =>
+          slowly(() => {
+            // Who writes to a file that was removed writes to no one.
+            if (files.has(path)) files.set(path, Buffer.from(bytes).toString());
+            return { bytesWritten: bytes.length };
+          }),
+        close: () => slowly(() => {}),
+      };
+    });
+  const readFile = (path: string) => slowly(() => files.get(path) ?? fail('ENOENT'));
+  const unlink = (path: string) =>
+    slowly(() => {
+      if (!files.delete(path)) fail('ENOENT');
+    });
+  return { open, readFile, unlink } as unknown as FileSystem;
 }
 
 describe('a lock', () => {
@@ -41,6 +76,47 @@ describe('a lock', () => {
     const all = await Promise.allSettled(Array.from({ length: 20 }, () => lock(folder)));
     expect(all.filter(one => one.status === 'fulfilled').length).toBe(1);
   });
+
+  it('is never held by two, however their calls fall between each other, also of killed processes', async () => {
+    const dead = { pid: await deadProcess(), host: os.hostname() };
+    const stale = JSON.stringify({ ...dead, token: 'x' });
+    const killedOver = JSON.stringify({ ...dead, token: 'y' });
+    const right = (text: string) =>
+      `run.lock.${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 2, max: 6 }),
+        fc.array(fc.nat(6), { minLength: 10, maxLength: 60 }),
+        fc.nat(2),
+        async (contenders, delays, killed) => {
+          const before: [string, string][] = [['run.lock', stale]];
+          if (killed > 0) before.push([right(stale), killedOver]);
+          if (killed > 1) before.push([`${right(stale)}${right(killedOver).slice(8)}`, stale]);
+          const files = new Map(before);
+          const fs = slowFiles(files, delays);
+          let holding = 0;
+          let taken = 0;
+          await Promise.all(
+            Array.from({ length: contenders }, async () => {
+              try {
+                const lock = await takeLock(fs, 'run.lock');
+                taken++;
+                expect(++holding).toBe(1);
+                for (let turn = 0; turn < 20; turn++) await null;
+                holding--;
+                await lock.release();
+              } catch (error) {
+                if (!(error instanceof StorageError)) throw error;
+              }
+            }),
+          );
+          expect(taken).toBeGreaterThan(0);
+          expect([...files]).toEqual([]);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  }, 60_000);
 
   it('is taken over from a dead process', async () => {
     const folder = await temporaryFolder();
