@@ -10,6 +10,7 @@ import {
   writeCheckpoint,
 } from './checkpoint.js';
 import { type FileSystem, sizeOf, storageError } from './file-system.js';
+import { rightPath } from './lock.js';
 import { type FileCounts, PART } from './output-file.js';
 import type { Outputs } from './outputs.js';
 
@@ -20,7 +21,8 @@ export function lockPath(checkpoint: string): string {
 
 /** All paths beside the outputs that a checkpoint takes up. */
 export function checkpointPaths(checkpoint: string): string[] {
-  return [checkpoint, besidePath(checkpoint), lockPath(checkpoint)];
+  const lock = lockPath(checkpoint);
+  return [checkpoint, besidePath(checkpoint), lock, rightPath(lock)];
 }
 
 /** Commits outputs and cursor together, one commit at a time, beside the writing of what comes. */

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,6 +24,10 @@ const held = new Set<string>();
 const UNNAMED_MS = 200;
 /** Before another look at a lock that is about to change. */
 const SOON_MS = 5;
+/** Before a right that no one gives back is reported: some seconds. */
+const MOST_TRIES = 1_000;
+/** Rights to remove rights: one for each process that was killed while it removed the one before. */
+const LEVELS = 5;
 
 /** Keeps two processes from one checkpoint. The lock of a process that is dead is taken over. */
 export async function takeLock(fs: FileSystem, file: string): Promise<Lock> {
@@ -32,14 +36,21 @@ export async function takeLock(fs: FileSystem, file: string): Promise<Lock> {
   const text = `${JSON.stringify({ ...own, token })}\n`;
   held.add(token);
   try {
-    while (!(await create(fs, file, text))) await makeWay(fs, file, text);
+    for (let tries = 1; !(await create(fs, file, text)); tries++) {
+      if (tries > MOST_TRIES) throw inUse(rightPath(file), own);
+      await makeWay(fs, file, text);
+    }
   } catch (error) {
     held.delete(token);
     throw storageError('lock', file, error);
   }
   return {
     async release() {
-      held.delete(token);
+      try {
+        await tidy(fs, file);
+      } finally {
+        held.delete(token);
+      }
       await unlinkIfThere(fs, file);
     },
   };
@@ -69,23 +80,28 @@ async function makeWay(fs: FileSystem, file: string, text: string): Promise<void
   await removeStale(fs, file, seen, text);
 }
 
+/** The lock on a lock: who holds it may remove what a dead process left. */
+export function rightPath(file: string): string {
+  return `${file}.old`;
+}
+
 /**
- * Removes a lock, if it is still the one that was seen. Only who holds the lock on that very lock may:
- * else one process could remove what another has just put in its place.
+ * Removes a lock, if it is still the one that was seen. Only who holds the right to may: else one process
+ * could remove what another has just put in its place. A right is a lock, and may be left as one.
  */
 async function removeStale(
   fs: FileSystem,
   file: string,
   seen: string,
   text: string,
+  level = 1,
 ): Promise<void> {
-  const right = `${file}.${createHash('sha256').update(seen).digest('hex').slice(0, 16)}`;
+  const right = rightPath(file);
+  // As many processes killed one after the other, each just here, stand beside no living one.
+  if (level > LEVELS) return unlinkIfThere(fs, file);
   if (!(await create(fs, right, text))) {
     const other = await readNamed(fs, right);
-    const holder = other === undefined ? undefined : holderIn(other);
-    // Who had the right was killed before it came to use it.
-    if (other !== undefined && (holder === undefined || !mayBeAlive(holder)))
-      await removeStale(fs, right, other, text);
+    if (other !== undefined && isLeft(other)) await removeStale(fs, right, other, text, level + 1);
     else await sleep(SOON_MS);
     return;
   }
@@ -93,6 +109,16 @@ async function removeStale(
     if ((await readNamed(fs, file)) === seen) await unlinkIfThere(fs, file);
   } finally {
     await unlinkIfThere(fs, right);
+  }
+}
+
+/** Removes rights that were left behind. While the lock itself is held, no right means anything. */
+async function tidy(fs: FileSystem, file: string): Promise<void> {
+  let right = file;
+  for (let level = 1; level <= LEVELS; level++) {
+    right = rightPath(right);
+    const text = await readIfThere(fs, right);
+    if (text !== undefined && isLeft(text)) await unlinkIfThere(fs, right);
   }
 }
 
@@ -114,6 +140,12 @@ function holderIn(text: string): Holder | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Whether a lock was left by a process that is dead, or was killed before it wrote its name. */
+function isLeft(text: string): boolean {
+  const holder = holderIn(text);
+  return holder === undefined || !mayBeAlive(holder);
 }
 
 function mayBeAlive(holder: Holder): boolean {
@@ -142,7 +174,7 @@ function processStat(pid: number | 'self'): { state: string; started: string } |
   }
 }
 
-function inUse(file: string, { pid, host }: Holder): StorageError {
+function inUse(file: string, { pid, host }: Pick<Holder, 'pid' | 'host'>): StorageError {
   const where = host === os.hostname() ? '' : ` on ${host}`;
   return new StorageError(
     `Another run holds ${file}: process ${pid}${where}. Wait for its end; if there is no such process, delete the file.`,
