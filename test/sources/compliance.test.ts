@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import os from 'node:os';
@@ -60,8 +61,12 @@ class ComplianceServer {
     gzip.flush(constants.Z_SYNC_FLUSH);
   }
 
-  cut(): void {
-    for (const { response } of [...this.open]) response.socket?.resetAndDestroy();
+  /** Resolves when all are cut; who was cut may be connected again by then. */
+  async cut(): Promise<void> {
+    const all = [...this.open];
+    const closed = all.map(({ response }) => once(response, 'close'));
+    for (const { response } of all) response.socket?.resetAndDestroy();
+    await Promise.all(closed);
   }
 
   async until(connections: number): Promise<void> {
@@ -152,8 +157,7 @@ describe('compliance', () => {
     await service.until(1);
     service.happen(1, timing.now());
     await run.has('1');
-    service.cut();
-    await service.until(0);
+    await service.cut();
     service.happened.push({ id: 2, at: timing.now() });
     await service.until(1);
     service.happen(3, timing.now());
@@ -194,8 +198,7 @@ describe('compliance', () => {
     const gaps: ComplianceGap[] = [];
     const run = reading({ backfill: false, onGap: gap => gaps.push(gap) });
     await service.until(1);
-    service.cut();
-    await service.until(0);
+    await service.cut();
     await service.until(1);
     while (gaps.length === 0) await new Promise(resolve => setTimeout(resolve, 1));
     expect(gaps).toMatchObject([{ reason: 'not filled' }]);
@@ -212,8 +215,7 @@ describe('compliance', () => {
       '8',
     ]);
     for (let times = 0; times < 4; times++) {
-      service.cut();
-      await service.until(0);
+      await service.cut();
       await service.until(4);
     }
     const starts = timing.slept.filter(ms => ms > 20_000);
@@ -227,8 +229,7 @@ describe('compliance', () => {
     process.on('warning', listen);
     const run = reading({ partitions: [1, 2, 3, 4, 5, 6, 7, 8] });
     await service.until(8);
-    service.cut();
-    await service.until(0);
+    await service.cut();
     await service.until(8);
     process.off('warning', listen);
     expect(warnings).toEqual([]);
@@ -250,13 +251,12 @@ describe('compliance', () => {
     const run = reading();
     await service.until(1);
     server.script.push(status(406, '{"error":{"message":"Too many connections"}}'));
-    service.cut();
-    await service.until(0);
+    await service.cut();
     await service.until(1);
     service.happen(1, timing.now());
     await run.has('1');
     server.script.push(status(404));
-    service.cut();
+    await service.cut();
     await expect(run.done).rejects.toThrow('404');
   });
 
