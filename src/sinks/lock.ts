@@ -24,8 +24,6 @@ const held = new Set<string>();
 const UNNAMED_MS = 200;
 /** Before another look at a lock that is about to change. */
 const SOON_MS = 5;
-/** Before a right that no one gives back is reported: some seconds. */
-const MOST_TRIES = 1_000;
 /** Rights to remove rights: one for each process that was killed while it removed the one before. */
 const LEVELS = 5;
 
@@ -36,10 +34,7 @@ export async function takeLock(fs: FileSystem, file: string): Promise<Lock> {
   const text = `${JSON.stringify({ ...own, token })}\n`;
   held.add(token);
   try {
-    for (let tries = 1; !(await create(fs, file, text)); tries++) {
-      if (tries > MOST_TRIES) throw inUse(rightPath(file), own);
-      await makeWay(fs, file, text);
-    }
+    while (!(await create(fs, file, text))) await removeStale(fs, file);
   } catch (error) {
     held.delete(token);
     throw storageError('lock', file, error);
@@ -71,44 +66,25 @@ async function create(fs: FileSystem, file: string, text: string): Promise<boole
   }
 }
 
-/** Sees to it that a lock of a dead process goes; throws when its holder is alive. */
-async function makeWay(fs: FileSystem, file: string, text: string): Promise<void> {
-  const seen = await readNamed(fs, file);
-  if (seen === undefined) return;
-  const holder = holderIn(seen);
-  if (holder !== undefined && mayBeAlive(holder)) throw inUse(file, holder);
-  await removeStale(fs, file, seen, text);
-}
-
 /** The lock on a lock: who holds it may remove what a dead process left. */
 export function rightPath(file: string): string {
   return `${file}.old`;
 }
 
 /**
- * Removes a lock, if it is still the one that was seen. Only who holds the right to may: else one process
- * could remove what another has just put in its place. A right is a lock, and may be left as one.
+ * Removes the lock of a dead process; throws when its holder is alive. Only who holds the right to may:
+ * else one process could remove what another has just put in its place. The right is itself a lock.
  */
-async function removeStale(
-  fs: FileSystem,
-  file: string,
-  seen: string,
-  text: string,
-  level = 1,
-): Promise<void> {
-  const right = rightPath(file);
-  // As many processes killed one after the other, each just here, stand beside no living one.
-  if (level > LEVELS) return unlinkIfThere(fs, file);
-  if (!(await create(fs, right, text))) {
-    const other = await readNamed(fs, right);
-    if (other !== undefined && isLeft(other)) await removeStale(fs, right, other, text, level + 1);
-    else await sleep(SOON_MS);
-    return;
-  }
+async function removeStale(fs: FileSystem, file: string): Promise<void> {
+  const seen = await readNamed(fs, file);
+  if (seen === undefined) return;
+  const holder = holderIn(seen);
+  if (holder !== undefined && mayBeAlive(holder)) throw inUse(file, holder);
+  const right = await takeLock(fs, rightPath(file));
   try {
     if ((await readNamed(fs, file)) === seen) await unlinkIfThere(fs, file);
   } finally {
-    await unlinkIfThere(fs, right);
+    await right.release();
   }
 }
 
@@ -118,7 +94,9 @@ async function tidy(fs: FileSystem, file: string): Promise<void> {
   for (let level = 1; level <= LEVELS; level++) {
     right = rightPath(right);
     const text = await readIfThere(fs, right);
-    if (text !== undefined && isLeft(text)) await unlinkIfThere(fs, right);
+    if (text === undefined) continue;
+    const holder = holderIn(text);
+    if (holder === undefined || !mayBeAlive(holder)) await unlinkIfThere(fs, right);
   }
 }
 
@@ -140,12 +118,6 @@ function holderIn(text: string): Holder | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Whether a lock was left by a process that is dead, or was killed before it wrote its name. */
-function isLeft(text: string): boolean {
-  const holder = holderIn(text);
-  return holder === undefined || !mayBeAlive(holder);
 }
 
 function mayBeAlive(holder: Holder): boolean {
@@ -174,7 +146,7 @@ function processStat(pid: number | 'self'): { state: string; started: string } |
   }
 }
 
-function inUse(file: string, { pid, host }: Pick<Holder, 'pid' | 'host'>): StorageError {
+function inUse(file: string, { pid, host }: Holder): StorageError {
   const where = host === os.hostname() ? '' : ` on ${host}`;
   return new StorageError(
     `Another run holds ${file}: process ${pid}${where}. Wait for its end; if there is no such process, delete the file.`,
