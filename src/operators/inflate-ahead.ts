@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGunzip, type Gunzip, type ZlibOptions } from 'node:zlib';
 import { GzipFile, type GzipFileOptions } from './gzip-file.js';
+import { inflatedSize } from './inflated-size.js';
 import { Loan } from './loan.js';
 
 /**
@@ -41,9 +42,9 @@ export class InflateAhead {
     this.#file = file;
     this.#lends = lends;
     const chunk = lends ? LENT_CHUNK : CHUNK;
-    // The trailer's size is that of the last member, modulo 4 GiB: a hint, for chunks that are all
-    // filled. With one byte to spare, the decoder need not ask for more to see that it is at the end.
-    const size = file.readUInt32LE(file.length - 4) + 1;
+    // Chunks that are all filled. With one byte to spare, the decoder need not ask for more to see that
+    // it is at the end.
+    const size = inflatedSize(file) + 1;
     const options: ZlibOptions & { readonly readableHighWaterMark: number } = {
       chunkSize: Math.max(SMALLEST_CHUNK, Math.ceil(size / Math.ceil(size / chunk))),
       readableHighWaterMark: 1,

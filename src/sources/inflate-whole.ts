@@ -1,22 +1,17 @@
 import { promisify } from 'node:util';
 import { gunzip, type Zlib } from 'node:zlib';
+import { inflatedSize } from '../operators/inflated-size.js';
 
 /** Largest file, before and after, that is inflated in one call. */
 const LARGEST_FILE = 8 * 1024 * 1024;
 const LARGEST_CONTENT = 32 * 1024 * 1024;
 const SMALLEST_CHUNK = 64 * 1024;
 
-/** The size that a gzip file says it has once inflated: a hint that anyone may forge. */
-export function inflatedSize(file: Buffer): number {
-  return file.length < 4 ? 0 : file.readUInt32LE(file.length - 4);
-}
-
 /**
  * Inflates a whole file in the thread pool, by far the fastest way. Resolves to `undefined` where that
  * is not known to be safe and right: the file is large, or not plainly one good gzip file.
  */
 export async function inflateWhole(file: Buffer, maxBytes: number): Promise<Buffer | undefined> {
-  // That of the last member, modulo 4 GiB: a hint, which saves growing.
   const size = inflatedSize(file);
   if (file.length > LARGEST_FILE || size > Math.min(maxBytes, LARGEST_CONTENT)) return undefined;
   try {

@@ -1,7 +1,7 @@
 import type { Answer } from '../client/exchange.js';
 import { rememberInflated } from '../operators/inflated.js';
+import { inflatedSize } from '../operators/inflated-size.js';
 import { type CheckedFile, checkStream, checkWhole } from './check-job-file.js';
-import { inflatedSize } from './inflate-whole.js';
 import type { MemoryBudget } from './memory-budget.js';
 import { SpoolFile } from './spool-file.js';
 
