@@ -31,7 +31,7 @@ export const liveLatency: Study = {
     const messages = quick ? 300 : 1_000;
     const warmUp = quick ? 500 : WARM_UP;
     const rounds = new Map<string, Round[]>(VARIANTS.map(({ name }) => [name, []]));
-    for (let round = 0; round < (quick ? 1 : 3); round++)
+    for (let round = 0; round < (quick ? 1 : 9); round++)
       for (const { name, module } of round % 2 === 0 ? VARIANTS : VARIANTS.toReversed())
         rounds.get(name)?.push(await runOnce(module, messages, warmUp));
     const shares = (name: string, share: number) =>

@@ -15,8 +15,9 @@ export interface Variant {
   readonly slow?: boolean;
   /** Writes to a disk, where the others write to memory if the machine lets them. */
   readonly disk?: boolean;
-  /** Not a competitor: a bound. Its output is not compared. */
+  /** Not a competitor: a bound. Its output is not compared, unless it says so. */
   readonly limit?: boolean;
+  readonly compared?: boolean;
   /** Ours, which the first variant always is. */
   readonly ours?: boolean;
 }

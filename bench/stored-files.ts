@@ -41,6 +41,12 @@ export const storedFiles: Question = {
       },
     },
     { name: 'gunzip and write all, two threads', module: 'limit', limit: true },
+    {
+      name: 'two threads by hand, nothing checked, no order',
+      module: 'by-hand',
+      limit: true,
+      compared: true,
+    },
     { name: 'millrace twice, half of the files each', module: 'halves', limit: true, slow: true },
     { name: 'millrace, to a disk, made safe', module: 'millrace', disk: true, ours: true },
     {

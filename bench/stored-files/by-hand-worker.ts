@@ -1,0 +1,71 @@
+import { openSync, readFileSync, writeSync } from 'node:fs';
+import { workerData } from 'node:worker_threads';
+import { gunzipSync } from 'node:zlib';
+import type { Share } from './by-hand.js';
+import { SharedIds } from './shared-ids.js';
+
+interface Target {
+  readonly file: number;
+  readonly bytes: Buffer;
+  length: number;
+}
+
+const share = workerData as Share;
+const ids = new SharedIds(share.ids);
+const targets = new Map<string, Target>();
+/** There are few different ones, so each is parsed once. */
+const targetsOfRules = new Map<string, readonly Target[]>();
+
+for (let at = next(); at < share.files.length; at = next()) {
+  const gzip = readFileSync(share.files[at] as string);
+  const size = gzip.readUInt32LE(gzip.length - 4);
+  readLines(gunzipSync(gzip, { chunkSize: Math.max(size + 1, 64) }));
+}
+for (const target of targets.values()) write(target);
+
+function next(): number {
+  return Atomics.add(share.next, 0, 1);
+}
+
+function readLines(bytes: Buffer): void {
+  for (let start = 0, end = 0; start < bytes.length; start = end + 1) {
+    end = bytes.indexOf(0x0a, start);
+    if (end === -1) end = bytes.length - 1;
+    const id = bytes.indexOf('"id_str":"', start, 'latin1') + 10;
+    if (!ids.add(bytes, id)) continue;
+    const rules = bytes.lastIndexOf('"matching_rules":', end, 'latin1');
+    for (const target of targetsOf(bytes.toString('latin1', rules + 17, end - 1))) {
+      const length = end + 1 - start;
+      if (target.length + length > target.bytes.length) write(target);
+      bytes.copy(target.bytes, target.length, start, end + 1);
+      target.length += length;
+    }
+  }
+}
+
+function targetsOf(rules: string): readonly Target[] {
+  let found = targetsOfRules.get(rules);
+  if (found === undefined) {
+    const tags = (JSON.parse(rules) as { tag: string | null }[]).flatMap(({ tag }) => tag ?? []);
+    found = [...new Set(tags.length > 0 ? tags : ['untagged'])].map(targetOf);
+    targetsOfRules.set(rules, found);
+  }
+  return found;
+}
+
+function targetOf(tag: string): Target {
+  let target = targets.get(tag);
+  if (target === undefined) {
+    const file = openSync(`${share.out}/${tag}.jsonl`, 'a');
+    target = { file, bytes: Buffer.allocUnsafeSlow(1024 * 1024), length: 0 };
+    targets.set(tag, target);
+  }
+  return target;
+}
+
+/** Whole lines at once, behind what the other thread has written. */
+function write(target: Target): void {
+  for (let done = 0; done < target.length; )
+    done += writeSync(target.file, target.bytes, done, target.length - done);
+  target.length = 0;
+}

@@ -1,0 +1,49 @@
+const SLOTS = 2 ** 19;
+/** Of a slot: the upper digits, which are never 0; the lower ones; whether those have been written. */
+const WORDS = 3;
+const DIGITS = 19;
+
+/** Ids of 19 digits that several threads have seen: a table with a fixed number of slots. */
+export class SharedIds {
+  readonly #words: Int32Array;
+
+  constructor(words: Int32Array) {
+    this.#words = words;
+  }
+
+  static memory(): Int32Array {
+    return new Int32Array(new SharedArrayBuffer(SLOTS * WORDS * Int32Array.BYTES_PER_ELEMENT));
+  }
+
+  /** `false` where some thread has added the id that stands there. */
+  add(bytes: Buffer, at: number): boolean {
+    let first = 0;
+    let rest = 0;
+    for (let index = 0; index < 7; index++) first = first * 10 + digit(bytes, at + index);
+    for (let index = 7; index < DIGITS; index++) rest = rest * 10 + digit(bytes, at + index);
+    const upper = (first * 256 + Math.floor(rest / 2 ** 32)) | 0;
+    const lower = rest | 0;
+    const words = this.#words;
+    for (let slot = hash(upper, lower) % SLOTS; ; slot = (slot + 1) % SLOTS) {
+      const word = slot * WORDS;
+      const found = Atomics.compareExchange(words, word, 0, upper);
+      if (found === 0) {
+        words[word + 1] = lower;
+        Atomics.store(words, word + 2, 1);
+        return true;
+      }
+      if (found !== upper) continue;
+      while (Atomics.load(words, word + 2) === 0);
+      if (words[word + 1] === lower) return false;
+    }
+  }
+}
+
+function digit(bytes: Buffer, at: number): number {
+  return (bytes[at] as number) - 0x30;
+}
+
+function hash(upper: number, lower: number): number {
+  const mixed = Math.imul(lower ^ (lower >>> 15), 0x2c1b3c6d) ^ Math.imul(upper, 0x297a2d39);
+  return (mixed ^ (mixed >>> 13)) >>> 0;
+}
