@@ -46,6 +46,7 @@ export const storedFiles: Question = {
       module: 'by-hand',
       limit: true,
       compared: true,
+      slow: true,
     },
     { name: 'millrace twice, half of the files each', module: 'halves', limit: true, slow: true },
     { name: 'millrace, to a disk, made safe', module: 'millrace', disk: true, ours: true },
