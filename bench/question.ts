@@ -15,8 +15,12 @@ export interface Variant {
   readonly slow?: boolean;
   /** Writes to a disk, where the others write to memory if the machine lets them. */
   readonly disk?: boolean;
-  /** Not a competitor: a bound. Its output is not compared, unless it says so. */
+  /** Not a competitor: a bound. */
   readonly limit?: boolean;
+  /**
+   * Whether its output has to be that of the others.
+   * @default true, but for a bound
+   */
   readonly compared?: boolean;
   /** Ours, which the first variant always is. */
   readonly ours?: boolean;

@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { gunzipSync } from 'node:zlib';
+import { inflatedFile } from '../inflated-file.js';
 import type { Work } from '../question.js';
 
 const LF = 10;
@@ -8,8 +7,7 @@ const LF = 10;
 export async function run({ files, posts }: Work): Promise<void> {
   let parsed = 0;
   for (const file of files) {
-    const gzip = readFileSync(file);
-    const plain = gunzipSync(gzip, { chunkSize: gzip.readUInt32LE(gzip.length - 4) + 64 });
+    const plain = inflatedFile(file);
     for (let start = 0, end = plain.indexOf(LF); end !== -1; end = plain.indexOf(LF, start)) {
       JSON.parse(plain.toString('utf8', start, end));
       parsed++;

@@ -1,6 +1,6 @@
-import { openSync, readFileSync, writeSync } from 'node:fs';
+import { openSync, writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
-import { gunzipSync } from 'node:zlib';
+import { inflatedFile } from '../inflated-file.js';
 import type { Share } from './by-hand.js';
 import { SharedIds } from './shared-ids.js';
 
@@ -16,11 +16,8 @@ const targets = new Map<string, Target>();
 /** There are few different ones, so each is parsed once. */
 const targetsOfRules = new Map<string, readonly Target[]>();
 
-for (let at = next(); at < share.files.length; at = next()) {
-  const gzip = readFileSync(share.files[at] as string);
-  const size = gzip.readUInt32LE(gzip.length - 4);
-  readLines(gunzipSync(gzip, { chunkSize: Math.max(size + 1, 64) }));
-}
+for (let at = next(); at < share.files.length; at = next())
+  readLines(inflatedFile(share.files[at] as string));
 for (const target of targets.values()) write(target);
 
 function next(): number {

@@ -1,5 +1,5 @@
-import { Worker } from 'node:worker_threads';
 import type { Work } from '../question.js';
+import { inWorkers } from './in-workers.js';
 import { SharedIds } from './shared-ids.js';
 
 /** What the two threads share. */
@@ -17,15 +17,6 @@ export interface Share {
  */
 export async function run({ files, out }: Work): Promise<void> {
   const next = new Int32Array(new SharedArrayBuffer(4));
-  const workerData: Share = { files, out, next, ids: SharedIds.memory() };
-  await Promise.all(
-    [0, 1].map(
-      () =>
-        new Promise<void>((resolve, reject) => {
-          new Worker(new URL('./by-hand-worker.js', import.meta.url), { workerData })
-            .on('error', reject)
-            .on('exit', () => resolve());
-        }),
-    ),
-  );
+  const share: Share = { files, out, next, ids: SharedIds.memory() };
+  await inWorkers('./by-hand-worker.js', [share, share]);
 }

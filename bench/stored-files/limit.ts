@@ -1,18 +1,11 @@
-import { Worker } from 'node:worker_threads';
 import type { Work } from '../question.js';
+import { inWorkers } from './in-workers.js';
 
 /** Two threads that only inflate whole files and write the bytes: what the disk and zlib allow. */
 export async function run({ files, out }: Work): Promise<void> {
-  const half = (index: number) => files.filter((_, position) => position % 2 === index);
-  await Promise.all(
-    [0, 1].map(
-      index =>
-        new Promise<void>((resolve, reject) => {
-          const workerData = { files: half(index), out: `${out}/${index}.jsonl` };
-          new Worker(new URL('./limit-worker.js', import.meta.url), { workerData })
-            .on('error', reject)
-            .on('exit', () => resolve());
-        }),
-    ),
-  );
+  const halves = [0, 1].map(half => ({
+    files: files.filter((_, index) => index % 2 === half),
+    out: `${out}/${half}.jsonl`,
+  }));
+  await inWorkers('./limit-worker.js', halves);
 }
