@@ -32,7 +32,7 @@ describe('freeMemory', () => {
   });
 
   it.runIf(glibc)('leaves the pages with the process for the next block, where glibc is', () => {
-    const script = path.join(import.meta.dirname, 'take-and-free.ts');
+    const script = path.join(import.meta.dirname, 'free-memory-child.ts');
     const args = ['--import', 'tsx', script, '20'];
     const faults = Number(execFileSync(process.execPath, args, { encoding: 'utf8' }));
     // Taken anew each time, they would be 20 times 4,400.
