@@ -9,7 +9,7 @@ export interface RetryPolicy {
   readonly attempts: number;
   /** Tries to make a connection that was never made: a service that is not there stays away. */
   readonly connects: number;
-  /** Up to where the first wait is drawn; it doubles with each try. */
+  /** The longest first wait; it doubles with each try. A wait is drawn from half of it up to all of it. */
   readonly firstWait: number;
   /** Where the doubling ends. */
   readonly longestWait: number;
@@ -60,7 +60,7 @@ export function checkRetryPolicy(options: Partial<RetryPolicy> = {}): RetryPolic
 
 /**
  * Tries until it succeeds: after server errors, rate limits and broken connections, with exponential
- * backoff and full jitter, within the bounds of the policy. Anything else is thrown at once.
+ * backoff and jitter, within the bounds of the policy. Anything else is thrown at once.
  */
 export async function retry<T>(
   attempt: () => Promise<T>,
@@ -92,7 +92,9 @@ function waitAfter(
   const refused = error instanceof ConnectionError && error.failure === 'refused';
   if (attempts >= (refused ? Math.min(policy.connects, policy.attempts) : policy.attempts))
     return undefined;
-  const backoff = random() * Math.min(policy.longestWait, policy.firstWait * 2 ** (attempts - 1));
+  const longest = Math.min(policy.longestWait, policy.firstWait * 2 ** (attempts - 1));
+  // At least half: a wait drawn from 0 up may be of 3 ms, and a service that fails needs its pause.
+  const backoff = longest * (0.5 + random() / 2);
   if (!(error instanceof HttpError) || error.retryAfterMs === undefined) return backoff;
   if (error.retryAfterMs > policy.longestRetryAfter) return undefined;
   // On top of what was asked for, or all who were told the same come back at the same moment.

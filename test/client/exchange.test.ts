@@ -476,7 +476,7 @@ describe('a request', () => {
     await search(acme);
     expect(told.length).toBe(2);
     for (const spelling of SPELLINGS) expect(told.join()).not.toContain(spelling);
-    expect(timing.slept).toEqual([500, 4000]);
+    expect(timing.slept).toEqual([750, 4000]);
   });
 
   it('closes the connection when its reader stops early or fails', async () => {

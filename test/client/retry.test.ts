@@ -57,7 +57,7 @@ describe('retrying', () => {
     const { outcome, tries, told } = await run([error]);
     expect(outcome).toBe('done');
     expect(tries).toBe(2);
-    expect(told).toEqual([{ error, attempts: 1, waitMs: 500 }]);
+    expect(told).toEqual([{ error, attempts: 1, waitMs: 750 }]);
   });
 
   it.each([400, 401, 403, 404, 406, 410, 422])('takes a %i at once', async status => {
@@ -76,13 +76,13 @@ describe('retrying', () => {
   it('waits longer each time, up to a bound, and gives up with the last error', async () => {
     const errors = Array.from({ length: 20 }, () => http(503));
     const { outcome, tries, waits } = await run(errors);
-    // Half of 1, 2, 4 ... 32 seconds, with the dice held at a half.
-    expect(waits).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 16_000, 16_000, 16_000]);
+    // Three quarters of 1, 2, 4 ... 32 seconds, with the dice held at a half.
+    expect(waits).toEqual([750, 1500, 3000, 6000, 12_000, 24_000, 24_000, 24_000, 24_000]);
     expect(tries).toBe(10);
     expect(outcome).toBe(errors[9]);
   });
 
-  it('draws each wait from nothing up to its bound', async () => {
+  it('draws each wait from half of its bound up to all of it, so that none is of a few milliseconds', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), {
@@ -98,7 +98,9 @@ describe('retrying', () => {
             {},
             time,
           );
-          expect(waits).toEqual(dice.map((die, i) => die * Math.min(32_000, 1000 * 2 ** i)));
+          expect(waits).toEqual(
+            dice.map((die, i) => (0.5 + die / 2) * Math.min(32_000, 1000 * 2 ** i)),
+          );
         },
       ),
     );
@@ -113,7 +115,7 @@ describe('retrying', () => {
   it('waits as long as it is asked to, and a little more', async () => {
     const { outcome, waits } = await run([http(429, 300 * SECOND), http(503, 7 * SECOND)]);
     expect(outcome).toBe('done');
-    expect(waits).toEqual([300_500, 8000]);
+    expect(waits).toEqual([300_750, 8000]);
   });
 
   it('gives up at once when it is asked to wait longer than it would', async () => {
@@ -158,16 +160,36 @@ describe('Retry-After', () => {
   const now = Date.UTC(2024, 0, 1);
 
   it.each([
-    ['0', 0],
     ['120', 120_000],
     [' 5 ', 5000],
     ['Mon, 01 Jan 2024 00:01:00 GMT', 60_000],
-    ['Sun, 31 Dec 2023 23:00:00 GMT', 0],
+    ['0', undefined],
+    ['Sun, 31 Dec 2023 23:00:00 GMT', undefined],
+    ['-5', undefined],
+    ['+5', undefined],
+    ['1.5', undefined],
+    ['5, 10', undefined],
+    ['2099-01-01', undefined],
     ['soon', undefined],
     ['', undefined],
     [undefined, undefined],
+    ['999999999999999999999', 2 ** 31 * 1000],
+    ['9'.repeat(40), 2 ** 31 * 1000],
   ])('%j is %j milliseconds', (value, ms) => {
     expect(parseRetryAfter(value, undefined, now)).toBe(ms);
+  });
+
+  it.each(['-5', '0', 'Mon, 01 Jan 2001 00:00:00 GMT'])(
+    'of %j does not mean at once',
+    async value => {
+      const { waits } = await run([http(503, parseRetryAfter(value, undefined, now))]);
+      expect(waits).toEqual([750]);
+    },
+  );
+
+  it('of 21 digits is more than is waited for: an error at once', async () => {
+    const error = http(503, parseRetryAfter('999999999999999999999', undefined, now));
+    expect(await run([error])).toMatchObject({ outcome: error, tries: 1 });
   });
 
   it('as a date does not depend on our clock when the answer has a date of its own', () => {

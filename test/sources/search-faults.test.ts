@@ -109,7 +109,7 @@ describe('a search goes on, with every post once, after', () => {
     const timing = impatient();
     afterPages(1, status(429, '', { 'retry-after': '300' }), status(503));
     await run({}, { timing });
-    expect(timing.slept).toEqual([300_500, 1000]);
+    expect(timing.slept).toEqual([300_750, 1500]);
   });
 });
 
