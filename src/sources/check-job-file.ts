@@ -1,8 +1,5 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
-import { DataError } from '../errors.js';
 import { formatTimestamp, MINUTE } from '../time.js';
+import { inflateStream } from './inflate-stream.js';
 import { inflateWhole } from './inflate-whole.js';
 import { PostCount } from './post-count.js';
 
@@ -19,8 +16,6 @@ export interface CheckedFile {
 export interface CheckedWhole extends CheckedFile {
   readonly content: Buffer | undefined;
 }
-
-const CHUNK = 256 * 1024;
 
 /**
  * Checks a file in memory, in one call to the thread pool where it inflates to no more than `most`.
@@ -46,7 +41,6 @@ export async function checkStream(
   origin: string,
 ): Promise<CheckedFile> {
   const count = new PostCount(origin);
-  const gunzip = createGunzip({ chunkSize: CHUNK });
   let bytes = 0;
   const counted = async function* () {
     for await (const chunk of file) {
@@ -54,13 +48,7 @@ export async function checkStream(
       yield chunk;
     }
   };
-  await pipeline(Readable.from(counted(), { objectMode: false }), gunzip, async blocks => {
-    for await (const block of blocks) count.push(block as Buffer);
-  }).catch(error => {
-    throw isOfDecoder(error) ? damaged(origin, gunzip.bytesWritten, error) : error;
-  });
-  // The decoder takes no bytes at all for an empty file, and leaves what follows the end.
-  if (bytes === 0 || gunzip.bytesWritten !== bytes) throw damaged(origin, gunzip.bytesWritten);
+  for await (const block of inflateStream(counted(), origin)) count.push(block);
   count.end();
   return checked(bytes, count);
 }
@@ -71,18 +59,4 @@ function checked(bytes: number, { posts, info }: PostCount): CheckedFile {
     for (let at = info.unprocessedRange.from; at < info.unprocessedRange.to; at += MINUTE)
       minutes.push(at);
   return { bytes, posts, suspectMinutes: minutes.map(formatTimestamp) };
-}
-
-/** A decoder that ends before its input is closed by what it left unread. */
-function isOfDecoder(error: unknown): boolean {
-  if (!(error instanceof Error) || !('code' in error)) return false;
-  return /^Z_|^ERR_STREAM_PREMATURE_CLOSE$/.test(String(error.code));
-}
-
-function damaged(origin: string, byteOffset: number, cause?: unknown): DataError {
-  return new DataError('The file is no whole gzip file: it is cut short, or damaged', {
-    cause,
-    place: { origin, byteOffset },
-    retryable: true,
-  });
 }

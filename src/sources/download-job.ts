@@ -76,7 +76,7 @@ export async function downloadJob(
   const keep = async (file: JobFile) => {
     signal.throwIfAborted();
     const to = path.join(folder, file.path);
-    const before = await checkKept(to);
+    const before = await checkKept(to, signal);
     const found = before ?? (await fetchTo(file, to, { account, list, signal }));
     failures = 0;
     checked.set(file, found);
@@ -122,10 +122,10 @@ export async function downloadJob(
 }
 
 /** What a file that is there holds; `undefined` where there is none, or it is not whole. */
-async function checkKept(file: string): Promise<CheckedFile | undefined> {
+async function checkKept(file: string, signal: AbortSignal): Promise<CheckedFile | undefined> {
   return storing(file, async () => {
     try {
-      return await checkStream(createReadStream(file), file);
+      return await checkStream(createReadStream(file, { signal }), file);
     } catch (error) {
       if (error instanceof DataError) return undefined;
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;

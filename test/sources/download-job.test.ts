@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { IncompleteError, OptionError, StorageError } from '../../src/errors.js';
+import { DataError, IncompleteError, OptionError, StorageError } from '../../src/errors.js';
 import { activities } from '../../src/operators/activities.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
@@ -11,7 +11,7 @@ import { collect } from '../../src/sinks/collect.js';
 import { type DownloadedFile, downloadJob } from '../../src/sources/download-job.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { status } from '../client/scripted-server.js';
-import { type JobServer, jobServer, servedFiles, UUID, whole } from './job-server.js';
+import { type JobServer, jobServer, largeFile, servedFiles, UUID, whole } from './job-server.js';
 
 let folder: string;
 let served: JobServer;
@@ -117,6 +117,49 @@ describe('a download to a folder', () => {
     expect((await namesIn()).filter(name => name.endsWith('.gz')).length).toBe(10);
     served.faults.clear();
     expect(await download()).toMatchObject({ exitCode: 0 });
+    await expectWhole();
+  });
+
+  it('a large file with a damaged line is fetched again, and the others come', async () => {
+    const damaged = largeFile(6_000_000, ['{"id":1']);
+    const { segment } = served.files[4]!;
+    served.faults.set(segment, before => (before < 2 ? whole(damaged) : undefined));
+    expect(await download()).toMatchObject({ exitCode: 0 });
+    expect(served.fetched.get(segment)).toBe(3);
+    await expectWhole();
+  });
+
+  it('a large file whose damage stays is named, with what is wrong with it', async () => {
+    const damaged = largeFile(6_000_000, ['{"id":1']);
+    served.faults.set(served.files[4]!.segment, () => whole(damaged));
+    const error = await download().catch(error => error);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error.cause).toBeInstanceOf(DataError);
+    expect(error.message).toContain('A line is cut short');
+    expect(error.missing).toEqual([served.files[4]!.segment]);
+  });
+
+  it('a large file with a damaged line that is in the folder is fetched again', async () => {
+    await download();
+    const file = path.join(folder, expectedNames()[3]!);
+    await writeFile(file, largeFile(6_000_000, ['{"id":1']));
+    served.fetched.clear();
+    expect(await download()).toMatchObject({ exitCode: 0 });
+    expect([...served.fetched.keys()]).toEqual([served.files[2]!.segment]);
+    await expectWhole();
+  });
+
+  it('what had trouble comes last, after all others', async () => {
+    const late = served.files[2]!.segment;
+    served.faults.set(late, before => (before < 6 ? status(404) : undefined));
+    const order: string[] = [];
+    const verdict = await download({
+      concurrency: 1,
+      onFile: ({ path: file }: DownloadedFile) => order.push(path.relative(folder, file)),
+    });
+    expect(verdict).toMatchObject({ exitCode: 0, missing: [] });
+    const names = expectedNames().slice(1);
+    expect(order).toEqual([...names.toSpliced(2, 1), names[2]]);
     await expectWhole();
   });
 

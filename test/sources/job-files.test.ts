@@ -16,6 +16,7 @@ import {
   type JobServer,
   type JobServerOptions,
   jobServer,
+  largeFile,
   PASSWORD,
   servedFile,
   servedFiles,
@@ -68,6 +69,10 @@ function plant(served: JobServer, times: number, fault: (file: Buffer) => Reply)
   return hit.map(file => file.segment);
 }
 
+/** Too large for memory; much is still to come when the damage is seen. */
+const LARGE_AND_DAMAGED = largeFile(6_000_000, ['{"id":1']);
+const LINE_WITHOUT_END = gzipSync(Buffer.alloc(80 * 1024 * 1024, ' '));
+
 const FAULTS: Record<string, (file: Buffer) => Reply> = {
   'cut short, in good order': file => whole(file.subarray(0, file.length / 2)),
   'cut short against its length': file => response => {
@@ -91,6 +96,7 @@ const FAULTS: Record<string, (file: Buffer) => Reply> = {
   'whole, but of fewer posts than it says': () =>
     whole(gzipSync('{"id":1}\n{"info":{"message":"Replay Request Completed","activity_count":3}}')),
   'whole, but with a line cut short': () => whole(gzipSync('{"id":1}\n{"id":2')),
+  'some MB, with a damaged first line': () => whole(LARGE_AND_DAMAGED),
   'missing (404)': () => status(404, 'NoSuchKey'),
   'forbidden (403)': () => status(403),
   'not now (503)': () => status(503, '', { 'retry-after': '1' }),
@@ -274,6 +280,17 @@ describe('a fault that stays', () => {
       for (const text of secretsOf(error)) expect(text).not.toMatch(/canary/);
     },
   );
+
+  it.each([
+    ['a damaged line in some MB', LARGE_AND_DAMAGED, /A line is cut short, or is no JSON object/],
+    ['a line that has no end', LINE_WITHOUT_END, /A line is longer than 67108864 bytes/],
+  ])('%s: the error says so', async (_, file, message) => {
+    const served = await start({ files: servedFiles(3) });
+    served.faults.set(served.files[1]!.segment, () => whole(file));
+    const { error } = await download(served);
+    expect((error as IncompleteError).cause).toBeInstanceOf(DataError);
+    expect((error as Error).message).toMatch(message);
+  });
 
   it('is tried once more at the end, after all others', async () => {
     const served = await start();

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { type Account, type AccountOptions, account } from '../../src/client/account.js';
 import { DAY, formatTimestamp, SEGMENT } from '../../src/time.js';
@@ -64,6 +65,15 @@ export function servedFile(segment: string, lines: readonly string[], info = tru
   const last = `{"info":{"message":"Replay Request Completed","sent":"2024-05-15T12:34:56+00:00","activity_count":${lines.length}}}`;
   const text = lines.map(line => `${line}\n`).join('') + (info ? last : '');
   return { segment, lines, gzip: gzipSync(text) };
+}
+
+/** As a file of some MB that hardly compresses: lines of random text, with these lines before them. */
+export function largeFile(bytes: number, before: readonly string[] = []): Buffer {
+  const lines = Array.from(
+    { length: Math.ceil(bytes / 100_000) },
+    (_, i) => `{"id":${i},"text":"${randomBytes(100_000).toString('hex')}"}`,
+  );
+  return gzipSync(`${[...before, ...lines].join('\n')}\n`, { level: 1 });
 }
 
 export function postLine(at: number, number: number): string {
