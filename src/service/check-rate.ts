@@ -10,7 +10,7 @@ export function checkRate(
 ): void {
   const full = count ? admit(windows) : fullOf(windows);
   if (full === undefined) return;
-  const { requests, perMs, byDay } = full.rate;
+  const { requests, perMs, byDay } = full.window.rate;
   const span = byDay && perMs === DAY ? 'a UTC day' : `${perMs / SECOND} s`;
   throw new Refusal(429, `Exceeded rate limit: ${requests} requests in ${span} ${what}`, {
     'Retry-After': String(Math.ceil(full.waitMs / SECOND)),

@@ -50,7 +50,6 @@ export async function countsPage(
 const PARAMETERS: OwnParameters<{ readonly bucket: Bucket }> = {
   endpoint: 'counts',
   names: ['bucket'],
-  foreign: ['maxResults', 'tag'],
   read({ bucket = 'hour' }, problems) {
     if (typeof bucket !== 'string' || !Object.hasOwn(BUCKETS, bucket))
       problems.push(

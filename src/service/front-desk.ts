@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { type Answer, jsonAnswer, sendAnswer } from './answer.js';
@@ -15,10 +16,12 @@ export interface FrontDesk {
 
 /**
  * Where each request comes in. The order of checks, as far as all families share it:
- * 1. the path: 404;
- * 2. a planted fault, which comes before anything the service would say itself;
- * 3. the method: 405;
- * 4. whatever the family checks.
+ * 1. one `Host`: 400;
+ * 2. the path: 404;
+ * 3. a planted fault, which comes before anything the service would say itself;
+ * 4. the method: 405;
+ * 5. that the query is UTF-8: 400;
+ * 6. what the family checks.
  */
 export function createFrontDesk(routes: readonly Route[], context: ServiceContext): FrontDesk {
   const find = createRouter(routes);
@@ -30,6 +33,7 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
     signal: AbortSignal,
   ): Promise<void> => {
     const url = urlOf(request);
+    const method = request.method === 'HEAD' ? 'GET' : String(request.method);
     const routed = url && find(url.pathname);
     let answer: Answer;
     let bodyFault: BodyFault | undefined;
@@ -37,6 +41,7 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
     const began = performance.now();
     const note = beginLog(request, url, routed?.route.endpoint);
     try {
+      checkHosts(request);
       if (url === undefined || routed === undefined)
         throw new Refusal(404, 'Not Found: there is nothing at this address');
       const { route, path } = routed;
@@ -47,11 +52,11 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
       if (met.other?.kind === 'status') throw plantedRefusal(met.other);
       else if (met.other?.kind === 'counts-timeout') bucketsUntilTimeout = met.other.buckets;
       else bodyFault = met.other;
-      const method = request.method === 'HEAD' ? 'GET' : String(request.method);
       if (!route.methods.includes(method))
         throw new Refusal(405, `Method Not Allowed: use ${route.methods.join(' or ')}`, {
           Allow: route.methods.join(', '),
         });
+      checkQuery(request);
       const exchange: Exchange = { request, method, url, path, signal, bucketsUntilTimeout };
       answer = await route.handle(exchange);
     } catch (error) {
@@ -59,7 +64,7 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
         note({ fault, isCut: true, tookMs: performance.now() - began });
         return;
       }
-      answer = errorAnswer(error, routed?.route);
+      answer = errorAnswer(error, method, routed?.route);
     }
     note({
       fault,
@@ -89,12 +94,12 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
     });
   };
 
-  const errorAnswer = (error: unknown, route: Route | undefined): Answer => {
+  const errorAnswer = (error: unknown, method: string, route: Route | undefined): Answer => {
     const now = context.clock.now();
     const refusal = error instanceof Refusal ? error : internalError(error);
     if (route?.errorPage !== undefined) return route.errorPage(refusal);
     const errorBody = route?.errorBody ?? searchErrorBody;
-    return jsonAnswer(refusal.status, errorBody(refusal.message, now), refusal.headers);
+    return jsonAnswer(refusal.status, errorBody(refusal.message, now, method), refusal.headers);
   };
 
   const internalError = (error: unknown): Refusal => {
@@ -134,6 +139,22 @@ function urlOf(request: IncomingMessage): URL | undefined {
   // The target alone: a host in it, or in the header, says nothing about the path.
   const target = request.url ?? '';
   return target.startsWith('/') ? new URL(`http://localhost${target}`) : undefined;
+}
+
+/** RFC 9112 section 3.2. Node takes the first of two, so the check of the host would depend on it. */
+function checkHosts({ rawHeaders }: IncomingMessage): void {
+  const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host');
+  if (hosts.length > 1) throw new Refusal(400, 'Bad Request: there are two Host headers');
+}
+
+/** A query that is not UTF-8 would be searched for with other characters than were meant. */
+function checkQuery({ url = '' }: IncomingMessage): void {
+  const query = url.slice(url.indexOf('?') + 1);
+  const decoded = query.replace(/%([0-9a-f]{2})/gi, (_, hex) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  if (url.includes('?') && !isUtf8(Buffer.from(decoded, 'latin1')))
+    throw new Refusal(400, 'Bad Request: the query of the address is not UTF-8');
 }
 
 const STATUS_MESSAGES: Record<number, string> = {

@@ -45,7 +45,7 @@ export class RateWindow {
 }
 
 export interface FullWindow {
-  readonly rate: Rate;
+  readonly window: RateWindow;
   readonly waitMs: number;
 }
 
@@ -60,7 +60,7 @@ export function admit(windows: readonly RateWindow[]): FullWindow | undefined {
 export function fullOf(windows: readonly RateWindow[]): FullWindow | undefined {
   for (const window of windows) {
     const waitMs = window.wait();
-    if (waitMs > 0) return { rate: window.rate, waitMs };
+    if (waitMs > 0) return { window, waitMs };
   }
   return undefined;
 }

@@ -24,7 +24,7 @@ export function withPrefix(problem: string): string {
 }
 
 /** The shape of an error's body, which differs from family to family (service.md 2.9, 7). */
-export type ErrorBody = (message: string, now: number) => object;
+export type ErrorBody = (message: string, now: number, method: string) => object;
 
 /** Rules, jobs and streams (service.md 2.9). */
 export const messageErrorBody: ErrorBody = (message, now) => ({

@@ -14,8 +14,6 @@ import type { ServiceContext } from './service.js';
 export interface OwnParameters<Own> {
   readonly endpoint: Endpoint;
   readonly names: readonly string[];
-  /** Names that only its neighbour takes: 404. */
-  readonly foreign: readonly string[];
   /** The values, defaults filled in; adds what is wrong with them to the problems. JSON. */
   read(given: Readonly<Record<string, unknown>>, problems: string[]): Own;
 }
@@ -43,9 +41,8 @@ const MAX_BODY_BYTES = 64 * 1024;
 /**
  * Reads and checks a request. The order of checks, after the credentials and the rate:
  * 1. the body is a JSON object: 413, 415, 400;
- * 2. a parameter of the other endpoint: 404;
- * 3. everything else about the parameters, all at once: 422;
- * 4. `next`, which has to belong to this very request: 422.
+ * 2. the parameters, all at once: 422;
+ * 3. `next`, which has to belong to this very request: 422.
  */
 export async function readSearchRequest<Own>(
   exchange: Exchange,
@@ -54,14 +51,10 @@ export async function readSearchRequest<Own>(
   parameters: OwnParameters<Own>,
 ): Promise<SearchRequest<Own>> {
   const given = exchange.method === 'GET' ? fromQuery(exchange.url) : await fromBody(exchange);
-  for (const name of parameters.foreign)
-    if (name in given)
-      throw new Refusal(404, `Not Found: this endpoint has no parameter '${name}'`);
-
   const problems: string[] = [];
   for (const name of Object.keys(given))
     if (!SHARED_NAMES.includes(name) && !parameters.names.includes(name))
-      problems.push(`Invalid parameter '${name}'. There is no parameter of this name.`);
+      problems.push(`Invalid parameter '${name}'. This endpoint has no parameter of this name.`);
   const query = textOf('query', given, problems);
   const next = textOf('next', given, problems);
   const fromDate = textOf('fromDate', given, problems);

@@ -59,7 +59,6 @@ function parameters({ settings: { limits } }: ServiceContext): OwnParameters<Dat
   return {
     endpoint: 'search',
     names: ['maxResults', 'tag'],
-    foreign: ['bucket'],
     read(given, problems) {
       const { maxResults: value = limits.maxResultsDefault } = given;
       // A GET has no numbers, and many a client sends a POST's as text too.

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
 import { gunzipSync } from 'node:zlib';
@@ -13,6 +14,15 @@ import {
   teaPosts,
 } from './local-service.js';
 import { MemoryArchive } from './memory-archive.js';
+
+/** Of the answer to a request that HTTP clients do not send. */
+async function statusOfRaw(baseUrl: string, request: string): Promise<number> {
+  const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
+  socket.write(request);
+  const [head] = await once(socket, 'data');
+  socket.destroy();
+  return Number(/^HTTP\/1\.1 (\d+)/.exec(String(head))?.[1]);
+}
 
 const post = (body: RequestInit['body'], headers: Record<string, string> = {}) => ({
   method: 'POST',
@@ -97,11 +107,38 @@ describe('an error (7.1)', () => {
     expect((await ask(`${path}?query=tea`)).status).toBe(404);
   });
 
-  it('is 404 for a parameter of the other endpoint', async () => {
+  it('is 422 for a parameter of the other endpoint, named with all other problems', async () => {
     const { search, counts } = await local();
-    expect((await search({ query: 'tea', bucket: 'day' })).status).toBe(404);
-    expect((await counts({ query: 'tea', maxResults: 10 })).status).toBe(404);
-    expect((await counts({ query: 'tea', tag: 'x' })).status).toBe(404);
+    for (const [ask, parameters, name] of [
+      [search, { bucket: 'day' }, 'bucket'],
+      [counts, { maxResults: 10 }, 'maxResults'],
+      [counts, { tag: 'x' }, 'tag'],
+    ] as const) {
+      const { status, page } = await ask({ query: 'tea', toDate: 'today', ...parameters });
+      expect(status).toBe(422);
+      expect(page.error?.message).toContain(`Invalid parameter '${name}'`);
+      expect(page.error?.message).toContain('toDate');
+    }
+  });
+
+  it.each([
+    `${SEARCH_PATH}?query=th%E9`,
+    `${COUNTS_PATH}?query=tea&tag%ff=x`,
+    '/accounts/local/usage.json?bucket=%C3',
+    '/replay/firehose/accounts/local/publishers/twitter/replay.json?fromDate=%80',
+  ])('is 400 for a GET of what is not UTF-8: %s', async path => {
+    const { ask } = await local();
+    const { status, page } = await ask(path);
+    expect(status).toBe(400);
+    expect(page.error?.message).toContain('not UTF-8');
+  });
+
+  it('is 400 for two Host headers', async () => {
+    const { baseUrl } = await local();
+    for (const path of [SEARCH_PATH, '/console', '/_control/clock', '/nowhere']) {
+      const request = `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nHOST: example.com\r\n\r\n`;
+      expect(await statusOfRaw(baseUrl, request)).toBe(400);
+    }
   });
 
   it.each(['PUT', 'DELETE', 'PATCH', 'OPTIONS'])('is 405 for %s', async method => {

@@ -31,7 +31,7 @@ describe('a rate', () => {
     const wide = new RateWindow({ requests: 3, perMs: HOUR }, clock);
     const narrow = new RateWindow({ requests: 1, perMs: SECOND }, clock);
     expect(admit([wide, narrow])).toBeUndefined();
-    for (let i = 0; i < 10; i++) expect(admit([wide, narrow])?.rate).toBe(narrow.rate);
+    for (let i = 0; i < 10; i++) expect(admit([wide, narrow])?.window).toBe(narrow);
     clock.advance(SECOND);
     expect(admit([wide, narrow])).toBeUndefined();
   });

@@ -54,6 +54,8 @@ function textOf(name: string, given: Given, problems: string[]): string | undefi
 
 function readTitle(given: Given, { hasTitle }: CreateChecks, problems: string[]): string {
   const title = textOf('title', given, problems);
+  if (title !== undefined && /\p{Cc}/u.test(title))
+    problems.push("Invalid value for field 'title'. It must not hold control characters.");
   if (title !== undefined && hasTitle(title)) problems.push(titleTaken(title));
   return title ?? '';
 }

@@ -30,10 +30,11 @@ export function dataRoutes(desk: JobDesk): readonly Route[] {
       pattern: DATA_PATTERN,
       errorBody: messageErrorBody,
       async handle({ request, url, path }): Promise<Answer> {
-        if (request.headers.authorization !== undefined)
+        // The signature decides. HTTP Basic, which all operations of jobs have, is let pass.
+        if (!/^(basic .*)?$/is.test(request.headers.authorization ?? ''))
           throw new Refusal(
             400,
-            'Only one way of authorization: the URL is signed, and takes no Authorization header',
+            'Only one way of authorization: the URL is signed; beside it only HTTP Basic is let pass',
           );
         const expiry = urls.expiryOf(url);
         if (expiry === undefined) throw new Refusal(403, 'Forbidden: the signature is wrong');

@@ -3,7 +3,7 @@ import { OptionError } from '../../errors.js';
 import { type Answer, jsonAnswer } from '../answer.js';
 import { checkLogin } from '../check-login.js';
 import { checkRate } from '../check-rate.js';
-import { messageErrorBody, Refusal } from '../refusal.js';
+import { type ErrorBody, messageErrorBody, Refusal } from '../refusal.js';
 import { parseJsonObject, readBody } from '../request-body.js';
 import type { Exchange, Route } from '../router.js';
 import { MAX_CREATE_BYTES, readCreateRequest, titleTaken } from './create-request.js';
@@ -157,7 +157,7 @@ export function jobRoutes(desk: JobDesk): readonly Route[] {
     endpoint: 'jobs',
     methods: Object.keys(methods),
     pattern: BASE + pattern,
-    errorBody: messageErrorBody,
+    errorBody: jobErrorBody,
     async handle(exchange) {
       checkLogin(exchange, settings);
       const { product = '', account, publisher } = exchange.path;
@@ -183,6 +183,12 @@ export function jobRoutes(desk: JobDesk): readonly Route[] {
     route('/jobs/:uuid.json', { GET: status, PUT: decide }),
   ];
 }
+
+/** Tools look for the `status` and `reason` of a create that was refused. */
+const jobErrorBody: ErrorBody = (message, now, method) => ({
+  ...(method === 'POST' && { status: 'error', reason: message }),
+  ...messageErrorBody(message, now, method),
+});
 
 function textAnswer(
   status: number,

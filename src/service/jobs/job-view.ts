@@ -63,10 +63,13 @@ export function invalidView(
   const view = {
     ...requestView({ title, format, ...window }, place),
     status: 'error',
-    statusMessage: 'Invalid Rules, see details.',
+    statusMessage: INVALID_RULES,
+    reason: INVALID_RULES,
   };
   return withRules(view, outcomes, now);
 }
+
+const INVALID_RULES = 'Invalid Rules, see details.';
 
 /** The list (service.md 2.5, 4.6). */
 export function jobListView(lives: readonly JobLife[], place: JobPlace): object {

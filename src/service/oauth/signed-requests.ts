@@ -78,7 +78,11 @@ export class SignedRequests {
 
     const body = await readBody(request, maxBodyBytes);
     const form = isForm(request.headers['content-type']) ? formOf(body) : [];
-    const parameters = collect([...header, ...queryOf(request.url), ...form]);
+    // Many clients send their token in the header and in the form: one parameter, sent twice.
+    const inHeader = given.get('oauth_token');
+    const isRepeated = ([name, value]: Parameter) => name === 'oauth_token' && value === inHeader;
+    const rest = form.filter(parameter => !isRepeated(parameter));
+    const parameters = collect([...header, ...queryOf(request.url), ...rest]);
     const get = (name: string) => parameters.get(name) ?? '';
 
     if (parameters.has('oauth_version') && get('oauth_version') !== '1.0')
@@ -95,12 +99,14 @@ export class SignedRequests {
     if (secretOfToken === undefined || (token === undefined && tokenSecret !== undefined))
       throw this.#refusal(tokenUnknown);
 
-    const signed = {
-      method: String(request.method),
-      url: `http://${request.headers.host}${request.url}`,
-      parameters: [...header, ...form],
+    const isSigned = (parameters: readonly Parameter[]) => {
+      const method = String(request.method);
+      const url = `http://${request.headers.host}${request.url}`;
+      const signature = signatureOf({ method, url, parameters }, secret, secretOfToken);
+      return isSameSecret(signature, get('oauth_signature'));
     };
-    if (!isSameSecret(signatureOf(signed, secret, secretOfToken), get('oauth_signature')))
+    // Clients differ in whether they sign the repeated token once or twice.
+    if (!isSigned([...header, ...rest]) && !isSigned([...header, ...form]))
       throw this.#refused(BAD_SIGNATURE);
     const whose = JSON.stringify([application.key, token]);
     if (!this.#nonces.use(whose, timestamp, get('oauth_nonce')))

@@ -1,6 +1,7 @@
 import { checkRule } from '../../rules/check-rule.js';
 import { serviceMessage } from '../../rules/problem.js';
 import type { Answer } from '../answer.js';
+import type { RateWindow } from '../rate-window.js';
 import { messageErrorBody, Refusal } from '../refusal.js';
 import { readBody } from '../request-body.js';
 import type { Exchange, Route } from '../router.js';
@@ -23,8 +24,10 @@ const BASE = '/rules/:product/accounts/:account/publishers/:publisher/:label';
 /** `rulestream` stands for the name of the product; get by id is shown with and without `-replay`. */
 const PRODUCTS = ['rulestream-replay', 'rulestream', 'powertrack-replay', 'powertrack'];
 
-const RATE_EXCEEDED =
+const CHANGES_EXCEEDED =
   'Your app has exceeded the limit on requests to add, delete, or list rules for this stream.';
+const REQUESTS_EXCEEDED =
+  'Your app has exceeded the limit on all requests for rules of this stream.';
 
 /**
  * The rules of the replay stream (service.md 4.4). The order of checks:
@@ -42,16 +45,17 @@ export function rulesRoutes(
   connections: () => number,
 ): readonly Route[] {
   const { limits, streamLabel } = settings;
-  const all = [quotas.window('ruleReadRate')];
-  const changes = [quotas.window('ruleChangeRate'), ...all];
+  const all = quotas.window('ruleReadRate');
+  const changes = quotas.window('ruleChangeRate');
+  const exceeded = (full: RateWindow) => (full === all ? REQUESTS_EXCEEDED : CHANGES_EXCEEDED);
 
   const list: Handler = async () => {
-    checkStreamRate(changes, RATE_EXCEEDED);
+    checkStreamRate([changes, all], exceeded);
     return { status: 200, body: rulesView(rules.all(), clock.now()) };
   };
 
   const add: Handler = async ({ request }) => {
-    checkStreamRate(changes, RATE_EXCEEDED);
+    checkStreamRate([changes, all], exceeded);
     checkIdle(connections());
     const requested = readRules(await readBody(request, limits.ruleChangeBytes));
     const checked = await checkAll(requested);
@@ -67,7 +71,7 @@ export function rulesRoutes(
   };
 
   const remove: Handler = async ({ request }) => {
-    checkStreamRate(changes, RATE_EXCEEDED);
+    checkStreamRate([changes, all], exceeded);
     checkIdle(connections());
     const requested = readDeletion(await readBody(request, limits.ruleReadBytes));
     checkIdle(connections());
@@ -76,21 +80,21 @@ export function rulesRoutes(
   };
 
   const getMany: Handler = async ({ request }) => {
-    checkStreamRate(all, RATE_EXCEEDED);
+    checkStreamRate([all], exceeded);
     const ids = readRuleIds(await readBody(request, limits.ruleReadBytes));
     const found = [...new Set(ids)].flatMap(id => rules.find(id) ?? []);
     return { status: 200, body: rulesView(found, clock.now()) };
   };
 
   const getOne: Handler = async ({ path: { id = '' } }) => {
-    checkStreamRate(all, RATE_EXCEEDED);
+    checkStreamRate([all], exceeded);
     const rule = rules.find(id);
     if (rule === undefined) throw new Refusal(404, `Not Found: the stream has no rule ${id}`);
     return { status: 200, body: rulesView([rule], clock.now()) };
   };
 
   const validate: Handler = async ({ request }) => {
-    checkStreamRate(all, RATE_EXCEEDED);
+    checkStreamRate([all], exceeded);
     const requested = readRules(await readBody(request, limits.ruleChangeBytes));
     return { status: 200, body: validatedView(await checkAll(requested), clock.now()) };
   };

@@ -19,10 +19,15 @@ export function checkPlace(exchange: Exchange, settings: Settings, label: string
 }
 
 /** Counts a request in all windows, or says 429, in the words of its family, and when to come again. */
-export function checkStreamRate(windows: readonly RateWindow[], message: string): void {
+export function checkStreamRate(
+  windows: readonly RateWindow[],
+  messageOf: (full: RateWindow) => string,
+): void {
   const full = admit(windows);
   if (full === undefined) return;
-  throw new Refusal(429, message, { 'Retry-After': String(Math.ceil(full.waitMs / SECOND)) });
+  throw new Refusal(429, messageOf(full.window), {
+    'Retry-After': String(Math.ceil(full.waitMs / SECOND)),
+  });
 }
 
 export const CONNECTIONS_EXCEEDED = 'Your app has exceeded the limit on connection requests.';

@@ -32,7 +32,7 @@ export function complianceRoutes(
 
   const handle = (exchange: Exchange) => {
     checkPlace(exchange, settings, settings.complianceLabel);
-    checkStreamRate(connects, CONNECTIONS_EXCEEDED);
+    checkStreamRate(connects, () => CONNECTIONS_EXCEEDED);
     checkGzip(exchange);
     const { url } = exchange;
     const partition = partitionOf(url.searchParams);

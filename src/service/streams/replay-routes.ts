@@ -89,7 +89,7 @@ export function replayRoutes(
       const type = Object.hasOwn(TYPES, path.type ?? '') ? TYPES[path.type as string] : undefined;
       if (type === undefined)
         throw new Refusal(404, `Not Found: there is no stream of the type '${path.type}'`);
-      checkStreamRate(connects, CONNECTIONS_EXCEEDED);
+      checkStreamRate(connects, () => CONNECTIONS_EXCEEDED);
       checkGzip(exchange);
       const window = replayWindow(url.searchParams, clock.now(), settings.limits);
       await rules.open();

@@ -76,6 +76,7 @@ describe('creating a job (service.md 4.6)', () => {
       title: 'small',
       status: 'error',
       statusMessage: 'Invalid Rules, see details.',
+      reason: 'Invalid Rules, see details.',
     });
     expect(rulesOf(reply)).toEqual({
       summary: { created: 0, not_created: 2 },
@@ -123,6 +124,8 @@ describe('creating a job (service.md 4.6)', () => {
   it.each([
     [{ title: undefined }, /Missing field 'title'/],
     [{ title: ' ' }, /'title'.*a string that is not empty/],
+    [{ title: 'a\nb' }, /'title'. It must not hold control characters/],
+    [{ title: 'a\u0085' }, /'title'. It must not hold control characters/],
     [{ title: 7 }, /'title'.*a string that is not empty/],
     [{ publisher: undefined }, /Missing field 'publisher'/],
     [{ publisher: 'other' }, /The only publisher is 'twitter'/],
@@ -151,7 +154,9 @@ describe('creating a job (service.md 4.6)', () => {
     const reply = await jobs.post(fields);
     expect(reply.status).toBe(400);
     expect(reply.message).toMatch(message);
-    expect(JSON.parse(reply.text).error.sent).toBe('2024-05-15T12:34:56+00:00');
+    const { error, status, reason } = JSON.parse(reply.text);
+    expect(error.sent).toBe('2024-05-15T12:34:56+00:00');
+    expect([status, reason]).toEqual(['error', error.message]);
     expect((await jobs.list()).jobs).toEqual([]);
   });
 
@@ -226,6 +231,8 @@ describe('the addresses of jobs', () => {
       const reply = await jobs.ask('/jobs.json', { method, headers: { authorization } });
       expect(reply).toMatchObject({ status: 401, message: 'Unauthorized: Invalid credentials' });
       expect(reply.headers.get('www-authenticate')).toMatch(/^Basic /);
+      // What tools look for in the answer to a create.
+      expect(JSON.parse(reply.text).status).toBe(method === 'POST' ? 'error' : undefined);
     }
   });
 

@@ -240,12 +240,17 @@ describe('a data file (service.md 4.6)', () => {
       expect((await download(url, { range })).status).toBe(416);
   });
 
-  it('is on an origin of its own, and takes no credentials', async () => {
+  it('is on an origin of its own, and lets HTTP Basic pass, but no other authorization', async () => {
     const jobs = await localJobs();
     const { listing } = await delivered(jobs);
     const [url = ''] = listing.urlList;
     expect(new URL(url).origin).not.toBe(new URL(jobs.base).origin);
-    expect((await download(url, { authorization: AUTHORIZATION })).status).toBe(400);
+    const plain = await download(url);
+    expect(await download(url, { authorization: AUTHORIZATION })).toMatchObject({
+      status: 200,
+      bytes: plain.bytes,
+    });
+    expect((await download(url, { authorization: 'Bearer x' })).status).toBe(400);
     const { pathname, search } = new URL(url);
     expect((await jobs.ask(new URL(pathname + search, jobs.base).href)).status).toBe(404);
   });

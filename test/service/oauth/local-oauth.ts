@@ -27,6 +27,8 @@ export interface OAuthReply {
 /** What is asked for, and what is wrong with it on purpose. */
 export interface Ask {
   readonly form?: Readonly<Record<string, string>> | readonly Parameter[];
+  /** What of the form is signed, where that is not all of it. */
+  readonly signedForm?: Readonly<Record<string, string>>;
   readonly json?: unknown;
   readonly body?: string;
   readonly contentType?: string;
@@ -102,7 +104,8 @@ export async function localOAuth(
     const form: readonly Parameter[] = Array.isArray(ask.form)
       ? ask.form
       : Object.entries(ask.form ?? {});
-    const signed = { method: 'POST', url, parameters: [...header, ...form] };
+    const signedForm = ask.signedForm === undefined ? form : Object.entries(ask.signedForm);
+    const signed = { method: 'POST', url, parameters: [...header, ...signedForm] };
     const signature = signatureOf(signed, secret, ask.tokenSecret);
     const sent = { ...Object.fromEntries(header), oauth_signature: signature, ...ask.forged };
     const authorization = `OAuth ${Object.entries(sent)

@@ -11,7 +11,7 @@ import {
 } from '../../../src/service/oauth/signature.js';
 import { MINUTE, SECOND } from '../../../src/time.js';
 import { NOW } from '../local-service.js';
-import { type Ask, CALLBACK, localOAuth } from './local-oauth.js';
+import { type Ask, CALLBACK, localOAuth, verifierOf } from './local-oauth.js';
 
 const PATH = '/oauth/request_token';
 const GOOD: Ask = { form: { oauth_callback: CALLBACK } };
@@ -149,6 +149,21 @@ describe('a signed request', () => {
       400,
       [expect.stringMatching(/^The parameter oauth_\w+ comes more than once$/)],
     ]);
+  });
+
+  it.each(['once', 'twice'])('may have one token in header and form, signed %s', async times => {
+    const { post, requestToken, service } = await localOAuth();
+    const { token, tokenSecret } = await requestToken();
+    const user = { id: '7', handle: 'ann', name: 'Ann' };
+    const verifier = verifierOf(await service.oauth.approve(token, user));
+    const form = { oauth_token: token, oauth_verifier: verifier };
+    const ask: Ask = { token, tokenSecret, form };
+    const sent: Ask =
+      times === 'twice' ? ask : { ...ask, signedForm: { oauth_verifier: verifier } };
+    const other = { ...form, oauth_token: 'another' };
+    expect((await post('/oauth/access_token', { ...ask, form: other })).status).toBe(400);
+    const { status, text } = await post('/oauth/access_token', sent);
+    expect([status, text]).toEqual([200, expect.stringContaining('user_id=')]);
   });
 
   it.each<[string, Ask, number]>([

@@ -469,14 +469,19 @@ describe('a request for rules is refused', () => {
     expect((await rules('GET', '.json')).status).toBe(200);
   });
 
-  it('429 after 60 in a minute over all requests', async () => {
+  it('429 after 60 in a minute over all requests, in the name of that limit', async () => {
     const { rules, service } = await localStreams([], { limits: 'strict' });
     const get = () => rules('POST', '.json?_method=get', { rule_ids: [] });
     for (let i = 0; i < 59; i++) expect((await get()).status).toBe(200);
     expect((await rules('GET', '.json')).status).toBe(200);
     const refused = await get();
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60']);
-    expect((await rules('GET', '.json')).status).toBe(429);
+    for (const reply of [refused, await rules('GET', '.json')]) {
+      expect(reply.status).toBe(429);
+      expect(bodyOf(reply).error.message).toBe(
+        'Your app has exceeded the limit on all requests for rules of this stream.',
+      );
+    }
     service.clock.advance(MINUTE);
     expect((await get()).status).toBe(200);
   });
