@@ -38,6 +38,10 @@ export class Fields {
     return this.number(name) ?? this.refuse(name, 'a number');
   }
 
+  has(name: string): boolean {
+    return this.#get(name) !== undefined;
+  }
+
   flag(name: string): boolean {
     return this.#get(name) === true;
   }

@@ -22,16 +22,7 @@ export async function readText(answer: Answer): Promise<string> {
 
 /** The whole body as JSON, with exact ids. One that is not JSON may have been cut: worth a retry. */
 export async function readJson(answer: Answer): Promise<unknown> {
-  return exactJson(await readText(answer), answer);
-}
-
-/** The same, where an empty body is `undefined`. */
-export async function readJsonIfAny(answer: Answer): Promise<unknown> {
   const text = await readText(answer);
-  return text.trim() === '' ? undefined : exactJson(text, answer);
-}
-
-function exactJson(text: string, answer: Answer): unknown {
   try {
     return parseExact(text);
   } catch (cause) {

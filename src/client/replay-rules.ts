@@ -1,12 +1,13 @@
-import { HttpError, OptionError, RulesError } from '../errors.js';
+import { DataError, HttpError, OptionError, RulesError } from '../errors.js';
 import type { Account } from './account.js';
 import { checkRuleId, checkRules, checkRulesToDelete } from './check-replay-rules.js';
-import type { Answer } from './exchange.js';
 import { Fields } from './fields.js';
-import { readJson, readJsonIfAny } from './read-json.js';
+import { readJson, readText } from './read-json.js';
+import { refusalOf } from './refusal.js';
 import { type ReplayRulesOptions, replayRulesUrl } from './replay-rules-address.js';
 import { type Request, request } from './request.js';
 import { ruleBodies } from './rule-bodies.js';
+import { type RuleVerdict, ruleVerdicts } from './rule-verdicts.js';
 
 export type { ReplayRulesOptions } from './replay-rules-address.js';
 
@@ -77,10 +78,13 @@ export async function addReplayRules(
   for (const { body, items } of ruleBodies('rules', checkRules(rules), ADD_BYTES, printRule)) {
     const call = { ...post(url, body, options), kind: 'change', statuses: [422] };
     const { added, refused } = await explained(
-      request(account, call, async answer => ({
-        added: addedRules((await readJsonIfAny(answer)) ?? {}, items, answer),
-        refused: answer.status === 422,
-      })),
+      request(account, call, async answer => {
+        const refused = answer.status === 422;
+        const text = await readText(answer);
+        const verdicts = ruleVerdicts(text, 'created');
+        if (refused && verdicts.length === 0) throw refusalOf(account, call, answer, text);
+        return { added: addedRules(verdicts, items, refused), refused };
+      }),
     );
     results.push(...added);
     if (refused) throw refusedRules(results, rules.length);
@@ -91,7 +95,8 @@ export async function addReplayRules(
 /**
  * Deletes rules of the replay stream, by value (upper and lower case differ) or by id.
  *
- * @returns what became of each rule, in their order: one that is not there is no error.
+ * @returns what became of each rule, in their order: one that is not there is no error. Where the
+ * service only answers that it worked, every rule counts as deleted.
  * @throws HttpError with status 406 while a replay of the stream runs.
  * @example
  * await deleteReplayRules(account(), [{ value: 'snow lang:en' }, { id: '734938587381145604' }]);
@@ -116,12 +121,9 @@ export async function deleteReplayRules(
   const misses = new Map<string, string>();
   for (const { body } of bodies) {
     const call = { ...post(url, body, options), kind: 'change' };
-    const detail = await explained(request(account, call, detailOf));
-    for (const entry of detail) {
-      const rule = entry.object('rule');
-      const reason = entry.text('message') ?? 'Not deleted';
-      if (entry.flag('deleted') || rule === undefined) continue;
-      const [id, value] = [rule.text('id'), rule.text('value')];
+    const text = await explained(request(account, call, readText));
+    for (const { id, value, passed, reason = 'Not deleted' } of ruleVerdicts(text, 'deleted')) {
+      if (passed !== false) continue;
       if (id !== undefined) misses.set(keyOf(id, undefined), reason);
       if (value !== undefined) misses.set(keyOf(undefined, value), reason);
     }
@@ -151,7 +153,7 @@ export async function getReplayRules(
   const found: ReplayRule[] = [];
   for (const { body } of ruleBodies('rule_ids', ids.map(checkRuleId), READ_BYTES, id => id)) {
     const rules = await request(account, post(url, body, options), async answer =>
-      answerOf(await readJson(answer), answer)
+      new Fields(await readJson(answer), 'one about rules', answer.url)
         .objects('rules')
         .map(parseReplayRule),
     );
@@ -165,6 +167,8 @@ export async function getReplayRules(
  * same without a request, see `checkRule`.
  *
  * @returns one answer for each rule, in their order.
+ * @throws HttpError with status 404 where the service does not have this call.
+ * @throws DataError where an answer does not say of each rule whether it is valid.
  * @example
  * const [{ valid, reason }] = await validateReplayRules(account(), [{ value: 'has:vidoes' }]);
  */
@@ -176,16 +180,16 @@ export async function validateReplayRules(
   const url = replayRulesUrl(account, options, '/validation.json');
   const results: ValidatedRule[] = [];
   for (const { body, items } of ruleBodies('rules', checkRules(rules), ADD_BYTES, printRule)) {
-    const detail = await request(account, post(url, body, options), detailOf);
-    const verdicts = new Map(detail.map(entry => [entry.object('rule')?.text('value'), entry]));
+    const text = await request(account, post(url, body, options), readText);
+    const verdicts = new Map(ruleVerdicts(text, 'valid').map(verdict => [verdict.value, verdict]));
     for (const { value } of items) {
-      const verdict = verdicts.get(value);
-      const reason = verdict?.text('message');
-      results.push({
-        value,
-        valid: verdict?.flag('valid') ?? false,
-        ...(reason === undefined ? {} : { reason }),
-      });
+      const { passed: valid, reason } = verdicts.get(value) ?? {};
+      if (valid === undefined)
+        throw new DataError(
+          `The answer does not say whether the rule ${JSON.stringify(value)} is valid: ${text.slice(0, 80)}`,
+          { place: { origin: url.href } },
+        );
+      results.push({ value, valid, ...(reason === undefined ? {} : { reason }) });
     }
   }
   return results;
@@ -218,25 +222,24 @@ function post(
   return { method: 'POST', url, body, headers, signal, family: 'replayRules' };
 }
 
-/** 4.4 shows no content with a 201. */
-function addedRules(value: unknown, rules: readonly NewRule[], answer: Answer): AddedRule[] {
-  const detail = answerOf(value, answer).objects('detail');
-  const refused = answer.status === 422;
-  const verdicts = new Map<string | undefined, Fields[]>();
-  for (const entry of detail) {
-    const about = entry.object('rule')?.text('value');
-    verdicts.set(about, [...(verdicts.get(about) ?? []), entry]);
-  }
+function addedRules(
+  verdicts: readonly RuleVerdict[],
+  rules: readonly NewRule[],
+  refused: boolean,
+): AddedRule[] {
+  const byValue = new Map<string | undefined, RuleVerdict[]>();
+  for (const verdict of verdicts)
+    byValue.set(verdict.value, [...(byValue.get(verdict.value) ?? []), verdict]);
   return rules.map(({ value, tag }) => {
-    const same = verdicts.get(value);
+    const same = byValue.get(value);
     const verdict = same !== undefined && same.length > 1 ? same.shift() : same?.[0];
-    const reason = verdict?.text('message');
+    const reason = verdict?.reason;
     return {
       value,
       tag: tag ?? null,
-      id: verdict?.object('rule')?.text('id'),
-      created: verdict?.flag('created') ?? !refused,
-      ...(reason === undefined ? {} : { reason: reason.trim() }),
+      id: verdict?.id,
+      created: verdict?.passed ?? !refused,
+      ...(reason === undefined ? {} : { reason }),
     };
   });
 }
@@ -252,14 +255,6 @@ function refusedRules(results: readonly AddedRule[], total: number): RulesError 
     `The service refused rules, and ${created} of ${total} were added. Correct these and add all again:${shown.join('')}${more}`,
     { results },
   );
-}
-
-async function detailOf(answer: Answer): Promise<Fields[]> {
-  return answerOf(await readJson(answer), answer).objects('detail');
-}
-
-function answerOf(value: unknown, answer: Answer): Fields {
-  return new Fields(value, 'one about rules', answer.url);
 }
 
 function printRule({ value, tag }: NewRule): string {

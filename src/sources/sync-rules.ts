@@ -8,7 +8,7 @@ import {
   type ReplayRulesOptions,
   validateReplayRules,
 } from '../client/replay-rules.js';
-import { OptionError, RulesError } from '../errors.js';
+import { DataError, HttpError, OptionError, RulesError } from '../errors.js';
 import { replayRules } from './replay-rules.js';
 
 export interface SyncRulesOptions extends ReplayRulesOptions {
@@ -31,8 +31,13 @@ export interface RuleChanges {
 
 /**
  * Makes the rules of the replay stream equal to a list: adds what is missing, deletes what is too
- * much, and leaves the others alone. Run again, it changes nothing more. New rules are shown to the
- * service's validation first, and nothing is changed where it refuses one.
+ * much, and leaves the others alone. Run again, it changes nothing more, and it completes what an
+ * earlier run did not.
+ *
+ * New rules are shown to the service's validation first, where it has one, and are added before any
+ * rule is deleted: where the service refuses one, nothing is deleted. For a while the stream thus has
+ * the rules of both lists. Only a rule whose tag changes is missing for the moment between the last
+ * two requests, since a stream has a value once.
  *
  * @throws RulesError when the service calls a new rule invalid; `results` says which and why.
  * @throws HttpError with status 406 while a replay of the stream runs (service.md 4.4 rule 1).
@@ -64,19 +69,11 @@ export async function syncRules(
   const changes = { added, deleted, retagged, unchanged };
   if (dryRun) return { ...changes, applied: false };
 
-  await mustBeValid(account, added, options);
-  if (deleted.length + retagged.length > 0)
-    await deleteReplayRules(
-      account,
-      [...deleted, ...retagged].map(({ value }) => ({ value })),
-      options,
-    );
-  if (added.length + retagged.length > 0)
-    await addReplayRules(
-      account,
-      [...added, ...retagged].map(({ value, tag }) => ({ value, tag })),
-      options,
-    );
+  await mustBeValid(account, [...added, ...retagged], options);
+  if (added.length > 0) await addReplayRules(account, added, options);
+  const leaving = [...deleted, ...retagged].map(({ value }) => ({ value }));
+  if (leaving.length > 0) await deleteReplayRules(account, leaving, options);
+  if (retagged.length > 0) await addReplayRules(account, retagged, options);
   return { ...changes, applied: true };
 }
 
@@ -129,7 +126,7 @@ async function mustBeValid(
   options: ReplayRulesOptions,
 ): Promise<void> {
   if (rules.length === 0) return;
-  const verdicts = await validateReplayRules(account, rules, options);
+  const verdicts = await validateReplayRules(account, rules, options).catch(withoutValidation);
   const invalid = verdicts.filter(({ valid }) => !valid);
   if (invalid.length === 0) return;
   const shownOnes = invalid.map(
@@ -139,4 +136,10 @@ async function mustBeValid(
     `The service calls rules invalid, and nothing was changed:${shownOnes.join('')}`,
     { results: verdicts.map(({ valid: _, ...rule }) => ({ ...rule, created: false })) },
   );
+}
+
+/** Path and payload of the validation are not published: one that is not there is done without. */
+function withoutValidation(error: unknown): [] {
+  if (error instanceof DataError || (error instanceof HttpError && error.status === 404)) return [];
+  throw error;
 }

@@ -33,6 +33,12 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
+/** None of them is what the local service sends. */
+const OTHER_BODIES = [
+  ...['', ' ', 'OK', '<html></html>', 'null', '[]', '7', '{}', '{"detail":"none"}'],
+  ...['{"detail":[7]}', '{"detail":[{"rule":"snow"}]}', '{"detail":[{"rule":{"value":"snow"}}]}'],
+];
+
 const sentBodies = () => server.received.map(({ body }) => body);
 
 describe('rules of a replay stream', () => {
@@ -65,6 +71,36 @@ describe('rules of a replay stream', () => {
         { value: 'snow', tag: null, id: undefined, created: true },
       ]);
     }
+  });
+
+  it.each(OTHER_BODIES)('are added once, whatever the body of a 201: %j', async body => {
+    server.script.push(status(201, body));
+    expect(await addReplayRules(acme, [{ value: 'snow' }])).toMatchObject([{ created: true }]);
+    expect(server.received.length).toBe(1);
+  });
+
+  it.each(OTHER_BODIES)('are deleted once, whatever the body of a 200: %j', async body => {
+    server.script.push(status(200, body));
+    expect(await deleteReplayRules(acme, [{ value: 'snow' }, { value: 'rain' }])).toEqual([
+      { value: 'snow', deleted: true },
+      { value: 'rain', deleted: true },
+    ]);
+    expect(server.received.length).toBe(1);
+  });
+
+  it('are refused with what the service says, where a 422 does not list them', async () => {
+    server.script.push(status(422, '{"error":{"message":"Too many rules"}}'));
+    const error = await addReplayRules(acme, [{ value: 'snow' }]).catch(e => e);
+    expect(error).toBeInstanceOf(HttpError);
+    expect(error.message).toContain('422 Unprocessable Entity: Too many rules');
+    expect(server.received.length).toBe(1);
+  });
+
+  it('that an answer of the validation does not mention are not called invalid', async () => {
+    server.script.push(status(200, '{"detail":[]}'));
+    await expect(validateReplayRules(acme, [{ value: 'snow' }])).rejects.toThrow(
+      'does not say whether the rule "snow" is valid',
+    );
   });
 
   it('are refused as a whole with the reason of each, as values', async () => {
@@ -151,7 +187,7 @@ describe('rules of a replay stream', () => {
   it('are validated in their order, whatever the order of the answer', async () => {
     const rules = [{ value: 'has:vidoes' }, { value: 'snow' }];
     expect(await validateReplayRules(acme, rules)).toEqual([
-      { value: 'has:vidoes', valid: false, reason: 'Unknown value (at position 1)\n' },
+      { value: 'has:vidoes', valid: false, reason: 'Unknown value (at position 1)' },
       { value: 'snow', valid: true },
     ]);
     expect(server.received[0]?.url).toContain('/prod/validation.json');

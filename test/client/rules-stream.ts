@@ -13,6 +13,9 @@ export class RulesStream {
   /** Values that contain it are invalid. */
   readonly bad = 'has:vidoes';
   connections = 0;
+  hasValidation = true;
+  /** The body of a delete's answer, in place of what became of each rule. */
+  deletedBody: string | undefined;
   #nextId = 9_007_199_254_740_993n;
 
   constructor(server: ScriptedServer) {
@@ -38,7 +41,8 @@ export class RulesStream {
     const ids = [...body.matchAll(/(?<=[[,])\d+(?=[,\]])/g)].map(([digits]) => BigInt(digits));
     const values: { value: string; tag?: string }[] = given.rules ?? [];
     const operation = searchParams.get('_method') ?? method;
-    if (pathname.endsWith('/validation.json')) return this.#validate(values);
+    if (pathname.endsWith('/validation.json'))
+      return this.hasValidation ? this.#validate(values) : [404, ''];
     if (operation === 'GET') return [200, this.#list([...this.rules.values()])];
     if (operation === 'get')
       return [200, this.#list([...this.rules.values()].filter(({ id }) => ids.includes(id)))];
@@ -84,7 +88,7 @@ export class RulesStream {
         misses.push(`{"rule":{"id":${id}},"deleted":false,"message":"Rule does not exist"}`);
       else this.rules.delete(held.value);
     }
-    return [200, `{"summary":{},"detail":[${misses.join(',')}],"sent":"x"}`];
+    return [200, this.deletedBody ?? `{"summary":{},"detail":[${misses.join(',')}],"sent":"x"}`];
   }
 
   #list(rules: readonly Held[]): string {

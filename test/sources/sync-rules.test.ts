@@ -107,6 +107,45 @@ describe('syncRules', () => {
     expect(held()).toEqual(before);
   });
 
+  it('adds before it deletes: where adding fails, every old rule is still there', async () => {
+    const before = held();
+    stream.hasValidation = false;
+    const error = await syncRules(acme, [{ value: 'has:vidoes' }]).catch(e => e);
+    expect(error).toBeInstanceOf(RulesError);
+    expect(held()).toEqual(before);
+  });
+
+  it.each(['', 'OK'])(
+    'adds what is missing where the 200 of a delete has the body %j',
+    async body => {
+      stream.deletedBody = body;
+      await syncRules(acme, wanted);
+      expect(held()).toEqual([
+        { value: 'keep', tag: 'k' },
+        { value: 'add', tag: null },
+        { value: 'retag', tag: 'new' },
+      ]);
+      const deletes = server.received.filter(({ url }) => url.includes('_method=delete'));
+      expect(deletes.length).toBe(1);
+    },
+  );
+
+  it('does without the validation where the service does not have it', async () => {
+    stream.hasValidation = false;
+    await syncRules(acme, wanted);
+    expect(held().length).toBe(3);
+    const paths = server.received.map(({ url }) => new URL(url, 'http://x').pathname);
+    expect(paths.filter(path => path.endsWith('/validation.json')).length).toBe(1);
+  });
+
+  it('deletes no rule for a new tag where the service would not take the rule again', async () => {
+    stream.hold('old has:vidoes', 'a');
+    const before = held();
+    const retag = { value: 'old has:vidoes', tag: 'b' };
+    await expect(syncRules(acme, [...wanted, retag])).rejects.toThrow(RulesError);
+    expect(held()).toEqual(before);
+  });
+
   it('takes no misspelt dry run for none', async () => {
     for (const options of [{ dryrun: true }, { dryRun: 'yes' }, null])
       await expect(syncRules(acme, wanted, options as never)).rejects.toThrow(OptionError);
