@@ -49,22 +49,61 @@ export function formatSent(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}+00:00`;
 }
 
-/** A point in time as options take it: the service's own `YYYYMMDDHHMM`, or a `Date`. */
+/**
+ * A point in time as options take it: `YYYYMMDDHHMM` as the service writes it; an ISO 8601 date
+ * (`2024-01-31`, the start of that day) or time (`2024-01-31T23:59`, with or without seconds, which is
+ * UTC unless it says another offset); or a `Date`. The service counts by minutes: what is not on one
+ * is floored to its minute.
+ */
 export type Timestamp = string | Date;
 
-/** Normalises an option to `YYYYMMDDHHMM`; a `Date` is floored to its minute. */
-export function timestampOption(option: string, value: Timestamp): string {
+const ISO =
+  /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(?::(\d{2})(?:[.,]\d+)?)?([Zz]|[+-]\d{2}:\d{2})?)?$/;
+
+/**
+ * Epoch milliseconds of a `Timestamp`, floored to its minute, or `undefined` when it is not one. What
+ * does not exist, such as 30 February or 24:01, is not one.
+ */
+export function parseDate(value: unknown): number | undefined {
   if (value instanceof Date) {
-    if (Number.isNaN(value.getTime()))
-      throw new OptionError(option, `\`${option}\` is an invalid Date`);
-    return formatTimestamp(value.getTime());
+    const ms = floorTo(MINUTE, value.getTime());
+    return isSendable(ms) ? ms : undefined;
   }
-  if (typeof value !== 'string' || parseTimestamp(value) === undefined)
-    throw new OptionError(
-      option,
-      `Expected \`${option}\` to be a UTC timestamp YYYYMMDDHHMM or a Date, got ${JSON.stringify(value)}`,
-    );
-  return value;
+  if (typeof value !== 'string') return undefined;
+  return parseTimestamp(value) ?? parseIso(value);
+}
+
+function parseIso(text: string): number | undefined {
+  const [, day, time = '00:00', second = '00', zone = 'Z'] = ISO.exec(text) ?? [];
+  if (day === undefined || Number(second) > 59) return undefined;
+  const local = parseTimestamp(`${day}${time}`.replaceAll(/[-:]/g, ''));
+  if (local === undefined) return undefined;
+  if (/z/i.test(zone)) return local;
+  const [hours, minutes] = [Number(zone.slice(1, 3)), Number(zone.slice(4))];
+  if (hours > 23 || minutes > 59) return undefined;
+  const ahead = hours * HOUR + minutes * MINUTE;
+  const ms = zone.startsWith('-') ? local + ahead : local - ahead;
+  return isSendable(ms) ? ms : undefined;
+}
+
+/** Whether `YYYYMMDDHHMM` can say it. */
+function isSendable(ms: number): boolean {
+  return ms >= -62_167_219_200_000 && ms < 253_402_300_800_000;
+}
+
+/**
+ * Normalises an option to `YYYYMMDDHHMM`.
+ *
+ * @throws OptionError
+ */
+export function timestampOption(option: string, value: Timestamp): string {
+  const ms = parseDate(value);
+  if (ms !== undefined) return formatTimestamp(ms);
+  if (value instanceof Date) throw new OptionError(option, `\`${option}\` is an invalid Date`);
+  throw new OptionError(
+    option,
+    `\`${option}\` must be a UTC time such as '202401312359', '2024-01-31' or '2024-01-31T23:59:00Z', or a Date, got ${JSON.stringify(value)}`,
+  );
 }
 
 /** Start of the unit of time (a multiple of `unit` milliseconds since 1970) that `ms` lies in. */

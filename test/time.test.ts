@@ -7,6 +7,7 @@ import {
   formatSent,
   formatTimestamp,
   MINUTE,
+  parseDate,
   parseTimestamp,
   timestampOption,
 } from '../src/time.js';
@@ -55,7 +56,34 @@ describe('a timestamp option', () => {
     expect(timestampOption('fromDate', new Date('2016-05-27T22:15:59.999Z'))).toBe('201605272215');
   });
 
-  it.each([['yesterday'], [5], [new Date(Number.NaN)], [undefined]])('is not %j', value => {
+  it.each([
+    ['2026-11-20', '202611200000'],
+    ['2026-11-20T10:05', '202611201005'],
+    ['2026-11-20 10:05', '202611201005'],
+    ['2026-11-20T10:05:59.999Z', '202611201005'],
+    ['2026-11-20T10:05:30', '202611201005'],
+    ['2026-11-20T00:30+02:00', '202611192230'],
+    ['2026-11-20T23:30:00-05:30', '202611210500'],
+  ])('is an ISO date or time, UTC unless it says another offset: %s', (value, sent) => {
+    expect(timestampOption('fromDate', value)).toBe(sent);
+  });
+
+  it('is any instant of four-digit years, as Date.toISOString writes it', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 253_402_300_799_999 }), ms => {
+        const iso = new Date(ms).toISOString();
+        expect(parseDate(iso)).toBe(floorTo(MINUTE, ms));
+        expect(parseDate(new Date(ms))).toBe(floorTo(MINUTE, ms));
+      }),
+    );
+  });
+
+  it.each([
+    ...['yesterday', '2026-02-30', '2026-11-20T24:01', '2026-11-20T10:05:60', '2026-11', ''],
+    ...['2026-11-20T10:05+25:00', '0000-01-01T00:00+01:00', '20261120', '2026-11-20Z'],
+    ...[5, new Date(Number.NaN), new Date(8e15), null, undefined],
+  ])('is not %j', value => {
+    expect(parseDate(value)).toBeUndefined();
     expect(() => timestampOption('fromDate', value as never)).toThrow(OptionError);
     expect(() => timestampOption('fromDate', value as never)).toThrow('fromDate');
   });

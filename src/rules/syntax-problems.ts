@@ -1,4 +1,4 @@
-import { closest } from './closest.js';
+import { closest } from '../closest.js';
 import { deprecatedOperators, operatorNames } from './operators.js';
 import type { Problem, ProblemCode, Suggestion, TextEdit } from './problem.js';
 import type { Span } from './tree.js';

@@ -1,4 +1,4 @@
-import { closest } from './closest.js';
+import { closest } from '../closest.js';
 import { countrySynonyms, languageCodes, languageSynonyms } from './codes.js';
 import { hasValues, type ValueKind } from './operators.js';
 import type { Problem, Suggestion } from './problem.js';

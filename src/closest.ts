@@ -7,11 +7,21 @@ export function closest(word: string, candidates: Iterable<string>): string | un
   let best: string | undefined;
   let least = Math.max(1, Math.floor(wanted.length / 3)) + 1;
   for (const candidate of candidates) {
-    const edits = distance(wanted, candidate.toLowerCase());
+    const edits = editsBetween(wanted, candidate.toLowerCase());
     if (edits >= least) continue;
     best = candidate;
     least = edits;
   }
   // A word of two letters or fewer is near to everything.
   return wanted.length <= 2 && least > 0 ? undefined : best;
+}
+
+/** Letters in another order are one slip, whatever their distance: `qeury`. */
+function editsBetween(word: string, candidate: string): number {
+  const edits = distance(word, candidate);
+  return edits > 1 && sorted(word) === sorted(candidate) ? 1 : edits;
+}
+
+function sorted(word: string): string {
+  return [...word].sort().join('');
 }

@@ -1,0 +1,303 @@
+import { closest } from './closest.js';
+import { OptionError } from './errors.js';
+import { parseDate } from './time.js';
+
+/**
+ * One option of a call: what it takes, and what it is where it is left out. `T` is the type of its
+ * values, `Else` that of its default.
+ */
+export interface Option<T, Else = T | undefined> {
+  /** What it is for, in a few words: for messages. */
+  readonly meaning: string;
+  /** What a value must be, as a message says it. */
+  readonly expected: string;
+  readonly accepts: (value: unknown) => boolean;
+  readonly isRequired: boolean;
+  readonly otherwise: Else;
+  /** For the compiler alone. */
+  readonly type?: T;
+}
+
+/**
+ * The options of a call: one entry for each member of its type of options, no more and no fewer. A
+ * table is a constant that ends in `satisfies OptionTable<...>`, so the compiler keeps the two equal.
+ */
+export type OptionTable<Options> = {
+  readonly [Name in keyof Options]-?: Option<Exclude<Options[Name], undefined>> & {
+    readonly isRequired: object extends Pick<Options, Name> ? false : true;
+  };
+};
+
+/** Options that were checked: those with a default are there. */
+export type Checked<Options, Table> = {
+  readonly [Name in keyof Options]-?: Name extends keyof Table
+    ? Table[Name] extends { readonly otherwise: undefined }
+      ? Options[Name]
+      : Exclude<Options[Name], undefined>
+    : Options[Name];
+};
+
+type Optional<T, Else> = Option<T, Else> & { readonly isRequired: false };
+type Required<T> = Option<T, undefined> & { readonly isRequired: true };
+
+interface Problem {
+  readonly option: string;
+  readonly text: string;
+}
+
+/**
+ * Checks what a call was given against its table, before any I/O: unknown names, missing options and
+ * values that cannot work. All that is wrong comes in one error.
+ *
+ * @param within The option that holds these, where they are not the options of the call itself.
+ * @returns The options with their defaults, and nothing else.
+ * @throws OptionError
+ */
+export function checkOptions<Options extends object, const Table extends OptionTable<Options>>(
+  call: string,
+  table: Table,
+  given: Options,
+  within = '',
+): Checked<Options, Table> {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    const name = within === '' ? 'options' : within;
+    throw new OptionError(name, `${call}: ${mustBe(name, 'an object', given)}`);
+  }
+  const prefix = within === '' ? '' : `${within}.`;
+  const entries = Object.entries<Option<unknown>>(table);
+  const problems = Object.keys(given)
+    .filter(name => !Object.hasOwn(table, name))
+    .map(name => unknownOption(prefix, name, Object.keys(table)));
+  const checked: Record<string, unknown> = {};
+  for (const [name, option] of entries) {
+    const value = (given as Readonly<Record<string, unknown>>)[name];
+    const problem = problemOf(prefix + name, option, value);
+    if (problem !== undefined) problems.push(problem);
+    checked[name] = value === undefined ? option.otherwise : value;
+  }
+  const [first] = problems;
+  if (first !== undefined)
+    throw new OptionError(first.option, problems.map(({ text }) => `${call}: ${text}`).join('\n'));
+  return checked as Checked<Options, Table>;
+}
+
+/**
+ * Checks a single value that a call takes by itself, such as the `count` of `take(count)`.
+ *
+ * @throws OptionError
+ */
+export function checkValue<T>(call: string, name: string, option: Option<T>, value: unknown): void {
+  const problem = problemOf(name, option, value);
+  if (problem !== undefined) throw new OptionError(name, `${call}: ${problem.text}`);
+}
+
+/** An error about one option, in the words of all others: "call: `option` must be ...". */
+export function optionError(
+  call: string,
+  option: string,
+  rest: string,
+  details?: { readonly cause?: unknown },
+): OptionError {
+  return new OptionError(option, `${call}: \`${option}\` ${rest}`, details);
+}
+
+function problemOf(name: string, option: Option<unknown>, value: unknown): Problem | undefined {
+  if (value === undefined)
+    return option.isRequired
+      ? { option: name, text: `\`${name}\` is missing: ${option.meaning}` }
+      : undefined;
+  if (option.accepts(value)) return undefined;
+  return { option: name, text: mustBe(name, option.expected, value) };
+}
+
+function unknownOption(prefix: string, name: string, known: readonly string[]): Problem {
+  const meant = closest(name, known);
+  const hint =
+    meant === undefined
+      ? `known are ${known.map(one => `\`${one}\``).join(', ')}`
+      : `did you mean \`${prefix}${meant}\`?`;
+  return { option: prefix + name, text: `unknown option \`${prefix}${name}\`; ${hint}` };
+}
+
+function mustBe(name: string, expected: string, value: unknown): string {
+  return `\`${name}\` must be ${expected}, got ${shown(value)}`;
+}
+
+/** Short, and without what an object holds: that may be a secret. */
+function shown(value: unknown): string {
+  if (typeof value === 'string')
+    return value.length > 60 ? `${quoted(value.slice(0, 60))}...` : quoted(value);
+  if (Array.isArray(value)) return 'an array';
+  if (value instanceof Date) return 'an invalid Date';
+  if (typeof value === 'function') return 'a function';
+  if (typeof value === 'object' && value !== null) return 'an object';
+  return typeof value === 'bigint' ? `${value}n` : String(value);
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}
+
+function option<T, Else>(
+  meaning: string,
+  expected: string,
+  accepts: (value: unknown) => boolean,
+  otherwise: Else,
+): Optional<T, Else> {
+  return { meaning, expected, accepts, otherwise, isRequired: false };
+}
+
+/** The same option where it cannot be left out. */
+export function required<T, Else>(of: Optional<T, Else>): Required<T> {
+  return { ...of, otherwise: undefined, isRequired: true };
+}
+
+interface Bounds<Else> {
+  readonly min?: number;
+  readonly max?: number;
+  /** Whether `Infinity` lifts the limit. */
+  readonly orInfinity?: boolean;
+  readonly default?: Else;
+}
+
+/** A whole number. */
+export function whole<Else extends number | undefined = undefined>(
+  meaning: string,
+  { min = 0, max = Number.MAX_SAFE_INTEGER, orInfinity = false, ...rest }: Bounds<Else> = {},
+): Optional<number, Else> {
+  const span = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+  return option(
+    meaning,
+    `a whole number ${span}${orInfinity ? ', or Infinity' : ''}`,
+    value =>
+      (orInfinity && value === Number.POSITIVE_INFINITY) ||
+      (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max),
+    rest.default as Else,
+  );
+}
+
+/** A timer holds no more. */
+const MAX_MILLISECONDS = 2 ** 31 - 1;
+
+/** A span of time in milliseconds, as timers take it. */
+export function milliseconds<Else extends number | undefined = undefined>(
+  meaning: string,
+  { min = 1, max = MAX_MILLISECONDS, ...rest }: Bounds<Else> = {},
+): Optional<number, Else> {
+  return option(
+    meaning,
+    `milliseconds from ${min} to ${max}`,
+    value => typeof value === 'number' && value >= min && value <= max,
+    rest.default as Else,
+  );
+}
+
+/** True or false. */
+export function flag<Else extends boolean | undefined = undefined>(
+  meaning: string,
+  otherwise?: Else,
+): Optional<boolean, Else> {
+  return option(meaning, 'true or false', value => typeof value === 'boolean', otherwise as Else);
+}
+
+/** A string with something in it, which every encoding can carry. */
+export function text<Else extends string | undefined = undefined>(
+  meaning: string,
+  otherwise?: Else,
+): Optional<string, Else> {
+  return option(
+    meaning,
+    'a string that is not empty, without control characters',
+    value => isText(value) && !/[\p{Cc}\p{Surrogate}]/u.test(value),
+    otherwise as Else,
+  );
+}
+
+/** As `text`, and line ends and tabs may be in it. */
+export function lines(meaning: string): Optional<string, undefined> {
+  return option(
+    meaning,
+    'a string that is not empty, without half characters (lone surrogates)',
+    value => isText(value) && !/\p{Surrogate}/u.test(value),
+    undefined,
+  );
+}
+
+/** One of some values. */
+export function oneOf<const T, const Else extends T | undefined = undefined>(
+  meaning: string,
+  values: readonly T[],
+  otherwise?: Else,
+): Optional<T, Else> {
+  const names = values.map(value => (typeof value === 'string' ? quotedOne(value) : String(value)));
+  return option(
+    meaning,
+    names.length === 1 ? `${names[0]}` : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`,
+    value => values.includes(value as T),
+    otherwise as Else,
+  );
+}
+
+/** A function. */
+export function func<T extends (...args: never[]) => unknown>(
+  meaning: string,
+): Optional<T, undefined> {
+  return option(meaning, 'a function', value => typeof value === 'function', undefined);
+}
+
+/** A UTC minute: see `parseDate`. */
+export function date(meaning: string): Optional<string | Date, undefined> {
+  return option(
+    meaning,
+    "a UTC time such as '202401312359', '2024-01-31' or '2024-01-31T23:59:00Z', or a Date",
+    value => parseDate(value) !== undefined,
+    undefined,
+  );
+}
+
+/** Ends the call. */
+export function signal(): Optional<AbortSignal, undefined> {
+  return option(
+    'ends the call',
+    'an AbortSignal',
+    value => value instanceof AbortSignal,
+    undefined,
+  );
+}
+
+/** An object; what is in it is checked by a table of its own. */
+export function record<T extends object>(meaning: string): Optional<T, undefined> {
+  return option(meaning, 'an object', isRecord, undefined);
+}
+
+/** What only its call can check. */
+export function special<T, Else = undefined>(
+  meaning: string,
+  expected: string,
+  accepts: (value: unknown) => boolean,
+  otherwise?: Else,
+): Optional<T, Else> {
+  return option(meaning, expected, accepts, otherwise as Else);
+}
+
+/** The place to go on from: the cursor of a batch. Its maker says whether it is one of its own. */
+export function cursor<T extends object>(): Optional<T, undefined> {
+  return option(
+    'where to go on',
+    'the cursor of a batch or of an IncompleteError',
+    isRecord,
+    undefined,
+  );
+}
+
+function isRecord(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== '';
+}
+
+function quotedOne(value: string): string {
+  return `'${value.replaceAll('\r', '\\r').replaceAll('\n', '\\n')}'`;
+}
