@@ -1,6 +1,7 @@
 import type { Format } from '../activity/activity.js';
 import { OptionError } from '../errors.js';
 import { Fields } from './fields.js';
+import { checkFileAddress } from './file-address.js';
 
 /** Where a job stands (service.md section 3). */
 export type JobStatus =
@@ -190,9 +191,11 @@ export function parseJobList(value: unknown, origin: string): JobList {
 
 export function parseJobListing(value: unknown, origin: string): JobListing {
   const listing = new Fields(value, 'the files of a job', origin);
+  const urlList = listing.texts('urlList');
+  for (const url of urlList) checkFileAddress(url, { origin });
   return {
     urlCount: listing.needNumber('urlCount'),
-    urlList: listing.texts('urlList'),
+    urlList,
     totalFileSizeBytes: listing.number('totalFileSizeBytes'),
     // 2.6: the example spells it otherwise than the table.
     suspectMinutesURL: listing.text('suspectMinutesURL') ?? listing.text('suspectMinutesUrl'),

@@ -14,6 +14,7 @@ import {
   parseJobListing,
   uuidOf,
 } from './job.js';
+import { parseJobCsv } from './job-csv.js';
 import {
   type CheckedJobRequest,
   checkJobRequest,
@@ -113,6 +114,7 @@ export function rejectJob(
  * again for fresh ones. `jobFiles` and `downloadJob` do all of this by themselves.
  *
  * @throws HttpError with status 404 for a job that is not delivered.
+ * @throws DataError for an answer that is no such listing.
  */
 export function jobResults(
   account: Account,
@@ -124,23 +126,19 @@ export function jobResults(
   );
 }
 
-/** The same as a table: the name of each file and its address (service.md 2.6). */
+/**
+ * The same as a table: the name of each file and its address (service.md 2.6).
+ *
+ * @throws HttpError with status 404 for a job that is not delivered.
+ * @throws DataError for an answer that is no such table.
+ */
 export function jobResultsCsv(
   account: Account,
   job: JobName,
   { signal }: JobCallOptions = {},
 ): Promise<JobCsvFile[]> {
-  return read(
-    account,
-    jobsUrl(account, `jobs/${uuidOf(job)}/results.csv`),
-    signal,
-    async answer => {
-      const lines = (await readText(answer)).split(/\r?\n/).filter(line => line !== '');
-      return lines.map(line => {
-        const [name = '', url = ''] = line.split('\t');
-        return { name, url };
-      });
-    },
+  return read(account, jobsUrl(account, `jobs/${uuidOf(job)}/results.csv`), signal, async answer =>
+    parseJobCsv(await readText(answer), answer.url),
   );
 }
 

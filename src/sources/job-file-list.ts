@@ -1,5 +1,4 @@
 import type { Account } from '../client/account.js';
-import { shownAddress } from '../client/exchange.js';
 import type { DeliveredJob, Job, JobListing, JobName } from '../client/job.js';
 import { isDelivered } from '../client/job-life.js';
 import { getJob, jobResults } from '../client/jobs.js';
@@ -139,7 +138,7 @@ function isJob(name: JobName): name is Job {
 /** By name, in time order. */
 function urlsOf({ urlList }: JobListing, job: Job): Map<string, URL> {
   const origin = `the listing of the job ${job.uuid}`;
-  const urls = urlList.map(text => checkAddress(text, origin));
+  const urls = urlList.map(text => new URL(text));
   const segments = urls.map(segmentOf);
   if (segments.includes(undefined))
     return new Map(urls.map((url, index) => [`file ${index + 1}`, url]));
@@ -151,17 +150,6 @@ function urlsOf({ urlList }: JobListing, job: Job): Map<string, URL> {
     named.set(segment, url);
   });
   return new Map([...named].sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-function checkAddress(text: string, origin: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const loopback = /^(localhost|\[::1\]|127(\.\d+){3})$/.test(url?.hostname ?? '');
-  const plain = url?.protocol === 'http:' && loopback;
-  if (url !== undefined && (url.protocol === 'https:' || plain) && url.username === '') return url;
-  throw new DataError(
-    `Expected the addresses of files to be https, got ${url === undefined ? 'no address' : shownAddress(url).slice(0, 200)}`,
-    { place: { origin } },
-  );
 }
 
 /** `.../2024/01/31/23/50_activities.json.gz` is how the service calls its files. */

@@ -376,7 +376,7 @@ describe('lists', () => {
     server.script.push(
       json({
         urlCount: '2',
-        urlList: ['a', 'b'],
+        urlList: ['https://x/a', 'http://127.0.0.1:1/b'],
         totalFileSizeBytes: 7,
         suspectMinutesUrl: 's',
         expiresAt: 'e',
@@ -384,7 +384,7 @@ describe('lists', () => {
     );
     expect(await jobResults(acme(), 'eff5t4me1j')).toEqual({
       urlCount: 2,
-      urlList: ['a', 'b'],
+      urlList: ['https://x/a', 'http://127.0.0.1:1/b'],
       totalFileSizeBytes: 7,
       suspectMinutesURL: 's',
       expiresAt: 'e',
@@ -400,6 +400,51 @@ describe('lists', () => {
       'GET /jobs/eff5t4me1j/results.json',
       'GET /jobs/eff5t4me1j/results.csv',
     ]);
+  });
+
+  it('of files may be empty as CSV, and have CRLF or no end of the last line', async () => {
+    for (const body of ['', 'a\thttps://x/a', 'a\thttps://x/a\r\n'])
+      server.script.push(response => response.end(body));
+    expect(await jobResultsCsv(acme(), 'eff5t4me1j')).toEqual([]);
+    const one = [{ name: 'a', url: 'https://x/a' }];
+    expect(await jobResultsCsv(acme(), 'eff5t4me1j')).toEqual(one);
+    expect(await jobResultsCsv(acme(), 'eff5t4me1j')).toEqual(one);
+  });
+
+  it.each([
+    ['an HTML page', '<html>\n<body>Sign in</body>\n</html>', 'got "<html>"', 1],
+    ['JSON', '{"urlCount":1,"urlList":["https://x/a"]}', 'got "{\\"urlCount\\":1', 1],
+    ['an empty line', 'a\thttps://x/a\n\nb\thttps://x/b\n', 'got an empty line', 2],
+    ['no address', 'a\thttps://x/a\nb.gz', 'got "b.gz"', 2],
+    ['no name', '\thttps://x/a', 'got "\\thttps://x/a"', 1],
+    ['three columns', 'a\thttps://x/a\tb', 'got "a\\thttps://x/a\\tb"', 1],
+    ['a line that is cut short', 'a\thttps://x/a\nb.gz\thtt', 'got "htt"', 2],
+    [
+      'an address without https',
+      'a\thttp://x.example/a?sig=canary',
+      'got http://x.example/a?...',
+      1,
+    ],
+    ['an address of another kind', 'a\tjavascript:alert(1)', 'got "javascript:alert(1)"', 1],
+    ['a password in an address', 'a\thttps://me:canary@x/a', 'got https://x/a', 1],
+    ['a signature and no tab', 'a https://x/a?sig=canary', 'got "a https://x/a..."', 1],
+  ])('of files are no CSV with %s, and the error says what came', async (_, body, got, line) => {
+    server.otherwise = response => response.end(body);
+    const error = await jobResultsCsv(acme(), 'eff5t4me1j').catch(error => error);
+    expect(error).toBeInstanceOf(DataError);
+    expect(error.message).toContain(got);
+    expect(error.message).not.toContain('canary');
+    expect(error.place).toMatchObject({ line, origin: expect.stringContaining('results.csv') });
+  });
+
+  it('of files with an address that is none, or is not https, are refused as JSON, too', async () => {
+    for (const url of ['a', 'http://x.example/a?sig=canary', 'https://me:canary@x/a']) {
+      server.script.push(json({ urlCount: 1, urlList: [url] }));
+      const error = await jobResults(acme(), 'eff5t4me1j').catch(error => error);
+      expect(error).toBeInstanceOf(DataError);
+      expect(error.message).toMatch(/Expected the address of each file to be https, got .*results/);
+      expect(error.message).not.toContain('canary');
+    }
   });
 
   it.each([
