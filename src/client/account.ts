@@ -23,14 +23,20 @@ export interface AccountOptions extends SettingOptions {
   readonly retry?: Partial<RetryPolicy> | undefined;
   /** Called before each wait for a retry, say to log it. */
   readonly onRetry?: ((retrying: Retrying) => void) | undefined;
-  /** Other rates than those of service.md section 8, for a service that has others; `[]` is none. */
+  /**
+   * Other rates than the service's own, for a service that has others; `[]` is none. Account objects
+   * of one account share their limits: where they differ, the stricter ones hold for all of them.
+   */
   readonly limits?: Partial<Record<Family, readonly Rate[]>> | undefined;
   /** Time and chance, for tests. */
   readonly timing?: Timing | undefined;
 }
 
-/** Of all accounts of this process: the service counts by account, however often we name it. */
-const paces = new Map<string, Pace>();
+/**
+ * Of all account objects of this process: the service counts by account, however many objects name
+ * it and whatever their options are. Apart only where a test holds the clock.
+ */
+const paces = new WeakMap<Timing, Map<string, Pace>>();
 
 /** Settings whose origins take Basic credentials (service.md section 5). */
 const BASIC: readonly SettingName[] = [
@@ -52,8 +58,6 @@ export class Account {
   readonly onRetry: ((retrying: Retrying) => void) | undefined;
   readonly connections: Connections;
   readonly #limits: Readonly<Record<Family, readonly Rate[]>>;
-  readonly #ownLimits: boolean;
-  readonly #ownPaces = new Map<string, Pace>();
   readonly #redact: (text: string) => string;
 
   constructor(options: AccountOptions, environment: Readonly<Record<string, string | undefined>>) {
@@ -71,7 +75,6 @@ export class Account {
       search: [...limits.search, ...perMinute(searchesPerMinute)],
       engagement: [...limits.engagement, ...perMinute(engagementsPerMinute)],
     };
-    this.#ownLimits = options.limits !== undefined || options.timing !== undefined;
     const secrets = [password, consumerSecret, accessToken, accessTokenSecret].filter(
       secret => secret !== undefined,
     );
@@ -103,11 +106,12 @@ export class Account {
 
   /** The limiter of a family of calls, shared by all calls to the same account of the service. */
   pace(family: Family, base: URL): Pace {
-    const shared = this.#ownLimits ? this.#ownPaces : paces;
-    const rates = this.#limits[family];
-    const key = JSON.stringify([family, base.origin, this.settings.account, rates]);
-    const pace = shared.get(key) ?? new Pace(rates, this.timing);
+    const shared = paces.get(this.timing) ?? new Map<string, Pace>();
+    paces.set(this.timing, shared);
+    const key = JSON.stringify([family, base.origin, this.settings.account]);
+    const pace = shared.get(key) ?? new Pace([], this.timing);
     shared.set(key, pace);
+    pace.add(this.#limits[family]);
     return pace;
   }
 
@@ -146,7 +150,9 @@ function perMinute(requests: number | undefined): readonly Rate[] {
  * call needs it. Addresses must be https unless they are loopback, and credentials go to their
  * origins only (service.md section 5).
  *
- * All calls of one account share the limits of service.md section 8, also over several `account()`s.
+ * All calls of one account share the service's rate limits, also over several `account()`s of one
+ * process with other options. Where two differ in `limits`, `searchesPerMinute` or
+ * `engagementsPerMinute`, both limits hold for both, as long as the process lives.
  *
  * @throws OptionError when a setting cannot work.
  * @example

@@ -1,3 +1,4 @@
+import { MINUTE } from '../time.js';
 import type { Rate } from './limits.js';
 import { orAbort } from './or-abort.js';
 import { realTime, type Timing } from './timing.js';
@@ -31,16 +32,28 @@ interface Counted {
  * of the others had arrived at least `per` before.
  */
 export class Pace {
-  readonly #rates: readonly Rate[];
+  readonly #rates: Rate[] = [];
   /** What the service told. */
   #told: Rate | undefined;
   readonly #timing: Timing;
+  /** In their order. */
   readonly #starts: Counted[] = [];
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(rates: readonly Rate[], timing: Timing = realTime) {
-    this.#rates = rates;
     this.#timing = timing;
+    this.add(rates);
+  }
+
+  /** Keeps to these rates too. */
+  add(rates: readonly Rate[]): void {
+    for (const rate of rates) {
+      const known = this.#rates.some(
+        ({ requests, per, kind }) =>
+          requests === rate.requests && per === rate.per && kind === rate.kind,
+      );
+      if (!known) this.#rates.push(rate);
+    }
   }
 
   /** Waits for its turn. An abort rejects at once with the signal's reason and takes no turn. */
@@ -80,9 +93,12 @@ export class Pace {
     const waits = this.rates
       .filter(rate => rate.kind === undefined || rate.kind === kind)
       .map(rate => {
-        const counted = this.#starts.filter(
-          start => (rate.kind ?? start.kind) === start.kind && now < leavesAt(start) + rate.per,
-        );
+        const old = this.#starts.findLastIndex(start => now >= start.at + JITTER + rate.per);
+        const counted = this.#starts
+          .slice(old + 1)
+          .filter(
+            start => (rate.kind ?? start.kind) === start.kind && now < leavesAt(start) + rate.per,
+          );
         if (counted.length < rate.requests) return 0;
         return Math.min(...counted.map(start => worthLooking(start, rate, now))) - now;
       });
@@ -90,9 +106,10 @@ export class Pace {
   }
 
   #forget(now: number): void {
-    const longest = Math.max(0, ...this.rates.map(rate => rate.per));
-    const kept = this.#starts.filter(start => now < leavesAt(start) + longest);
-    this.#starts.splice(0, this.#starts.length, ...kept);
+    // A rate per minute may come later, with another account object or from the service.
+    const longest = Math.max(MINUTE, ...this.rates.map(rate => rate.per));
+    const old = this.#starts.findIndex(start => now < start.at + JITTER + longest);
+    this.#starts.splice(0, old === -1 ? this.#starts.length : old);
   }
 }
 

@@ -153,6 +153,49 @@ describe('the limits', () => {
     expect(pace('acme')).not.toBe(pace('acme', new URL('https://other.test/a')));
   });
 
+  it('are shared whatever the other options are, and the stricter ones hold for all', async () => {
+    const time = new VirtualTime();
+    const url = new URL('https://shared.test');
+    const acme = { account: 'acme', timing: time };
+    const options = [
+      acme,
+      { ...acme, searchesPerMinute: 60 },
+      { ...acme, searchesPerMinute: 40, retry: { attempts: 1 } },
+      { ...acme, limits: {} },
+      { ...acme, limits: { search: [] } },
+      { ...acme, limits: { search: [{ requests: 100, per: SECOND }] } },
+    ];
+    const paces = options.map(each => account(each, {}).pace('search', url));
+    const starts: number[] = [];
+    const all = Array.from({ length: 120 }, async (_, i) => {
+      (await paces[i % paces.length]!.enter()).answered();
+      starts.push(time.elapsed());
+    });
+    await time.run();
+    await Promise.all(all);
+    expect(mostIn(starts, SECOND)).toBe(20);
+    expect(mostIn(starts, MINUTE)).toBe(40);
+  });
+
+  it('of a later account object count what the earlier one has sent in the last minute', async () => {
+    const time = new VirtualTime();
+    const url = new URL('https://shared.test');
+    const starts: number[] = [];
+    const send = async (searchesPerMinute: number | undefined, requests: number) => {
+      for (let i = 0; i < requests; i++) {
+        const acme = account({ account: 'acme', timing: time, searchesPerMinute }, {});
+        (await acme.pace('search', url).enter()).answered();
+        starts.push(time.elapsed());
+      }
+    };
+    const all = send(undefined, 30)
+      .then(() => time.sleep(10 * SECOND))
+      .then(() => send(30, 10));
+    await time.run();
+    await all;
+    expect(mostIn(starts, MINUTE)).toBe(30);
+  });
+
   it('take in what the contract allows a minute', async () => {
     const time = new VirtualTime();
     const acme = account({ searchesPerMinute: 3, timing: time }, {});
