@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { BodyFault } from './fault-kinds.js';
 import { sendWithFault } from './faulty-body.js';
+import { drainBody, isUnread } from './request-body.js';
 import { sendLive } from './send-live.js';
 
 /** What a handler gives back. */
@@ -37,8 +38,11 @@ export async function sendAnswer(
 ): Promise<void> {
   const { stored, live } = answer;
   if (live !== undefined) return sendLive(response, live, fault, signal);
+  const isEarly = isUnread(response.req);
   const gzip =
     stored === undefined &&
+    // In gzip the client would see the end only once its body was read.
+    !isEarly &&
     acceptsGzip(response.req.headers['accept-encoding']) &&
     // Within gzip there are no characters to cut.
     !(fault?.kind === 'cut' && fault.inCharacter);
@@ -57,8 +61,13 @@ export async function sendAnswer(
   const blocks = stored?.open() ?? Readable.from(blocksOf(answer.body), { objectMode: false });
   // Level 4: half the time of the default for a twentieth more bytes.
   const wire = gzip ? blocks.pipe(createGzip({ level: 4 })) : blocks;
-  if (fault === undefined) await pipeline(wire, response, { signal });
-  else await sendWithFault(wire, response, fault, signal);
+  if (fault !== undefined) await sendWithFault(wire, response, fault, signal);
+  else if (!isEarly) await pipeline(wire, response, { signal });
+  else {
+    await pipeline(wire, response, { signal, end: false });
+    if (await drainBody(response.req)) response.end();
+    else response.destroy();
+  }
 }
 
 function byteLength(pieces: readonly Uint8Array[]): number {
