@@ -1,7 +1,16 @@
 import { lstat, readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { OptionError, StorageError } from '../errors.js';
-import { checkTombstones } from '../operators/without-deleted.js';
+import {
+  checkOptions,
+  checkValue,
+  func,
+  type OptionTable,
+  required,
+  signal,
+  text,
+} from '../check.js';
+import { StorageError } from '../errors.js';
+import { checkTombstones, REDACT_OPTIONS } from '../operators/without-deleted.js';
 import type { HiddenReason } from '../tombstones/judge.js';
 import type { RedactOptions } from '../tombstones/redacted.js';
 import type { Tombstones } from '../tombstones/tombstones.js';
@@ -38,6 +47,13 @@ export interface AppliedCompliance {
   readonly rewritten: readonly RewrittenFile[];
 }
 
+const FOLDER = required(text('the folder of the stored posts'));
+const OPTIONS = {
+  ...REDACT_OPTIONS,
+  match: func<(name: string) => boolean>('which files of the folder'),
+  signal: signal(),
+} satisfies OptionTable<ApplyComplianceOptions>;
+
 const STORED = /\.(json|jsonl|ndjson)(\.gz)?$/i;
 
 /**
@@ -56,12 +72,10 @@ export async function applyCompliance(
   tombstones: Tombstones,
   options: ApplyComplianceOptions = {},
 ): Promise<AppliedCompliance> {
-  checkTombstones(tombstones, options, ['match', 'signal']);
-  if (typeof archiveFolder !== 'string' || archiveFolder === '')
-    throw new OptionError('archiveFolder', 'Expected `archiveFolder` to name a folder');
-  const { match = (name: string) => STORED.test(name), signal } = options;
-  if (typeof match !== 'function')
-    throw new OptionError('match', 'Expected `match` to be a function of a name');
+  checkValue('applyCompliance', 'archiveFolder', FOLDER, archiveFolder);
+  checkTombstones('applyCompliance', tombstones);
+  const checked = checkOptions('applyCompliance', OPTIONS, options);
+  const { match = (name: string) => STORED.test(name), signal, ...redacting } = checked;
   const names: string[] = [];
   for (const name of (await filesIn(archiveFolder)).filter(match))
     if (!(await isCheckpoint(path.join(archiveFolder, name)))) names.push(name);
@@ -71,7 +85,7 @@ export async function applyCompliance(
   for (const name of names) {
     signal?.throwIfAborted();
     const file = path.join(archiveFolder, name);
-    const outcome = await rewriteFile(file, tombstones, options, signal);
+    const outcome = await rewriteFile(file, tombstones, redacting, signal);
     posts += outcome.posts;
     changed += outcome.changed;
     let gone = 0;

@@ -1,5 +1,6 @@
 import { Activity } from '../activity/activity.js';
 import { type InStreamMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
+import { checkOptions, func, type OptionTable } from '../check.js';
 import { type Operator, operator } from '../flow.js';
 import { withOrigin } from './with-origin.js';
 
@@ -7,6 +8,10 @@ export interface ActivitiesOptions {
   /** Told of each message as it is read, before the activities that came together with it go on. */
   readonly onMessage?: ((message: InStreamMessage) => void) | undefined;
 }
+
+const OPTIONS = {
+  onMessage: func('told of each message'),
+} satisfies OptionTable<ActivitiesOptions>;
 
 /**
  * Records to activities, which are views of the same bytes. The `info`, `error` and `warn` messages
@@ -19,7 +24,8 @@ export interface ActivitiesOptions {
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
-export function activities({ onMessage }: ActivitiesOptions = {}): Operator<Uint8Array, Activity> {
+export function activities(options: ActivitiesOptions = {}): Operator<Uint8Array, Activity> {
+  const { onMessage } = checkOptions('activities', OPTIONS, options);
   return operator(
     async function* (input, { progress }) {
       for await (const batch of input) {

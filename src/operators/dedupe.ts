@@ -1,8 +1,15 @@
 import type { Activity } from '../activity/activity.js';
-import { OptionError } from '../errors.js';
+import {
+  checkOptions,
+  func,
+  type OptionTable,
+  optionError,
+  required,
+  text,
+  whole,
+} from '../check.js';
 import { type Operator, operator } from '../flow.js';
 import { IdWindow } from './id-window.js';
-import { atLeastOne } from './record-limits.js';
 import { withOrigin } from './with-origin.js';
 import { unwrapCursor, wrapCursor } from './wrapped-cursor.js';
 
@@ -25,6 +32,15 @@ export interface DedupeByKeyOptions<T> extends DedupeOptions {
   readonly key: (item: T) => string | bigint;
 }
 
+const OPTIONS = {
+  window: whole('ids to remember', { min: 1, orInfinity: true, default: 100_000 }),
+  name: text('how progress counts what is left out', 'dedupe'),
+} satisfies OptionTable<DedupeOptions>;
+const BY_KEY = {
+  ...OPTIONS,
+  key: required(func('what two items have in common that count as the same')),
+} satisfies OptionTable<DedupeByKeyOptions<unknown>>;
+
 /**
  * Leaves out each item whose id is among those of the last `window` items that passed. Search pages
  * may repeat posts at their edges (service.md 4.1 rule 5), and replays what was delivered before.
@@ -40,8 +56,7 @@ export function dedupe(options?: DedupeOptions): Operator<Activity, Activity>;
 export function dedupe(
   options: DedupeOptions & { readonly key?: (item: Activity) => string | bigint } = {},
 ): Operator<Activity, Activity> {
-  const { key = idOf, window = 100_000, name = 'dedupe' } = options;
-  atLeastOne('window', window);
+  const { key, window, name } = checkOptions('dedupe', BY_KEY, { key: idOf, ...options });
   return operator(
     async function* (_, { resume, progress }, open) {
       const { state = [], inner } = unwrapCursor('dedupe', resume);
@@ -70,10 +85,8 @@ function restore(ids: IdWindow, state: unknown): void {
     if (!Array.isArray(state)) throw new TypeError('Expected an array');
     ids.restore(state);
   } catch (cause) {
-    throw new OptionError(
-      'resume',
-      'The ids that dedupe() kept in the place to go on from are damaged',
-      { cause },
-    );
+    throw optionError('dedupe', 'resume', 'is damaged: it does not hold the ids that were seen', {
+      cause,
+    });
   }
 }

@@ -1,5 +1,6 @@
 import { bufferOf } from '../activity/decode-utf8.js';
 import { parseExact } from '../activity/exact-json.js';
+import { checkOptions, type OptionTable, text } from '../check.js';
 import { DataError } from '../errors.js';
 import {
   BYTE_ORDER_MARK,
@@ -16,7 +17,7 @@ import {
   startsWithMark,
 } from './json-bytes.js';
 import { Pieces } from './pieces.js';
-import { type RecordLimits, recordLimits } from './record-limits.js';
+import { RECORD_LIMITS, type RecordLimits } from './record-limits.js';
 import { ValueEnd } from './value-end.js';
 
 const EMPTY = Buffer.alloc(0);
@@ -25,6 +26,11 @@ export interface ElementSplitterOptions extends RecordLimits {
   /** The URL or file of the document, for error messages. */
   readonly origin?: string | undefined;
 }
+
+const OPTIONS = {
+  ...RECORD_LIMITS,
+  origin: text('the URL or file, for error messages'),
+} satisfies OptionTable<ElementSplitterOptions>;
 
 /** What comes next, outside of a value. */
 type Next =
@@ -68,7 +74,7 @@ export class ElementSplitter {
   #found = false;
 
   constructor(key: string, options: ElementSplitterOptions = {}) {
-    const { maxBytes, maxDepth } = recordLimits(options);
+    const { maxBytes, maxDepth } = checkOptions('ElementSplitter', OPTIONS, options);
     this.#key = key;
     this.#maxBytes = maxBytes;
     this.#origin = options.origin;

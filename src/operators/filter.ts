@@ -1,3 +1,4 @@
+import { checkOptions, type OptionTable, text } from '../check.js';
 import { type Operator, perBatch } from '../flow.js';
 
 export interface FilterOptions {
@@ -7,6 +8,10 @@ export interface FilterOptions {
    */
   readonly name?: string | undefined;
 }
+
+const OPTIONS = {
+  name: text('how progress counts what is left out', 'filter'),
+} satisfies OptionTable<FilterOptions>;
 
 /**
  * Only the items that pass a test. Where the test is a type predicate, the type narrows with it.
@@ -21,7 +26,8 @@ export function filter<In, Out extends In>(
 export function filter<In>(test: (item: In) => boolean, options?: FilterOptions): Operator<In, In>;
 export function filter<In>(
   test: (item: In) => boolean,
-  { name = 'filter' }: FilterOptions = {},
+  options: FilterOptions = {},
 ): Operator<In, In> {
+  const { name } = checkOptions('filter', OPTIONS, options);
   return perBatch(items => items.filter(item => test(item)), { name });
 }

@@ -1,8 +1,7 @@
-import { OptionError } from '../errors.js';
+import { checkOptions, type OptionTable, oneOf, whole } from '../check.js';
 import { type Batches, batchesOf, Flow, type Operator } from '../flow.js';
 import { bytesOf } from './bytes-of.js';
 import { GzipFile, type InflateLimits } from './gzip-file.js';
-import { atLeastOne } from './record-limits.js';
 import { WholeFiles } from './whole-files.js';
 import { workAhead } from './work-ahead.js';
 
@@ -20,6 +19,15 @@ export interface GunzipOptions {
   readonly maxBytes?: number | undefined;
 }
 
+const OPTIONS = {
+  plain: oneOf('what to do with a file that is not gzip', ['refuse', 'pass'], 'refuse'),
+  maxBytes: whole('bytes of one file once inflated', {
+    min: 1,
+    orInfinity: true,
+    default: Number.POSITIVE_INFINITY,
+  }),
+} satisfies OptionTable<GunzipOptions>;
+
 /**
  * Inflates gzip, whatever the number of members. Whole files that come as one batch, such as those
  * of `localFiles`, inflate side by side in the thread pool, in order; bytes of a live stream come
@@ -33,15 +41,9 @@ export interface GunzipOptions {
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
 export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer> {
-  const { plain = 'refuse', maxBytes = Number.POSITIVE_INFINITY } = options;
-  if (plain !== 'refuse' && plain !== 'pass')
-    throw new OptionError('plain', `Expected \`plain\` to be 'refuse' or 'pass', got ${plain}`);
-  atLeastOne('maxBytes', maxBytes);
-
+  const limits = checkOptions('gunzip', OPTIONS, options);
   return input =>
-    new Flow((run, lends) =>
-      inflated(batchesOf(input, { ...run, borrows: true }), { plain, maxBytes }, lends),
-    );
+    new Flow((run, lends) => inflated(batchesOf(input, { ...run, borrows: true }), limits, lends));
 }
 
 async function* inflated(

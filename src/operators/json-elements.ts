@@ -18,7 +18,7 @@ export function jsonElements(
   key: string,
   options: RecordLimits = {},
 ): Operator<Uint8Array, Buffer> {
-  const limits = recordLimits(options);
+  const limits = recordLimits('jsonElements', options);
   return operator(input =>
     framed(input, origin => {
       const splitter = new ElementSplitter(key, { ...limits, origin });

@@ -1,8 +1,8 @@
-import { OptionError } from '../errors.js';
+import { checkOptions, type OptionTable, oneOf } from '../check.js';
 import { type Operator, operator } from '../flow.js';
 import { framed } from './framed.js';
 import { LineFramer, type Separator } from './line-framer.js';
-import { type RecordLimits, recordLimits } from './record-limits.js';
+import { RECORD_LIMITS, type RecordLimits } from './record-limits.js';
 
 export interface JsonLinesOptions extends RecordLimits {
   /**
@@ -12,6 +12,11 @@ export interface JsonLinesOptions extends RecordLimits {
    */
   readonly separator?: Separator | undefined;
 }
+
+const OPTIONS = {
+  ...RECORD_LIMITS,
+  separator: oneOf('what stands between records', ['\n', '\r\n'], '\n'),
+} satisfies OptionTable<JsonLinesOptions>;
 
 /**
  * Bytes to JSON objects, one a line: the exact bytes of each, without the white space around it. An
@@ -26,13 +31,7 @@ export interface JsonLinesOptions extends RecordLimits {
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
 export function jsonLines(options: JsonLinesOptions = {}): Operator<Uint8Array, Buffer> {
-  const { separator = '\n' } = options;
-  if (separator !== '\n' && separator !== '\r\n')
-    throw new OptionError(
-      'separator',
-      `Expected \`separator\` to be '\\n' or '\\r\\n', got ${JSON.stringify(separator)}`,
-    );
-  const limits = recordLimits(options);
+  const { separator, ...limits } = checkOptions('jsonLines', OPTIONS, options);
   return operator(input => framed(input, origin => new LineFramer(separator, limits, origin)), {
     handsOn: true,
   });

@@ -27,7 +27,7 @@ const SLICE = 64 * 1024;
  * for await (const url of listing('urlList')(createReadStream('results.json'))) console.log(url);
  */
 export function listing(key: string, options: RecordLimits = {}): Operator<Uint8Array, Json> {
-  const limits = recordLimits(options);
+  const limits = recordLimits('listing', options);
   return operator(input => framed(input, origin => new Listing(key, limits, origin)));
 }
 

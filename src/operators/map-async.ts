@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
+import { checkOptions, type OptionTable, whole } from '../check.js';
 import { firstOf } from '../first-of.js';
 import { type Operator, operator } from '../flow.js';
-import { atLeastOne } from './record-limits.js';
 import { workAhead } from './work-ahead.js';
 
 export interface MapAsyncOptions {
@@ -11,6 +11,10 @@ export interface MapAsyncOptions {
    */
   readonly concurrency?: number | undefined;
 }
+
+const OPTIONS = {
+  concurrency: whole('calls under way at a time', { min: 1, orInfinity: true, default: 8 }),
+} satisfies OptionTable<MapAsyncOptions>;
 
 /**
  * Each item through an asynchronous function, several at a time, in order. The signal that it is
@@ -22,9 +26,9 @@ export interface MapAsyncOptions {
  */
 export function mapAsync<In, Out>(
   transform: (item: In, signal: AbortSignal) => Promise<Out>,
-  { concurrency = 8 }: MapAsyncOptions = {},
+  options: MapAsyncOptions = {},
 ): Operator<In, Out> {
-  atLeastOne('concurrency', concurrency);
+  const { concurrency } = checkOptions('mapAsync', OPTIONS, options);
   return operator(async function* (input, { signal }) {
     const limit = pLimit(concurrency);
     const transformAll = ({ items }: { readonly items: readonly In[] }) =>

@@ -1,8 +1,10 @@
 import type { Activity } from '../activity/activity.js';
+import { checkOptions, flag, type OptionTable } from '../check.js';
 import { type Operator, perBatch } from '../flow.js';
 import {
   type CompileRulesOptions,
   compileRules,
+  MATCHER_OPTIONS,
   type Rule,
   RuleMatcher,
 } from '../rules/compile-rules.js';
@@ -11,6 +13,11 @@ export interface MatchRulesOptions extends CompileRulesOptions {
   /** Whether to leave out posts that no rule matches; they count as dropped by `unmatched`. @default false */
   readonly dropUnmatched?: boolean | undefined;
 }
+
+const OPTIONS = {
+  ...MATCHER_OPTIONS,
+  dropUnmatched: flag('leave out posts that no rule matches', false),
+} satisfies OptionTable<MatchRulesOptions>;
 
 /**
  * Sets the matching rules of each activity to those of the given rules, as if the service had
@@ -27,9 +34,10 @@ export interface MatchRulesOptions extends CompileRulesOptions {
  */
 export function matchRules(
   rules: readonly Rule[] | RuleMatcher,
-  { dropUnmatched = false, ...options }: MatchRulesOptions = {},
+  options: MatchRulesOptions = {},
 ): Operator<Activity, Activity> {
-  const matcher = rules instanceof RuleMatcher ? rules : compileRules(rules, options);
+  const { dropUnmatched, ...compiling } = checkOptions('matchRules', OPTIONS, options);
+  const matcher = rules instanceof RuleMatcher ? rules : compileRules(rules, compiling);
   return perBatch(
     activities => {
       const out: Activity[] = [];

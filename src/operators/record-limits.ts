@@ -1,4 +1,4 @@
-import { OptionError } from '../errors.js';
+import { checkOptions, type OptionTable, whole } from '../check.js';
 
 /** What one record or element may cost before it is refused. */
 export interface RecordLimits {
@@ -20,22 +20,20 @@ export interface CheckedLimits {
   readonly maxDepth: number;
 }
 
-/** The limits with their defaults, checked. */
-export function recordLimits({
-  maxBytes = 16 * 1024 * 1024,
-  maxDepth = 3_000,
-}: RecordLimits): CheckedLimits {
-  atLeastOne('maxBytes', maxBytes);
-  atLeastOne('maxDepth', maxDepth);
-  return { maxBytes, maxDepth };
-}
+export const RECORD_LIMITS = {
+  maxBytes: whole('bytes of one record', {
+    min: 1,
+    orInfinity: true,
+    default: 16 * 1024 * 1024,
+  }),
+  maxDepth: whole('arrays and objects inside one another', {
+    min: 1,
+    orInfinity: true,
+    default: 3_000,
+  }),
+} satisfies OptionTable<RecordLimits>;
 
-/** Throws unless the option is a whole number of at least one; `Infinity` lifts a limit. */
-export function atLeastOne(option: string, value: unknown): void {
-  if (value === Number.POSITIVE_INFINITY) return;
-  if (!Number.isSafeInteger(value) || (value as number) < 1)
-    throw new OptionError(
-      option,
-      `Expected \`${option}\` to be a whole number of at least 1, got ${String(value)}`,
-    );
+/** The limits with their defaults, checked for this call. */
+export function recordLimits(call: string, limits: RecordLimits = {}): CheckedLimits {
+  return checkOptions(call, RECORD_LIMITS, limits);
 }

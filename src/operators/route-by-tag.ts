@@ -1,6 +1,7 @@
 import type { Activity } from '../activity/activity.js';
 import type { Routed } from '../activity/routed.js';
-import { DataError, OptionError } from '../errors.js';
+import { checkOptions, type OptionTable, text } from '../check.js';
+import { DataError } from '../errors.js';
 import { type Operator, operator } from '../flow.js';
 import { withOrigin } from './with-origin.js';
 
@@ -12,6 +13,10 @@ export interface RouteByTagOptions {
   readonly untagged?: string | undefined;
 }
 
+const OPTIONS = {
+  untagged: text('where activities without a tag go', 'untagged'),
+} satisfies OptionTable<RouteByTagOptions>;
+
 /**
  * Each activity, once for every distinct tag of the rules that it matched (`matching_rules`,
  * service.md section 6).
@@ -22,11 +27,8 @@ export interface RouteByTagOptions {
  * @example
  * pipeline(search(account(), query), routeByTag(), files({ path: 'out/{tag}/{day}.jsonl' }));
  */
-export function routeByTag({
-  untagged = 'untagged',
-}: RouteByTagOptions = {}): Operator<Activity, Routed> {
-  if (typeof untagged !== 'string' || untagged === '')
-    throw new OptionError('untagged', 'Expected `untagged` to be a name');
+export function routeByTag(options: RouteByTagOptions = {}): Operator<Activity, Routed> {
+  const { untagged } = checkOptions('routeByTag', OPTIONS, options);
   return operator(
     async function* (input) {
       for await (const batch of input) {

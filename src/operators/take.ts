@@ -1,7 +1,8 @@
-import { OptionError } from '../errors.js';
+import { checkValue, optionError, whole } from '../check.js';
 import { type Batch, type Operator, operator } from '../flow.js';
-import { atLeastOne } from './record-limits.js';
 import { unwrapCursor, wrapCursor } from './wrapped-cursor.js';
+
+const COUNT = whole('items to take', { orInfinity: true });
 
 /**
  * The first `count` items; then the run ends and its source is closed at once. A run that goes on
@@ -11,11 +12,11 @@ import { unwrapCursor, wrapCursor } from './wrapped-cursor.js';
  * pipeline(search(account(), query), take(1000), files({ path: 'sample.jsonl' }));
  */
 export function take<T>(count: number): Operator<T, T> {
-  if (count !== 0) atLeastOne('count', count);
+  checkValue('take', 'count', COUNT, count);
   return operator(async function* (_, { resume, progress }, open) {
     const { state = 0, inner } = unwrapCursor('take', resume);
     if (!Number.isSafeInteger(state))
-      throw new OptionError('resume', `Expected a count of items in the cursor, got ${state}`);
+      throw optionError('take', 'resume', 'is damaged: it does not hold a count of items');
     let taken = state as number;
     if (taken >= count) return;
     let last: Batch<T> | undefined;

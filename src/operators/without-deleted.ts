@@ -1,9 +1,23 @@
 import type { Activity } from '../activity/activity.js';
-import { OptionError } from '../errors.js';
+import { checkOptions, flag, type OptionTable, oneOf, optionError, special } from '../check.js';
 import { type Operator, operator } from '../flow.js';
 import { type RedactOptions, redacted } from '../tombstones/redacted.js';
 import { Tombstones } from '../tombstones/tombstones.js';
 import { withOrigin } from './with-origin.js';
+
+export const REDACT_OPTIONS = {
+  country: special<string>(
+    'where posts are shown',
+    "two letters such as 'DE'",
+    value => typeof value === 'string' && /^[a-z]{2}$/i.test(value),
+  ),
+  earlierVersions: oneOf(
+    'whether earlier versions of an edited post stay',
+    ['hide', 'keep'],
+    'hide',
+  ),
+  mask: flag('leave the id and time of a hidden post in its place', false),
+} satisfies OptionTable<RedactOptions>;
 
 /**
  * Leaves out posts that are not to be shown any more: deleted or dropped ones and those that share
@@ -21,13 +35,14 @@ export function withoutDeleted(
   tombstones: Tombstones,
   options: RedactOptions = {},
 ): Operator<Activity, Activity> {
-  checkTombstones(tombstones, options);
+  checkTombstones('withoutDeleted', tombstones);
+  const redacting = checkOptions('withoutDeleted', REDACT_OPTIONS, options);
   return operator(
     async function* (input, { progress }) {
       for await (const batch of input) {
         const items = withOrigin(batch.origin, () =>
           batch.items
-            .map(activity => redacted(tombstones, activity, options).activity)
+            .map(activity => redacted(tombstones, activity, redacting).activity)
             .filter(activity => activity !== undefined),
         );
         progress?.drop('deleted', batch.items.length - items.length);
@@ -39,30 +54,7 @@ export function withoutDeleted(
 }
 
 /** @throws OptionError */
-export function checkTombstones(
-  tombstones: unknown,
-  options: RedactOptions,
-  otherNames: readonly string[] = [],
-): void {
+export function checkTombstones(call: string, tombstones: unknown): void {
   if (!(tombstones instanceof Tombstones))
-    throw new OptionError('tombstones', 'Expected tombstones as `openTombstones()` makes them');
-  if (typeof options !== 'object' || options === null)
-    throw new OptionError('options', 'Expected `options` to be an object');
-  const { country, earlierVersions = 'hide', mask = false, ...others } = options;
-  // One that is misspelt would let posts through.
-  for (const name of Object.keys(others))
-    if (!otherNames.includes(name))
-      throw new OptionError(
-        name,
-        `There is no option \`${name}\`; there are ${['country', 'earlierVersions', 'mask', ...otherNames].join(', ')}`,
-      );
-  if (country !== undefined && !/^[a-z]{2}$/i.test(country))
-    throw new OptionError('country', `Expected \`country\` to be two letters, got ${country}`);
-  if (earlierVersions !== 'hide' && earlierVersions !== 'keep')
-    throw new OptionError(
-      'earlierVersions',
-      `Expected \`earlierVersions\` to be 'hide' or 'keep', got ${earlierVersions}`,
-    );
-  if (typeof mask !== 'boolean')
-    throw new OptionError('mask', 'Expected `mask` to be true or false');
+    throw optionError(call, 'tombstones', 'must be what `openTombstones()` made');
 }

@@ -1,6 +1,7 @@
+import { checkOptions, type OptionTable, oneOf, required, special } from '../check.js';
 import { stopWords } from './codes.js';
 import { lintRule } from './lint-rule.js';
-import { isAvailable, mayStandAlone, type RuleProduct } from './operators.js';
+import { isAvailable, mayStandAlone, RULE_PRODUCTS, type RuleProduct } from './operators.js';
 import { type ParsedRule, parseDraft } from './parse-rule.js';
 import type { Problem } from './problem.js';
 import { type Draft, type Leaf, MAX_PROBLEMS } from './reader.js';
@@ -22,16 +23,28 @@ export interface CheckOptions {
   readonly tag?: string | null | undefined;
 }
 
+const OPTIONS = {
+  product: required(oneOf('whose rule it is', RULE_PRODUCTS)),
+  tag: special<string | null>(
+    'the tag of the rule',
+    'a string or null',
+    value => value === null || typeof value === 'string',
+  ),
+} satisfies OptionTable<CheckOptions>;
+
 /**
  * Says whether a product accepts a rule, and if not, all the reasons, as the service words them and
  * as people understand them. Warnings are rules that the service accepts, but that may not mean what
- * they seem to. Never throws.
+ * they seem to. Whatever the rule, it does not throw.
+ *
+ * @throws OptionError for options that cannot work.
  *
  * @example
  * const { problems } = checkRule('cat has:vidoes', { product: 'replay' });
  * problems[0].suggestion.label // 'did you mean `videos`?'
  */
-export function checkRule(text: string, { product, tag }: CheckOptions): ParsedRule {
+export function checkRule(text: string, options: CheckOptions): ParsedRule {
+  const { product, tag } = checkOptions('checkRule', OPTIONS, options);
   const { draft, problems } = parseDraft(text);
   if (draft !== undefined) {
     const check = new Check(text, draft, product, problems);

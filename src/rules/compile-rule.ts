@@ -1,7 +1,8 @@
 import type { Activity } from '../activity/activity.js';
+import { checkOptions, type OptionTable, oneOf } from '../check.js';
 import { type Dialect, dialectOf } from './dialect.js';
 import { withinBox, withinRadius } from './geo.js';
-import type { RuleProduct } from './operators.js';
+import { RULE_PRODUCTS, type RuleProduct } from './operators.js';
 import { holdsPhrase, holdsProximity, phraseOf, wordsOf } from './phrase.js';
 import { fieldsOf, type Person, type Position } from './post-fields.js';
 import { PostTerms, sourceKey } from './post-terms.js';
@@ -20,6 +21,10 @@ export interface CompileRuleOptions {
   readonly product?: RuleProduct | undefined;
 }
 
+export const COMPILE_OPTIONS = {
+  product: oneOf('whose matching to follow', RULE_PRODUCTS, 'historical'),
+} satisfies OptionTable<CompileRuleOptions>;
+
 /**
  * A test of activities of either format: whether the rule matches. This is what the language means;
  * `compileRules` gives the same answers for many rules at once.
@@ -30,8 +35,9 @@ export interface CompileRuleOptions {
  */
 export function compileRule(
   tree: RuleNode,
-  { product = 'historical' }: CompileRuleOptions = {},
+  options: CompileRuleOptions = {},
 ): (activity: Activity) => boolean {
+  const { product } = checkOptions('compileRule', COMPILE_OPTIONS, options);
   const dialect = dialectOf(product);
   const matches = compileTree(tree, dialect);
   return activity => matches(readPost(activity, dialect));

@@ -1,7 +1,8 @@
 import type { Activity, MatchingRule } from '../activity/activity.js';
+import { checkOptions, func, type OptionTable } from '../check.js';
 import { OptionError } from '../errors.js';
 import { checkRule } from './check-rule.js';
-import type { CompileRuleOptions } from './compile-rule.js';
+import { COMPILE_OPTIONS, type CompileRuleOptions } from './compile-rule.js';
 import { dialectOf } from './dialect.js';
 import type { RuleProduct } from './operators.js';
 import { fieldsOf } from './post-fields.js';
@@ -25,6 +26,11 @@ export interface CompileRulesOptions extends CompileRuleOptions {
    */
   readonly frequency?: ((term: string) => number) | undefined;
 }
+
+export const MATCHER_OPTIONS = {
+  ...COMPILE_OPTIONS,
+  frequency: func<(term: string) => number>('how many of all posts have a term, 0 to 1'),
+} satisfies OptionTable<CompileRulesOptions>;
 
 /**
  * A matcher from an activity, of either format, to all the rules that it matches. It gives the same
@@ -54,7 +60,9 @@ export class RuleMatcher {
   readonly #values: string[] = [];
   readonly #numbers = new Map<string, number>();
 
-  constructor({ product = 'historical', frequency = usualFrequency }: CompileRulesOptions = {}) {
+  constructor(options: CompileRulesOptions = {}) {
+    const checked = checkOptions('compileRules', MATCHER_OPTIONS, options);
+    const { product, frequency = usualFrequency } = checked;
     this.#product = product;
     this.#index = new RuleIndex(dialectOf(product), frequency);
   }

@@ -1,7 +1,8 @@
 import type { Activity } from '../activity/activity.js';
+import { checkOptions } from '../check.js';
 import { OptionError } from '../errors.js';
 import { checkRule } from './check-rule.js';
-import { type CompileRuleOptions, compileTree } from './compile-rule.js';
+import { COMPILE_OPTIONS, type CompileRuleOptions, compileTree } from './compile-rule.js';
 import { type PostTerms, postTerms } from './post-terms.js';
 import { serviceMessage } from './problem.js';
 import type { RuleNode } from './tree.js';
@@ -32,8 +33,9 @@ export interface Explanation {
 export function explainMatch(
   rule: string,
   activity: Activity,
-  { product = 'historical' }: CompileRuleOptions = {},
+  options: CompileRuleOptions = {},
 ): Explanation {
+  const { product } = checkOptions('explainMatch', COMPILE_OPTIONS, options);
   const { tree, problems } = checkRule(rule, { product });
   if (tree === undefined)
     throw new OptionError(

@@ -3,6 +3,8 @@ import type { HasValue, IsValue, OperatorName, OperatorValues } from './tree.js'
 /** Where a rule is used. Historical jobs and replay share one set of operators, search has less. */
 export type RuleProduct = 'search' | 'historical' | 'replay';
 
+export const RULE_PRODUCTS = ['search', 'historical', 'replay'] as const satisfies RuleProduct[];
+
 /** The syntax of what stands after the colon. */
 export type ValueKind =
   | 'text'

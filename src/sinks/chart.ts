@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import asciichart from 'asciichart';
-import { isNodeError, OptionError } from '../errors.js';
+import { checkOptions, type OptionTable, special, whole } from '../check.js';
+import { isNodeError } from '../errors.js';
 import { batchesOf, type Sink } from '../flow.js';
 import { storageError } from './file-system.js';
 
@@ -24,6 +25,16 @@ export interface ChartOptions {
   readonly stream?: Writable | undefined;
 }
 
+const OPTIONS = {
+  height: whole('lines of the plot', { min: 1, default: 10 }),
+  width: whole('columns of the plot', { min: 1 }),
+  stream: special<Writable>(
+    'where the chart goes',
+    'a Node Writable',
+    value => typeof (value as Partial<Writable> | null)?.write === 'function',
+  ),
+} satisfies OptionTable<ChartOptions>;
+
 const AXIS = 14;
 
 /**
@@ -38,16 +49,10 @@ const AXIS = 14;
  *   chart(),
  * );
  */
-export function chart({
-  height = 10,
-  width,
-  stream = process.stdout,
-}: ChartOptions = {}): Sink<ChartedBucket, number> {
+export function chart(options: ChartOptions = {}): Sink<ChartedBucket, number> {
+  const { height, width, stream = process.stdout } = checkOptions('chart', OPTIONS, options);
   const columns = 'columns' in stream && typeof stream.columns === 'number' ? stream.columns : 80;
   const plotWidth = width ?? Math.max(1, columns - AXIS);
-  for (const [option, value] of Object.entries({ height, width: plotWidth }))
-    if (!Number.isSafeInteger(value) || value < 1)
-      throw new OptionError(option, `Expected \`${option}\` to be a whole number of at least 1`);
   return async (input, run) => {
     const buckets: ChartedBucket[] = [];
     for await (const { items } of batchesOf(input, run))

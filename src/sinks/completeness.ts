@@ -1,5 +1,5 @@
 import type { Activity } from '../activity/activity.js';
-import { OptionError } from '../errors.js';
+import { optionError } from '../check.js';
 import { batchesOf, type Sink } from '../flow.js';
 
 /** How many posts there should be from `start` on, up to the next bucket. */
@@ -43,7 +43,7 @@ export interface Completeness {
  */
 export function completeness(counts: AsyncIterable<ExpectedBucket>): Sink<Activity, Completeness> {
   if (typeof counts !== 'object' || counts === null || !(Symbol.asyncIterator in counts))
-    throw new OptionError('counts', 'Expected `counts` to be a flow of buckets, see `counts()`');
+    throw optionError('completeness', 'counts', 'must be a flow of buckets, see `counts()`');
   return async (input, { signal, progress } = {}) => {
     const expected: ExpectedBucket[] = [];
     for await (const { items } of batchesOf(counts, { signal })) expected.push(...items);
@@ -77,7 +77,7 @@ export function completeness(counts: AsyncIterable<ExpectedBucket>): Sink<Activi
 function endOf(starts: readonly number[]): number {
   const [first, last] = [starts[0], starts.at(-1)];
   if (first === undefined || last === undefined)
-    throw new OptionError('counts', 'There are no counts to hold the posts against');
+    throw optionError('completeness', 'counts', 'has no buckets to compare the posts with');
   const lengths = starts.slice(1).map((start, index) => start - (starts[index] ?? start));
   return lengths.length === 0 ? Number.POSITIVE_INFINITY : last + Math.min(...lengths);
 }

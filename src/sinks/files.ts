@@ -1,4 +1,13 @@
-import { OptionError } from '../errors.js';
+import {
+  checkOptions,
+  func,
+  milliseconds,
+  type OptionTable,
+  required,
+  special,
+  text,
+  whole,
+} from '../check.js';
 import { type Batches, batchesOf, type Sink, type SinkRun } from '../flow.js';
 import { prepareFolder, readCheckpoint, type SinkSettings } from './checkpoint.js';
 import { type FileSystem, nodeFileSystem } from './file-system.js';
@@ -48,6 +57,26 @@ export interface FilesOptions<T> {
    */
   readonly commitEvery?: number | undefined;
 }
+
+const OPTIONS = {
+  path: required(
+    special<string | ((item: unknown) => string)>(
+      'a template such as out/{day}.jsonl, or a function of the item',
+      'a template or a function of the item',
+      value => typeof value === 'string' || typeof value === 'function',
+    ),
+  ),
+  checkpoint: text('the file that remembers what is written'),
+  gzip: special<boolean | { readonly level: number }>(
+    'whether to compress',
+    'true, false or { level } with a level from 0 to 9',
+    isGzip,
+  ),
+  maxBytes: whole('bytes of lines in one file', { min: 1 }),
+  maxOpen: whole('files that are open at a time', { min: 1, default: 64 }),
+  line: func('how an item becomes a line'),
+  commitEvery: milliseconds('between two commits', { min: 0, default: 1000 }),
+} satisfies OptionTable<FilesOptions<unknown>>;
 
 /**
  * Writes every item as a line of a file. While the run lasts, a file is called `<name>.part`; at its
@@ -199,23 +228,11 @@ function withGz(file: string): string {
 }
 
 function planOf<T>(options: FilesOptions<T>): Plan<T> {
-  const { path: target, checkpoint, maxBytes, maxOpen = 64, line, commitEvery = 1000 } = options;
+  const checked = checkOptions('files', OPTIONS, options);
+  const { path: target, checkpoint, maxBytes, maxOpen, line, commitEvery } = checked;
   const isTemplate = typeof target === 'string';
-  if (!isTemplate && typeof target !== 'function')
-    throw new OptionError('path', 'Expected `path` to be a template or a function of the item');
-  const level = levelOf(options.gzip ?? (isTemplate && /\.gz$/i.test(target)));
+  const level = levelOf(checked.gzip ?? (isTemplate && /\.gz$/i.test(target)));
   const template = isTemplate && level !== undefined ? withGz(target) : target;
-  if (checkpoint !== undefined && (typeof checkpoint !== 'string' || checkpoint === ''))
-    throw new OptionError('checkpoint', 'Expected `checkpoint` to name a file');
-  if (line !== undefined && typeof line !== 'function')
-    throw new OptionError('line', 'Expected `line` to be a function of the item');
-  if (maxBytes !== undefined) checkWhole('maxBytes', maxBytes, 1);
-  checkWhole('maxOpen', maxOpen, 1);
-  if (!(commitEvery >= 0))
-    throw new OptionError(
-      'commitEvery',
-      `Expected \`commitEvery\` to be milliseconds, 0 or more, got ${commitEvery}`,
-    );
   return {
     path: typeof template === 'string' ? parsePathTemplate(template) : template,
     checkpoint,
@@ -235,18 +252,13 @@ function planOf<T>(options: FilesOptions<T>): Plan<T> {
 
 function levelOf(gzip: boolean | { readonly level: number }): number | undefined {
   if (typeof gzip === 'boolean') return gzip ? DEFAULT_LEVEL : undefined;
-  if (!(Number.isInteger(gzip?.level) && gzip.level >= 0 && gzip.level <= 9))
-    throw new OptionError(
-      'gzip',
-      'Expected `gzip` to be a boolean, or to have a `level` of 0 to 9',
-    );
   return gzip.level;
 }
 
-function checkWhole(option: string, value: number, least: number): void {
-  if (!Number.isSafeInteger(value) || value < least)
-    throw new OptionError(
-      option,
-      `Expected \`${option}\` to be a whole number of at least ${least}, got ${value}`,
-    );
+function isGzip(value: unknown): boolean {
+  if (typeof value === 'boolean') return true;
+  if (typeof value !== 'object' || value === null) return false;
+  const { level, ...others } = value as { readonly level?: unknown };
+  const isLevel = Number.isInteger(level) && (level as number) >= 0 && (level as number) <= 9;
+  return isLevel && Object.keys(others).length === 0;
 }

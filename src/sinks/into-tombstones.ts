@@ -1,5 +1,5 @@
 import type { ComplianceEvent } from '../activity/compliance-event.js';
-import { OptionError } from '../errors.js';
+import { checkOptions, type OptionTable, optionError, special } from '../check.js';
 import { batchesOf, type Sink } from '../flow.js';
 import { Tombstones } from '../tombstones/tombstones.js';
 
@@ -20,6 +20,15 @@ export interface IntoTombstonesOptions {
 /** LMDB has keys of up to some 2,000 bytes. */
 const LONGEST_NAME = 200;
 
+const OPTIONS = {
+  source: special<string | null, 'compliance'>(
+    'the name under which the place in the source is kept',
+    `a name of up to ${LONGEST_NAME} characters, or null`,
+    value => value === null || (typeof value === 'string' && value.length <= LONGEST_NAME),
+    'compliance',
+  ),
+} satisfies OptionTable<IntoTombstonesOptions>;
+
 /**
  * Keeps compliance events as tombstones, each batch with its place in the stream in one transaction:
  * the same script run again goes on from there.
@@ -30,12 +39,11 @@ const LONGEST_NAME = 200;
  */
 export function intoTombstones(
   tombstones: Tombstones,
-  { source = 'compliance' }: IntoTombstonesOptions = {},
+  options: IntoTombstonesOptions = {},
 ): Sink<ComplianceEvent, Recorded> {
   if (!(tombstones instanceof Tombstones))
-    throw new OptionError('tombstones', 'Expected tombstones as `openTombstones()` makes them');
-  if (source !== null && (typeof source !== 'string' || !(source.length <= LONGEST_NAME)))
-    throw new OptionError('source', `Expected \`source\` to be a name of up to ${LONGEST_NAME}`);
+    throw optionError('intoTombstones', 'tombstones', 'must be what `openTombstones()` made');
+  const { source } = checkOptions('intoTombstones', OPTIONS, options);
   return async (input, { signal, progress } = {}) => {
     const resume = source === null ? undefined : tombstones.cursor(source);
     let events = 0;

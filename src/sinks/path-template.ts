@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Activity } from '../activity/activity.js';
-import { OptionError } from '../errors.js';
+import { optionError } from '../check.js';
 import { DAY, floorTo, HOUR, MINUTE, SEGMENT } from '../time.js';
 import { SHORTEST_NAME, safeName } from './safe-name.js';
 
@@ -89,25 +89,34 @@ function timed(unit: number, length: number): Field {
 function fieldName(name: string): PathField {
   if (Object.hasOwn(FIELDS, name)) return name as PathField;
   const known = Object.keys(FIELDS).join(', ');
-  throw new OptionError('path', `Expected \`path\` to use the fields ${known}, got {${name}}`);
+  throw optionError('files', 'path', `must use the fields ${known}, got {${name}}`);
+}
+
+/** Why no name may end in `.zst`: plain lines under such a name would mislead every reader. */
+export const NO_ZSTD = 'files() writes plain lines or gzip, so use .gz';
+
+export function isZstd(name: string): boolean {
+  return /\.zstd?$/i.test(name);
 }
 
 function checkLiterals(template: string, literals: readonly string[]): void {
   const last = literals.at(-1) as string;
   const wrong =
     template === '' || (literals.length === 1 && /[/\\]$|^\.{1,2}$/.test(last))
-      ? 'to name a file'
+      ? 'name a file'
       : literals.length > 1 && /[/\\]$/.test(last)
-        ? 'to name a file, not a folder'
+        ? 'name a file, not a folder'
         : literals.some(literal => /[{}]/.test(literal))
-          ? 'to close every { with a }'
+          ? 'close every { with a }'
           : literals.some(literal => literal.includes('\0'))
-            ? 'to hold no NUL'
+            ? 'hold no NUL'
             : /\.part$/i.test(last)
-              ? 'not to end in .part, which files that are being written end in'
-              : undefined;
+              ? 'not end in .part, which files that are being written end in'
+              : isZstd(last)
+                ? `not end in .zst: ${NO_ZSTD}`
+                : undefined;
   if (wrong !== undefined)
-    throw new OptionError('path', `Expected \`path\` ${wrong}, got ${JSON.stringify(template)}`);
+    throw optionError('files', 'path', `must ${wrong}, got ${JSON.stringify(template)}`);
 }
 
 /** How many bytes each field may take, so that no name in the path grows too long. */
@@ -118,9 +127,10 @@ function nameLimits(template: string, literals: readonly string[]): number[] {
     const free = LONGEST_NAME - Buffer.byteLength(parts.join(''));
     const each = Math.floor(free / Math.max(1, parts.length - 1));
     if (parts.length === 1 ? free < 0 : each < SHORTEST_NAME)
-      throw new OptionError(
+      throw optionError(
+        'files',
         'path',
-        `Expected \`path\` to have shorter names, got ${JSON.stringify(template)}`,
+        `must have shorter names, got ${JSON.stringify(template)}`,
       );
     return parts.slice(1).map(() => each);
   });

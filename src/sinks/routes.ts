@@ -2,7 +2,7 @@ import path from 'node:path';
 import { Activity } from '../activity/activity.js';
 import { DataError } from '../errors.js';
 import { isTagged, kindOf } from './line.js';
-import type { PathTemplate } from './path-template.js';
+import { isZstd, NO_ZSTD, type PathTemplate } from './path-template.js';
 
 /** Which output an item goes to. */
 export type Route<T, O> = (item: T, origin: string | undefined) => O;
@@ -81,7 +81,9 @@ function checked(name: unknown, origin: string | undefined): string {
           ? `${JSON.stringify(name)}, which holds a NUL`
           : name.split(/[/\\]/).includes('..')
             ? `${JSON.stringify(name)}, which climbs out of its folder; put safeName() around what comes from posts`
-            : undefined;
+            : isZstd(name)
+              ? `${JSON.stringify(name)}: ${NO_ZSTD}`
+              : undefined;
   if (fault !== undefined)
     throw new DataError(`The option \`path\` returned ${fault}`, { place: { origin } });
   return path.normalize(name as string);

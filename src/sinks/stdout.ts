@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream';
+import { checkOptions, func, type OptionTable, special } from '../check.js';
 import { isNodeError } from '../errors.js';
 import { batchesOf, type Sink } from '../flow.js';
 import type { Progress } from '../progress.js';
@@ -16,6 +17,15 @@ export interface StdoutOptions<T> {
   readonly stream?: Writable | undefined;
 }
 
+const OPTIONS = {
+  line: func('how an item becomes a line'),
+  stream: special<Writable>(
+    'where the lines go',
+    'a Node Writable',
+    value => typeof (value as Partial<Writable> | null)?.write === 'function',
+  ),
+} satisfies OptionTable<StdoutOptions<unknown>>;
+
 /** Large enough for few calls, small enough that a reader gets the first lines early. */
 const PIECE = 256 << 10;
 
@@ -29,7 +39,8 @@ const PIECE = 256 << 10;
  * @example
  * await pipeline(search(account(), { product: '30day', query: 'snow' }), stdout());
  */
-export function stdout<T>({ line, stream }: StdoutOptions<T> = {}): Sink<T, Written> {
+export function stdout<T>(options: StdoutOptions<T> = {}): Sink<T, Written> {
+  const { line, stream } = checkOptions('stdout', OPTIONS, options);
   return async (input, { signal, progress } = {}) => {
     const lines = new LineWriter(stream ?? process.stdout, progress);
     const stop = signal === undefined ? lines.broken : AbortSignal.any([signal, lines.broken]);

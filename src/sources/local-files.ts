@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OptionError, StorageError } from '../errors.js';
+import { checkOptions, type OptionTable, optionError, special } from '../check.js';
+import { StorageError } from '../errors.js';
 import { type Batches, type Cursor, Flow, type Run } from '../flow.js';
 import { freeMemory } from '../operators/free-memory.js';
 import { workAhead } from '../operators/work-ahead.js';
@@ -24,6 +25,15 @@ export interface LocalFilesOptions {
   readonly match?: RegExp | ((path: string) => boolean) | undefined;
 }
 
+const OPTIONS = {
+  match: special<RegExp | ((path: string) => boolean), RegExp>(
+    'which files of a folder to read',
+    'a regular expression or a function of a path',
+    value => value instanceof RegExp || typeof value === 'function',
+    ARCHIVE,
+  ),
+} satisfies OptionTable<LocalFilesOptions>;
+
 /**
  * The bytes of local files, with an edge at the end of each. A folder is read with all folders below
  * it, sorted by path, hidden ones and their files excepted; a list is read in its own order.
@@ -39,11 +49,12 @@ export interface LocalFilesOptions {
  */
 export function localFiles(
   paths: string | readonly string[],
-  { match = ARCHIVE }: LocalFilesOptions = {},
+  options: LocalFilesOptions = {},
 ): Flow<Uint8Array> {
-  const roots = typeof paths === 'string' ? [paths] : [...paths];
+  const roots = typeof paths === 'string' ? [paths] : Array.isArray(paths) ? [...paths] : [];
   if (roots.length === 0 || roots.some(path => typeof path !== 'string' || path === ''))
-    throw new OptionError('paths', 'Expected a folder, a file, or a list of them to read');
+    throw optionError('localFiles', 'paths', 'must be a folder, a file, or a list of them');
+  const { match } = checkOptions('localFiles', OPTIONS, options);
   const matches = match instanceof RegExp ? (path: string) => path.search(match) !== -1 : match;
   return new Flow((run, lends) => read(roots, matches, run, lends));
 }

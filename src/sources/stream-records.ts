@@ -19,7 +19,7 @@ export function streamRecords(
   connection: StreamConnection,
   { onBytes }: StreamRecordsOptions = {},
 ): Batches<Buffer> {
-  const limits = recordLimits({});
+  const limits = recordLimits('stream');
   return framed(inflated(connection, onBytes), origin => new LineFramer('\r\n', limits, origin));
 }
 

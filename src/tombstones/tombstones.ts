@@ -2,7 +2,8 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { Database, RootDatabase } from 'lmdb';
 import type { ComplianceEvent } from '../activity/compliance-event.js';
-import { DataError, OptionError, StorageError } from '../errors.js';
+import { checkOptions, checkValue, flag, type OptionTable, required, text } from '../check.js';
+import { DataError, StorageError } from '../errors.js';
 import type { Cursor } from '../flow.js';
 import { damageOf } from './check-data-file.js';
 import { changesOf, decodeMark, encodeMark, type PostMark, type UserMark } from './marks.js';
@@ -11,6 +12,11 @@ export interface TombstonesOptions {
   /** For those who only look up: any number of processes may, while one other records. */
   readonly readOnly?: boolean | undefined;
 }
+
+const FOLDER = required(text('the folder that holds the tombstones'));
+const OPTIONS = {
+  readOnly: flag('only look up', false),
+} satisfies OptionTable<TombstonesOptions>;
 
 const POST = 0x70;
 const USER = 0x75;
@@ -127,12 +133,9 @@ export class Tombstones {
  * const tombstones = openTombstones('tombstones');
  * await pipeline(compliance(account()), intoTombstones(tombstones));
  */
-export function openTombstones(
-  folder: string,
-  { readOnly = false }: TombstonesOptions = {},
-): Tombstones {
-  if (typeof folder !== 'string' || folder === '')
-    throw new OptionError('folder', 'Expected `folder` to name a folder');
+export function openTombstones(folder: string, options: TombstonesOptions = {}): Tombstones {
+  checkValue('openTombstones', 'folder', FOLDER, folder);
+  const { readOnly } = checkOptions('openTombstones', OPTIONS, options);
   const damage = damageOf(path.join(folder, 'data.mdb'));
   if (damage !== undefined)
     throw new StorageError(

@@ -109,7 +109,7 @@ describe('dedupe', () => {
     await expect(batchesOf(flow, { next: 1 })).rejects.toThrow('one without dedupe() here');
     await expect(batchesOf(flow, { next: 1 })).rejects.toThrow(OptionError);
     await expect(batchesOf(flow, { dedupe: ['what?'], inner: { next: 1 } })).rejects.toThrow(
-      'are damaged',
+      'is damaged',
     );
     await expect(batchesOf(flow, { dedupe: 5, inner: { next: 1 } })).rejects.toThrow(OptionError);
   });

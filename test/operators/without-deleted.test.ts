@@ -147,7 +147,9 @@ describe.each([
 it('withoutDeleted checks its options at once', () => {
   for (const options of [{ country: 'Germany' }, { mask: 'yes' }, { earlierVersions: 'drop' }])
     expect(() => withoutDeleted(tombstones, options as never)).toThrow(OptionError);
-  expect(() => withoutDeleted(tombstones, { contry: 'DE' } as never)).toThrow('no option `contry`');
+  expect(() => withoutDeleted(tombstones, { contry: 'DE' } as never)).toThrow(
+    'unknown option `contry`; did you mean `country`?',
+  );
   expect(() => withoutDeleted(tombstones, null as never)).toThrow(OptionError);
   expect(() => withoutDeleted('folder' as never)).toThrow(OptionError);
 });

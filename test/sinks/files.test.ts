@@ -188,6 +188,14 @@ describe('files', () => {
     }
   });
 
+  it('never writes plain lines under a name that ends in .zst', async () => {
+    const out = await temporaryFolder();
+    expect(() => files({ path: `${out}/x.jsonl.zst` })).toThrow(OptionError);
+    const byFunction = pipeline(flowOf({ a: 1 }), files({ path: () => `${out}/x.jsonl.zst` }));
+    await expect(byFunction).rejects.toThrow(DataError);
+    expect(await readdir(out)).toEqual([]);
+  });
+
   it('refuses items that the template has no fields for', async () => {
     const out = await temporaryFolder();
     await expect(pipeline(flowOf({ a: 1 }), files({ path: `${out}/{day}` }))).rejects.toThrow(

@@ -84,6 +84,8 @@ describe('a path template', () => {
     ['out/{tag}\0', /NUL/],
     ['out/x.part', /\.part/],
     ['out/{tag}.PART', /\.part/],
+    ['out/{day}.jsonl.zst', /\.zst.* so use \.gz/],
+    ['out/{day}.ZSTD', /\.zst/],
     [`out/${'x'.repeat(210)}{tag}`, /shorter/],
   ])('%j is refused', (template, message) => {
     expect(() => parsePathTemplate(template)).toThrow(OptionError);
