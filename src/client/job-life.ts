@@ -1,9 +1,10 @@
 import { HttpError, JobError, OptionError } from '../errors.js';
 import { SECOND } from '../time.js';
 import type { Account } from './account.js';
-import type { CreatedJob, DeliveredJob, Job, JobQuote } from './job.js';
+import type { CreatedJob, DeliveredJob, Job, JobListItem, JobQuote } from './job.js';
 import { type CheckedJobRequest, checkJobRequest, type JobRequest } from './job-request.js';
-import { acceptJob, createJob, findJob, getJob, mustMatch, rejectJob } from './jobs.js';
+import { plainTitle, titleWithRules } from './job-title.js';
+import { acceptJob, createJob, getJob, listJobs, mustMatch, rejectJob } from './jobs.js';
 import { checkMilliseconds } from './timeouts.js';
 
 export interface RunJobOptions extends JobRequest {
@@ -29,13 +30,15 @@ const LATER = 1.5;
  * Brings a job from its rules to its files: makes it, waits for the quote, lets `decide` accept or
  * reject it, and waits until it is delivered (service.md section 3).
  *
- * The title is how a job is known: the same script run again joins the job of that title where it
- * stands, in whatever state, and never makes or pays for a second one. So give a request with other
- * rules another title. A job that has failed is not sent again, which would be charged again.
+ * The title is how a job is known: the same script run again joins its job where it stands, in whatever
+ * state, and never makes or pays for a second one. A request with other rules, dates or format needs
+ * another title, and is refused without. Since the service does not tell the rules of a job, a digest of
+ * them stands behind the title that is sent, `snow 2014 (rules 3fa9c2d1)`; the order of rules does not
+ * count. A job that has failed is not sent again, which would be charged again.
  *
  * @throws OptionError before anything is sent.
  * @throws JobError for a job that has failed, was rejected (also by `decide`), has expired, or has the
- * title but another window or format.
+ * title but other rules, dates or another format, or was not made by `runJob`.
  * @example
  * const job = await runJob(account(), {
  *   title: 'snow 2014',
@@ -74,14 +77,15 @@ export function isDelivered(job: Job): job is DeliveredJob {
   return job.status === 'delivered' && job.results !== undefined;
 }
 
-/** The job of that title, made if there is none. */
+/** The job of this request, made if there is none. */
 async function join(account: Account, options: RunJobOptions): Promise<Job> {
   const { signal } = options;
-  const asked = checkJobRequest(options);
+  const checked = checkJobRequest(options);
+  const asked = { ...checked, title: titleWithRules(checked) };
   const joined = await joinFound(account, asked, signal);
   if (joined !== undefined) return joined;
   try {
-    return withoutRules(await createJob(account, options, { signal }));
+    return withoutRules(await createJob(account, { ...options, title: asked.title }, { signal }));
   } catch (error) {
     if (!isRefusal(error)) throw error;
     // Another run of the same script may have been faster.
@@ -96,14 +100,31 @@ async function joinFound(
   asked: CheckedJobRequest,
   signal: AbortSignal | undefined,
 ): Promise<Job | undefined> {
-  const found = await findJob(account, asked.title, { signal });
-  if (found === undefined) return undefined;
-  mustMatch(found, asked);
+  const { jobs } = await listJobs(account, { signal });
+  const found = jobs.find(job => job.title === asked.title);
+  if (found === undefined) {
+    const title = plainTitle(asked.title);
+    const other = jobs.find(job => plainTitle(job.title) === title);
+    if (other !== undefined) throw otherRules(other, title);
+    return undefined;
+  }
   const job = await look(account, found, signal);
-  if (job.format === undefined || job.format === asked.dataFormat) return job;
-  throw new JobError(
-    `There is another job with the title ${JSON.stringify(job.title)}: its format is ${job.format}, not ${asked.dataFormat}. Choose another title`,
-    { title: job.title, uuid: job.uuid, status: job.status },
+  mustMatch(job, asked);
+  return job;
+}
+
+function otherRules({ uuid, status, title }: JobListItem, asked: string): JobError {
+  const why =
+    title === asked
+      ? 'it was not made by `runJob`, so its rules are not known. Choose another title, or go on with that job by `getJob`, `acceptJob` and `jobFiles`'
+      : 'it has other rules. Choose another title';
+  return new JobError(
+    `There is another job with the title ${JSON.stringify(asked)} (${uuid}): ${why}`,
+    {
+      title,
+      uuid,
+      status,
+    },
   );
 }
 

@@ -21,6 +21,7 @@ import {
   checkTitle,
   type JobRequest,
 } from './job-request.js';
+import { plainTitle } from './job-title.js';
 import { readJson, readText } from './read-json.js';
 import { jobMessage } from './refusal.js';
 import { type Request, request } from './request.js';
@@ -149,7 +150,10 @@ export function listJobs(account: Account, { signal }: JobCallOptions = {}): Pro
   );
 }
 
-/** The job with this title, if there is one that has not expired. */
+/**
+ * The job with this title, if there is one that has not expired; otherwise one that `runJob` made for
+ * this title.
+ */
 export async function findJob(
   account: Account,
   title: string,
@@ -157,17 +161,21 @@ export async function findJob(
 ): Promise<JobListItem | undefined> {
   checkTitle(title);
   const { jobs } = await listJobs(account, options);
-  return jobs.find(job => job.title === title);
+  return jobs.find(job => job.title === title) ?? jobs.find(job => plainTitle(job.title) === title);
 }
 
-/** @throws JobError when the job has the title of this request, but is for another window. */
-export function mustMatch(
-  { uuid, status, title, fromDate, toDate }: JobListItem | Job,
-  asked: CheckedJobRequest,
-): void {
-  if (fromDate === asked.fromDate && toDate === asked.toDate) return;
+/** @throws JobError when the job has the title of this request, but another window or format. */
+export function mustMatch(job: Job, asked: CheckedJobRequest): void {
+  const { uuid, status, title, fromDate, toDate, format = asked.dataFormat } = job;
+  const differs =
+    fromDate !== asked.fromDate || toDate !== asked.toDate
+      ? `from ${fromDate} to ${toDate}, not ${asked.fromDate} to ${asked.toDate}`
+      : format !== asked.dataFormat
+        ? `its format is ${format}, not ${asked.dataFormat}`
+        : undefined;
+  if (differs === undefined) return;
   throw new JobError(
-    `There is another job with the title ${JSON.stringify(title)}: from ${fromDate} to ${toDate}, not ${asked.fromDate} to ${asked.toDate}. Choose another title`,
+    `There is another job with the title ${JSON.stringify(title)} (${uuid}): ${differs}. Choose another title`,
     { title, uuid, status },
   );
 }
@@ -252,10 +260,12 @@ async function findCreated(
   asked: CheckedJobRequest,
   options: JobCallOptions,
 ): Promise<CreatedJob | undefined> {
-  const found = await findJob(account, asked.title, options);
+  const { jobs } = await listJobs(account, options);
+  const found = jobs.find(job => job.title === asked.title);
   if (found === undefined) return undefined;
-  mustMatch(found, asked);
-  return getJob(account, found, options);
+  const job = await getJob(account, found, options);
+  mustMatch(job, asked);
+  return job;
 }
 
 function put(

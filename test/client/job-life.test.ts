@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { account } from '../../src/client/account.js';
 import type { Job } from '../../src/client/job.js';
 import { type RunJobOptions, runJob } from '../../src/client/job-life.js';
-import { createJob, listJobs } from '../../src/client/jobs.js';
+import { createJob, findJob, listJobs } from '../../src/client/jobs.js';
 import { JobError, OptionError } from '../../src/errors.js';
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js';
 import { DAY } from '../../src/time.js';
@@ -48,7 +48,7 @@ describe('the life of a job', () => {
     });
     expect(job).toMatchObject({ status: 'delivered', results: { fileCount: 6 } });
     expect(quotes).toMatchObject([
-      { title: 'coffee', costDollars: 500, estimatedActivityCount: expect.any(Number) },
+      { title: job.title, costDollars: 500, estimatedActivityCount: expect.any(Number) },
     ]);
     const order = [
       'opened',
@@ -100,7 +100,11 @@ describe('the life of a job', () => {
     const { acme } = await start();
     const first = await runJob(acme, { ...OPTIONS, decide: async () => false }).catch(e => e);
     expect(first).toBeInstanceOf(JobError);
-    expect(first).toMatchObject({ code: 'ERR_JOB', title: 'coffee', status: 'rejected' });
+    expect(first).toMatchObject({
+      code: 'ERR_JOB',
+      title: expect.stringMatching(/^coffee /),
+      status: 'rejected',
+    });
     expect(first.message).toMatch(/turned its quote down: no cost of its own, about \d+ posts/);
     await expect(runJob(acme, OPTIONS)).rejects.toMatchObject({
       status: 'rejected',
@@ -136,16 +140,45 @@ describe('the life of a job', () => {
     } else expect((outcome as Job).status).toBe('delivered');
   });
 
-  it('does not join a job of that title for another window or format', async () => {
+  const RULE = { value: 'coffee OR music', tag: 'a' };
+  it.each<[string, Partial<RunJobOptions>, RegExp]>([
+    ['other rules', { rules: [{ value: 'tea', tag: 'a' }] }, /it has other rules/],
+    ['one more rule', { rules: [RULE, { value: 'tea' }] }, /it has other rules/],
+    ['another tag', { rules: [{ ...RULE, tag: 'b' }] }, /it has other rules/],
+    ['no tag', { rules: [{ value: RULE.value }] }, /it has other rules/],
+    ['another window', { toDate: '202401010200' }, /to 202401010100, not/],
+    ['another format', { format: 'activity_streams' }, /its format is original/],
+  ])('does not join a job of that title with %s, and makes none', async (_, other, message) => {
     const { acme } = await start();
-    await createJob(acme, OPTIONS);
-    await expect(runJob(acme, { ...OPTIONS, toDate: '202401010200' })).rejects.toMatchObject({
-      code: 'ERR_JOB',
-      message: expect.stringContaining('another job with the title'),
-    });
-    await expect(runJob(acme, { ...OPTIONS, format: 'activity_streams' })).rejects.toMatchObject({
-      message: expect.stringContaining('its format is original'),
-    });
+    const { uuid } = await runJob(acme, OPTIONS);
+    const error = await runJob(acme, { ...OPTIONS, ...other }).catch(e => e);
+    expect(error).toBeInstanceOf(JobError);
+    expect(error.message).toMatch(/^There is another job with the title "coffee/);
+    expect(error.message).toMatch(message);
+    expect(error.message).toContain('Choose another title');
+    expect(error).toMatchObject({ uuid, status: 'delivered' });
+    expect((await listJobs(acme)).jobs.length).toBe(1);
+  });
+
+  it('does not join a job of that title that was made otherwise: its rules are not known', async () => {
+    const { acme } = await start();
+    const { uuid } = await createJob(acme, OPTIONS);
+    const error = await runJob(acme, OPTIONS).catch(e => e);
+    expect(error).toBeInstanceOf(JobError);
+    expect(error.message).toContain('not made by `runJob`');
+    expect(error).toMatchObject({ uuid });
+    expect((await listJobs(acme)).jobs.length).toBe(1);
+  });
+
+  it('joins its job whatever the order of the rules, and by the title that was sent, too', async () => {
+    const { acme } = await start();
+    const rules = [RULE, { value: 'tea', tag: null }, { value: 'milk' }];
+    const { uuid, title } = await runJob(acme, { ...OPTIONS, rules });
+    expect(title).toMatch(/^coffee \(rules [0-9a-f]{8}\)$/);
+    for (const again of [{ rules: rules.toReversed() }, { rules, title }])
+      expect(await runJob(acme, { ...OPTIONS, ...again })).toMatchObject({ uuid });
+    expect((await findJob(acme, 'coffee'))?.uuid).toBe(uuid);
+    expect((await listJobs(acme)).jobs.length).toBe(1);
   });
 
   it.each([

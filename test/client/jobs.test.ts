@@ -117,7 +117,7 @@ describe('creating a job', () => {
   it.each<[string, Partial<Record<keyof JobRequest, unknown>>, RegExp]>([
     ['title', { title: ' ' }, /not empty/],
     ['title', { title: 'a\nb' }, /control/],
-    ['fromDate', { fromDate: '201413010000' }, /YYYYMMDDHHMM/],
+    ['fromDate', { fromDate: '201413010000' }, /must be a UTC time such as '202401312359'/],
     ['fromDate', { fromDate: '200001010000' }, /21 March 2006/],
     ['toDate', { toDate: '201401010000' }, /must be after/],
     ['format', { format: 'activity-streams' }, /activity_streams/],
@@ -220,10 +220,19 @@ describe('creating a job', () => {
   });
 
   it('does not join a job of that title for another window', async () => {
-    server.script.push(reset, listed({ ...JOB, toDate: '201401030000' }));
+    const other = { ...JOB, toDate: '201401030000' };
+    server.script.push(reset, listed(other), json(other));
     const error = await createJob(acme(), REQUEST).catch(e => e);
     expect(error).toBeInstanceOf(JobError);
-    expect(error.message).toMatch(/another job with the title "snow"/);
+    expect(error.message).toMatch(/another job with the title "snow".* to 201401030000, not/);
+  });
+
+  it('does not join a job of that title in another format', async () => {
+    const other = { ...JOB, format: 'activity_streams' };
+    server.script.push(reset, listed(other), json(other));
+    const error = await createJob(acme(), REQUEST).catch(e => e);
+    expect(error).toBeInstanceOf(JobError);
+    expect(error.message).toMatch(/its format is activity_streams, not original/);
   });
 
   it('a title that was taken before is refused, and no one looks', async () => {
@@ -370,6 +379,8 @@ describe('lists', () => {
     server.script.push(listed(item), listed());
     expect(await findJob(acme(), 'snow')).toMatchObject({ uuid: 'eff5t4me1j' });
     expect(await findJob(acme(), 'snow')).toBeUndefined();
+    server.script.push(listed({ ...item, title: 'snow (rules 3fa9c2d1)' }));
+    expect(await findJob(acme(), 'snow')).toMatchObject({ uuid: 'eff5t4me1j' });
   });
 
   it('of files come as JSON, in either spelling, and as CSV', async () => {
