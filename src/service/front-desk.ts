@@ -40,6 +40,10 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
     let fault: string | undefined;
     const began = performance.now();
     const note = beginLog(request, url, routed?.route.endpoint);
+    // Only then it is certain that all of an answer was taken.
+    response.on('close', () =>
+      note({ isCut: !response.writableFinished, tookMs: performance.now() - began }),
+    );
     try {
       checkHosts(request);
       if (url === undefined || routed === undefined)
@@ -61,7 +65,7 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
       answer = await route.handle(exchange);
     } catch (error) {
       if (signal.aborted) {
-        note({ fault, isCut: true, tookMs: performance.now() - began });
+        note({ fault });
         return;
       }
       answer = errorAnswer(error, method, routed?.route);
@@ -71,13 +75,7 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
       status: answer.status,
       quotas: routed && context.quotas.left(routed.route.endpoint),
     });
-    let isCut = true;
-    try {
-      await sendAnswer(response, answer, bodyFault, signal);
-      isCut = !response.writableEnded;
-    } finally {
-      note({ isCut, tookMs: performance.now() - began });
-    }
+    await sendAnswer(response, answer, bodyFault, signal);
   };
 
   const beginLog = (

@@ -4,6 +4,8 @@ import { limitsOption } from '../../src/service/limits.js';
 import { Quotas } from '../../src/service/quotas.js';
 import { RequestLog, shownAddress } from '../../src/service/request-log.js';
 import { DAY } from '../../src/time.js';
+import { local, SEARCH_PATH, teaPosts } from './local-service.js';
+import { localOAuth } from './oauth/local-oauth.js';
 import { browse, readable } from './pages/browse.js';
 import { hourOfPosts, localStreams } from './streams/local-streams.js';
 
@@ -47,6 +49,46 @@ describe('the log of requests', () => {
     );
     connection.destroy();
     await expect.poll(seen).toMatch(/compliance\.json 200, hung up/);
+  });
+});
+
+describe('what the log says of requests', () => {
+  it('is no hang-up where the answer was taken whole, compressed or not', async () => {
+    const { service, ask } = await local(teaPosts(200));
+    const browser = browse(service.addresses().baseUrl);
+    await browser.signIn();
+    const path = `${SEARCH_PATH}?query=tea&maxResults=200`;
+    for (const encoding of ['identity', 'gzip'])
+      for (const address of [path, '/nowhere'])
+        await ask(address, { headers: { 'accept-encoding': encoding } });
+    await ask(path, { method: 'HEAD' });
+    await ask(SEARCH_PATH, { method: 'POST', body: '{' });
+    const statuses = async () =>
+      [
+        ...readable((await browser.get('/console/requests')).text).matchAll(
+          / (\d{3}[^\d]*) \d+ ms/g,
+        ),
+      ].map(([, status]) => status);
+    await expect.poll(statuses).toEqual(['400', '200', '404', '200', '404', '200']);
+  });
+
+  it('has the pages on which users sign in, without their tokens', async () => {
+    const { requestToken, service } = await localOAuth();
+    const { token } = await requestToken();
+    const browser = browse(service.addresses().baseUrl);
+    await browser.get(`/oauth/authenticate?oauth_token=${token}`);
+    await browser.post(`/oauth/authorize?oauth_token=${token}`, { action: 'deny' });
+    await browser.get('/oauth/grants');
+    await browser.signIn();
+    const log = readable((await browser.get('/console/requests')).text);
+    for (const entry of [
+      'POST /oauth/request_token',
+      'GET /oauth/authenticate?oauth_token=…',
+      'POST /oauth/authorize?oauth_token=…',
+      'GET /oauth/grants',
+    ])
+      expect(log).toContain(entry);
+    expect(log).not.toContain(token);
   });
 });
 
