@@ -4,7 +4,6 @@ import type { FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import pLimit from 'p-limit';
 import type { Account } from '../client/account.js';
-import type { Answer } from '../client/exchange.js';
 import type { JobName } from '../client/job.js';
 import { DataError, IncompleteError, OptionError } from '../errors.js';
 import { type CheckedFile, checkStream } from './check-job-file.js';
@@ -136,13 +135,21 @@ async function checkKept(file: string, signal: AbortSignal): Promise<CheckedFile
 
 function fetchTo(file: JobFile, to: string, run: FetchRun): Promise<CheckedFile> {
   return fetchJobFile(file, run, answer =>
-    keepFile(to, part => checkStream(written(answer, part), answer.url)),
+    keepFile(to, async part => {
+      for await (const chunk of answer.body) await part.appendFile(chunk);
+      // What counts is what is in the file, not what came.
+      return checkStream(blocksOf(part), answer.url);
+    }),
   );
 }
 
-async function* written({ body }: Answer, part: FileHandle): AsyncGenerator<Buffer> {
-  for await (const chunk of body) {
-    for (let done = 0; done < chunk.length; ) done += (await part.write(chunk, done)).bytesWritten;
-    yield chunk;
+const BLOCK = 256 * 1024;
+
+async function* blocksOf(file: FileHandle): AsyncGenerator<Buffer, void, undefined> {
+  for (let at = 0; ; ) {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(BLOCK), 0, BLOCK, at);
+    if (bytesRead === 0) return;
+    at += bytesRead;
+    yield buffer.subarray(0, bytesRead);
   }
 }

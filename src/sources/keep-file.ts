@@ -15,7 +15,7 @@ export async function keepFile<T>(
   const part = `${file}.part`;
   return storing(file, async () => {
     await mkdir(folder, { recursive: true });
-    const handle = await open(part, 'w');
+    const handle = await open(part, 'w+');
     let result: T;
     try {
       result = await write(handle);

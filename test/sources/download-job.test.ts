@@ -1,6 +1,7 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DataError, IncompleteError, OptionError, StorageError } from '../../src/errors.js';
 import { activities } from '../../src/operators/activities.js';
@@ -146,6 +147,27 @@ describe('a download to a folder', () => {
     served.fetched.clear();
     expect(await download()).toMatchObject({ exitCode: 0 });
     expect([...served.fetched.keys()]).toEqual([served.files[2]!.segment]);
+    await expectWhole();
+  });
+
+  it('what is on the disk is checked before a file gets its name', async () => {
+    const { segment, gzip } = served.files[4]!;
+    const part = path.join(folder, `${expectedNames()[5]}.part`);
+    const half = gzip.length >> 1;
+    served.faults.set(segment, before =>
+      before > 0
+        ? undefined
+        : async response => {
+            response.setHeader('content-length', gzip.length);
+            response.write(gzip.subarray(0, half));
+            // Someone else empties the file: what comes now is written behind a hole.
+            while ((await stat(part).catch(() => undefined))?.size !== half) await sleep(1);
+            await truncate(part, 0);
+            response.end(gzip.subarray(half));
+          },
+    );
+    expect(await download()).toMatchObject({ exitCode: 0 });
+    expect(served.fetched.get(segment)).toBe(2);
     await expectWhole();
   });
 
