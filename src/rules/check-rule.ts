@@ -86,11 +86,24 @@ interface Place {
   readonly top: boolean;
 }
 
+/** What the rules about positive clauses need to know of a node, from one pass over the tree. */
+interface Summary {
+  /** Whether it is nothing but negations. */
+  readonly negative: boolean;
+  /** Whether each of its alternatives has a clause that is not negated. */
+  readonly positive: boolean;
+  /** Whether each of its alternatives has a positive clause that may stand alone. */
+  readonly anchored: boolean;
+  /** Of its positive operators, the one to name where none may stand alone. */
+  readonly operator: Leaf | undefined;
+}
+
 class Check {
   readonly #text: string;
   readonly #rule: Draft;
   readonly #product: RuleProduct;
   readonly #problems: Problem[];
+  readonly #summaries = new Map<Draft, Summary>();
 
   constructor(text: string, rule: Draft, product: RuleProduct, problems: Problem[]) {
     this.#text = text;
@@ -99,33 +112,52 @@ class Check {
     this.#problems = problems;
   }
 
-  /** Checks each clause and group; gives whether the node is nothing but negations. */
-  visit(node: Draft, place: Place): boolean {
+  /** Checks each clause and group. */
+  visit(node: Draft, place: Place): Summary {
+    const summary = this.#visit(node, place);
+    this.#summaries.set(node, summary);
+    return summary;
+  }
+
+  #visit(node: Draft, place: Place): Summary {
     switch (node.kind) {
       case 'and':
       case 'or': {
-        const inOr = place.inOr || node.kind === 'or';
-        const top = place.top && node.kind === 'and';
-        const negative = node.nodes.map(inner => {
-          const nested = inner.kind === 'and' || inner.kind === 'or';
-          return this.visit(inner, { negated: place.negated, inOr, top: top && !nested });
+        const isAnd = node.kind === 'and';
+        const inOr = place.inOr || !isAnd;
+        const top = place.top && isAnd;
+        const inner = node.nodes.map(child => {
+          const nested = child.kind === 'and' || child.kind === 'or';
+          return this.visit(child, { negated: place.negated, inOr, top: top && !nested });
         });
-        const allNegative = !negative.includes(false);
-        node.nodes.forEach((inner, i) => {
-          if (!allNegative && node.kind === 'and' && inner.kind !== 'not' && negative[i])
-            this.#refuseNegations(inner);
+        const negative = inner.every(child => child.negative);
+        node.nodes.forEach((child, i) => {
+          if (!negative && isAnd && child.kind !== 'not' && inner[i]?.negative)
+            this.#refuseNegations(child);
         });
-        return allNegative;
+        const holds = (test: (child: Summary) => boolean) =>
+          isAnd ? inner.some(test) : inner.every(test);
+        const found = inner.flatMap(({ operator }) => operator ?? []);
+        return {
+          negative,
+          positive: holds(child => child.positive),
+          anchored: holds(child => child.anchored),
+          operator: found.find(leaf => NAMED.has(operatorOf(leaf) as string)) ?? found[0],
+        };
       }
       case 'not': {
-        const { top } = place;
-        if (this.visit(node.node, { ...place, negated: !place.negated, top }))
+        if (this.visit(node.node, { ...place, negated: !place.negated }).negative)
           this.#refuseNegations(node.node);
-        return true;
+        return { negative: true, positive: false, anchored: false, operator: undefined };
       }
       default:
         this.#visitLeaf(node, place);
-        return false;
+        return {
+          negative: false,
+          positive: true,
+          anchored: this.#isAnchor(node),
+          operator: operatorOf(node) === undefined ? undefined : node,
+        };
     }
   }
 
@@ -138,18 +170,15 @@ class Check {
       for (const branch of node.nodes) this.requireAnchor(branch);
       return;
     }
-    if (this.#isAnchored(node)) return;
-    if (!hasPositive(node)) {
-      this.#refuseNegations(node);
-      return;
-    }
-    const leaves = positiveLeaves(node).filter(leaf => operatorOf(leaf) !== undefined);
-    const named = leaves.find(leaf => NAMED.has(operatorOf(leaf) as string)) ?? leaves[0];
-    this.#problems.push(
-      named === undefined
-        ? noPositive(node)
-        : notAlone(named, operatorOf(named) as string, this.#product),
-    );
+    const { anchored, positive, operator } = this.#summaries.get(node) as Summary;
+    if (anchored) return;
+    if (!positive) this.#refuseNegations(node);
+    else
+      this.#problems.push(
+        operator === undefined
+          ? noPositive(node)
+          : notAlone(operator, operatorOf(operator) as string, this.#product),
+      );
   }
 
   #visitLeaf(leaf: Leaf, { negated, inOr, top }: Place): void {
@@ -167,21 +196,15 @@ class Check {
     if (negated) this.#problems.push(negatedSample(leaf));
   }
 
-  #isAnchored(node: Draft): boolean {
-    switch (node.kind) {
-      case 'and':
-        return node.nodes.some(inner => this.#isAnchored(inner));
-      case 'or':
-        return node.nodes.every(inner => this.#isAnchored(inner));
-      case 'not':
-        return false;
+  #isAnchor(leaf: Leaf): boolean {
+    switch (leaf.kind) {
       case 'keyword':
-        return !stopWords.has(node.text.toLowerCase());
+        return !stopWords.has(leaf.text.toLowerCase());
       case 'operator':
-        return mayStandAlone(node.name, this.#product);
+        return mayStandAlone(leaf.name, this.#product);
       case 'unread':
         // What it was meant to be is not known; only `is:` and `has:` never stand alone.
-        return operatorOf(node) === undefined;
+        return operatorOf(leaf) === undefined;
       default:
         return true;
     }
@@ -194,17 +217,6 @@ class Check {
 
 /** The service's words for standing alone name these together. */
 const NAMED: ReadonlySet<string> = new Set(['is', 'has', 'lang']);
-
-function hasPositive(node: Draft): boolean {
-  if (node.kind === 'and') return node.nodes.some(hasPositive);
-  if (node.kind === 'or') return node.nodes.every(hasPositive);
-  return node.kind !== 'not';
-}
-
-function positiveLeaves(node: Draft): Leaf[] {
-  if (node.kind === 'and' || node.kind === 'or') return node.nodes.flatMap(positiveLeaves);
-  return node.kind === 'not' ? [] : [node];
-}
 
 function operatorOf(leaf: Leaf): string | undefined {
   if (leaf.kind === 'operator') return leaf.name;

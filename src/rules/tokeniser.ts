@@ -80,7 +80,7 @@ export class Scanner {
 
   read(text: string): void {
     // Combining marks are compared composed: é is one letter, however it is written.
-    if (!this.#scan(text, false)) this.#scan(text.normalize('NFC'), true);
+    if (!this.#scan(text, false)) this.#scan(composed(text), true);
   }
 
   text(start: number, end: number): string {
@@ -97,7 +97,7 @@ export class Scanner {
   }
 
   /** False when the text has to be composed first. */
-  #scan(text: string, composed: boolean): boolean {
+  #scan(text: string, isComposed: boolean): boolean {
     const { classes, folds } = this.#table;
     this.#reserve(text.length);
     const { units, starts, ends, hashes, singles } = this;
@@ -136,32 +136,23 @@ export class Scanner {
         if (kind === WORD) pair = pair.toLowerCase();
       }
       if (kind === DROPPED || (kind === JOINER && inWord)) continue;
-      if (!composed && (kind === MARK || kind === UNCOMPOSED)) return false;
+      if (!isComposed && (kind === MARK || kind === UNCOMPOSED)) return false;
       if (kind === SPACE) {
         inWord = false;
         if (length === 0 || units[length - 1] !== BLANK) units[length++] = BLANK;
         continue;
       }
-      if (kind === WORD) {
-        if (!inWord) {
-          singles[count] = 0;
-          starts[count++] = length;
-        }
-        inWord = true;
-      } else if (kind === MARK) {
-        if (this.#accents === 'stripped' && isAccent(unit)) continue;
-        if (count === 0 || ends[count - 1] !== length) {
-          singles[count] = 0;
-          starts[count++] = length;
-          inWord = true;
-        }
-      } else {
-        inWord = false;
-        if (kind === SINGLE || kind === REGIONAL) {
-          singles[count] = 1;
-          starts[count++] = length;
-        }
+      if (kind === MARK && this.#accents === 'stripped' && isAccent(unit)) continue;
+      const isSingle: boolean = kind === SINGLE || kind === REGIONAL;
+      const goesOn: boolean =
+        (kind === WORD && inWord) || (kind === MARK && count > 0 && ends[count - 1] === length);
+      inWord = kind === WORD || (kind === MARK && (inWord || !goesOn));
+      if (isSingle || ((kind === WORD || kind === MARK) && !goesOn)) {
+        singles[count] = isSingle ? 1 : 0;
+        hashes[count] = HASH_START;
+        starts[count++] = length;
       }
+      const from = length;
       if (pair === '') {
         units[length++] = folds[unit] as number;
       } else {
@@ -173,7 +164,8 @@ export class Scanner {
       }
       if (kind === SEPARATOR || kind === JOINER) continue;
       ends[count - 1] = length;
-      hashes[count - 1] = hashUnits(HASH_START, units, starts[count - 1] as number, length);
+      // The hash goes on from what it was: from the start, a word of many marks would take forever.
+      hashes[count - 1] = hashUnits(hashes[count - 1] as number, units, from, length);
     }
     this.length = length;
     this.count = count;
@@ -209,6 +201,26 @@ export function hashText(from: number, text: string): number {
 }
 
 const BLANK = 0x20;
+
+/**
+ * The composed form. Composing sorts the marks of a run in quadratic time, so a run of more marks
+ * than any language writes is composed in parts, each by itself.
+ */
+function composed(text: string): string {
+  let result = '';
+  let from = 0;
+  for (const { index, 0: run } of text.matchAll(LONG_RUN)) {
+    for (let at = index + MAX_RUN; at < index + run.length; at += MAX_RUN) {
+      result += text.slice(from, at).normalize('NFC');
+      from = at;
+    }
+  }
+  return result + text.slice(from).normalize('NFC');
+}
+
+/** Marks in a row that are composed together, as in the stream-safe format of Unicode. */
+const MAX_RUN = 30;
+const LONG_RUN = new RegExp(`\\p{M}{${MAX_RUN + 1},}`, 'gu');
 
 function isRegional(text: string, at: number): boolean {
   const codePoint = text.codePointAt(at) ?? 0;

@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
+import { checkRule } from '../../src/rules/check-rule.js';
+import { compileRules } from '../../src/rules/compile-rules.js';
+import { tokenise } from '../../src/rules/tokeniser.js';
+
+const TEXTS: Record<string, (length: number) => string> = {
+  'one mark over and over': length => `a${'\u0301'.repeat(length)}`,
+  'marks that sorting moves': length => `a${'\u0301\u0323'.repeat(length / 2)}`,
+  'marks of a script without capitals': length => 'ก'.concat('\u0e38'.repeat(length)),
+  'letters beyond the basic plane': length => '𐐷'.repeat(length / 2),
+  'the tail of a flag': length => `🏴${'\u{e0061}'.repeat(length / 2)}`,
+  'endings of one syllable of Hangul': length => `\u1100${'\u1161'.repeat(length)}`,
+  keycaps: length => '1\ufe0f\u20e3'.repeat(length / 3),
+  'emoji joined to one': length => '👩\u200d'.repeat(length / 3),
+  'halves of flags': length => '🇩'.repeat(length / 2),
+};
+
+test.each(Object.entries(TEXTS))('a text of %s takes time by its length', (_, textOf) => {
+  expectLinear(3_000, length => {
+    const text = textOf(length);
+    return () => [tokenise(text, 'kept'), tokenise(text, 'stripped')];
+  });
+});
+
+test('a post of nothing but marks takes time by its length, against many rules', () => {
+  const matcher = compileRules([{ value: '"a b" c' }, { value: 'contains:"a\u0301"' }]);
+  expectLinear(3_000, length => {
+    const raw = { created_at: '', id_str: '1', text: `a${'\u0301\u0323'.repeat(length / 2)}` };
+    const activity = new Activity(Buffer.from(JSON.stringify(raw)));
+    return () => matcher.match(activity);
+  });
+});
+
+const RULES: Record<string, (length: number) => string> = {
+  'marks on one letter': TEXTS['one mark over and over'] as (length: number) => string,
+  'groups in groups of stop words': length => nested('(the ', 'the ', length),
+  'groups in groups of operators that may not stand alone': length =>
+    nested('(is:reply ', 'is:reply ', length),
+  'negations in negations': length => nested('-(-a ', '-a ', length),
+  'alternatives in alternatives': length => nested('(the OR ', 'the OR ', length),
+};
+
+test.each(Object.entries(RULES))('checking a rule of %s takes time by its length', (_, ruleOf) => {
+  expectLinear(1_200, length => {
+    const rule = ruleOf(length);
+    return () => checkRule(rule, { product: 'search' });
+  });
+});
+
+/** Half of the length are groups that open, the other half what stands in the innermost. */
+function nested(open: string, inner: string, length: number): string {
+  const groups = Math.floor(length / 2 / open.length);
+  return `${open.repeat(groups)}${inner.repeat(length / 2 / inner.length)}a${')'.repeat(groups)}`;
+}
+
+/**
+ * Eight times the length has to take less than 24 times as long, where quadratic work takes 64. The
+ * fastest of some runs counts, and the lowest of some such ratios: other load only adds.
+ */
+function expectLinear(length: number, prepare: (length: number) => () => unknown): void {
+  const short = prepare(length);
+  const long = prepare(8 * length);
+  let ratio = Number.POSITIVE_INFINITY;
+  for (let attempt = 0; attempt < 5 && ratio >= 24; attempt++)
+    ratio = Math.min(ratio, fastest(long) / fastest(short));
+  expect(ratio).toBeLessThan(24);
+}
+
+function fastest(work: () => unknown): number {
+  const times = Array.from({ length: 4 }, () => {
+    const started = performance.now();
+    work();
+    return performance.now() - started;
+  });
+  return Math.min(...times);
+}
