@@ -1,7 +1,6 @@
 import type { Format } from '../activity/activity.js';
 import { OptionError } from '../errors.js';
-import { checkRule } from '../rules/check-rule.js';
-import { renderProblem } from '../rules/render-problem.js';
+import { ruleErrors } from '../rules/rule-errors.js';
 import { FIRST_POST, type Timestamp } from '../time.js';
 import { jobWindow } from './job-days.js';
 
@@ -89,7 +88,5 @@ function problemsOf(rule: JobRule): string[] {
   const { value, tag = null } = rule;
   if (tag !== null && (typeof tag !== 'string' || tag === ''))
     return ['error: expected `tag` to be a string that is not empty'];
-  return checkRule(value, { product: 'historical', tag })
-    .problems.filter(problem => problem.severity === 'error')
-    .map(problem => renderProblem(value, problem));
+  return ruleErrors(value, { product: 'historical', tag });
 }

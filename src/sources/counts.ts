@@ -2,6 +2,7 @@ import type { Account } from '../client/account.js';
 import { DataError } from '../errors.js';
 import { Flow } from '../flow.js';
 import { DAY, HOUR, MINUTE, parseTimestamp } from '../time.js';
+import { BucketCoverage } from './bucket-coverage.js';
 import type { Page } from './page.js';
 import { checkCall, checkQuery, oneOf, type QueryOptions } from './query.js';
 import type { Position } from './query-cursor.js';
@@ -30,7 +31,10 @@ const LENGTHS: Readonly<Record<Bucket, number>> = { day: DAY, hour: HOUR, minute
  * come in the order in which the service sends them: ascending within a page as the document shows,
  * while a service may well begin with the newest, so sort by `start` where the order matters.
  *
- * Options, errors and cursors are those of `search`.
+ * Errors and cursors are those of `search`. The service sends every bucket of the window, also those
+ * without a post: one that comes twice, or is missing at the end, is a `DataError`, or the cause of an
+ * `IncompleteError` after the first page. What is only of use for posts, such as `limit`, is no option
+ * here: a sum of some of the buckets would look like a sum of all.
  *
  * @example
  * let posts = 0;
@@ -38,16 +42,24 @@ const LENGTHS: Readonly<Record<Bucket, number>> = { day: DAY, hour: HOUR, minute
  *   posts += count;
  */
 export function counts(account: Account, options: CountsOptions): Flow<CountBucket> {
-  checkCall(account, options);
+  checkCall(account, options, ['bucket']);
   const { bucket = 'hour' } = options;
   oneOf('bucket', bucket, Object.keys(LENGTHS));
+  const query = checkQuery('counts', account, options, { bucket });
   const job: QueryRun<CountBucket> = {
-    query: checkQuery('counts', account, options, { bucket }),
+    query,
     limit: Number.POSITIVE_INFINITY,
     pages: Number.POSITIVE_INFINITY,
     slices: 1,
     parse: parseBucket,
-    check: checkTotal,
+    checkPages: isWhole => {
+      const coverage = new BucketCoverage(LENGTHS[bucket]);
+      return page => {
+        checkTotal(page);
+        for (const { start } of page.items) coverage.add(start.getTime());
+        if (page.next === undefined) coverage.end({ ...query.params, ...page.window }, isWhole);
+      };
+    },
     reachedBy: ({ items }) => items.at(-1)?.start.getTime(),
     fractionOf: ({ from, to }, { items }) => (items * LENGTHS[bucket]) / (to - from),
     missing: missingCounts,

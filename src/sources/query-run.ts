@@ -2,9 +2,9 @@ import { setMaxListeners } from 'node:events';
 import { IncompleteError, MillraceError, OptionError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow.js';
 import { parseTimestamp, type Window } from '../time.js';
-import type { EchoedWindow, Page } from './page.js';
+import { type EchoedWindow, fetchPage, type Page } from './page.js';
 import { pagesOf } from './pages.js';
-import type { Params, Query } from './query.js';
+import { MIN_RESULTS, type Params, type Query } from './query.js';
 import { cursorOf, type Position, positionOf, startOf } from './query-cursor.js';
 import { ReadAhead } from './read-ahead.js';
 import { resolveDates, sliceDates } from './slices.js';
@@ -18,8 +18,11 @@ export interface QueryRun<T> {
   /** Parts of the window to fetch side by side; 1 for none. */
   readonly slices: number;
   readonly parse: (bytes: Buffer, url: string) => T;
-  /** Throws when a page contradicts itself. */
-  readonly check?: ((page: Page<T>) => void) | undefined;
+  /**
+   * Makes the check of the pages of one run. It throws when a page contradicts itself or an earlier
+   * one. `isWhole` says that the run began at the first page.
+   */
+  readonly checkPages?: ((isWhole: boolean) => (page: Page<T>) => void) | undefined;
   /** The time that a page has reached, epoch milliseconds. */
   readonly reachedBy: (page: Page<T>) => number | undefined;
   /** How much of a window is done, 0 to 1. */
@@ -29,7 +32,6 @@ export interface QueryRun<T> {
 }
 
 type Bounds = Pick<QueryRun<unknown>, 'limit' | 'pages'>;
-type Slicing = Pick<QueryRun<unknown>, 'query' | 'slices'>;
 
 /** Slices under way at once: at the usual latencies this uses up 20 requests a second. */
 const SIDE_BY_SIDE = 12;
@@ -47,12 +49,13 @@ export async function* runQuery<T>(job: QueryRun<T>, run: Run): Batches<T> {
   let cursor: Cursor | undefined = resume;
   let reached: number | undefined;
   if (isOver(job, position)) return;
-  const slices = slicesOf(job, position);
+  const check = job.checkPages?.(position.pages === 0 && position.next === undefined);
+  const slices = await slicesOf(job, position, run);
   if (position.slice >= slices.length) throw new OptionError('resume', 'The cursor is damaged');
   try {
     if (slices.length > 1) position = { ...position, window: wholeWindow(slices) };
     for await (const page of pagesInTurn(job, slices, position, run)) {
-      job.check?.(page);
+      check?.(page);
       const rest = job.limit - position.items;
       const items = page.items.slice(position.skip, position.skip + rest);
       position = advance(position, page, items.length, slices.length);
@@ -83,12 +86,22 @@ function isOver({ limit, pages }: Bounds, position: Position): boolean {
 }
 
 /** The requests to make, newest first: the one as it was asked for, or its slices. */
-function slicesOf({ query, slices }: Slicing, { window }: Position): readonly Params[] {
-  if (slices === 1) return [query.params];
+async function slicesOf<T>(
+  job: QueryRun<T>,
+  { window }: Position,
+  { signal }: Run,
+): Promise<readonly Params[]> {
+  const { query, slices, parse } = job;
+  const { account, params, product } = query;
+  if (slices === 1) return [params];
   // A resumed run slices what the first one sliced, whatever the time is now.
-  const { fromDate = query.params.fromDate, toDate = query.params.toDate } = window;
-  const dates = resolveDates(fromDate, toDate, query.account.timing.now());
-  return sliceDates(dates, slices).map(slice => ({ ...query.params, ...slice }));
+  const given = { ...params, ...window } as Params;
+  const isGiven = given.fromDate !== undefined && given.toDate !== undefined;
+  // How far an open window goes is for the service to say: its clock may differ from ours.
+  const few = { ...params, maxResults: MIN_RESULTS };
+  const echoed = isGiven ? {} : (await fetchPage(query, few, parse, signal)).window;
+  const dates = resolveDates(given, echoed, product, account.timing.now());
+  return sliceDates(dates, slices).map(slice => ({ ...params, ...slice }));
 }
 
 function wholeWindow(slices: readonly Params[]): EchoedWindow {

@@ -1,13 +1,17 @@
 import { Account } from '../client/account.js';
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow.js';
+import { ruleErrors } from '../rules/rule-errors.js';
 import { DAY, FIRST_POST, HOUR, parseTimestamp, type Timestamp, timestampOption } from '../time.js';
 
 export type Product = '30day' | 'fullarchive';
 
 /** What searches and counts have in common (service.md 4.1, 4.2). */
 export interface QueryOptions {
-  /** The whole rule, with all operators: 1 to 2048 characters. */
+  /**
+   * The whole rule, with all operators: 1 to 2048 characters. It is checked as `checkRule` does for
+   * product `search`, before anything is sent.
+   */
   readonly query: string;
   /** `30day`, or `fullarchive`: everything since 21 March 2006. */
   readonly product: Product;
@@ -38,6 +42,7 @@ export type Params = Readonly<Record<string, string | number>>;
 export interface Query {
   readonly source: 'search' | 'counts';
   readonly account: Account;
+  readonly product: Product;
   readonly url: URL;
   readonly method: 'POST' | 'GET';
   readonly params: Params;
@@ -50,26 +55,27 @@ export interface Query {
 const PRODUCTS: readonly string[] = ['30day', 'fullarchive'] satisfies Product[];
 const METHODS: readonly string[] = ['POST', 'GET'];
 const MOST_CHARACTERS = 2048;
+/** Posts of one answer (4.1). */
+export const MIN_RESULTS = 10;
 /** What 30day spans (4.1 rule 6). */
-const SPAN_30DAY = 31 * DAY;
+export const SPAN_30DAY = 31 * DAY;
 
-/** Of searches and counts together, so that one object of options serves both. */
+/** Options of both. */
 const OPTIONS: readonly string[] = [
   ...['query', 'product', 'fromDate', 'toDate', 'label', 'method', 'next', 'resume'],
-  ...['tag', 'maxResults', 'limit', 'pages', 'slices', 'bucket'],
 ];
 
 /** Catches what the compiler does not see: a misspelt date would search another window. */
-export function checkCall(account: unknown, options: unknown): void {
+export function checkCall(account: unknown, options: unknown, own: readonly string[]): void {
   if (!(account instanceof Account))
     throw new OptionError('account', 'Expected the first argument to be made by `account()`');
   if (typeof options !== 'object' || options === null)
     throw new OptionError('options', 'Expected `options` to be an object with a `query`');
   for (const name of Object.keys(options))
-    if (!OPTIONS.includes(name))
+    if (!OPTIONS.includes(name) && !own.includes(name))
       throw new OptionError(
         name,
-        `There is no option \`${name}\`; there are ${OPTIONS.join(', ')}`,
+        `There is no option \`${name}\`; there are ${[...OPTIONS, ...own].join(', ')}`,
       );
 }
 
@@ -97,6 +103,9 @@ export function checkQuery(
       'query',
       `\`query\` has ${characters} characters, and the service takes at most ${MOST_CHARACTERS}`,
     );
+  const errors = ruleErrors(query, { product: 'search' });
+  if (errors.length > 0)
+    throw new OptionError('query', `The query was not sent.\n${errors.join('\n')}`);
   if (next !== undefined) checkText('next', next);
   if (next !== undefined && options.resume !== undefined)
     throw new OptionError('next', 'Pass `next` or `resume`, not both: each says where to begin');
@@ -114,6 +123,7 @@ export function checkQuery(
   return {
     source,
     account,
+    product,
     url,
     method: method as Query['method'],
     params,

@@ -4,7 +4,14 @@ import { DataError, OptionError } from '../errors.js';
 import { Flow } from '../flow.js';
 import { formatTimestamp, MINUTE } from '../time.js';
 import type { Page } from './page.js';
-import { checkCall, checkQuery, checkText, checkWhole, type QueryOptions } from './query.js';
+import {
+  checkCall,
+  checkQuery,
+  checkText,
+  checkWhole,
+  MIN_RESULTS,
+  type QueryOptions,
+} from './query.js';
 import type { Position } from './query-cursor.js';
 import { type QueryRun, runQuery } from './query-run.js';
 
@@ -24,7 +31,8 @@ export interface SearchOptions extends QueryOptions {
    * Splits the window into so many parts of the same length and fetches up to twelve of them side by
    * side, within 20 requests a second. Posts still come newest first. A part waits for its turn with
    * at most four pages in memory, so it pays to have parts of a few pages: `counts` tells how many
-   * posts there are. Dates that are left out are fixed by this machine's clock, to the minute.
+   * posts there are. Where a date is left out, one small request more asks the service how far the
+   * window goes; since `30day` begins later every minute, its oldest minute is then left out.
    * Not together with `limit`, `pages` or `next`.
    * @default 1
    */
@@ -32,7 +40,6 @@ export interface SearchOptions extends QueryOptions {
 }
 
 /** 4.1 */
-const LEAST_RESULTS = 10;
 const MOST_RESULTS = 500;
 const MOST_SLICES = 10_000;
 
@@ -58,7 +65,7 @@ const MOST_SLICES = 10_000;
  * for await (const post of posts) console.log(post.id, post.text);
  */
 export function search(account: Account, options: SearchOptions): Flow<Activity> {
-  checkCall(account, options);
+  checkCall(account, options, ['tag', 'maxResults', 'limit', 'pages', 'slices']);
   const { tag, limit = Number.POSITIVE_INFINITY, pages = Number.POSITIVE_INFINITY } = options;
   const { slices = 1 } = options;
   if (tag !== undefined) checkText('tag', tag);
@@ -68,8 +75,8 @@ export function search(account: Account, options: SearchOptions): Flow<Activity>
   for (const name of ['limit', 'pages', 'next'] as const)
     if (slices > 1 && options[name] !== undefined)
       throw new OptionError('slices', `\`slices\` fetches a whole window: leave out \`${name}\``);
-  const { maxResults = Math.min(Math.max(limit, LEAST_RESULTS), MOST_RESULTS) } = options;
-  checkWhole('maxResults', maxResults, LEAST_RESULTS, MOST_RESULTS);
+  const { maxResults = Math.min(Math.max(limit, MIN_RESULTS), MOST_RESULTS) } = options;
+  checkWhole('maxResults', maxResults, MIN_RESULTS, MOST_RESULTS);
   const query = checkQuery('search', account, options, { tag, maxResults });
   const job: QueryRun<Activity> = {
     query: slices === 1 ? query : { ...query, identity: { ...query.identity, slices } },

@@ -1,5 +1,14 @@
-import { DAY, floorTo, formatTimestamp, MINUTE, parseTimestamp, type Window } from '../time.js';
-import type { Params } from './query.js';
+import {
+  DAY,
+  FIRST_POST,
+  floorTo,
+  formatTimestamp,
+  MINUTE,
+  parseTimestamp,
+  type Window,
+} from '../time.js';
+import type { EchoedWindow } from './page.js';
+import { type Params, type Product, SPAN_30DAY } from './query.js';
 
 /** Dates of a request that says them both. */
 export interface Dates {
@@ -7,17 +16,30 @@ export interface Dates {
   readonly toDate: string;
 }
 
-/** What the service would take for dates that are left out (4.1 rule 1), on our clock. */
+/**
+ * The dates of a request that may leave some out: those that the service echoed, or else what it would
+ * take on our clock. It goes back 30 days, and no further than the product does (4.1 rules 1 and 6).
+ */
 export function resolveDates(
-  fromDate: Params[string] | undefined,
-  toDate: Params[string] | undefined,
+  given: Params,
+  echoed: EchoedWindow,
+  product: Product,
   now: number,
 ): Dates {
-  const to = toDate === undefined ? floorTo(MINUTE, now) : parseTimestamp(String(toDate))!;
+  const to = dateOf(given.toDate ?? echoed.toDate) ?? floorTo(MINUTE, now);
+  const back = to - 30 * DAY;
+  const earliest = product === '30day' ? floorTo(MINUTE, now - SPAN_30DAY) : FIRST_POST;
+  const from = dateOf(echoed.fromDate) ?? Math.max(back, earliest);
+  // 30day begins a minute later with each minute that passes until the oldest slice is requested.
+  const margin = product === '30day' && from > back ? MINUTE : 0;
   return {
-    fromDate: fromDate === undefined ? formatTimestamp(to - 30 * DAY) : String(fromDate),
+    fromDate: String(given.fromDate ?? formatTimestamp(Math.min(from + margin, to - MINUTE))),
     toDate: formatTimestamp(to),
   };
+}
+
+function dateOf(date: Params[string] | undefined): number | undefined {
+  return date === undefined ? undefined : parseTimestamp(String(date));
 }
 
 /**

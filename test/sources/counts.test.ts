@@ -47,7 +47,7 @@ describe('counts', () => {
   it.each(['day', 'hour', 'minute'] as const)('by %s, by GET and by POST', async bucket => {
     server.otherwise = countPages(10_000);
     const options: CountsOptions = {
-      query: 'é & 🎉',
+      query: 'é "& 🎉"',
       product: '30day',
       bucket,
       fromDate: '202401300000',
@@ -60,8 +60,8 @@ describe('counts', () => {
     expect(got).toEqual(posted);
     expect(posted.length).toBe({ day: 2, hour: 36, minute: 2160 }[bucket]);
     expect(server.received.map(({ params }) => [params.bucket, params.query])).toEqual([
-      [bucket, 'é & 🎉'],
-      [bucket, 'é & 🎉'],
+      [bucket, 'é "& 🎉"'],
+      [bucket, 'é "& 🎉"'],
     ]);
   });
 
@@ -103,6 +103,11 @@ describe('counts', () => {
   it.each([
     ['bucket', { bucket: 'week' }],
     ['bucket', { bucket: 'toString' }],
+    ['limit', { limit: 10 }],
+    ['maxResults', { maxResults: 500 }],
+    ['tag', { tag: 'weather' }],
+    ['pages', { pages: 1 }],
+    ['slices', { slices: 2 }],
     ['query', { query: '' }],
     ['product', { product: 'all' }],
     ['toDate', { toDate: '202401010000' }],
@@ -145,6 +150,66 @@ describe('counts', () => {
     expect(error).toBeInstanceOf(IncompleteError);
     expect((error as IncompleteError).cause).toBeInstanceOf(DataError);
     expect((error as IncompleteError).missing[0]).toContain('but for 100 buckets');
+  });
+
+  const hours = (from: number, to: number) =>
+    expected.slice(from, to).map(({ timePeriod, count }) => ({ timePeriod, count }));
+  const page = (results: ReturnType<typeof hours>, next?: string) => buckets(results, { next });
+  const gathered = (options: Partial<CountsOptions> = {}) =>
+    pipeline(counts(testAccount(server), { ...SNOW, ...options }), collect());
+
+  it.each([
+    ['a last page that stops short of toDate', [page(hours(0, 719))], 'left out the bucket'],
+    [
+      'a later page that stops short',
+      [page(hours(0, 300), 'a'), page(hours(300, 600))],
+      '120 buck',
+    ],
+    [
+      'a last page that stops short of fromDate',
+      [page(hours(5, 720).reverse())],
+      'left out 5 buck',
+    ],
+    ['a last page without a bucket', [page([])], 'left out 720 buckets'],
+    ['a hole in a page', [page([...hours(0, 9), ...hours(10, 720)])], 'left out the bucket'],
+    ['a hole between pages', [page(hours(0, 9), 'a'), page(hours(12, 720))], 'left out 3 buckets'],
+    ['a bucket twice', [page([...hours(0, 720), ...hours(7, 8)])], 'the bucket 202401010700 twice'],
+    ['a bucket in two pages', [page(hours(0, 9), 'a'), page(hours(8, 720))], '202401010800 twice'],
+    ['the same page twice', [page(hours(0, 9), 'a'), page(hours(0, 9), 'b')], '010000 twice'],
+  ])('are not whole with %s', async (_what, replies, message) => {
+    server.script.push(...replies);
+    const error = await gathered().catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(replies.length > 1 ? IncompleteError : DataError);
+    expect((error as Error).message).toContain(message);
+  });
+
+  it('are whole in pages of any order', async () => {
+    const parts = [hours(300, 400), hours(0, 100).reverse(), hours(400, 720), hours(100, 300)];
+    for (const [i, part] of parts.entries())
+      server.script.push(page(part, i < 3 ? `token ${i}` : undefined));
+    expect((await gathered()).length).toBe(720);
+  });
+
+  it('that begin with a `next` must reach an end of the window', async () => {
+    server.script.push(page(hours(500, 720)));
+    expect((await gathered({ next: 'token' })).length).toBe(220);
+    server.script.push(page(hours(0, 200).reverse()));
+    expect((await gathered({ next: 'token' })).length).toBe(200);
+    server.script.push(page(hours(500, 719)));
+    await expect(gathered({ next: 'token' })).rejects.toThrow('left out the bucket 202401302300');
+  });
+
+  it('take a first bucket that begins within its hour, and a last one that is cut', async () => {
+    const dates = { fromDate: '202401010030', toDate: '202401010230' };
+    for (const periods of [
+      ['202401010030', '202401010100', '202401010200'],
+      ['202401010000', '202401010100', '202401010200'],
+      ['202401010030', '202401010130'],
+    ]) {
+      const results = periods.map(timePeriod => ({ timePeriod, count: 1 }));
+      server.script.push(buckets(results, { requestParameters: { bucket: 'hour', ...dates } }));
+      expect((await gathered(dates)).map(({ timePeriod }) => timePeriod)).toEqual(periods);
+    }
   });
 
   it('end with an error when next repeats', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AccountOptions, account } from '../../src/client/account.js';
-import { HttpError, IncompleteError } from '../../src/errors.js';
+import { HttpError, IncompleteError, OptionError } from '../../src/errors.js';
 import type { Cursor } from '../../src/flow.js';
 import { pipeline } from '../../src/pipeline.js';
 import type { RequestFault } from '../../src/service/fault-kinds.js';
@@ -157,10 +157,36 @@ describe('the local service and a search', () => {
     await expect(linesOf(options, wrong)).rejects.toThrow(HttpError);
   });
 
-  it('tell what is wrong with a rule', async () => {
-    const options = { ...common, ...threeDays(), query: 'snow (rain' };
-    await expect(linesOf(options)).rejects.toMatchObject({ status: 422, retryable: false });
+  it('never hear of a rule that the product does not take: the call says what is wrong', () => {
+    const options = { ...common, ...threeDays(), query: 'snow (rain has:vidoes)' };
+    const { maxResults: _, ...countsOptions } = options;
+    for (const call of [() => search(local(), options), () => counts(local(), countsOptions)]) {
+      expect(call).toThrow(OptionError);
+      expect(call).toThrow(
+        /^The query was not sent\.\nerror\[\w+\]: .*\n {2}\| snow \(rain has:vidoes\)\n {2}\| +\^+ did you mean `videos`\?/,
+      );
+    }
   });
+
+  it.each([
+    ['fullarchive', '200603220000'],
+    ['fullarchive', '200604010000'],
+    ['30day', -20],
+    ['30day', -2],
+  ] as const)(
+    'agree on the posts of %s up to %s without a fromDate, sliced or not',
+    async (product, to) => {
+      const toDate =
+        typeof to === 'string' ? to : formatTimestamp(floorTo(DAY, service.clock.now()) + to * DAY);
+      const options = { query: 'coffee OR rain', product, toDate } as const;
+      const whole = await linesOf(options);
+      expect(whole.length).toBeGreaterThan(0);
+      const sliced = await linesOf({ ...options, slices: 4 });
+      expect(sliced).toEqual(whole.slice(0, sliced.length));
+      // The oldest minute of 30day, and one that passes meanwhile.
+      expect(whole.length - sliced.length).toBeLessThanOrEqual(product === '30day' ? 2 : 0);
+    },
+  );
 });
 
 describe('a service that keeps its limits', () => {

@@ -65,17 +65,39 @@ describe('slices of a window', () => {
 
   it('of dates that were left out are those of service.md 4.1 rule 1', () => {
     const now = Date.UTC(2024, 0, 31, 12, 0, 59, 999);
-    expect(resolveDates(undefined, undefined, now)).toEqual({
+    expect(resolveDates({}, {}, 'fullarchive', now)).toEqual({
       fromDate: '202401011200',
       toDate: '202401311200',
     });
-    expect(resolveDates('202401300000', undefined, now)).toEqual({
+    expect(resolveDates({ fromDate: '202401300000' }, {}, '30day', now)).toEqual({
       fromDate: '202401300000',
       toDate: '202401311200',
     });
-    expect(resolveDates(undefined, '202312310000', now)).toEqual({
+    expect(resolveDates({ toDate: '202312310000' }, {}, 'fullarchive', now)).toEqual({
       fromDate: '202312010000',
       toDate: '202312310000',
+    });
+  });
+
+  it('of dates that were left out do not begin before the product does', () => {
+    const now = Date.UTC(2024, 0, 31, 12, 0, 59, 999);
+    expect(resolveDates({ toDate: '200604010000' }, {}, 'fullarchive', now)).toEqual({
+      fromDate: '200603210000',
+      toDate: '200604010000',
+    });
+    expect(resolveDates({ toDate: '202401150000' }, {}, '30day', now)).toEqual({
+      fromDate: '202312311201',
+      toDate: '202401150000',
+    });
+    const echoed = { fromDate: '202312311459', toDate: '202401311459' };
+    expect(resolveDates({ toDate: '202401150000' }, echoed, '30day', now)).toEqual({
+      fromDate: '202312311500',
+      toDate: '202401150000',
+    });
+    // Too old for the product, which the service says.
+    expect(resolveDates({ toDate: '202312311130' }, {}, '30day', now)).toEqual({
+      fromDate: '202312311129',
+      toDate: '202312311130',
     });
   });
 });

@@ -78,8 +78,8 @@ describe('a search', () => {
 
   it.each([
     'snow (lang:en OR "a b") -rt',
-    'emoji 🎉 ☃️ é',
-    'signs & = + % # ? / \\ \' "',
+    'emoji 🎉 "☃️" é',
+    'signs "& = + % # ? / \\ \'"',
     'white\tspace\nand more',
   ])('sends the same by GET as by POST: %j', async query => {
     server.otherwise = searchPages(januaryPosts(25));
@@ -102,7 +102,7 @@ describe('a search', () => {
 
   it('uses another label or product where it is told to', async () => {
     server.otherwise = searchPages([]);
-    const options: SearchOptions = { query: 'a', product: '30day', label: 'my label/2' };
+    const options: SearchOptions = { query: 'snow', product: '30day', label: 'my label/2' };
     await batchesOf(search(testAccount(server), options));
     expect(server.received[0]?.url).toBe(
       '/base/search/30day/accounts/acme%20corp/my%20label%2F2.json',
