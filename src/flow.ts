@@ -184,10 +184,11 @@ class OpenRun<T> implements AsyncIterator<Batch<T>, undefined> {
   }
 
   async next(): Promise<IteratorResult<Batch<T>, undefined>> {
+    const { signal } = this.#pull;
+    if (signal?.aborted && !this.#ended) this.#close(signal.reason);
     if (this.#ended) return this.#afterEnd();
     this.#waiting++;
     try {
-      this.#pull.signal?.throwIfAborted();
       this.#inner ??= this.#start();
       const result = await this.#inner.next();
       if (!result.done) return result;

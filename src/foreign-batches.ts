@@ -1,4 +1,5 @@
 import { firstOf } from './first-of.js';
+import { isMinipass, minipassBatches } from './minipass-streams.js';
 import type { Progress } from './progress.js';
 
 /** What is to be known of a run. */
@@ -11,10 +12,17 @@ interface Run {
  * Batches of one from an iterable that knows nothing of runs. It may ignore the signal, so an abort does
  * not wait for it: the run ends at once, and the iterable is told to return whenever it comes to it.
  */
-export async function* foreignBatches<T>(
+export function foreignBatches<T>(
+  input: AsyncIterable<T>,
+  run: Run,
+): AsyncGenerator<{ readonly items: readonly T[] }, void, undefined> {
+  return isMinipass(input) ? (minipassBatches(input, run) as never) : batchesOfOne(input, run);
+}
+
+async function* batchesOfOne<T>(
   input: AsyncIterable<T>,
   { signal, progress }: Run,
-): AsyncGenerator<{ readonly items: readonly [T] }, void, undefined> {
+): AsyncGenerator<{ readonly items: readonly T[] }, void, undefined> {
   const iterator = input[Symbol.asyncIterator]();
   let finished = false;
   try {

@@ -154,6 +154,7 @@ export {
   type Sink,
   type SinkRun,
 } from './flow.js';
+export type { MinipassStream } from './minipass-streams.js';
 export { type ActivitiesOptions, activities } from './operators/activities.js';
 export { type DedupeByKeyOptions, type DedupeOptions, dedupe } from './operators/dedupe.js';
 export { ElementSplitter, type ElementSplitterOptions } from './operators/element-splitter.js';
@@ -171,7 +172,8 @@ export { take } from './operators/take.js';
 export { tap } from './operators/tap.js';
 export { through } from './operators/through.js';
 export { withoutDeleted } from './operators/without-deleted.js';
-export { type PipelineOptions, pipeline, type Source, type Stage } from './pipeline.js';
+export { pipeline, type Source, type Stage, type WritableSink } from './pipeline.js';
+export type { PipelineOptions } from './pipeline-arguments.js';
 export type { ProgressCounts } from './progress.js';
 export { applySuggestions } from './rules/apply-suggestions.js';
 export { type CheckOptions, checkRule } from './rules/check-rule.js';
@@ -279,3 +281,4 @@ export {
   type Tombstones,
   type TombstonesOptions,
 } from './tombstones/tombstones.js';
+export type { StreamSink } from './write-to-stream.js';

@@ -1,30 +1,38 @@
-import { Duplex, Readable, Writable } from 'node:stream';
+import type { EventEmitter } from 'node:events';
+import { type Duplex, Readable, Writable } from 'node:stream';
 import { pipeline as nodePipeline } from 'node:stream/promises';
 import { batchesOf, Flow, type Operator, type Sink, type SinkRun } from './flow.js';
-import { through } from './operators/through.js';
+import type { MinipassStream } from './minipass-streams.js';
+import {
+  type Argument,
+  applyStage,
+  callSink,
+  type PipelineOptions,
+  readArguments,
+} from './pipeline-arguments.js';
 import { Progress } from './progress.js';
-import { type ProgressDisplay, showProgress } from './progress-display.js';
+import { showProgress } from './progress-display.js';
+import { type StreamSink, writeToStream } from './write-to-stream.js';
 
-/** A `Flow`, a Node `Readable`, a generator: whatever `for await` can read. */
+/** A `Flow`, a Node `Readable`, a Minipass stream, an async generator: anything that `for await` can read. */
 export type Source<T> = AsyncIterable<T>;
 
-/** An operator, or a Node `Transform`. What a `Transform` puts out is what the next stage takes. */
-export type Stage<In, Out> = Operator<In, Out> | Duplex;
+/**
+ * An operator, a Node `Transform` or a Minipass stream. What a `Transform` puts out is what the next
+ * stage takes.
+ */
+export type Stage<In, Out> = Operator<In, Out> | Duplex | MinipassStream<In, Out>;
 
-export interface PipelineOptions {
-  readonly signal?: AbortSignal | undefined;
-  /**
-   * How to show what the run has done: a bar on a terminal and a line every few seconds elsewhere
-   * (`auto`), one of the two, a function that is called with the counts, or nothing. Never on stdout.
-   * @default 'off'
-   */
-  readonly progress?: ProgressDisplay | undefined;
-}
+/** A Node `Writable`, or another stream with `write`, `end` and events: of minipass, tar, fs-minipass. */
+export type WritableSink<In> = Writable | StreamSink<In>;
 
 /**
  * Joins a source, operators and a sink, runs them, and resolves to what the sink returns. The item
  * type flows through every stage. The first error of any stage rejects, after everything is closed;
- * an abort rejects with the signal's own reason.
+ * an abort rejects with the signal's own reason. Streams of Node and of minipass can stand in any
+ * place; a web stream as sink or stage needs `Writable.fromWeb` or `Duplex.fromWeb`.
+ *
+ * @throws OptionError when an argument does not fit its place; nothing has been read then.
  *
  * @example
  * const { posts } = await pipeline(
@@ -38,23 +46,12 @@ export function pipeline<A, R>(
   sink: Sink<A, R>,
   options?: PipelineOptions,
 ): Promise<R>;
-export function pipeline<A>(
-  source: Source<A>,
-  sink: Writable,
-  options?: PipelineOptions,
-): Promise<void>;
 export function pipeline<A, B, R>(
   source: Source<A>,
   ab: Stage<A, B>,
   sink: Sink<B, R>,
   options?: PipelineOptions,
 ): Promise<R>;
-export function pipeline<A, B>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  sink: Writable,
-  options?: PipelineOptions,
-): Promise<void>;
 export function pipeline<A, B, C, R>(
   source: Source<A>,
   ab: Stage<A, B>,
@@ -62,13 +59,6 @@ export function pipeline<A, B, C, R>(
   sink: Sink<C, R>,
   options?: PipelineOptions,
 ): Promise<R>;
-export function pipeline<A, B, C>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  sink: Writable,
-  options?: PipelineOptions,
-): Promise<void>;
 export function pipeline<A, B, C, D, R>(
   source: Source<A>,
   ab: Stage<A, B>,
@@ -77,14 +67,6 @@ export function pipeline<A, B, C, D, R>(
   sink: Sink<D, R>,
   options?: PipelineOptions,
 ): Promise<R>;
-export function pipeline<A, B, C, D>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  sink: Writable,
-  options?: PipelineOptions,
-): Promise<void>;
 export function pipeline<A, B, C, D, E, R>(
   source: Source<A>,
   ab: Stage<A, B>,
@@ -94,15 +76,6 @@ export function pipeline<A, B, C, D, E, R>(
   sink: Sink<E, R>,
   options?: PipelineOptions,
 ): Promise<R>;
-export function pipeline<A, B, C, D, E>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  sink: Writable,
-  options?: PipelineOptions,
-): Promise<void>;
 export function pipeline<A, B, C, D, E, F, R>(
   source: Source<A>,
   ab: Stage<A, B>,
@@ -113,16 +86,6 @@ export function pipeline<A, B, C, D, E, F, R>(
   sink: Sink<F, R>,
   options?: PipelineOptions,
 ): Promise<R>;
-export function pipeline<A, B, C, D, E, F>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  sink: Writable,
-  options?: PipelineOptions,
-): Promise<void>;
 export function pipeline<A, B, C, D, E, F, G, R>(
   source: Source<A>,
   ab: Stage<A, B>,
@@ -134,17 +97,6 @@ export function pipeline<A, B, C, D, E, F, G, R>(
   sink: Sink<G, R>,
   options?: PipelineOptions,
 ): Promise<R>;
-export function pipeline<A, B, C, D, E, F, G>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  sink: Writable,
-  options?: PipelineOptions,
-): Promise<void>;
 export function pipeline<A, B, C, D, E, F, G, H, R>(
   source: Source<A>,
   ab: Stage<A, B>,
@@ -157,18 +109,6 @@ export function pipeline<A, B, C, D, E, F, G, H, R>(
   sink: Sink<H, R>,
   options?: PipelineOptions,
 ): Promise<R>;
-export function pipeline<A, B, C, D, E, F, G, H>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  gh: Stage<G, H>,
-  sink: Writable,
-  options?: PipelineOptions,
-): Promise<void>;
 export function pipeline<A, B, C, D, E, F, G, H, I, R>(
   source: Source<A>,
   ab: Stage<A, B>,
@@ -182,19 +122,6 @@ export function pipeline<A, B, C, D, E, F, G, H, I, R>(
   sink: Sink<I, R>,
   options?: PipelineOptions,
 ): Promise<R>;
-export function pipeline<A, B, C, D, E, F, G, H, I>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  gh: Stage<G, H>,
-  hi: Stage<H, I>,
-  sink: Writable,
-  options?: PipelineOptions,
-): Promise<void>;
 export function pipeline<A, B, C, D, E, F, G, H, I, J, R>(
   source: Source<A>,
   ab: Stage<A, B>,
@@ -209,6 +136,88 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J, R>(
   sink: Sink<J, R>,
   options?: PipelineOptions,
 ): Promise<R>;
+// After those of a sink: `collect()` must not be tried as options before it is tried as a sink.
+export function pipeline<A>(
+  source: Source<A>,
+  sink: WritableSink<A>,
+  options?: PipelineOptions,
+): Promise<void>;
+export function pipeline<A, B>(
+  source: Source<A>,
+  ab: Stage<A, B>,
+  sink: WritableSink<B>,
+  options?: PipelineOptions,
+): Promise<void>;
+export function pipeline<A, B, C>(
+  source: Source<A>,
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  sink: WritableSink<C>,
+  options?: PipelineOptions,
+): Promise<void>;
+export function pipeline<A, B, C, D>(
+  source: Source<A>,
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  sink: WritableSink<D>,
+  options?: PipelineOptions,
+): Promise<void>;
+export function pipeline<A, B, C, D, E>(
+  source: Source<A>,
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  de: Stage<D, E>,
+  sink: WritableSink<E>,
+  options?: PipelineOptions,
+): Promise<void>;
+export function pipeline<A, B, C, D, E, F>(
+  source: Source<A>,
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  de: Stage<D, E>,
+  ef: Stage<E, F>,
+  sink: WritableSink<F>,
+  options?: PipelineOptions,
+): Promise<void>;
+export function pipeline<A, B, C, D, E, F, G>(
+  source: Source<A>,
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  de: Stage<D, E>,
+  ef: Stage<E, F>,
+  fg: Stage<F, G>,
+  sink: WritableSink<G>,
+  options?: PipelineOptions,
+): Promise<void>;
+export function pipeline<A, B, C, D, E, F, G, H>(
+  source: Source<A>,
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  de: Stage<D, E>,
+  ef: Stage<E, F>,
+  fg: Stage<F, G>,
+  gh: Stage<G, H>,
+  sink: WritableSink<H>,
+  options?: PipelineOptions,
+): Promise<void>;
+export function pipeline<A, B, C, D, E, F, G, H, I>(
+  source: Source<A>,
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  de: Stage<D, E>,
+  ef: Stage<E, F>,
+  fg: Stage<F, G>,
+  gh: Stage<G, H>,
+  hi: Stage<H, I>,
+  sink: WritableSink<I>,
+  options?: PipelineOptions,
+): Promise<void>;
 export function pipeline<A, B, C, D, E, F, G, H, I, J>(
   source: Source<A>,
   ab: Stage<A, B>,
@@ -220,26 +229,29 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J>(
   gh: Stage<G, H>,
   hi: Stage<H, I>,
   ij: Stage<I, J>,
-  sink: Writable,
+  sink: WritableSink<J>,
   options?: PipelineOptions,
 ): Promise<void>;
 export async function pipeline(...args: unknown[]): Promise<unknown> {
-  const options = isOptions(args.at(-1)) ? (args.pop() as PipelineOptions) : {};
-  const [source, ...stages] = args;
-  const sink = stages.pop();
-  if (!isAsyncIterable(source))
-    throw new TypeError('The first stage of a pipeline must be a source');
-  if (!isSink(sink)) throw new TypeError('The last stage of a pipeline must be a sink');
-
-  const controller = new AbortController();
+  const { source, stages, sink, options } = readArguments(args);
   const { signal } = options;
   signal?.throwIfAborted();
-  const onAbort = () => controller.abort(signal?.reason);
-  signal?.addEventListener('abort', onAbort, { once: true });
+
+  // A sink among the stages, or something that is not a stage, must not have read anything.
+  let checked = false;
+  const gated = new Flow((run, borrows) => {
+    if (!checked) throw new Error('The arguments of the pipeline are not checked yet');
+    return batchesOf(source, { ...run, borrows });
+  });
+  const last = stages.reduce<AsyncIterable<unknown>>(applyStage, gated);
+  checked = true;
+
   const progress = new Progress();
   const display = showProgress(progress, options.progress ?? 'off');
+  const controller = new AbortController();
+  const onAbort = () => controller.abort(signal?.reason);
+  signal?.addEventListener('abort', onAbort, { once: true });
   try {
-    const last = stages.reduce<AsyncIterable<unknown>>(applyStage, source);
     // A sink need not look at signals: what it reads ends with the pipeline's.
     const bound = new Flow(
       (run, borrows) =>
@@ -264,32 +276,15 @@ export async function pipeline(...args: unknown[]): Promise<unknown> {
   }
 }
 
-function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
-}
-
-function isSink(value: unknown): value is Sink<unknown, unknown> | Writable {
-  return typeof value === 'function' || value instanceof Writable;
-}
-
-function isOptions(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !isSink(value) && !isAsyncIterable(value);
-}
-
-function applyStage(input: AsyncIterable<unknown>, stage: unknown): AsyncIterable<unknown> {
-  if (stage instanceof Duplex) return through<unknown, unknown>(stage)(input);
-  if (typeof stage === 'function') return (stage as Operator<unknown, unknown>)(input);
-  throw new TypeError(
-    'Every stage between source and sink must be an operator or a Node Transform',
-  );
-}
-
 async function drain(
   input: Flow<unknown>,
-  sink: Sink<unknown, unknown> | Writable,
+  sink: Argument,
   run: SinkRun & { readonly signal: AbortSignal },
 ): Promise<unknown> {
-  if (typeof sink === 'function') return sink(input, run);
-  await nodePipeline(Readable.from(input), sink, { signal: run.signal });
+  const { value } = sink;
+  if (typeof value === 'function') return callSink(sink, input, run);
+  if (value instanceof Writable)
+    await nodePipeline(Readable.from(input), value, { signal: run.signal });
+  else await writeToStream(input, value as StreamSink<unknown> & EventEmitter, run);
   return undefined;
 }

@@ -54,6 +54,28 @@ describe('a flow', () => {
     );
   });
 
+  it('closes a source that does not look at signals and gives one more item after an abort', async () => {
+    let closed = false;
+    const flow = new Flow<number>(async function* () {
+      try {
+        while (true) {
+          await new Promise(resolve => setImmediate(resolve));
+          yield { items: [1] };
+        }
+      } finally {
+        closed = true;
+      }
+    });
+    const controller = new AbortController();
+    const iterator = flow.batches({ signal: controller.signal })[Symbol.asyncIterator]();
+    const pull = iterator.next();
+    controller.abort('enough');
+    await pull;
+    await expect(iterator.next()).rejects.toBe('enough');
+    await new Promise(resolve => setImmediate(resolve));
+    expect(closed).toBe(true);
+  });
+
   it('can be opened twice, each time as a run of its own', async () => {
     const counted = operator<number, number>(async function* (input) {
       let count = 0;

@@ -1,4 +1,6 @@
 import { createGunzip } from 'node:zlib';
+import { Minipass } from 'minipass';
+import { Gunzip, Gzip } from 'minizlib';
 import { describe, expectTypeOf, it } from 'vitest';
 import { Flow, type Operator, perBatch, type Sink } from '../../src/flow.js';
 import { pipeline } from '../../src/pipeline.js';
@@ -37,6 +39,20 @@ describe('types of a pipeline', () => {
   it('let a Transform stand for what the next stage takes', () => {
     const join = () => pipeline(bytes, createGunzip(), toPosts, ids);
     expectTypeOf(join).returns.resolves.toEqualTypeOf<string[]>();
+  });
+
+  it('flow through streams of minipass in every place', () => {
+    const join = () => pipeline(new Gunzip({}), new Gunzip({}), new Gzip({}), collect());
+    expectTypeOf(join).returns.resolves.toEqualTypeOf<Buffer[]>();
+    const written = () => pipeline(bytes, new Gzip({}));
+    expectTypeOf(written).returns.resolves.toEqualTypeOf<void>();
+    const objects = () => pipeline(new Minipass<Post, Post>({ objectMode: true }), ids);
+    expectTypeOf(objects).returns.resolves.toEqualTypeOf<string[]>();
+    // @ts-expect-error posts are not bytes
+    const unfit = () => pipeline(bytes, toPosts, new Gzip({}), collect());
+    // @ts-expect-error a stream of the web is not one of Node
+    const web = () => pipeline(bytes, new WritableStream());
+    expectTypeOf([unfit, web]).toBeArray();
   });
 
   it('refuse stages that do not fit', () => {
