@@ -11,7 +11,7 @@ const ARROWS: Record<string, readonly string[]> = {
   closest: [],
   check: ['errors', 'time', 'closest'],
   progress: [],
-  'sync-folder': ['errors'],
+  storage: ['errors', 'time'],
   'progress-display': ['check', 'progress', 'progress-text', 'errors', 'time'],
   'progress-text': ['progress', 'time'],
   'first-of': [],
@@ -21,8 +21,8 @@ const ARROWS: Record<string, readonly string[]> = {
   flow: ['errors', 'time', 'progress', 'foreign-batches'],
   activity: ['flow', 'errors', 'time', 'progress'],
   rules: ['check', 'closest', 'activity', 'flow', 'errors', 'time', 'progress'],
-  tombstones: ['check', 'activity', 'flow', 'errors', 'time'],
-  client: ['check', 'activity', 'rules', 'errors', 'time', 'sync-folder'],
+  tombstones: ['check', 'activity', 'flow', 'storage', 'errors', 'time'],
+  client: ['check', 'activity', 'rules', 'errors', 'time', 'storage'],
   operators: [
     'check',
     'tombstones',
@@ -36,11 +36,11 @@ const ARROWS: Record<string, readonly string[]> = {
     'minipass-streams',
     'write-to-stream',
   ],
-  archive: ['check', 'operators', 'tombstones', 'activity', 'flow', 'errors', 'sync-folder'],
-  sinks: ['check', 'tombstones', 'activity', 'flow', 'errors', 'time', 'progress', 'sync-folder'],
+  archive: ['check', 'operators', 'tombstones', 'activity', 'flow', 'errors', 'storage'],
+  sinks: ['check', 'tombstones', 'activity', 'flow', 'errors', 'time', 'progress', 'storage'],
   sources: [
     ...['operators', 'client', 'rules', 'activity', 'flow', 'errors', 'time', 'progress'],
-    ...['sync-folder', 'first-of', 'check'],
+    ...['storage', 'first-of', 'check'],
   ],
   'pipeline-arguments': [
     ...['check', 'operators', 'flow', 'errors', 'progress-display', 'minipass-streams'],
@@ -49,7 +49,7 @@ const ARROWS: Record<string, readonly string[]> = {
     ...['check', 'operators', 'sinks', 'flow', 'errors', 'progress', 'progress-display'],
     ...['pipeline-arguments', 'minipass-streams', 'write-to-stream'],
   ],
-  service: ['check', 'rules', 'activity', 'operators', 'flow', 'errors', 'time'],
+  service: ['check', 'rules', 'activity', 'operators', 'flow', 'storage', 'errors', 'time'],
   index: [
     ...['pipeline', 'sources', 'operators', 'sinks', 'client', 'rules', 'activity', 'flow'],
     ...['archive', 'tombstones', 'pipeline-arguments', 'minipass-streams', 'write-to-stream'],

@@ -12,7 +12,7 @@ import { type Batches, batchesOf, Flow } from '../flow.js';
 import { gunzip } from '../operators/gunzip.js';
 import { jsonLines } from '../operators/json-lines.js';
 import { withOrigin } from '../operators/with-origin.js';
-import { syncFolder } from '../sync-folder.js';
+import { syncFolder } from '../storage/sync-folder.js';
 import type { HiddenReason } from '../tombstones/judge.js';
 import { type RedactOptions, redacted } from '../tombstones/redacted.js';
 import type { Tombstones } from '../tombstones/tombstones.js';

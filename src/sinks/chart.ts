@@ -3,7 +3,7 @@ import asciichart from 'asciichart';
 import { checkOptions, type OptionTable, special, whole } from '../check.js';
 import { isNodeError } from '../errors.js';
 import { batchesOf, type Sink } from '../flow.js';
-import { storageError } from './file-system.js';
+import { storageError } from '../storage/storage-error.js';
 
 /** What a chart needs of a bucket: `counts` gives more. */
 export interface ChartedBucket {

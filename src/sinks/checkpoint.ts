@@ -2,8 +2,10 @@ import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import { isNodeError, StorageError } from '../errors.js';
 import type { Cursor } from '../flow.js';
-import { syncFolder } from '../sync-folder.js';
-import { type FileSystem, makeFolder, storageError, writeAll } from './file-system.js';
+import { type FileSystem, makeFolder } from '../storage/file-system.js';
+import { replaceFileOn } from '../storage/replace-file.js';
+import { storageError } from '../storage/storage-error.js';
+import { syncFolder } from '../storage/sync-folder.js';
 import type { FileCounts } from './output-file.js';
 
 /**
@@ -81,16 +83,7 @@ export async function writeCheckpoint(
   file: string,
   checkpoint: CheckpointText,
 ): Promise<void> {
-  const beside = besidePath(file);
-  const handle = await fs.open(beside, 'w', 0o600);
-  try {
-    await writeAll(handle, Buffer.from(print(checkpoint)), 0);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await fs.rename(beside, file);
-  await syncFolder(path.dirname(file), fs);
+  await replaceFileOn(fs, file, print(checkpoint), { mode: 0o600, aside: besidePath(file) });
 }
 
 /** Makes the folder that a checkpoint will be in, for good. */

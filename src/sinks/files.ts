@@ -9,11 +9,11 @@ import {
   whole,
 } from '../check.js';
 import { type Batches, batchesOf, type Sink, type SinkRun } from '../flow.js';
+import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
+import { type Lock, takeLock } from '../storage/lock.js';
 import { prepareFolder, readCheckpoint, type SinkSettings } from './checkpoint.js';
-import { type FileSystem, nodeFileSystem } from './file-system.js';
 import { checkpointPaths, GO_ON, Journal, lockPath, restore } from './journal.js';
 import { lineOf, type ToLine } from './line.js';
-import { takeLock } from './lock.js';
 import type { FileCounts } from './output-file.js';
 import { type Output, Outputs } from './outputs.js';
 import { type PathTemplate, parsePathTemplate } from './path-template.js';
@@ -105,11 +105,11 @@ export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Wr
   const plan = planOf(options);
   return async (input, run = {}) => {
     const { checkpoint } = plan;
-    if (checkpoint === undefined) return write(fs, plan, input, run);
+    if (checkpoint === undefined) return write(fs, plan, input, run, undefined);
     await prepareFolder(fs, checkpoint);
-    const lock = await takeLock(fs, lockPath(checkpoint));
+    const lock = await takeLock(lockPath(checkpoint), { fs });
     try {
-      return await write(fs, plan, input, run);
+      return await write(fs, plan, input, run, lock);
     } finally {
       await lock.release();
     }
@@ -136,6 +136,7 @@ async function write<T>(
   plan: Plan<T>,
   input: AsyncIterable<T>,
   { signal, progress }: SinkRun,
+  lock: Lock | undefined,
 ): Promise<Written> {
   const { checkpoint } = plan;
   const before =
@@ -153,9 +154,11 @@ async function write<T>(
   });
   let journal: Journal | undefined;
   try {
-    if (checkpoint !== undefined) {
+    if (checkpoint !== undefined && lock !== undefined) {
       const { settings, commitEvery: everyMs } = plan;
-      journal = new Journal(fs, { file: checkpoint, settings, outputs, everyMs, before });
+      journal = new Journal(fs, {
+        ...{ file: checkpoint, settings, outputs, lock, everyMs, before },
+      });
       if (before !== undefined) outputs.resume(await restore(fs, checkpoint, before));
     }
     if (before?.state !== 'finishing') {

@@ -1,7 +1,10 @@
 import path from 'node:path';
 import { StorageError } from '../errors.js';
 import type { Cursor } from '../flow.js';
-import { syncFolder } from '../sync-folder.js';
+import { type FileSystem, statusOf } from '../storage/file-system.js';
+import { type Lock, rightPath } from '../storage/lock.js';
+import { storageError } from '../storage/storage-error.js';
+import { syncFolder } from '../storage/sync-folder.js';
 import {
   besidePath,
   type Checkpoint,
@@ -9,8 +12,6 @@ import {
   type SinkSettings,
   writeCheckpoint,
 } from './checkpoint.js';
-import { type FileSystem, sizeOf, storageError } from './file-system.js';
-import { rightPath } from './lock.js';
 import { type FileCounts, PART } from './output-file.js';
 import type { Outputs } from './outputs.js';
 
@@ -31,6 +32,7 @@ export class Journal {
   readonly #file: string;
   readonly #settings: SinkSettings;
   readonly #outputs: Outputs;
+  readonly #lock: Lock;
   readonly #everyMs: number;
   readonly #committed: Map<string, FileCounts>;
   #cursor = 'null';
@@ -43,12 +45,14 @@ export class Journal {
       file,
       settings,
       outputs,
+      lock,
       everyMs,
       before,
     }: {
       readonly file: string;
       readonly settings: SinkSettings;
       readonly outputs: Outputs;
+      readonly lock: Lock;
       readonly everyMs: number;
       readonly before: Checkpoint | undefined;
     },
@@ -57,6 +61,7 @@ export class Journal {
     this.#file = file;
     this.#settings = settings;
     this.#outputs = outputs;
+    this.#lock = lock;
     this.#everyMs = everyMs;
     this.#committed = new Map(before?.files.map(counts => [counts.path, counts]));
     this.#notBefore = performance.now() + everyMs;
@@ -103,6 +108,7 @@ export class Journal {
   }
 
   async #write(state: CheckpointState): Promise<void> {
+    await this.#lock.check();
     try {
       await writeCheckpoint(this.#fs, this.#file, {
         state,
@@ -129,7 +135,7 @@ export async function restore(
   for (const counts of files) {
     const part = counts.path + PART;
     try {
-      const size = await sizeOf(fs, part);
+      const size = (await statusOf(fs, part))?.size;
       if (size === undefined && state === 'finishing') {
         // A crash came after this one had its name already; its folder may not know yet.
         await checkFinished(fs, file, counts);
@@ -148,7 +154,7 @@ export async function restore(
 }
 
 async function checkFinished(fs: FileSystem, file: string, counts: FileCounts): Promise<void> {
-  const size = await sizeOf(fs, counts.path);
+  const size = (await statusOf(fs, counts.path))?.size;
   if (size !== counts.bytes) throw lost(file, counts.path, size, counts.bytes);
 }
 

@@ -1,4 +1,4 @@
-import type { FileSystem, OpenFile } from './file-system.js';
+import type { FileSystem, OpenFile } from '../storage/file-system.js';
 
 interface Entry {
   file: Promise<OpenFile> | undefined;

@@ -4,9 +4,10 @@ import { gzip } from 'node:zlib';
 import pLimit from 'p-limit';
 import { DataError, StorageError } from '../errors.js';
 import type { Progress } from '../progress.js';
-import { syncFolder } from '../sync-folder.js';
+import { type FileSystem, makeFolder, statusOf, writeAll } from '../storage/file-system.js';
+import { storageError } from '../storage/storage-error.js';
+import { syncFolder } from '../storage/sync-folder.js';
 import { Buffers } from './buffers.js';
-import { type FileSystem, makeFolder, sizeOf, storageError, writeAll } from './file-system.js';
 import type { Line } from './line.js';
 import { OpenFiles } from './open-files.js';
 import { type FileCounts, OutputFile, PART, type Writer } from './output-file.js';
@@ -126,7 +127,7 @@ export class Outputs implements Writer {
     await this.#each(files, ({ part, bytes }) =>
       this.#guard('write', part, async () => {
         await this.#openFiles.close(part);
-        const size = await sizeOf(this.#fs, part);
+        const size = (await statusOf(this.#fs, part))?.size;
         if (size !== bytes)
           throw new StorageError(
             `Could not finish ${part}: it has ${size ?? 'no'} bytes, but ${bytes} were written. Something else changed it; delete it and run again.`,

@@ -3,7 +3,7 @@ import { checkOptions, func, type OptionTable, special } from '../check.js';
 import { isNodeError } from '../errors.js';
 import { batchesOf, type Sink } from '../flow.js';
 import type { Progress } from '../progress.js';
-import { storageError } from './file-system.js';
+import { storageError } from '../storage/storage-error.js';
 import { LINE_FEED, type Line, lineOf, type ToLine } from './line.js';
 import type { Written } from './written.js';
 

@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir, open, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { MillraceError, StorageError } from '../errors.js';
-import { syncFolder } from '../sync-folder.js';
+import { syncFolder } from '../storage/sync-folder.js';
 
 /**
  * Writes a file so that under its name there is all of it or nothing, whatever happens: beside it as

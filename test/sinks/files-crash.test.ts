@@ -6,8 +6,8 @@ import { Flow } from '../../src/flow.js';
 import { pipeline } from '../../src/pipeline.js';
 import { type FilesOptions, filesOn } from '../../src/sinks/files.js';
 import type { Written } from '../../src/sinks/written.js';
+import { nodeError, PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
 import { places } from './places.js';
-import { nodeError, PowerCut, SimulatedDisk } from './simulated-disk.js';
 
 // A lock that a crash left empty is waited for; hundreds of crashes need not.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));

@@ -11,11 +11,11 @@ import type { Routed } from '../../src/activity/routed.js';
 import { DataError, OptionError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow.js';
 import { pipeline } from '../../src/pipeline.js';
-import { nodeFileSystem } from '../../src/sinks/file-system.js';
 import { type FilesOptions, files, filesOn } from '../../src/sinks/files.js';
+import { nodeFileSystem } from '../../src/storage/file-system.js';
+import { nodeError } from '../storage/simulated-disk.js';
 import { places } from './places.js';
 import { post } from './posts.js';
-import { nodeError } from './simulated-disk.js';
 import { temporaryFolders } from './temporary-folder.js';
 
 const temporaryFolder = temporaryFolders();

@@ -9,9 +9,9 @@ import { DataError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow.js';
 import { pipeline } from '../../src/pipeline.js';
 import { stdout } from '../../src/sinks/stdout.js';
+import { nodeError } from '../storage/simulated-disk.js';
 import { places } from './places.js';
 import { post } from './posts.js';
-import { nodeError } from './simulated-disk.js';
 
 const SCRIPT = `"${process.execPath}" --import tsx "${path.join(import.meta.dirname, 'lines-to-stdout.ts')}"`;
 

@@ -12,7 +12,7 @@ import {
 } from 'node:fs/promises';
 import path from 'node:path';
 import { isNodeError, MillraceError, OptionError, StorageError } from '../../errors.js';
-import { syncFolder } from '../../sync-folder.js';
+import { syncFolder } from '../../storage/sync-folder.js';
 import { Secret } from '../secret.js';
 import { isLoopback } from '../settings.js';
 import type { AccessToken } from './sign-in-steps.js';

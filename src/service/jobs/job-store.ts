@@ -11,9 +11,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StorageError } from '../../errors.js';
+import { type Lock, takeLock } from '../../storage/lock.js';
 import { segmentPath } from './data-urls.js';
 import type { DataFile, Job } from './job.js';
-import { lockFolder } from './lock-folder.js';
 
 /**
  * Jobs on disk, a folder each: `job.json`, the list `files.jsonl`, and the files in `data`. What is
@@ -22,7 +22,7 @@ import { lockFolder } from './lock-folder.js';
 export class JobStore {
   readonly #given: string | undefined;
   #made: Promise<string> | undefined;
-  #unlock: (() => Promise<void>) | undefined;
+  #lock: Lock | undefined;
   /** The last write of each job's record: they follow each other. */
   readonly #writing = new Map<string, Promise<void>>();
 
@@ -87,8 +87,8 @@ export class JobStore {
     if (this.#given === undefined && this.#made !== undefined)
       await rm(await this.#made, { recursive: true, force: true });
     this.#made = undefined;
-    await this.#unlock?.();
-    this.#unlock = undefined;
+    await this.#lock?.release();
+    this.#lock = undefined;
   }
 
   async #loadFiles(job: Job): Promise<DataFile[]> {
@@ -120,7 +120,9 @@ export class JobStore {
         cause,
       });
     });
-    this.#unlock = await lockFolder(folder);
+    this.#lock = await takeLock(join(folder, 'service.lock'), {
+      refusal: `Another service keeps its jobs in ${folder}; stop it, or choose another state folder`,
+    });
     return folder;
   }
 }

@@ -1,24 +1,28 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
-import { type FileSystem, nodeFileSystem } from '../../src/sinks/file-system.js';
-import { takeLock } from '../../src/sinks/lock.js';
-import { temporaryFolders } from './temporary-folder.js';
-
-const temporaryFolder = temporaryFolders();
+import type { FileSystem } from '../../src/storage/file-system.js';
+import { takeLock } from '../../src/storage/lock.js';
+import { thisProcess } from '../../src/storage/process-identity.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 function lock(folder: string) {
-  return takeLock(nodeFileSystem, `${folder}/run.lock`);
+  return takeLock(`${folder}/run.lock`);
 }
 
 async function deadProcess(): Promise<number> {
   const child = spawn(process.execPath, ['-e', '']);
   await once(child, 'close');
   return child.pid as number;
+}
+
+/** A holder on this machine, of which only the number is known. */
+function holder(pid: number | undefined) {
+  return { ...thisProcess(), pid, started: undefined, token: 'x' };
 }
 
 /** Files in memory, where each call takes a while. */
@@ -43,6 +47,7 @@ function slowFiles(files: Map<string, string>, delays: readonly number[]): FileS
             if (files.has(path)) files.set(path, Buffer.from(bytes).toString());
             return { bytesWritten: bytes.length };
           }),
+        datasync: () => slowly(() => {}),
         close: () => slowly(() => {}),
       };
     });
@@ -51,7 +56,9 @@ function slowFiles(files: Map<string, string>, delays: readonly number[]): FileS
     slowly(() => {
       if (!files.delete(path)) fail('ENOENT');
     });
-  return { open, readFile, unlink } as unknown as FileSystem;
+  const lstat = (path: string) =>
+    slowly(() => (files.has(path) ? { mtimeMs: Date.now() } : fail('ENOENT')));
+  return { open, readFile, unlink, lstat } as unknown as FileSystem;
 }
 
 describe('a lock', () => {
@@ -68,16 +75,13 @@ describe('a lock', () => {
 
   it('goes to exactly one of many that come at once', async () => {
     const folder = await temporaryFolder();
-    await writeFile(
-      `${folder}/run.lock`,
-      JSON.stringify({ pid: await deadProcess(), host: os.hostname(), token: 'x' }),
-    );
+    await writeFile(`${folder}/run.lock`, JSON.stringify(holder(await deadProcess())));
     const all = await Promise.allSettled(Array.from({ length: 20 }, () => lock(folder)));
     expect(all.filter(one => one.status === 'fulfilled').length).toBe(1);
   });
 
   it('is never held by two, however their calls fall between each other, also of killed processes', async () => {
-    const dead = { pid: await deadProcess(), host: os.hostname() };
+    const dead = holder(await deadProcess());
     const stale = JSON.stringify({ ...dead, token: 'x' });
     const killedOver = JSON.stringify({ ...dead, token: 'y' });
     await fc.assert(
@@ -95,7 +99,7 @@ describe('a lock', () => {
           await Promise.all(
             Array.from({ length: contenders }, async () => {
               try {
-                const lock = await takeLock(fs, 'run.lock');
+                const lock = await takeLock('run.lock', { fs });
                 taken++;
                 expect(++holding).toBe(1);
                 for (let turn = 0; turn < 20; turn++) await null;
@@ -116,10 +120,7 @@ describe('a lock', () => {
 
   it('is taken over from a dead process', async () => {
     const folder = await temporaryFolder();
-    await writeFile(
-      `${folder}/run.lock`,
-      JSON.stringify({ pid: await deadProcess(), host: os.hostname(), token: 'x' }),
-    );
+    await writeFile(`${folder}/run.lock`, JSON.stringify(holder(await deadProcess())));
     const taken = await lock(folder);
     expect(JSON.parse(await readFile(`${folder}/run.lock`, 'utf8'))).toMatchObject({
       pid: process.pid,
@@ -130,7 +131,7 @@ describe('a lock', () => {
 
   it('is taken over from a process whose number was given to another', async () => {
     const folder = await temporaryFolder();
-    const other = { host: os.hostname(), started: '1', token: 'x' };
+    const other = { ...thisProcess(), started: '1', token: 'x' };
     await writeFile(`${folder}/run.lock`, JSON.stringify({ ...other, pid: process.ppid }));
     if (process.platform === 'linux') await (await lock(folder)).release();
     await writeFile(`${folder}/run.lock`, JSON.stringify({ ...other, pid: process.pid }));
@@ -141,29 +142,74 @@ describe('a lock', () => {
     const folder = await temporaryFolder();
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
     try {
-      await writeFile(
-        `${folder}/run.lock`,
-        JSON.stringify({ pid: child.pid, host: os.hostname(), token: 'x' }),
-      );
+      await writeFile(`${folder}/run.lock`, JSON.stringify(holder(child.pid)));
       await expect(lock(folder)).rejects.toThrow(`process ${child.pid}`);
     } finally {
       child.kill('SIGKILL');
     }
   });
 
-  it('is left to another machine, of whose processes nothing is known', async () => {
+  const elsewhere = { pid: 1, host: 'elsewhere', machine: 'another', token: 'x' };
+
+  it('is left to a process on another machine for as long as that writes to it', async () => {
     const folder = await temporaryFolder();
-    await writeFile(
-      `${folder}/run.lock`,
-      JSON.stringify({ pid: 1, host: 'elsewhere', token: 'x' }),
+    const beat = setInterval(
+      () => void writeFile(`${folder}/run.lock`, JSON.stringify(elsewhere)),
+      300,
     );
-    await expect(lock(folder)).rejects.toThrow('process 1 on elsewhere');
+    try {
+      await writeFile(`${folder}/run.lock`, JSON.stringify(elsewhere));
+      await expect(lock(folder)).rejects.toThrow('process 1 on elsewhere. Wait for its end');
+    } finally {
+      clearInterval(beat);
+    }
+  });
+
+  it('is taken over from a killed process whose host had another name, as in a container that is started again', async () => {
+    const folder = await temporaryFolder();
+    await writeFile(`${folder}/run.lock`, JSON.stringify(elsewhere));
+    await longAgo(`${folder}/run.lock`);
+    await (await lock(folder)).release();
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('is taken over ten seconds after the last sign of a process that cannot be seen', async () => {
+    const folder = await temporaryFolder();
+    await writeFile(`${folder}/run.lock`, JSON.stringify(elsewhere));
+    const started = performance.now();
+    await (await lock(folder)).release();
+    expect(performance.now() - started).toBeGreaterThan(9_000);
+  }, 60_000);
+
+  it('shows others that its holder is alive', async () => {
+    const folder = await temporaryFolder();
+    const taken = await lock(folder);
+    const file = `${folder}/run.lock`;
+    await longAgo(file);
+    for (const { mtimeMs } = await stat(file); (await stat(file)).mtimeMs === mtimeMs; )
+      await sleep(50);
+    await taken.check();
+    await taken.release();
+  });
+
+  it('tells a holder that was silent for too long that another process has it', async () => {
+    const folder = await temporaryFolder();
+    const taken = await lock(folder);
+    await writeFile(`${folder}/run.lock`, JSON.stringify(elsewhere));
+    await expect(taken.check()).rejects.toThrow('Another process took');
+    await taken.release();
+    expect(JSON.parse(await readFile(`${folder}/run.lock`, 'utf8'))).toEqual(elsewhere);
   });
 
   it.each(['', '{"pi', 'null', '{}'])('is taken over when it holds no name (%j)', async text => {
     const folder = await temporaryFolder();
     await writeFile(`${folder}/run.lock`, text);
+    await longAgo(`${folder}/run.lock`);
     await (await lock(folder)).release();
     expect(await readdir(folder)).toEqual([]);
   });
 });
+
+async function longAgo(file: string): Promise<void> {
+  await utimes(file, new Date(0), new Date(0));
+}

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { FileSystem, OpenFile } from '../../src/sinks/file-system.js';
+import type { FileStatus, FileSystem, OpenFile } from '../../src/storage/file-system.js';
 
 /** What any call throws once the disk's power is off. */
 export class PowerCut extends Error {}
@@ -11,8 +11,10 @@ class Inode {
   safe: Buffer = Buffer.alloc(0);
   changes: Change[] = [];
   now: Buffer = Buffer.alloc(0);
+  mtimeMs = Date.now();
 
   change(change: Change): void {
+    this.mtimeMs = Date.now();
     this.changes.push(change);
     this.now = applied(this.now, change);
   }
@@ -89,7 +91,9 @@ export class SimulatedDisk implements FileSystem {
     this.cutAt = Number.POSITIVE_INFINITY;
   }
 
-  async open(file: string, flags: string): Promise<OpenFile> {
+  async open(file: string, mode: string | number): Promise<OpenFile> {
+    // Numbers open what is there.
+    const flags = typeof mode === 'number' ? 'r+' : mode;
     const name = path.resolve(file);
     await this.#call(`open ${flags}`, name);
     const there = this.#names.get(name);
@@ -140,9 +144,12 @@ export class SimulatedDisk implements FileSystem {
     return missing[0];
   }
 
-  async stat(file: string): Promise<{ size: number }> {
-    await this.#call('stat', file);
-    return { size: this.#inode('stat', file).now.length };
+  async lstat(file: string): Promise<FileStatus> {
+    await this.#call('lstat', file);
+    const name = path.resolve(file);
+    if (this.#names.get(name) === 'folder') return { size: 0, mtimeMs: 0, isFile: () => false };
+    const { now, mtimeMs } = this.#inode('lstat', name);
+    return { size: now.length, mtimeMs, isFile: () => true };
   }
 
   #openInode(name: string, inode: Inode): OpenFile {
@@ -163,6 +170,7 @@ export class SimulatedDisk implements FileSystem {
         await this.#call('truncate', name);
         inode.change({ length });
       },
+      chmod: () => this.#call('chmod', name),
       datasync: () => makeSafe('datasync'),
       sync: () => makeSafe('sync'),
       close: () => this.#call('close', name),
@@ -174,6 +182,7 @@ export class SimulatedDisk implements FileSystem {
     return {
       write: no,
       truncate: no,
+      chmod: no,
       datasync: no,
       sync: async () => {
         await this.#call('sync', folder);

@@ -1,0 +1,219 @@
+import { randomUUID } from 'node:crypto';
+import os from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isNodeError, StorageError } from '../errors.js';
+import {
+  type FileSystem,
+  nodeFileSystem,
+  type OpenFile,
+  readIfThere,
+  statusOf,
+  unlinkIfThere,
+  writeAll,
+} from './file-system.js';
+import { lifeOf, type ProcessIdentity, thisProcess } from './process-identity.js';
+import { storageError, storing } from './storage-error.js';
+
+export interface Lock {
+  /** Throws a StorageError when another process took the lock over: this one was silent for too long. */
+  check(): Promise<void>;
+  release(): Promise<void>;
+}
+
+export interface LockOptions {
+  /**
+   * What the error says when another process has the lock.
+   * @default `Another run holds <file>`
+   */
+  readonly refusal?: string | undefined;
+  readonly fs?: FileSystem | undefined;
+}
+
+interface Holder extends ProcessIdentity {
+  readonly token: string;
+}
+
+/** The locks of this process: that its own number is in a lock file says too little. */
+const held = new Set<string>();
+
+/** How often a holder writes to its lock. */
+const BEAT_MS = 2_000;
+/** How long a lock is not written to before a holder that cannot be seen counts as dead. */
+const SILENT_MS = 10_000;
+/** The longest time between two looks at a lock. */
+const LOOK_MS = 250;
+/** Rights to remove rights: one for each process that was killed while it removed the one before. */
+const LEVELS = 5;
+
+/**
+ * Takes the lock that the file is, or throws when another has it. The lock of a process that was
+ * killed is taken over: at once where this process can see that, else once nothing has written to the
+ * lock for ten seconds.
+ *
+ * @throws StorageError
+ */
+export async function takeLock(
+  file: string,
+  { refusal = `Another run holds ${file}`, fs = nodeFileSystem }: LockOptions = {},
+): Promise<Lock> {
+  const token = randomUUID();
+  const text = Buffer.from(`${JSON.stringify({ ...thisProcess(), token })}\n`);
+  held.add(token);
+  let handle: OpenFile | undefined;
+  try {
+    handle = await create(fs, file, text);
+    while (handle === undefined) {
+      await removeStale(fs, file, refusal);
+      handle = await create(fs, file, text);
+    }
+  } catch (error) {
+    held.delete(token);
+    throw storageError('lock', file, error);
+  }
+  const stopBeating = beat(handle, text);
+  const isOurs = async () => holderIn(await readIfThere(fs, file))?.token === token;
+  return {
+    check: () =>
+      storing('check the lock', file, async () => {
+        if (!(await isOurs()))
+          throw new StorageError(
+            `Another process took ${file} over, because this one did not write to it for ${SILENT_MS / 1000} s. Run again once the other has ended`,
+            { path: file, retryable: true },
+          );
+      }),
+    release: () =>
+      storing('unlock', file, async () => {
+        try {
+          await stopBeating();
+          await tidy(fs, file);
+          if (await isOurs()) await unlinkIfThere(fs, file);
+        } finally {
+          held.delete(token);
+        }
+      }),
+  };
+}
+
+/** The lock on a lock: its holder may remove what a dead process left. */
+export function rightPath(file: string): string {
+  return `${file}.old`;
+}
+
+async function create(
+  fs: FileSystem,
+  file: string,
+  text: Uint8Array,
+): Promise<OpenFile | undefined> {
+  let handle: OpenFile;
+  try {
+    handle = await fs.open(file, 'wx', 0o600);
+  } catch (error) {
+    if (isNodeError(error, 'EEXIST')) return undefined;
+    throw error;
+  }
+  try {
+    await writeAll(handle, text, 0);
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** Writes to the lock again and again, so that those who cannot see this process see its time of change. */
+function beat(handle: OpenFile, text: Uint8Array): () => Promise<void> {
+  let writing = Promise.resolve();
+  const timer = setInterval(() => {
+    writing = writing
+      .then(async () => {
+        await writeAll(handle, text, 0);
+        await handle.datasync();
+      })
+      // A disk that fails now ends the run where it writes.
+      .catch(() => {});
+  }, BEAT_MS).unref();
+  return async () => {
+    clearInterval(timer);
+    await writing;
+    await handle.close();
+  };
+}
+
+/**
+ * Removes the lock of a dead process; throws when its holder is alive. Only the holder of the right may:
+ * else one process could remove what another has just put in its place. The right is itself a lock.
+ */
+async function removeStale(fs: FileSystem, file: string, refusal: string): Promise<void> {
+  const seen = await readIfThere(fs, file);
+  if (seen === undefined) return;
+  const holder = holderIn(seen);
+  const life = holder === undefined ? 'unknown' : holderLife(holder);
+  if (life === 'alive') throw inUse(file, refusal, holder);
+  const right = await takeLock(rightPath(file), { refusal, fs });
+  try {
+    if (life === 'unknown' && !(await staysSilent(fs, file, seen))) {
+      if ((await readIfThere(fs, file)) === seen) throw inUse(file, refusal, holder);
+      return;
+    }
+    if ((await readIfThere(fs, file)) === seen) await unlinkIfThere(fs, file);
+  } finally {
+    await right.release();
+  }
+}
+
+/**
+ * Whether nobody writes to the lock for so long that its holder must be dead. Its time of change is
+ * compared with that of the right, which was just made: both are from the clock of the same disk.
+ */
+async function staysSilent(fs: FileSystem, file: string, seen: string): Promise<boolean> {
+  const now = await statusOf(fs, rightPath(file));
+  const before = await statusOf(fs, file);
+  if (now === undefined || before === undefined) return false;
+  let silentMs = Math.max(0, now.mtimeMs - before.mtimeMs);
+  for (let pause = 5; ; pause = Math.min(2 * pause, LOOK_MS)) {
+    const text = await readIfThere(fs, file);
+    const status = await statusOf(fs, file);
+    if (text !== seen || status?.mtimeMs !== before.mtimeMs) return false;
+    if (silentMs >= SILENT_MS) return true;
+    await sleep(pause);
+    silentMs += pause;
+  }
+}
+
+/** Removes rights that were left behind. While the lock itself is held, they have no use. */
+async function tidy(fs: FileSystem, file: string): Promise<void> {
+  let right = file;
+  for (let level = 1; level <= LEVELS; level++) {
+    right = rightPath(right);
+    const text = await readIfThere(fs, right);
+    if (text === undefined) continue;
+    const holder = holderIn(text);
+    if (holder === undefined || holderLife(holder) !== 'alive') await unlinkIfThere(fs, right);
+  }
+}
+
+function holderIn(text: string | undefined): Holder | undefined {
+  try {
+    const holder = JSON.parse(text ?? '') as Holder | null;
+    return Number.isSafeInteger(holder?.pid) ? (holder as Holder) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function holderLife(holder: Holder): 'alive' | 'dead' | 'unknown' {
+  if (held.has(holder.token)) return 'alive';
+  const life = lifeOf(holder);
+  // A lock of this process that is not ours is another thread's, and the thread may have ended.
+  return life === 'alive' && holder.pid === process.pid ? 'unknown' : life;
+}
+
+function inUse(file: string, refusal: string, holder: Holder | undefined): StorageError {
+  const where = holder === undefined || holder.host === os.hostname() ? '' : ` on ${holder.host}`;
+  const who =
+    holder === undefined ? 'a process that has not named itself' : `process ${holder.pid}`;
+  return new StorageError(
+    `${refusal}: ${who}${where}. Wait for its end; if there is no such process, delete ${file}.`,
+    { path: file, retryable: true },
+  );
+}

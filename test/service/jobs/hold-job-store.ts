@@ -1,0 +1,20 @@
+import { createInterface } from 'node:readline';
+import { JobStore } from '../../../src/service/jobs/job-store.js';
+
+// What the test runs several of: each line of its input opens the jobs of a folder, or closes them.
+const [folder = ''] = process.argv.slice(2);
+let store: JobStore | undefined;
+
+process.stdout.write('ready\n');
+for await (const line of createInterface(process.stdin)) {
+  let answer = 'closed';
+  if (line === 'close') await store?.close();
+  else {
+    store = new JobStore(folder);
+    answer = await store.load().then(
+      () => 'opened',
+      (error: Error) => `refused: ${error.message}`,
+    );
+  }
+  process.stdout.write(`${answer}\n`);
+}
