@@ -21,11 +21,13 @@ export function brokenConnection(cause: Error, url: string, answering: boolean):
       ...details,
       failure: 'refused',
     });
-  if (isTrust(code))
-    return new ConnectionError(
-      `No connection for ${url}: its certificate is not trusted (${code}). A private authority can be named in NODE_EXTRA_CA_CERTS`,
-      { ...details, failure: 'refused', retryable: false },
-    );
+  const handshake = handshakeFailure(code);
+  if (handshake !== undefined)
+    return new ConnectionError(`No connection for ${url}: ${handshake}`, {
+      ...details,
+      failure: 'refused',
+      retryable: false,
+    });
   // A reset in the middle of an answer may look like an orderly end: both are worth another try.
   const failure: ConnectionFailure = answering && code !== 'ECONNRESET' ? 'cut' : 'reset';
   const what = failure === 'cut' ? 'ended before its end' : 'was reset';
@@ -54,8 +56,14 @@ function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
 
-function isTrust(code: string): boolean {
-  return /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS|^ERR_SSL/.test(code);
+/** Why TLS was not agreed upon; `undefined` for what has nothing to do with it. */
+function handshakeFailure(code: string): string | undefined {
+  if (/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/.test(code))
+    return `the server does not answer in TLS (${code}). If it speaks plain HTTP, use http:// instead, which is for servers of this machine only`;
+  if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code))
+    return `its certificate is not trusted (${code}). A private authority can be named in NODE_EXTRA_CA_CERTS`;
+  if (/^ERR_(SSL|TLS)/.test(code)) return `the TLS handshake failed (${code})`;
+  return undefined;
 }
 
 /** A parser's error holds a piece of the answer, and an answer may echo what it was sent. */

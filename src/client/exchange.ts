@@ -104,8 +104,10 @@ export function shownAddress(url: URL): string {
 }
 
 function decoded(wire: Wire, headers: IncomingHttpHeaders): AsyncIterable<Buffer> {
-  const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase();
-  if (encoding === 'identity') return wire.body();
+  const encoding = String(headers['content-encoding'] ?? '')
+    .trim()
+    .toLowerCase();
+  if (encoding === '' || encoding === 'identity') return wire.body();
   if (encoding === 'gzip' || encoding === 'x-gzip') return unzip(wire.body(), wire.url);
   wire.close();
   throw new DataError(`The answer is encoded as ${encoding}, and only gzip was asked for`, {

@@ -4,6 +4,8 @@ import type { Answer } from './exchange.js';
 
 /** The listing of a job over ten years has half a million addresses. */
 const MOST_BYTES = 256 * 1024 * 1024;
+/** Characters of a body that is something else. */
+const MAX_SHOWN = 120;
 
 /** The whole body as text. */
 export async function readText(answer: Answer): Promise<string> {
@@ -20,16 +22,30 @@ export async function readText(answer: Answer): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** The whole body as JSON, with exact ids. One that is not JSON may have been cut: worth a retry. */
+/** The whole body as JSON, with exact ids. One that is cut short is worth a retry. */
 export async function readJson(answer: Answer): Promise<unknown> {
   const text = await readText(answer);
   try {
     return parseExact(text);
   } catch (cause) {
-    throw new DataError('The answer is cut short, or is not JSON', {
-      cause,
-      place: { origin: answer.url },
-      retryable: true,
-    });
+    throw notJson(answer, text, cause);
   }
+}
+
+/**
+ * The error of a body that is not JSON. What begins as none was sent by something else, such as a
+ * proxy with a page for people; anything else may have been cut, and is worth a retry.
+ */
+export function notJson({ url, headers }: Answer, text: string, cause: unknown): DataError {
+  const place = { origin: url };
+  if (/^\s*([[{]|$)/.test(text))
+    return new DataError('The answer is cut short, or is not JSON', {
+      ...{ cause, place, retryable: true },
+    });
+  const type = headers['content-type'] ?? 'missing';
+  const start = JSON.stringify(text.trim().slice(0, MAX_SHOWN));
+  return new DataError(
+    `The answer is not JSON: its content-type is ${type}, and it begins with ${start}`,
+    { cause, place },
+  );
 }

@@ -1,5 +1,6 @@
 import { cutAnswer } from '../client/broken-connection.js';
 import type { Answer } from '../client/exchange.js';
+import { notJson } from '../client/read-json.js';
 import { request } from '../client/request.js';
 import { DataError } from '../errors.js';
 import { ElementSplitter } from '../operators/element-splitter.js';
@@ -26,6 +27,8 @@ export interface EchoedWindow {
 
 /** More than any page of 500 posts: an answer without an end must not fill the memory. */
 const MOST_BYTES = 256 * 1024 * 1024;
+/** What of an answer is kept to say what it is, where it is not JSON. */
+const START_BYTES = 512;
 
 /**
  * Requests one page and resolves once it is whole. Its `next`, and the proof that it is complete,
@@ -66,8 +69,10 @@ async function readPage<T>(
   const splitter = new ElementSplitter('results', { origin: url });
   const elements: Buffer[] = [];
   let bytes = 0;
+  let start = '';
   let wrong: { readonly error: unknown } | undefined;
   for await (const chunk of answer.body) {
+    if (start.trim() === '') start = chunk.subarray(0, START_BYTES).toString();
     bytes += chunk.length;
     if (bytes > MOST_BYTES)
       throw new DataError(`The answer is larger than ${MOST_BYTES} bytes`, {
@@ -82,7 +87,8 @@ async function readPage<T>(
         wrong = { error };
       }
   }
-  if (wrong !== undefined) throw wrong.error;
+  if (wrong !== undefined)
+    throw /^\s*\{/.test(start) ? wrong.error : notJson(answer, start, wrong.error);
   // The connection ended in good order, but not the document: as good as a connection that broke.
   if (!splitter.whole) throw cutAnswer(url, 'its JSON document has no end');
   const rest = splitter.end();

@@ -7,6 +7,7 @@ import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Account, type AccountOptions, account } from '../../src/client/account.js';
+import { brokenConnection } from '../../src/client/broken-connection.js';
 import { type Answer, type Exchange, exchange } from '../../src/client/exchange.js';
 import { request } from '../../src/client/request.js';
 import { ConnectionError, DataError, HttpError, MillraceError } from '../../src/errors.js';
@@ -87,6 +88,11 @@ describe('an exchange', () => {
     const answer = await get(accountFor());
     expect(await textOf(answer)).toBe('x'.repeat(300_000));
     expect(answer.receivedBytes).toBe(body.length);
+  });
+
+  it.each(['', ' ', 'identity'])('takes the content encoding %j for none', async encoding => {
+    server.script.push(status(200, 'as it is', { 'content-encoding': encoding }));
+    expect(await textOf(await get(accountFor()))).toBe('as it is');
   });
 
   it('uses its connection again, after successes and errors alike', async () => {
@@ -229,6 +235,26 @@ describe('a connection that breaks', () => {
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({ failure: 'refused', retryable: true, url: url.href });
     expect(error.message).toContain('nothing listens there');
+  });
+
+  it('by https to a server of plain HTTP says so, and does not blame a certificate', async () => {
+    const url = new URL(server.url.replace('http:', 'https:'));
+    const error = await errorOf(exchange(accountFor(), { method: 'GET', url }));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({ failure: 'refused', retryable: false });
+    expect(error.message).toContain('If it speaks plain HTTP, use http://');
+    expect(error.message).not.toContain('certificate');
+  });
+
+  it.each([
+    ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'the TLS handshake failed'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'its certificate is not trusted'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is not trusted'],
+  ])('by %s is told as what it is', (code, message) => {
+    const cause = Object.assign(new Error('of OpenSSL'), { code });
+    const error = brokenConnection(cause, 'https://host.test/', false);
+    expect(error).toMatchObject({ failure: 'refused', retryable: false });
+    expect(error.message).toContain(message);
   });
 
   it.each([

@@ -219,6 +219,22 @@ describe('counts', () => {
     expect(server.received.length).toBe(2);
   });
 
+  const PAGE = '<!DOCTYPE html>\n<title>Sign in to the network</title>';
+  it.each([
+    [
+      { 'content-type': 'text/html; charset=utf-8' },
+      'its content-type is text/html; charset=utf-8',
+    ],
+    [{}, 'its content-type is missing'],
+  ])('say what came where it is a page for people: %j', async (headers, type) => {
+    server.otherwise = status(200, PAGE, headers);
+    const error = await gathered().catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(DataError);
+    expect((error as Error).message).toContain(`The answer is not JSON: ${type}, and it begins`);
+    expect((error as Error).message).toContain('<title>Sign in');
+    expect(server.received.length).toBe(1);
+  });
+
   it('take an error of the service for what it is', async () => {
     server.script.push(
       status(401, '{"error":{"message":"Unauthorized: Stream is not enabled for count requests"}}'),
