@@ -88,7 +88,7 @@ async function readPage<T>(
       }
   }
   if (wrong !== undefined)
-    throw /^\s*\{/.test(start) ? wrong.error : notJson(answer, start, wrong.error);
+    throw /^\s*[[{]/.test(start) ? wrong.error : notJson(answer, start, wrong.error);
   // The connection ended in good order, but not the document: as good as a connection that broke.
   if (!splitter.whole) throw cutAnswer(url, 'its JSON document has no end');
   const rest = splitter.end();
