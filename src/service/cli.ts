@@ -85,6 +85,8 @@ const OPTIONS = {
   help: { type: 'boolean' },
 } as const;
 
+const PARENT_CHECK_MS = 250;
+
 try {
   await run();
 } catch (error) {
@@ -140,22 +142,34 @@ async function run(): Promise<void> {
     onError: error => process.stderr.write(`${error instanceof Error ? error.stack : error}\n`),
   };
   const service = createService(options);
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => {
-      service.stop().then(
-        () => process.exit(0),
-        error => {
-          process.stderr.write(`${String(error)}\n`);
-          process.exit(1);
-        },
-      );
-    });
+  let isEnding = false;
+  const end = () => {
+    if (isEnding) return;
+    isEnding = true;
+    service.stop().then(
+      () => process.exit(0),
+      error => {
+        process.stderr.write(`${String(error)}\n`);
+        process.exit(1);
+      },
+    );
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
+  if (process.env.npm_lifecycle_event !== undefined) onParentGone(end);
   // A reader of the summary that has gone is no reason to end.
   process.stdout.on('error', () => {});
   const addresses = await service.start(numberOf(values.port) ?? 0);
   process.stdout.write(
     values.json ? `${addressesLine(addresses)}\n` : summary(addresses, values.archive),
   );
+}
+
+/** npm hands a signal to the shell that it runs scripts in, and the shell ends without a word to its child. */
+function onParentGone(end: () => void): void {
+  const parent = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== parent) end();
+  }, PARENT_CHECK_MS).unref();
 }
 
 function readArguments() {
@@ -192,7 +206,7 @@ function summary(addresses: Addresses, archive: string | undefined): string {
   posts      ${posts}
 
 Try it:
-  curl -u '${email}:${password}' '${baseUrl}/search/30day/accounts/${account}/${label}.json?query=tea&maxResults=10'
+  curl -u '${email}:${password}' '${baseUrl}/search/30day/accounts/${account}/${label}.json?query=coffee&maxResults=10'
 
 Ctrl+C ends it.
 `;

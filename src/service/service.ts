@@ -131,14 +131,15 @@ export class Service extends Server {
   }
 
   /**
-   * Opens the archive and listens on 127.0.0.1; port 0 is any free port.
+   * Opens the archive and listens on 127.0.0.1; port 0 is any free port. What it gives stops the
+   * service when its scope is left, as the service itself does.
    *
    * @throws OptionError for a port that cannot be had; what opening the archive throws.
    * @example
    * const service = createService({ archive: 'downloads' });
-   * const { baseUrl } = await service.start();
+   * await using addresses = await service.start();
    */
-  async start(port = 0): Promise<Addresses> {
+  async start(port = 0): Promise<Addresses & AsyncDisposable> {
     if (!Number.isInteger(port) || port < 0 || port > 65_535)
       throw new OptionError('port', `Expected \`port\` to be 0 to 65535, got ${String(port)}`);
     if (this.listening)
@@ -154,7 +155,15 @@ export class Service extends Server {
       await this.#close();
       throw error;
     }
-    return this.addresses();
+    // Not enumerable: addresses are printed, compared and spread.
+    const value = () => this.stop();
+    return Object.defineProperty(
+      this.addresses() as Addresses & AsyncDisposable,
+      Symbol.asyncDispose,
+      {
+        value,
+      },
+    );
   }
 
   /** Where the service listens, and the credentials that it takes. */
@@ -209,6 +218,11 @@ export class Service extends Server {
     await this.#close();
   }
 
+  /** Stops it: `await using service = createService();`. */
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
   async #open(format?: Format): Promise<Archive> {
     this.#archive ??= this.#openArchive(this.#settings.format);
     const own = await this.#archive;
@@ -256,7 +270,7 @@ export class Service extends Server {
  * @example
  * const service = createService({ limits: 'relaxed' });
  * const addresses = await service.start();
- * // ... GET `${addresses.baseUrl}/search/30day/accounts/local/dev.json?query=tea`
+ * // ... GET `${addresses.baseUrl}/search/30day/accounts/local/dev.json?query=coffee`
  * await service.stop();
  */
 export function createService(options: ServiceOptions = {}): Service {

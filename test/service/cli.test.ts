@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 
@@ -82,6 +84,10 @@ describe('the command', () => {
     const summary = await ready;
     expect(summary).toMatch(/base URL +http:\/\/127\.0\.0\.1:\d+\n/);
     expect(summary).toMatch(/console +http:\/\/127\.0\.0\.1:\d+\/console\n/);
+    // What it tells its users to try finds something.
+    const [, login = '', url = ''] = /curl -u '([^']+)' '([^']+)'/.exec(summary) ?? [];
+    const tried = await fetch(url, { headers: { authorization: `Basic ${btoa(login)}` } });
+    expect(((await tried.json()) as { results: unknown[] }).results).toHaveLength(10);
     const baseUrl = /http:\/\/127\.0\.0\.1:\d+/.exec(summary)?.[0];
     expect((await fetch(`${baseUrl}/_control/clock`)).status).toBe(404);
     // A request under way, and a connection that stays open, hold nothing up.
@@ -90,6 +96,39 @@ describe('the command', () => {
     await once(socket, 'connect');
     child.kill('SIGINT');
     expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+  });
+
+  it.concurrent('ends with npm, which is sent a SIGTERM', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'millrace-npm-'));
+    const tsx = import.meta.resolve('tsx');
+    const script = `"${process.execPath}" --import "${tsx}" "${CLI}" --json`;
+    await writeFile(
+      path.join(folder, 'package.json'),
+      JSON.stringify({ name: 'x', version: '1.0.0', scripts: { service: script } }),
+    );
+    const npm = spawn('npm', ['run', '--silent', 'service'], {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'ignore'],
+      // A group of its own, so that nothing is left where the test fails.
+      detached: true,
+    });
+    try {
+      const [line] = await once(npm.stdout, 'data');
+      const { base_url: baseUrl } = JSON.parse(String(line));
+      expect((await fetch(`${baseUrl}/status`)).status).toBe(200);
+      npm.kill('SIGTERM');
+      const answers = () =>
+        fetch(`${baseUrl}/status`).then(
+          () => true,
+          () => false,
+        );
+      await expect.poll(answers, { timeout: 15_000 }).toBe(false);
+    } finally {
+      try {
+        process.kill(-Number(npm.pid), 'SIGKILL');
+      } catch {} // all are gone
+      await rm(folder, { recursive: true });
+    }
   });
 
   it.concurrent.each([
@@ -127,4 +166,23 @@ describe('the command', () => {
     expect(end).toMatchObject({ code: 0, stderr: '' });
     expect(end.stdout).toContain('--archive FOLDER');
   });
+});
+
+describe('await using', () => {
+  it.concurrent.each(['service', 'addresses'])(
+    'stops the service where the scope of the %s is left, and the process ends',
+    async what => {
+      const script = path.resolve(import.meta.dirname, 'service-to-leave.ts');
+      const child = spawn(process.execPath, ['--import', 'tsx', script, what], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      children.push(child);
+      let stdout = '';
+      child.stdout.on('data', chunk => {
+        stdout += chunk;
+      });
+      expect(await once(child, 'close')).toEqual([0, null]);
+      expect(stdout).toBe('true\nleft\n');
+    },
+  );
 });

@@ -1,4 +1,4 @@
-import { parseTimestamp } from '../../time.js';
+import { floorTo, parseTimestamp, SECOND } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import type { ServiceContext } from '../service.js';
 import { estimate } from './estimate.js';
@@ -164,7 +164,7 @@ export class JobLife {
           leastActivities: limits.jobEstimateLeast,
           dollarsPerDay: jobDollarsPerDay,
           runMs: this.#dwell.running + this.#dwell.completed,
-          expiresAt: since + limits.jobRetentionMs,
+          expiresAt: floorTo(SECOND, since + limits.jobRetentionMs),
         }),
       });
     });

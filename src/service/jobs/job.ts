@@ -1,4 +1,5 @@
 import type { Format } from '../../activity/activity.js';
+import { floorTo, SECOND } from '../../time.js';
 
 /** Service.md section 3. */
 export type JobStatus =
@@ -75,12 +76,13 @@ export type JobStage = 'estimating' | 'running' | 'validation';
 export type JobChange = Pick<Job, 'status' | 'since'> & Partial<Job>;
 
 /**
- * When a job expires: 15 days after its quote, or after it was accepted (service.md section 3). One
+ * When a job expires, to the second, as it is shown: 15 days after its quote, or after it was accepted (service.md section 3). One
  * whose estimate failed has no quote; its days begin when it failed.
  */
 export function expiryOf(job: Job, retentionMs: number): number {
   const { status, quote, acceptedAt, since } = job;
-  if (status === 'rejected' || status === 'quoted') return quote?.expiresAt ?? since + retentionMs;
-  if (acceptedAt !== undefined) return acceptedAt + retentionMs;
-  return status === 'failed' ? since + retentionMs : Number.POSITIVE_INFINITY;
+  const expiry = (at: number) => floorTo(SECOND, at + retentionMs);
+  if (status === 'rejected' || status === 'quoted') return quote?.expiresAt ?? expiry(since);
+  if (acceptedAt !== undefined) return expiry(acceptedAt);
+  return status === 'failed' ? expiry(since) : Number.POSITIVE_INFINITY;
 }

@@ -1,5 +1,5 @@
 import type { JobStatus } from '../../../src/service/jobs/job.js';
-import { DAY } from '../../../src/time.js';
+import { DAY, floorTo, SECOND } from '../../../src/time.js';
 
 export interface ModelDwell {
   readonly opened: number;
@@ -97,7 +97,9 @@ export class JobModel {
     const { accepted = Number.NaN } = job as ModelJob & { accepted?: number };
     if (status === 'accepted') Object.assign(job, { accepted: at });
     const lasts: Partial<Record<JobStatus, number>> = { ...this.#dwell, quoted: 15 * DAY };
-    const due = status === 'delivered' ? accepted + 15 * DAY : at + (lasts[status] ?? 0);
+    const end = status === 'delivered' ? accepted + 15 * DAY : at + (lasts[status] ?? 0);
+    // Expiry is shown to the second, and comes then.
+    const due = status === 'delivered' || status === 'quoted' ? floorTo(SECOND, end) : end;
     Object.assign(job, { status, since: at, due, inLine: false });
   }
 }

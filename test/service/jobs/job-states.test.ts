@@ -241,7 +241,10 @@ describe('expiry (service.md section 3)', () => {
     async state => {
       const jobs = await localJobs();
       const uuid = await jobs.bring(state);
-      await jobs.move(15 * DAY - 1);
+      const { expiresAt } = (await jobs.job(uuid)).quote ?? { expiresAt: '' };
+      expect((await jobs.list()).jobs[0]?.expiresAt).toBe(expiresAt);
+      jobs.service.clock.set(Date.parse(expiresAt) - 1);
+      await jobs.service.settled();
       expect((await jobs.job(uuid)).status).toBe(state);
       await jobs.move(1);
       expect(await jobs.ask(`/jobs/${uuid}.json`)).toMatchObject({
@@ -258,8 +261,18 @@ describe('expiry (service.md section 3)', () => {
     const uuid = await jobs.bring('quoted');
     await jobs.move(DAY);
     await jobs.put(uuid, 'accept');
-    await jobs.move(15 * DAY - 1);
-    const { urlList } = await jobs.results(uuid);
+    await jobs.move(DAY);
+    const { urlList, expiresAt } = await jobs.results(uuid);
+    const { results, acceptedAt } = await jobs.job(uuid);
+    // To the second, and the same wherever it is shown.
+    expect(Date.parse(expiresAt) - Date.parse(String(acceptedAt))).toBe(15 * DAY);
+    expect([results?.expiresAt, (await jobs.list()).jobs[0]?.expiresAt]).toEqual([
+      expiresAt,
+      expiresAt,
+    ]);
+    jobs.service.clock.set(Date.parse(expiresAt) - 1);
+    await jobs.service.settled();
+    expect((await fetch(String(urlList[0]))).status).toBe(200);
     const { delivered } = await jobs.list();
     expect(delivered).toEqual({ jobCount: 1, jobDaysRun: 1, activityCount: 6 });
     await jobs.move(1);

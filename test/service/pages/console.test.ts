@@ -313,6 +313,22 @@ describe('the page of replays', () => {
     expect(await page()).toMatch(/cut off Started/);
   });
 
+  it('has what the last message of the last replay said on the overview', async () => {
+    const { service, see, replayPath } = await localStreams(hourOfPosts());
+    const browser = browse(service.addresses().baseUrl);
+    await browser.signIn();
+    const overview = async () => readable((await browser.get('/console')).text);
+    expect(await overview()).toContain('no replay has ended');
+    await see(replayPath());
+    expect(await overview()).toMatch(/last replay: Replay Request Completed \S/);
+    service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151005'] });
+    await see(replayPath());
+    expect(await overview()).toContain('last replay: Replay Request Completed with Errors');
+    service.faults.plant({ kind: 'content-cut', afterMessages: 3 });
+    await see(replayPath('firehose', START, END));
+    expect(await overview()).toContain('last replay: cut off before its last message');
+  });
+
   it('shows one that is under way', async () => {
     const { service, open, replayPath } = await localStreams(hourOfPosts(), {
       replayPostsPerSecond: 1,

@@ -1,4 +1,6 @@
 import type { Addresses } from '../../addresses.js';
+import { endingOf } from '../../streams/info-message.js';
+import type { LoggedReplay } from '../../streams/replay-log.js';
 import { foreign, type Html, html } from '../html.js';
 import { command, countOf, facts, stateOf } from '../page-parts.js';
 import { clockFace } from './clock-forms.js';
@@ -64,8 +66,19 @@ function goingOn({ context, jobs, streams }: ConsoleParts): Html {
   return html`<ul class="row">
 <li><a href="/console/jobs">${stateOf(quoted === 0 ? 'no job waits for you' : `${countOf(quoted, 'job')} to accept or reject`, quoted === 0 ? 'idle' : 'warn')}</a></li>
 <li><a href="/console/replays">${stateOf(`${countOf(replays, 'replay')} under way`, replays === 0 ? 'idle' : 'busy')}</a></li>
+<li><a href="/console/replays">${lastReplay(streams.replays.replays)}</a></li>
 <li><a href="/console/faults">${stateOf(faults === 0 ? 'no faults planted' : `${countOf(faults, 'fault')} planted`, faults === 0 ? 'good' : 'warn')}</a></li>
 </ul>`;
+}
+
+/** What the last message of the last replay said (service.md 4.3 rule 1). */
+function lastReplay(replays: readonly LoggedReplay[]): Html {
+  const last = replays.find(({ endedAt }) => endedAt !== undefined);
+  if (last === undefined) return stateOf('no replay has ended', 'idle');
+  const { end } = last;
+  if (end === undefined) return stateOf('last replay: cut off before its last message', 'bad');
+  const isWhole = end.unprocessed === undefined && end.minutesFailed.length === 0;
+  return stateOf(`last replay: ${endingOf(end)}`, isWhole ? 'good' : 'warn');
 }
 
 function groupCard({ id, name, about, endpoints }: EndpointGroup): Html {

@@ -1,0 +1,15 @@
+import { createService } from '../../src/service/index.js';
+
+// Leaves the scope of a service that is in use; the process has to end by itself then.
+const isHeld = process.argv[2] === 'service';
+async function use(): Promise<void> {
+  await using service = isHeld ? createService() : undefined;
+  const started = service ?? createService();
+  await using addresses = isHeld ? undefined : await started.start();
+  const { baseUrl } = addresses ?? (await started.start());
+  // A connection that is kept, and a job that waits for its customer.
+  await (await fetch(`${baseUrl}/status`)).text();
+  process.stdout.write(`${started.listening}\n`);
+}
+await use();
+process.stdout.write('left\n');
