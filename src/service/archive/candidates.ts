@@ -1,11 +1,11 @@
-import { clauseTerms } from '../../rules/clause-terms.js';
+import { type ClauseTerms, clauseTerms } from '../../rules/clause-terms.js';
 import { dialectOf } from '../../rules/dialect.js';
 import { withinBox, withinRadius } from '../../rules/geo.js';
 import type { Position } from '../../rules/post-fields.js';
-import type { Clause, RuleNode } from '../../rules/tree.js';
+import type { And, Clause, Or, RuleNode } from '../../rules/tree.js';
 import type { Block, BlockDetails } from './block.js';
 import { Ordinals } from './ordinals.js';
-import { holdingWords, wantedWords } from './wanted-words.js';
+import { holdingWords, type WantedWords, wantedWords } from './wanted-words.js';
 
 /** Posts of a block that a rule of search may match. */
 export interface Candidates {
@@ -20,9 +20,8 @@ const SEARCH = dialectOf('search');
 export function candidates(node: RuleNode, block: Block): Candidates {
   switch (node.kind) {
     case 'and':
-      return joined(node.nodes, block, (all, next) => all.intersect(next));
     case 'or':
-      return joined(node.nodes, block, (all, next) => all.unite(next));
+      return joined(node, block);
     case 'not': {
       const { ordinals, exact } = candidates(node.node, block);
       // Of what may match it is not known what does not.
@@ -35,32 +34,65 @@ export function candidates(node: RuleNode, block: Block): Candidates {
   }
 }
 
-function joined(
-  nodes: readonly RuleNode[],
-  block: Block,
-  join: (all: Ordinals, next: Ordinals) => void,
-): Candidates {
-  const [first, ...rest] = nodes.map(node => candidates(node, block));
-  if (first === undefined) return { ordinals: Ordinals.all(block.count), exact: false };
-  for (const { ordinals } of rest) join(first.ordinals, ordinals);
-  return { ordinals: first.ordinals, exact: first.exact && rest.every(({ exact }) => exact) };
+function joined(node: And | Or, block: Block): Candidates {
+  let exact = true;
+  let all: Ordinals | undefined;
+  for (const child of node.nodes) {
+    const next = candidates(child, block);
+    exact &&= next.exact;
+    if (all === undefined) all = next.ordinals;
+    else if (node.kind === 'and') all.intersect(next.ordinals);
+    else all.unite(next.ordinals);
+    // What else has to be true changes nothing then.
+    if (node.kind === 'and' && all.isEmpty) return { ordinals: all, exact: true };
+  }
+  return all === undefined
+    ? { ordinals: Ordinals.all(block.count), exact: false }
+    : { ordinals: all, exact };
 }
 
 function ofClause(clause: Clause, block: Block): Candidates {
-  const { required, exact } = clauseTerms(clause, SEARCH);
-  const words = exact ? undefined : wantedWords(clause, SEARCH);
+  const { required, exact, words, inArea } = needsOf(clause);
   // Nothing but punctuation is in no post of search.
   if (words?.words.length === 0) return { ordinals: new Ordinals(block.count), exact: true };
   const [first, ...rest] = required;
   if (first === undefined) return { ordinals: Ordinals.all(block.count), exact };
   const ordinals = block.postings(first);
-  for (const term of rest) ordinals.intersect(block.postings(term));
+  for (const term of rest) {
+    // A word of a script without spaces has as many terms as characters, and most posts few of them.
+    if (ordinals.isEmpty) return { ordinals, exact: true };
+    ordinals.intersect(block.postings(term));
+  }
   if (exact || block.details === undefined) return { ordinals, exact };
   if (words !== undefined)
     return { ordinals: holdingWords(ordinals, words, block.details), exact: true };
-  const inArea = areaOf(clause);
   if (inArea === undefined) return { ordinals, exact: false };
   return { ordinals: standingIn(block, block.details, inArea), exact: true };
+}
+
+/** What a clause asks of any block. */
+interface Needs extends ClauseTerms {
+  /** Where it asks for several words. */
+  readonly words: WantedWords | undefined;
+  readonly inArea: ((position: Position) => boolean) | undefined;
+}
+
+/** A query is asked of hundreds of blocks, and its text is read once. */
+const needs = new WeakMap<Clause, Needs>();
+
+function needsOf(clause: Clause): Needs {
+  let found = needs.get(clause);
+  if (found === undefined) {
+    const { required, exact } = clauseTerms(clause, SEARCH);
+    found = {
+      required: [...new Set(required)],
+      exact,
+      words: exact ? undefined : wantedWords(clause, SEARCH),
+      inArea: areaOf(clause),
+    };
+    needs.set(clause, found);
+  }
+  return found;
 }
 
 function areaOf(clause: Clause): ((position: Position) => boolean) | undefined {

@@ -23,6 +23,10 @@ export class Ordinals {
     return ((this.#words[ordinal >>> 5] as number) & (1 << (ordinal & 31))) !== 0;
   }
 
+  get isEmpty(): boolean {
+    return this.#words.every(word => word === 0);
+  }
+
   intersect(other: Ordinals): void {
     const words = other.#words;
     for (let i = 0; i < words.length; i++)

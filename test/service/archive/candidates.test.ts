@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { checkRule } from '../../../src/rules/check-rule.js';
+import type { RuleNode } from '../../../src/rules/tree.js';
+import type { Block } from '../../../src/service/archive/block.js';
+import { candidates } from '../../../src/service/archive/candidates.js';
+import { Ordinals } from '../../../src/service/archive/ordinals.js';
+
+test('2048 different characters that no post has ask a block for one posting', () => {
+  const query = Array.from({ length: 2048 }, (_, i) => String.fromCharCode(0x4e00 + i)).join('');
+  const { asked, found } = ask(query, []);
+  expect(asked).toBe(1);
+  expect(found).toEqual([]);
+});
+
+test('one character 2048 times asks a block for its two terms', () => {
+  const { asked, found } = ask('的'.repeat(2048), ['的', '的的']);
+  expect(asked).toBe(2);
+  expect(found).toEqual([0, 1, 2]);
+});
+
+test('a group asks for no more clauses once one of them is in no post', () => {
+  const { asked, found } = ask('snow (rain OR hail) -sun -wind', ['rain', 'sun']);
+  expect(asked).toBe(1);
+  expect(found).toEqual([]);
+});
+
+/** What a block of three posts is asked for, and gives; each of them has all the terms that exist. */
+function ask(query: string, existing: readonly string[]) {
+  let asked = 0;
+  const block: Block = {
+    count: 3,
+    timeAt: () => 0,
+    idAt: () => '1',
+    postings: term => {
+      asked++;
+      return existing.includes(term) ? Ordinals.all(3) : new Ordinals(3);
+    },
+    load: () => Promise.reject(new Error('no post is read')),
+  };
+  const { ordinals } = candidates(checkRule(query, { product: 'search' }).tree as RuleNode, block);
+  return { asked, found: [...ordinals.members(0, 3)] };
+}
