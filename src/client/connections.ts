@@ -38,6 +38,13 @@ export class Connections {
     client.destroy().catch(() => {});
   }
 
+  /** Closes those that are idle. What is under way goes on, and new ones can be opened. */
+  async close(): Promise<void> {
+    const idle = [...this.#idle.values()].flat();
+    this.#idle.clear();
+    await Promise.all(idle.map(client => client.destroy()));
+  }
+
   #open(origin: string): Client {
     const { Client } = load('undici');
     return new Client(origin, {

@@ -105,8 +105,14 @@ export class Tombstones {
     }
   }
 
+  /** Closes the files. All that `record` resolved for is kept. */
   async close(): Promise<void> {
     await this.#root.close();
+  }
+
+  /** As `close`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   #get<M extends PostMark | UserMark>(kind: number, id: string): M | undefined {
@@ -130,7 +136,7 @@ export class Tombstones {
  * @throws OptionError
  * @throws StorageError when the folder cannot be used, or there is nothing to read in it.
  * @example
- * const tombstones = openTombstones('tombstones');
+ * await using tombstones = openTombstones('tombstones');
  * await pipeline(compliance(account()), intoTombstones(tombstones));
  */
 export function openTombstones(folder: string, options: TombstonesOptions = {}): Tombstones {

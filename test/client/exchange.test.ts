@@ -5,7 +5,7 @@ import { createServer as createTcpServer, type Server } from 'node:net';
 import path from 'node:path';
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Account, type AccountOptions, account } from '../../src/client/account.js';
 import { brokenConnection } from '../../src/client/broken-connection.js';
 import { type Answer, type Exchange, exchange } from '../../src/client/exchange.js';
@@ -103,6 +103,20 @@ describe('an exchange', () => {
     await errorOf(get(acme));
     await textOf(await get(acme));
     expect(server.sockets.size).toBe(1);
+  });
+
+  it('leaves no connection open after `await using`, and the account can be used again', async () => {
+    server.otherwise = json({});
+    const acme = accountFor();
+    {
+      await using _scope = acme;
+      await textOf(await get(acme));
+      expect(server.sockets.size).toBe(1);
+    }
+    await vi.waitFor(() => expect(server.sockets.size).toBe(0));
+    await textOf(await get(acme));
+    expect(server.sockets.size).toBe(1);
+    await acme.close();
   });
 
   it('sends no credentials to another origin', async () => {

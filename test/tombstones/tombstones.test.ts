@@ -10,7 +10,7 @@ import { Flow } from '../../src/flow.js';
 import { pipeline } from '../../src/pipeline.js';
 import { intoTombstones } from '../../src/sinks/into-tombstones.js';
 import { changesOf, decodeMark, encodeMark, type PostMark } from '../../src/tombstones/marks.js';
-import { openTombstones } from '../../src/tombstones/tombstones.js';
+import { openTombstones, type Tombstones } from '../../src/tombstones/tombstones.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
 import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 
@@ -19,6 +19,19 @@ const newFolder = temporaryFolders();
 async function opened() {
   return openTombstones(path.join(await newFolder(), 'tombstones'));
 }
+
+it('tombstones close at the end of `await using`, and what they recorded is kept', async () => {
+  const folder = path.join(await newFolder(), 'tombstones');
+  let outside: Tombstones;
+  {
+    await using tombstones = openTombstones(folder);
+    await tombstones.record([ofPost('delete', '7', 1)]);
+    outside = tombstones;
+  }
+  expect(() => outside.post('7')).toThrow(StorageError);
+  await using again = openTombstones(folder);
+  expect(again.post('7')).toBeDefined();
+});
 
 describe('marks', () => {
   const anyEvent = fc
