@@ -25,10 +25,11 @@ export class ProgressText {
   /** What matters most comes first: a narrow terminal cuts the rest. */
   running(): string {
     const now = performance.now();
-    const { fraction } = this.#progress;
+    const { fraction, waitsUntil } = this.#progress;
     const left = this.#left(now);
     return [
       ...(fraction === undefined ? [] : [`${Math.floor(fraction * 100)} %`]),
+      ...(waitsUntil === undefined ? [] : [`waits until ${minute(waitsUntil)}`]),
       ...(left === undefined ? [] : [`${duration(left)} left`]),
       `${this.#rate(now)}/s`,
       this.#counts(),

@@ -12,6 +12,8 @@ export interface ProgressCounts {
   readonly fraction: number | undefined;
   /** The time that the source has reached, epoch milliseconds. */
   readonly reached: number | undefined;
+  /** Until when the source waits, epoch milliseconds by the service's clock; while it does. */
+  readonly waitsUntil: number | undefined;
 }
 
 /** The counters of one run. It travels with the pull, so each stage adds what only it knows. */
@@ -23,6 +25,7 @@ export class Progress implements ProgressCounts {
   writtenBytes = 0;
   fraction: number | undefined;
   reached: number | undefined;
+  waitsUntil: number | undefined;
 
   drop(by: string, items: number): void {
     if (items > 0) this.dropped.set(by, (this.dropped.get(by) ?? 0) + items);
@@ -30,8 +33,11 @@ export class Progress implements ProgressCounts {
 
   /** The counts as they are now; they do not change any more. */
   counts(): ProgressCounts {
-    const { received, receivedBytes, written, writtenBytes, fraction, reached } = this;
+    const { received, receivedBytes, written, writtenBytes, fraction, reached, waitsUntil } = this;
     const dropped = new Map(this.dropped);
-    return { received, receivedBytes, dropped, written, writtenBytes, fraction, reached };
+    return {
+      ...{ received, receivedBytes, dropped, written, writtenBytes },
+      ...{ fraction, reached, waitsUntil },
+    };
   }
 }

@@ -6,6 +6,7 @@ import { checkLimits, type Family, type Rate } from './limits.js';
 import { Pace } from './pace.js';
 import { checkRetryPolicy, type Retrying, type RetryPolicy } from './retry.js';
 import { redactor, type Secret } from './secret.js';
+import { ServiceClock } from './service-clock.js';
 import {
   checkSettings,
   SETTINGS,
@@ -30,6 +31,12 @@ export interface AccountOptions extends SettingOptions {
   readonly limits?: Partial<Record<Family, readonly Rate[]>> | undefined;
   /** Time and chance, for tests. */
   readonly timing?: Timing | undefined;
+  /**
+   * The service's time in epoch milliseconds, where this process knows it: `start()` of the local
+   * service gives it.
+   * @default learnt from the `Date` of the service's answers
+   */
+  readonly serviceTime?: (() => number) | undefined;
 }
 
 /**
@@ -55,6 +62,8 @@ export class Account {
   readonly timeouts: Timeouts;
   readonly retry: RetryPolicy;
   readonly timing: Timing;
+  /** The service's time. */
+  readonly clock: ServiceClock;
   readonly onRetry: ((retrying: Retrying) => void) | undefined;
   readonly connections: Connections;
   readonly #limits: Readonly<Record<Family, readonly Rate[]>>;
@@ -65,6 +74,9 @@ export class Account {
     this.timeouts = checkTimeouts(options.timeouts);
     this.retry = checkRetryPolicy(options.retry);
     this.timing = options.timing ?? realTime;
+    if (options.serviceTime !== undefined && typeof options.serviceTime !== 'function')
+      throw new OptionError('serviceTime', 'Expected `serviceTime` to be a function');
+    this.clock = new ServiceClock(this.timing, options.serviceTime);
     this.onRetry = options.onRetry;
     this.connections = new Connections(this.timeouts);
     const { email, password, consumerSecret, accessToken, accessTokenSecret } = this.settings;

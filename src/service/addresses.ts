@@ -37,11 +37,14 @@ export interface Addresses {
   /** Of one whose id the operator has not approved (service.md 5). */
   readonly unapprovedConsumerKey: string;
   readonly unapprovedConsumerSecret: string;
+  /** The service's time in epoch milliseconds, as its clock has it when it is called. */
+  readonly serviceTime: () => number;
 }
 
 /** One line of JSON with the names of service.md: `base_url`, `account`, `label` ... */
 export function addressesLine(addresses: Addresses): string {
-  const entries = Object.entries(addresses).map(([name, value]) => [
+  const texts = Object.entries(addresses).filter(([, value]) => typeof value === 'string');
+  const entries = texts.map(([name, value]) => [
     name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
     value,
   ]);

@@ -109,6 +109,8 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
   return {
     answer(request, response) {
       const controller = new AbortController();
+      // Clients learn the service's time from here.
+      response.setHeader('Date', new Date(context.clock.now()).toUTCString());
       underWay.add(controller);
       response.on('close', () => {
         underWay.delete(controller);

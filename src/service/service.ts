@@ -195,6 +195,7 @@ export class Service extends Server {
       consumerSecret,
       unapprovedConsumerKey,
       unapprovedConsumerSecret,
+      serviceTime: () => this.clock.now(),
     };
   }
 

@@ -100,7 +100,7 @@ async function slicesOf<T>(
   // How far an open window goes is for the service to say: its clock may differ from ours.
   const few = { ...params, maxResults: MIN_RESULTS };
   const echoed = isGiven ? {} : (await fetchPage(query, few, parse, signal)).window;
-  const dates = resolveDates(given, echoed, product, account.timing.now());
+  const dates = resolveDates(given, echoed, product, account.clock.now());
   return sliceDates(dates, slices).map(slice => ({ ...params, ...slice }));
 }
 

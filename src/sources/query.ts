@@ -2,7 +2,7 @@ import { Account } from '../client/account.js';
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow.js';
 import { ruleErrors } from '../rules/rule-errors.js';
-import { DAY, FIRST_POST, HOUR, parseTimestamp, type Timestamp, timestampOption } from '../time.js';
+import { DAY, FIRST_POST, parseTimestamp, type Timestamp, timestampOption } from '../time.js';
 
 export type Product = '30day' | 'fullarchive';
 
@@ -109,7 +109,7 @@ export function checkQuery(
   if (next !== undefined) checkText('next', next);
   if (next !== undefined && options.resume !== undefined)
     throw new OptionError('next', 'Pass `next` or `resume`, not both: each says where to begin');
-  const params = defined({ query, ...own, ...checkWindow(account, options) });
+  const params = defined({ query, ...own, ...checkWindow(options) });
 
   account.need('email', purpose);
   account.need('password', purpose);
@@ -168,7 +168,7 @@ function defined(
   );
 }
 
-function checkWindow(account: Account, { product, fromDate, toDate }: QueryOptions) {
+function checkWindow({ fromDate, toDate }: QueryOptions) {
   const from = fromDate === undefined ? undefined : timestampOption('fromDate', fromDate);
   const to = toDate === undefined ? undefined : timestampOption('toDate', toDate);
   const oldest = from === undefined ? undefined : parseTimestamp(from);
@@ -182,15 +182,7 @@ function checkWindow(account: Account, { product, fromDate, toDate }: QueryOptio
     throw new OptionError('toDate', `\`toDate\` ${to} is before the first posts, of 21 March 2006`);
   if (oldest !== undefined && newest !== undefined && oldest >= newest)
     throw new OptionError('toDate', `\`toDate\` ${to} must be after \`fromDate\` ${from}`);
-  // Our clock is not the service's: what is near the edge is for the service to say.
-  const edge = account.timing.now() - SPAN_30DAY - HOUR;
-  const old = oldest !== undefined && oldest < edge ? 'fromDate' : 'toDate';
-  const given = old === 'fromDate' ? oldest : newest;
-  if (product === '30day' && given !== undefined && given < edge)
-    throw new OptionError(
-      old,
-      `\`${old}\` ${old === 'fromDate' ? from : to} is more than 31 days ago: product 30day goes back no further, fullarchive does`,
-    );
+  // What 30day still has is for the service to say, by its own clock.
   return { fromDate: from, toDate: to };
 }
 

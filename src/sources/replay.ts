@@ -6,10 +6,13 @@ import { checkNames } from '../client/check-names.js';
 import { replayUrl, STREAM_TYPES, type StreamType } from '../client/stream-address.js';
 import { OptionError } from '../errors.js';
 import { type Cursor, Flow } from '../flow.js';
-import { MINUTE, parseTimestamp, type Timestamp, timestampOption } from '../time.js';
+import { DAY, MINUTE, parseTimestamp, type Timestamp, timestampOption } from '../time.js';
 import { checkWhole, oneOf } from './query.js';
 import { type ReplayTimings, TIMINGS } from './replay/replay-timings.js';
 import { type Gap, type ReplayRun, runReplay } from './replay/run-replay.js';
+import type { ReplayWait } from './replay/waits.js';
+
+export type { ReplayWait } from './replay/waits.js';
 
 export interface ReplayOptions {
   /** Which stream to have again: `rulestream` is the rule-based one (service.md 4.3). */
@@ -17,8 +20,8 @@ export interface ReplayOptions {
   /** First minute, inclusive: `YYYYMMDDHHMM` (UTC) or a `Date`, floored to its minute. */
   readonly fromDate: Timestamp;
   /**
-   * Last minute, exclusive. It may be yet to come: the replay then waits for each minute until it is
-   * half an hour old, which is when the service has it.
+   * Last minute, exclusive. It may be up to 366 days ahead: the replay then waits for each minute until
+   * it is half an hour old, which is when the service has it. See `onWait`.
    */
   readonly toDate: Timestamp;
   /** @default the account's `streamLabel` */
@@ -36,14 +39,22 @@ export interface ReplayOptions {
   readonly maxMemory?: number | undefined;
   /** Told at the end of each gap, which else makes the flow end with an `IncompleteError`. */
   readonly onGap?: ((gap: Gap) => void) | undefined;
+  /**
+   * Told when a wait begins for minutes that are too recent, or for the limit of connections. A wait
+   * after a failure is told to the account's `onRetry`.
+   */
+  readonly onWait?: ((wait: ReplayWait) => void) | undefined;
   /** Other times than the service's own, for a test. */
   readonly timings?: Partial<ReplayTimings> | undefined;
   /** Where to go on: the cursor of a batch. A sink with a checkpoint does this by itself. */
   readonly resume?: Cursor | undefined;
 }
 
+/** A replay of more is a mistake in the date. */
+const MAX_AHEAD = 366 * DAY;
+
 const OPTIONS: readonly string[] = [
-  ...['streamType', 'fromDate', 'toDate', 'streamLabel', 'folder', 'maxMemory', 'onGap'],
+  ...['streamType', 'fromDate', 'toDate', 'streamLabel', 'folder', 'maxMemory', 'onGap', 'onWait'],
   ...['timings', 'resume'],
 ];
 
@@ -121,15 +132,23 @@ export function checkReplay(account: Account, options: ReplayOptions) {
     throw new OptionError('folder', 'Expected `folder` to name a folder');
   if (onGap !== undefined && typeof onGap !== 'function')
     throw new OptionError('onGap', 'Expected `onGap` to be a function');
+  const { onWait } = options;
+  if (onWait !== undefined && typeof onWait !== 'function')
+    throw new OptionError('onWait', 'Expected `onWait` to be a function');
   const fromDate = timestampOption('fromDate', options.fromDate);
   const toDate = timestampOption('toDate', options.toDate);
   const window = { from: parseTimestamp(fromDate) ?? 0, to: parseTimestamp(toDate) ?? 0 };
   if (window.from >= window.to)
     throw new OptionError('toDate', `\`toDate\` ${toDate} must be after \`fromDate\` ${fromDate}`);
+  if (window.to > Math.max(account.clock.now(), account.timing.now()) + MAX_AHEAD)
+    throw new OptionError(
+      'toDate',
+      `\`toDate\` ${toDate} is more than ${MAX_AHEAD / DAY} days ahead: a replay waits for each minute to come`,
+    );
   const url = replayUrl(account, streamType, streamLabel);
   const identity = { replay: url.pathname, fromDate, toDate };
   const timings = checkTimings(options.timings);
-  return { account, url, identity, window, timings, folder, maxMemory, resume, onGap };
+  return { account, url, identity, window, timings, folder, maxMemory, resume, onGap, onWait };
 }
 
 function checkTimings(options: Partial<ReplayTimings> = {}): ReplayTimings {

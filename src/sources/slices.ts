@@ -18,7 +18,7 @@ export interface Dates {
 
 /**
  * The dates of a request that may leave some out: those that the service echoed, or else what it would
- * take on our clock. It goes back 30 days, and no further than the product does (4.1 rules 1 and 6).
+ * take at this time. It goes back 30 days, and no further than the product does (4.1 rules 1 and 6).
  */
 export function resolveDates(
   given: Params,

@@ -23,6 +23,8 @@ export class ScriptedServer {
     response.statusCode = 500;
     response.end('nothing is left in the script');
   };
+  /** What its answers have as their `Date`; none have one without. */
+  now: (() => number) | undefined;
   readonly #server: Server;
 
   constructor() {
@@ -59,6 +61,8 @@ export class ScriptedServer {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.sendDate = false;
+    if (this.now !== undefined) response.setHeader('date', new Date(this.now()).toUTCString());
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks).toString();

@@ -239,12 +239,22 @@ describe('compliance', () => {
   it('is refused for good, or when nothing is there at all', async () => {
     server.script.push(status(401));
     await expect(reading().done).rejects.toThrow(HttpError);
-    server.script.push(
-      status(406, '{"error":{"message":"This connection requires compression."}}'),
-    );
+    const compressed = status(406, '{"error":{"message":"This connection requires compression."}}');
+    server.script.push(...Array.from({ length: 10 }, () => compressed));
     await expect(reading().done).rejects.toThrow('requires compression');
+    expect(server.script).toEqual([]);
     const away = acme({ complianceStreamUrl: 'http://127.0.0.1:9', retry: { attempts: 3 } });
     await expect(reading({}, away).done).rejects.toThrow(ConnectionError);
+  });
+
+  it('connects again after a first 406 or 400, and tells onRetry', async () => {
+    const retried: string[] = [];
+    const watched = acme({ onRetry: ({ error }) => retried.push(error.message) });
+    server.script.push(status(406, '{"error":{"message":"Too many"}}'), status(400));
+    const run = reading({}, watched);
+    await service.until(1);
+    expect(retried).toEqual([expect.stringContaining('Too many'), expect.stringContaining('400')]);
+    await run.stop();
   });
 
   it('that was connected connects again after a 406, as after any status but 401 and 404', async () => {

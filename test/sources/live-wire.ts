@@ -1,13 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import { constants, createGzip } from 'node:zlib';
 import {
+  DAY,
+  floorTo,
   formatSent,
   formatTimestamp,
   MINUTE,
   parseTimestamp,
   type Window,
 } from '../../src/time.js';
-import type { Received, Reply } from '../client/scripted-server.js';
+import { type Received, type Reply, status } from '../client/scripted-server.js';
 
 /** The wire of a stream: gzip of messages that end in CRLF, flushed after each. */
 export async function wireOf(
@@ -113,6 +115,20 @@ export function wholeReplay(posts: readonly WirePost[]): Reply {
   return async (response, request) => {
     const found = within(posts, windowOf(request)).map(({ json }) => json);
     await stream(['', ...found, '', info(COMPLETED, found.length)])(response, request);
+  };
+}
+
+/** The same from a service whose clock is `now()`: dates out of its reach are a 406. */
+export function judgedReplay(posts: readonly WirePost[], now: () => number): Reply {
+  return async (response, request) => {
+    const { from, to } = windowOf(request);
+    const young = to > now() - 30 * MINUTE || from > now() - 31 * MINUTE;
+    const old = from < floorTo(MINUTE, now() - 5 * DAY);
+    const name = young ? 'toDate' : 'fromDate';
+    const message = `Invalid date for query parameter '${name}'.`;
+    const reply =
+      young || old ? status(406, JSON.stringify({ error: { message } })) : wholeReplay(posts);
+    await reply(response, request);
   };
 }
 

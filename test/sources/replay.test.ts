@@ -7,9 +7,10 @@ import type { Activity } from '../../src/activity/activity.js';
 import { type Account, type AccountOptions, account } from '../../src/client/account.js';
 import { HttpError, IncompleteError, OptionError, StorageError } from '../../src/errors.js';
 import type { Cursor } from '../../src/flow.js';
+import { Progress } from '../../src/progress.js';
 import { collect } from '../../src/sinks/collect.js';
 import { Spool } from '../../src/sources/replay/spool.js';
-import { type ReplayOptions, replay } from '../../src/sources/replay.js';
+import { type ReplayOptions, type ReplayWait, replay } from '../../src/sources/replay.js';
 import { DAY, floorTo, formatSent, HOUR, MINUTE, type Window } from '../../src/time.js';
 import { type Reply, reset, ScriptedServer, status } from '../client/scripted-server.js';
 import { impatient } from '../client/virtual-time.js';
@@ -18,6 +19,7 @@ import {
   COMPLETED,
   FAILED,
   info,
+  judgedReplay,
   minuteOf,
   send,
   stream,
@@ -130,10 +132,40 @@ describe('a replay', () => {
     const from = floorTo(MINUTE, Date.now() - 20 * MINUTE);
     const window = { from, to: from + 5 * MINUTE };
     const sent = wirePosts(window);
-    server.otherwise = wholeReplay(sent);
-    expect(idsOf(await collected(posts(window)))).toEqual(idsOf(sent));
+    server.otherwise = judgedReplay(sent, timing.now);
+    const waits: ReplayWait[] = [];
+    const flow = posts(window, { onWait: wait => waits.push(wait) });
+    const progress = new Progress();
+    const seen = new Set<number | undefined>();
+    const { sleep } = timing;
+    timing.sleep = (ms, signal) => {
+      seen.add(progress.waitsUntil);
+      return sleep(ms, signal);
+    };
+    const got: string[] = [];
+    for await (const { items } of flow.batches({ progress }))
+      got.push(...idsOf(items as Activity[]));
+    expect(got).toEqual(idsOf(sent));
     expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(14 * MINUTE);
-    expect(server.received.length).toBe(1);
+    // The first connection asks for the service's time.
+    expect(server.received.length).toBe(2);
+    const until = window.to + 30 * MINUTE;
+    expect(waits.map(wait => [wait.reason, Math.round(wait.until.getTime() / 1000)])).toEqual([
+      ['too recent', until / 1000],
+    ]);
+    expect(waits[0]?.waitMs).toBeGreaterThan(14 * MINUTE);
+    expect([...seen].every(at => Math.abs((at ?? 0) - until) < 1000)).toBe(true);
+    expect(progress.waitsUntil).toBe(undefined);
+  });
+
+  it('tells of the wait for the limit of connections', async () => {
+    const window = past(200);
+    server.otherwise = wholeReplay(wirePosts(window, 1));
+    const waits: ReplayWait[] = [];
+    const timings = { longestChunk: 16 * MINUTE };
+    await collected(posts(window, { timings, onWait: wait => waits.push(wait) }));
+    expect(new Set(waits.map(({ reason }) => reason))).toEqual(new Set(['connect limit']));
+    expect(waits.every(({ waitMs }) => waitMs > 0)).toBe(true);
   });
 });
 
@@ -410,12 +442,10 @@ describe('a connection that is refused', () => {
     expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([300]);
   });
 
-  it('401, 404, 406 for lack of gzip or rules: an error at once', async () => {
+  it('401, 404: an error at once', async () => {
     const texts = [
       [401, 'Unauthorized'],
       [404, 'Not Found'],
-      [406, 'This connection requires compression.'],
-      [406, 'There are no rules for this stream. Add rules before connecting.'],
     ] as const;
     for (const [code, text] of texts) {
       server.script.push(status(code, JSON.stringify({ error: { message: text } })));
@@ -424,7 +454,52 @@ describe('a connection that is refused', () => {
       expect(error.status).toBe(code);
       expect(error.message).not.toContain('secret-password');
     }
-    expect(server.received.length).toBe(4);
+    expect(server.received.length).toBe(2);
+  });
+
+  it.each([
+    [406, 'There are no rules for this stream. Add rules before connecting.'],
+    [400, 'Bad Request'],
+    [406, 'Please update your client'],
+    [406, 'Invalid date'],
+  ] as const)(
+    '%i "%s": is tried again, told to onRetry, and thrown after five',
+    async (code, text) => {
+      const retried: number[] = [];
+      const watched = acme({ onRetry: ({ waitMs }) => retried.push(waitMs) });
+      server.script.push(status(code, JSON.stringify({ error: { message: text } })));
+      server.otherwise = wholeReplay(sent);
+      expect(idsOf(await collected(posts(window, {}, watched)))).toEqual(idsOf(sent));
+      expect(retried.length).toBe(1);
+
+      server.otherwise = status(code, JSON.stringify({ error: { message: text } }));
+      const error = await collected(posts(window, {}, watched)).catch(e => e);
+      expect(error).toBeInstanceOf(HttpError);
+      expect(error).toMatchObject({ status: code, body: text });
+      expect(server.received.length).toBe(2 + 5);
+      expect(retried.length).toBe(1 + 4);
+    },
+  );
+
+  it('406 that names a date, far from both edges: a refusal, with bounded waits told to onRetry', async () => {
+    let waitedMs = 0;
+    const watched = acme({
+      onRetry: ({ waitMs }) => {
+        waitedMs += waitMs;
+      },
+    });
+    server.now = timing.now;
+    server.otherwise = status(
+      406,
+      '{"error":{"message":"Invalid date for query parameter \'toDate\'."}}',
+    );
+    const noon = floorTo(MINUTE, Date.now() - 2 * DAY);
+    const far = { from: noon, to: noon + 2 * MINUTE };
+    const error = await collected(posts(far, {}, watched)).catch(e => e);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(server.received.length).toBe(20);
+    expect(waitedMs).toBeGreaterThan(MINUTE);
+    expect(waitedMs).toBeLessThan(2 * HOUR);
   });
 
   it('406 for a date: asks for what the other clock allows', async () => {
@@ -460,13 +535,59 @@ describe('minutes older than five days', () => {
     const from = floorTo(MINUTE, Date.now() - 5 * DAY - 3 * MINUTE);
     const window = { from, to: from + 20 * MINUTE };
     const sent = wirePosts(window);
-    server.otherwise = wholeReplay(sent);
+    server.otherwise = judgedReplay(sent, timing.now);
     const gaps: { fromDate: string; toDate: string }[] = [];
     const got = await collected(posts(window, { onGap: gap => gaps.push(gap) }));
     expect(gaps).toMatchObject([{ fromDate: minuteOf(from), reason: 'expired' }]);
     const there = sent.filter(({ minute }) => minuteOf(minute) >= (gaps[0]?.toDate ?? ''));
     expect(idsOf(got)).toEqual(idsOf(there));
     expect(there.length).toBeGreaterThan(20);
+  });
+});
+
+describe('the clock of the service', () => {
+  it.each([-700 * DAY, -9 * DAY, 9 * DAY, 700 * DAY])(
+    'is what judges minutes, %i ms from ours',
+    async offsetMs => {
+      server.now = () => timing.now() + offsetMs;
+      const shifted = past(20);
+      const window = { from: shifted.from + offsetMs, to: shifted.to + offsetMs };
+      const sent = wirePosts(window);
+      server.otherwise = judgedReplay(sent, server.now);
+      // A date years ahead of all that is known is refused before anything is sent.
+      const of = acme(offsetMs > 366 * DAY ? { serviceTime: server.now } : {});
+      expect(idsOf(await collected(posts(window, {}, of)))).toEqual(idsOf(sent));
+      expect(timing.slept).toEqual([]);
+    },
+  );
+
+  it('may be moved while a replay waits', async () => {
+    let offsetMs = 0;
+    server.now = () => timing.now() + offsetMs;
+    const to = floorTo(MINUTE, Date.now()) + 3 * HOUR;
+    const window = { from: to - 4 * MINUTE, to };
+    const sent = wirePosts(window);
+    server.otherwise = judgedReplay(sent, server.now);
+    const waits: ReplayWait[] = [];
+    const onWait = (wait: ReplayWait) => {
+      waits.push(wait);
+      offsetMs = 4 * HOUR;
+    };
+    const of = acme({ serviceTime: server.now });
+    expect(idsOf(await collected(posts(window, { onWait }, of)))).toEqual(idsOf(sent));
+    expect(waits.length).toBe(1);
+    expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(10_000);
+  });
+
+  it('lets the last minute of the five days be asked for', async () => {
+    server.now = () => Date.UTC(2024, 4, 15, 12, 0, 59);
+    const from = Date.UTC(2024, 4, 10, 12);
+    const window = { from, to: from + 2 * MINUTE };
+    const sent = wirePosts(window);
+    server.otherwise = judgedReplay(sent, server.now);
+    expect(idsOf(await collected(posts(window, {}, acme({ serviceTime: server.now }))))).toEqual(
+      idsOf(sent),
+    );
   });
 });
 
@@ -645,6 +766,8 @@ describe('options of a replay', () => {
       { streamLabel: '' },
       { streamLabel: 7 },
       { fromdate: '202405150000' },
+      { onWait: 'log' },
+      { toDate: new Date(Date.now() + 367 * DAY) },
     ];
     for (const options of wrong) expect(() => posts(window, options)).toThrow(OptionError);
     expect(() => posts(window, {}, acme({ streamLabel: undefined }))).toThrow('streamLabel');

@@ -189,6 +189,26 @@ describe('the local service and a search', () => {
   );
 });
 
+describe('a service whose clock is moved', () => {
+  it.each([
+    ['in this process', () => addresses],
+    ['by its answers alone', () => ({ ...addresses, serviceTime: undefined })],
+  ])('is followed %s', async (_where, given) => {
+    const moved = Date.UTC(2015, 5, 15, 12);
+    service.clock.set(moved);
+    try {
+      const acme = account({ ...given(), timing: impatient(), limits: { search: [] } }, {});
+      const to = moved - DAY;
+      const window = { fromDate: new Date(to - 2 * DAY), toDate: new Date(to) };
+      const posts = await linesOf({ query: 'good OR day', product: '30day', ...window }, acme);
+      expect(posts.length).toBeGreaterThan(0);
+      expect(Math.abs(acme.clock.now() - service.clock.now())).toBeLessThan(2_000);
+    } finally {
+      service.clock.reset();
+    }
+  });
+});
+
 describe('a service that keeps its limits', () => {
   it('never has to say 429 to our pace', async () => {
     const strict = createService({ postsPerMinute: 1 });

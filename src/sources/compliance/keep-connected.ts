@@ -2,6 +2,7 @@ import { type ComplianceEvent, parseComplianceEvent } from '../../activity/compl
 import { parseInStreamMessage } from '../../activity/in-stream-message.js';
 import type { Account } from '../../client/account.js';
 import { connectStream } from '../../client/stream-connection.js';
+import { isFinalRefusal } from '../../client/stream-refusal.js';
 import { ConnectionError, HttpError, MillraceError } from '../../errors.js';
 import { MINUTE, SECOND } from '../../time.js';
 import { streamRecords } from '../stream-records.js';
@@ -36,7 +37,7 @@ export async function keepConnected(
   signal: AbortSignal,
   listener: Listener,
 ): Promise<never> {
-  const { timing, onRetry, retry } = account;
+  const { timing, clock, onRetry, retry } = account;
   let everConnected = false;
   let failures = 0;
   while (true) {
@@ -45,12 +46,12 @@ export async function keepConnected(
     try {
       const connection = await connectStream(account, url, start, signal);
       everConnected = true;
-      listener.connected(timing.now());
+      listener.connected(clock.now());
       let reason = 'without a reason';
       try {
         const arrivals: number[] = [];
         const onBytes = () => {
-          arrivals.push(timing.now());
+          arrivals.push(clock.now());
           if (arrivals.length > BLOCKS_AHEAD) listener.heard(arrivals.shift() as number);
         };
         const records = streamRecords(connection, { onBytes });
@@ -74,11 +75,8 @@ export async function keepConnected(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof MillraceError)) throw error;
-      const broken = error.code === 'ERR_DATA' || error.code === 'ERR_CONNECTION';
-      // 4.5: reconnect on any status. What was taken a moment ago is refused for "other circumstances"
-      // (7.4) that may pass; wrong credentials and addresses do not pass.
-      const refused = error instanceof HttpError && error.status === 406;
-      if (!error.retryable && !((broken || refused) && everConnected)) throw error;
+      if (error instanceof HttpError ? isFinalRefusal(error) : !mayPass(error, everConnected))
+        throw error;
       trouble = error;
     }
     failures++;
@@ -87,6 +85,11 @@ export async function keepConnected(
     onRetry?.({ error: trouble, attempts: failures, waitMs });
     await timing.sleep(waitMs, signal);
   }
+}
+
+/** Bytes that are wrong may have gone wrong on the way, where there were good ones before. */
+function mayPass({ code, retryable }: MillraceError, everConnected: boolean): boolean {
+  return retryable || (everConnected && (code === 'ERR_DATA' || code === 'ERR_CONNECTION'));
 }
 
 function waitAfter(trouble: MillraceError, failures: number, random: number): number {

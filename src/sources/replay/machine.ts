@@ -1,5 +1,5 @@
 import type { Rate } from '../../client/limits.js';
-import { floorTo, MINUTE, type Window } from '../../time.js';
+import { floorTo, HOUR, MINUTE, type Window } from '../../time.js';
 import { connectFreeAt, mergedConnects, recentConnects } from './connect-budget.js';
 import { joined, overlap, wholeMinutes, without } from './ranges.js';
 import { type ReplayTimings, TIMINGS } from './replay-timings.js';
@@ -53,8 +53,8 @@ export interface ReplayEnd {
   readonly unprocessedRange: Window | undefined;
 }
 
-/** Room for the clocks of both sides, and for the way there. */
-const CLOCKS = MINUTE;
+/** How far a 406 can move an edge of the reach, in all, and how near it a window must lie for that. */
+const MAX_MARGIN = HOUR;
 
 /**
  * The recovery of a replay, as a state machine: no I/O, no clock, no dice of its own. Whoever drives
@@ -74,9 +74,9 @@ export class ReplayMachine {
   /** Connections in a row that confirmed nothing. */
   #fruitless = 0;
   #notBefore = 0;
-  /** What a 406 taught about the distance of the two clocks. */
+  /** How much narrower the reach is than the service's clock says, by its 406 answers. */
   #youngMargin = 0;
-  #oldMargin = CLOCKS;
+  #oldMargin = 0;
 
   constructor(
     start: Window | ReplayState,
@@ -95,17 +95,23 @@ export class ReplayMachine {
     return { open: this.#open, gaps: this.#gaps, chunk: this.#chunk, connects: this.#connects };
   }
 
-  next(now: number): ReplayAction {
-    this.#expire(now);
+  /**
+   * @param now this machine's clock, by which connections are counted
+   * @param serviceNow the service's clock, which judges the minutes; `undefined` before any answer has
+   * told it: then the service is asked, as only its answer can say that minutes are too old or too recent.
+   */
+  next(now: number, serviceNow: number | undefined): ReplayAction {
+    if (serviceNow !== undefined) this.#expire(serviceNow);
     if (this.#open.length === 0) return { do: 'done' };
     if (this.#fruitless >= this.#timings.attempts) return { do: 'give up' };
-    const range = this.#rangeAt(now);
-    if (typeof range === 'number') return { do: 'wait', ms: range - now, why: 'too recent' };
+    const range = this.#rangeAt(serviceNow ?? now);
+    if (typeof range === 'number' && serviceNow !== undefined)
+      return { do: 'wait', ms: range - serviceNow, why: 'too recent' };
     if (this.#notBefore > now)
       return { do: 'wait', ms: this.#notBefore - now, why: 'after a failure' };
     const free = connectFreeAt(this.#connects, this.#rates, now);
     if (free > now) return { do: 'wait', ms: free - now, why: 'connect limit' };
-    return { do: 'connect', range };
+    return { do: 'connect', range: typeof range === 'number' ? this.#firstRange() : range };
   }
 
   /** Connections that others made within the same budget, or this one before a restart. */
@@ -118,13 +124,22 @@ export class ReplayMachine {
     this.#connects = [...recentConnects(this.#connects, this.#rates, now), now];
   }
 
-  /** The service calls the dates impossible: its clock is another. The edge that is nearer gives way. */
-  datesRefused(range: Window, now: number): void {
+  /**
+   * The service calls the dates impossible. Where its clock, as it is known by now, says so too, the plan
+   * changes by itself. Otherwise an edge that is near gives way; with none near, it is a refusal as any.
+   */
+  datesRefused(range: Window, now: number, serviceNow: number, random: number): void {
+    const { youngestFrom, youngestTo } = this.#timings;
+    const young = serviceNow - Math.max(range.to + youngestTo, range.from + youngestFrom);
+    const old = range.from - this.#oldestAt(serviceNow);
+    if (Math.min(young, old) > MAX_MARGIN) {
+      this.refused(now, random);
+      return;
+    }
     this.#fruitless++;
-    const { oldest, youngestTo } = this.#timings;
-    if (now - youngestTo - range.to <= range.from - (now - oldest))
-      this.#youngMargin = Math.max(MINUTE, 2 * this.#youngMargin);
-    else this.#oldMargin = Math.max(2 * MINUTE, 2 * this.#oldMargin);
+    if (young < 0 || old < 0) return;
+    if (young <= old) this.#youngMargin = wider(this.#youngMargin);
+    else this.#oldMargin = wider(this.#oldMargin);
   }
 
   /** 429, with what it says of how long. */
@@ -186,15 +201,26 @@ export class ReplayMachine {
   }
 
   /** Minutes that no service gives any more. */
-  #expire(now: number): void {
-    const edge = floorTo(MINUTE, now - this.#timings.oldest + this.#oldMargin + MINUTE - 1);
+  #expire(serviceNow: number): void {
+    const edge = this.#oldestAt(serviceNow) + this.#oldMargin;
     const gone = this.#open.flatMap(range => overlap(range, { from: -Infinity, to: edge }) ?? []);
     if (gone.length === 0) return;
     this.#open = this.#open.flatMap(range => cutOut(range, gone));
     this.#gap(gone, 'expired');
   }
 
-  /** The minutes to ask for, or from when on there are any. */
+  /** The first minute that the service still has, by its clock alone. */
+  #oldestAt(serviceNow: number): number {
+    return floorTo(MINUTE, serviceNow - this.#timings.oldest);
+  }
+
+  /** What to ask for to learn the service's time. */
+  #firstRange(): Window {
+    const { from, to } = this.#open.toSorted((a, b) => a.from - b.from)[0] as OpenRange;
+    return { from, to: Math.min(to, from + this.#chunk) };
+  }
+
+  /** The minutes to ask for at this time of the service, or from when on there are any. */
   #rangeAt(now: number): Window | number {
     const { youngestFrom, youngestTo, firstChunk } = this.#timings;
     const youngest = floorTo(MINUTE, now - youngestTo - this.#youngMargin);
@@ -253,6 +279,10 @@ function lackingOf(range: Window, end: ReplayEnd): Window[] {
   // It went wrong, and nothing says where.
   if (parts.length === 0) return [range];
   return joined(parts, () => true).map(({ from, to }) => ({ from, to }));
+}
+
+function wider(margin: number): number {
+  return Math.min(MAX_MARGIN, Math.max(MINUTE, 2 * margin));
 }
 
 function cutOut(range: OpenRange, parts: readonly Window[]): OpenRange[] {

@@ -1,8 +1,10 @@
 import type { Account } from '../../client/account.js';
 import { connectStream } from '../../client/stream-connection.js';
+import { isFinalRefusal } from '../../client/stream-refusal.js';
 import { HttpError, IncompleteError, MillraceError, StorageError } from '../../errors.js';
 import type { Batches, Cursor, Run } from '../../flow.js';
-import { formatTimestamp, type Window } from '../../time.js';
+import type { Progress } from '../../progress.js';
+import { formatTimestamp, SECOND, type Window } from '../../time.js';
 import { ReadAhead } from '../read-ahead.js';
 import { ConnectLog, replayFolder } from './connect-log.js';
 import { ReplayMachine, type ReplayState } from './machine.js';
@@ -12,6 +14,7 @@ import { type ReplayIdentity, replayCursor, replayPlace } from './replay-cursor.
 import type { ReplayTimings } from './replay-timings.js';
 import { SeenIds } from './seen-ids.js';
 import { Spool } from './spool.js';
+import { type ReplayWait, Waits } from './waits.js';
 
 /** Minutes that could not be had, in the service's own words for time. */
 export interface Gap {
@@ -39,6 +42,7 @@ export interface ReplayRun<T> {
   readonly maxMemory: number;
   readonly resume: Cursor | undefined;
   readonly onGap: ((gap: Gap) => void) | undefined;
+  readonly onWait: ((wait: ReplayWait) => void) | undefined;
   readonly parse: (record: Buffer) => T;
   /** What makes two items the same. */
   readonly idOf: (item: T) => string;
@@ -74,7 +78,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const folder = await replayFolder(job.folder);
   const spools = new Set<Spool>();
   try {
-    const coming = connections(job, machine, { folder, spools, signal });
+    const coming = connections(job, machine, { folder, spools, signal, progress });
     for await (const { spool, state, inParts } of new ReadAhead(coming, 1).read()) {
       // Where nothing was, or is to be, had in parts, ids count within the connection alone.
       const ids = inParts ? seen : new SeenIds();
@@ -108,6 +112,11 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   reportGaps(job, machine.state, cursor);
 }
 
+/** How long the clock is not looked at while minutes are too recent. */
+const WAIT_STEP = SECOND;
+/** Refusals in a row, such as 406, that are taken for a passing state of the service. */
+const MAX_REFUSALS = 5;
+
 class GaveUp extends Error {
   readonly trouble: Error;
 
@@ -119,27 +128,36 @@ class GaveUp extends Error {
 
 /** Connects as the machine says, and gives what is to be handed on. */
 async function* connections<T>(
-  { account, url, maxMemory }: ReplayRun<T>,
+  { account, url, maxMemory, onWait }: ReplayRun<T>,
   machine: ReplayMachine,
-  { folder, spools, signal }: Surroundings,
+  { folder, spools, signal, progress }: Surroundings,
 ): AsyncGenerator<Delivery, void, undefined> {
-  const { timing, onRetry } = account;
+  const { timing, clock, onRetry } = account;
   const pace = account.pace('replay', url);
   const log = new ConnectLog(folder, JSON.stringify([url.origin, account.settings.account]));
   let trouble: MillraceError | undefined;
   let attempts = 0;
+  let refusals = 0;
+  /** Whether `onRetry` has yet to hear of `trouble`. */
+  let untold = false;
+  const waits = new Waits(onWait, progress);
   while (true) {
     signal.throwIfAborted();
     if (pace.rates.length > 0) machine.alsoConnected(await log.read());
-    const action = machine.next(timing.now());
+    const action = machine.next(timing.now(), clock.known ? clock.now() : undefined);
     if (action.do === 'done') return;
     if (action.do === 'give up') throw new GaveUp(trouble ?? new Error('no reason was given'));
+    if (untold && trouble !== undefined)
+      onRetry?.({ error: trouble, attempts, waitMs: action.do === 'wait' ? action.ms : 0 });
+    untold = false;
     if (action.do === 'wait') {
-      if (action.why === 'after a failure' && trouble !== undefined)
-        onRetry?.({ error: trouble, attempts, waitMs: action.ms });
-      await timing.sleep(action.ms, signal);
+      waits.begin(action, clock.now());
+      // The service's clock may be moved, and other calls of the account may tell of it.
+      const stepMs = action.why === 'too recent' ? Math.min(action.ms, WAIT_STEP) : action.ms;
+      await timing.sleep(stepMs, signal);
       continue;
     }
+    waits.end();
     const { range } = action;
     const start = await pace.enter(undefined, signal);
     const at = timing.now();
@@ -154,6 +172,7 @@ async function* connections<T>(
       const connection = await connectStream(account, withDates(url, range), start, signal);
       const { activities, info, trouble: why } = await receive(connection, spool, signal);
       const now = timing.now();
+      refusals = 0;
       trouble = why;
       if (info === undefined) machine.cut(now, timing.random());
       else {
@@ -165,8 +184,11 @@ async function* connections<T>(
       if (handOn) attempts = 0;
     } catch (error) {
       signal.throwIfAborted();
-      trouble = refusedBy(error, machine, range, timing.now(), timing.random());
+      refusals = error instanceof HttpError && !error.retryable ? refusals + 1 : 0;
+      if (refusals === MAX_REFUSALS && !isOfDates(error)) throw error;
+      trouble = refusedBy(error, { account, machine, range });
     }
+    untold = trouble !== undefined;
     if (handOn) {
       const { state } = machine;
       inParts ||= isInParts(state, range);
@@ -186,25 +208,41 @@ interface Surroundings {
   readonly folder: string;
   readonly spools: Set<Spool>;
   readonly signal: AbortSignal;
+  readonly progress: Progress | undefined;
 }
 
 /** Tells the machine why there was no connection, or throws what no waiting will mend. */
 function refusedBy(
   error: unknown,
-  machine: ReplayMachine,
-  range: Window,
-  now: number,
-  random: number,
+  { account: { timing, clock }, machine, range }: Refused,
 ): MillraceError {
   // No other connection mends a disk.
   if (!(error instanceof MillraceError) || error instanceof StorageError) throw error;
-  if (error instanceof HttpError && error.status === 406 && /date/i.test(error.body))
-    machine.datesRefused(range, now);
-  else if (!error.retryable) throw error;
-  else if (error instanceof HttpError && error.status === 429)
-    machine.limited(now, error.retryAfterMs);
-  else machine.refused(now, random, error instanceof HttpError ? error.retryAfterMs : undefined);
+  const now = timing.now();
+  const random = timing.random();
+  if (!(error instanceof HttpError)) {
+    if (!error.retryable) throw error;
+    machine.refused(now, random);
+  } else if (isFinalRefusal(error)) throw error;
+  else if (isOfDates(error)) machine.datesRefused(range, now, clock.now(), random);
+  else if (error.status === 429) machine.limited(now, error.retryAfterMs);
+  else machine.refused(now, random, error.retryAfterMs);
   return error;
+}
+
+interface Refused {
+  readonly account: Account;
+  readonly machine: ReplayMachine;
+  readonly range: Window;
+}
+
+/** The service names the parameter that it does not take. */
+function isOfDates(error: unknown): boolean {
+  return (
+    error instanceof HttpError &&
+    (error.status === 406 || error.status === 400) &&
+    /\b(fromDate|toDate)\b/.test(error.body)
+  );
 }
 
 function withDates(url: URL, { from, to }: Window): URL {

@@ -51,8 +51,8 @@ const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedRe
     parts: {
       machine: class extends ReplayMachine {
         #range: Window | undefined;
-        override next(now: number) {
-          const action = super.next(now);
+        override next(now: number, serviceNow: number | undefined) {
+          const action = super.next(now, serviceNow);
           if (action.do === 'connect') this.#range = action.range;
           return action;
         }

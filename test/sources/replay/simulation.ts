@@ -56,6 +56,9 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
   const window: Window = { from, to: from + minutes * MINUTE };
   const posts = postsOf(window, random);
   const clockOff = chance(0.1) ? whole(-60, 60) * MINUTE : 0;
+  /** Whether answers have a `Date`; without, the two clocks are taken to be one. */
+  const dated = chance(0.5);
+  let heard = false;
   const faultiness = random() ** 2 * 0.8;
   /** Minutes that fail so many times more. */
   const failing = new Map<number, number>();
@@ -133,6 +136,7 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
   };
 
   run: while (now < START + LONGEST_RUN) {
+    heard = false;
     const machine = new parts.machine(committed.state ?? window, { rates: RATES });
     const seen = new parts.seenIds();
     seen.restore(JSON.parse(JSON.stringify(committed.ids)));
@@ -140,7 +144,8 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
     const crash = () => chance(faultiness * 0.05) && ++crashes > 0;
     while (true) {
       machine.alsoConnected(log.filter(at => at > now - 6 * MINUTE));
-      const action = machine.next(now);
+      const serviceNow = now + (dated ? clockOff : 0);
+      const action = machine.next(now, heard ? serviceNow : undefined);
       if (action.do === 'done' || action.do === 'give up') {
         for (const post of output) delivered.set(post.id, (delivered.get(post.id) ?? 0) + 1);
         const gaps = [...machine.state.gaps];
@@ -167,9 +172,11 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
       machine.dialled(now);
       if (crash()) continue run;
       const answer = service(action.range);
+      if (answer.status !== 0) heard = true;
       now += whole(1, 60) * SECOND;
       if (answer.status === 429) machine.limited(now, chance(0.5) ? 300 * SECOND : undefined);
-      else if (answer.status === 406) machine.datesRefused(action.range, now);
+      else if (answer.status === 406)
+        machine.datesRefused(action.range, now, now + (dated ? clockOff : 0), random());
       else if (answer.status !== 200) machine.refused(now, random());
       else if (answer.end === undefined) machine.cut(now, random());
       else {
