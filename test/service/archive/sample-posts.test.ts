@@ -144,6 +144,44 @@ describe('samplePosts', () => {
     for (const post of after) expect(post.edits?.ids.at(-1)).toBe(post.id);
   });
 
+  test('has titles and descriptions of links, and topics of influence, since 29 July 2016 only', () => {
+    const hour = (at: number, format: 'original' | 'activity_streams') =>
+      Array.from({ length: 3 }, (_, i) =>
+        samplePosts(at + i * MINUTE, { postsPerMinute: 200, format }),
+      ).flat();
+    for (const [at, isEnriched] of [
+      [Date.UTC(2012, 5, 1), false],
+      [Date.UTC(2016, 6, 28, 23, 57), false],
+      [Date.UTC(2016, 6, 29), true],
+      [Date.UTC(2024, 5, 1), true],
+    ] as const) {
+      let links = 0;
+      for (const post of hour(at, 'original').map(original)) {
+        const { klout } = post.user.derived ?? {};
+        expect(klout?.score).toBeGreaterThan(0);
+        expect(klout?.influence_topics !== undefined).toBe(isEnriched);
+        if (post.retweeted_status !== undefined) continue;
+        for (const { unwound } of post.entities.urls) {
+          if (unwound === undefined) continue;
+          links++;
+          expect(unwound.status).toBe(200);
+          expect('title' in unwound && 'description' in unwound).toBe(isEnriched);
+          expect('title' in unwound || 'description' in unwound).toBe(isEnriched);
+        }
+      }
+      expect(links).toBeGreaterThan(0);
+      for (const { gnip, verb } of hour(at, 'activity_streams').map(streams)) {
+        expect(gnip?.klout_score).toBeGreaterThan(0);
+        expect(gnip?.klout_profile !== undefined).toBe(isEnriched);
+        if (verb === 'share') continue;
+        for (const page of gnip?.urls ?? [])
+          expect('expanded_url_title' in page && 'expanded_url_description' in page).toBe(
+            isEnriched,
+          );
+      }
+    }
+  });
+
   test('has every kind of post in several languages', () => {
     const kinds = new Map<string, number>();
     const see = (kind: string) => kinds.set(kind, (kinds.get(kind) ?? 0) + 1);

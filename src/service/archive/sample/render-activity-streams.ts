@@ -1,6 +1,7 @@
 import { quote, renderActor, renderProfileLocations } from './render-author.js';
 import { boxOf, editing, langOf, placeUrl, pointOf } from './render-details.js';
 import { renderEntities, renderExtendedEntities, renderLinkedPages } from './render-entities.js';
+import { renderActorInfluence } from './render-influence.js';
 import { idOf, type SampleDraft, type SampleDrafts, type SampleHead } from './sample-draft.js';
 import { PLACES } from './sample-places.js';
 import { retweetText, type SampleText, textOf } from './sample-text.js';
@@ -103,6 +104,7 @@ function closing(
   const pages = renderLinkedPages(written, text, drafts);
   const locations = renderProfileLocations(drafts.authors.at(draft.author));
   const enrichments = [
+    renderActorInfluence(drafts.authors.at(draft.author), draft.at),
     ...(pages === undefined ? [] : [`"urls":${pages}`]),
     ...(locations === undefined ? [] : [`"profileLocations":${locations}`]),
   ];

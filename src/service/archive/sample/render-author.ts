@@ -1,5 +1,7 @@
 import { DAY } from '../../../time.js';
+import { renderUserInfluence } from './render-influence.js';
 import { type SampleAuthor, yearsOf } from './sample-authors.js';
+import { ENRICHED } from './sample-draft.js';
 import type { SamplePlace } from './sample-places.js';
 
 /** From here on profiles no longer tell language and time zone. */
@@ -10,19 +12,22 @@ interface Written {
   readonly end: string;
 }
 
+/** Profiles are written the same way between two of these. */
+const ERAS = [ENRICHED, PROFILES_CUT];
+
 /** What does not change between two posts of an author, written once for each time of profiles. */
 const written = new WeakMap<SampleAuthor, Map<string, Written>>();
 
 /** The `user` of a post of the `original` format, as of `at`. */
 export function renderUser(author: SampleAuthor, at: number): string {
-  const { start, end } = once(author, `user${at < PROFILES_CUT}`, () => writeUser(author, at));
+  const { start, end } = once(author, `user${eraOf(at)}`, () => writeUser(author, at));
   const counts = countsOf(author, at);
   return `${start}"followers_count":${counts.followers},"friends_count":${counts.friends},"listed_count":${counts.listed},"favourites_count":${counts.likes},"statuses_count":${counts.posts},${end}`;
 }
 
 /** The `actor` of a post of the `activity_streams` format, as of `at`. */
 export function renderActor(author: SampleAuthor, at: number): string {
-  const { start, end } = once(author, `actor${at < PROFILES_CUT}`, () => writeActor(author, at));
+  const { start, end } = once(author, `actor${eraOf(at)}`, () => writeActor(author, at));
   const counts = countsOf(author, at);
   return `${start}"friendsCount":${counts.friends},"followersCount":${counts.followers},"listedCount":${counts.listed},"statusesCount":${counts.posts},"favoritesCount":${counts.likes},${end}`;
 }
@@ -45,10 +50,11 @@ export const quote = (text: string): string => JSON.stringify(text);
 function writeUser(author: SampleAuthor, at: number): Written {
   const { home, image, banner, language } = author;
   const isFull = at < PROFILES_CUT;
-  const derived =
+  const locations =
     home === undefined
       ? ''
-      : `"derived":{"locations":[{"country":"${home.country}","country_code":"${home.code}","locality":${quote(home.name)},"region":${quote(home.region)},"full_name":${quote(fullName(home))},"geo":{"coordinates":[${home.center}],"type":"point"}}]},`;
+      : `"locations":[{"country":"${home.country}","country_code":"${home.code}","locality":${quote(home.name)},"region":${quote(home.region)},"full_name":${quote(fullName(home))},"geo":{"coordinates":[${home.center}],"type":"point"}}],`;
+  const derived = `"derived":{${locations}"klout":${renderUserInfluence(author, at)}},`;
   const theme = `theme${author.theme}`;
   const [background, links, border, sidebar, text] = author.colors;
   const offset = isFull && home !== undefined ? home.utcOffset * 3600 : null;
@@ -72,6 +78,10 @@ function writeActor(author: SampleAuthor, at: number): Written {
     start: `{"objectType":"person","id":"id:twitter.com:${author.id}","link":"http://www.twitter.com/${author.handle}","displayName":${quote(author.name)},"postedTime":"${new Date(author.createdAt).toISOString()}","image":"https://pbs.twimg.com${image}","summary":${orNull(author.description)},`,
     end: `${location}"twitterTimeZone":${zone},"verified":${author.verified},"utcOffset":${offset},"preferredUsername":"${author.handle}","languages":[${isFull ? quote(language.code) : ''}],"links":[{"href":${orNull(author.url)},"rel":"me"}]}`,
   };
+}
+
+function eraOf(at: number): number {
+  return ERAS.filter(start => at >= start).length;
 }
 
 function countsOf(author: SampleAuthor, at: number) {

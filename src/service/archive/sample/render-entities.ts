@@ -1,6 +1,12 @@
 import { mix } from './random.js';
 import { quote } from './render-author.js';
-import { idOf, type SampleDraft, type SampleDrafts, type SampleHead } from './sample-draft.js';
+import {
+  ENRICHED,
+  idOf,
+  type SampleDraft,
+  type SampleDrafts,
+  type SampleHead,
+} from './sample-draft.js';
 import type { FragmentEntity } from './sample-fragments.js';
 import { SNOWFLAKES, snowflake } from './sample-ids.js';
 import type { SampleText, TrailingLink } from './sample-text.js';
@@ -38,7 +44,7 @@ export function renderEntities(
     const end = entity.end + shift;
     if (entity.kind === 'mention')
       mentions = joined(mentions, mention(entity.author, drafts, start, end));
-    else if (entity.kind === 'link') urls = joined(urls, link(entity, start, end, unwound));
+    else if (entity.kind === 'link') urls = joined(urls, link(draft, entity, start, end, unwound));
     else {
       const tag = `{"text":${quote(entity.text)},"indices":[${start},${end}]}`;
       if (entity.kind === 'hashtag') hashtags = joined(hashtags, tag);
@@ -46,7 +52,7 @@ export function renderEntities(
     }
   }
   if (text.quoteLink !== undefined && text.quoteLink.end <= kept && draft.target !== undefined)
-    urls = joined(urls, quoteLink(draft.target, drafts, text.quoteLink, shift, unwound));
+    urls = joined(urls, quoteLink(draft, draft.target, drafts, text.quoteLink, shift, unwound));
   if (cutLink !== undefined) {
     const page = `twitter.com/i/web/status/${idOf(draft)}`;
     urls = joined(
@@ -89,14 +95,14 @@ export function renderLinkedPages(
     const { code, url, title, description } = entity.link;
     pages = joined(
       pages,
-      `{"url":"https://t.co/${code}","expanded_url":"${url}","expanded_status":200,"expanded_url_title":${quote(title)},"expanded_url_description":${quote(description)}}`,
+      `{"url":"https://t.co/${code}","expanded_url":"${url}","expanded_status":200${about(draft, 'expanded_url_', title, description)}}`,
     );
   }
   if (text.quoteLink !== undefined && draft.target !== undefined) {
     const { author } = draft.target;
     pages = joined(
       pages,
-      `{"url":"${text.quoteLink.url}","expanded_url":"${pageOf(draft.target, drafts)}","expanded_status":200,"expanded_url_title":${quote(`${drafts.authors.at(author).name} on Twitter`)},"expanded_url_description":null}`,
+      `{"url":"${text.quoteLink.url}","expanded_url":"${pageOf(draft.target, drafts)}","expanded_status":200${about(draft, 'expanded_url_', `${drafts.authors.at(author).name} on Twitter`, null)}}`,
     );
   }
   return pages === '' ? undefined : `[${pages}]`;
@@ -117,7 +123,20 @@ function mention(author: number, drafts: SampleDrafts, start: number, end: numbe
   return `{"screen_name":"${handle}","name":${quote(name)},"id":${id},"id_str":"${id}","indices":[${start},${end}]}`;
 }
 
+/** What a linked page says of itself, where the post is young enough to tell. */
+function about(
+  { at }: SampleDraft,
+  prefix: '' | 'expanded_url_',
+  title: string,
+  description: string | null,
+): string {
+  if (at < ENRICHED) return '';
+  const text = description === null ? 'null' : quote(description);
+  return `,"${prefix}title":${quote(title)},"${prefix}description":${text}`;
+}
+
 function link(
+  draft: SampleDraft,
   entity: FragmentEntity & { readonly kind: 'link' },
   start: number,
   end: number,
@@ -125,12 +144,13 @@ function link(
 ): string {
   const { code, url, display, title, description } = entity.link;
   const page = unwound
-    ? `,"unwound":{"url":"${url}","status":200,"title":${quote(title)},"description":${quote(description)}}`
+    ? `,"unwound":{"url":"${url}","status":200${about(draft, '', title, description)}}`
     : '';
   return `{"url":"https://t.co/${code}","expanded_url":"${url}","display_url":"${display}"${page},"indices":[${start},${end}]}`;
 }
 
 function quoteLink(
+  draft: SampleDraft,
   target: SampleHead,
   drafts: SampleDrafts,
   at: TrailingLink,
@@ -139,7 +159,7 @@ function quoteLink(
 ): string {
   const url = pageOf(target, drafts);
   const page = unwound
-    ? `,"unwound":{"url":"${url}","status":200,"title":${quote(`${drafts.authors.at(target.author).name} on Twitter`)},"description":null}`
+    ? `,"unwound":{"url":"${url}","status":200${about(draft, '', `${drafts.authors.at(target.author).name} on Twitter`, null)}}`
     : '';
   return `{"url":"${at.url}","expanded_url":"${url}","display_url":"${pageDisplay(url)}"${page},"indices":[${at.start + shift},${at.end + shift}]}`;
 }

@@ -61,6 +61,8 @@ const VIDEOS = Date.UTC(2015, 0, 27);
 const QUOTES = Date.UTC(2015, 3, 7);
 /** Texts past 140 characters, cut in `text`. */
 export const LONG_TEXTS = Date.UTC(2017, 10, 7);
+/** Titles and descriptions of linked pages, and topics of influence (service.md section 9). */
+export const ENRICHED = Date.UTC(2016, 6, 29);
 /** Edit metadata (service.md 2.3). */
 export const EDITS = Date.UTC(2022, 8, 29);
 

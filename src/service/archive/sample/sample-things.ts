@@ -97,7 +97,7 @@ const HEADS = [
   'Before',
   'Beyond',
 ];
-const SUBJECTS = [
+export const SUBJECTS = [
   'coffee',
   'football',
   'music',
