@@ -1,21 +1,23 @@
 import { setMaxListeners } from 'node:events';
 import { createReadStream } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
+import { type FileHandle, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import pLimit from 'p-limit';
 import type { Account } from '../client/account.js';
 import type { JobName } from '../client/job.js';
-import { DataError, IncompleteError, OptionError } from '../errors.js';
+import { DataError, IncompleteError, isNodeError, OptionError } from '../errors.js';
+import type { Lock } from '../storage/lock.js';
+import { replaceFile } from '../storage/replace-file.js';
+import { storing } from '../storage/storage-error.js';
 import { type CheckedFile, checkStream } from './check-job-file.js';
 import { type FetchRun, fetchJobFile, isOfOneFile } from './fetch-job-file.js';
 import { type JobFile, readJobFiles } from './job-file-list.js';
 import { checkDownload, type JobFilesOptions } from './job-files.js';
 import { claimFolder } from './job-folder.js';
 import { type JobVerdict, judge } from './job-verdict.js';
-import { keepFile, storing } from './keep-file.js';
 
 export interface DownloadJobOptions extends Pick<JobFilesOptions, 'concurrency' | 'totals'> {
-  /** Made if it is not there. A folder holds the files of one job. */
+  /** Made if it is not there. A folder holds the files of one job, and one download writes to it at a time. */
   readonly folder: string;
   /** Told after each file that is there, whether it came now or was there before. */
   readonly onFile?: ((file: DownloadedFile) => void) | undefined;
@@ -46,7 +48,8 @@ const GIVE_UP = 8;
  * @throws JobError for a job that is not delivered, or has expired.
  * @throws IncompleteError when not all can be had; what can be is in the folder. `missing` are segments,
  * and `cause` says why: a `StorageError` for a full disk, for example.
- * @throws StorageError for a folder that holds another job.
+ * @throws StorageError for a folder that holds another job, or that another download writes to.
+ * @throws What `onFile` throws: the download ends there.
  * @example
  * const verdict = await downloadJob(account(), job, { folder: 'archive', concurrency: 8 });
  * console.log(verdict.summary);
@@ -67,7 +70,7 @@ export async function downloadJob(
   // Every file under way listens to it, which is no leak.
   setMaxListeners(0, signal);
   const list = await readJobFiles(account, job, signal);
-  await claimFolder(folder, list.job);
+  const lock = await claimFolder(folder, list.job);
 
   const checked = new Map<JobFile, CheckedFile>();
   let failures = 0;
@@ -76,11 +79,20 @@ export async function downloadJob(
     signal.throwIfAborted();
     const to = path.join(folder, file.path);
     const before = await checkKept(to, signal);
-    const found = before ?? (await fetchTo(file, to, { account, list, signal }));
+    const found = before ?? (await fetchTo(file, to, { account, list, signal, lock }));
     failures = 0;
     checked.set(file, found);
     const done = checked.size;
-    onFile?.({ ...found, path: to, known: before !== undefined, done, total: list.files.length });
+    tell({ ...found, path: to, known: before !== undefined, done, total: list.files.length });
+  };
+  const thrown: unknown[] = [];
+  const tell = (file: DownloadedFile) => {
+    try {
+      if (thrown.length === 0) onFile?.(file);
+    } catch (error) {
+      thrown.push(error);
+      own.abort();
+    }
   };
   let fatal: Error | undefined;
   const keepOrMiss = async (file: JobFile) => {
@@ -94,12 +106,17 @@ export async function downloadJob(
       own.abort();
     }
   };
-  const limit = pLimit(concurrency);
-  await limit.map(list.files, keepOrMiss);
-  failures = 0;
-  const late = list.files.filter(file => !checked.has(file));
-  if (fatal === undefined) await limit.map(late, keepOrMiss);
+  try {
+    const limit = pLimit(concurrency);
+    await limit.map(list.files, keepOrMiss);
+    failures = 0;
+    const late = list.files.filter(file => !checked.has(file));
+    if (fatal === undefined) await limit.map(late, keepOrMiss);
+  } finally {
+    await lock.release();
+  }
   options.signal?.throwIfAborted();
+  if (thrown.length > 0) throw thrown[0];
 
   const found = [...checked.values()];
   const sum = (of: (file: CheckedFile) => number) => found.reduce((all, file) => all + of(file), 0);
@@ -122,34 +139,38 @@ export async function downloadJob(
 
 /** What a file that is there holds; `undefined` where there is none, or it is not whole. */
 async function checkKept(file: string, signal: AbortSignal): Promise<CheckedFile | undefined> {
-  return storing(file, async () => {
+  return storing('read', file, async () => {
     try {
       return await checkStream(createReadStream(file, { signal }), file);
     } catch (error) {
-      if (error instanceof DataError) return undefined;
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+      if (error instanceof DataError || isNodeError(error, 'ENOENT')) return undefined;
       throw error;
     }
   });
 }
 
-function fetchTo(file: JobFile, to: string, run: FetchRun): Promise<CheckedFile> {
-  return fetchJobFile(file, run, answer =>
-    keepFile(to, async part => {
-      for await (const chunk of answer.body) await part.appendFile(chunk);
-      // What counts is what is in the file, not what came.
-      return checkStream(blocksOf(part), answer.url);
-    }),
+function fetchTo(
+  file: JobFile,
+  to: string,
+  { lock, ...run }: FetchRun & { readonly lock: Lock },
+): Promise<CheckedFile> {
+  const aside = `${to}.part`;
+  const write = async (body: AsyncIterable<Buffer>, part: FileHandle, url: string) => {
+    for await (const chunk of body) await part.appendFile(chunk);
+    // What counts is what is in the file, not what came.
+    const checked = await checkStream(createReadStream(aside, { signal: run.signal }), url);
+    await lock.check();
+    return checked;
+  };
+  return fetchJobFile(file, run, ({ body, url }) =>
+    storing(
+      'keep',
+      to,
+      async () => {
+        await mkdir(path.dirname(to), { recursive: true });
+        return replaceFile(to, part => write(body, part, url), { aside });
+      },
+      ', then run the same again: it fetches what is missing',
+    ),
   );
-}
-
-const BLOCK = 256 * 1024;
-
-async function* blocksOf(file: FileHandle): AsyncGenerator<Buffer, void, undefined> {
-  for (let at = 0; ; ) {
-    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(BLOCK), 0, BLOCK, at);
-    if (bytesRead === 0) return;
-    at += bytesRead;
-    yield buffer.subarray(0, bytesRead);
-  }
 }

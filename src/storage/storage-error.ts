@@ -27,6 +27,8 @@ const ADVICE: Readonly<Record<string, string>> = {
 export function storageError(doing: string, file: string, cause: unknown, then = ''): unknown {
   if (cause instanceof MillraceError || !(cause instanceof Error) || !('code' in cause))
     return cause;
+  // An abort: a DOMException has a number.
+  if (typeof cause.code !== 'string' || cause.code === 'ABORT_ERR') return cause;
   const advice = ADVICE[String(cause.code)] ?? 'See the cause';
   return new StorageError(`Could not ${doing} ${file}: ${cause.message}. ${advice}${then}.`, {
     path: file,

@@ -221,6 +221,54 @@ describe('a download to a folder', () => {
     expect(served.fetched.size).toBe(0);
   });
 
+  it('a second one to the same folder is refused, and the first is whole', async () => {
+    let go = () => {};
+    const gate = new Promise<void>(resolve => {
+      go = resolve;
+    });
+    served.faults.set(served.files[2]!.segment, (_, { gzip }) => async (response, request) => {
+      await gate;
+      await whole(gzip)(response, request);
+    });
+    const first = download();
+    while (!served.fetched.has(served.files[2]!.segment)) await sleep(1);
+    const error = await download().catch(error => error);
+    expect(error).toBeInstanceOf(StorageError);
+    expect(error.message).toContain(`Another download writes to the folder ${folder}: process`);
+    go();
+    expect(await first).toMatchObject({ exitCode: 0 });
+    expect([...served.fetched.values()]).toEqual(Array(12).fill(1));
+    await expectWhole();
+  });
+
+  it('many at once to one folder: those that are not refused have whole files', async () => {
+    const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => download()));
+    const refused = outcomes.filter(({ status }) => status === 'rejected');
+    expect(refused.length).toBeLessThan(6);
+    for (const { reason } of refused as PromiseRejectedResult[])
+      expect(reason).toBeInstanceOf(StorageError);
+    await expectWhole();
+  });
+
+  it('releases the folder when it fails, too', async () => {
+    served.faults.set(served.files[4]!.segment, () => status(404));
+    await expect(download()).rejects.toBeInstanceOf(IncompleteError);
+    await writeFile(path.join(folder, '.millrace-job.json'), '{"job": "another1"}');
+    await expect(download()).rejects.toBeInstanceOf(StorageError);
+    expect((await namesIn()).filter(name => name.includes('lock'))).toEqual([]);
+  });
+
+  it.each([1, 12])('what `onFile` throws ends it, at file %i', async nth => {
+    const failure = new Error('no room in the database');
+    const onFile = ({ done }: DownloadedFile) => {
+      if (done === nth) throw failure;
+    };
+    await expect(download({ onFile, concurrency: 1 })).rejects.toBe(failure);
+    expect(served.fetched.size).toBe(nth);
+    expect(await download()).toMatchObject({ exitCode: 0 });
+    await expectWhole();
+  });
+
   it('a folder that cannot be written is named', async () => {
     await mkdir(path.join(folder, '20240101', '0000.json.gz.part'), { recursive: true });
     const error = await download().catch(error => error);
