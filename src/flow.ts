@@ -64,6 +64,21 @@ export interface Run extends Omit<Pull, 'borrows'> {
 export type OpenFlow<T> = (run: Run, lends: boolean) => Batches<T>;
 
 /**
+ * One stage of a flow as a checkpoint remembers it: its name, and the options that decide what comes
+ * out of it. Never a secret.
+ */
+export interface FlowStep {
+  readonly step: string;
+  readonly [option: string]: Json;
+}
+
+/**
+ * What tells a flow from another: its source, then the stages that decide what comes. A checkpoint
+ * holds it, and refuses a flow that is another. Stages that say nothing of themselves are not in it.
+ */
+export type FlowIdentity = readonly FlowStep[];
+
+/**
  * A lazy stream. `for await` sees items; stages see batches. Nothing opens before the first pull,
  * and each opening is a run of its own.
  *
@@ -76,14 +91,18 @@ export type OpenFlow<T> = (run: Run, lends: boolean) => Batches<T>;
 export class Flow<T> implements AsyncIterable<T> {
   readonly #open: OpenFlow<T>;
   readonly #signal: AbortSignal | undefined;
+  /** What a checkpoint compares, so that it never answers for another flow. */
+  readonly identity: FlowIdentity;
 
   /**
    * @param open Called for each run, at its first pull.
    * @param signal Ends `for await` over the items, also in the middle of a batch.
+   * @param identity What tells this flow from another, see `FlowIdentity`.
    */
-  constructor(open: OpenFlow<T>, signal?: AbortSignal) {
+  constructor(open: OpenFlow<T>, signal?: AbortSignal, identity: FlowIdentity = []) {
     this.#open = open;
     this.#signal = signal;
+    this.identity = identity;
   }
 
   batches(pull: Pull = {}): Batches<T> {
@@ -111,15 +130,18 @@ export type Sink<In, Result = void> = (input: AsyncIterable<In>, run?: SinkRun) 
  */
 export function perBatch<In, Out>(
   transform: (items: readonly In[]) => readonly Out[],
-  { name }: { readonly name?: string } = {},
+  { name, step }: { readonly name?: string; readonly step?: FlowStep | undefined } = {},
 ): Operator<In, Out> {
-  return operator<In, Out>(async function* (input, { progress }) {
-    for await (const batch of input) {
-      const items = transform(batch.items);
-      if (name !== undefined) progress?.drop(name, batch.items.length - items.length);
-      yield { ...batch, items };
-    }
-  });
+  return operator<In, Out>(
+    async function* (input, { progress }) {
+      for await (const batch of input) {
+        const items = transform(batch.items);
+        if (name !== undefined) progress?.drop(name, batch.items.length - items.length);
+        yield { ...batch, items };
+      }
+    },
+    { step },
+  );
 }
 
 export interface OperatorOptions {
@@ -130,6 +152,11 @@ export interface OperatorOptions {
    * @default false
    */
   readonly handsOn?: boolean | undefined;
+  /**
+   * What a checkpoint remembers of this operator: a run with another is refused. For one that holds
+   * state or decides what passes.
+   */
+  readonly step?: FlowStep | undefined;
 }
 
 /**
@@ -144,13 +171,23 @@ export function operator<In, Out>(
     run: Run,
     open: (resume: Cursor | undefined) => Batches<In>,
   ) => Batches<Out>,
-  { handsOn = false }: OperatorOptions = {},
+  { handsOn = false, step }: OperatorOptions = {},
 ): Operator<In, Out> {
   return input =>
-    new Flow((at, lends) => {
-      const pull = { ...at, borrows: handsOn && lends };
-      return run(batchesOf(input, pull), at, resume => batchesOf(input, { ...pull, resume }));
-    });
+    new Flow(
+      (at, lends) => {
+        const pull = { ...at, borrows: handsOn && lends };
+        return run(batchesOf(input, pull), at, resume => batchesOf(input, { ...pull, resume }));
+      },
+      undefined,
+      identityOf(input, step),
+    );
+}
+
+/** The identity of a flow, and of one more stage of it. Any other iterable has none. */
+export function identityOf(input: AsyncIterable<unknown>, step?: FlowStep): FlowIdentity {
+  const identity = input instanceof Flow ? input.identity : [];
+  return step === undefined ? identity : [...identity, step];
 }
 
 /** The batches of any async iterable: a `Flow`'s own, or batches of one with no cursor. */

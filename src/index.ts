@@ -143,6 +143,8 @@ export {
   batchesOf,
   type Cursor,
   Flow,
+  type FlowIdentity,
+  type FlowStep,
   type Json,
   type OpenFlow,
   type Operator,

@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import { type Duplex, Readable, Writable } from 'node:stream';
 import { pipeline as nodePipeline } from 'node:stream/promises';
-import { batchesOf, Flow, type Operator, type Sink, type SinkRun } from './flow.js';
+import { batchesOf, Flow, identityOf, type Operator, type Sink, type SinkRun } from './flow.js';
 import type { MinipassStream } from './minipass-streams.js';
 import {
   type Argument,
@@ -239,10 +239,14 @@ export async function pipeline(...args: unknown[]): Promise<unknown> {
 
   // A sink among the stages, or something that is not a stage, must not have read anything.
   let checked = false;
-  const gated = new Flow((run, borrows) => {
-    if (!checked) throw new Error('The arguments of the pipeline are not checked yet');
-    return batchesOf(source, { ...run, borrows });
-  });
+  const gated = new Flow(
+    (run, borrows) => {
+      if (!checked) throw new Error('The arguments of the pipeline are not checked yet');
+      return batchesOf(source, { ...run, borrows });
+    },
+    undefined,
+    identityOf(source),
+  );
   const last = stages.reduce<AsyncIterable<unknown>>(applyStage, gated);
   checked = true;
 
@@ -262,6 +266,7 @@ export async function pipeline(...args: unknown[]): Promise<unknown> {
           progress,
         }),
       controller.signal,
+      identityOf(last),
     );
     const result = await drain(bound, sink, { signal: controller.signal, progress });
     display.finish();

@@ -72,7 +72,14 @@ export function dedupe(
       }
     },
     // Another function of the item may keep it.
-    { handsOn: key === idOf },
+    {
+      handsOn: key === idOf,
+      step: {
+        step: 'dedupe',
+        window: Number.isFinite(window) ? window : null,
+        key: key === idOf ? 'id' : '(a function)',
+      },
+    },
   );
 }
 

@@ -29,5 +29,5 @@ export function filter<In>(
   options: FilterOptions = {},
 ): Operator<In, In> {
   const { name } = checkOptions('filter', OPTIONS, options);
-  return perBatch(items => items.filter(item => test(item)), { name });
+  return perBatch(items => items.filter(item => test(item)), { name, step: { step: 'filter' } });
 }

@@ -1,5 +1,5 @@
 import { checkOptions, type OptionTable, oneOf, whole } from '../check.js';
-import { type Batches, batchesOf, Flow, type Operator } from '../flow.js';
+import { type Batches, batchesOf, Flow, identityOf, type Operator } from '../flow.js';
 import { bytesOf } from './bytes-of.js';
 import { GzipFile, type InflateLimits } from './gzip-file.js';
 import { WholeFiles } from './whole-files.js';
@@ -43,7 +43,11 @@ const OPTIONS = {
 export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer> {
   const limits = checkOptions('gunzip', OPTIONS, options);
   return input =>
-    new Flow((run, lends) => inflated(batchesOf(input, { ...run, borrows: true }), limits, lends));
+    new Flow(
+      (run, lends) => inflated(batchesOf(input, { ...run, borrows: true }), limits, lends),
+      undefined,
+      identityOf(input),
+    );
 }
 
 async function* inflated(

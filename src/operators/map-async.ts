@@ -29,15 +29,18 @@ export function mapAsync<In, Out>(
   options: MapAsyncOptions = {},
 ): Operator<In, Out> {
   const { concurrency } = checkOptions('mapAsync', OPTIONS, options);
-  return operator(async function* (input, { signal }) {
-    const limit = pLimit(concurrency);
-    const transformAll = ({ items }: { readonly items: readonly In[] }) =>
-      firstOf(Promise.all(items.map(item => limit(transform, item, signal))), signal);
-    try {
-      for await (const { item: batch, result } of workAhead(input, transformAll, concurrency))
-        yield { ...batch, items: result ?? [] };
-    } finally {
-      limit.clearQueue();
-    }
-  });
+  return operator(
+    async function* (input, { signal }) {
+      const limit = pLimit(concurrency);
+      const transformAll = ({ items }: { readonly items: readonly In[] }) =>
+        firstOf(Promise.all(items.map(item => limit(transform, item, signal))), signal);
+      try {
+        for await (const { item: batch, result } of workAhead(input, transformAll, concurrency))
+          yield { ...batch, items: result ?? [] };
+      } finally {
+        limit.clearQueue();
+      }
+    },
+    { step: { step: 'mapAsync' } },
+  );
 }

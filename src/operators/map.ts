@@ -7,5 +7,5 @@ import { type Operator, perBatch } from '../flow.js';
  * pipeline(search(account(), query), map(activity => activity.text), stdout());
  */
 export function map<In, Out>(transform: (item: In) => Out): Operator<In, Out> {
-  return perBatch(items => items.map(item => transform(item)));
+  return perBatch(items => items.map(item => transform(item)), { step: { step: 'map' } });
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Activity } from '../activity/activity.js';
 import { checkOptions, flag, type OptionTable } from '../check.js';
 import { type Operator, perBatch } from '../flow.js';
@@ -47,6 +48,22 @@ export function matchRules(
       }
       return out;
     },
-    { name: 'unmatched' },
+    {
+      name: 'unmatched',
+      step: {
+        step: 'matchRules',
+        product: compiling.product,
+        dropUnmatched,
+        rules: rules instanceof RuleMatcher ? '(a matcher)' : fingerprint(rules),
+      },
+    },
   );
+}
+
+/** Of rules by the hundred thousand, a checkpoint keeps only what tells them from others. */
+function fingerprint(rules: readonly Rule[]): string {
+  const hash = createHash('sha256');
+  for (const { value, tag = null, id = null } of rules)
+    hash.update(`${JSON.stringify([value, tag, id])}\n`);
+  return `${rules.length} rules, sha256 ${hash.digest('hex').slice(0, 16)}`;
 }

@@ -36,7 +36,7 @@ export function routeByTag(options: RouteByTagOptions = {}): Operator<Activity, 
         yield { ...batch, items };
       }
     },
-    { handsOn: true },
+    { handsOn: true, step: { step: 'routeByTag', untagged } },
   );
 }
 

@@ -13,24 +13,27 @@ const COUNT = whole('items to take', { orInfinity: true });
  */
 export function take<T>(count: number): Operator<T, T> {
   checkValue('take', 'count', COUNT, count);
-  return operator(async function* (_, { resume, progress }, open) {
-    const { state = 0, inner } = unwrapCursor('take', resume);
-    if (!Number.isSafeInteger(state))
-      throw optionError('take', 'resume', 'is damaged: it does not hold a count of items');
-    let taken = state as number;
-    if (taken >= count) return;
-    let last: Batch<T> | undefined;
-    for await (const batch of open(inner)) {
-      const items = batch.items.slice(0, count - taken);
-      taken += items.length;
-      progress?.drop('take', batch.items.length - items.length);
-      const cursor = batch.cursor && wrapCursor('take', taken, batch.cursor);
-      last = { ...batch, items, cursor };
-      if (taken >= count) break;
-      yield last;
-      last = undefined;
-    }
-    // The source is closed before the consumer gets to work on the last items.
-    if (last !== undefined) yield last;
-  });
+  return operator(
+    async function* (_, { resume, progress }, open) {
+      const { state = 0, inner } = unwrapCursor('take', resume);
+      if (!Number.isSafeInteger(state))
+        throw optionError('take', 'resume', 'is damaged: it does not hold a count of items');
+      let taken = state as number;
+      if (taken >= count) return;
+      let last: Batch<T> | undefined;
+      for await (const batch of open(inner)) {
+        const items = batch.items.slice(0, count - taken);
+        taken += items.length;
+        progress?.drop('take', batch.items.length - items.length);
+        const cursor = batch.cursor && wrapCursor('take', taken, batch.cursor);
+        last = { ...batch, items, cursor };
+        if (taken >= count) break;
+        yield last;
+        last = undefined;
+      }
+      // The source is closed before the consumer gets to work on the last items.
+      if (last !== undefined) yield last;
+    },
+    { step: { step: 'take', count: Number.isFinite(count) ? count : null } },
+  );
 }

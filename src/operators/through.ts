@@ -1,6 +1,6 @@
 import { type Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Batches, batchesOf, Flow, type Operator, type Run } from '../flow.js';
+import { type Batches, batchesOf, Flow, identityOf, type Operator, type Run } from '../flow.js';
 import { isMinipass, type MinipassStream } from '../minipass-streams.js';
 import { writeToStream } from '../write-to-stream.js';
 
@@ -13,7 +13,8 @@ import { writeToStream } from '../write-to-stream.js';
  * pipeline(source, through<Buffer, Buffer>(createBrotliDecompress()), jsonLines(), collect());
  */
 export function through<In, Out>(stream: Duplex | MinipassStream<In, Out>): Operator<In, Out> {
-  return input => new Flow(run => pump(input, stream, run));
+  return input =>
+    new Flow(run => pump(input, stream, run), undefined, identityOf(input, { step: 'through' }));
 }
 
 async function* pump<In, Out>(

@@ -49,7 +49,15 @@ export function withoutDeleted(
         yield { ...batch, items };
       }
     },
-    { handsOn: true },
+    {
+      handsOn: true,
+      step: {
+        step: 'withoutDeleted',
+        country: redacting.country?.toUpperCase() ?? null,
+        earlierVersions: redacting.earlierVersions,
+        mask: redacting.mask,
+      },
+    },
   );
 }
 

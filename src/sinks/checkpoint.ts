@@ -1,12 +1,13 @@
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import { isNodeError, StorageError } from '../errors.js';
-import type { Cursor } from '../flow.js';
+import type { Cursor, FlowIdentity } from '../flow.js';
 import { type FileSystem, makeFolder } from '../storage/file-system.js';
 import { replaceFileOn } from '../storage/replace-file.js';
 import { storageError } from '../storage/storage-error.js';
 import { syncFolder } from '../storage/sync-folder.js';
 import type { FileCounts } from './output-file.js';
+import { flowDifference } from './same-flow.js';
 
 /**
  * Running: the files are parts, to be gone on with from the cursor. Finishing: all is in them, and
@@ -28,6 +29,12 @@ export interface SinkSettings {
   readonly line: boolean;
 }
 
+/** What a checkpoint belongs to. */
+export interface CheckpointOwner {
+  readonly sink: SinkSettings;
+  readonly flow: FlowIdentity;
+}
+
 const VERSION = 1;
 const CHECK = /^([\s\S]*) {2}"check": "([0-9a-f]{8})"\n}\n$/;
 
@@ -40,7 +47,7 @@ export function besidePath(file: string): string {
 export async function readCheckpoint(
   fs: FileSystem,
   file: string,
-  settings: SinkSettings,
+  owner: CheckpointOwner,
 ): Promise<Checkpoint | undefined> {
   let text: string;
   try {
@@ -54,12 +61,7 @@ export async function readCheckpoint(
     throw refused(file, `is of version ${JSON.stringify(checkpoint.version)}, not ${VERSION}`);
   const [, body, sum] = CHECK.exec(text) ?? [];
   if (body === undefined || sum !== sumOf(body)) throw refused(file, 'is damaged or was edited');
-  const before = checkpoint.sink as SinkSettings;
-  if (JSON.stringify(before) !== JSON.stringify(settings))
-    throw new StorageError(
-      `The checkpoint ${file} belongs to another files(): it has ${JSON.stringify(before)}, this one ${JSON.stringify(settings)}. Go on with the same options, or delete the checkpoint to start again.`,
-      { path: file },
-    );
+  mustBelongTo(file, checkpoint, owner);
   return {
     state: checkpoint.state as CheckpointState,
     cursor: (checkpoint.cursor ?? undefined) as Cursor | undefined,
@@ -69,9 +71,31 @@ export async function readCheckpoint(
   };
 }
 
+/** A checkpoint of before flows had an identity has none: it is taken as it is. */
+function mustBelongTo(
+  file: string,
+  { sink, flow }: { readonly [key: string]: unknown },
+  owner: CheckpointOwner,
+): void {
+  const goOn =
+    'Run the same as before, give this one a checkpoint of its own, or delete the checkpoint to start again.';
+  if (JSON.stringify(sink) !== JSON.stringify(owner.sink))
+    throw new StorageError(
+      `The checkpoint ${file} belongs to another files(): it has ${JSON.stringify(sink)}, this one ${JSON.stringify(owner.sink)}. ${goOn}`,
+      { path: file },
+    );
+  if (!Array.isArray(flow)) return;
+  const difference = flowDifference(flow as FlowIdentity, owner.flow);
+  if (difference !== undefined)
+    throw new StorageError(
+      `The checkpoint ${file} belongs to another flow: ${difference}. ${goOn}`,
+      { path: file },
+    );
+}
+
 export interface CheckpointText {
   readonly state: CheckpointState;
-  readonly settings: SinkSettings;
+  readonly owner: CheckpointOwner;
   /** As JSON, or `null`. */
   readonly cursor: string;
   readonly files: readonly FileCounts[];
@@ -96,7 +120,7 @@ export async function prepareFolder(fs: FileSystem, file: string): Promise<void>
   }
 }
 
-function print({ state, settings, cursor, files }: CheckpointText): string {
+function print({ state, owner, cursor, files }: CheckpointText): string {
   const total = (count: (file: FileCounts) => number) =>
     files.reduce((sum, file) => sum + count(file), 0);
   const lines = files.map(({ path: name, posts, bytes, lineBytes }) =>
@@ -105,7 +129,8 @@ function print({ state, settings, cursor, files }: CheckpointText): string {
   const body = `{
   "version": ${VERSION},
   "state": "${state}",
-  "sink": ${JSON.stringify(settings)},
+  "sink": ${JSON.stringify(owner.sink)},
+  "flow": ${JSON.stringify(owner.flow)},
   "posts": ${total(file => file.posts)},
   "bytes": ${total(file => file.bytes)},
   "cursor": ${cursor},

@@ -8,11 +8,11 @@ import {
   text,
   whole,
 } from '../check.js';
-import { type Batches, batchesOf, type Sink, type SinkRun } from '../flow.js';
+import { type Batches, batchesOf, identityOf, type Sink, type SinkRun } from '../flow.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import { type Lock, takeLock } from '../storage/lock.js';
 import { prepareFolder, readCheckpoint, type SinkSettings } from './checkpoint.js';
-import { checkpointPaths, GO_ON, Journal, lockPath, restore } from './journal.js';
+import { checkOutputs, checkpointPaths, GO_ON, Journal, lockPath, restore } from './journal.js';
 import { lineOf, type ToLine } from './line.js';
 import type { FileCounts } from './output-file.js';
 import { type Output, Outputs } from './outputs.js';
@@ -32,8 +32,9 @@ export interface FilesOptions<T> {
   /**
    * A file that remembers what is safely written and where to go on. With it, the same script run
    * again after a crash goes on where it stood, each item exactly once; once all is done, it opens
-   * nothing and returns the same result, until the file is deleted: also for another request, so give
-   * each a checkpoint of its own. The source must give cursors.
+   * nothing and returns the same result, until the file is deleted. It belongs to one flow: with
+   * another query, other rules, or another operator that decides what passes, it is refused; what is
+   * in the functions of `map` and `filter` may change. The source must give cursors.
    */
   readonly checkpoint?: string | undefined;
   /**
@@ -139,9 +140,12 @@ async function write<T>(
   lock: Lock | undefined,
 ): Promise<Written> {
   const { checkpoint } = plan;
-  const before =
-    checkpoint === undefined ? undefined : await readCheckpoint(fs, checkpoint, plan.settings);
-  if (before?.state === 'complete') return written(before.files);
+  const owner = { sink: plan.settings, flow: identityOf(input) };
+  const before = checkpoint === undefined ? undefined : await readCheckpoint(fs, checkpoint, owner);
+  if (checkpoint !== undefined && before?.state === 'complete') {
+    await checkOutputs(fs, checkpoint, before);
+    return written(before.files);
+  }
 
   // A full disk ends the source at once, also in the middle of a long wait.
   const broken = new AbortController();
@@ -155,9 +159,9 @@ async function write<T>(
   let journal: Journal | undefined;
   try {
     if (checkpoint !== undefined && lock !== undefined) {
-      const { settings, commitEvery: everyMs } = plan;
+      const { commitEvery: everyMs } = plan;
       journal = new Journal(fs, {
-        ...{ file: checkpoint, settings, outputs, lock, everyMs, before },
+        ...{ file: checkpoint, owner, outputs, lock, everyMs, before },
       });
       if (before !== undefined) outputs.resume(await restore(fs, checkpoint, before));
     }

@@ -8,8 +8,8 @@ import { syncFolder } from '../storage/sync-folder.js';
 import {
   besidePath,
   type Checkpoint,
+  type CheckpointOwner,
   type CheckpointState,
-  type SinkSettings,
   writeCheckpoint,
 } from './checkpoint.js';
 import { type FileCounts, PART } from './output-file.js';
@@ -30,7 +30,7 @@ export function checkpointPaths(checkpoint: string): string[] {
 export class Journal {
   readonly #fs: FileSystem;
   readonly #file: string;
-  readonly #settings: SinkSettings;
+  readonly #owner: CheckpointOwner;
   readonly #outputs: Outputs;
   readonly #lock: Lock;
   readonly #everyMs: number;
@@ -43,14 +43,14 @@ export class Journal {
     fs: FileSystem,
     {
       file,
-      settings,
+      owner,
       outputs,
       lock,
       everyMs,
       before,
     }: {
       readonly file: string;
-      readonly settings: SinkSettings;
+      readonly owner: CheckpointOwner;
       readonly outputs: Outputs;
       readonly lock: Lock;
       readonly everyMs: number;
@@ -59,7 +59,7 @@ export class Journal {
   ) {
     this.#fs = fs;
     this.#file = file;
-    this.#settings = settings;
+    this.#owner = owner;
     this.#outputs = outputs;
     this.#lock = lock;
     this.#everyMs = everyMs;
@@ -112,7 +112,7 @@ export class Journal {
     try {
       await writeCheckpoint(this.#fs, this.#file, {
         state,
-        settings: this.#settings,
+        owner: this.#owner,
         cursor: this.#cursor,
         files: [...this.#committed.values()],
       });
@@ -123,6 +123,28 @@ export class Journal {
 }
 
 export const GO_ON = ', then run the same again: it goes on from the checkpoint';
+
+/**
+ * That all files of a complete checkpoint are there. They may have changed since: `applyCompliance`
+ * takes posts out of them.
+ *
+ * @throws StorageError
+ */
+export async function checkOutputs(
+  fs: FileSystem,
+  file: string,
+  { files }: Checkpoint,
+): Promise<void> {
+  const missing: string[] = [];
+  for (const { path: output } of files)
+    if ((await statusOf(fs, output)) === undefined) missing.push(output);
+  const [first] = missing;
+  if (first !== undefined)
+    throw new StorageError(
+      `${first}${missing.length === 1 ? ' is' : ` and ${missing.length - 1} more files are`} missing, and the checkpoint ${file} says that all is written. Put back what is missing, or delete the checkpoint to write everything again.`,
+      { path: first },
+    );
+}
 
 /** Brings the files to what the checkpoint says, or throws when that cannot be. */
 export async function restore(

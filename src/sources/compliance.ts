@@ -82,18 +82,21 @@ export function compliance(
     });
   // What the replay lacks is better known now than after the first gap.
   if (backfill) replayOf({ from: 0, to: 60_000 });
-  return new Flow(run =>
-    runCompliance(
-      {
-        account,
-        urls,
-        since: since === undefined ? undefined : parseTimestamp(since),
-        replayOf: backfill ? replayOf : undefined,
-        resume: options.resume,
-        onGap: onGap ?? warn,
-      },
-      run,
-    ),
+  return new Flow(
+    run =>
+      runCompliance(
+        {
+          account,
+          urls,
+          since: since === undefined ? undefined : parseTimestamp(since),
+          replayOf: backfill ? replayOf : undefined,
+          resume: options.resume,
+          onGap: onGap ?? warn,
+        },
+        run,
+      ),
+    undefined,
+    [{ step: 'compliance', streams: urls.map(({ pathname, search }) => pathname + search) }],
   );
 }
 

@@ -64,7 +64,9 @@ export function counts(account: Account, options: CountsOptions): Flow<CountBuck
     fractionOf: ({ from, to }, { items }) => (items * LENGTHS[bucket]) / (to - from),
     missing: missingCounts,
   };
-  return new Flow(run => runQuery(job, run));
+  return new Flow(run => runQuery(job, run), undefined, [
+    { step: 'counts', ...job.query.identity },
+  ]);
 }
 
 function parseBucket(bytes: Buffer, origin: string): CountBucket {

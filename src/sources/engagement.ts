@@ -109,12 +109,15 @@ export function engagement<
     };
   };
 
-  return operator(async function* (input, { signal }) {
-    const gathering = gathered(input, { most: MOST_IDS, waitMs });
-    const work = ({ items }: { readonly items: readonly Activity[] }) =>
-      items.length === 0 ? undefined : measure(items, signal);
-    for await (const { item, result } of workAhead(gathering, work, concurrency))
-      for (const { items, ...rest } of item.pieces)
-        yield { ...rest, items: result === undefined ? [] : items.map(result) };
-  });
+  return operator(
+    async function* (input, { signal }) {
+      const gathering = gathered(input, { most: MOST_IDS, waitMs });
+      const work = ({ items }: { readonly items: readonly Activity[] }) =>
+        items.length === 0 ? undefined : measure(items, signal);
+      for await (const { item, result } of workAhead(gathering, work, concurrency))
+        for (const { items, ...rest } of item.pieces)
+          yield { ...rest, items: result === undefined ? [] : items.map(result) };
+    },
+    { step: { step: 'engagement', types, counts: as } },
+  );
 }

@@ -70,7 +70,9 @@ export function jobFiles(
   options: JobFilesOptions = {},
 ): Flow<Uint8Array> {
   checkDownload(account, job, options);
-  return new Flow(run => new Download(account, job, options, run).batches());
+  return new Flow(run => new Download(account, job, options, run).batches(), undefined, [
+    { step: 'jobFiles', job: uuidOf(job) },
+  ]);
 }
 
 export function checkDownload(

@@ -56,7 +56,13 @@ export function localFiles(
     throw optionError('localFiles', 'paths', 'must be a folder, a file, or a list of them');
   const { match } = checkOptions('localFiles', OPTIONS, options);
   const matches = match instanceof RegExp ? (path: string) => path.search(match) !== -1 : match;
-  return new Flow((run, lends) => read(roots, matches, run, lends));
+  return new Flow((run, lends) => read(roots, matches, run, lends), undefined, [
+    {
+      step: 'localFiles',
+      paths: roots,
+      match: match instanceof RegExp ? `${match}` : '(a function)',
+    },
+  ]);
 }
 
 interface LocalFile {

@@ -23,7 +23,9 @@ const AHEAD = 2_000;
  */
 export function replayRules(account: Account, options: ReplayRulesOptions = {}): Flow<ReplayRule> {
   const url = replayRulesUrl(account, options);
-  return new Flow(run => listed(account, url, run, options.signal));
+  return new Flow(run => listed(account, url, run, options.signal), undefined, [
+    { step: 'replayRules', path: url.pathname },
+  ]);
 }
 
 async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal | undefined) {

@@ -95,9 +95,10 @@ export function replay(
   options: ReplayOptions,
 ): Flow<Activity> | Flow<ComplianceEvent> {
   const job = checkReplay(account, options);
+  const identity = [{ step: 'replay', ...job.identity }];
   return options.streamType === 'compliance'
-    ? new Flow(run => runReplay({ ...job, ...EVENTS }, run))
-    : new Flow(run => runReplay({ ...job, ...ACTIVITIES }, run));
+    ? new Flow(run => runReplay({ ...job, ...EVENTS }, run), undefined, identity)
+    : new Flow(run => runReplay({ ...job, ...ACTIVITIES }, run), undefined, identity);
 }
 
 type Kind<T> = Pick<ReplayRun<T>, 'parse' | 'idOf' | 'timeOf'>;

@@ -88,7 +88,11 @@ export function search(account: Account, options: SearchOptions): Flow<Activity>
     fractionOf: ({ from, to }, _position, reached) => (to - reached) / (to - from),
     missing: missingPosts,
   };
-  return new Flow(run => runQuery(job, run));
+  const { identity } = job.query;
+  const bounds = { limit: options.limit ?? null, pages: options.pages ?? null };
+  return new Flow(run => runQuery(job, run), undefined, [
+    { step: 'search', ...identity, ...bounds },
+  ]);
 }
 
 function parsePost(bytes: Buffer, origin: string): Activity {

@@ -12,11 +12,16 @@ import { Flow } from '../flow.js';
  * await pipeline(usageRows(account(), { bucket: 'day' }), files({ path: 'usage.jsonl' }));
  */
 export function usageRows(account: Account, options: UsageOptions = {}): Flow<UsageRow> {
-  usageUrl(account, options);
-  return new Flow(async function* ({ signal, progress }) {
-    const bound = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]);
-    const items = usageTable(await usage(account, { ...options, signal: bound }));
-    if (progress !== undefined) progress.received += items.length;
-    yield { items };
-  });
+  const { pathname, search } = usageUrl(account, options);
+  return new Flow(
+    async function* ({ signal, progress }) {
+      const bound =
+        options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]);
+      const items = usageTable(await usage(account, { ...options, signal: bound }));
+      if (progress !== undefined) progress.received += items.length;
+      yield { items };
+    },
+    undefined,
+    [{ step: 'usageRows', report: pathname + search }],
+  );
 }

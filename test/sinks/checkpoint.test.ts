@@ -55,7 +55,6 @@ describe('a checkpoint', () => {
     const out = await temporaryFolder();
     const opened: number[] = [];
     const first = await finish(optionsIn(out), from => opened.push(from));
-    await rm(`${out}/x.jsonl`);
     expect(await finish(optionsIn(out), from => opened.push(from))).toEqual(first);
     expect(opened).toEqual([0]);
     await rm(`${out}/run.json`);
@@ -72,6 +71,7 @@ describe('a checkpoint', () => {
   "version": 1,
   "state": "running",
   "sink": {"path":"(a function)","gzip":false,"maxBytes":null,"line":false},
+  "flow": [],
   "posts": 3,
   "bytes": 12,
   "cursor": {"next":2},
