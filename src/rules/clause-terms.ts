@@ -24,7 +24,9 @@ export function clauseTerms(clause: Clause, dialect: Dialect): ClauseTerms {
   switch (clause.kind) {
     case 'keyword': {
       const { words } = wordsOf(clause.text, dialect);
-      return { required: [...termsOfWords(words)], exact: words.length === 1 };
+      // The emoji `#️⃣` looks like the term of a hashtag.
+      const exact = words.length === 1 && words[0]?.startsWith('#') === false;
+      return { required: [...termsOfWords(words)], exact };
     }
     case 'phrase':
       return { required: [...termsOfWords(phraseOf(clause.text, dialect).words)], exact: false };

@@ -178,13 +178,15 @@ function lintPrecedence(text: string, and: Span, warnings: Problem[]): void {
 
 function lintKeyword(text: string, keyword: TextClause, warnings: Problem[]): void {
   const plain = keyword.text.replace(/[“”„«»]/g, '');
+  // The base of a keycap emoji is no punctuation.
+  const bare = plain.replace(/[#*]\ufe0f?\u20e3/g, '');
   if (plain !== keyword.text) {
     const { start, end } = keyword;
     const fix = plain === '' ? undefined : suggest('remove them', [{ start, end, text: plain }]);
     warnings.push(
       warning('R102', keyword, 'only `"` makes a phrase, typographic quotes do not', fix),
     );
-  } else if (/[!-/;-@\\^`{|}~’‘…–—]/.test(plain)) {
+  } else if (/[!-/;-@\\^`{|}~’‘…–—]/.test(bare)) {
     warnings.push(
       warning(
         'R104',

@@ -1,6 +1,6 @@
 import { readOperator } from './read-operator.js';
 import { CLOSE_BRACKET, COLON, type Leaf, OPEN_BRACKET, QUOTE, type Reader } from './reader.js';
-import { isWordStart, wordEnd } from './rule-characters.js';
+import { isWordStart, startsWord, wordEnd } from './rule-characters.js';
 import {
   at,
   badInput,
@@ -19,7 +19,7 @@ import type { TextClause } from './tree.js';
  */
 export function readClause(reader: Reader): Leaf {
   const { text, at: start, unit } = reader;
-  if (isWordStart(unit)) return readWord(reader);
+  if (startsWord(text, start)) return readWord(reader);
   if (unit === QUOTE) return readPhrase(reader);
   const prefixed = PREFIXES.get(unit);
   if (prefixed !== undefined && isNameStart(text.charCodeAt(start + 1)))

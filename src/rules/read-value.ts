@@ -8,7 +8,7 @@ import {
 } from './operators.js';
 import { readBox, readRadius } from './read-geo.js';
 import { CLOSE, OPEN, QUOTE, type Reader } from './reader.js';
-import { isSpace, isWordStart, wordEnd } from './rule-characters.js';
+import { isSpace, startsWord, wordEnd } from './rule-characters.js';
 import { badInput } from './syntax-problems.js';
 import type { HasValue, IsValue, OperatorName, OperatorValues, Span } from './tree.js';
 import {
@@ -100,7 +100,7 @@ function readPlain(reader: Reader, name: OperatorName, kind: ValueKind): string 
   if (isMissing(reader, name)) return undefined;
   const unit = reader.unit;
   if (unit === QUOTE) return readQuotedValue(reader, name);
-  if (isWordStart(unit) || (kind === 'user' && unit === UNDERSCORE)) {
+  if (startsWord(text, start) || (kind === 'user' && unit === UNDERSCORE)) {
     reader.at = wordEnd(text, start + 1);
     return text.slice(start, reader.at);
   }

@@ -29,17 +29,31 @@ export function isSpace(unit: number): boolean {
   );
 }
 
+/** Whether a word starts there. The base of a keycap emoji may be a `#` or `*`, which start none alone. */
+export function startsWord(text: string, at: number): boolean {
+  return isWordStart(text.charCodeAt(at)) || isKeycap(text, at);
+}
+
+/** Whether a keycap emoji as `#️⃣` stands there, with or without its variation selector. */
+export function isKeycap(text: string, at: number): boolean {
+  const mark = text.charCodeAt(at + 1) === 0xfe0f ? at + 2 : at + 1;
+  return text.charCodeAt(mark) === 0x20e3 && /[0-9#*]/.test(text[at] as string);
+}
+
 export function isWordStart(unit: number): boolean {
   if (unit < 0x80) return ((ASCII[unit] as number) & START) !== 0;
   if (unit < 0xc0 || isSpace(unit)) return false;
   if (unit >= 0x2b0 && unit <= 0x37f) return false;
-  if (unit >= 0x2000 && unit <= 0x2bff) return false;
+  if (unit >= 0x2000 && unit <= 0x2bff) return EMOJI.test(String.fromCharCode(unit));
   return unit < 0xff00 || unit > 0xff0f || unit === 0xff04;
 }
 
 function isWordPart(unit: number): boolean {
   return unit < 0x80 ? ((ASCII[unit] as number) & PART) !== 0 : !isSpace(unit);
 }
+
+/** Among the symbols and the punctuation of that range. */
+const EMOJI = /^\p{Emoji}$/u;
 
 /** The end of the word that goes on at `at`. */
 export function wordEnd(text: string, at: number): number {
@@ -50,5 +64,5 @@ export function wordEnd(text: string, at: number): number {
 
 /** Whether the whole text is one word, as a keyword or an unquoted value. */
 export function isWord(text: string): boolean {
-  return text !== '' && isWordStart(text.charCodeAt(0)) && wordEnd(text, 1) === text.length;
+  return text !== '' && startsWord(text, 0) && wordEnd(text, 1) === text.length;
 }

@@ -27,7 +27,7 @@ export interface Tokens {
 
 /**
  * Splits a text into tokens: words end at punctuation, symbols and white space; an emoji is a token
- * of its own, and so is each character of a script that is written without spaces, so that a word of
+ * of its own, with or without its variation selector (of several joined ones, each is), and so is each character of a script that is written without spaces, so that a word of
  * such a script is a phrase of its characters, in rules and posts alike.
  *
  * @example tokenise('I like coca-cola 🍕', 'kept').words // ['i', 'like', 'coca', 'cola', '🍕']
@@ -143,6 +143,24 @@ export class Scanner {
         continue;
       }
       if (kind === MARK && this.#accents === 'stripped' && isAccent(unit)) continue;
+      if (unit === KEYCAP && isKeycapBase(units[length - 1])) {
+        // The base ended the word before, if any: that word ends earlier now.
+        const start = starts[count - 1] as number;
+        if (ends[count - 1] === length && count > 0) {
+          if (start === length - 1) count--;
+          else {
+            ends[count - 1] = length - 1;
+            hashes[count - 1] = hashUnits(HASH_START, units, start, length - 1);
+          }
+        }
+        inWord = false;
+        singles[count] = 1;
+        starts[count] = length - 1;
+        units[length++] = KEYCAP;
+        hashes[count] = hashUnits(HASH_START, units, length - 2, length);
+        ends[count++] = length;
+        continue;
+      }
       const isSingle: boolean = kind === SINGLE || kind === REGIONAL;
       const goesOn: boolean =
         (kind === WORD && inWord) || (kind === MARK && count > 0 && ends[count - 1] === length);
@@ -234,10 +252,18 @@ function scannerFor(accents: Accents): Scanner {
   return scanners[accents];
 }
 
+const KEYCAP = 0x20e3;
+
+/** A digit, `#` or `*`. */
+function isKeycapBase(unit: number | undefined): boolean {
+  return unit !== undefined && ((unit >= 0x30 && unit <= 0x39) || unit === 0x23 || unit === 0x2a);
+}
+
 /** Whether a token is a character of a script written without spaces, or an emoji. */
 export function isSingle(word: string): boolean {
   const kind = classOfFirst(word);
-  return kind === SINGLE || kind === REGIONAL;
+  if (kind === SINGLE || kind === REGIONAL) return true;
+  return word.charCodeAt(1) === KEYCAP && isKeycapBase(word.charCodeAt(0));
 }
 
 export function isFlag(word: string): boolean {

@@ -21,7 +21,7 @@ test.each([
   ['from:@cat', 'from:cat'],
   ['cat AND dog', 'cat dog'],
   ["(cat OR 'big dog')", '(cat OR "big dog")'],
-  ['⚽ cat', '"⚽" cat'],
+  ['★ cat', '"★" cat'],
   ['(cat (dog', '(cat (dog))'],
   ['cat)', 'cat'],
   ['cat "dog', 'cat "dog"'],

@@ -62,6 +62,25 @@ function table(name: string, rows: readonly Row[]): void {
 const onlyStreams = { search: false, streams: true };
 const onlySearch = { search: true, streams: false };
 
+table('emoji of the basic plane match where they stand, with or without a variation selector', [
+  ['❤', { text: 'I❤️you' }, true],
+  ['❤️', { text: 'I❤you' }, true],
+  ['you', { text: 'I❤️you' }, true],
+  ['contains:✅', { text: 'done✅' }, true],
+  ['contains:❤️', { text: 'I❤you' }, true],
+  ['☕ -⚽', { text: '☕!' }, true],
+  ['☕ -⚽', { text: '☕⚽' }, false],
+  ['❤', { text: '❤️‍🔥' }, true],
+  ['❤️‍🔥', { text: 'so ❤️‍🔥' }, true],
+  ['❤️‍🔥', { text: 'so 🔥' }, false],
+  ['1️⃣', { text: '1️⃣2️⃣3️⃣go' }, true],
+  ['go', { text: '1️⃣2️⃣3️⃣go' }, true],
+  ['1️⃣', { text: '1' }, false],
+  ['1', { text: '1️⃣' }, false],
+  ['#️⃣', { text: 'press #⃣ now' }, true],
+  ['#️⃣', { text: 'press *️⃣ now' }, false],
+]);
+
 table('keywords are whole tokens', [
   ['cola', { text: 'I like coca-cola' }, true],
   ['cola', { text: 'I like cocacola' }, false],

@@ -38,6 +38,9 @@ const words = [
   ...[
     '☕',
     '❤️',
+    '❤',
+    '1️⃣',
+    '❤️‍🔥',
     'example',
     'https',
     'twitter',
