@@ -16,7 +16,7 @@ const { posts } = await pipeline(
 );
 
 service.clock.set(now); // For ever, and live: pipeline(compliance(acme), intoTombstones(tombstones)).
-const tombstones = openTombstones('out/compliant/tombstones');
+const tombstones = await openTombstones('out/compliant/tombstones');
 const meanwhile = { fromDate: new Date(now - 3.5 * hour), toDate: new Date(now - 2.5 * hour) };
 const { events } = await pipeline(
   replay(acme, { streamType: 'compliance', ...meanwhile }),

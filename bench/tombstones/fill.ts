@@ -6,7 +6,7 @@ import { ownMegabytes } from './memory.js';
 const BATCH = 50_000;
 
 const [folder, count] = [String(process.argv[2]), Number(process.argv[3])];
-const tombstones = openTombstones(folder);
+const tombstones = await openTombstones(folder);
 const raw = Buffer.from('{}');
 let peak = 0;
 const start = performance.now();

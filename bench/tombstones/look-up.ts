@@ -10,7 +10,7 @@ const [folder, count, known] = [
 ];
 const LOOK_UPS = 300_000;
 
-const tombstones = openTombstones(folder, { readOnly: true });
+const tombstones = await openTombstones(folder, { readOnly: true });
 let missed = 0;
 let invented = 0;
 let peak = 0;

@@ -64,7 +64,7 @@ const STORED = /\.(json|jsonl|ndjson)(\.gz)?$/i;
  *
  * @throws OptionError, StorageError; DataError for a file that is damaged.
  * @example
- * const { removed, rewritten } = await applyCompliance('downloads', openTombstones('tombstones'));
+ * const { removed, rewritten } = await applyCompliance('downloads', await openTombstones('tombstones'));
  * console.log(removed, `in ${rewritten.length} files`);
  */
 export async function applyCompliance(

@@ -1,9 +1,5 @@
-import { createRequire } from 'node:module';
 import type { Client } from 'undici';
 import type { Timeouts } from './timeouts.js';
-
-/** Loads undici when a connection is first asked for: work on stored files does without its 20 MB. */
-const load = createRequire(import.meta.url) as (name: 'undici') => typeof import('undici');
 
 /** Idle connections that are kept for each origin. */
 const MOST_IDLE = 32;
@@ -21,8 +17,8 @@ export class Connections {
     this.#timeouts = timeouts;
   }
 
-  take(origin: string): Client {
-    return this.#idle.get(origin)?.pop() ?? this.#open(origin);
+  async take(origin: string): Promise<Client> {
+    return this.#idle.get(origin)?.pop() ?? (await this.#open(origin));
   }
 
   /** Gives back a connection whose answer was read to its end. */
@@ -45,8 +41,9 @@ export class Connections {
     await Promise.all(idle.map(client => client.destroy()));
   }
 
-  #open(origin: string): Client {
-    const { Client } = load('undici');
+  async #open(origin: string): Promise<Client> {
+    // Loaded when a connection is first asked for: work on stored files does without its 20 MB.
+    const { Client } = await import('undici');
     return new Client(origin, {
       connect: { timeout: this.#timeouts.connect },
       // Our own watch over answers replaces these: undici's stands still while a body is paused.

@@ -59,7 +59,12 @@ export async function exchange(account: Account, request: Exchange): Promise<Ans
   const { method, url, body = null, signal, file = false, authorize } = request;
   signal?.throwIfAborted();
   const authorization = file ? undefined : (authorize ?? (() => account.basicFor(url)))();
-  const wire = new Wire(account, url, signal);
+  const client = await account.connections.take(url.origin);
+  if (signal?.aborted) {
+    account.connections.give(url.origin, client);
+    throw signal.reason;
+  }
+  const wire = new Wire(account, client, url, signal);
   const sentAt = account.timing.now();
   wire.client.dispatch(
     {
@@ -140,11 +145,11 @@ class Wire implements Dispatcher.DispatchHandler {
   #wake: () => void = () => {};
   #watch: NodeJS.Timeout | undefined;
 
-  constructor(account: Account, url: URL, signal: AbortSignal | undefined) {
+  constructor(account: Account, client: Client, url: URL, signal: AbortSignal | undefined) {
     this.#account = account;
     this.#origin = url.origin;
     this.url = shownAddress(url);
-    this.client = account.connections.take(url.origin);
+    this.client = client;
     this.#signal = signal;
     this.begun = new Promise((resolve, reject) => {
       this.#begin = resolve;

@@ -64,5 +64,5 @@ export function withoutDeleted(
 /** @throws OptionError */
 export function checkTombstones(call: string, tombstones: unknown): void {
   if (!(tombstones instanceof Tombstones))
-    throw optionError(call, 'tombstones', 'must be what `openTombstones()` made');
+    throw optionError(call, 'tombstones', 'must be what `await openTombstones()` gives');
 }

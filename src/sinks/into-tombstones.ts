@@ -35,14 +35,18 @@ const OPTIONS = {
  *
  * @throws OptionError, StorageError
  * @example
- * await pipeline(compliance(account()), intoTombstones(openTombstones('tombstones')));
+ * await pipeline(compliance(account()), intoTombstones(await openTombstones('tombstones')));
  */
 export function intoTombstones(
   tombstones: Tombstones,
   options: IntoTombstonesOptions = {},
 ): Sink<ComplianceEvent, Recorded> {
   if (!(tombstones instanceof Tombstones))
-    throw optionError('intoTombstones', 'tombstones', 'must be what `openTombstones()` made');
+    throw optionError(
+      'intoTombstones',
+      'tombstones',
+      'must be what `await openTombstones()` gives',
+    );
   const { source } = checkOptions('intoTombstones', OPTIONS, options);
   return async (input, { signal, progress } = {}) => {
     const resume = source === null ? undefined : tombstones.cursor(source);

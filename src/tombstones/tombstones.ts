@@ -1,6 +1,4 @@
-import { createRequire } from 'node:module';
 import path from 'node:path';
-import type { Database, RootDatabase } from 'lmdb';
 import type { ComplianceEvent } from '../activity/compliance-event.js';
 import { checkOptions, checkValue, flag, type OptionTable, required, text } from '../check.js';
 import { DataError, StorageError } from '../errors.js';
@@ -24,6 +22,17 @@ const CURSOR = 0x63;
 /** Ids of 64 bits; anything longer is no id. */
 const LARGEST_ID = 2n ** 64n - 1n;
 
+/** What is used of an LMDB database. Its own types need more of a consumer's compiler than ours do. */
+interface MarkStore {
+  readonly flushed: Promise<unknown>;
+  getBinary(key: Buffer): Buffer | undefined;
+  put(key: Buffer, value: Buffer): Promise<boolean>;
+  transaction<T>(action: () => T): Promise<T>;
+  getStats(): object;
+  getKeysCount(range: { readonly start: Buffer; readonly end: Buffer }): number;
+  close(): Promise<void>;
+}
+
 /**
  * What compliance events said of posts and users, on disk (LMDB): a hundred million ids take some
  * gigabytes there and no memory to speak of. A crash at any moment leaves it as it was after the last
@@ -32,16 +41,14 @@ const LARGEST_ID = 2n ** 64n - 1n;
  */
 export class Tombstones {
   readonly folder: string;
-  readonly #root: RootDatabase<Buffer, Buffer>;
-  readonly #marks: Database<Buffer, Buffer>;
+  readonly #marks: MarkStore;
   readonly #readOnly: boolean;
 
   /** @internal */
-  constructor(folder: string, root: RootDatabase<Buffer, Buffer>, readOnly: boolean) {
+  constructor(folder: string, marks: MarkStore, readOnly: boolean) {
     this.folder = folder;
     this.#readOnly = readOnly;
-    this.#root = root;
-    this.#marks = root;
+    this.#marks = marks;
   }
 
   /** What is known of a post. */
@@ -88,7 +95,7 @@ export class Tombstones {
       );
     const changes = events.flatMap(changesOf);
     try {
-      await this.#root.transaction(() => {
+      await this.#marks.transaction(() => {
         for (const { of, id, change } of changes) {
           const key = keyOf(of === 'post' ? POST : USER, id);
           if (key === undefined) continue;
@@ -99,7 +106,7 @@ export class Tombstones {
         if (at !== undefined)
           this.#marks.put(cursorKey(at.source), Buffer.from(JSON.stringify(at.cursor)));
       });
-      await this.#root.flushed;
+      await this.#marks.flushed;
     } catch (cause) {
       throw storageError('write to', this.folder, cause);
     }
@@ -107,7 +114,7 @@ export class Tombstones {
 
   /** Closes the files. All that `record` resolved for is kept. */
   async close(): Promise<void> {
-    await this.#root.close();
+    await this.#marks.close();
   }
 
   /** As `close`, for `await using`. */
@@ -136,10 +143,13 @@ export class Tombstones {
  * @throws OptionError
  * @throws StorageError when the folder cannot be used, or there is nothing to read in it.
  * @example
- * await using tombstones = openTombstones('tombstones');
+ * await using tombstones = await openTombstones('tombstones');
  * await pipeline(compliance(account()), intoTombstones(tombstones));
  */
-export function openTombstones(folder: string, options: TombstonesOptions = {}): Tombstones {
+export async function openTombstones(
+  folder: string,
+  options: TombstonesOptions = {},
+): Promise<Tombstones> {
   checkValue('openTombstones', 'folder', FOLDER, folder);
   const { readOnly } = checkOptions('openTombstones', OPTIONS, options);
   const damage = damageOf(path.join(folder, 'data.mdb'));
@@ -149,16 +159,17 @@ export function openTombstones(folder: string, options: TombstonesOptions = {}):
       { path: folder },
     );
   try {
-    // A native library, for those who use it: all else must work where it cannot be loaded.
-    const { open } = createRequire(import.meta.url)('lmdb') as typeof import('lmdb');
-    const root = open<Buffer, Buffer>({
+    // A native library, for those who use it: all else must work where it cannot be loaded. A bundler
+    // sees this import, and leaves it where it is.
+    const { open } = await import('lmdb');
+    const marks = open<Buffer, Buffer>({
       path: folder,
       noSubdir: false,
       encoding: 'binary',
       keyEncoding: 'binary',
       readOnly,
     });
-    return new Tombstones(folder, root, readOnly);
+    return new Tombstones(folder, marks, readOnly);
   } catch (cause) {
     throw storageError('open', folder, cause);
   }

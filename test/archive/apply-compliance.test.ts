@@ -25,7 +25,7 @@ const long = new Date('2023-01-01T00:00:00Z');
 beforeEach(async () => {
   const folder = await newFolder();
   archive = path.join(folder, 'archive');
-  tombstones = openTombstones(path.join(folder, 'tombstones'));
+  tombstones = await openTombstones(path.join(folder, 'tombstones'));
   await mkdir(path.join(archive, 'day'), { recursive: true });
   for (const [index, some] of posts.entries()) {
     const lines = [...some.map(({ raw }) => String(raw)), infoOf(some.length)];

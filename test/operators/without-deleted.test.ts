@@ -13,7 +13,7 @@ const newFolder = temporaryFolders();
 let tombstones: Tombstones;
 
 beforeEach(async () => {
-  tombstones = openTombstones(path.join(await newFolder(), 'tombstones'));
+  tombstones = await openTombstones(path.join(await newFolder(), 'tombstones'));
 });
 afterEach(() => tombstones.close());
 

@@ -312,7 +312,7 @@ describe('compliance of the local service', () => {
   it('is kept as tombstones, which take deleted posts out of what comes by', async () => {
     const whole = await collect<Activity>()(posts());
     const victim = whole[5]?.id ?? '';
-    const tombstones = openTombstones(path.join(folder, 'tombstones'));
+    const tombstones = await openTombstones(path.join(folder, 'tombstones'));
     const stop = new AbortController();
     const keeping = pipeline(compliance(acme(), { folder }), intoTombstones(tombstones), {
       signal: stop.signal,

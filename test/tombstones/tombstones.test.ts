@@ -24,12 +24,12 @@ it('tombstones close at the end of `await using`, and what they recorded is kept
   const folder = path.join(await newFolder(), 'tombstones');
   let outside: Tombstones;
   {
-    await using tombstones = openTombstones(folder);
+    await using tombstones = await openTombstones(folder);
     await tombstones.record([ofPost('delete', '7', 1)]);
     outside = tombstones;
   }
   expect(() => outside.post('7')).toThrow(StorageError);
-  await using again = openTombstones(folder);
+  await using again = await openTombstones(folder);
   expect(again.post('7')).toBeDefined();
 });
 
@@ -101,7 +101,7 @@ describe('tombstones', () => {
       scrubGeo('12', '100'),
     ]);
     await first.close();
-    const again = openTombstones(first.folder);
+    const again = await openTombstones(first.folder);
     expect(again.post('9007199254740993')).toEqual({ deleted: true });
     expect(again.post('9007199254740992')).toBeUndefined();
     expect(again.user('18446744073709551615')).toEqual({ suspended: [5, true] });
@@ -162,7 +162,7 @@ describe('tombstones', () => {
       await new Promise(resolve => setTimeout(resolve, patience));
       writer.kill('SIGKILL');
       await new Promise(resolve => writer.once('exit', resolve));
-      const left = openTombstones(folder);
+      const left = await openTombstones(folder);
       const { upTo = 0 } = (left.cursor('numbers') ?? {}) as { upTo?: number };
       expect(upTo).toBeGreaterThanOrEqual(told);
       // A batch is there as a whole, with its cursor, or not at all.
@@ -186,10 +186,10 @@ describe('tombstones', () => {
     for (const bytes of [foreign, overwritten, ...halves.map(at => whole.subarray(0, at))]) {
       await writeFile(file, bytes);
       for (const readOnly of [false, true])
-        expect(() => openTombstones(folder, { readOnly })).toThrow(StorageError);
+        await expect(openTombstones(folder, { readOnly })).rejects.toThrow(StorageError);
     }
     await writeFile(file, whole);
-    const again = openTombstones(folder);
+    const again = await openTombstones(folder);
     expect(again.size).toBe(2_000);
     await again.close();
   });
@@ -197,7 +197,7 @@ describe('tombstones', () => {
   it('that are closed, or only to be read, say so', async () => {
     const tombstones = await opened();
     await tombstones.record([ofPost('delete', '5')]);
-    const reader = openTombstones(tombstones.folder, { readOnly: true });
+    const reader = await openTombstones(tombstones.folder, { readOnly: true });
     expect(reader.post('5')).toEqual({ deleted: true });
     await expect(reader.record([ofPost('delete', '6')])).rejects.toThrow('readOnly');
     await reader.close();
@@ -216,12 +216,12 @@ describe('tombstones', () => {
   });
 
   it('that cannot be opened say why', async () => {
-    expect(() => openTombstones('')).toThrow(OptionError);
+    await expect(openTombstones('')).rejects.toThrow(OptionError);
     const folder = await newFolder();
-    expect(() => openTombstones(path.join(folder, 'none'), { readOnly: true })).toThrow(
+    await expect(openTombstones(path.join(folder, 'none'), { readOnly: true })).rejects.toThrow(
       StorageError,
     );
-    expect(() => openTombstones('/dev/null/tombstones')).toThrow(StorageError);
+    await expect(openTombstones('/dev/null/tombstones')).rejects.toThrow(StorageError);
   });
 });
 

@@ -1,5 +1,4 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
@@ -120,7 +119,7 @@ export class UsageStore {
       if (this.#given === undefined) this.#temporary = folder;
       await mkdir(folder, { recursive: true });
       // A native library: all else must work where it cannot be loaded.
-      const { open } = createRequire(import.meta.url)('lmdb') as typeof import('lmdb');
+      const { open } = await import('lmdb');
       const format = { encoding: 'binary', keyEncoding: 'binary' } as const;
       return open<Buffer, Buffer>({ path: folder, noSubdir: false, ...format });
     });
