@@ -125,7 +125,7 @@ describe('the identity of a flow', () => {
   });
 
   it('is its source and the stages that decide what comes, without a secret', async () => {
-    const tombstones = openTombstones(await temporaryFolder());
+    const tombstones = await openTombstones(await temporaryFolder());
     const posts = search(acme, { query: 'snow', product: '30day', limit: 20 });
     const hidden = withoutDeleted(tombstones, { country: 'de' })(posts);
     const matched = matchRules([{ value: 'snow', tag: 'a' }])(dedupe()(hidden));
