@@ -1,3 +1,4 @@
+import path from 'node:path';
 import {
   checkOptions,
   func,
@@ -8,11 +9,13 @@ import {
   text,
   whole,
 } from '../check.js';
+import { OptionError } from '../errors.js';
 import { type Batches, batchesOf, identityOf, type Sink, type SinkRun } from '../flow.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import { type Lock, takeLock } from '../storage/lock.js';
+import { fileSystemIn, workingFolder } from '../storage/working-folder.js';
 import { prepareFolder, readCheckpoint, type SinkSettings } from './checkpoint.js';
-import { checkOutputs, checkpointPaths, GO_ON, Journal, lockPath, restore } from './journal.js';
+import { AGAIN, checkOutputs, checkpointPaths, Journal, lockPath, restore } from './journal.js';
 import { lineOf, type ToLine } from './line.js';
 import type { FileCounts } from './output-file.js';
 import { type Output, Outputs } from './outputs.js';
@@ -105,16 +108,24 @@ export function files<T>(options: FilesOptions<T>): Sink<T, Written> {
 export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Written> {
   const plan = planOf(options);
   return async (input, run = {}) => {
+    // Once for all calls of a run: the working folder may change or be deleted.
+    const folder = workingFolder();
+    const here = fileSystemIn(folder, fs);
     const { checkpoint } = plan;
-    if (checkpoint === undefined) return write(fs, plan, input, run, undefined);
-    await prepareFolder(fs, checkpoint);
-    const lock = await takeLock(lockPath(checkpoint), { fs });
+    if (checkpoint === undefined) return write(here, folder, plan, input, run, undefined);
+    await prepareFolder(here, path.resolve(folder, checkpoint));
+    const lock = await takeLock(lockPath(checkpoint), { fs: here });
     try {
-      return await write(fs, plan, input, run, lock);
+      return await write(here, folder, plan, input, run, lock);
     } finally {
       await lock.release();
     }
   };
+}
+
+/** The only output, where the path does not depend on the items. */
+function onlyOutput<T>({ path: target }: Plan<T>): string | undefined {
+  return typeof target !== 'function' && target.constant ? target.fill([]) : undefined;
 }
 
 const DEFAULT_LEVEL = 6;
@@ -134,6 +145,7 @@ interface Plan<T> {
 
 async function write<T>(
   fs: FileSystem,
+  folder: string,
   plan: Plan<T>,
   input: AsyncIterable<T>,
   { signal, progress }: SinkRun,
@@ -149,21 +161,26 @@ async function write<T>(
 
   // A full disk ends the source at once, also in the middle of a long wait.
   const broken = new AbortController();
+  let journal: Journal | undefined;
   const outputs = new Outputs(fs, {
     ...plan,
     progress,
+    folder,
+    only: onlyOutput(plan),
     reserved: checkpoint === undefined ? [] : checkpointPaths(checkpoint),
-    afterFailure: checkpoint === undefined ? ', then run the same again' : GO_ON,
+    afterFailure: () => journal?.afterFailure() ?? AGAIN,
     onFailure: error => broken.abort(error),
   });
-  let journal: Journal | undefined;
   try {
     if (checkpoint !== undefined && lock !== undefined) {
       const { commitEvery: everyMs } = plan;
       journal = new Journal(fs, {
         ...{ file: checkpoint, owner, outputs, lock, everyMs, before },
       });
-      if (before !== undefined) outputs.resume(await restore(fs, checkpoint, before));
+      if (before !== undefined) {
+        await outputs.lock();
+        outputs.resume(await restore(fs, checkpoint, before));
+      }
     }
     if (before?.state !== 'finishing') {
       const bound = signal === undefined ? broken.signal : AbortSignal.any([signal, broken.signal]);
@@ -240,8 +257,17 @@ function planOf<T>(options: FilesOptions<T>): Plan<T> {
   const isTemplate = typeof target === 'string';
   const level = levelOf(checked.gzip ?? (isTemplate && /\.gz$/i.test(target)));
   const template = isTemplate && level !== undefined ? withGz(target) : target;
+  const parsed = typeof template === 'string' ? parsePathTemplate(template) : template;
+  if (typeof parsed !== 'function' && parsed.constant && checkpoint !== undefined) {
+    const file = path.normalize(parsed.fill([]));
+    if (checkpointPaths(path.normalize(checkpoint)).includes(file))
+      throw new OptionError(
+        'path',
+        `Expected \`path\` to differ from the checkpoint and the names beside it, got ${JSON.stringify(file)}`,
+      );
+  }
   return {
-    path: typeof template === 'string' ? parsePathTemplate(template) : template,
+    path: parsed,
     checkpoint,
     level,
     maxBytes,

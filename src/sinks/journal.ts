@@ -1,8 +1,9 @@
 import path from 'node:path';
 import { StorageError } from '../errors.js';
 import type { Cursor } from '../flow.js';
-import { type FileSystem, statusOf } from '../storage/file-system.js';
+import type { FileSystem } from '../storage/file-system.js';
 import { type Lock, rightPath } from '../storage/lock.js';
+import { openExisting, regularStatus } from '../storage/regular-file.js';
 import { storageError } from '../storage/storage-error.js';
 import { syncFolder } from '../storage/sync-folder.js';
 import {
@@ -37,6 +38,8 @@ export class Journal {
   readonly #committed: Map<string, FileCounts>;
   #cursor = 'null';
   #pending: Promise<void> | undefined;
+  /** Whether there is a checkpoint to go on from. */
+  #written: boolean;
   #notBefore: number;
 
   constructor(
@@ -62,6 +65,7 @@ export class Journal {
     this.#owner = owner;
     this.#outputs = outputs;
     this.#lock = lock;
+    this.#written = before !== undefined;
     this.#everyMs = everyMs;
     this.#committed = new Map(before?.files.map(counts => [counts.path, counts]));
     this.#notBefore = performance.now() + everyMs;
@@ -116,13 +120,19 @@ export class Journal {
         cursor: this.#cursor,
         files: [...this.#committed.values()],
       });
+      this.#written = true;
     } catch (error) {
-      throw storageError('write the checkpoint', this.#file, error, GO_ON);
+      throw storageError('write the checkpoint', this.#file, error, this.afterFailure());
     }
+  }
+
+  /** What the same run does when it is started again, for the message of a failure. */
+  afterFailure(): string {
+    return this.#written ? `${AGAIN}: it goes on from the checkpoint` : AGAIN;
   }
 }
 
-export const GO_ON = ', then run the same again: it goes on from the checkpoint';
+export const AGAIN = ', then run the same again';
 
 /**
  * That all files of a complete checkpoint are there. They may have changed since: `applyCompliance`
@@ -137,7 +147,7 @@ export async function checkOutputs(
 ): Promise<void> {
   const missing: string[] = [];
   for (const { path: output } of files)
-    if ((await statusOf(fs, output)) === undefined) missing.push(output);
+    if ((await regularStatus(fs, output)) === undefined) missing.push(output);
   const [first] = missing;
   if (first !== undefined)
     throw new StorageError(
@@ -157,7 +167,7 @@ export async function restore(
   for (const counts of files) {
     const part = counts.path + PART;
     try {
-      const size = (await statusOf(fs, part))?.size;
+      const size = (await regularStatus(fs, part))?.size;
       if (size === undefined && state === 'finishing') {
         // A crash came after this one had its name already; its folder may not know yet.
         await checkFinished(fs, file, counts);
@@ -176,12 +186,12 @@ export async function restore(
 }
 
 async function checkFinished(fs: FileSystem, file: string, counts: FileCounts): Promise<void> {
-  const size = (await statusOf(fs, counts.path))?.size;
+  const size = (await regularStatus(fs, counts.path))?.size;
   if (size !== counts.bytes) throw lost(file, counts.path, size, counts.bytes);
 }
 
 async function cutBack(fs: FileSystem, part: string, bytes: number): Promise<void> {
-  const handle = await fs.open(part, 'r+');
+  const handle = await openExisting(fs, part);
   try {
     await handle.truncate(bytes);
   } finally {

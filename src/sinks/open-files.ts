@@ -1,4 +1,5 @@
 import type { FileSystem, OpenFile } from '../storage/file-system.js';
+import { openExisting, openNew } from '../storage/regular-file.js';
 
 interface Entry {
   file: Promise<OpenFile> | undefined;
@@ -18,14 +19,14 @@ export class OpenFiles {
     this.#limit = limit;
   }
 
-  /** Opens `path` with `flags`, unless it is open, and leaves it open. */
-  async use<T>(path: string, flags: string, work: (file: OpenFile) => Promise<T>): Promise<T> {
+  /** Opens `path`, unless it is open, and leaves it open. What was left under a `fresh` name goes. */
+  async use<T>(path: string, fresh: boolean, work: (file: OpenFile) => Promise<T>): Promise<T> {
     const entry: Entry = this.#entries.get(path) ?? { file: undefined, users: 0 };
     this.#entries.delete(path);
     this.#entries.set(path, entry);
     entry.users++;
     try {
-      entry.file ??= this.#open(path, flags);
+      entry.file ??= this.#open(path, fresh);
       return await work(await entry.file);
     } finally {
       entry.users--;
@@ -44,12 +45,12 @@ export class OpenFiles {
     await Promise.allSettled([...this.#entries.keys()].map(path => this.close(path)));
   }
 
-  async #open(path: string, flags: string): Promise<OpenFile> {
+  async #open(path: string, fresh: boolean): Promise<OpenFile> {
     while (this.#entries.size > this.#limit) {
       const longest = [...this.#entries].find(([, { users }]) => users === 0);
       if (longest === undefined) break;
       await this.close(longest[0]);
     }
-    return this.#fs.open(path, flags);
+    return fresh ? openNew(this.#fs, path) : openExisting(this.#fs, path);
   }
 }

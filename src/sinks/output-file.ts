@@ -32,6 +32,8 @@ export class OutputFile {
   lineBytes: number;
   /** Whether this run has yet to make the file; what an earlier one left under its name goes then. */
   fresh: boolean;
+  /** Of the part, as the disk counts files; 0 before it is known. */
+  ino = 0;
   readonly #writer: Writer;
   #buffer: Buffer | undefined;
   #used = 0;

@@ -2,9 +2,11 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import pLimit from 'p-limit';
-import { DataError, StorageError } from '../errors.js';
+import { StorageError } from '../errors.js';
 import type { Progress } from '../progress.js';
-import { type FileSystem, makeFolder, statusOf, writeAll } from '../storage/file-system.js';
+import { type FileSystem, makeFolder, writeAll } from '../storage/file-system.js';
+import { type Lock, takeLock } from '../storage/lock.js';
+import { regularStatus } from '../storage/regular-file.js';
 import { storageError } from '../storage/storage-error.js';
 import { syncFolder } from '../storage/sync-folder.js';
 import { Buffers } from './buffers.js';
@@ -19,10 +21,14 @@ export interface OutputsOptions {
   readonly maxBytes: number | undefined;
   readonly maxOpen: number;
   readonly progress: Progress | undefined;
+  /** Where relative paths are. */
+  readonly folder: string;
+  /** The path of all items, if they have one: other runs are kept from it. */
+  readonly only: string | undefined;
   /** Paths that no output may have. */
   readonly reserved: readonly string[];
   /** What becomes of the run after a failure, for its message. */
-  readonly afterFailure: string;
+  afterFailure(): string;
   onFailure(error: unknown): void;
 }
 
@@ -35,6 +41,9 @@ const compress = promisify(gzip);
 /** More writes than this at a time do not make a disk faster. */
 const WRITES_AT_A_TIME = 8;
 const SHORTEST_NUMBER = 4;
+const STEM = /^(.*?[^/\\])((?:\.[^./\\]+)?(?:\.gz)?)$/s;
+/** In the name of an output that would else have one of our own; `safeName` never gives it. */
+const APART = '%=';
 
 /** All files of a run: what they have in common is memory, open files, and their fate. */
 export class Outputs implements Writer {
@@ -49,6 +58,7 @@ export class Outputs implements Writer {
   #changed = new Set<OutputFile>();
   readonly #folders = new Map<string, Promise<void>>();
   #changedFolders = new Set<string>();
+  #lock: Promise<Lock> | undefined;
   #failure: { readonly error: unknown } | undefined;
 
   constructor(fs: FileSystem, options: OutputsOptions) {
@@ -56,20 +66,20 @@ export class Outputs implements Writer {
     this.#options = options;
     this.#openFiles = new OpenFiles(fs, options.maxOpen);
     this.#limit = pLimit(Math.min(options.maxOpen, WRITES_AT_A_TIME));
-    this.#reserved = new Set(options.reserved.map(file => path.resolve(file)));
+    this.#reserved = new Set(options.reserved.map(file => this.#keyOf(file)));
   }
 
   /** Takes up the files of an earlier run, whose parts are as long as `counts` says. */
   resume(counts: readonly FileCounts[]): void {
     for (const file of counts)
-      this.#files.set(path.resolve(file.path), new OutputFile(file.path, this, file));
+      this.#files.set(this.#keyOf(file.path), new OutputFile(file.path, this, file));
   }
 
   open(file: string): Output {
     const { maxBytes } = this.#options;
     if (maxBytes === undefined) return this.#fileAt(file);
     let number = 1;
-    while (this.#files.has(path.resolve(numbered(file, number + 1)))) number++;
+    while (this.#files.has(this.#keyOf(numbered(file, number + 1)))) number++;
     let current = this.#fileAt(numbered(file, number));
     return {
       add: line => {
@@ -106,9 +116,10 @@ export class Outputs implements Writer {
   /** Makes these files, and all new names, survive a power cut. */
   async sync(counts: readonly FileCounts[]): Promise<void> {
     await this.#each(counts, ({ path: file }) =>
-      this.#guard('write', file + PART, () =>
-        this.#openFiles.use(file + PART, 'r+', open => open.datasync()),
-      ),
+      this.#guard('write', file + PART, async () => {
+        await this.#openFiles.use(file + PART, false, open => open.datasync());
+        await this.#checkPart(this.#fileAt(file));
+      }),
     );
     await this.#syncFolders();
   }
@@ -124,20 +135,19 @@ export class Outputs implements Writer {
   /** Gives the files their names, once all lines are safe. */
   async nameFiles(): Promise<void> {
     const files = [...this.#files.values()];
-    await this.#each(files, ({ part, bytes }) =>
-      this.#guard('write', part, async () => {
-        await this.#openFiles.close(part);
-        const size = (await statusOf(this.#fs, part))?.size;
-        if (size !== bytes)
-          throw new StorageError(
-            `Could not finish ${part}: it has ${size ?? 'no'} bytes, but ${bytes} were written. Something else changed it; delete it and run again.`,
-            { path: part },
-          );
+    await this.#each(files, file =>
+      this.#guard('write', file.part, async () => {
+        await this.#openFiles.close(file.part);
+        await this.#checkPart(file);
       }),
     );
-    await this.#each(files, async ({ path: file, part }) => {
-      await this.#guard('finish', file, () => this.#fs.rename(part, file));
-      this.#changedFolders.add(path.dirname(file));
+    await this.#each(files, async file => {
+      await this.#guard('finish', file.path, async () => {
+        await this.#checkPart(file);
+        await regularStatus(this.#fs, file.path);
+        await this.#fs.rename(file.part, file.path);
+      });
+      this.#changedFolders.add(path.dirname(file.path));
     });
     await this.#syncFolders();
   }
@@ -148,6 +158,18 @@ export class Outputs implements Writer {
     this.buffers.release();
     await Promise.all([...this.#files.values()].map(file => file.settle()));
     await this.#openFiles.abandon();
+    const lock = await this.#lock?.catch(() => undefined);
+    await lock?.release();
+  }
+
+  /** Keeps other runs from the only output; where there are many, each is checked to be still ours. */
+  async lock(): Promise<void> {
+    const { only } = this.#options;
+    if (only === undefined) return;
+    this.#lock ??= this.#folder(path.dirname(only)).then(() =>
+      takeLock(`${only}${PART}.lock`, { fs: this.#fs, refusal: `Another run writes ${only}` }),
+    );
+    await this.#lock;
   }
 
   changed(file: OutputFile): void {
@@ -161,12 +183,17 @@ export class Outputs implements Writer {
       // A member of its own for every piece: the file is whole gzip wherever it is cut back to.
       const bytes = level === undefined ? lines : await compress(lines, gzipOptions(level, lines));
       await this.#guard('write', file.part, async () => {
-        if (file.fresh) await this.#folder(path.dirname(file.path));
-        await this.#openFiles.use(file.part, file.fresh ? 'w' : 'r+', open => {
+        await this.lock();
+        if (file.fresh) {
+          await this.#folder(path.dirname(file.path));
+          await regularStatus(this.#fs, file.path);
+        }
+        await this.#openFiles.use(file.part, file.fresh, open => {
           if (file.fresh) this.#changedFolders.add(path.dirname(file.path));
           file.fresh = false;
           return writeAll(open, bytes, file.bytes);
         });
+        if (file.ino === 0) await this.#checkPart(file, file.bytes + bytes.length);
       });
       if (progress !== undefined) {
         progress.written += posts;
@@ -196,24 +223,37 @@ export class Outputs implements Writer {
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
-  #fileAt(file: string): OutputFile {
-    const key = path.resolve(file);
+  #fileAt(wanted: string): OutputFile {
+    const isOurs = this.#reserved.has(this.#keyOf(wanted)) || /\.part$/i.test(wanted);
+    const file = isOurs ? toldApart(wanted) : wanted;
+    const key = this.#keyOf(file);
     let found = this.#files.get(key);
     if (found === undefined) {
-      if (this.#reserved.has(key) || file.endsWith(PART))
-        throw new DataError(
-          `Cannot write posts to ${file}: files() keeps that name for itself. Choose another \`path\``,
-        );
       found = new OutputFile(file, this);
       this.#files.set(key, found);
     }
     return found;
   }
 
+  #keyOf(file: string): string {
+    return path.resolve(this.#options.folder, file);
+  }
+
+  /** That the part is the file that this run made, and as long as this run wrote it. */
+  async #checkPart(file: OutputFile, bytes = file.bytes): Promise<void> {
+    const status = await regularStatus(this.#fs, file.part);
+    if (file.ino === 0) file.ino = status?.ino ?? 0;
+    if (status === undefined || status.ino !== file.ino || status.size < bytes)
+      throw new StorageError(
+        `Could not go on with ${file.part}: another process replaced, removed or cut it. Let only one run at a time write there, and run again`,
+        { path: file.part },
+      );
+  }
+
   #folder(folder: string): Promise<void> {
     let made = this.#folders.get(folder);
     if (made === undefined) {
-      made = makeFolder(this.#fs, folder).then(above => {
+      made = makeFolder(this.#fs, this.#keyOf(folder)).then(above => {
         for (const parent of above) this.#changedFolders.add(parent);
       });
       this.#folders.set(folder, made);
@@ -237,15 +277,21 @@ export class Outputs implements Writer {
     try {
       return await work();
     } catch (error) {
-      throw storageError(doing, file, error, this.#options.afterFailure);
+      throw storageError(doing, file, error, this.#options.afterFailure());
     }
   }
 }
 
+/** `out/run.json` → `out/run%=.json` */
+function toldApart(file: string): string {
+  if (/\.part$/i.test(file)) return file + APART;
+  const [, stem = file, extension = ''] = STEM.exec(file) ?? [];
+  return stem + APART + extension;
+}
+
 /** `out/snow.jsonl.gz`, 2 → `out/snow.0002.jsonl.gz`. */
 function numbered(file: string, number: number): string {
-  const [, stem = file, extension = ''] =
-    /^(.*?[^/\\])((?:\.[^./\\]+)?(?:\.gz)?)$/s.exec(file) ?? [];
+  const [, stem = file, extension = ''] = STEM.exec(file) ?? [];
   return `${stem}.${String(number).padStart(SHORTEST_NUMBER, '0')}${extension}`;
 }
 

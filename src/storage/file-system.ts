@@ -8,14 +8,17 @@ export interface FileSystem<File extends OpenFile = OpenFile> {
   readFile(path: string, encoding: 'utf8'): Promise<string>;
   rename(from: string, to: string): Promise<void>;
   unlink(path: string): Promise<void>;
-  mkdir(path: string, options: { readonly recursive: true }): Promise<string | undefined>;
+  mkdir(path: string): Promise<unknown>;
   lstat(path: string): Promise<FileStatus>;
 }
 
 export interface FileStatus {
   readonly size: number;
+  /** Tells a file from another that gets its name. */
+  readonly ino: number;
   readonly mtimeMs: number;
   isFile(): boolean;
+  isDirectory(): boolean;
 }
 
 export interface OpenFile {
@@ -44,15 +47,47 @@ export async function writeAll(file: OpenFile, bytes: Uint8Array, position: numb
 }
 
 /**
- * Makes a folder and those above it, and returns the latter, for `syncFolder`: also those that were
+ * Makes a folder (an absolute path) and those above it, and returns the latter, for `syncFolder`: also those that were
  * there, because a run that was killed may have made them just before.
  */
 export async function makeFolder(fs: FileSystem, folder: string): Promise<string[]> {
-  await fs.mkdir(folder, { recursive: true });
+  await makeWithAbove(fs, folder);
   const above: string[] = [];
-  for (let at = path.resolve(folder); path.dirname(at) !== at; at = path.dirname(at))
+  for (let at = folder; path.dirname(at) !== at; at = path.dirname(at))
     above.push(path.dirname(at));
   return above;
+}
+
+/** The recursive `mkdir` of Node never ends for a relative path in a working folder that was deleted. */
+async function makeWithAbove(fs: FileSystem, folder: string): Promise<void> {
+  try {
+    await fs.mkdir(folder);
+  } catch (error) {
+    const above = path.dirname(folder);
+    if (isNodeError(error, 'ENOENT') && above !== folder) {
+      await makeWithAbove(fs, above);
+      await makeOne(fs, folder);
+    } else if (!(await isFolder(fs, folder))) throw error;
+  }
+}
+
+/** Another process may have been faster. */
+async function makeOne(fs: FileSystem, folder: string): Promise<void> {
+  try {
+    await fs.mkdir(folder);
+  } catch (error) {
+    if (!(isNodeError(error, 'EEXIST') && (await isFolder(fs, folder)))) throw error;
+  }
+}
+
+/** Also through a symbolic link. */
+async function isFolder(fs: FileSystem, folder: string): Promise<boolean> {
+  try {
+    return (await fs.lstat(folder + path.sep)).isDirectory();
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].some(code => isNodeError(error, code))) return false;
+    throw error;
+  }
 }
 
 /** The status of what has that name, itself where it is a symbolic link. */

@@ -1,20 +1,25 @@
 import { constants } from 'node:fs';
 import { StorageError } from '../errors.js';
-import { type FileSystem, type OpenFile, statusOf, unlinkIfThere } from './file-system.js';
+import {
+  type FileStatus,
+  type FileSystem,
+  type OpenFile,
+  statusOf,
+  unlinkIfThere,
+} from './file-system.js';
 
 /** Windows has no such flag. */
 const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 
-/** The length of a regular file; nothing where there is none. Throws for what is not a regular file. */
-export async function regularSize(fs: FileSystem, file: string): Promise<number | undefined> {
+/** The status of a regular file; nothing where there is none. Throws for what is not a regular file. */
+export async function regularStatus(fs: FileSystem, file: string): Promise<FileStatus | undefined> {
   const status = await statusOf(fs, file);
-  if (status === undefined) return undefined;
-  if (!status.isFile())
+  if (status !== undefined && !status.isFile())
     throw new StorageError(
       `${file} is not a regular file: a symbolic link, a device or a folder has that name. Remove it, or choose another path`,
       { path: file },
     );
-  return status.size;
+  return status;
 }
 
 /** Makes a new file, in place of a regular one that was left there. Never follows a link. */
@@ -23,7 +28,7 @@ export async function openNew<File extends OpenFile>(
   file: string,
   mode = 0o666,
 ): Promise<File> {
-  if ((await regularSize(fs, file)) !== undefined) await unlinkIfThere(fs, file);
+  if ((await regularStatus(fs, file)) !== undefined) await unlinkIfThere(fs, file);
   return fs.open(file, 'wx', mode);
 }
 
@@ -32,6 +37,6 @@ export async function openExisting<File extends OpenFile>(
   fs: FileSystem<File>,
   file: string,
 ): Promise<File> {
-  await regularSize(fs, file);
+  await regularStatus(fs, file);
   return fs.open(file, constants.O_RDWR | NO_FOLLOW);
 }

@@ -8,7 +8,7 @@ import {
   unlinkIfThere,
   writeAll,
 } from './file-system.js';
-import { openNew, regularSize } from './regular-file.js';
+import { openNew, regularStatus } from './regular-file.js';
 import { syncFolder } from './sync-folder.js';
 
 export interface ReplaceOptions {
@@ -50,7 +50,7 @@ export async function replaceFileOn<T, File extends OpenFile>(
   content: string | Uint8Array | ((aside: File) => Promise<T>),
   { mode, aside = `${file}.${randomBytes(6).toString('hex')}.tmp` }: ReplaceOptions = {},
 ): Promise<T> {
-  await regularSize(fs, file);
+  await regularStatus(fs, file);
   const handle = await openNew(fs, aside, mode);
   try {
     let result: T;
@@ -61,7 +61,7 @@ export async function replaceFileOn<T, File extends OpenFile>(
     } finally {
       await handle.close();
     }
-    await regularSize(fs, file);
+    await regularStatus(fs, file);
     await fs.rename(aside, file);
     await syncFolder(path.dirname(file), fs);
     return result;

@@ -226,14 +226,6 @@ describe('a checkpoint', () => {
     expect((await readdir(out)).sort()).toEqual(['run.json', 'x.jsonl.part']);
   });
 
-  it('keeps its own names from posts', async () => {
-    const out = await temporaryFolder();
-    for (const name of ['run.json', 'run.json.tmp', 'run.json.lock', './run.json']) {
-      const options = optionsIn(out, { path: () => `${out}/${name}` });
-      await expect(finish(options)).rejects.toThrow(/keeps that name for itself/);
-    }
-  });
-
   it('stands in a folder that it makes', async () => {
     const out = await temporaryFolder();
     await finish(optionsIn(out, { checkpoint: `${out}/a/b/run.json` }));

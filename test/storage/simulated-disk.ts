@@ -6,12 +6,15 @@ export class PowerCut extends Error {}
 
 type Change = { readonly at: number; readonly bytes: Uint8Array } | { readonly length: number };
 
+let inodes = 0;
+
 /** The data of a file: as it was when last made safe, and what came since. */
 class Inode {
   safe: Buffer = Buffer.alloc(0);
   changes: Change[] = [];
   now: Buffer = Buffer.alloc(0);
   mtimeMs = Date.now();
+  readonly ino = ++inodes;
 
   change(change: Change): void {
     this.mtimeMs = Date.now();
@@ -134,22 +137,20 @@ export class SimulatedDisk implements FileSystem {
     this.#rename(path.dirname(name), names => names.delete(name));
   }
 
-  async mkdir(folder: string): Promise<string | undefined> {
+  async mkdir(folder: string): Promise<void> {
     await this.#call('mkdir', folder);
-    const missing: string[] = [];
-    for (let at = path.resolve(folder); !this.#names.has(at); at = path.dirname(at))
-      missing.unshift(at);
-    for (const name of missing)
-      this.#rename(path.dirname(name), names => names.set(name, 'folder'));
-    return missing[0];
+    const name = path.resolve(folder);
+    if (this.#names.has(name)) throw nodeError('EEXIST', `mkdir '${name}'`);
+    if (!this.#names.has(path.dirname(name))) throw nodeError('ENOENT', `mkdir '${name}'`);
+    this.#rename(path.dirname(name), names => names.set(name, 'folder'));
   }
 
   async lstat(file: string): Promise<FileStatus> {
     await this.#call('lstat', file);
     const name = path.resolve(file);
-    if (this.#names.get(name) === 'folder') return { size: 0, mtimeMs: 0, isFile: () => false };
-    const { now, mtimeMs } = this.#inode('lstat', name);
-    return { size: now.length, mtimeMs, isFile: () => true };
+    const isFolder = this.#names.get(name) === 'folder';
+    const { now, mtimeMs, ino } = isFolder ? new Inode() : this.#inode('lstat', name);
+    return { size: now.length, ino, mtimeMs, isFile: () => !isFolder, isDirectory: () => isFolder };
   }
 
   #openInode(name: string, inode: Inode): OpenFile {

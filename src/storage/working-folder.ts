@@ -1,0 +1,41 @@
+import path from 'node:path';
+import { StorageError } from '../errors.js';
+import type { FileSystem, OpenFile } from './file-system.js';
+
+/**
+ * A path made absolute. A call that takes a path does this once, at the start: the process may change its
+ * working folder, or the folder may be deleted.
+ *
+ * @throws StorageError where the path is relative and the working folder is gone.
+ */
+export function absolutePath(file: string): string {
+  return path.isAbsolute(file) ? path.normalize(file) : path.join(workingFolder(file), file);
+}
+
+/** The file system with all relative paths in `folder`. */
+export function fileSystemIn<File extends OpenFile>(
+  folder: string,
+  fs: FileSystem<File>,
+): FileSystem<File> {
+  const at = (file: string) => (path.isAbsolute(file) ? file : path.join(folder, file));
+  return {
+    open: (file, flags, mode) => fs.open(at(file), flags, mode),
+    readFile: (file, encoding) => fs.readFile(at(file), encoding),
+    rename: (from, to) => fs.rename(at(from), at(to)),
+    unlink: file => fs.unlink(at(file)),
+    mkdir: folderPath => fs.mkdir(at(folderPath)),
+    lstat: file => fs.lstat(at(file)),
+  };
+}
+
+/** Where relative paths are now; `file` is the one that the error is about. */
+export function workingFolder(file = '.'): string {
+  try {
+    return process.cwd();
+  } catch (cause) {
+    throw new StorageError(
+      `Could not find ${file}: the working folder of the process is gone. Start it in a folder that is there, or pass an absolute path`,
+      { path: file, cause },
+    );
+  }
+}
