@@ -1,17 +1,8 @@
-import {
-  appendFile,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StorageError } from '../../errors.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { segmentPath } from './data-urls.js';
 import type { DataFile, Job } from './job.js';
 
@@ -39,8 +30,10 @@ export class JobStore {
     for (const entry of await reading(folder, () => readdir(folder))) {
       const path = join(folder, entry, 'job.json');
       const text = await reading(path, () => textOf(path));
-      // Without a record, the job was never made.
-      if (text === undefined) continue;
+      if (text === undefined) {
+        await this.#removeUnmade(join(folder, entry));
+        continue;
+      }
       const job = parse(path, text) as Job;
       found.push({ job, files: await this.#loadFiles(job) });
     }
@@ -91,6 +84,12 @@ export class JobStore {
     this.#lock = undefined;
   }
 
+  /** A job without a record was never made: the service was killed while it wrote the first one. */
+  async #removeUnmade(folder: string): Promise<void> {
+    const names = await readdir(folder).catch(() => undefined); // not a folder: not ours
+    if (names?.every(name => name === 'job.json.part')) await rm(folder, { recursive: true });
+  }
+
   async #loadFiles(job: Job): Promise<DataFile[]> {
     const path = join(await this.#jobFolder(job), 'files.jsonl');
     const text = (await reading(path, () => textOf(path))) ?? '';
@@ -112,7 +111,7 @@ export class JobStore {
   }
 
   async #make(): Promise<string> {
-    if (this.#given === undefined) return mkdtemp(join(tmpdir(), 'millrace-jobs-'));
+    if (this.#given === undefined) return temporaryFolder('jobs');
     const folder = join(this.#given, 'jobs');
     await mkdir(folder, { recursive: true }).catch(cause => {
       throw new StorageError(`Cannot keep jobs in ${folder}: ${cause.message}`, {

@@ -1,9 +1,10 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { StorageError } from '../../errors.js';
 import { DAY, type Window } from '../../time.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { PRODUCTS, type ProductName, productOf } from './products.js';
 
 /** What was delivered of a product on a UTC day. */
@@ -115,7 +116,7 @@ export class UsageStore {
 
   #open(): Promise<RootDatabase<Buffer, Buffer>> {
     this.#opened ??= this.#doing('open', async () => {
-      const folder = this.#given ?? (await mkdtemp(join(tmpdir(), 'millrace-usage-')));
+      const folder = this.#given ?? (await temporaryFolder('usage'));
       if (this.#given === undefined) this.#temporary = folder;
       await mkdir(folder, { recursive: true });
       // A native library: all else must work where it cannot be loaded.

@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -12,7 +12,9 @@ import { DWELL, localJobs } from './local-jobs.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 const temporaryJobs = async () =>
-  (await readdir(tmpdir())).filter(name => /^millrace-jobs-\w{6}$/.test(name));
+  (await readdir(tmpdir())).filter(name =>
+    new RegExp(`^millrace-jobs-\\w+-${process.pid}-`).test(name),
+  );
 
 describe('a service that is started again with its state folder', () => {
   it('goes on with every job where it was', async () => {
@@ -132,6 +134,22 @@ describe('a service that is started again with its state folder', () => {
         .split('\n')
         .map(line => JSON.parse(line).segment),
     ).toEqual(lines.slice(0, 6).map(line => JSON.parse(line).segment));
+  });
+
+  it('removes the folder of a job whose first record was never whole, and nothing else', async () => {
+    const stateFolder = await temporaryFolder();
+    const folder = join(stateFolder, 'jobs');
+    for (const [name, file] of [
+      ['abcdefghij', 'job.json.part'],
+      ['mine', 'notes.txt'],
+    ] as const) {
+      await mkdir(join(folder, name), { recursive: true });
+      await writeFile(join(folder, name, file), '{"uuid":');
+    }
+    const jobs = await localJobs({ stateFolder });
+    expect((await jobs.list()).jobs).toEqual([]);
+    await jobs.stop();
+    expect(await readdir(folder)).toEqual(['mine']);
   });
 
   it('says which file it cannot read', async () => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { lstat, mkdir, mkdtemp, realpath, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { temporaryFolder } from '../../temporary-folder.js';
 
 const NAME = '.millrace-index';
 
@@ -18,7 +19,7 @@ export async function indexHome(folder: string): Promise<string> {
     .slice(0, 16);
   const elsewhere = join(tmpdir(), `millrace-index-${process.getuid?.() ?? 0}-${digest}`);
   if (await isOurs(elsewhere)) return elsewhere;
-  return mkdtemp(join(tmpdir(), 'millrace-index-'));
+  return temporaryFolder('index');
 }
 
 /** Whether there is, or now is, a folder that belongs to this user and nobody else can change. */

@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+
+it('a service that is killed leaves nothing that the next one does not remove', async () => {
+  const temporary = await mkdtemp(path.join(tmpdir(), 'millrace-test-'));
+  const script = path.resolve(import.meta.dirname, 'service-to-kill.ts');
+  const start = async () => {
+    const child = spawn(process.execPath, ['--import', 'tsx', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, TMPDIR: temporary },
+    });
+    await once(child.stdout, 'data');
+    return child;
+  };
+  const left = async () =>
+    (await readdir(temporary)).filter(name => name.startsWith('millrace-')).sort();
+  const first = await start();
+  try {
+    const ofFirst = await left();
+    expect(ofFirst).toHaveLength(2);
+    const second = await start();
+    try {
+      // One that runs keeps its own.
+      expect(await left()).toHaveLength(4);
+      expect(await left()).toEqual(expect.arrayContaining(ofFirst));
+      first.kill('SIGKILL');
+      await once(first, 'close');
+      const third = await start();
+      const ofAll = await left();
+      third.kill('SIGKILL');
+      await once(third, 'close');
+      expect(ofAll).toHaveLength(4);
+      expect(ofAll.filter(name => ofFirst.includes(name))).toEqual([]);
+    } finally {
+      second.kill('SIGKILL');
+    }
+  } finally {
+    first.kill('SIGKILL');
+    await rm(temporary, { recursive: true, force: true });
+  }
+}, 60_000);
