@@ -158,6 +158,7 @@ export {
 } from './flow.js';
 export type { MinipassStream } from './minipass-streams.js';
 export { type ActivitiesOptions, activities } from './operators/activities.js';
+export type { DamagedRecord, OnDamaged } from './operators/damaged-record.js';
 export { type DedupeByKeyOptions, type DedupeOptions, dedupe } from './operators/dedupe.js';
 export { ElementSplitter, type ElementSplitterOptions } from './operators/element-splitter.js';
 export { type FilterOptions, filter } from './operators/filter.js';
@@ -264,7 +265,7 @@ export { type LocalFilesOptions, localFiles } from './sources/local-files.js';
 export type { Product } from './sources/query.js';
 export type { ReplayTimings } from './sources/replay/replay-timings.js';
 export type { Gap } from './sources/replay/run-replay.js';
-export { type ReplayOptions, replay } from './sources/replay.js';
+export { type ReplayOptions, type ReplayWait, replay } from './sources/replay.js';
 export { replayRules } from './sources/replay-rules.js';
 export { type SearchOptions, search } from './sources/search.js';
 export {

@@ -1,16 +1,24 @@
 import { Activity } from '../activity/activity.js';
 import { type InStreamMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
 import { checkOptions, func, type OptionTable } from '../check.js';
+import { DataError } from '../errors.js';
 import { type Operator, operator } from '../flow.js';
+import type { OnDamaged } from './damaged-record.js';
 import { withOrigin } from './with-origin.js';
 
 export interface ActivitiesOptions {
   /** Told of each message as it is read, before the activities that came together with it go on. */
   readonly onMessage?: ((message: InStreamMessage) => void) | undefined;
+  /**
+   * Told of each record that is not JSON or has no id, and leaves it out. With it, the id of each record
+   * is read here.
+   */
+  readonly onDamaged?: OnDamaged | undefined;
 }
 
 const OPTIONS = {
   onMessage: func('told of each message'),
+  onDamaged: func('told of each damaged record'),
 } satisfies OptionTable<ActivitiesOptions>;
 
 /**
@@ -25,14 +33,21 @@ const OPTIONS = {
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
 export function activities(options: ActivitiesOptions = {}): Operator<Uint8Array, Activity> {
-  const { onMessage } = checkOptions('activities', OPTIONS, options);
+  const { onMessage, onDamaged } = checkOptions('activities', OPTIONS, options);
   return operator(
     async function* (input, { progress }) {
       for await (const batch of input) {
         const items: Activity[] = [];
+        let damaged = 0;
         try {
           withOrigin(batch.origin, () => {
             for (const record of batch.items) {
+              const error = onDamaged === undefined ? undefined : damageOf(record);
+              if (error !== undefined) {
+                damaged++;
+                onDamaged?.({ raw: Buffer.from(record), origin: batch.origin }, error);
+                continue;
+              }
               const message = parseInStreamMessage(record);
               if (message === undefined) items.push(new Activity(record));
               else onMessage?.(message);
@@ -42,10 +57,21 @@ export function activities(options: ActivitiesOptions = {}): Operator<Uint8Array
           if (items.length > 0) yield { items, origin: batch.origin };
           throw error;
         }
-        progress?.drop('messages', batch.items.length - items.length);
+        progress?.drop('messages', batch.items.length - items.length - damaged);
+        progress?.drop('damaged', damaged);
         yield { ...batch, items };
       }
     },
     { handsOn: true },
   );
+}
+
+function damageOf(record: Uint8Array): DataError | undefined {
+  try {
+    if (parseInStreamMessage(record) === undefined) void new Activity(record).id;
+    return undefined;
+  } catch (error) {
+    if (error instanceof DataError) return error;
+    throw error;
+  }
 }

@@ -1,5 +1,6 @@
-import { checkOptions, type OptionTable, oneOf } from '../check.js';
+import { checkOptions, func, type OptionTable, oneOf } from '../check.js';
 import { type Operator, operator } from '../flow.js';
+import type { OnDamaged } from './damaged-record.js';
 import { framed } from './framed.js';
 import { LineFramer, type Separator } from './line-framer.js';
 import { RECORD_LIMITS, type RecordLimits } from './record-limits.js';
@@ -11,11 +12,14 @@ export interface JsonLinesOptions extends RecordLimits {
    * @default '\n'
    */
   readonly separator?: Separator | undefined;
+  /** Told of each line that is no record, and leaves it out; without, the first one throws. */
+  readonly onDamaged?: OnDamaged | undefined;
 }
 
 const OPTIONS = {
   ...RECORD_LIMITS,
   separator: oneOf('what stands between records', ['\n', '\r\n'], '\n'),
+  onDamaged: func('told of each line that is no record'),
 } satisfies OptionTable<JsonLinesOptions>;
 
 /**
@@ -31,8 +35,11 @@ const OPTIONS = {
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
 export function jsonLines(options: JsonLinesOptions = {}): Operator<Uint8Array, Buffer> {
-  const { separator, ...limits } = checkOptions('jsonLines', OPTIONS, options);
-  return operator(input => framed(input, origin => new LineFramer(separator, limits, origin)), {
-    handsOn: true,
-  });
+  const { separator, onDamaged, ...limits } = checkOptions('jsonLines', OPTIONS, options);
+  return operator(
+    input => framed(input, origin => new LineFramer(separator, limits, origin, { onDamaged })),
+    {
+      handsOn: true,
+    },
+  );
 }

@@ -1,4 +1,5 @@
 import { DataError } from '../errors.js';
+import type { OnDamaged } from './damaged-record.js';
 import type { Framer } from './framed.js';
 import { CLOSE_OBJECT, CR, isSpace, LF, OPEN_OBJECT, startsWithMark } from './json-bytes.js';
 import { isDeeperThan } from './json-depth.js';
@@ -9,12 +10,23 @@ const EMPTY = Buffer.alloc(0);
 
 export type Separator = '\n' | '\r\n';
 
+export interface LineFramerOptions {
+  /** Told of each line that is no record; one throws where it is absent. */
+  readonly onDamaged?: OnDamaged | undefined;
+  /** Whether who uses it can set the limits, so that errors name the option. @default true */
+  readonly limitsAreOptions?: boolean | undefined;
+}
+
 /** Cuts bytes into lines that are JSON objects; see `jsonLines`. */
 export class LineFramer implements Framer<Buffer> {
   readonly #end: number;
   readonly #maxBytes: number;
   readonly #maxDepth: number;
   readonly #origin: string | undefined;
+  readonly #onDamaged: OnDamaged | undefined;
+  readonly #limitsAreOptions: boolean;
+  /** Whether the line under way was too large, and what is left of it is left out. */
+  #skips = false;
   /** The line under way, as far as it lies in earlier blocks. */
   readonly #pieces = new Pieces();
   #line = 1;
@@ -26,7 +38,10 @@ export class LineFramer implements Framer<Buffer> {
     separator: Separator,
     { maxBytes, maxDepth }: CheckedLimits,
     origin: string | undefined,
+    { onDamaged, limitsAreOptions = true }: LineFramerOptions = {},
   ) {
+    this.#onDamaged = onDamaged;
+    this.#limitsAreOptions = limitsAreOptions;
     // Where CR stands in no record, it alone ends one, and the LF after it is white space.
     this.#end = separator === '\n' ? LF : CR;
     this.#maxBytes = maxBytes;
@@ -42,16 +57,21 @@ export class LineFramer implements Framer<Buffer> {
       start = end + 1, end = block.indexOf(this.#end, start)
     ) {
       const to = end > start && block[end - 1] === CR ? end - 1 : end;
-      this.#take(this.#pieces.join(block.subarray(start, to)), records);
+      if (this.#skips) this.#skips = false;
+      else this.#take(this.#pieces.join(block.subarray(start, to)), records);
       this.#line++;
       this.#lineAt = this.#blockAt + end + 1;
     }
-    this.#pieces.add(block.subarray(start));
-    if (this.#pieces.byteLength > this.#maxBytes) throw this.#tooLarge();
+    if (!this.#skips) this.#pieces.add(block.subarray(start));
+    if (this.#pieces.byteLength > this.#maxBytes) {
+      this.#skips = true;
+      this.#damaged(this.#pieces.join(EMPTY).subarray(0, this.#maxBytes), this.#tooLarge());
+    }
     this.#blockAt += block.length;
   }
 
   end(records: Buffer[]): void {
+    if (this.#skips) return;
     const before = records.length;
     this.#take(this.#pieces.join(EMPTY), records, 'The last line is cut short');
     const last = records[before];
@@ -60,27 +80,39 @@ export class LineFramer implements Framer<Buffer> {
       JSON.parse(last.toString());
     } catch (cause) {
       records.pop();
-      throw this.#error('The last line is cut short, or is not JSON', cause);
+      this.#damaged(last, this.#error('The last line is cut short, or is not JSON', cause));
     }
   }
 
   #take(line: Buffer, records: Buffer[], otherwise = 'Expected a JSON object on each line'): void {
     const record = isObject(line) ? line : trim(line, this.#lineAt === 0);
     if (record.length === 0) return;
-    if (record.length > this.#maxBytes) throw this.#tooLarge();
-    if (!isObject(record)) {
+    if (record.length > this.#maxBytes)
+      this.#damaged(record.subarray(0, this.#maxBytes), this.#tooLarge());
+    else if (!isObject(record)) {
       const isGzip = record[0] === 0x1f && record[1] === 0x8b;
-      throw this.#error(
-        isGzip ? 'These bytes are gzip; put gunzip() first' : `${otherwise}: ${excerpt(record)}`,
+      if (isGzip) throw this.#error('These bytes are gzip; put gunzip() first');
+      this.#damaged(record, this.#error(`${otherwise}: ${excerpt(record)}`));
+    } else if (record.length > 2 * this.#maxDepth && isDeeperThan(this.#maxDepth, record))
+      this.#damaged(
+        record,
+        this.#error(`A line is nested deeper than ${this.#maxDepth}${this.#option('maxDepth')}`),
       );
-    }
-    if (record.length > 2 * this.#maxDepth && isDeeperThan(this.#maxDepth, record))
-      throw this.#error(`A line is nested deeper than ${this.#maxDepth} (\`maxDepth\`)`);
-    records.push(record);
+    else records.push(record);
+  }
+
+  /** The memory of a block may be used again, so what is told is a copy. */
+  #damaged(record: Buffer, error: DataError): void {
+    if (this.#onDamaged === undefined) throw error;
+    this.#onDamaged({ raw: Buffer.from(record), ...error.place }, error);
+  }
+
+  #option(name: string): string {
+    return this.#limitsAreOptions ? ` (\`${name}\`)` : '';
   }
 
   #tooLarge(): DataError {
-    return this.#error(`A line is larger than ${this.#maxBytes} bytes (\`maxBytes\`)`);
+    return this.#error(`A line is larger than ${this.#maxBytes} bytes${this.#option('maxBytes')}`);
   }
 
   #error(message: string, cause?: unknown): DataError {

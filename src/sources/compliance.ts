@@ -4,6 +4,7 @@ import { checkNames } from '../client/check-names.js';
 import { complianceUrl } from '../client/stream-address.js';
 import { OptionError } from '../errors.js';
 import { type Cursor, Flow } from '../flow.js';
+import type { OnDamaged } from '../operators/damaged-record.js';
 import { parseTimestamp, type Timestamp, timestampOption } from '../time.js';
 import { type ComplianceGap, runCompliance } from './compliance/run-compliance.js';
 import type { ReplayTimings } from './replay/replay-timings.js';
@@ -30,6 +31,8 @@ export interface ComplianceOptions {
   readonly streamLabel?: string | undefined;
   /** Told of minutes whose events could not be had. @default a warning of the process */
   readonly onGap?: ((gap: ComplianceGap) => void) | undefined;
+  /** Told of each record that is no event: returning leaves it out. Without, it ends the flow. */
+  readonly onDamaged?: OnDamaged | undefined;
   /** See `replay`. */
   readonly folder?: string | undefined;
   /** Other times of that replay than the service's own, for a test. */
@@ -39,7 +42,16 @@ export interface ComplianceOptions {
 }
 
 const OPTIONS: readonly string[] = [
-  ...['complianceLabel', 'partitions', 'fromDate', 'backfill', 'streamLabel', 'onGap', 'folder'],
+  ...[
+    'complianceLabel',
+    'partitions',
+    'fromDate',
+    'backfill',
+    'streamLabel',
+    'onGap',
+    'folder',
+    'onDamaged',
+  ],
   ...['timings', 'resume'],
 ];
 const MOST_PARTITIONS = 8;
@@ -64,7 +76,7 @@ export function compliance(
   options: ComplianceOptions = {},
 ): Flow<ComplianceEvent> {
   checkNames('options', options, OPTIONS);
-  const { complianceLabel, partitions, streamLabel, folder, timings } = options;
+  const { complianceLabel, partitions, streamLabel, folder, timings, onDamaged } = options;
   const urls = checkPartitions(partitions).map(partition =>
     complianceUrl(account, complianceLabel, partition),
   );
@@ -72,13 +84,15 @@ export function compliance(
   const since = fromDate === undefined ? undefined : timestampOption('fromDate', fromDate);
   if (typeof backfill !== 'boolean')
     throw new OptionError('backfill', 'Expected `backfill` to be true or false');
+  if (onDamaged !== undefined && typeof onDamaged !== 'function')
+    throw new OptionError('onDamaged', 'Expected `onDamaged` to be a function');
   if (onGap !== undefined && typeof onGap !== 'function')
     throw new OptionError('onGap', 'Expected `onGap` to be a function');
   const replayOf = (window: { readonly from: number; readonly to: number }) =>
     checkReplay(account, {
       streamType: 'compliance',
       ...{ fromDate: new Date(window.from), toDate: new Date(window.to) },
-      ...{ streamLabel, folder, timings },
+      ...{ streamLabel, folder, timings, onDamaged },
     });
   // What the replay lacks is better known now than after the first gap.
   if (backfill) replayOf({ from: 0, to: 60_000 });
@@ -92,6 +106,7 @@ export function compliance(
           replayOf: backfill ? replayOf : undefined,
           resume: options.resume,
           onGap: onGap ?? warn,
+          onDamaged,
         },
         run,
       ),

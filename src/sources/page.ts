@@ -40,7 +40,7 @@ const START_BYTES = 512;
 export function fetchPage<T>(
   { account, url, method }: Query,
   params: Params,
-  parse: (bytes: Buffer, url: string) => T,
+  parse: (bytes: Buffer, url: string) => T | undefined,
   signal: AbortSignal,
 ): Promise<Page<T>> {
   const address = new URL(url);
@@ -63,10 +63,13 @@ export function fetchPage<T>(
 async function readPage<T>(
   answer: Answer,
   params: Params,
-  parse: (bytes: Buffer, url: string) => T,
+  parse: (bytes: Buffer, url: string) => T | undefined,
 ): Promise<Page<T>> {
   const { url } = answer;
-  const splitter = new ElementSplitter('results', { origin: url });
+  const splitter = new ElementSplitter('results', {
+    // Each element is judged by itself: one must not stop the page.
+    ...{ origin: url, maxBytes: MOST_BYTES, maxDepth: Number.POSITIVE_INFINITY },
+  });
   const elements: Buffer[] = [];
   let bytes = 0;
   let start = '';
@@ -93,7 +96,7 @@ async function readPage<T>(
   if (!splitter.whole) throw cutAnswer(url, 'its JSON document has no end');
   const rest = splitter.end();
   return {
-    items: elements.map(element => parse(element, url)),
+    items: elements.map(element => parse(element, url)).filter(item => item !== undefined),
     next: nextOf(rest, url),
     window: checkEcho(rest.requestParameters, params, url),
     receivedBytes: answer.receivedBytes,

@@ -11,7 +11,7 @@ export interface PagesOptions<T> {
   readonly next: string | undefined;
   /** What earlier answers said of the dates. */
   readonly window: EchoedWindow;
-  readonly parse: (bytes: Buffer, url: string) => T;
+  readonly parse: (bytes: Buffer, url: string) => T | undefined;
   readonly signal: AbortSignal;
   /** Whether the page after this one is wanted. */
   readonly goOn: (page: Page<T>) => boolean;

@@ -17,7 +17,7 @@ export interface QueryRun<T> {
   readonly pages: number;
   /** Parts of the window to fetch side by side; 1 for none. */
   readonly slices: number;
-  readonly parse: (bytes: Buffer, url: string) => T;
+  readonly parse: (bytes: Buffer, url: string) => T | undefined;
   /**
    * Makes the check of the pages of one run. It throws when a page contradicts itself or an earlier
    * one. `isWhole` says that the run began at the first page.
@@ -91,7 +91,7 @@ async function slicesOf<T>(
   { window }: Position,
   { signal }: Run,
 ): Promise<readonly Params[]> {
-  const { query, slices, parse } = job;
+  const { query, slices } = job;
   const { account, params, product } = query;
   if (slices === 1) return [params];
   // A resumed run slices what the first one sliced, whatever the time is now.
@@ -99,7 +99,7 @@ async function slicesOf<T>(
   const isGiven = given.fromDate !== undefined && given.toDate !== undefined;
   // How far an open window goes is for the service to say: its clock may differ from ours.
   const few = { ...params, maxResults: MIN_RESULTS };
-  const echoed = isGiven ? {} : (await fetchPage(query, few, parse, signal)).window;
+  const echoed = isGiven ? {} : (await fetchPage(query, few, () => undefined, signal)).window;
   const dates = resolveDates(given, echoed, product, account.clock.now());
   return sliceDates(dates, slices).map(slice => ({ ...params, ...slice }));
 }

@@ -6,6 +6,7 @@ import { checkNames } from '../client/check-names.js';
 import { replayUrl, STREAM_TYPES, type StreamType } from '../client/stream-address.js';
 import { OptionError } from '../errors.js';
 import { type Cursor, Flow } from '../flow.js';
+import type { OnDamaged } from '../operators/damaged-record.js';
 import { DAY, MINUTE, parseTimestamp, type Timestamp, timestampOption } from '../time.js';
 import { checkWhole, oneOf } from './query.js';
 import { type ReplayTimings, TIMINGS } from './replay/replay-timings.js';
@@ -40,6 +41,11 @@ export interface ReplayOptions {
   /** Told at the end of each gap, which else makes the flow end with an `IncompleteError`. */
   readonly onGap?: ((gap: Gap) => void) | undefined;
   /**
+   * Told of each record that is no activity, once the service has confirmed its minutes: returning
+   * leaves it out. Without, it ends the flow with an `IncompleteError`.
+   */
+  readonly onDamaged?: OnDamaged | undefined;
+  /**
    * Told when a wait begins for minutes that are too recent, or for the limit of connections. A wait
    * after a failure is told to the account's `onRetry`.
    */
@@ -54,7 +60,17 @@ export interface ReplayOptions {
 const MAX_AHEAD = 366 * DAY;
 
 const OPTIONS: readonly string[] = [
-  ...['streamType', 'fromDate', 'toDate', 'streamLabel', 'folder', 'maxMemory', 'onGap', 'onWait'],
+  ...[
+    'streamType',
+    'fromDate',
+    'toDate',
+    'streamLabel',
+    'folder',
+    'maxMemory',
+    'onGap',
+    'onWait',
+    'onDamaged',
+  ],
   ...['timings', 'resume'],
 ];
 
@@ -133,7 +149,9 @@ export function checkReplay(account: Account, options: ReplayOptions) {
     throw new OptionError('folder', 'Expected `folder` to name a folder');
   if (onGap !== undefined && typeof onGap !== 'function')
     throw new OptionError('onGap', 'Expected `onGap` to be a function');
-  const { onWait } = options;
+  const { onWait, onDamaged } = options;
+  if (onDamaged !== undefined && typeof onDamaged !== 'function')
+    throw new OptionError('onDamaged', 'Expected `onDamaged` to be a function');
   if (onWait !== undefined && typeof onWait !== 'function')
     throw new OptionError('onWait', 'Expected `onWait` to be a function');
   const fromDate = timestampOption('fromDate', options.fromDate);
@@ -149,7 +167,19 @@ export function checkReplay(account: Account, options: ReplayOptions) {
   const url = replayUrl(account, streamType, streamLabel);
   const identity = { replay: url.pathname, fromDate, toDate };
   const timings = checkTimings(options.timings);
-  return { account, url, identity, window, timings, folder, maxMemory, resume, onGap, onWait };
+  return {
+    account,
+    url,
+    identity,
+    window,
+    timings,
+    folder,
+    maxMemory,
+    resume,
+    onGap,
+    onWait,
+    onDamaged,
+  };
 }
 
 function checkTimings(options: Partial<ReplayTimings> = {}): ReplayTimings {

@@ -2,6 +2,10 @@ import { Activity } from '../activity/activity.js';
 import type { Account } from '../client/account.js';
 import { DataError, OptionError } from '../errors.js';
 import { Flow } from '../flow.js';
+import type { OnDamaged } from '../operators/damaged-record.js';
+import { isDeeperThan } from '../operators/json-depth.js';
+import { recordLimits } from '../operators/record-limits.js';
+import { withOrigin } from '../operators/with-origin.js';
 import { formatTimestamp, MINUTE } from '../time.js';
 import type { Page } from './page.js';
 import {
@@ -37,7 +41,14 @@ export interface SearchOptions extends QueryOptions {
    * @default 1
    */
   readonly slices?: number | undefined;
+  /**
+   * Told of each result that is no post, has no id or is too large: returning leaves it out. Without, it
+   * ends the flow: with an `IncompleteError` after the first page.
+   */
+  readonly onDamaged?: OnDamaged | undefined;
 }
+
+const POST_LIMITS = recordLimits('search');
 
 /** 4.1 */
 const MOST_RESULTS = 500;
@@ -65,9 +76,11 @@ const MOST_SLICES = 10_000;
  * for await (const post of posts) console.log(post.id, post.text);
  */
 export function search(account: Account, options: SearchOptions): Flow<Activity> {
-  checkCall(account, options, ['tag', 'maxResults', 'limit', 'pages', 'slices']);
+  checkCall(account, options, ['tag', 'maxResults', 'limit', 'pages', 'slices', 'onDamaged']);
   const { tag, limit = Number.POSITIVE_INFINITY, pages = Number.POSITIVE_INFINITY } = options;
-  const { slices = 1 } = options;
+  const { slices = 1, onDamaged } = options;
+  if (onDamaged !== undefined && typeof onDamaged !== 'function')
+    throw new OptionError('onDamaged', 'Expected `onDamaged` to be a function');
   if (tag !== undefined) checkText('tag', tag);
   if (options.limit !== undefined) checkWhole('limit', limit, 1, Number.MAX_SAFE_INTEGER);
   if (options.pages !== undefined) checkWhole('pages', pages, 1, Number.MAX_SAFE_INTEGER);
@@ -83,7 +96,7 @@ export function search(account: Account, options: SearchOptions): Flow<Activity>
     limit,
     pages,
     slices,
-    parse: parsePost,
+    parse: (bytes, origin) => parsePost(bytes, origin, onDamaged),
     reachedBy: timeOfLast,
     fractionOf: ({ from, to }, _position, reached) => (to - reached) / (to - from),
     missing: missingPosts,
@@ -95,12 +108,31 @@ export function search(account: Account, options: SearchOptions): Flow<Activity>
   ]);
 }
 
-function parsePost(bytes: Buffer, origin: string): Activity {
+/** The post, or `undefined` for one that is damaged and that the caller goes on without. */
+function parsePost(
+  bytes: Buffer,
+  origin: string,
+  onDamaged: OnDamaged | undefined,
+): Activity | undefined {
+  try {
+    return withOrigin(origin, () => checkedPost(bytes));
+  } catch (error) {
+    if (!(error instanceof DataError) || onDamaged === undefined) throw error;
+    onDamaged({ raw: bytes, origin }, error);
+    return undefined;
+  }
+}
+
+function checkedPost(bytes: Buffer): Activity {
+  const { maxBytes, maxDepth } = POST_LIMITS;
   if (bytes[0] !== 0x7b)
-    throw new DataError(`A result is no post: ${bytes.subarray(0, 80).toString()}`, {
-      place: { origin },
-    });
-  return new Activity(bytes);
+    throw new DataError(`A result is no post: ${bytes.subarray(0, 80).toString()}`);
+  if (bytes.length > maxBytes) throw new DataError(`A result is larger than ${maxBytes} bytes`);
+  if (bytes.length > 2 * maxDepth && isDeeperThan(maxDepth, bytes))
+    throw new DataError(`A result is nested deeper than ${maxDepth}`);
+  const post = new Activity(bytes);
+  void post.id;
+  return post;
 }
 
 /** A post without a time is for its reader to complain about, not for the progress. */

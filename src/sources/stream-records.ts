@@ -1,5 +1,6 @@
 import type { StreamConnection } from '../client/stream-connection.js';
 import type { Batches } from '../flow.js';
+import type { OnDamaged } from '../operators/damaged-record.js';
 import { framed } from '../operators/framed.js';
 import { GzipFile } from '../operators/gzip-file.js';
 import { LineFramer } from '../operators/line-framer.js';
@@ -8,6 +9,8 @@ import { recordLimits } from '../operators/record-limits.js';
 export interface StreamRecordsOptions {
   /** Told of each arrival, heartbeats too, a few before their records come. */
   readonly onBytes?: (() => void) | undefined;
+  /** Told of each record that is no JSON object, or too large; one throws where it is absent. */
+  readonly onDamaged?: OnDamaged | undefined;
 }
 
 /**
@@ -17,10 +20,13 @@ export interface StreamRecordsOptions {
  */
 export function streamRecords(
   connection: StreamConnection,
-  { onBytes }: StreamRecordsOptions = {},
+  { onBytes, onDamaged }: StreamRecordsOptions = {},
 ): Batches<Buffer> {
   const limits = recordLimits('stream');
-  return framed(inflated(connection, onBytes), origin => new LineFramer('\r\n', limits, origin));
+  return framed(
+    inflated(connection, onBytes),
+    origin => new LineFramer('\r\n', limits, origin, { onDamaged, limitsAreOptions: false }),
+  );
 }
 
 async function* inflated(

@@ -1,9 +1,10 @@
 import { type ComplianceEvent, parseComplianceEvent } from '../../activity/compliance-event.js';
-import { parseInStreamMessage } from '../../activity/in-stream-message.js';
+import { type InStreamMessage, parseInStreamMessage } from '../../activity/in-stream-message.js';
 import type { Account } from '../../client/account.js';
 import { connectStream } from '../../client/stream-connection.js';
 import { isFinalRefusal } from '../../client/stream-refusal.js';
-import { ConnectionError, HttpError, MillraceError } from '../../errors.js';
+import { ConnectionError, DataError, HttpError, MillraceError } from '../../errors.js';
+import type { DamagedRecord, OnDamaged } from '../../operators/damaged-record.js';
 import { MINUTE, SECOND } from '../../time.js';
 import { streamRecords } from '../stream-records.js';
 
@@ -13,6 +14,8 @@ export interface Listener {
   /** All that came before that time was handed on. */
   heard(at: number): void;
   /** Resolves when there is room for more. */
+  /** Told of a record that is no event; what it throws ends all. */
+  damaged(record: DamagedRecord, error: DataError): void;
   events(events: readonly ComplianceEvent[]): Promise<void>;
 }
 
@@ -39,6 +42,15 @@ export async function keepConnected(
 ): Promise<never> {
   const { timing, clock, onRetry, retry } = account;
   let everConnected = false;
+  let refused: { readonly error: unknown } | undefined;
+  const onDamaged: OnDamaged = (record, error) => {
+    try {
+      listener.damaged(record, error);
+    } catch (thrown) {
+      refused = { error: thrown };
+      throw thrown;
+    }
+  };
   let failures = 0;
   while (true) {
     const start = await account.pace('compliance', url).enter(undefined, signal);
@@ -54,13 +66,15 @@ export async function keepConnected(
           arrivals.push(clock.now());
           if (arrivals.length > BLOCKS_AHEAD) listener.heard(arrivals.shift() as number);
         };
-        const records = streamRecords(connection, { onBytes });
+        const records = streamRecords(connection, { onBytes, onDamaged });
         for await (const { items } of records) {
           failures = 0;
           const events: ComplianceEvent[] = [];
           for (const record of items) {
-            const message = parseInStreamMessage(record);
-            if (message === undefined) events.push(parseComplianceEvent(record));
+            const message = readRecord(record);
+            if (message instanceof DataError)
+              onDamaged({ raw: Buffer.from(record), origin: connection.url }, message);
+            else if ('raw' in message) events.push(message);
             else reason = `with the words: ${message.message}`;
           }
           if (events.length > 0) await listener.events(events);
@@ -74,6 +88,7 @@ export async function keepConnected(
       });
     } catch (error) {
       signal.throwIfAborted();
+      if (refused !== undefined) throw refused.error;
       if (!(error instanceof MillraceError)) throw error;
       if (error instanceof HttpError ? isFinalRefusal(error) : !mayPass(error, everConnected))
         throw error;
@@ -84,6 +99,15 @@ export async function keepConnected(
     const waitMs = waitAfter(trouble, failures, timing.random());
     onRetry?.({ error: trouble, attempts: failures, waitMs });
     await timing.sleep(waitMs, signal);
+  }
+}
+
+function readRecord(record: Buffer): InStreamMessage | ComplianceEvent | DataError {
+  try {
+    return parseInStreamMessage(record) ?? parseComplianceEvent(record);
+  } catch (error) {
+    if (error instanceof DataError) return error;
+    throw error;
   }
 }
 

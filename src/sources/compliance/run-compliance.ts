@@ -4,6 +4,7 @@ import type { Account } from '../../client/account.js';
 import { IncompleteError, OptionError } from '../../errors.js';
 import { firstOf } from '../../first-of.js';
 import type { Batches, Cursor, Json, Run } from '../../flow.js';
+import type { OnDamaged } from '../../operators/damaged-record.js';
 import { formatTimestamp, MINUTE, parseTimestamp, SECOND, type Window } from '../../time.js';
 import { BatchQueue } from '../batch-queue.js';
 import { without } from '../replay/ranges.js';
@@ -31,6 +32,7 @@ export interface ComplianceRun {
     | undefined;
   readonly resume: Cursor | undefined;
   readonly onGap: (gap: ComplianceGap) => void;
+  readonly onDamaged: OnDamaged | undefined;
 }
 
 /** Events that may wait for the consumer; then the connections wait, too. */
@@ -54,6 +56,18 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   setMaxListeners(0, signal);
   const gapFound = new Wake();
 
+  const damaged: OnDamaged = (record, error) => {
+    if (job.onDamaged !== undefined) {
+      job.onDamaged(record, error);
+      run.progress?.drop('damaged', 1);
+      return;
+    }
+    throw new IncompleteError(
+      `The compliance stream brought a damaged record. ${error.message}. Pass \`onDamaged\` to be told of such records and go on without them`,
+      { missing: ['one record'], cursor: cursorOf(job, ledger.state), cause: error },
+    );
+  };
+
   let told = timing.elapsed();
   const connections = urls.map((url, index) =>
     keepConnected(account, url, signal, {
@@ -65,10 +79,14 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
         ledger.heard(index, at);
         if (timing.elapsed() - told >= QUIET) queue.poke();
       },
+      damaged,
       events: events => queue.add(events),
     }),
   );
-  const work = [...connections, fill(job, ledger, queue, gapFound, signal)];
+  const work = [
+    ...connections,
+    fill({ ...job, onDamaged: damaged }, ledger, queue, gapFound, signal),
+  ];
   for (const one of work)
     one.catch(error => {
       queue.fail(error);
@@ -92,7 +110,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
 
 /** Has the events of one gap after the other from replays; those wait until they are old enough. */
 async function fill(
-  { account, replayOf, onGap }: ComplianceRun,
+  { account, replayOf, onGap, onDamaged }: ComplianceRun,
   ledger: GapLedger,
   queue: BatchQueue<ComplianceEvent>,
   gapFound: Wake,
@@ -110,7 +128,7 @@ async function fill(
       ledger.filled(gap);
       continue;
     }
-    const replay = { ...replayOf(gap), ...EVENTS, onGap };
+    const replay = { ...replayOf(gap), ...EVENTS, onGap, onDamaged };
     try {
       for await (const { items, cursor } of runReplay(replay, { signal })) {
         await queue.add(items);
@@ -122,7 +140,7 @@ async function fill(
       ledger.filled(gap);
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof IncompleteError)) throw error;
+      if (!(error instanceof IncompleteError && error.retryable)) throw error;
       account.onRetry?.({ error, attempts: 1, waitMs: LATER });
       await account.timing.sleep(LATER, signal);
     }

@@ -1,15 +1,22 @@
 import type { Account } from '../../client/account.js';
 import { connectStream } from '../../client/stream-connection.js';
 import { isFinalRefusal } from '../../client/stream-refusal.js';
-import { HttpError, IncompleteError, MillraceError, StorageError } from '../../errors.js';
+import {
+  DataError,
+  HttpError,
+  IncompleteError,
+  MillraceError,
+  StorageError,
+} from '../../errors.js';
 import type { Batches, Cursor, Run } from '../../flow.js';
+import type { OnDamaged } from '../../operators/damaged-record.js';
 import type { Progress } from '../../progress.js';
 import { formatTimestamp, SECOND, type Window } from '../../time.js';
 import { ReadAhead } from '../read-ahead.js';
 import { ConnectLog, replayFolder } from './connect-log.js';
 import { ReplayMachine, type ReplayState } from './machine.js';
 import { overlap } from './ranges.js';
-import { receive } from './receive.js';
+import { type Damaged, receive } from './receive.js';
 import { type ReplayIdentity, replayCursor, replayPlace } from './replay-cursor.js';
 import type { ReplayTimings } from './replay-timings.js';
 import { SeenIds } from './seen-ids.js';
@@ -42,6 +49,7 @@ export interface ReplayRun<T> {
   readonly maxMemory: number;
   readonly resume: Cursor | undefined;
   readonly onGap: ((gap: Gap) => void) | undefined;
+  readonly onDamaged: OnDamaged | undefined;
   readonly onWait: ((wait: ReplayWait) => void) | undefined;
   readonly parse: (record: Buffer) => T;
   /** What makes two items the same. */
@@ -55,6 +63,7 @@ interface Delivery {
   readonly spool: Spool;
   /** Of the machine, once it is. */
   readonly state: ReplayState;
+  readonly damaged: readonly Damaged[];
   /** Whether some of it came before, or will come again, as minutes of it failed. */
   readonly inParts: boolean;
 }
@@ -74,23 +83,45 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const seen = new SeenIds();
   if (place !== undefined) seen.restore(place.ids);
   let cursor = resume;
+  let confirmed = machine.state;
+  const leaveOut: OnDamaged = (record, error) => {
+    if (job.onDamaged === undefined) {
+      const missing = confirmed.open.map(shown);
+      throw new IncompleteError(
+        `The replay came upon a damaged record. ${error.message}. Missing: ${missing.join(', ')}. Pass \`onDamaged\` to be told of such records and go on without them`,
+        { missing, cursor, cause: error },
+      );
+    }
+    job.onDamaged(record, error);
+    progress?.drop('damaged', 1);
+  };
 
   const folder = await replayFolder(job.folder);
   const spools = new Set<Spool>();
   try {
     const coming = connections(job, machine, { folder, spools, signal, progress });
-    for await (const { spool, state, inParts } of new ReadAhead(coming, 1).read()) {
+    for await (const { spool, state, damaged, inParts } of new ReadAhead(coming, 1).read()) {
       // Where nothing was, or is to be, had in parts, ids count within the connection alone.
       const ids = inParts ? seen : new SeenIds();
       const timeOf = inParts ? job.timeOf : () => Number.NaN;
+      for (const { record, error } of damaged) leaveOut(record, error);
       for await (const records of spool.read()) {
-        const items = records.map(job.parse).filter(item => ids.add(job.idOf(item), timeOf(item)));
+        const items: T[] = [];
+        let again = 0;
+        for (const record of records) {
+          const read = readRecord(job, record);
+          if (read instanceof DataError)
+            leaveOut({ raw: Buffer.from(record), origin: job.url.href }, read);
+          else if (ids.add(read.id, timeOf(read.item))) items.push(read.item);
+          else again++;
+        }
         if (progress !== undefined) progress.received += records.length;
-        progress?.drop('replayed before', records.length - items.length);
+        progress?.drop('replayed before', again);
         yield { items, origin: job.url.href };
       }
       seen.keepOnly(state.open.filter(range => range.partial));
       cursor = replayCursor(identity, state, seen);
+      confirmed = state;
       if (progress !== undefined) {
         progress.fraction = 1 - minutesIn(state.open) / minutesIn([window]);
         progress.reached = state.open[0]?.from ?? window.to;
@@ -116,6 +147,16 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
 const WAIT_STEP = SECOND;
 /** Refusals in a row, such as 406, that are taken for a passing state of the service. */
 const MAX_REFUSALS = 5;
+
+function readRecord<T>({ parse, idOf }: ReplayRun<T>, record: Buffer) {
+  try {
+    const item = parse(record);
+    return { item, id: idOf(item) };
+  } catch (error) {
+    if (error instanceof DataError) return error;
+    throw error;
+  }
+}
 
 class GaveUp extends Error {
   readonly trouble: Error;
@@ -167,10 +208,13 @@ async function* connections<T>(
     const spool = new Spool(folder, maxMemory);
     spools.add(spool);
     let handOn = false;
+    let damaged: readonly Damaged[] = [];
     let inParts = isInParts(machine.state, range);
     try {
       const connection = await connectStream(account, withDates(url, range), start, signal);
-      const { activities, info, trouble: why } = await receive(connection, spool, signal);
+      const received = await receive(connection, spool, signal);
+      const { activities, info, trouble: why } = received;
+      damaged = received.damaged;
       const now = timing.now();
       refusals = 0;
       trouble = why;
@@ -192,7 +236,7 @@ async function* connections<T>(
     if (handOn) {
       const { state } = machine;
       inParts ||= isInParts(state, range);
-      yield { spool, state, inParts };
+      yield { spool, state, damaged, inParts };
     } else {
       spools.delete(spool);
       await spool.close();
