@@ -1,8 +1,13 @@
 import { OptionError } from '../errors.js';
+import { SECOND } from '../time.js';
 import { Account } from './account.js';
+import { realTime } from './timing.js';
 
 /** What a replay re-delivers (service.md 4.3). */
 export type StreamType = 'rulestream' | 'sample10' | 'firehose' | 'mentions' | 'compliance';
+
+/** How long a stream may send nothing, in milliseconds. */
+const MAX_QUIET = 30 * SECOND;
 
 export const STREAM_TYPES: readonly string[] = [
   ...['rulestream', 'sample10', 'firehose', 'mentions', 'compliance'],
@@ -50,6 +55,12 @@ export function checkLabel(option: string, label: unknown): string {
 function namesOf(account: Account, purpose: string) {
   if (!(account instanceof Account))
     throw new OptionError('account', 'Expected the first argument to be made by `account()`');
+  // An account whose time is a test's has a service whose heartbeats are, too.
+  if (account.timing === realTime && account.timeouts.silence <= MAX_QUIET)
+    throw new OptionError(
+      'timeouts.silence',
+      `\`timeouts.silence\` is ${account.timeouts.silence} ms, and must be more than ${MAX_QUIET} ms for ${purpose}: the service may be quiet for so long`,
+    );
   for (const secret of ['email', 'password'] as const) account.need(secret, purpose);
   return {
     name: encodeURIComponent(account.need('account', purpose)),

@@ -774,6 +774,9 @@ describe('options of a replay', () => {
     expect(() => posts(window, {}, acme({ replayStreamUrl: undefined }))).toThrow(
       'MILLRACE_REPLAY_STREAM_URL',
     );
+    const silence = { timing: undefined, timeouts: { silence: 30_000 } };
+    expect(() => posts(window, {}, acme(silence))).toThrow('timeouts.silence');
+    expect(() => posts(window, {}, acme({ ...silence, timeouts: {} }))).not.toThrow();
     expect(() => replay(undefined as never, {} as never)).toThrow(OptionError);
     expect(() => replay(acme(), null as never)).toThrow(OptionError);
     expect(server.received).toEqual([]);
