@@ -1,7 +1,14 @@
 // A folder of downloaded gzip files, to one file for each author, without asking the service anything.
+import { existsSync } from 'node:fs';
 import { activities, dedupe, files, filter, gunzip, jsonLines, localFiles, pipeline } from 'millrace';
 
 const [folder = 'archive', out = 'out/authors'] = process.argv.slice(2);
+if (!existsSync(folder)) {
+  console.error(`There is no folder ${folder}. For one with a few files of sample posts, run:
+  npx tsx examples/07-stored-files-by-tag.ts
+and then this example with out/archive. A folder of gzip files that you have downloaded does as well.`);
+  process.exit(1);
+}
 
 const written = await pipeline(
   localFiles(folder),

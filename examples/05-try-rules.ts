@@ -1,8 +1,15 @@
 // Rules tried on stored posts before a job is paid for: what is wrong with each, or how many posts it
 // would match, and one of them. Give a folder of gzip files, then the rules.
+import { existsSync } from 'node:fs';
 import { activities, checkRule, compileRules, gunzip, jsonLines, localFiles, pipeline, renderProblem } from 'millrace';
 
 const [folder = 'archive', ...rules] = process.argv.slice(2);
+if (!existsSync(folder)) {
+  console.error(`There is no folder ${folder}. For one with a few files of sample posts, run:
+  npx tsx examples/07-stored-files-by-tag.ts
+and then this example with out/archive. A folder of gzip files that you have downloaded does as well.`);
+  process.exit(1);
+}
 const good: string[] = [];
 for (const rule of rules) {
   const { tree, problems } = checkRule(rule, { product: 'historical' });

@@ -63,7 +63,7 @@ async function writeArchive(minutes: number): Promise<string> {
   return archive;
 }
 
-describe('the examples do what they say', { timeout: 60_000 }, () => {
+describe('the examples do what they say', () => {
   it('00-start: posts by topic into files, and a chart', async () => {
     const { code, stdout } = await run('00-start.ts');
     expect(code).toBe(0);
@@ -128,6 +128,20 @@ describe('the examples do what they say', { timeout: 60_000 }, () => {
     expect(stdout).toContain('did you mean `videos`?');
     expect(stdout).toMatch(/[1-9]\d* of [1-9]\d* posts match lang:en, such as: \S/);
   });
+
+  it.each(['04-local-archive.ts', '05-try-rules.ts'])(
+    '%s without a folder says how to get one, and the way it says works',
+    async example => {
+      const { code, stdout, stderr } = await run(example);
+      expect(code).toBe(1);
+      expect(stdout).toBe('');
+      expect(stderr).toContain('There is no folder archive');
+      expect(stderr).toContain('examples/07-stored-files-by-tag.ts');
+      expect(stderr).not.toContain('    at ');
+      expect(await run('07-stored-files-by-tag.ts')).toMatchObject({ code: 0 });
+      expect(await run(example, ['out/archive'])).toMatchObject({ code: 0, stderr: '' });
+    },
+  );
 
   it('06-job-to-files: every post of a job, and nothing more to do when it is run again', async () => {
     const first = await run('06-job-to-files.ts');

@@ -113,6 +113,22 @@ describe('ElementSplitter', () => {
         expect(() => split(parts, 'results', options), text).toThrow(/maxBytes|maxDepth/);
   });
 
+  it.each([1, 2, 3, 7])(
+    'takes an element and a member of exactly maxDepth %i, and none that is one deeper',
+    maxDepth => {
+      const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+      for (const around of [
+        (value: string) => `{"results":[${value}]}`,
+        (value: string) => `{"results":[],"a":${value}}`,
+      ]) {
+        const fits = Buffer.from(around(nested(maxDepth)));
+        expect(() => split([fits], 'results', { maxDepth })).not.toThrow();
+        const deeper = Buffer.from(around(nested(maxDepth + 1)));
+        expect(() => split([deeper], 'results', { maxDepth })).toThrow('`maxDepth`');
+      }
+    },
+  );
+
   it('is not misled by a key that is the name of something every object has', () => {
     expect(
       split([Buffer.from('{"__proto__":{"x":1},"results":[1],"constructor":2}')], 'results').rest,

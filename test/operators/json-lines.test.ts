@@ -41,6 +41,25 @@ describe('jsonLines', () => {
       ]);
   });
 
+  it('takes a byte order mark at the start of a file only, and refuses it on a later line', async () => {
+    const mark = '\ufeff';
+    const files = filesOf([Buffer.from(`${mark}{"a":1}\n`)], [Buffer.from(`${mark}{"b":2}\n`)]);
+    expect(await texts(jsonLines()(files))).toEqual(['{"a":1}', '{"b":2}']);
+    for (const [text, line, whole] of [
+      [`{"a":1}\n${mark}{"b":2}\n`, 2, ['{"a":1}']],
+      [`\n${mark}{"b":2}\n`, 2, []],
+      [`${mark}${mark}{"b":2}\n`, 1, []],
+      [`{"a":1}\n{"b":2}\n${mark}{"c":3}\n`, 3, ['{"a":1}', '{"b":2}']],
+    ] as const) {
+      const bytes = Buffer.from(text);
+      for (let place = 0; place <= bytes.length; place++) {
+        const { items, error } = await until(jsonLines()(blocks(cutAt(bytes, [place]))));
+        expect(items.map(String)).toEqual(whole);
+        expect(error).toMatchObject({ code: 'ERR_DATA', place: { line } });
+      }
+    }
+  });
+
   it('copies nothing of an object that lies in one block', async () => {
     const block = Buffer.from('{"a":1}\n{"b":2}\n');
     const records = await all(jsonLines()(blocks([block])));
@@ -162,6 +181,29 @@ describe('jsonLines', () => {
     );
   });
 
+  it.each(range(1, 12))(
+    'takes a line of exactly maxDepth %i, and none that is one deeper',
+    async maxDepth => {
+      const shapes: readonly ((depth: number) => string)[] = [
+        depth => `${'{"":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`,
+        depth => (depth === 1 ? '{}' : `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`),
+        depth =>
+          `{"s":"[[{{","a":${depth === 1 ? 1 : '['.repeat(depth - 1) + ']'.repeat(depth - 1)}}`,
+        depth =>
+          `{"a":[],"b":${depth === 1 ? 1 : '['.repeat(depth - 1) + ']'.repeat(depth - 1)},"c":[]}`,
+      ];
+      for (const shape of shapes) {
+        const limit = Math.max(maxDepth, depthOf(JSON.parse(shape(1))));
+        const fits = shape(limit);
+        expect(depthOf(JSON.parse(fits))).toBe(limit);
+        const read = jsonLines({ maxDepth: limit });
+        expect(await texts(read(blocks([Buffer.from(`${fits}\n`)])))).toEqual([fits]);
+        const { error } = await until(read(blocks([Buffer.from(`${shape(limit + 1)}\n`)])));
+        expect(error).toMatchObject({ code: 'ERR_DATA', place: { line: 1 } });
+      }
+    },
+  );
+
   it('advises where the bytes are gzip, or no bytes at all', async () => {
     const gzip = await until(jsonLines()(blocks([gzipSync('{"a":1}\n')])));
     expect(gzip.error).toMatchObject({ message: expect.stringContaining('put gunzip() first') });
@@ -183,4 +225,8 @@ describe('jsonLines', () => {
 function depthOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index);
 }

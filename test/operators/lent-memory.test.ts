@@ -87,7 +87,7 @@ describe('memory that is lent', () => {
       ),
       { numRuns: 40 },
     );
-  }, 60_000);
+  });
 
   it('goes back when all lines of it are written', async () => {
     const file: Uint8Array[] = [];

@@ -66,6 +66,20 @@ describe('listing', () => {
     }
   });
 
+  it.each([2, 3, 5, 9])(
+    'takes a document of exactly maxDepth %i, and none that is one deeper',
+    async maxDepth => {
+      const nested = (depth: number) => {
+        const inner = depth - 2;
+        return Buffer.from(`{"results":[${'['.repeat(inner)}${']'.repeat(inner)}]}`);
+      };
+      const read = listing('results', { maxDepth });
+      expect(await all(read(blocks([nested(maxDepth)])))).toHaveLength(maxDepth === 2 ? 0 : 1);
+      const { error } = await until(read(blocks([nested(maxDepth + 1)])));
+      expect(error).toMatchObject({ message: expect.stringContaining('`maxDepth`') });
+    },
+  );
+
   it('is not stopped by the size of the document, only by that of an element', async () => {
     const limits = { maxBytes: 100, maxDepth: 5 };
     const rule = JSON.stringify({ value: 'x'.repeat(80) });

@@ -84,7 +84,7 @@ describe.skipIf(!process.env.MILLRACE_SLOW)('a service that is killed (slow)', (
     const { results } = await service.ask<JobBody>(`${job}.json`);
     expect([results?.activityCount, results?.fileCount]).toEqual([ids.length, 288]);
     expect(ids).toEqual(await matchingIds(fields));
-  }, 120_000);
+  });
 });
 
 async function matchingIds(fields: {

@@ -44,5 +44,5 @@ describe('the folder of jobs', () => {
         expect(answer).toMatch(/^opened$|^refused: Another service keeps its jobs in /);
       await Promise.all(services.map(service => service.ask('close')));
     }
-  }, 120_000);
+  });
 });

@@ -92,7 +92,7 @@ it('jobs go through their states as a table of instants says, over any restarts'
     }),
     { numRuns: process.env.MILLRACE_SLOW ? 300 : 10 },
   );
-}, 120_000);
+});
 
 /** In steps within which every work has its end; a long move at once when nothing is in line. */
 async function advance(jobs: LocalJobs, model: JobModel, ms: number): Promise<void> {

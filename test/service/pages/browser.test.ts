@@ -53,317 +53,304 @@ let browser: Browser;
 let busy: Started;
 const open: { close(): Promise<unknown> }[] = [];
 
-// A browser is slow where others are at work.
-describe.skipIf(executablePath === undefined)(
-  `pages in Chromium${where}`,
-  { timeout: 60_000 },
-  () => {
-    beforeAll(async () => {
-      const isRoot = process.getuid?.() === 0;
-      browser = await chromium.launch({
-        executablePath: String(executablePath),
-        args: ['--disable-gpu', ...(isRoot ? ['--no-sandbox'] : [])],
-      });
+describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () => {
+  beforeAll(async () => {
+    const isRoot = process.getuid?.() === 0;
+    browser = await chromium.launch({
+      executablePath: String(executablePath),
+      args: ['--disable-gpu', ...(isRoot ? ['--no-sandbox'] : [])],
     });
-    beforeAll(async () => {
-      busy = await busyService();
-      open.splice(0);
-    });
-    afterAll(async () => {
-      await browser?.close();
-      await busy?.service.stop();
-    });
-    afterEach(async () => {
-      for (const one of open.splice(0).toReversed()) await one.close();
-    });
+  });
+  beforeAll(async () => {
+    busy = await busyService();
+    open.splice(0);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await busy?.service.stop();
+  });
+  afterEach(async () => {
+    for (const one of open.splice(0).toReversed()) await one.close();
+  });
 
-    describe('the sign-in of a user', () => {
-      it('goes from the request token to totals: sign in, consent, callback, token', async () => {
-        const { acme, posts, callback, visit } = await application();
-        const page = await visit();
-        const token = await requestToken(acme, { callback: callback.address });
-        await page.goto(signInAddress(acme, token));
-        await page.getByLabel('Handle').fill('@ann');
-        await page.getByLabel('Password').fill('local-service');
-        await page.getByRole('button', { name: 'Sign in' }).click();
-        expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(
-          'Allow Local application?',
-        );
-        expect(await page.getByText('You are signed in as').textContent()).toContain('Ann @ann');
-        await page.getByRole('button', { name: 'Allow', exact: true }).click();
-        expect(await page.getByText('Back in the application').isVisible()).toBe(true);
-        const came = callback.last();
-        expect(came.searchParams.get('oauth_token')).toBe(token.token);
-        const verifier = String(came.searchParams.get('oauth_verifier'));
-        const access = await accessToken(acme, { token, verifier });
-        expect(access).toMatchObject({ userId: '7', screenName: 'ann' });
-        const ids = posts.map(({ id }) => id);
-        const { totals, errors } = await engagementTotals(acme, { token: access, ids });
-        expect(Object.keys(totals.byPost).sort()).toEqual(ids.slice(0, 2).sort());
-        expect(totals.byPost[String(ids[0])]).toMatchObject({ favorites: '3', retweets: '2' });
-        expect(errors).toHaveLength(1);
-      });
-
-      it('tells the application that it was denied', async () => {
-        const { acme, callback, visit } = await application();
-        const page = await visit();
-        const token = await requestToken(acme, { callback: callback.address });
-        await page.goto(signInAddress(acme, token));
-        await signIn(page);
-        await page.getByRole('button', { name: 'Do not allow' }).click();
-        await page.getByText('Back in the application').waitFor();
-        expect(callback.last().searchParams.get('denied')).toBe(token.token);
-        expect(callback.last().searchParams.has('oauth_verifier')).toBe(false);
-      });
-
-      it('asks no second time, unless it is told to', async () => {
-        const { acme, callback, visit } = await application();
-        const page = await visit();
-        const next = () => requestToken(acme, { callback: callback.address });
-        await page.goto(signInAddress(acme, await next()));
-        await signIn(page);
-        await page.getByRole('button', { name: 'Allow', exact: true }).click();
-        await page.getByText('Back in the application').waitFor();
-        const second = await next();
-        await page.goto(signInAddress(acme, second));
-        expect(callback.last().searchParams.get('oauth_token')).toBe(second.token);
-        // In another browser: from the password to the application, by redirects of a form.
-        const other = await visit();
-        const third = await next();
-        await other.goto(signInAddress(acme, third));
-        await signIn(other);
-        await other.getByText('Back in the application').waitFor();
-        expect(callback.last().searchParams.get('oauth_token')).toBe(third.token);
-        await other.goto(signInAddress(acme, await next(), { always: true }));
-        expect(await other.getByRole('button', { name: 'Allow', exact: true }).isVisible()).toBe(
-          true,
-        );
-      });
-
-      it('shows a PIN, which is the verifier, and takes a grant back', async () => {
-        const { acme, addresses, posts, visit } = await application();
-        const page = await visit();
-        const token = await requestToken(acme, { callback: 'oob' });
-        await page.goto(signInAddress(acme, token));
-        await signIn(page);
-        await page.getByRole('button', { name: 'Allow', exact: true }).click();
-        const verifier = String(await page.getByLabel('PIN').textContent());
-        const access = await accessToken(acme, { token, verifier });
-        const ids = [String(posts[0]?.id)];
-        await engagementTotals(acme, { token: access, ids });
-        await page.goto(`${addresses.oauthUrl}/oauth/grants`);
-        await page.getByRole('button', { name: 'Take back' }).click();
-        expect(await page.getByRole('status').textContent()).toContain(
-          'sees no more of your totals',
-        );
-        await expect(engagementTotals(acme, { token: access, ids })).rejects.toThrow();
-      });
-
-      it('shows a hostile name as text, and lets a phone see all of it', async () => {
-        const { acme, callback, visit } = await application();
-        const page = await visit({ viewport: PHONE, javaScriptEnabled: true });
-        const token = await requestToken(acme, { callback: callback.address });
-        await page.goto(signInAddress(acme, token));
-        await expectToFit(page);
-        await signIn(page, 'mallory');
-        expect(await page.getByText('You are signed in as').textContent()).toContain(
-          EVIL_NAME.slice(0, 40),
-        );
-        await expectToFit(page);
-        expect(await page.locator('script, img').count()).toBe(0);
-      });
-    });
-
-    describe('the console', () => {
-      it.each([
-        ['a phone, dark', PHONE, 'dark'],
-        ['a wide screen, light', WIDE, 'light'],
-      ] as const)(
-        'has its pages on %s: readable, named, and no wider than it',
-        async (_, viewport, colorScheme) => {
-          const { addresses, visit } = busy;
-          const page = await visit({ viewport, colorScheme });
-          await page.goto(`${addresses.consoleUrl}/sign-in`);
-          await expectToFit(page);
-          expect(await tooPale(page)).toEqual([]);
-          await signInToConsole(page);
-          for (const [address, heading] of CONSOLE_PAGES) {
-            await page.goto(addresses.baseUrl + address);
-            expect(await page.getByRole('heading', { level: 1 }).allInnerTexts()).toEqual([
-              heading,
-            ]);
-            await page.locator('details').evaluateAll(all => {
-              for (const one of all) one.setAttribute('open', '');
-            });
-            await expectToFit(page);
-            expect([address, await tooPale(page)]).toEqual([address, []]);
-            expect([address, await namelessFields(page)]).toEqual([address, []]);
-            expect(await page.getByRole('main').count()).toBe(1);
-            for (const table of await page.getByRole('table').all()) {
-              expect(await table.locator('caption').textContent()).not.toBe('');
-              expect(await table.getByRole('columnheader').count()).toBeGreaterThan(1);
-            }
-          }
-        },
+  describe('the sign-in of a user', () => {
+    it('goes from the request token to totals: sign in, consent, callback, token', async () => {
+      const { acme, posts, callback, visit } = await application();
+      const page = await visit();
+      const token = await requestToken(acme, { callback: callback.address });
+      await page.goto(signInAddress(acme, token));
+      await page.getByLabel('Handle').fill('@ann');
+      await page.getByLabel('Password').fill('local-service');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(
+        'Allow Local application?',
       );
+      expect(await page.getByText('You are signed in as').textContent()).toContain('Ann @ann');
+      await page.getByRole('button', { name: 'Allow', exact: true }).click();
+      expect(await page.getByText('Back in the application').isVisible()).toBe(true);
+      const came = callback.last();
+      expect(came.searchParams.get('oauth_token')).toBe(token.token);
+      const verifier = String(came.searchParams.get('oauth_verifier'));
+      const access = await accessToken(acme, { token, verifier });
+      expect(access).toMatchObject({ userId: '7', screenName: 'ann' });
+      const ids = posts.map(({ id }) => id);
+      const { totals, errors } = await engagementTotals(acme, { token: access, ids });
+      expect(Object.keys(totals.byPost).sort()).toEqual(ids.slice(0, 2).sort());
+      expect(totals.byPost[String(ids[0])]).toMatchObject({ favorites: '3', retweets: '2' });
+      expect(errors).toHaveLength(1);
+    });
 
-      it('runs no script that anyone has put into a title, a rule, a message or an address', async () => {
+    it('tells the application that it was denied', async () => {
+      const { acme, callback, visit } = await application();
+      const page = await visit();
+      const token = await requestToken(acme, { callback: callback.address });
+      await page.goto(signInAddress(acme, token));
+      await signIn(page);
+      await page.getByRole('button', { name: 'Do not allow' }).click();
+      await page.getByText('Back in the application').waitFor();
+      expect(callback.last().searchParams.get('denied')).toBe(token.token);
+      expect(callback.last().searchParams.has('oauth_verifier')).toBe(false);
+    });
+
+    it('asks no second time, unless it is told to', async () => {
+      const { acme, callback, visit } = await application();
+      const page = await visit();
+      const next = () => requestToken(acme, { callback: callback.address });
+      await page.goto(signInAddress(acme, await next()));
+      await signIn(page);
+      await page.getByRole('button', { name: 'Allow', exact: true }).click();
+      await page.getByText('Back in the application').waitFor();
+      const second = await next();
+      await page.goto(signInAddress(acme, second));
+      expect(callback.last().searchParams.get('oauth_token')).toBe(second.token);
+      // In another browser: from the password to the application, by redirects of a form.
+      const other = await visit();
+      const third = await next();
+      await other.goto(signInAddress(acme, third));
+      await signIn(other);
+      await other.getByText('Back in the application').waitFor();
+      expect(callback.last().searchParams.get('oauth_token')).toBe(third.token);
+      await other.goto(signInAddress(acme, await next(), { always: true }));
+      expect(await other.getByRole('button', { name: 'Allow', exact: true }).isVisible()).toBe(
+        true,
+      );
+    });
+
+    it('shows a PIN, which is the verifier, and takes a grant back', async () => {
+      const { acme, addresses, posts, visit } = await application();
+      const page = await visit();
+      const token = await requestToken(acme, { callback: 'oob' });
+      await page.goto(signInAddress(acme, token));
+      await signIn(page);
+      await page.getByRole('button', { name: 'Allow', exact: true }).click();
+      const verifier = String(await page.getByLabel('PIN').textContent());
+      const access = await accessToken(acme, { token, verifier });
+      const ids = [String(posts[0]?.id)];
+      await engagementTotals(acme, { token: access, ids });
+      await page.goto(`${addresses.oauthUrl}/oauth/grants`);
+      await page.getByRole('button', { name: 'Take back' }).click();
+      expect(await page.getByRole('status').textContent()).toContain('sees no more of your totals');
+      await expect(engagementTotals(acme, { token: access, ids })).rejects.toThrow();
+    });
+
+    it('shows a hostile name as text, and lets a phone see all of it', async () => {
+      const { acme, callback, visit } = await application();
+      const page = await visit({ viewport: PHONE, javaScriptEnabled: true });
+      const token = await requestToken(acme, { callback: callback.address });
+      await page.goto(signInAddress(acme, token));
+      await expectToFit(page);
+      await signIn(page, 'mallory');
+      expect(await page.getByText('You are signed in as').textContent()).toContain(
+        EVIL_NAME.slice(0, 40),
+      );
+      await expectToFit(page);
+      expect(await page.locator('script, img').count()).toBe(0);
+    });
+  });
+
+  describe('the console', () => {
+    it.each([
+      ['a phone, dark', PHONE, 'dark'],
+      ['a wide screen, light', WIDE, 'light'],
+    ] as const)(
+      'has its pages on %s: readable, named, and no wider than it',
+      async (_, viewport, colorScheme) => {
         const { addresses, visit } = busy;
-        const page = await visit({ javaScriptEnabled: true });
-        const said: string[] = [];
-        page.on('console', message => said.push(message.text()));
-        page.on('dialog', dialog => dialog.dismiss());
+        const page = await visit({ viewport, colorScheme });
         await page.goto(`${addresses.consoleUrl}/sign-in`);
+        await expectToFit(page);
+        expect(await tooPale(page)).toEqual([]);
         await signInToConsole(page);
-        for (const [address] of CONSOLE_PAGES) {
+        for (const [address, heading] of CONSOLE_PAGES) {
           await page.goto(addresses.baseUrl + address);
-          expect(await page.title()).not.toBe('XSS');
-          expect(await page.locator('script, img, iframe, object').count()).toBe(0);
+          expect(await page.getByRole('heading', { level: 1 }).allInnerTexts()).toEqual([heading]);
+          await page.locator('details').evaluateAll(all => {
+            for (const one of all) one.setAttribute('open', '');
+          });
+          await expectToFit(page);
+          expect([address, await tooPale(page)]).toEqual([address, []]);
+          expect([address, await namelessFields(page)]).toEqual([address, []]);
+          expect(await page.getByRole('main').count()).toBe(1);
+          for (const table of await page.getByRole('table').all()) {
+            expect(await table.locator('caption').textContent()).not.toBe('');
+            expect(await table.getByRole('columnheader').count()).toBeGreaterThan(1);
+          }
         }
-        await page.goto(`${addresses.consoleUrl}/jobs`);
-        await page.getByRole('link', { name: HOSTILE.slice(0, 30) }).click();
-        expect(await page.getByText('onerror').first().isVisible()).toBe(true);
-        expect(await page.locator('script, img').count()).toBe(0);
-        // The policy has had nothing to stop.
-        expect(said).toEqual([]);
-      });
+      },
+    );
 
-      it('works by hand: a job is accepted, the clock moved, a fault planted and cleared', async () => {
-        const { addresses, service, visit } = await busyService();
-        const page = await visit({ viewport: PHONE });
-        await page.goto(`${addresses.consoleUrl}/jobs`);
-        await signInToConsole(page);
-        // Where one wanted to go in the first place.
-        expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Jobs');
-        await page.getByRole('button', { name: `Accept ${LONG}` }).click();
-        expect(await page.getByRole('status').textContent()).toBe('The job is accepted.');
-        await page.getByRole('link', { name: 'Clock and faults' }).click();
-        await page.getByRole('button', { name: '1 hour' }).click();
-        expect(await page.getByRole('status').textContent()).toBe('The clock has changed.');
-        await page.getByRole('link', { name: 'Jobs', exact: true }).click();
-        expect(await page.getByText('delivered', { exact: true }).isVisible()).toBe(true);
-        await page.getByRole('link', { name: 'Clock and faults' }).click();
-        await page.getByRole('link', { name: 'status', exact: true }).click();
-        await page.getByLabel('Status', { exact: true }).fill('503');
-        await page.getByLabel('Family').selectOption('search');
-        await page.getByLabel('How often').fill('always');
-        await page.getByRole('button', { name: 'Plant the fault' }).click();
-        expect(await page.getByRole('status').textContent()).toBe('Planted: status.');
-        await page.goto(addresses.statusUrl);
-        expect(await page.getByRole('row', { name: 'Search' }).textContent()).toContain('down');
-        await page.goto(`${addresses.consoleUrl}/faults`);
-        const planted = page.getByRole('row', { name: '503' });
-        await planted.getByRole('button', { name: 'Clear' }).click();
-        expect(service.faults.list().filter(({ kind }) => kind === 'status')).toEqual([]);
-        await page.getByRole('button', { name: 'Sign out' }).click();
-        await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-        await page.goto(`${addresses.consoleUrl}/jobs`);
-        expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Sign in');
-      });
-
-      it('works by the keyboard, from the link that skips the menu on', async () => {
-        const { addresses, visit } = busy;
-        const page = await visit();
-        await page.goto(`${addresses.consoleUrl}/sign-in`);
-        await page.keyboard.press('Tab');
-        const skip = page.getByRole('link', { name: 'Skip to content' });
-        expect((await skip.boundingBox())?.x).toBeGreaterThanOrEqual(0);
-        await page.keyboard.press('Enter');
-        await page.keyboard.press('Tab');
-        await page.keyboard.type('dev@example.com');
-        await page.keyboard.press('Tab');
-        await page.keyboard.type('local-service');
-        await page.keyboard.press('Enter');
-        await page.getByRole('heading', { name: 'Overview' }).waitFor();
-        await page.keyboard.press('Tab');
-        await page.keyboard.press('Tab');
-        const outline = await page.evaluate(
-          'getComputedStyle(document.activeElement).outlineStyle',
-        );
-        expect(outline).toBe('solid');
-      });
-
-      it('selects the whole of a command by one click', async () => {
-        const { addresses, visit } = busy;
-        const page = await visit();
-        await page.goto(`${addresses.consoleUrl}/sign-in`);
-        await signInToConsole(page);
-        await page.getByText('Commands for Posts, the last 30 days').click();
-        const command = page.locator('figure', { hasText: '30day' }).locator('code').first();
-        await command.click();
-        const selected = await page.evaluate('String(getSelection())');
-        expect(selected).toBe(await command.textContent());
-        expect(selected).toMatch(/^curl .*\/search\/30day\/accounts\/local\/dev\.json/);
-      });
+    it('runs no script that anyone has put into a title, a rule, a message or an address', async () => {
+      const { addresses, visit } = busy;
+      const page = await visit({ javaScriptEnabled: true });
+      const said: string[] = [];
+      page.on('console', message => said.push(message.text()));
+      page.on('dialog', dialog => dialog.dismiss());
+      await page.goto(`${addresses.consoleUrl}/sign-in`);
+      await signInToConsole(page);
+      for (const [address] of CONSOLE_PAGES) {
+        await page.goto(addresses.baseUrl + address);
+        expect(await page.title()).not.toBe('XSS');
+        expect(await page.locator('script, img, iframe, object').count()).toBe(0);
+      }
+      await page.goto(`${addresses.consoleUrl}/jobs`);
+      await page.getByRole('link', { name: HOSTILE.slice(0, 30) }).click();
+      expect(await page.getByText('onerror').first().isVisible()).toBe(true);
+      expect(await page.locator('script, img').count()).toBe(0);
+      // The policy has had nothing to stop.
+      expect(said).toEqual([]);
     });
 
-    describe('another site', () => {
-      it.each(['localhost', '127.0.0.1'])(
-        'at %s cannot send a form to the console in the name of who is signed in',
-        async host => {
-          const { addresses, service, visit } = busy;
-          const page = await visit({ javaScriptEnabled: true });
-          await page.goto(`${addresses.consoleUrl}/sign-in`);
-          await signInToConsole(page);
-          const before = service.faults.list().length;
-          const evil = await site(
-            `<form method="post" action="${addresses.consoleUrl}/faults"><input name="action" value="clear"></form><script>document.forms[0].submit()</script>`,
-            host,
-          );
-          await page.goto(evil.address);
-          await page.waitForURL(`${addresses.consoleUrl}/**`);
-          expect(await page.getByRole('heading', { level: 1 }).textContent()).toMatch(
-            /Not done|Sign in/,
-          );
-          expect(service.faults.list()).toHaveLength(before);
-          // Who was attacked is signed in still.
-          await page.goto(addresses.consoleUrl);
-          expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Overview');
-        },
-      );
+    it('works by hand: a job is accepted, the clock moved, a fault planted and cleared', async () => {
+      const { addresses, service, visit } = await busyService();
+      const page = await visit({ viewport: PHONE });
+      await page.goto(`${addresses.consoleUrl}/jobs`);
+      await signInToConsole(page);
+      // Where one wanted to go in the first place.
+      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Jobs');
+      await page.getByRole('button', { name: `Accept ${LONG}` }).click();
+      expect(await page.getByRole('status').textContent()).toBe('The job is accepted.');
+      await page.getByRole('link', { name: 'Clock and faults' }).click();
+      await page.getByRole('button', { name: '1 hour' }).click();
+      expect(await page.getByRole('status').textContent()).toBe('The clock has changed.');
+      await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+      expect(await page.getByText('delivered', { exact: true }).isVisible()).toBe(true);
+      await page.getByRole('link', { name: 'Clock and faults' }).click();
+      await page.getByRole('link', { name: 'status', exact: true }).click();
+      await page.getByLabel('Status', { exact: true }).fill('503');
+      await page.getByLabel('Family').selectOption('search');
+      await page.getByLabel('How often').fill('always');
+      await page.getByRole('button', { name: 'Plant the fault' }).click();
+      expect(await page.getByRole('status').textContent()).toBe('Planted: status.');
+      await page.goto(addresses.statusUrl);
+      expect(await page.getByRole('row', { name: 'Search' }).textContent()).toContain('down');
+      await page.goto(`${addresses.consoleUrl}/faults`);
+      const planted = page.getByRole('row', { name: '503' });
+      await planted.getByRole('button', { name: 'Clear' }).click();
+      expect(service.faults.list().filter(({ kind }) => kind === 'status')).toEqual([]);
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+      await page.goto(`${addresses.consoleUrl}/jobs`);
+      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Sign in');
+    });
 
-      it('cannot show the pages in a frame', async () => {
-        const { addresses, visit } = busy;
+    it('works by the keyboard, from the link that skips the menu on', async () => {
+      const { addresses, visit } = busy;
+      const page = await visit();
+      await page.goto(`${addresses.consoleUrl}/sign-in`);
+      await page.keyboard.press('Tab');
+      const skip = page.getByRole('link', { name: 'Skip to content' });
+      expect((await skip.boundingBox())?.x).toBeGreaterThanOrEqual(0);
+      await page.keyboard.press('Enter');
+      await page.keyboard.press('Tab');
+      await page.keyboard.type('dev@example.com');
+      await page.keyboard.press('Tab');
+      await page.keyboard.type('local-service');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'Overview' }).waitFor();
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Tab');
+      const outline = await page.evaluate('getComputedStyle(document.activeElement).outlineStyle');
+      expect(outline).toBe('solid');
+    });
+
+    it('selects the whole of a command by one click', async () => {
+      const { addresses, visit } = busy;
+      const page = await visit();
+      await page.goto(`${addresses.consoleUrl}/sign-in`);
+      await signInToConsole(page);
+      await page.getByText('Commands for Posts, the last 30 days').click();
+      const command = page.locator('figure', { hasText: '30day' }).locator('code').first();
+      await command.click();
+      const selected = await page.evaluate('String(getSelection())');
+      expect(selected).toBe(await command.textContent());
+      expect(selected).toMatch(/^curl .*\/search\/30day\/accounts\/local\/dev\.json/);
+    });
+  });
+
+  describe('another site', () => {
+    it.each(['localhost', '127.0.0.1'])(
+      'at %s cannot send a form to the console in the name of who is signed in',
+      async host => {
+        const { addresses, service, visit } = busy;
         const page = await visit({ javaScriptEnabled: true });
         await page.goto(`${addresses.consoleUrl}/sign-in`);
         await signInToConsole(page);
-        const framed = [
-          addresses.consoleUrl,
-          addresses.statusUrl,
-          `${addresses.oauthUrl}/oauth/grants`,
-        ];
+        const before = service.faults.list().length;
         const evil = await site(
-          framed.map(address => `<iframe src="${address}"></iframe>`).join(''),
+          `<form method="post" action="${addresses.consoleUrl}/faults"><input name="action" value="clear"></form><script>document.forms[0].submit()</script>`,
+          host,
         );
         await page.goto(evil.address);
-        for (const frame of page.frames().slice(1))
-          expect(
-            await frame
-              .locator('h1')
-              .filter({ hasText: /Overview|Status|Sign/ })
-              .count(),
-          ).toBe(0);
-        expect(page.frames()).toHaveLength(4);
-      });
+        await page.waitForURL(`${addresses.consoleUrl}/**`);
+        expect(await page.getByRole('heading', { level: 1 }).textContent()).toMatch(
+          /Not done|Sign in/,
+        );
+        expect(service.faults.list()).toHaveLength(before);
+        // Who was attacked is signed in still.
+        await page.goto(addresses.consoleUrl);
+        expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Overview');
+      },
+    );
 
-      it('cannot read them by a script', async () => {
-        const { addresses, visit } = busy;
-        const page = await visit({ javaScriptEnabled: true });
-        const evil = await site('<h1>evil</h1>');
-        await page.goto(evil.address);
-        const read = await page.evaluate(
-          address =>
-            fetch(address, { credentials: 'include' }).then(
-              a => a.text(),
-              () => 'nothing',
-            ),
-          addresses.statusUrl,
-        );
-        expect(read).toBe('nothing');
-      });
+    it('cannot show the pages in a frame', async () => {
+      const { addresses, visit } = busy;
+      const page = await visit({ javaScriptEnabled: true });
+      await page.goto(`${addresses.consoleUrl}/sign-in`);
+      await signInToConsole(page);
+      const framed = [
+        addresses.consoleUrl,
+        addresses.statusUrl,
+        `${addresses.oauthUrl}/oauth/grants`,
+      ];
+      const evil = await site(framed.map(address => `<iframe src="${address}"></iframe>`).join(''));
+      await page.goto(evil.address);
+      for (const frame of page.frames().slice(1))
+        expect(
+          await frame
+            .locator('h1')
+            .filter({ hasText: /Overview|Status|Sign/ })
+            .count(),
+        ).toBe(0);
+      expect(page.frames()).toHaveLength(4);
     });
-  },
-);
+
+    it('cannot read them by a script', async () => {
+      const { addresses, visit } = busy;
+      const page = await visit({ javaScriptEnabled: true });
+      const evil = await site('<h1>evil</h1>');
+      await page.goto(evil.address);
+      const read = await page.evaluate(
+        address =>
+          fetch(address, { credentials: 'include' }).then(
+            a => a.text(),
+            () => 'nothing',
+          ),
+        addresses.statusUrl,
+      );
+      expect(read).toBe('nothing');
+    });
+  });
+});
 
 const PHONE = { width: 375, height: 740 };
 const WIDE = { width: 1280, height: 900 };

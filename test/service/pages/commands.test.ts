@@ -88,7 +88,7 @@ describe('the commands of the overview', () => {
       worked.push(name);
     }
     expect(worked.length).toBe(all.length - 3);
-  }, 30_000);
+  });
 
   it('use nothing that Millrace does not have', () => {
     for (const { millrace } of endpoints()) namesIn(scriptOf(millrace));

@@ -27,9 +27,7 @@ function simulateAll(seeds: number, parts: Parts = REAL_PARTS): Sums {
   return { ...(sums as Record<keyof SimulatedReplay, number>), worst };
 }
 
-describe(`${REPLAYS} replays against a service that fails in every way`, {
-  timeout: 300_000,
-}, () => {
+describe(`${REPLAYS} replays against a service that fails in every way`, () => {
   it('lose nothing, double nothing, keep to the budget, and report every gap', () => {
     const sums = simulateAll(REPLAYS);
     expect(sums.worst).toEqual([]);
@@ -145,7 +143,7 @@ function believing(change: (end: ReplayEnd) => ReplayEnd): typeof ReplayMachine 
   };
 }
 
-describe('the simulation notices', { timeout: 120_000 }, () => {
+describe('the simulation notices', () => {
   it.each(Object.entries(MUTANTS))('when %s', (_, { parts, breaks }) => {
     const sums = simulateAll(120, { ...REAL_PARTS, ...parts });
     expect(sums[breaks]).toBeGreaterThan(0);
