@@ -1,4 +1,5 @@
-import { checkOptions, type OptionTable, oneOf, required, special } from '../check.js';
+import { checkOptions, checkValue, type OptionTable, oneOf, required, special } from '../check.js';
+import { applySuggestions } from './apply-suggestions.js';
 import { stopWords } from './codes.js';
 import { lintRule } from './lint-rule.js';
 import { isAvailable, mayStandAlone, RULE_PRODUCTS, type RuleProduct } from './operators.js';
@@ -18,13 +19,14 @@ import {
 import type { RuleNode } from './tree.js';
 
 export interface CheckOptions {
-  readonly product: RuleProduct;
+  /** Whose rule it is. @default 'historical' */
+  readonly product?: RuleProduct | undefined;
   /** The rule's tag, if it is to be checked too. */
   readonly tag?: string | null | undefined;
 }
 
 const OPTIONS = {
-  product: required(oneOf('whose rule it is', RULE_PRODUCTS)),
+  product: oneOf('whose rule it is', RULE_PRODUCTS, 'historical'),
   tag: special<string | null>(
     'the tag of the rule',
     'a string or null',
@@ -32,24 +34,67 @@ const OPTIONS = {
   ),
 } satisfies OptionTable<CheckOptions>;
 
+const TEXT = required(
+  special<string>('the text of the rule', 'a string', value => typeof value === 'string'),
+);
+
 /**
  * Says whether a product accepts a rule, and if not, all the reasons, as the service words them and
  * as people understand them. Warnings are rules that the service accepts, but that may not mean what
- * they seem to. Whatever the rule, it does not throw.
+ * they seem to. Whatever the rule, it does not throw. Suggestions come only where all of them,
+ * applied until none is left, give a rule that is accepted; else what they say is in the `note`.
  *
- * @throws OptionError for options that cannot work.
+ * @throws OptionError for a rule that is not a string, and for options that cannot work.
  *
  * @example
  * const { problems } = checkRule('cat has:vidoes', { product: 'replay' });
  * problems[0].suggestion.label // 'did you mean `videos`?'
  */
-export function checkRule(text: string, options: CheckOptions): ParsedRule {
+export function checkRule(text: string, options: CheckOptions = {}): ParsedRule {
+  checkValue('checkRule', 'rule', TEXT, text);
   const { product, tag } = checkOptions('checkRule', OPTIONS, options);
+  const { tree, problems } = check(text, product, tag);
+  return leadsToRule(text, problems, product)
+    ? { tree, problems }
+    : { tree, problems: problems.map(withoutSuggestion) };
+}
+
+/** Whether the suggestions, those of the rule that they give included, end in an accepted rule. */
+function leadsToRule(text: string, problems: readonly Problem[], product: RuleProduct): boolean {
+  if (problems.every(({ suggestion }) => suggestion === undefined)) return true;
+  // No suggestion makes a rule shorter on purpose.
+  if (problems[0]?.code === 'R001') return false;
+  let rule = text;
+  let rest = problems;
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const mended = applySuggestions(rule, rest);
+    if (mended === rule) break;
+    rule = mended;
+    rest = check(rule, product, undefined).problems;
+  }
+  return rest.every(({ severity, code }) => severity === 'warning' || code === 'R023');
+}
+
+/** Rounds of suggestions that a rule may take. */
+const MAX_ROUNDS = 8;
+
+function withoutSuggestion(problem: Problem): Problem {
+  const { suggestion, note } = problem;
+  if (suggestion === undefined) return problem;
+  const alone = `${suggestion.label}; more of the rule has to change than that`;
+  return {
+    ...problem,
+    suggestion: undefined,
+    note: note === undefined ? alone : `${alone}; ${note}`,
+  };
+}
+
+function check(text: string, product: RuleProduct, tag: string | null | undefined): ParsedRule {
   const { draft, problems } = parseDraft(text);
   if (draft !== undefined) {
-    const check = new Check(text, draft, product, problems);
-    check.visit(draft, { negated: false, inOr: false, top: true });
-    check.requireAnchor(draft);
+    const checker = new Check(text, draft, product, problems);
+    checker.visit(draft, { negated: false, inOr: false, top: true });
+    checker.requireAnchor(draft);
     if (problems[0]?.code !== 'R001')
       problems.push(...worthWarning(problems, lintRule(text, draft)));
   }

@@ -1,5 +1,5 @@
 import type { Activity } from '../activity/activity.js';
-import { checkOptions, type OptionTable, oneOf } from '../check.js';
+import { checkOptions, checkValue, type OptionTable, oneOf, record, required } from '../check.js';
 import { type Dialect, dialectOf } from './dialect.js';
 import { withinBox, withinRadius } from './geo.js';
 import { RULE_PRODUCTS, type RuleProduct } from './operators.js';
@@ -25,6 +25,8 @@ export const COMPILE_OPTIONS = {
   product: oneOf('whose matching to follow', RULE_PRODUCTS, 'historical'),
 } satisfies OptionTable<CompileRuleOptions>;
 
+const TREE = required(record<RuleNode>('the tree of an accepted rule, as `parseRule` gives it'));
+
 /**
  * A test of activities of either format: whether the rule matches. This is what the language means;
  * `compileRules` gives the same answers for many rules at once.
@@ -37,6 +39,7 @@ export function compileRule(
   tree: RuleNode,
   options: CompileRuleOptions = {},
 ): (activity: Activity) => boolean {
+  checkValue('compileRule', 'tree', TREE, tree);
   const { product } = checkOptions('compileRule', COMPILE_OPTIONS, options);
   const dialect = dialectOf(product);
   const matches = compileTree(tree, dialect);

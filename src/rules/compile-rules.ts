@@ -1,5 +1,5 @@
 import type { Activity, MatchingRule } from '../activity/activity.js';
-import { checkOptions, func, type OptionTable } from '../check.js';
+import { checkOptions, checkValue, func, type OptionTable, required, special } from '../check.js';
 import { OptionError } from '../errors.js';
 import { checkRule } from './check-rule.js';
 import { COMPILE_OPTIONS, type CompileRuleOptions } from './compile-rule.js';
@@ -88,6 +88,7 @@ export class RuleMatcher {
    * @throws OptionError `rules`
    */
   add(rules: readonly Rule[]): void {
+    checkValue('compileRules', 'rules', RULES, rules);
     const trees = this.#checked(rules);
     rules.forEach((rule, i) => {
       const key = keyOf(rule);
@@ -148,6 +149,14 @@ export class RuleMatcher {
     return tree === undefined ? { tree, reason: serviceMessage(problems).trim() } : { tree };
   }
 }
+
+const RULES = required(
+  special<readonly Rule[]>(
+    'the rules to match',
+    'an array of rules, each an object with a `value`',
+    value => Array.isArray(value) && value.every(rule => typeof rule === 'object' && rule !== null),
+  ),
+);
 
 /** Invalid rules that an error shows. */
 const MAX_SHOWN = 20;

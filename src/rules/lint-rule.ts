@@ -231,7 +231,8 @@ function lintTag(clause: TextClause, warnings: Problem[]): void {
 }
 
 const FORMS: { readonly [kind: string]: RegExp } = {
-  hashtag: /^[\p{L}\p{M}\p{N}_\u30fb\u00b7]+$/u,
+  hashtag:
+    /^[\p{L}\p{M}\p{N}_\u00b7\u05be\u05f3\u05f4\u0f0b\u0f0c\p{Join_Control}\u3003\u301c\u309b\u309c\u30a0\u30fb\uff5e]+$/u,
   mention: /^[A-Za-z0-9_]+$/,
   cashtag: /^[A-Za-z]{1,6}(?:[._][A-Za-z]{1,2})?$/,
 };

@@ -118,3 +118,56 @@ test('a rule stays accepted when its warnings are mended', () => {
     { numRuns: 1_000 },
   );
 });
+
+test.each(['has:lang', '(()(', 'cat has:vidoes lang:qqq'])(
+  '%j has no suggestions, since they would not end in a rule',
+  text => {
+    const { problems } = checkRule(text, { product });
+    expect(problems.some(({ severity }) => severity === 'error')).toBe(true);
+    expect(problems.filter(({ suggestion }) => suggestion !== undefined)).toEqual([]);
+  },
+);
+
+test('what a suggestion said that is held back is in the note', () => {
+  const { problems } = checkRule('has:lang', { product });
+  expect(problems.find(({ code }) => code === 'R016')?.note).toContain('-lang:und');
+});
+
+test('applying all suggestions, until none is left, gives an accepted rule', () => {
+  const part = fc.constantFrom(
+    ...['cat', ' ', ' OR ', '(', ')', '-', '"', 'has:lang', 'has:vidoes', 'lang:eng', 'AND', 'or'],
+    ...[
+      '“',
+      '”',
+      "'",
+      ':',
+      '[',
+      '#',
+      '@a.b',
+      'the',
+      'sample:5',
+      'is:nullcast',
+      '"a b"~9',
+      '★',
+      'x:y',
+    ],
+    ...['country_code:us', 'not ', 'a-b', '10...20', 'followers_count:', 'from:@'],
+  );
+  fc.assert(
+    fc.property(
+      fc.array(part, { maxLength: 8 }).map(parts => parts.join('')),
+      fc.constantFrom('search' as const, 'replay' as const),
+      (text, product) => {
+        let rule = text;
+        let { problems } = checkRule(rule, { product });
+        if (problems.every(({ suggestion }) => suggestion === undefined)) return;
+        for (let round = 0; round < 8; round++) {
+          rule = applySuggestions(rule, problems);
+          ({ problems } = checkRule(rule, { product }));
+        }
+        expect(problems.filter(({ severity }) => severity === 'error')).toEqual([]);
+      },
+    ),
+    { numRuns: 5_000 },
+  );
+});

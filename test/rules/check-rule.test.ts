@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { OptionError } from '../../src/errors.js';
 import { checkRule } from '../../src/rules/check-rule.js';
 import type { RuleProduct } from '../../src/rules/operators.js';
 import { printRule } from '../../src/rules/print-rule.js';
@@ -293,4 +294,13 @@ test('deep and wide nesting is checked in one pass', () => {
 test('a hostile text does not make a hostile answer', () => {
   const text = 'sample:10 OR '.repeat(80_000);
   expect(checkRule(text, { product: 'replay' }).problems).toHaveLength(100);
+});
+
+test('a rule is checked as one of a historical job unless another product is named', () => {
+  expect(checkRule('contains:cat').tree).toBeDefined();
+  expect(checkRule('contains:cat', { product: 'search' }).tree).toBeUndefined();
+});
+
+test.each([42, undefined, null, {}])('a rule that is %j is an OptionError', rule => {
+  expect(() => checkRule(rule as never)).toThrow(OptionError);
 });

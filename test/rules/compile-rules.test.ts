@@ -218,3 +218,14 @@ describe('for the rules of all kinds of posts', () => {
     expect(checkRule('contains:no', { product: 'historical' }).problems).toEqual([]);
   });
 });
+
+it.each([42, undefined, 'cat', [null], ['cat'], [{}]])(
+  'rules that are %j are an OptionError',
+  rules => {
+    expect(() => compileRules(rules as never)).toThrow(OptionError);
+  },
+);
+
+it.each([42, undefined, null, 'cat'])('a tree that is %j is an OptionError', tree => {
+  expect(() => compileRule(tree as never)).toThrow(OptionError);
+});

@@ -51,3 +51,15 @@ test('an error that mends the place says enough', () => {
   expect(problems.map(({ code }) => code)).toEqual(['R003']);
   expect(applySuggestions(text, problems)).toBe('"cat dog" bird');
 });
+
+test.each([
+  ['a zero width non-joiner', '#می\u200cخواهم'],
+  ['a zero width joiner', '#ක්\u200dෂ'],
+  ['geresh and gershayim', '#צה״ל׳'],
+  ['maqaf', '#תל־אביב'],
+  ['tsheg', '#བོད་ཡིག'],
+  ['a wave dash', '#あ〜い'],
+  ['the mark for the same again', '#各〃'],
+])('a hashtag with %s is one that posts have, and is not warned of', (_, text) => {
+  expect(checkRule(text, { product }).problems).toEqual([]);
+});
