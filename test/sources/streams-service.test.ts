@@ -214,15 +214,16 @@ describe('a replay of the local service', () => {
             ...{ checkpoint: `${target}/checkpoint.json`, line: ({ raw }) => raw },
           });
         // The first run is gone after some batches, what it had committed is not.
-        const broken = new Flow<{ raw: Buffer }>(async function* (run) {
-          let batches = 0;
-          for await (const batch of posts().batches(run)) {
-            if (batches++ > stop) throw new Error('a crash');
-            yield batch;
-          }
-        });
-        await pipeline(broken, sink()).catch(() => {});
-        await pipeline(posts() as AsyncIterable<{ raw: Buffer }>, sink());
+        const until = (last: number) =>
+          new Flow<{ raw: Buffer }>(async function* (run) {
+            let batches = 0;
+            for await (const batch of posts().batches(run)) {
+              if (batches++ > last) throw new Error('a crash');
+              yield batch;
+            }
+          });
+        await pipeline(until(stop), sink()).catch(() => {});
+        await pipeline(until(Number.POSITIVE_INFINITY), sink());
         const text = await readFile(`${target}/all.jsonl`, 'utf8');
         expect(
           text
