@@ -1,4 +1,4 @@
-import { firstOf } from './first-of.js';
+import { abortable } from './abortable.js';
 import { isMinipass, minipassBatches } from './minipass-streams.js';
 import type { Progress } from './progress.js';
 
@@ -27,7 +27,7 @@ async function* batchesOfOne<T>(
   let finished = false;
   try {
     while (true) {
-      const result = await firstOf(iterator.next(), signal);
+      const result = await abortable(iterator.next(), signal);
       if (result.done) {
         finished = true;
         return;

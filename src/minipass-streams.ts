@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { firstOf } from './first-of.js';
+import { abortable } from './abortable.js';
 import type { Progress } from './progress.js';
 
 /**
@@ -66,7 +66,7 @@ export async function* minipassBatches<T>(
           wake = resolve;
         });
         stream.resume();
-        await firstOf(woken, signal);
+        await abortable(woken, signal);
       }
       signal.throwIfAborted();
       const items = waiting;

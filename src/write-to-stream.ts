@@ -1,5 +1,5 @@
 import type { EventEmitter } from 'node:events';
-import { firstOf } from './first-of.js';
+import { abortable } from './abortable.js';
 
 /** What can be written to as to a stream, though it is not one of Node's: of minipass, tar, fs-minipass. */
 export interface StreamSink<In> {
@@ -53,11 +53,11 @@ export async function writeToStream(
       const ready = new Promise<void>(resolve => {
         onDrain = resolve;
       });
-      await firstOf(Promise.race([ready, finished]), signal);
+      await abortable(Promise.race([ready, finished]), signal);
     }
     ending = true;
     stream.end();
-    if (untilEnded) await firstOf(finished, signal);
+    if (untilEnded) await abortable(finished, signal);
   } catch (error) {
     if (stream.destroy !== undefined) stream.destroy(error);
     else stream.abort?.(error);

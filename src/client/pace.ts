@@ -1,6 +1,6 @@
+import { abortable } from '../abortable.js';
 import { MINUTE } from '../time.js';
 import type { Rate } from './limits.js';
-import { orAbort } from './or-abort.js';
 import { realTime, type Timing } from './timing.js';
 
 /**
@@ -60,7 +60,7 @@ export class Pace {
   enter(kind?: string, signal?: AbortSignal): Promise<Start> {
     const entered = this.#last.then(() => this.#admit(kind, signal));
     this.#last = entered.catch(() => {});
-    return signal === undefined ? entered : orAbort(entered, signal);
+    return signal === undefined ? entered : abortable(entered, signal);
   }
 
   /** All that are kept. */

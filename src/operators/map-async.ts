@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
+import { abortable } from '../abortable.js';
 import { checkOptions, type OptionTable, whole } from '../check.js';
-import { firstOf } from '../first-of.js';
 import { type Operator, operator } from '../flow.js';
 import { workAhead } from './work-ahead.js';
 
@@ -33,7 +33,7 @@ export function mapAsync<In, Out>(
     async function* (input, { signal }) {
       const limit = pLimit(concurrency);
       const transformAll = ({ items }: { readonly items: readonly In[] }) =>
-        firstOf(Promise.all(items.map(item => limit(transform, item, signal))), signal);
+        abortable(Promise.all(items.map(item => limit(transform, item, signal))), signal);
       try {
         for await (const { item: batch, result } of workAhead(input, transformAll, concurrency))
           yield { ...batch, items: result ?? [] };

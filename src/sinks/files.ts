@@ -11,6 +11,7 @@ import {
 } from '../check.js';
 import { OptionError } from '../errors.js';
 import { type Batches, batchesOf, identityOf, type Sink, type SinkRun } from '../flow.js';
+import { LinkedAbort } from '../linked-abort.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import { type Lock, takeLock } from '../storage/lock.js';
 import { fileSystemIn, workingFolder } from '../storage/working-folder.js';
@@ -160,7 +161,7 @@ async function write<T>(
   }
 
   // A full disk ends the source at once, also in the middle of a long wait.
-  const broken = new AbortController();
+  const broken = new LinkedAbort(signal);
   let journal: Journal | undefined;
   const outputs = new Outputs(fs, {
     ...plan,
@@ -183,13 +184,12 @@ async function write<T>(
       }
     }
     if (before?.state !== 'finishing') {
-      const bound = signal === undefined ? broken.signal : AbortSignal.any([signal, broken.signal]);
       await gather(
         plan,
         outputs,
         journal,
         batchesOf(input, {
-          signal: bound,
+          signal: broken.signal,
           resume: before?.cursor,
           progress,
           // A function of the item may keep it.
@@ -201,6 +201,7 @@ async function write<T>(
   } catch (error) {
     throw outputs.failure ?? error;
   } finally {
+    broken.unlink();
     await journal?.idle();
     await outputs.close();
   }

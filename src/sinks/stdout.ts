@@ -1,7 +1,9 @@
 import type { Writable } from 'node:stream';
+import { abortable } from '../abortable.js';
 import { checkOptions, func, type OptionTable, special } from '../check.js';
 import { isNodeError } from '../errors.js';
 import { batchesOf, type Sink } from '../flow.js';
+import { LinkedAbort } from '../linked-abort.js';
 import type { Progress } from '../progress.js';
 import { storageError } from '../storage/storage-error.js';
 import { LINE_FEED, type Line, lineOf, type ToLine } from './line.js';
@@ -43,19 +45,21 @@ export function stdout<T>(options: StdoutOptions<T> = {}): Sink<T, Written> {
   const { line, stream } = checkOptions('stdout', OPTIONS, options);
   return async (input, { signal, progress } = {}) => {
     const lines = new LineWriter(stream ?? process.stdout, progress);
-    const stop = signal === undefined ? lines.broken : AbortSignal.any([signal, lines.broken]);
+    const linked = new LinkedAbort(signal, lines.broken);
+    const stop = linked.signal;
     try {
       for await (const { items, origin } of batchesOf(input, { signal: stop, progress })) {
         for (const item of items) {
           lines.add(lineOf(item, line, origin));
-          if (lines.full) await unlessAborted(lines.flush(), stop);
+          if (lines.full) await abortable(lines.flush(), stop);
         }
-        await unlessAborted(lines.flush(), stop);
+        await abortable(lines.flush(), stop);
       }
-      await unlessAborted(lines.flushed(), stop);
+      await abortable(lines.flushed(), stop);
     } catch (error) {
       if (!lines.pipeClosed) throw lines.failure ?? error;
     } finally {
+      linked.unlink();
       lines.release();
     }
     return { posts: lines.posts, bytes: lines.bytes, files: [] };
@@ -152,16 +156,4 @@ function joined(lines: readonly Line[], length: number): Buffer {
     piece[at++] = LINE_FEED;
   }
   return piece;
-}
-
-/** Waits for the reader, however slow it is, but not past the end of the run. */
-function unlessAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    const onAbort = () => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    wait
-      .then(() => (signal.aborted ? reject(signal.reason) : resolve()), reject)
-      .finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }

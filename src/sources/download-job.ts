@@ -6,6 +6,7 @@ import pLimit from 'p-limit';
 import type { Account } from '../client/account.js';
 import type { JobName } from '../client/job.js';
 import { DataError, IncompleteError, isNodeError, OptionError } from '../errors.js';
+import { LinkedAbort } from '../linked-abort.js';
 import type { Lock } from '../storage/lock.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { storing } from '../storage/storage-error.js';
@@ -61,12 +62,24 @@ export async function downloadJob(
   options: DownloadJobOptions,
 ): Promise<JobVerdict> {
   checkDownload(account, job, options);
-  const { folder, concurrency = 4, onFile, totals = 'require' } = options;
+  const { folder } = options;
   if (typeof folder !== 'string' || folder === '')
     throw new OptionError('folder', 'Expected `folder` to be the path of a folder');
-  const own = new AbortController();
-  const signal =
-    options.signal === undefined ? own.signal : AbortSignal.any([options.signal, own.signal]);
+  const own = new LinkedAbort(options.signal);
+  try {
+    return await download(account, job, options, own);
+  } finally {
+    own.unlink();
+  }
+}
+
+async function download(
+  account: Account,
+  job: JobName,
+  { folder, concurrency = 4, onFile, totals = 'require', ...options }: DownloadJobOptions,
+  own: LinkedAbort,
+): Promise<JobVerdict> {
+  const { signal } = own;
   // Every file under way listens to it, which is no leak.
   setMaxListeners(0, signal);
   const list = await readJobFiles(account, job, signal);

@@ -4,6 +4,7 @@ import { parseReplayRule, type ReplayRule } from '../client/replay-rules.js';
 import { type ReplayRulesOptions, replayRulesUrl } from '../client/replay-rules-address.js';
 import { request } from '../client/request.js';
 import { batchesOf, Flow, type Run } from '../flow.js';
+import { LinkedAbort } from '../linked-abort.js';
 import { IdWindow } from '../operators/id-window.js';
 import { listing } from '../operators/listing.js';
 import { BatchQueue } from './batch-queue.js';
@@ -29,7 +30,8 @@ export function replayRules(account: Account, options: ReplayRulesOptions = {}):
 }
 
 async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal | undefined) {
-  const bound = signal === undefined ? run.signal : AbortSignal.any([run.signal, signal]);
+  const linked = new LinkedAbort(run.signal, signal);
+  const bound = linked.signal;
   const queue = new BatchQueue<ReplayRule>(AHEAD);
   const seen = new IdWindow(Number.POSITIVE_INFINITY);
   const call = {
@@ -48,8 +50,12 @@ async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal
     () => queue.end(),
     error => queue.fail(error),
   );
-  for await (const items of queue.read()) {
-    if (run.progress !== undefined) run.progress.received += items.length;
-    yield { items };
+  try {
+    for await (const items of queue.read()) {
+      if (run.progress !== undefined) run.progress.received += items.length;
+      yield { items };
+    }
+  } finally {
+    linked.unlink();
   }
 }

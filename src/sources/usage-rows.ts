@@ -2,6 +2,7 @@ import type { Account } from '../client/account.js';
 import { type UsageOptions, usage, usageUrl } from '../client/usage.js';
 import { type UsageRow, usageTable } from '../client/usage-table.js';
 import { Flow } from '../flow.js';
+import { LinkedAbort } from '../linked-abort.js';
 
 /**
  * The usage of the account as rows for files and sinks: one for each publisher, product and month or
@@ -15,9 +16,9 @@ export function usageRows(account: Account, options: UsageOptions = {}): Flow<Us
   const { pathname, search } = usageUrl(account, options);
   return new Flow(
     async function* ({ signal, progress }) {
-      const bound =
-        options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]);
-      const items = usageTable(await usage(account, { ...options, signal: bound }));
+      const linked = new LinkedAbort(signal, options.signal);
+      const report = usage(account, { ...options, signal: linked.signal });
+      const items = usageTable(await report.finally(() => linked.unlink()));
       if (progress !== undefined) progress.received += items.length;
       yield { items };
     },

@@ -1,8 +1,9 @@
+import { abortable } from '../../abortable.js';
 import { OptionError, SignInError } from '../../errors.js';
+import { LinkedAbort } from '../../linked-abort.js';
 import { MINUTE, SECOND } from '../../time.js';
 import type { Account } from '../account.js';
 import { checkNames } from '../check-names.js';
-import { orAbort } from '../or-abort.js';
 import { checkMilliseconds } from '../timeouts.js';
 import { CallbackServer } from './callback-server.js';
 import { type AccessToken, accessToken, requestToken, signInAddress } from './sign-in-steps.js';
@@ -73,22 +74,22 @@ export async function signIn(account: Account, options: SignInOptions = {}): Pro
     await prepareTokenFile(store);
   }
 
-  const patience = new AbortController();
+  const patience = new LinkedAbort(signal);
   const timer = setTimeout(() => patience.abort(nobodyCame(timeoutMs)), timeoutMs);
-  const bound = signal === undefined ? patience.signal : AbortSignal.any([signal, patience.signal]);
   const server = new CallbackServer(callbackPath);
   try {
     const callback = await server.listen(callbackPort);
-    const token = await requestToken(account, { callback, signal: bound });
+    const token = await requestToken(account, { callback, signal: patience.signal });
     const came = server.verifierOf(token.token);
     const shown = Promise.resolve(signInAddress(account, token, { always })).then(open);
     // Whoever shows the address may take until the user is done with it.
-    const verifier = await orAbort(Promise.race([came, shown.then(() => came)]), bound);
-    const access = await accessToken(account, { token, verifier, signal: bound });
+    const verifier = await abortable(Promise.race([came, shown.then(() => came)]), patience.signal);
+    const access = await accessToken(account, { token, verifier, signal: patience.signal });
     if (store !== undefined) await writeToken(store, owner, access);
     return access;
   } finally {
     clearTimeout(timer);
+    patience.unlink();
     server.close();
   }
 }

@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
+import { abortable } from '../../abortable.js';
 import type { ComplianceEvent } from '../../activity/compliance-event.js';
 import type { Account } from '../../client/account.js';
 import { IncompleteError, OptionError } from '../../errors.js';
-import { firstOf } from '../../first-of.js';
 import type { Batches, Cursor, Json, Run } from '../../flow.js';
 import type { OnDamaged } from '../../operators/damaged-record.js';
 import { formatTimestamp, MINUTE, parseTimestamp, SECOND, type Window } from '../../time.js';
@@ -120,7 +120,7 @@ async function fill(
     signal.throwIfAborted();
     const gap = ledger.oldest;
     if (gap === undefined) {
-      await firstOf(gapFound.next(), signal);
+      await abortable(gapFound.next(), signal);
       continue;
     }
     if (replayOf === undefined) {

@@ -1,0 +1,153 @@
+import { getEventListeners } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Writable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { abortable } from '../src/abortable.js';
+import { type Account, account } from '../src/client/account.js';
+import { Pace } from '../src/client/pace.js';
+import { addReplayRules } from '../src/client/replay-rules.js';
+import { usage } from '../src/client/usage.js';
+import { Flow } from '../src/flow.js';
+import { LinkedAbort } from '../src/linked-abort.js';
+import { mapAsync } from '../src/operators/map-async.js';
+import { pipeline } from '../src/pipeline.js';
+import { collect } from '../src/sinks/collect.js';
+import { files } from '../src/sinks/files.js';
+import { stdout } from '../src/sinks/stdout.js';
+import { replayRules } from '../src/sources/replay-rules.js';
+import { search } from '../src/sources/search.js';
+import { usageRows } from '../src/sources/usage-rows.js';
+import { RulesStream } from './client/rules-stream.js';
+import { json, ScriptedServer, status } from './client/scripted-server.js';
+import { impatient } from './client/virtual-time.js';
+import { januaryPosts, searchPages } from './sources/paged-service.js';
+
+/** A signal that outlives many calls, such as that of a server that shuts down. */
+let signal: AbortSignal;
+let server: ScriptedServer;
+let acme: Account;
+let folder: string;
+
+beforeEach(async () => {
+  ({ signal } = new AbortController());
+  server = await new ScriptedServer().start();
+  const { url } = server;
+  acme = account(
+    {
+      ...{ baseUrl: url, rulesUrl: url, accountApiUrl: url, timing: impatient() },
+      ...{ account: 'acme', label: 'prod', publisher: 'p', streamLabel: 's' },
+      ...{ email: 'a@example.com', password: 'secret-password' },
+    },
+    {},
+  );
+  folder = await mkdtemp(path.join(tmpdir(), 'abort-'));
+});
+afterEach(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true });
+});
+
+const numbers = () =>
+  new Flow(async function* () {
+    for (let n = 0; n < 5; n++) yield { items: [n] };
+  });
+const SNOW = { query: 'snow', product: 'fullarchive', maxResults: 10 } as const;
+const REPORT = {
+  ...{ account: { name: 'acme', status: 'active' }, bucket: 'month', publishers: [] },
+  ...{ fromDate: '202401010000', toDate: '202402010000' },
+};
+const discard = () => new Writable({ write: (_chunk, _encoding, done) => done() });
+
+const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
+  'a call': () => addReplayRules(acme, [{ value: 'snow' }], { signal }),
+  'a call that is retried': () => {
+    server.script.push(status(503), status(503));
+    return addReplayRules(acme, [{ value: 'snow' }], { signal });
+  },
+  'a call that is refused': () => {
+    server.script.push(status(400));
+    return addReplayRules(acme, [{ value: 'snow' }], { signal }).catch(() => {});
+  },
+  'a call with an answer that is none': () => {
+    server.script.push(json('usage'));
+    return usage(acme, { signal }).catch(() => {});
+  },
+  'a wait for a turn': async () => {
+    const pace = new Pace([{ requests: 1, per: 5 }]);
+    await Promise.all([1, 2, 3].map(() => pace.enter(undefined, signal)));
+  },
+  'a listing': () => collect()(replayRules(acme, { signal })),
+  'a listing that is left early': async () => {
+    for await (const _rule of replayRules(acme, { signal })) break;
+  },
+  'rows of a call': async () => {
+    server.script.push(json(REPORT));
+    await collect()(usageRows(acme, { signal }));
+  },
+  'a search, sliced': () => {
+    server.otherwise = searchPages(januaryPosts(50));
+    const dates = { fromDate: '202401010000', toDate: '202401310000' };
+    return pipeline(search(acme, { ...SNOW, ...dates, slices: 3 }), collect(), { signal });
+  },
+  'a search that is left early': async () => {
+    server.otherwise = searchPages(januaryPosts(50));
+    for await (const _batch of search(acme, SNOW).batches({ signal })) break;
+  },
+  'a search that fails': () => {
+    server.otherwise = status(401);
+    return pipeline(search(acme, SNOW), collect(), { signal }).catch(() => {});
+  },
+  'an operator': () =>
+    pipeline(
+      numbers(),
+      mapAsync(async n => n, { concurrency: 2 }),
+      collect(),
+      { signal },
+    ),
+  'a sink by itself': () => files({ path: path.join(folder, '1.txt') })(numbers(), { signal }),
+  'a sink with a checkpoint': () => {
+    const checkpoint = path.join(folder, 'checkpoint');
+    return files({ path: path.join(folder, '2.txt'), checkpoint })(numbers(), { signal });
+  },
+  'a sink to a stream': () => stdout({ stream: discard() })(numbers(), { signal }),
+  'a pipeline into a stream': () => pipeline(numbers(), stdout({ stream: discard() }), { signal }),
+};
+
+describe('a signal that lives long', () => {
+  it.each(Object.keys(CALLS))('has no listener after %s', async name => {
+    const stream = new RulesStream(server);
+    for (let n = 0; n < 5; n++) stream.hold(`rule ${n}`);
+    for (let times = 0; times < 3; times++) {
+      await CALLS[name]!();
+      expect(getEventListeners(signal, 'abort')).toEqual([]);
+    }
+  });
+
+  it('is listened to while a call is under way', async () => {
+    const controller = new AbortController();
+    let resolve = () => {};
+    const work = new Promise<void>(done => {
+      resolve = done;
+    });
+    const wait = abortable(work, controller.signal);
+    expect(getEventListeners(controller.signal, 'abort').length).toBe(1);
+    resolve();
+    await wait;
+    expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+  });
+
+  it('ends what is linked to it, until it is unlinked', () => {
+    for (const isLinked of [true, false]) {
+      const controller = new AbortController();
+      const linked = new LinkedAbort(undefined, controller.signal, signal);
+      if (!isLinked) linked.unlink();
+      controller.abort('reason');
+      expect(linked.signal.reason).toBe(isLinked ? 'reason' : undefined);
+      linked.unlink();
+      expect(new LinkedAbort(controller.signal).signal.reason).toBe('reason');
+    }
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+});
