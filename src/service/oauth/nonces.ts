@@ -1,3 +1,8 @@
+import { createHash } from 'node:crypto';
+
+/** A nonce that was used: its timestamp in seconds, and a digest of it and of whose it is. */
+export type UsedNonce = readonly [timestamp: number, digest: string];
+
 /** Pairs of timestamp and nonce that a service remembers at most, some 150 bytes each. */
 const MOST = 200_000;
 
@@ -42,12 +47,29 @@ export class Nonces {
   }
 
   /**
-   * Takes a nonce in; says whether it is new.
+   * Takes a nonce in; gives what is to be kept of it, or nothing where it is not new.
    *
    * @param whose The application and the token: others may have the same.
    */
-  use(whose: string, timestamp: number, nonce: string): boolean {
-    const entry = JSON.stringify([whose, nonce]);
+  use(whose: string, timestamp: number, nonce: string): UsedNonce | undefined {
+    const entry = createHash('sha256')
+      .update(JSON.stringify([whose, nonce]))
+      .digest('base64url');
+    const used: UsedNonce = [timestamp, entry];
+    return this.restore(used) ? used : undefined;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  *all(): Iterable<UsedNonce> {
+    for (const [timestamp, nonces] of this.#seen)
+      for (const entry of nonces) yield [timestamp, entry];
+  }
+
+  /** Takes in what was kept; says whether it is new. */
+  restore([timestamp, entry]: UsedNonce): boolean {
     const nonces = this.#seen.get(timestamp) ?? new Set<string>();
     if (nonces.has(entry)) return false;
     nonces.add(entry);

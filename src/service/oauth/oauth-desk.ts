@@ -10,7 +10,6 @@ export class OAuthDesk {
   readonly provider: OAuthProvider;
   readonly routes: readonly Route[];
   readonly #signed: SignedRequests;
-  readonly #isKept: boolean;
   #opened: Promise<void> | undefined;
 
   constructor(context: ServiceContext) {
@@ -21,8 +20,12 @@ export class OAuthDesk {
       signIns: quotas.window('signInRate'),
       archive: () => context.archive(),
     });
-    this.#signed = new SignedRequests(this.provider, clock, settings.limits.signedWithinMs);
-    this.#isKept = settings.stateFolder !== undefined;
+    this.#signed = new SignedRequests(
+      this.provider,
+      clock,
+      settings.limits.signedWithinMs,
+      settings.stateFolder,
+    );
     const routes = [
       ...oauthRoutes(context, this.provider, this.#signed),
       ...engagementRoutes(context, this.provider, this.#signed),
@@ -54,7 +57,6 @@ export class OAuthDesk {
 
   async #open(): Promise<void> {
     await this.provider.open();
-    // Only what outlives the service can be asked for with a request of before.
-    if (this.#isKept && this.provider.grantsOf().length > 0) this.#signed.forget();
+    await this.#signed.open();
   }
 }

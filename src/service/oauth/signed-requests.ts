@@ -5,6 +5,7 @@ import { readBody } from '../request-body.js';
 import type { Exchange } from '../router.js';
 import type { Application } from './application.js';
 import { parseAuthorization } from './authorization-header.js';
+import { NonceFile } from './nonce-file.js';
 import { Nonces } from './nonces.js';
 import type { OAuthProvider } from './oauth-provider.js';
 import { isSameSecret, type Parameter, parseForm, signatureOf } from './signature.js';
@@ -52,16 +53,19 @@ export class SignedRequests {
   readonly #withinMs: number;
   readonly #nonces = new Nonces();
 
+  readonly #file: NonceFile;
+
   /** @param withinMs How far a timestamp may be from now, before and after. */
-  constructor(provider: OAuthProvider, clock: Clock, withinMs: number) {
+  constructor(provider: OAuthProvider, clock: Clock, withinMs: number, stateFolder?: string) {
     this.#provider = provider;
     this.#clock = clock;
     this.#withinMs = withinMs;
+    this.#file = new NonceFile(stateFolder);
   }
 
-  /** After a restart no one knows which nonces came before: requests of before it are not taken. */
-  forget(): void {
-    this.#nonces.forget(Math.floor(this.#clock.now() / SECOND));
+  /** @throws StorageError when the nonces of before cannot be read. */
+  async open(): Promise<void> {
+    for (const used of await this.#file.load()) this.#nonces.restore(used);
   }
 
   async check(
@@ -109,8 +113,9 @@ export class SignedRequests {
     if (!isSigned([...header, ...rest]) && !isSigned([...header, ...form]))
       throw this.#refused(BAD_SIGNATURE);
     const whose = JSON.stringify([application.key, token]);
-    if (!this.#nonces.use(whose, timestamp, get('oauth_nonce')))
-      throw this.#refusal('oauth_nonce was used before');
+    const used = this.#nonces.use(whose, timestamp, get('oauth_nonce'));
+    if (used === undefined) throw this.#refusal('oauth_nonce was used before');
+    await this.#file.add(used, this.#nonces);
     return { application, token, parameters, body };
   }
 
