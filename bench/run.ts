@@ -5,6 +5,7 @@ import { archiveSearch } from './archive-search.js';
 import { cost } from './cost.js';
 import { drawCharts } from './draw.js';
 import { hops } from './hops.js';
+import { hostile } from './hostile.js';
 import { jobs } from './jobs.js';
 import { live } from './live.js';
 import { liveLatency } from './live-latency.js';
@@ -25,6 +26,7 @@ const STUDIES: readonly Study[] = [
   liveSlow,
   search,
   rules,
+  hostile,
   archiveSearch,
   tombstones,
   cost,
