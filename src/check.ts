@@ -110,7 +110,8 @@ function problemOf(name: string, option: Option<unknown>, value: unknown): Probl
   return { option: name, text: mustBe(name, option.expected, value) };
 }
 
-function unknownOption(prefix: string, name: string, known: readonly string[]): Problem {
+/** What to say of an option that a call does not have. */
+export function unknownOption(prefix: string, name: string, known: readonly string[]): Problem {
   const meant = closest(name, known);
   const hint =
     meant === undefined

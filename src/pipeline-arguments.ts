@@ -1,5 +1,6 @@
 import { Duplex } from 'node:stream';
 import { isWritable } from 'minipass';
+import { checkOptions, type OptionTable, signal, special } from './check.js';
 import { OptionError } from './errors.js';
 import type { Flow, Operator, Sink, SinkRun } from './flow.js';
 import { isMinipass } from './minipass-streams.js';
@@ -29,6 +30,15 @@ interface PipelineArguments {
   readonly options: PipelineOptions;
 }
 
+const OPTIONS = {
+  signal: signal(),
+  progress: special<ProgressDisplay>(
+    'how to show what the run has done',
+    "'auto', 'bar', 'lines', 'off' or a function",
+    value => typeof value === 'function' || ['auto', 'bar', 'lines', 'off'].includes(String(value)),
+  ),
+} satisfies OptionTable<PipelineOptions>;
+
 const END_WITH_SINK = 'End it with a sink such as `files(...)` or `collect()`';
 
 /**
@@ -40,7 +50,8 @@ export function readArguments(args: readonly unknown[]): PipelineArguments {
   const values = [...args];
   // TypeScript lets optional options be passed as `undefined`.
   while (values.length > 2 && values.at(-1) === undefined) values.pop();
-  const options = (isPlainObject(values.at(-1)) ? values.pop() : {}) as PipelineOptions;
+  const given = (isPlainObject(values.at(-1)) ? values.pop() : {}) as PipelineOptions;
+  const options = checkOptions('pipeline', OPTIONS, given);
   const [source, ...rest] = values.map((value, index) => ({ value, position: index + 1 }));
   if (source === undefined || !isAsyncIterable(source.value))
     throw unfit('source', source ?? { value: undefined, position: 1 }, sourceHint(source?.value));

@@ -55,6 +55,7 @@ const ARROWS: Record<string, readonly string[]> = {
     ...['storage', 'abortable', 'linked-abort', 'check'],
   ],
   'pipeline-arguments': [
+    'check',
     ...['check', 'operators', 'flow', 'errors', 'progress-display', 'minipass-streams'],
   ],
   pipeline: [

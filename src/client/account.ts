@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { checkOptions, func, type OptionTable, record, special } from '../check.js';
 import { OptionError } from '../errors.js';
 import { MINUTE } from '../time.js';
 import { Connections } from './connections.js';
@@ -56,6 +57,24 @@ const BASIC: readonly SettingName[] = [
   'consoleUrl',
 ];
 
+/** What `checkSettings` and its like check themselves is only known here. */
+const known = special<never>('a setting', 'a setting', () => true);
+
+const OPTIONS = {
+  ...(Object.fromEntries(
+    Object.keys(SETTINGS).map(name => [name, known]),
+  ) as unknown as OptionTable<SettingOptions>),
+  timeouts: record<Partial<Timeouts>>('how long to wait'),
+  retry: record<Partial<RetryPolicy>>('how often and how long to retry'),
+  onRetry: func<(retrying: Retrying) => void>('called before each wait for a retry'),
+  limits: record<Partial<Record<Family, readonly Rate[]>>>('other rates than the service has'),
+  timing: record<Timing>('time and chance, for tests'),
+  serviceTime: func<NonNullable<AccountOptions['serviceTime']>>("the service's time, for tests"),
+} satisfies OptionTable<AccountOptions>;
+
+/** What the local service tells besides: of an application that it does not approve. */
+const IGNORED = { unapprovedConsumerKey: known, unapprovedConsumerSecret: known };
+
 /** Credentials and addresses of one account of the service. Made by `account()`. */
 export class Account {
   readonly settings: Settings;
@@ -70,12 +89,11 @@ export class Account {
   readonly #redact: (text: string) => string;
 
   constructor(options: AccountOptions, environment: Readonly<Record<string, string | undefined>>) {
+    checkOptions('account', { ...OPTIONS, ...IGNORED }, options);
     this.settings = checkSettings(options, environment);
     this.timeouts = checkTimeouts(options.timeouts);
     this.retry = checkRetryPolicy(options.retry);
     this.timing = options.timing ?? realTime;
-    if (options.serviceTime !== undefined && typeof options.serviceTime !== 'function')
-      throw new OptionError('serviceTime', 'Expected `serviceTime` to be a function');
     this.clock = new ServiceClock(this.timing, options.serviceTime);
     this.onRetry = options.onRetry;
     this.connections = new Connections(this.timeouts);
@@ -106,6 +124,23 @@ export class Account {
         `\`${name}\` is needed for ${purpose}: pass it to account() or set ${SETTINGS[name].env}`,
       );
     return value;
+  }
+
+  /**
+   * That all of these settings are there.
+   *
+   * @throws OptionError that names all that are missing; `purpose` says for what they are needed.
+   */
+  needAll(names: readonly SettingName[], purpose: string): void {
+    const missing = names.filter(name => this.settings[name] === undefined);
+    const [first, second] = missing;
+    if (first === undefined) return;
+    if (second === undefined) this.need(first, purpose);
+    const list = missing.map(name => `\`${name}\` (${SETTINGS[name].env})`).join(', ');
+    throw new OptionError(
+      first,
+      `Settings are missing that are needed for ${purpose}: ${list}. Pass them to account() or set the variables of the environment`,
+    );
   }
 
   /** The Basic credentials for a URL of a configured origin; `undefined` for any other. */

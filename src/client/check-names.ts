@@ -1,3 +1,4 @@
+import { unknownOption } from '../check.js';
 import { OptionError } from '../errors.js';
 
 /**
@@ -7,13 +8,12 @@ import { OptionError } from '../errors.js';
  * @throws OptionError
  */
 export function checkNames(option: string, given: unknown, known: readonly string[]): void {
-  if (typeof given !== 'object' || given === null)
+  if (typeof given !== 'object' || given === null || Array.isArray(given))
     throw new OptionError(option, `Expected \`${option}\` to be an object, got ${String(given)}`);
   const within = option === 'options' ? '' : `${option}.`;
-  for (const name of Object.keys(given))
-    if (!known.includes(name))
-      throw new OptionError(
-        `${within}${name}`,
-        `There is no option \`${within}${name}\`; there are ${known.join(', ')}`,
-      );
+  for (const name of Object.keys(given)) {
+    if (known.includes(name)) continue;
+    const { option: unknown, text } = unknownOption(within, name, known);
+    throw new OptionError(unknown, text);
+  }
 }

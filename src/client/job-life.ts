@@ -1,8 +1,14 @@
 import { HttpError, JobError, OptionError } from '../errors.js';
 import { SECOND } from '../time.js';
 import type { Account } from './account.js';
+import { checkNames } from './check-names.js';
 import type { CreatedJob, DeliveredJob, Job, JobListItem, JobQuote } from './job.js';
-import { type CheckedJobRequest, checkJobRequest, type JobRequest } from './job-request.js';
+import {
+  type CheckedJobRequest,
+  checkJobRequest,
+  JOB_REQUEST_NAMES,
+  type JobRequest,
+} from './job-request.js';
 import { plainTitle, titleWithRules } from './job-title.js';
 import { acceptJob, createJob, getJob, listJobs, mustMatch, rejectJob } from './jobs.js';
 import { checkMilliseconds } from './timeouts.js';
@@ -22,6 +28,11 @@ export interface RunJobOptions extends JobRequest {
   readonly onStatus?: ((job: Job) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
+
+const RUN_OPTIONS: readonly string[] = [
+  ...JOB_REQUEST_NAMES,
+  ...['decide', 'onStatus', 'signal', 'pollEvery'],
+];
 
 const FIRST_LOOK = SECOND;
 const LATER = 1.5;
@@ -50,6 +61,7 @@ const LATER = 1.5;
  * });
  */
 export async function runJob(account: Account, options: RunJobOptions): Promise<DeliveredJob> {
+  checkNames('options', options, RUN_OPTIONS);
   const { decide, onStatus, signal, pollEvery = 30 * SECOND } = options;
   if (typeof decide !== 'function')
     throw new OptionError('decide', 'Expected `decide` to be a function of the quote');

@@ -35,6 +35,11 @@ export interface CheckedJobRequest {
 const MOST_RULES = 1000;
 const FORMATS: readonly unknown[] = ['original', 'activity_streams'] satisfies Format[];
 
+/** The members of a request. */
+export const JOB_REQUEST_NAMES = [
+  ...(['title', 'fromDate', 'toDate', 'format', 'rules'] as const),
+] satisfies (keyof JobRequest)[];
+
 /** @throws OptionError; for rules, with all that is wrong with any of them. */
 export function checkJobRequest(request: JobRequest): CheckedJobRequest {
   const { format } = request;

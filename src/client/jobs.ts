@@ -1,3 +1,4 @@
+import { checkOptions, type OptionTable, signal as signalOption } from '../check.js';
 import { ConnectionError, HttpError, JobError, MillraceError, OptionError } from '../errors.js';
 import { Account } from './account.js';
 import type { Answer } from './exchange.js';
@@ -31,6 +32,8 @@ export interface JobCallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+const CALL_OPTIONS = { signal: signalOption() } satisfies OptionTable<JobCallOptions>;
+
 /**
  * Makes a job (service.md 4.6.1), which is then estimated; nothing is paid before it is accepted.
  * Title, dates, format and every rule are checked before anything is sent, so a typo costs nothing.
@@ -53,8 +56,9 @@ export interface JobCallOptions {
 export async function createJob(
   account: Account,
   options: JobRequest,
-  { signal }: JobCallOptions = {},
+  callOptions: JobCallOptions = {},
 ): Promise<CreatedJob> {
+  const { signal } = checkOptions('createJob', CALL_OPTIONS, callOptions);
   const checked = checkJobRequest(options);
   const url = jobsUrl(account, 'jobs.json');
   const body = JSON.stringify({ publisher: account.need('publisher', 'jobs'), ...checked });
@@ -75,8 +79,9 @@ export async function createJob(
 export function getJob(
   account: Account,
   job: JobName,
-  { signal }: JobCallOptions = {},
+  callOptions: JobCallOptions = {},
 ): Promise<Job> {
+  const { signal } = checkOptions('getJob', CALL_OPTIONS, callOptions);
   const uuid = uuidOf(job);
   return read(account, jobsUrl(account, `jobs/${uuid}.json`), signal, async answer =>
     withoutRules(parseJob(await readJson(answer), answer.url, uuid)),
@@ -94,6 +99,7 @@ export function acceptJob(
   job: JobName,
   options: JobCallOptions = {},
 ): Promise<Job> {
+  checkOptions('acceptJob', CALL_OPTIONS, options);
   return decide(account, uuidOf(job), 'accept', options);
 }
 
@@ -107,6 +113,7 @@ export function rejectJob(
   job: JobName,
   options: JobCallOptions = {},
 ): Promise<Job> {
+  checkOptions('rejectJob', CALL_OPTIONS, options);
   return decide(account, uuidOf(job), 'reject', options);
 }
 
@@ -120,8 +127,9 @@ export function rejectJob(
 export function jobResults(
   account: Account,
   job: JobName,
-  { signal }: JobCallOptions = {},
+  callOptions: JobCallOptions = {},
 ): Promise<JobListing> {
+  const { signal } = checkOptions('jobResults', CALL_OPTIONS, callOptions);
   return read(account, jobsUrl(account, `jobs/${uuidOf(job)}/results.json`), signal, async answer =>
     parseJobListing(await readJson(answer), answer.url),
   );
@@ -136,15 +144,17 @@ export function jobResults(
 export function jobResultsCsv(
   account: Account,
   job: JobName,
-  { signal }: JobCallOptions = {},
+  callOptions: JobCallOptions = {},
 ): Promise<JobCsvFile[]> {
+  const { signal } = checkOptions('jobResultsCsv', CALL_OPTIONS, callOptions);
   return read(account, jobsUrl(account, `jobs/${uuidOf(job)}/results.csv`), signal, async answer =>
     parseJobCsv(await readText(answer), answer.url),
   );
 }
 
 /** All jobs of the account that have not expired, and what was delivered so far (service.md 4.6.6). */
-export function listJobs(account: Account, { signal }: JobCallOptions = {}): Promise<JobList> {
+export function listJobs(account: Account, callOptions: JobCallOptions = {}): Promise<JobList> {
+  const { signal } = checkOptions('listJobs', CALL_OPTIONS, callOptions);
   return read(account, jobsUrl(account, 'jobs.json'), signal, async answer =>
     parseJobList(await readJson(answer), answer.url),
   );
@@ -159,6 +169,7 @@ export async function findJob(
   title: string,
   options: JobCallOptions = {},
 ): Promise<JobListItem | undefined> {
+  checkOptions('findJob', CALL_OPTIONS, options);
   checkTitle(title);
   const { jobs } = await listJobs(account, options);
   return jobs.find(job => job.title === title) ?? jobs.find(job => plainTitle(job.title) === title);
@@ -184,11 +195,11 @@ export function mustMatch(job: Job, asked: CheckedJobRequest): void {
 export function jobsUrl(account: Account, path: string): URL {
   if (!(account instanceof Account))
     throw new OptionError('account', 'Expected the first argument to be made by `account()`');
+  account.needAll(['historicalUrl', 'account', 'publisher', 'email', 'password'], 'jobs');
   const names = (['rulestream', 'account', 'publisher'] as const).map(name =>
     encodeURIComponent(account.need(name, 'jobs')),
   );
   const [rulestream = '', name = '', publisher = ''] = names;
-  for (const secret of ['email', 'password'] as const) account.need(secret, 'jobs');
   const url = new URL(account.need('historicalUrl', 'jobs'));
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/historical/${rulestream}/accounts/${name}/publishers/${publisher}/${path}`;
   return url;

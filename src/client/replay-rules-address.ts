@@ -18,7 +18,8 @@ export function replayRulesUrl(account: Account, options: ReplayRulesOptions, re
     throw new OptionError('account', 'Expected the first argument to be made by `account()`');
   checkNames('options', options, OPTIONS);
   const purpose = 'replay rules';
-  for (const secret of ['email', 'password'] as const) account.need(secret, purpose);
+  const labelled = options.streamLabel === undefined ? (['streamLabel'] as const) : [];
+  account.needAll(['rulesUrl', ...labelled, 'account', 'publisher', 'email', 'password'], purpose);
   const [rulestream, name, publisher] = (['rulestream', 'account', 'publisher'] as const).map(
     setting => encodeURIComponent(account.need(setting, purpose)),
   );

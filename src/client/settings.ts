@@ -132,6 +132,12 @@ function checkText(name: string, origin: string, value: unknown): string {
 /** An address with a password in it is refused, and none is shown before that is known. */
 function checkUrl(name: string, origin: string, value: unknown): URL {
   const given = value instanceof URL ? value.href : value;
+  // `localhost:8787` would be read as an address of the scheme `localhost:`.
+  if (typeof given === 'string' && /^(?![a-z]+:\/\/)[\w.-]+(:\d+)?(\/|$)/i.test(given.trim()))
+    throw new OptionError(
+      name,
+      `\`${origin}\` has no scheme: begin it with https://, or with http:// for this machine, as in http://localhost:8787`,
+    );
   if (typeof given !== 'string' || !URL.canParse(given))
     throw new OptionError(
       name,

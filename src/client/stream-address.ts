@@ -1,6 +1,7 @@
 import { OptionError } from '../errors.js';
 import { SECOND } from '../time.js';
 import { Account } from './account.js';
+import type { SettingName } from './settings.js';
 import { realTime } from './timing.js';
 
 /** What a replay re-delivers (service.md 4.3). */
@@ -15,7 +16,11 @@ export const STREAM_TYPES: readonly string[] = [
 
 /** The address of a replay, but for its dates. */
 export function replayUrl(account: Account, type: StreamType, label: string | undefined): URL {
-  const { name, publisher } = namesOf(account, 'replay streams');
+  const { name, publisher } = namesOf(
+    account,
+    'replay streams',
+    label === undefined ? ['replayStreamUrl', 'streamLabel'] : ['replayStreamUrl'],
+  );
   const path = encodeURIComponent(
     type === 'rulestream' ? account.need('rulestream', 'replay streams') : type,
   );
@@ -32,7 +37,11 @@ export function complianceUrl(
   label: string | undefined,
   partition: number | undefined,
 ): URL {
-  const { name, publisher } = namesOf(account, 'the compliance stream');
+  const { name, publisher } = namesOf(
+    account,
+    'the compliance stream',
+    label === undefined ? ['complianceStreamUrl', 'complianceLabel'] : ['complianceStreamUrl'],
+  );
   const stream = checkLabel(
     'complianceLabel',
     label ?? account.need('complianceLabel', 'the compliance stream'),
@@ -52,7 +61,7 @@ export function checkLabel(option: string, label: unknown): string {
   return encodeURIComponent(label);
 }
 
-function namesOf(account: Account, purpose: string) {
+function namesOf(account: Account, purpose: string, names: readonly SettingName[]) {
   if (!(account instanceof Account))
     throw new OptionError('account', 'Expected the first argument to be made by `account()`');
   // An account whose time is a test's has a service whose heartbeats are, too.
@@ -61,7 +70,7 @@ function namesOf(account: Account, purpose: string) {
       'timeouts.silence',
       `\`timeouts.silence\` is ${account.timeouts.silence} ms, and must be more than ${MAX_QUIET} ms for ${purpose}: the service may be quiet for so long`,
     );
-  for (const secret of ['email', 'password'] as const) account.need(secret, purpose);
+  account.needAll([...names, 'account', 'publisher', 'email', 'password'], purpose);
   return {
     name: encodeURIComponent(account.need('account', purpose)),
     publisher: encodeURIComponent(account.need('publisher', purpose)),

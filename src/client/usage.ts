@@ -100,10 +100,13 @@ export async function usage(account: Account, options: UsageOptions = {}): Promi
 export function usageUrl(account: Account, options: UsageOptions): URL {
   checkNames('options', options, ['bucket', 'fromDate', 'toDate', 'signal']);
   const { bucket, fromDate, toDate } = options;
-  const url = serviceUrl(account, 'accountApiUrl', 'usage reports', 'accounts');
+  const url = serviceUrl(account, 'accountApiUrl', 'usage reports', 'accounts', [
+    'account',
+    'email',
+    'password',
+  ]);
   const name = encodeURIComponent(account.need('account', 'usage reports'));
   url.pathname += `/${name}/usage.json`;
-  for (const secret of ['email', 'password'] as const) account.need(secret, 'usage reports');
   if (bucket !== undefined && bucket !== 'month' && bucket !== 'day')
     throw new OptionError(
       'bucket',

@@ -1,13 +1,5 @@
 import type { Activity } from '../activity/activity.js';
-import {
-  checkOptions,
-  func,
-  type OptionTable,
-  optionError,
-  required,
-  text,
-  whole,
-} from '../check.js';
+import { checkOptions, func, type OptionTable, optionError, text, whole } from '../check.js';
 import { type Operator, operator } from '../flow.js';
 import { IdWindow } from './id-window.js';
 import { withOrigin } from './with-origin.js';
@@ -36,10 +28,10 @@ const OPTIONS = {
   window: whole('ids to remember', { min: 1, orInfinity: true, default: 100_000 }),
   name: text('how progress counts what is left out', 'dedupe'),
 } satisfies OptionTable<DedupeOptions>;
-const BY_KEY = {
+const KEYED = {
   ...OPTIONS,
-  key: required(func('what two items have in common that count as the same')),
-} satisfies OptionTable<DedupeByKeyOptions<unknown>>;
+  key: func<(item: Activity) => string | bigint>('what two items that count as the same share'),
+};
 
 /**
  * Leaves out each item whose id is among those of the last `window` items that passed. Search pages
@@ -56,7 +48,7 @@ export function dedupe(options?: DedupeOptions): Operator<Activity, Activity>;
 export function dedupe(
   options: DedupeOptions & { readonly key?: (item: Activity) => string | bigint } = {},
 ): Operator<Activity, Activity> {
-  const { key, window, name } = checkOptions('dedupe', BY_KEY, { key: idOf, ...options });
+  const { key = idOf, window, name } = checkOptions('dedupe', KEYED, options);
   return operator(
     async function* (_, { resume, progress }, open) {
       const { state = [], inner } = unwrapCursor('dedupe', resume);

@@ -4,6 +4,7 @@ import { type FileHandle, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import pLimit from 'p-limit';
 import type { Account } from '../client/account.js';
+import { checkNames } from '../client/check-names.js';
 import type { JobName } from '../client/job.js';
 import { DataError, IncompleteError, isNodeError, OptionError } from '../errors.js';
 import { LinkedAbort } from '../linked-abort.js';
@@ -61,6 +62,7 @@ export async function downloadJob(
   job: JobName,
   options: DownloadJobOptions,
 ): Promise<JobVerdict> {
+  checkNames('options', options, ['folder', 'concurrency', 'totals', 'onFile', 'signal']);
   checkDownload(account, job, options);
   const { folder } = options;
   if (typeof folder !== 'string' || folder === '')

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import pLimit from 'p-limit';
 import type { Account } from '../client/account.js';
+import { checkNames } from '../client/check-names.js';
 import { type JobName, uuidOf } from '../client/job.js';
 import { jobsUrl } from '../client/jobs.js';
 import { IncompleteError, OptionError } from '../errors.js';
@@ -69,6 +70,7 @@ export function jobFiles(
   job: JobName,
   options: JobFilesOptions = {},
 ): Flow<Uint8Array> {
+  checkNames('options', options, ['concurrency', 'totals', 'onVerdict', 'resume']);
   checkDownload(account, job, options);
   return new Flow(run => new Download(account, job, options, run).batches(), undefined, [
     { step: 'jobFiles', job: uuidOf(job) },

@@ -1,4 +1,5 @@
 import { Account } from '../client/account.js';
+import { checkNames } from '../client/check-names.js';
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow.js';
 import { ruleErrors } from '../rules/rule-errors.js';
@@ -69,14 +70,7 @@ const OPTIONS: readonly string[] = [
 export function checkCall(account: unknown, options: unknown, own: readonly string[]): void {
   if (!(account instanceof Account))
     throw new OptionError('account', 'Expected the first argument to be made by `account()`');
-  if (typeof options !== 'object' || options === null)
-    throw new OptionError('options', 'Expected `options` to be an object with a `query`');
-  for (const name of Object.keys(options))
-    if (!OPTIONS.includes(name) && !own.includes(name))
-      throw new OptionError(
-        name,
-        `There is no option \`${name}\`; there are ${[...OPTIONS, ...own].join(', ')}`,
-      );
+  checkNames('options', options, [...OPTIONS, ...own]);
 }
 
 /**
@@ -111,8 +105,8 @@ export function checkQuery(
     throw new OptionError('next', 'Pass `next` or `resume`, not both: each says where to begin');
   const params = defined({ query, ...own, ...checkWindow(options) });
 
-  account.need('email', purpose);
-  account.need('password', purpose);
+  const labelled = options.label === undefined ? (['label'] as const) : [];
+  account.needAll(['baseUrl', 'account', ...labelled, 'email', 'password'], purpose);
   const name = account.need('account', purpose);
   if (options.label !== undefined) checkText('label', options.label);
   const label = options.label ?? account.need('label', purpose);

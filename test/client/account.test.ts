@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { account } from '../../src/client/account.js';
 import { SETTINGS } from '../../src/client/settings.js';
 import { OptionError } from '../../src/errors.js';
+import { search } from '../../src/sources/search.js';
 
 const CANARY = 'canary-pa55word';
 
@@ -204,4 +205,34 @@ describe('Basic credentials', () => {
   ])('do not go to %s', url => {
     expect(acme.basicFor(new URL(url))).toBeUndefined();
   });
+});
+
+it('all settings that a call lacks come in one error, with their variables', () => {
+  const { message } = errorOf(() =>
+    search(account({ account: 'acme', email: 'karl@acme.example' }, {}), {
+      query: 'snow',
+      product: '30day',
+    }),
+  );
+  expect(message).toContain('needed for searches');
+  for (const name of ['`baseUrl` (MILLRACE_BASE_URL)', '`label` (MILLRACE_LABEL)'])
+    expect(message).toContain(name);
+  expect(message).toContain('`password` (MILLRACE_PASSWORD)');
+  expect(message).not.toContain('`email`');
+});
+
+it.each(['localhost:8787', 'search.example', 'search.example/base', '127.0.0.1:80/x'])(
+  'an address without a scheme is told so: %s',
+  baseUrl => {
+    expect(errorOf(() => account({ baseUrl }, {})).message).toMatch(/`baseUrl` has no scheme/);
+    expect(errorOf(() => account({}, { MILLRACE_BASE_URL: baseUrl })).message).toMatch(
+      /`MILLRACE_BASE_URL` has no scheme/,
+    );
+  },
+);
+
+it('a misspelt setting is refused with its right name', () => {
+  expect(errorOf(() => account({ baseurl: 'https://x' } as never, {})).message).toBe(
+    'account: unknown option `baseurl`; did you mean `baseUrl`?',
+  );
 });

@@ -80,9 +80,10 @@ function ask(
 
 export function engagementUrl(account: Account): URL {
   const purpose = 'engagement totals';
-  const url = serviceUrl(account, 'dataUrl', purpose, 'insights/engagement/totals');
-  for (const name of ['consumerKey', 'consumerSecret'] as const) account.need(name, purpose);
-  return url;
+  return serviceUrl(account, 'dataUrl', purpose, 'insights/engagement/totals', [
+    'consumerKey',
+    'consumerSecret',
+  ]);
 }
 
 /** The user's token, or that of the account's settings. */

@@ -79,8 +79,10 @@ export async function requestToken(
 export function signInAddress(
   account: Account,
   { token }: Pick<RequestToken, 'token'>,
-  { always = false }: SignInAddressOptions = {},
+  options: SignInAddressOptions = {},
 ): string {
+  checkNames('options', options, ['always']);
+  const { always = false } = options;
   const url = stepUrl(account, always ? 'authorize' : 'authenticate');
   url.searchParams.set('oauth_token', token);
   return url.href;

@@ -62,11 +62,11 @@ export async function signIn(account: Account, options: SignInOptions = {}): Pro
   checkCallback(callbackPort, callbackPath);
   if (typeof open !== 'function') throw new OptionError('open', 'Expected `open` to be a function');
   const store = options.store === undefined ? undefined : checkTokenFile(options.store);
+  account.needAll(['oauthUrl', 'consumerKey', 'consumerSecret'], 'signing users in');
   const owner: TokenOwner = {
     consumerKey: account.need('consumerKey', 'signing users in'),
     oauthUrl: account.need('oauthUrl', 'signing users in'),
   };
-  account.need('consumerSecret', 'signing users in');
   signal?.throwIfAborted();
   if (store !== undefined) {
     const kept = again ? undefined : await readToken(store, owner);

@@ -1,0 +1,157 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as millrace from '../src/index.js';
+
+// Nothing listens there: a call that got as far as a request would fail with another error.
+const url = 'http://127.0.0.1:1';
+const acme = millrace.account(
+  {
+    ...{ baseUrl: url, historicalUrl: url, replayStreamUrl: url, rulesUrl: url, dataUrl: url },
+    ...{ complianceStreamUrl: url, accountApiUrl: url, oauthUrl: url, retry: { attempts: 1 } },
+    ...{ account: 'acme', label: 'prod', streamLabel: 'prod', complianceLabel: 'prod' },
+    ...{ publisher: 'posts', email: 'karl@acme.example', password: 'secret' },
+    ...{ consumerKey: 'key', consumerSecret: 's', accessToken: 'token', accessTokenSecret: 's' },
+  },
+  {},
+);
+const post = new millrace.Activity(Buffer.from('{"id":1}'));
+const { tree } = millrace.parseRule('snow');
+const window = { fromDate: '2024-01-01', toDate: '2024-01-02' };
+const job = { title: 't', format: 'original', rules: [{ value: 'snow' }], ...window } as const;
+const query = { query: 'snow', product: 'fullarchive' };
+const uuid = '3fa85f64-5717-4562-b3fc-2c963f66afa6';
+const token = { token: 'x', secret: new millrace.Secret('y') };
+let folder: string;
+let tombstones: millrace.Tombstones;
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-options-'));
+  tombstones = await millrace.openTombstones(folder);
+});
+afterAll(async () => {
+  await tombstones.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A public call, a name that is almost one of its options, that option, and what else it needs. */
+type Row = readonly [
+  name: string,
+  call: (options: never) => unknown,
+  wrong: string,
+  meant: string,
+  needs?: object,
+];
+
+const CALLS: readonly Row[] = [
+  ['account', o => millrace.account(o, {}), 'baseurl', 'baseUrl'],
+  ['accessToken', o => millrace.accessToken(acme, o), 'verifer', 'verifier', { token }],
+  ['acceptJob', o => millrace.acceptJob(acme, uuid, o), 'singal', 'signal'],
+  ['activities', o => millrace.activities(o), 'onMesage', 'onMessage'],
+  ['addReplayRules', o => millrace.addReplayRules(acme, [], o), 'streamlabel', 'streamLabel'],
+  ['applyCompliance', o => millrace.applyCompliance('none', tombstones, o), 'contry', 'country'],
+  ['chart', o => millrace.chart(o), 'heigth', 'height'],
+  ['checkRule', o => millrace.checkRule('snow', o), 'tags', 'tag', { product: 'search' }],
+  ['compileRule', o => millrace.compileRule(tree as never, o), 'prodcut', 'product'],
+  ['compileRules', o => millrace.compileRules([], o), 'prodcut', 'product'],
+  ['compliance', o => millrace.compliance(acme, o), 'partition', 'partitions'],
+  ['counts', o => millrace.counts(acme, o), 'bukcet', 'bucket', query],
+  ['createJob', o => millrace.createJob(acme, job, o), 'singal', 'signal'],
+  ['dedupe', o => millrace.dedupe(o), 'windows', 'window'],
+  ['deleteReplayRules', o => millrace.deleteReplayRules(acme, [], o), 'signals', 'signal'],
+  ['downloadJob', o => millrace.downloadJob(acme, uuid, o), 'foldr', 'folder', { folder: 'none' }],
+  ['ElementSplitter', o => new millrace.ElementSplitter('results', o), 'maxByte', 'maxBytes'],
+  ['engagement', o => millrace.engagement(acme, o), 'waitMS', 'waitMs'],
+  ['engagementTotals', o => millrace.engagementTotals(acme, o), 'type', 'types', { ids: [] }],
+  ['explainMatch', o => millrace.explainMatch('snow', post, o), 'prodcut', 'product'],
+  ['files', o => millrace.files(o), 'chekpoint', 'checkpoint', { path: 'x.jsonl' }],
+  ['filter', o => millrace.filter(() => true, o), 'nmae', 'name'],
+  ['findJob', o => millrace.findJob(acme, 't', o), 'singal', 'signal'],
+  ['getJob', o => millrace.getJob(acme, uuid, o), 'singal', 'signal'],
+  ['getReplayRules', o => millrace.getReplayRules(acme, [], o), 'singal', 'signal'],
+  ['gunzip', o => millrace.gunzip(o), 'maxbytes', 'maxBytes'],
+  ['intoTombstones', o => millrace.intoTombstones(tombstones, o), 'sources', 'source'],
+  ['jobFiles', o => millrace.jobFiles(acme, uuid, o), 'onVerdct', 'onVerdict'],
+  ['jobResults', o => millrace.jobResults(acme, uuid, o), 'singal', 'signal'],
+  ['jobResultsCsv', o => millrace.jobResultsCsv(acme, uuid, o), 'singal', 'signal'],
+  ['jsonElements', o => millrace.jsonElements('results', o), 'maxDept', 'maxDepth'],
+  ['jsonLines', o => millrace.jsonLines(o), 'seperator', 'separator'],
+  ['listing', o => millrace.listing('rules', o), 'maxDept', 'maxDepth'],
+  ['listJobs', o => millrace.listJobs(acme, o), 'singal', 'signal'],
+  ['localFiles', o => millrace.localFiles('none', o), 'mach', 'match'],
+  ['mapAsync', o => millrace.mapAsync(async () => 1, o), 'concurency', 'concurrency'],
+  ['matchRules', o => millrace.matchRules([], o), 'dropUnmached', 'dropUnmatched'],
+  ['openTombstones', o => millrace.openTombstones('none', o), 'readonly', 'readOnly'],
+  [
+    'pipeline',
+    o => millrace.pipeline(millrace.localFiles('none'), millrace.collect(), o),
+    'progres',
+    'progress',
+  ],
+  ['rejectJob', o => millrace.rejectJob(acme, uuid, o), 'singal', 'signal'],
+  [
+    'replay',
+    o => millrace.replay(acme, o),
+    'onGaps',
+    'onGap',
+    { streamType: 'rulestream', ...window },
+  ],
+  ['replayRules', o => millrace.replayRules(acme, o), 'singal', 'signal'],
+  ['requestToken', o => millrace.requestToken(acme, o), 'callbck', 'callback'],
+  ['routeByTag', o => millrace.routeByTag(o), 'untaged', 'untagged'],
+  ['RuleMatcher', o => new millrace.RuleMatcher(o), 'frequncy', 'frequency'],
+  [
+    'runJob',
+    o => millrace.runJob(acme, o),
+    'polEvery',
+    'pollEvery',
+    { ...job, decide: () => true },
+  ],
+  ['search', o => millrace.search(acme, o), 'maxResult', 'maxResults', query],
+  ['signIn', o => millrace.signIn(acme, o), 'stor', 'store'],
+  ['signInAddress', o => millrace.signInAddress(acme, { token: 'x' }, o), 'alway', 'always'],
+  ['stdout', o => millrace.stdout(o), 'strem', 'stream'],
+  ['syncRules', o => millrace.syncRules(acme, [], o), 'dryrun', 'dryRun'],
+  ['usage', o => millrace.usage(acme, o), 'bukcet', 'bucket'],
+  ['usageChart', o => millrace.usageChart({} as never, o), 'widht', 'width'],
+  ['usageRows', o => millrace.usageRows(acme, o), 'bukcet', 'bucket'],
+  ['validateReplayRules', o => millrace.validateReplayRules(acme, [], o), 'singal', 'signal'],
+  [
+    'withoutDeleted',
+    o => millrace.withoutDeleted(tombstones, o),
+    'earlierVersion',
+    'earlierVersions',
+  ],
+];
+
+/** Thrown at once, or what a promise rejects with. */
+async function errorOf(call: () => unknown): Promise<unknown> {
+  try {
+    await call();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+describe('every public call refuses', () => {
+  it.each(CALLS)('an unknown option, with the nearest name: %s', async (...row) => {
+    const [, call, wrong, meant, needs = {}] = row as unknown as Row;
+    const error = await errorOf(() => call({ ...needs, [wrong]: 1 } as never));
+    expect(error).toBeInstanceOf(millrace.OptionError);
+    expect(error).toMatchObject({
+      option: wrong,
+      message: expect.stringContaining(`unknown option \`${wrong}\`; did you mean \`${meant}\`?`),
+    });
+  });
+
+  it.each(CALLS.filter(([name]) => name !== 'pipeline'))(
+    'options that are no object: %s',
+    async (...row) => {
+      const [, call] = row as unknown as Row;
+      for (const options of ['x', null, [], 7])
+        expect(await errorOf(() => call(options as never))).toBeInstanceOf(millrace.OptionError);
+    },
+  );
+});
