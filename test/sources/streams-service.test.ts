@@ -34,7 +34,6 @@ import {
 } from 'millrace';
 import { createService, type Fault, type Service } from 'millrace/service';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { identityOf } from '../../src/flow.js';
 import { formatTimestamp, HOUR, MINUTE, type Window } from '../../src/time.js';
 
 const MINUTES = 20;
