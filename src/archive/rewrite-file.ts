@@ -1,5 +1,5 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { chmod, open, rename, rm, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -12,7 +12,8 @@ import { type Batches, batchesOf, Flow } from '../flow.js';
 import { gunzip } from '../operators/gunzip.js';
 import { jsonLines } from '../operators/json-lines.js';
 import { withOrigin } from '../operators/with-origin.js';
-import { syncFolder } from '../storage/sync-folder.js';
+import { takeLock } from '../storage/lock.js';
+import { replaceFile } from '../storage/replace-file.js';
 import type { HiddenReason } from '../tombstones/judge.js';
 import { type RedactOptions, redacted } from '../tombstones/redacted.js';
 import type { Tombstones } from '../tombstones/tombstones.js';
@@ -118,20 +119,22 @@ function linesOf(file: string, signal: AbortSignal | undefined): Batches<Buffer>
 
 /** Beside the file at first, then in its place: at any moment one of the two is there, whole. */
 async function write(file: string, review: Review, signal: AbortSignal | undefined): Promise<void> {
-  const folder = path.dirname(file);
-  const beside = path.join(folder, `.${path.basename(file)}.tmp`);
-  const { mode } = await stat(file);
-  const isGzip = await startsAsGzip(file);
+  const hidden = path.join(path.dirname(file), `.${path.basename(file)}`);
+  const lock = await takeLock(`${hidden}.lock`, { refusal: `Another run rewrites ${file}` });
   try {
-    const lines = Readable.from(kept(file, review, signal));
-    const target = createWriteStream(beside, { mode, flush: true });
-    await (isGzip ? pipeline(lines, createGzip(), target) : pipeline(lines, target));
-    await chmod(beside, mode);
-    await rename(beside, file);
-    await syncFolder(folder);
-  } catch (error) {
-    await rm(beside, { force: true }).catch(() => {});
-    throw error;
+    const { mode } = await stat(file);
+    const isGzip = await startsAsGzip(file);
+    const rewrite = async (aside: FileHandle) => {
+      const lines = Readable.from(kept(file, review, signal));
+      const target = async (blocks: AsyncIterable<Buffer>) => {
+        for await (const block of blocks) await aside.writeFile(block);
+      };
+      await (isGzip ? pipeline(lines, createGzip(), target) : pipeline(lines, target));
+    };
+    // A fixed name, so that posts that have to go are not left aside by a process that is killed.
+    await replaceFile(file, rewrite, { mode: mode & 0o7777, aside: `${hidden}.tmp` });
+  } finally {
+    await lock.release();
   }
 }
 

@@ -1,6 +1,7 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isNodeError, StorageError } from '../errors.js';
+import { replaceFile } from '../storage/replace-file.js';
 
 /** Something that the service keeps over restarts: JSON in a file of its own, there as a whole or not at all. */
 export class StateFile<Kept> {
@@ -34,12 +35,10 @@ export class StateFile<Kept> {
 
   /** @throws StorageError */
   async write(kept: Kept): Promise<void> {
-    const aside = `${this.#file}.part`;
-    const [folderMode, mode] = this.#isSecret ? [0o700, 0o600] : [0o777, 0o666];
+    const [folderMode, mode] = this.#isSecret ? [0o700, { mode: 0o600 }] : [0o777, {}];
     try {
       await mkdir(dirname(this.#file), { recursive: true, mode: folderMode });
-      await writeFile(aside, JSON.stringify(kept), { mode });
-      await rename(aside, this.#file);
+      await replaceFile(this.#file, JSON.stringify(kept), mode);
     } catch (cause) {
       throw this.#failed(`keep ${this.#what} in ${this.#file}`, cause);
     }

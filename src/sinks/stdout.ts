@@ -33,8 +33,9 @@ const PIECE = 256 << 10;
 
 /**
  * Writes every item as a line to the standard output, at the end of each batch. When the reader has
- * seen enough (`| head`), the run ends quietly: the source is closed and the result is what was
- * taken. Resolves only when the last line is handed over, so nothing is lost when the process ends.
+ * seen enough (`| head`), the run ends quietly: the source is closed, and the result counts the lines
+ * that were handed over in whole pieces of up to 256 KiB. The system does not tell how much of the last
+ * piece, or of what waited in the pipe, the reader took. Resolves only when the last line is handed over, so nothing is lost when the process ends.
  *
  * @throws DataError for an item that has no line.
  * @throws StorageError when the stream breaks in another way than by a closed pipe.

@@ -3,6 +3,7 @@ import type { ComplianceEvent } from '../activity/compliance-event.js';
 import { checkOptions, checkValue, flag, type OptionTable, required, text } from '../check.js';
 import { DataError, StorageError } from '../errors.js';
 import type { Cursor } from '../flow.js';
+import { absolutePath } from '../storage/working-folder.js';
 import { damageOf } from './check-data-file.js';
 import { changesOf, decodeMark, encodeMark, type PostMark, type UserMark } from './marks.js';
 
@@ -152,6 +153,8 @@ export async function openTombstones(
 ): Promise<Tombstones> {
   checkValue('openTombstones', 'folder', FOLDER, folder);
   const { readOnly } = checkOptions('openTombstones', OPTIONS, options);
+  // Events are recorded long after, when the working folder may be another.
+  folder = absolutePath(folder);
   const damage = damageOf(path.join(folder, 'data.mdb'));
   if (damage !== undefined)
     throw new StorageError(

@@ -1,18 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import {
-  access,
-  chmod,
-  constants,
-  mkdir,
-  open,
-  readFile,
-  rename,
-  rm,
-  stat,
-} from 'node:fs/promises';
+import { access, constants, mkdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { isNodeError, MillraceError, OptionError, StorageError } from '../../errors.js';
-import { syncFolder } from '../../storage/sync-folder.js';
+import { replaceFile } from '../../storage/replace-file.js';
+import { absolutePath } from '../../storage/working-folder.js';
 import { Secret } from '../secret.js';
 import { isLoopback } from '../settings.js';
 import type { AccessToken } from './sign-in-steps.js';
@@ -67,25 +57,9 @@ export async function writeToken(
     token: token.reveal(),
     secret: secret.reveal(),
   };
-  const beside = `${file}.${randomBytes(6).toString('hex')}.part`;
-  await storing('keep the tokens in', file, async () => {
-    try {
-      const handle = await open(beside, 'wx', 0o600);
-      try {
-        // A umask can only take away, but an odd one may take the owner's own rights.
-        await chmod(beside, 0o600);
-        await handle.writeFile(`${JSON.stringify(kept, undefined, 2)}\n`);
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-      await rename(beside, file);
-    } catch (error) {
-      await rm(beside, { force: true });
-      throw error;
-    }
-    await syncFolder(path.dirname(file));
-  });
+  await storing('keep the tokens in', file, () =>
+    replaceFile(file, `${JSON.stringify(kept, undefined, 2)}\n`, { mode: 0o600 }),
+  );
 }
 
 /** That the file can be written, before a user is asked to come for what it is to hold. */
@@ -100,7 +74,7 @@ export async function prepareTokenFile(file: string): Promise<void> {
 export function checkTokenFile(file: unknown): string {
   if (typeof file !== 'string' || file === '' || file.includes('\0'))
     throw new OptionError('store', 'Expected `store` to be the path of a file');
-  return file;
+  return absolutePath(file);
 }
 
 function parse(text: string, file: string, owner: TokenOwner): AccessToken {

@@ -1,7 +1,8 @@
-import { appendFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StorageError } from '../../errors.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
+import { replaceFile } from '../../storage/replace-file.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { segmentPath } from './data-urls.js';
 import type { DataFile, Job } from './job.js';
@@ -44,10 +45,10 @@ export class JobStore {
   save(job: Job): Promise<void> {
     const write = async () => {
       const folder = await this.#jobFolder(job);
-      const aside = join(folder, 'job.json.part');
       await mkdir(folder, { recursive: true });
-      await writeFile(aside, JSON.stringify(job));
-      await rename(aside, join(folder, 'job.json'));
+      // Under the lock of the folder, and one at a time for each job.
+      const aside = join(folder, 'job.json.part');
+      await replaceFile(join(folder, 'job.json'), JSON.stringify(job), { aside });
     };
     const saved = (this.#writing.get(job.uuid) ?? Promise.resolve()).then(write);
     const settled = saved
