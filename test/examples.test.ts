@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import os from 'node:os';
@@ -6,6 +5,7 @@ import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { samplePosts } from 'millrace/service';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { spawn } from './child-processes.js';
 
 const root = path.resolve(import.meta.dirname, '..');
 let folder: string;

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer as createTcpServer, type Server } from 'node:net';
@@ -11,6 +10,7 @@ import { brokenConnection } from '../../src/client/broken-connection.js';
 import { type Answer, type Exchange, exchange } from '../../src/client/exchange.js';
 import { request } from '../../src/client/request.js';
 import { ConnectionError, DataError, HttpError, MillraceError } from '../../src/errors.js';
+import { spawn } from '../child-processes.js';
 import { cut, json, reset, ScriptedServer, silence, stall, status } from './scripted-server.js';
 import { impatient } from './virtual-time.js';
 

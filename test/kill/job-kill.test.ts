@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { spawn } from '../child-processes.js';
 import { type JobServer, jobServer, servedFiles, UUID, whole } from '../sources/job-server.js';
 
 const KILLS = process.env.MILLRACE_SLOW === undefined ? 4 : 200;

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -10,6 +9,7 @@ import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { search } from '../../src/sources/search.js';
 import { DAY, formatTimestamp, HOUR } from '../../src/time.js';
+import { spawn } from '../child-processes.js';
 
 const KILLS = process.env.MILLRACE_SLOW === undefined ? 5 : 200;
 const SCRIPT = path.join(import.meta.dirname, 'search-to-files.ts');

@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { spawn } from '../child-processes.js';
 
 it('a service that is killed leaves nothing that the next one does not remove', async () => {
   const temporary = await mkdtemp(path.join(tmpdir(), 'millrace-test-'));

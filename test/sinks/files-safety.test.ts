@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -7,6 +6,7 @@ import { OptionError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow.js';
 import { pipeline } from '../../src/pipeline.js';
 import { type FilesOptions, files, filesOn } from '../../src/sinks/files.js';
+import { spawn } from '../child-processes.js';
 import { nodeError, SimulatedDisk } from '../storage/simulated-disk.js';
 import { temporaryFolders } from './temporary-folder.js';
 

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
@@ -9,6 +8,7 @@ import { DataError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow.js';
 import { pipeline } from '../../src/pipeline.js';
 import { stdout } from '../../src/sinks/stdout.js';
+import { spawn } from '../child-processes.js';
 import { nodeError } from '../storage/simulated-disk.js';
 import { places } from './places.js';
 import { post } from './posts.js';

@@ -1,7 +1,7 @@
-import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { fork } from '../child-processes.js';
 import { jobServer, servedFile, servedFiles, UUID, whole } from './job-server.js';
 
 const SCRIPT = path.join(import.meta.dirname, 'job-to-count.ts');

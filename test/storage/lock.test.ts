@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +7,7 @@ import { StorageError } from '../../src/errors.js';
 import type { FileSystem } from '../../src/storage/file-system.js';
 import { takeLock } from '../../src/storage/lock.js';
 import { thisProcess } from '../../src/storage/process-identity.js';
+import { spawn } from '../child-processes.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 function lock(folder: string) {

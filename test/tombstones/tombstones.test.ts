@@ -1,4 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
@@ -11,6 +11,7 @@ import { pipeline } from '../../src/pipeline.js';
 import { intoTombstones } from '../../src/sinks/into-tombstones.js';
 import { changesOf, decodeMark, encodeMark, type PostMark } from '../../src/tombstones/marks.js';
 import { openTombstones, type Tombstones } from '../../src/tombstones/tombstones.js';
+import { fork } from '../child-processes.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
 import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 

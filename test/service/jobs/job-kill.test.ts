@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import { Activity } from '../../../src/activity/activity.js';
 import { compileRules } from '../../../src/rules/compile-rules.js';
 import { openSampleArchive } from '../../../src/service/archive/sample/sample-archive.js';
 import { parseTimestamp } from '../../../src/time.js';
+import { spawn } from '../../child-processes.js';
 import type { JobBody, Listing } from './local-jobs.js';
 import { temporaryFolder } from './temporary-folder.js';
 

@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { spawn } from '../../child-processes.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 const SCRIPT = path.join(import.meta.dirname, 'hold-job-store.ts');

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,6 +8,7 @@ import { Clock } from '../../../src/service/clock.js';
 import { PRODUCT_NAMES, type ProductName } from '../../../src/service/usage/products.js';
 import { UsageMeter } from '../../../src/service/usage/usage-meter.js';
 import { DAY } from '../../../src/time.js';
+import { spawn } from '../../child-processes.js';
 
 const START = Date.UTC(2024, 0, 1);
 const ALL = { from: START - 1000 * DAY, to: START + 1000 * DAY };

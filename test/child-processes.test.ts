@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it, vi } from 'vitest';
+import { endChildren, spawn } from './child-processes.js';
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    // A process that has ended stays in the table until its parent has asked for its code.
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+it.skipIf(process.platform !== 'linux')('a child ends with all that it has started', async () => {
+  const child = spawn('bash', ['-c', 'sleep 1000 & echo $!; wait']);
+  const text = await new Promise(resolve => child.stdout.once('data', resolve));
+  const pids = [child.pid as number, Number(String(text))];
+  expect(pids.map(isRunning)).toEqual([true, true]);
+  endChildren();
+  await vi.waitFor(() => expect(pids.map(isRunning)).toEqual([false, false]), { timeout: 60_000 });
+});
+
+it('ends nothing twice: a child may have ended, or never have begun', async () => {
+  const child = spawn(process.execPath, ['-e', '']);
+  await new Promise(resolve => child.once('exit', resolve));
+  spawn('/no/such/command', []).once('error', () => {});
+  expect(endChildren).not.toThrow();
+});
+
+it('every test starts its processes so', () => {
+  const own = import.meta.dirname;
+  const others = readdirSync(own, { withFileTypes: true, recursive: true })
+    .filter(
+      entry => entry.isFile() && entry.name.endsWith('.ts') && entry.name !== 'child-processes.ts',
+    )
+    .map(entry => path.join(entry.parentPath, entry.name))
+    .filter(file =>
+      /import \{[^}]*\b(spawn|fork)\b[^}]*\} from 'node:child_process'/.test(
+        readFileSync(file, 'utf8'),
+      ),
+    );
+  expect(others).toEqual([]);
+});
