@@ -7,18 +7,6 @@ export {
 } from './activity/activity.js';
 export type { ActivityStreamsPost } from './activity/activity-streams-post.js';
 export {
-  type ComplianceEvent,
-  type PostEditEvent,
-  type PostEvent,
-  type PostWithheldEvent,
-  parseComplianceEvent,
-  type ScrubGeoEvent,
-  type UnknownEvent,
-  type UserEvent,
-  type UserWithheldEvent,
-} from './activity/compliance-event.js';
-export { parseExact } from './activity/exact-json.js';
-export {
   type InfoMessage,
   type InStreamMessage,
   type NoticeMessage,
@@ -32,94 +20,37 @@ export {
   applyCompliance,
   type RewrittenFile,
 } from './archive/apply-compliance.js';
-export { type Account, type AccountOptions, account } from './client/account.js';
-export type { EngagementProblem } from './client/engagement/engagement-answer.js';
-export type { UserToken } from './client/engagement/engagement-batch.js';
-export type {
-  Count,
-  CountAs,
-  EngagementType,
-  GroupBy,
-  GroupedTotals,
-  Grouping,
-  Groupings,
-  Totals,
-} from './client/engagement/engagement-request.js';
+export { type LocalFilesOptions, localFiles } from './archive/local-files.js';
 export {
-  type ByPost,
-  type EngagementTotals,
-  type EngagementTotalsOptions,
-  engagementTotals,
-} from './client/engagement/engagement-totals.js';
-export type {
-  CreatedJob,
-  CreatedRule,
-  DeliveredJob,
-  Job,
-  JobCsvFile,
-  JobList,
-  JobListItem,
-  JobListing,
-  JobName,
-  JobQuote,
-  JobResults,
-  JobStatus,
-} from './client/job.js';
-export { countJobDays } from './client/job-days.js';
-export { type RunJobOptions, runJob } from './client/job-life.js';
-export type { JobRequest, JobRule } from './client/job-request.js';
+  type ComplianceGap,
+  type ComplianceOptions,
+  compliance,
+} from './compliance/compliance.js';
 export {
-  acceptJob,
-  createJob,
-  findJob,
-  getJob,
-  type JobCallOptions,
-  jobResults,
-  jobResultsCsv,
-  listJobs,
-  rejectJob,
-} from './client/jobs.js';
-export type { Family, Limits, Rate } from './client/limits.js';
-export { type SignInOptions, signIn } from './client/oauth/sign-in.js';
+  type ComplianceEvent,
+  type PostEditEvent,
+  type PostEvent,
+  type PostWithheldEvent,
+  parseComplianceEvent,
+  type ScrubGeoEvent,
+  type UnknownEvent,
+  type UserEvent,
+  type UserWithheldEvent,
+} from './compliance/compliance-event.js';
 export {
-  type AccessToken,
-  type AccessTokenOptions,
-  accessToken,
-  type RequestToken,
-  type RequestTokenOptions,
-  requestToken,
-  type SignInAddressOptions,
-  signInAddress,
-} from './client/oauth/sign-in-steps.js';
+  type IntoTombstonesOptions,
+  intoTombstones,
+  type Recorded,
+} from './compliance/into-tombstones.js';
+export type { HiddenReason, JudgeOptions } from './compliance/judge.js';
+export type { PostMark, UserMark } from './compliance/marks.js';
+export type { RedactOptions } from './compliance/redacted.js';
 export {
-  type AddedRule,
-  addReplayRules,
-  type DeletedRule,
-  deleteReplayRules,
-  getReplayRules,
-  type NewRule,
-  type ReplayRule,
-  type ReplayRulesOptions,
-  type ValidatedRule,
-  validateReplayRules,
-} from './client/replay-rules.js';
-export type { Retrying, RetryPolicy } from './client/retry.js';
-export { Secret } from './client/secret.js';
-export type { StreamType } from './client/stream-address.js';
-export type { Timeouts } from './client/timeouts.js';
-export type { Timing } from './client/timing.js';
-export {
-  type ProductUsage,
-  type PublisherUsage,
-  type UsageBucket,
-  type UsageOptions,
-  type UsageReport,
-  type UsageSpan,
-  type UsageThreshold,
-  usage,
-} from './client/usage.js';
-export { type UsageChartOptions, usageChart } from './client/usage-chart.js';
-export { type UsageRow, usageTable } from './client/usage-table.js';
+  openTombstones,
+  type Tombstones,
+  type TombstonesOptions,
+} from './compliance/tombstones.js';
+export { withoutDeleted } from './compliance/without-deleted.js';
 export {
   AuthorizationError,
   type AuthorizationFailure,
@@ -155,12 +86,61 @@ export {
   type Run,
   type Sink,
   type SinkRun,
-} from './flow.js';
-export type { MinipassStream } from './minipass-streams.js';
+} from './flow/flow.js';
+export type { MinipassStream } from './flow/minipass-streams.js';
+export { pipeline, type Source, type Stage, type WritableSink } from './flow/pipeline.js';
+export type { PipelineOptions } from './flow/pipeline-arguments.js';
+export type { ProgressCounts } from './flow/progress.js';
+export type { StreamSink } from './flow/write-to-stream.js';
+export { type Account, type AccountOptions, account } from './http/account.js';
+export type { Family, Limits, Rate } from './http/rate-limits.js';
+export type { Retrying, RetryPolicy } from './http/retry.js';
+export { Secret } from './http/secret.js';
+export type { StreamType } from './http/stream-address.js';
+export type { Timeouts } from './http/timeouts.js';
+export type { Timing } from './http/timing.js';
+export type { CheckedFile } from './jobs/check-job-file.js';
+export {
+  type DownloadedFile,
+  type DownloadJobOptions,
+  downloadJob,
+} from './jobs/download-job.js';
+export type {
+  CreatedJob,
+  CreatedRule,
+  DeliveredJob,
+  Job,
+  JobCsvFile,
+  JobList,
+  JobListItem,
+  JobListing,
+  JobName,
+  JobQuote,
+  JobResults,
+  JobStatus,
+} from './jobs/job.js';
+export {
+  acceptJob,
+  createJob,
+  findJob,
+  getJob,
+  type JobCallOptions,
+  jobResults,
+  jobResultsCsv,
+  listJobs,
+  rejectJob,
+} from './jobs/job-calls.js';
+export { countJobDays } from './jobs/job-days.js';
+export { type JobFilesOptions, jobFiles } from './jobs/job-files.js';
+export type { JobRequest, JobRule } from './jobs/job-request.js';
+export type { ExpectedAndDelivered, JobVerdict } from './jobs/job-verdict.js';
+export { type RunJobOptions, runJob } from './jobs/run-job.js';
+export type { DamagedRecord, OnDamaged } from './json/damaged-record.js';
+export { ElementSplitter, type ElementSplitterOptions } from './json/element-splitter.js';
+export { parseExact } from './json/exact-json.js';
+export type { RecordLimits } from './json/record-limits.js';
 export { type ActivitiesOptions, activities } from './operators/activities.js';
-export type { DamagedRecord, OnDamaged } from './operators/damaged-record.js';
 export { type DedupeByKeyOptions, type DedupeOptions, dedupe } from './operators/dedupe.js';
-export { ElementSplitter, type ElementSplitterOptions } from './operators/element-splitter.js';
 export { type FilterOptions, filter } from './operators/filter.js';
 export { type GunzipOptions, gunzip } from './operators/gunzip.js';
 export { jsonElements } from './operators/json-elements.js';
@@ -169,46 +149,62 @@ export { listing } from './operators/listing.js';
 export { map } from './operators/map.js';
 export { type MapAsyncOptions, mapAsync } from './operators/map-async.js';
 export { type MatchRulesOptions, matchRules } from './operators/match-rules.js';
-export type { RecordLimits } from './operators/record-limits.js';
 export { type RouteByTagOptions, routeByTag } from './operators/route-by-tag.js';
 export { take } from './operators/take.js';
 export { tap } from './operators/tap.js';
 export { through } from './operators/through.js';
-export { withoutDeleted } from './operators/without-deleted.js';
-export { pipeline, type Source, type Stage, type WritableSink } from './pipeline.js';
-export type { PipelineOptions } from './pipeline-arguments.js';
-export type { ProgressCounts } from './progress.js';
-export { applySuggestions } from './rules/apply-suggestions.js';
-export { type CheckOptions, checkRule } from './rules/check-rule.js';
-export { type CompileRuleOptions, compileRule } from './rules/compile-rule.js';
+export { type ReplayOptions, type ReplayWait, replay } from './replay/replay.js';
+export { replayRules } from './replay/replay-rules.js';
+export type { ReplayTimings } from './replay/replay-timings.js';
+export {
+  type AddedRule,
+  addReplayRules,
+  type DeletedRule,
+  deleteReplayRules,
+  getReplayRules,
+  type NewRule,
+  type ReplayRule,
+  type ReplayRulesOptions,
+  type ValidatedRule,
+  validateReplayRules,
+} from './replay/rule-calls.js';
+export type { Gap } from './replay/run-replay.js';
+export {
+  type RuleChanges,
+  renderRuleChanges,
+  type SyncRulesOptions,
+  syncRules,
+} from './replay/sync-rules.js';
 export {
   type CompileRulesOptions,
   compileRules,
   type Rule,
   RuleMatcher,
-} from './rules/compile-rules.js';
+} from './rules/index/compile-rules.js';
 export {
-  type Explanation,
-  explainMatch,
-  renderExplanation,
-} from './rules/explain-match.js';
+  type PlannedRule,
+  planOf,
+  requiredTerms,
+  type TermPlan,
+} from './rules/index/required-terms.js';
+export { applySuggestions } from './rules/language/apply-suggestions.js';
+export { type CheckOptions, checkRule } from './rules/language/check-rule.js';
 export {
   type OperatorSpec,
   operators,
   type RuleProduct,
   type ValueKind,
-} from './rules/operators.js';
-export { type ParsedRule, parseRule } from './rules/parse-rule.js';
-export { printRule } from './rules/print-rule.js';
+} from './rules/language/operators.js';
+export { type ParsedRule, parseRule } from './rules/language/parse-rule.js';
+export { printRule } from './rules/language/print-rule.js';
 export {
   type Problem,
   type ProblemCode,
   type Suggestion,
   serviceMessage,
   type TextEdit,
-} from './rules/problem.js';
-export { renderProblem } from './rules/render-problem.js';
-export { type PlannedRule, planOf, requiredTerms, type TermPlan } from './rules/required-terms.js';
+} from './rules/language/problem.js';
+export { renderProblem } from './rules/language/render-problem.js';
 export type {
   And,
   BoundingBox,
@@ -227,7 +223,16 @@ export type {
   Span,
   TextClause,
   Tree,
-} from './rules/tree.js';
+} from './rules/language/tree.js';
+export { type CompileRuleOptions, compileRule } from './rules/match/compile-rule.js';
+export {
+  type Explanation,
+  explainMatch,
+  renderExplanation,
+} from './rules/match/explain-match.js';
+export { type Bucket, type CountBucket, type CountsOptions, counts } from './search/counts.js';
+export type { Product } from './search/query.js';
+export { type SearchOptions, search } from './search/search.js';
 export { type ChartedBucket, type ChartOptions, chart } from './sinks/chart.js';
 export { collect } from './sinks/collect.js';
 export {
@@ -236,52 +241,52 @@ export {
   type DifferingBucket,
   type ExpectedBucket,
 } from './sinks/completeness.js';
-export { type FilesOptions, files } from './sinks/files.js';
-export {
-  type IntoTombstonesOptions,
-  intoTombstones,
-  type Recorded,
-} from './sinks/into-tombstones.js';
+export { type FilesOptions, files } from './sinks/files/files.js';
+export { safeName } from './sinks/files/safe-name.js';
+export type { Written, WrittenFile } from './sinks/files/written.js';
 export type { ToLine } from './sinks/line.js';
-export { safeName } from './sinks/safe-name.js';
 export { type StdoutOptions, stdout } from './sinks/stdout.js';
-export type { Written, WrittenFile } from './sinks/written.js';
-export type { CheckedFile } from './sources/check-job-file.js';
-export {
-  type ComplianceGap,
-  type ComplianceOptions,
-  compliance,
-} from './sources/compliance.js';
-export { type Bucket, type CountBucket, type CountsOptions, counts } from './sources/counts.js';
-export {
-  type DownloadedFile,
-  type DownloadJobOptions,
-  downloadJob,
-} from './sources/download-job.js';
-export { type Engaged, type EngagementOptions, engagement } from './sources/engagement.js';
-export { type JobFilesOptions, jobFiles } from './sources/job-files.js';
-export type { ExpectedAndDelivered, JobVerdict } from './sources/job-verdict.js';
-export { type LocalFilesOptions, localFiles } from './sources/local-files.js';
-export type { Product } from './sources/query.js';
-export type { ReplayTimings } from './sources/replay/replay-timings.js';
-export type { Gap } from './sources/replay/run-replay.js';
-export { type ReplayOptions, type ReplayWait, replay } from './sources/replay.js';
-export { replayRules } from './sources/replay-rules.js';
-export { type SearchOptions, search } from './sources/search.js';
-export {
-  type RuleChanges,
-  renderRuleChanges,
-  type SyncRulesOptions,
-  syncRules,
-} from './sources/sync-rules.js';
-export { usageRows } from './sources/usage-rows.js';
 export type { Timestamp } from './time.js';
-export type { HiddenReason, JudgeOptions } from './tombstones/judge.js';
-export type { PostMark, UserMark } from './tombstones/marks.js';
-export type { RedactOptions } from './tombstones/redacted.js';
 export {
-  openTombstones,
-  type Tombstones,
-  type TombstonesOptions,
-} from './tombstones/tombstones.js';
-export type { StreamSink } from './write-to-stream.js';
+  type ProductUsage,
+  type PublisherUsage,
+  type UsageBucket,
+  type UsageOptions,
+  type UsageReport,
+  type UsageSpan,
+  type UsageThreshold,
+  usage,
+} from './usage/usage.js';
+export { type UsageChartOptions, usageChart } from './usage/usage-chart.js';
+export { usageRows } from './usage/usage-rows.js';
+export { type UsageRow, usageTable } from './usage/usage-table.js';
+export { type Engaged, type EngagementOptions, engagement } from './users/engagement.js';
+export type { EngagementProblem } from './users/engagement-answer.js';
+export type { UserToken } from './users/engagement-batch.js';
+export type {
+  Count,
+  CountAs,
+  EngagementType,
+  GroupBy,
+  GroupedTotals,
+  Grouping,
+  Groupings,
+  Totals,
+} from './users/engagement-request.js';
+export {
+  type ByPost,
+  type EngagementTotals,
+  type EngagementTotalsOptions,
+  engagementTotals,
+} from './users/engagement-totals.js';
+export { type SignInOptions, signIn } from './users/sign-in.js';
+export {
+  type AccessToken,
+  type AccessTokenOptions,
+  accessToken,
+  type RequestToken,
+  type RequestTokenOptions,
+  requestToken,
+  type SignInAddressOptions,
+  signInAddress,
+} from './users/sign-in-steps.js';

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { SETTINGS } from '../src/client/settings.js';
-import { checkRule } from '../src/rules/check-rule.js';
-import { operators } from '../src/rules/operators.js';
-import { renderProblem } from '../src/rules/render-problem.js';
+import { SETTINGS } from '../src/http/settings.js';
+import { checkRule } from '../src/rules/language/check-rule.js';
+import { operators } from '../src/rules/language/operators.js';
+import { renderProblem } from '../src/rules/language/render-problem.js';
 
 const root = path.resolve(import.meta.dirname, '..');
 const readme = readFileSync(path.join(root, 'README.md'), 'utf8');

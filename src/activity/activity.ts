@@ -1,11 +1,11 @@
 import { type InspectOptions, inspect } from 'node:util';
 import { DataError } from '../errors.js';
+import { bufferOf } from '../json/decode-utf8.js';
+import { parseExact } from '../json/exact-json.js';
+import { beginning } from '../json/excerpt.js';
+import { JsonObject, spanNearEnd } from '../json/json-object.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
-import { beginning } from './beginning.js';
-import { bufferOf } from './decode-utf8.js';
-import { parseExact } from './exact-json.js';
 import { parsePost } from './exact-post.js';
-import { JsonObject, spanNearEnd } from './json-object.js';
 import { leadingId } from './leading-id.js';
 import {
   type Matches,

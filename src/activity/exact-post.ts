@@ -1,11 +1,11 @@
 import { DataError } from '../errors.js';
+import { decodeUtf8 } from '../json/decode-utf8.js';
+import { isLong, parseJson } from '../json/exact-json.js';
+import { beginning } from '../json/excerpt.js';
+import { quoteIntegers } from '../json/quote-integers.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
-import { beginning } from './beginning.js';
-import { decodeUtf8 } from './decode-utf8.js';
-import { isLong, parseJson } from './exact-json.js';
 import { countLongIds } from './long-ids.js';
 import type { OriginalPost } from './original-post.js';
-import { quoteIntegers } from './quote-integers.js';
 
 /**
  * A post of either format, parsed, with exact ids: the ids of the public fields are strings, taken

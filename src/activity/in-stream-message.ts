@@ -1,9 +1,9 @@
 import { DataError } from '../errors.js';
+import { bufferOf } from '../json/decode-utf8.js';
+import { parseExact } from '../json/exact-json.js';
+import { beginning } from '../json/excerpt.js';
+import { JsonObject } from '../json/json-object.js';
 import type { Window } from '../time.js';
-import { beginning } from './beginning.js';
-import { bufferOf } from './decode-utf8.js';
-import { parseExact } from './exact-json.js';
-import { JsonObject } from './json-object.js';
 import { parseIsoTime } from './posted-at.js';
 
 /** What a stream or a job file carries between and after its activities. */

@@ -1,5 +1,5 @@
 import { OptionError } from '../errors.js';
-import { parseExact } from './exact-json.js';
+import { parseExact } from '../json/exact-json.js';
 
 /** A rule that a post matched (service.md section 6). */
 export interface MatchingRule {

@@ -9,11 +9,11 @@ import {
   signal,
   text,
 } from '../check.js';
+import type { HiddenReason } from '../compliance/judge.js';
+import type { RedactOptions } from '../compliance/redacted.js';
+import type { Tombstones } from '../compliance/tombstones.js';
+import { checkTombstones, REDACT_OPTIONS } from '../compliance/without-deleted.js';
 import { StorageError } from '../errors.js';
-import { checkTombstones, REDACT_OPTIONS } from '../operators/without-deleted.js';
-import type { HiddenReason } from '../tombstones/judge.js';
-import type { RedactOptions } from '../tombstones/redacted.js';
-import type { Tombstones } from '../tombstones/tombstones.js';
 import { firstBytes, rewriteFile } from './rewrite-file.js';
 
 export interface ApplyComplianceOptions extends RedactOptions {

@@ -6,17 +6,17 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { Activity } from '../activity/activity.js';
 import { parseInStreamMessage } from '../activity/in-stream-message.js';
-import { JsonObject } from '../activity/json-object.js';
+import type { HiddenReason } from '../compliance/judge.js';
+import { type RedactOptions, redacted } from '../compliance/redacted.js';
+import type { Tombstones } from '../compliance/tombstones.js';
 import { MillraceError, StorageError } from '../errors.js';
-import { type Batches, batchesOf, Flow } from '../flow.js';
+import { type Batches, batchesOf, Flow } from '../flow/flow.js';
+import { withOrigin } from '../flow/with-origin.js';
+import { JsonObject } from '../json/json-object.js';
 import { gunzip } from '../operators/gunzip.js';
 import { jsonLines } from '../operators/json-lines.js';
-import { withOrigin } from '../operators/with-origin.js';
 import { takeLock } from '../storage/lock.js';
 import { replaceFile } from '../storage/replace-file.js';
-import type { HiddenReason } from '../tombstones/judge.js';
-import { type RedactOptions, redacted } from '../tombstones/redacted.js';
-import type { Tombstones } from '../tombstones/tombstones.js';
 
 /** What became of the posts of one file. */
 export interface Outcome {

@@ -2,9 +2,9 @@ import { Activity } from '../activity/activity.js';
 import { type InStreamMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
 import { checkOptions, func, type OptionTable } from '../check.js';
 import { DataError } from '../errors.js';
-import { type Operator, operator } from '../flow.js';
-import type { OnDamaged } from './damaged-record.js';
-import { withOrigin } from './with-origin.js';
+import { type Operator, operator } from '../flow/flow.js';
+import { withOrigin } from '../flow/with-origin.js';
+import type { OnDamaged } from '../json/damaged-record.js';
 
 export interface ActivitiesOptions {
   /** Told of each message as it is read, before the activities that came together with it go on. */

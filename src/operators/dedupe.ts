@@ -1,9 +1,9 @@
 import type { Activity } from '../activity/activity.js';
+import { IdWindow } from '../activity/id-window.js';
 import { checkOptions, func, type OptionTable, optionError, text, whole } from '../check.js';
-import { type Operator, operator } from '../flow.js';
-import { IdWindow } from './id-window.js';
-import { withOrigin } from './with-origin.js';
-import { unwrapCursor, wrapCursor } from './wrapped-cursor.js';
+import { type Operator, operator } from '../flow/flow.js';
+import { withOrigin } from '../flow/with-origin.js';
+import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 
 export interface DedupeOptions {
   /**

@@ -1,5 +1,5 @@
 import { checkOptions, type OptionTable, text } from '../check.js';
-import { type Operator, perBatch } from '../flow.js';
+import { type Operator, perBatch } from '../flow/flow.js';
 
 export interface FilterOptions {
   /**

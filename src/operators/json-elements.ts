@@ -1,7 +1,7 @@
-import { type Operator, operator } from '../flow.js';
-import { ElementSplitter } from './element-splitter.js';
-import { framed } from './framed.js';
-import { type RecordLimits, recordLimits } from './record-limits.js';
+import { type Operator, operator } from '../flow/flow.js';
+import { framed } from '../flow/framed.js';
+import { ElementSplitter } from '../json/element-splitter.js';
+import { type RecordLimits, recordLimits } from '../json/record-limits.js';
 
 /**
  * Bytes of a JSON document to the elements of one array at its top level: the exact bytes of each,

@@ -1,9 +1,9 @@
 import { checkOptions, func, type OptionTable, oneOf } from '../check.js';
-import { type Operator, operator } from '../flow.js';
-import type { OnDamaged } from './damaged-record.js';
-import { framed } from './framed.js';
-import { LineFramer, type Separator } from './line-framer.js';
-import { RECORD_LIMITS, type RecordLimits } from './record-limits.js';
+import { type Operator, operator } from '../flow/flow.js';
+import { framed } from '../flow/framed.js';
+import type { OnDamaged } from '../json/damaged-record.js';
+import { LineFramer, type Separator } from '../json/line-framer.js';
+import { RECORD_LIMITS, type RecordLimits } from '../json/record-limits.js';
 
 export interface JsonLinesOptions extends RecordLimits {
   /**

@@ -2,12 +2,12 @@ import { gen, none } from 'stream-chain';
 import { pick } from 'stream-json/filters/pick.js';
 import { type parser as Parser, parser } from 'stream-json/parser.js';
 import { streamArray } from 'stream-json/streamers/stream-array.js';
-import { isLong } from '../activity/exact-json.js';
 import { DataError } from '../errors.js';
-import { type Json, type Operator, operator } from '../flow.js';
-import { type Framer, framed } from './framed.js';
-import { JsonGuard } from './json-guard.js';
-import { type CheckedLimits, type RecordLimits, recordLimits } from './record-limits.js';
+import { type Json, type Operator, operator } from '../flow/flow.js';
+import { type Framer, framed } from '../flow/framed.js';
+import { isLong } from '../json/exact-json.js';
+import { JsonGuard } from '../json/json-guard.js';
+import { type CheckedLimits, type RecordLimits, recordLimits } from '../json/record-limits.js';
 
 /** What goes to the parser at once; it makes an object of every token. */
 const SLICE = 64 * 1024;

@@ -1,8 +1,8 @@
 import pLimit from 'p-limit';
 import { abortable } from '../abortable.js';
 import { checkOptions, type OptionTable, whole } from '../check.js';
-import { type Operator, operator } from '../flow.js';
-import { workAhead } from './work-ahead.js';
+import { type Operator, operator } from '../flow/flow.js';
+import { workAhead } from '../flow/work-ahead.js';
 
 export interface MapAsyncOptions {
   /**

@@ -1,4 +1,4 @@
-import { type Operator, perBatch } from '../flow.js';
+import { type Operator, perBatch } from '../flow/flow.js';
 
 /**
  * Each item through a function. For one that is asynchronous see `mapAsync`.

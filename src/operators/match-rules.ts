@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Activity } from '../activity/activity.js';
 import { checkOptions, flag, type OptionTable } from '../check.js';
-import { type Operator, perBatch } from '../flow.js';
+import { type Operator, perBatch } from '../flow/flow.js';
 import {
   type CompileRulesOptions,
   compileRules,
   MATCHER_OPTIONS,
   type Rule,
   RuleMatcher,
-} from '../rules/compile-rules.js';
+} from '../rules/index/compile-rules.js';
 
 export interface MatchRulesOptions extends CompileRulesOptions {
   /** Whether to leave out posts that no rule matches; they count as dropped by `unmatched`. @default false */

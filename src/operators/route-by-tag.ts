@@ -2,8 +2,8 @@ import type { Activity } from '../activity/activity.js';
 import type { Routed } from '../activity/routed.js';
 import { checkOptions, type OptionTable, text } from '../check.js';
 import { DataError } from '../errors.js';
-import { type Operator, operator } from '../flow.js';
-import { withOrigin } from './with-origin.js';
+import { type Operator, operator } from '../flow/flow.js';
+import { withOrigin } from '../flow/with-origin.js';
 
 export interface RouteByTagOptions {
   /**

@@ -1,6 +1,6 @@
 import { checkValue, optionError, whole } from '../check.js';
-import { type Batch, type Operator, operator } from '../flow.js';
-import { unwrapCursor, wrapCursor } from './wrapped-cursor.js';
+import { type Batch, type Operator, operator } from '../flow/flow.js';
+import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 
 const COUNT = whole('items to take', { orInfinity: true });
 

@@ -1,4 +1,4 @@
-import { type Operator, perBatch } from '../flow.js';
+import { type Operator, perBatch } from '../flow/flow.js';
 
 /**
  * Shows each item to a function, and lets it pass.

@@ -1,8 +1,15 @@
 import { type Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Batches, batchesOf, Flow, identityOf, type Operator, type Run } from '../flow.js';
-import { isMinipass, type MinipassStream } from '../minipass-streams.js';
-import { writeToStream } from '../write-to-stream.js';
+import {
+  type Batches,
+  batchesOf,
+  Flow,
+  identityOf,
+  type Operator,
+  type Run,
+} from '../flow/flow.js';
+import { isMinipass, type MinipassStream } from '../flow/minipass-streams.js';
+import { writeToStream } from '../flow/write-to-stream.js';
 
 /**
  * A Node `Transform` (or any `Duplex`), or a Minipass stream, as an operator. `pipeline` does this by

@@ -1,6 +1,6 @@
 import { DAY, HOUR, MINUTE, parseTimestamp, SECOND } from '../time.js';
 import type { Clock } from './clock.js';
-import { Refusal } from './refusal.js';
+import { Refusal } from './http/problem.js';
 
 /**
  * Moves the clock: `set` to epoch milliseconds, `YYYYMMDDHHMM` or an ISO 8601 time; `advance` by

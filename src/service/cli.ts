@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { MillraceError, OptionError } from '../errors.js';
 import { SECOND } from '../time.js';
-import { type Addresses, addressesLine } from './addresses.js';
+import { type Addresses, addressesLine } from './http/addresses.js';
 import { createService } from './service.js';
 import type { ServiceOptions } from './service-options.js';
 

@@ -1,13 +1,13 @@
 import { OptionError } from '../errors.js';
-import { type Answer, jsonAnswer } from './answer.js';
 import { changeClock } from './change-clock.js';
-import type { Fault } from './fault-kinds.js';
-import type { OAuthProvider } from './oauth/oauth-provider.js';
-import { Refusal, searchErrorBody } from './refusal.js';
-import { parseJsonObject, readBody } from './request-body.js';
-import type { Exchange, Route } from './router.js';
+import type { Compliance } from './compliance/compliance.js';
+import { type Answer, jsonAnswer } from './http/answer.js';
+import type { Fault } from './http/fault-kinds.js';
+import { Refusal, searchErrorBody } from './http/problem.js';
+import { parseJsonObject, readBody } from './http/request-body.js';
+import type { Exchange, Route } from './http/router.js';
 import type { ServiceContext } from './service.js';
-import type { Compliance } from './streams/compliance.js';
+import type { OAuthProvider } from './users/oauth-provider.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
 /** Milliseconds of real time that an answer waits for what is due by the clock once it was moved. */

@@ -1,4 +1,3 @@
-export type { Addresses } from './addresses.js';
 export type {
   Archive,
   ArchivedPost,
@@ -11,8 +10,9 @@ export type {
   SearchAnswer,
   SearchOptions,
 } from './archive/archive.js';
-export { type SampleOptions, samplePosts } from './archive/sample/sample-posts.js';
 export type { Clock } from './clock.js';
+export type { Compliance } from './compliance/compliance.js';
+export type { Addresses } from './http/addresses.js';
 export type {
   BodyFault,
   ContentCutFault,
@@ -34,21 +34,21 @@ export type {
   UnprocessedRangeFault,
   WrongCountFault,
   WrongTotalsFault,
-} from './fault-kinds.js';
-export type { Faults } from './faults.js';
-export type { Limits, LimitsOption, Rate } from './limits.js';
-export type { Application } from './oauth/application.js';
-export type { User } from './oauth/grants.js';
-export type { OAuthOptions } from './oauth/oauth-options.js';
+} from './http/fault-kinds.js';
+export type { Faults } from './http/planted-faults.js';
+export { Refusal } from './http/problem.js';
+export type { Endpoint } from './http/router.js';
+export type { Limits, LimitsOption, Rate } from './http/service-limits.js';
+export { type SampleOptions, samplePosts } from './sample/sample-posts.js';
+export { createService, type Service } from './service.js';
+export type { JobDwell, ServiceOptions } from './service-options.js';
+export type { UsageOptions } from './usage/usage-options.js';
+export type { Application } from './users/application.js';
+export type { User } from './users/grants.js';
+export type { OAuthOptions } from './users/oauth-options.js';
 export type {
   Approval,
   OAuthProvider,
   PendingSignIn,
   UserGrant,
-} from './oauth/oauth-provider.js';
-export { Refusal } from './refusal.js';
-export type { Endpoint } from './router.js';
-export { createService, type Service } from './service.js';
-export type { JobDwell, ServiceOptions } from './service-options.js';
-export type { Compliance } from './streams/compliance.js';
-export type { UsageOptions } from './usage/usage-options.js';
+} from './users/oauth-provider.js';

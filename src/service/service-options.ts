@@ -1,14 +1,8 @@
 import type { Format } from '../activity/activity.js';
 import { OptionError } from '../errors.js';
 import type { Archive } from './archive/archive.js';
-import type { Credentials } from './basic-auth.js';
-import { type Limits, type LimitsOption, limitsOption } from './limits.js';
-import {
-  OAUTH_CHECKS,
-  type OAuthOptions,
-  type OAuthSettings,
-  oauthSettings,
-} from './oauth/oauth-options.js';
+import type { Credentials } from './http/basic-auth.js';
+import { type Limits, type LimitsOption, limitsOption } from './http/service-limits.js';
 import type { Check } from './option-check.js';
 import {
   USAGE_CHECKS,
@@ -16,6 +10,12 @@ import {
   type UsageSettings,
   usageSettings,
 } from './usage/usage-options.js';
+import {
+  OAUTH_CHECKS,
+  type OAuthOptions,
+  type OAuthSettings,
+  oauthSettings,
+} from './users/oauth-options.js';
 
 export interface ServiceOptions extends OAuthOptions, UsageOptions {
   /**

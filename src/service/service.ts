@@ -1,27 +1,27 @@
 import { Server } from 'node:http';
 import type { Format } from '../activity/activity.js';
 import { OptionError } from '../errors.js';
-import type { Addresses } from './addresses.js';
 import type { Archive } from './archive/archive.js';
 import { openArchive } from './archive/open-archive.js';
+import { VisibleArchive } from './archive/visible-archive.js';
 import { Clock } from './clock.js';
+import { Compliance } from './compliance/compliance.js';
+import { pageRoutes } from './console/page-routes.js';
 import { controlRoutes } from './control.js';
-import { Faults } from './faults.js';
-import { createFrontDesk } from './front-desk.js';
-import { JobDesk } from './jobs/job-desk.js';
-import { hangUp, listen, urlOf } from './listen.js';
-import { OAuthDesk } from './oauth/oauth-desk.js';
-import type { OAuthProvider } from './oauth/oauth-provider.js';
-import { pageRoutes } from './pages/page-routes.js';
-import { Quotas } from './quotas.js';
-import { RequestLog } from './request-log.js';
-import { searchRoutes } from './search-routes.js';
+import type { Addresses } from './http/addresses.js';
+import { hangUp, listen, urlOf } from './http/listen.js';
+import { Faults } from './http/planted-faults.js';
+import { Quotas } from './http/quotas.js';
+import { createFrontDesk } from './http/request-listener.js';
+import { RequestLog } from './http/request-log.js';
+import { JobDesk } from './jobs/job-endpoints.js';
+import { searchRoutes } from './search/search-routes.js';
 import { checkServiceOptions, type ServiceOptions, type Settings } from './service-options.js';
-import { Compliance } from './streams/compliance.js';
-import { StreamDesk } from './streams/stream-desk.js';
-import { VisibleArchive } from './streams/visible-archive.js';
+import { StreamDesk } from './stream-endpoints.js';
 import { UsageMeter } from './usage/usage-meter.js';
 import { usageRoutes } from './usage/usage-routes.js';
+import { OAuthDesk } from './users/oauth-endpoints.js';
+import type { OAuthProvider } from './users/oauth-provider.js';
 
 /** What the endpoints of all families share. */
 export interface ServiceContext {

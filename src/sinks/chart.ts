@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream';
 import asciichart from 'asciichart';
 import { checkOptions, type OptionTable, special, whole } from '../check.js';
 import { isNodeError } from '../errors.js';
-import { batchesOf, type Sink } from '../flow.js';
+import { batchesOf, type Sink } from '../flow/flow.js';
 import { storageError } from '../storage/storage-error.js';
 
 /** What a chart needs of a bucket: `counts` gives more. */

@@ -1,4 +1,4 @@
-import { batchesOf, type Sink } from '../flow.js';
+import { batchesOf, type Sink } from '../flow/flow.js';
 
 /**
  * Everything in one array. For tests and small results: it holds all of it in memory.

@@ -1,6 +1,6 @@
 import type { Activity } from '../activity/activity.js';
 import { optionError } from '../check.js';
-import { batchesOf, type Sink } from '../flow.js';
+import { batchesOf, type Sink } from '../flow/flow.js';
 
 /** How many posts there should be from `start` on, up to the next bucket. */
 export interface ExpectedBucket {

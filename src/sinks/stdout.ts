@@ -2,12 +2,12 @@ import type { Writable } from 'node:stream';
 import { abortable } from '../abortable.js';
 import { checkOptions, func, type OptionTable, special } from '../check.js';
 import { isNodeError } from '../errors.js';
-import { batchesOf, type Sink } from '../flow.js';
+import { batchesOf, type Sink } from '../flow/flow.js';
+import type { Progress } from '../flow/progress.js';
 import { LinkedAbort } from '../linked-abort.js';
-import type { Progress } from '../progress.js';
 import { storageError } from '../storage/storage-error.js';
+import type { Written } from './files/written.js';
 import { LINE_FEED, type Line, lineOf, type ToLine } from './line.js';
-import type { Written } from './written.js';
 
 export interface StdoutOptions<T> {
   /** How an item becomes a line, where not the exact bytes of an activity or the JSON of a value. */

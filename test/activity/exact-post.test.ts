@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseExact } from '../../src/activity/exact-json.js';
 import { parsePost } from '../../src/activity/exact-post.js';
 import { DataError } from '../../src/errors.js';
+import { parseExact } from '../../src/json/exact-json.js';
 import { jsonObject, jsonValue } from './arbitrary-json.js';
 import { arbitraryPost } from './arbitrary-post.js';
 import { printJson, style } from './print-json.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JsonObject } from '../../src/activity/json-object.js';
 import { leadingId } from '../../src/activity/leading-id.js';
+import { JsonObject } from '../../src/json/json-object.js';
 import { arbitraryPost, writePost } from './arbitrary-post.js';
 import { postModel } from './post-model.js';
 

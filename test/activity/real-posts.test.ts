@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
-import { parseExact } from '../../src/activity/exact-json.js';
 import { parseInStreamMessage } from '../../src/activity/in-stream-message.js';
+import { parseExact } from '../../src/json/exact-json.js';
 
 /** A folder with posts/*.jsonl as the service delivered them, 2011 to 2018. */
 const folder = process.env.MILLRACE_REAL_DATA;

@@ -3,12 +3,12 @@ import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { applyCompliance } from '../../src/archive/apply-compliance.js';
+import { openTombstones, type Tombstones } from '../../src/compliance/tombstones.js';
 import { DataError, OptionError, StorageError } from '../../src/errors.js';
-import { samplePosts } from '../../src/service/archive/sample/sample-posts.js';
-import { files } from '../../src/sinks/files.js';
-import { openTombstones, type Tombstones } from '../../src/tombstones/tombstones.js';
+import { samplePosts } from '../../src/service/sample/sample-posts.js';
+import { files } from '../../src/sinks/files/files.js';
+import { ofPost, ofUser } from '../compliance/event.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
-import { ofPost, ofUser } from '../tombstones/event.js';
 
 const newFolder = temporaryFolders();
 const START = Date.UTC(2022, 9, 3, 12);

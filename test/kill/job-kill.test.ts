@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { spawn } from '../child-processes.js';
-import { type JobServer, jobServer, servedFiles, UUID, whole } from '../sources/job-server.js';
+import { type JobServer, jobServer, servedFiles, UUID, whole } from '../jobs/job-server.js';
 
 const KILLS = process.env.MILLRACE_SLOW === undefined ? 4 : 200;
 const SCRIPT = path.join(import.meta.dirname, 'job-to-files.ts');

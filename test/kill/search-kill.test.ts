@@ -3,11 +3,11 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { account } from '../../src/client/account.js';
-import { pipeline } from '../../src/pipeline.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { account } from '../../src/http/account.js';
+import { search } from '../../src/search/search.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
-import { search } from '../../src/sources/search.js';
 import { DAY, formatTimestamp, HOUR } from '../../src/time.js';
 import { spawn } from '../child-processes.js';
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/errors.js';
-import { Flow } from '../../src/flow.js';
+import { Flow } from '../../src/flow/flow.js';
+import { Progress } from '../../src/flow/progress.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
-import { Progress } from '../../src/progress.js';
-import { blocks, until } from './cut.js';
+import { blocks, until } from '../json/cut.js';
 
 const post =
   '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id_str":"1050118621198921728","text":"{\\"info\\":{}} \\"error\\""}';

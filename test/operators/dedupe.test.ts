@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
 import { OptionError } from '../../src/errors.js';
-import { type Batch, type Cursor, Flow } from '../../src/flow.js';
+import { type Batch, type Cursor, Flow } from '../../src/flow/flow.js';
+import { Progress } from '../../src/flow/progress.js';
 import { dedupe } from '../../src/operators/dedupe.js';
-import { Progress } from '../../src/progress.js';
-import { all } from './cut.js';
+import { all } from '../json/cut.js';
 
 /** Batches with a cursor behind each of them. */
 function source<T>(batches: readonly (readonly T[])[]): Flow<T> {

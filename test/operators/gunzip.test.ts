@@ -4,9 +4,9 @@ import { constants, createGzip, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError, OptionError } from '../../src/errors.js';
-import { Flow } from '../../src/flow.js';
+import { Flow } from '../../src/flow/flow.js';
 import { gunzip } from '../../src/operators/gunzip.js';
-import { all, blocks, cutAt, cuts, filesOf, until } from './cut.js';
+import { all, blocks, cutAt, cuts, filesOf, until } from '../json/cut.js';
 
 const content = fc.oneof(
   fc.uint8Array(),

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError, OptionError } from '../../src/errors.js';
 import { jsonElements } from '../../src/operators/json-elements.js';
-import { blocks, cutAt, cuts, filesOf, texts, until } from './cut.js';
-import { document } from './json-documents.js';
+import { blocks, cutAt, cuts, filesOf, texts, until } from '../json/cut.js';
+import { document } from '../json/json-documents.js';
 
 describe('jsonElements', () => {
   it('gives the elements of every document, file by file, wherever they are cut', async () => {

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { DataError, OptionError } from '../../src/errors.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
-import { all, blocks, cutAt, cuts, filesOf, texts, until } from './cut.js';
+import { all, blocks, cutAt, cuts, filesOf, texts, until } from '../json/cut.js';
 
 const object = fc
   .dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue())

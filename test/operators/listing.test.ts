@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseExact } from '../../src/activity/exact-json.js';
 import { DataError } from '../../src/errors.js';
+import { parseExact } from '../../src/json/exact-json.js';
 import { listing } from '../../src/operators/listing.js';
-import { all, blocks, cutAt, cuts, filesOf, until } from './cut.js';
-import { document } from './json-documents.js';
+import { all, blocks, cutAt, cuts, filesOf, until } from '../json/cut.js';
+import { document } from '../json/json-documents.js';
 
 describe('listing', () => {
   it('gives what parsing the whole document gives, wherever it is cut', async () => {

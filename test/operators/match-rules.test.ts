@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
 import { OptionError } from '../../src/errors.js';
-import { Flow } from '../../src/flow.js';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import type { ProgressCounts } from '../../src/flow/progress.js';
 import { filter } from '../../src/operators/filter.js';
 import { matchRules } from '../../src/operators/match-rules.js';
-import { pipeline } from '../../src/pipeline.js';
-import type { ProgressCounts } from '../../src/progress.js';
-import { compileRules } from '../../src/rules/compile-rules.js';
+import { compileRules } from '../../src/rules/index/compile-rules.js';
 import { collect } from '../../src/sinks/collect.js';
 
 function original(id: string, text: string): Activity {

@@ -3,17 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { parseExact } from '../../src/activity/exact-json.js';
+import { localFiles } from '../../src/archive/local-files.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { parseExact } from '../../src/json/exact-json.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonElements } from '../../src/operators/json-elements.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { listing } from '../../src/operators/listing.js';
-import { pipeline } from '../../src/pipeline.js';
 import { collect } from '../../src/sinks/collect.js';
-import { localFiles } from '../../src/sources/local-files.js';
-import { all, blocks, cutAt } from './cut.js';
+import { all, blocks, cutAt } from '../json/cut.js';
 
 const data = process.env.MILLRACE_REAL_DATA;
 

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
 import { DataError, OptionError } from '../../src/errors.js';
-import { type Batch, type Cursor, Flow } from '../../src/flow.js';
+import { type Batch, type Cursor, Flow } from '../../src/flow/flow.js';
+import { Progress } from '../../src/flow/progress.js';
 import { filter } from '../../src/operators/filter.js';
 import { map } from '../../src/operators/map.js';
 import { mapAsync } from '../../src/operators/map-async.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { take } from '../../src/operators/take.js';
 import { tap } from '../../src/operators/tap.js';
-import { Progress } from '../../src/progress.js';
-import { all, until } from './cut.js';
+import { all, until } from '../json/cut.js';
 
 interface State {
   read: number;

@@ -1,10 +1,20 @@
 import fc from 'fast-check';
-import { checkRule } from '../../src/rules/check-rule.js';
-import { countryCodes, languageCodes } from '../../src/rules/codes.js';
-import { hasValues, isAvailable, operators, type RuleProduct } from '../../src/rules/operators.js';
-import { printRule } from '../../src/rules/print-rule.js';
-import { isWord, isWordStart } from '../../src/rules/rule-characters.js';
-import type { Clause, OperatorName, OperatorValues, RuleNode } from '../../src/rules/tree.js';
+import { checkRule } from '../../src/rules/language/check-rule.js';
+import { countryCodes, languageCodes } from '../../src/rules/language/codes.js';
+import {
+  hasValues,
+  isAvailable,
+  operators,
+  type RuleProduct,
+} from '../../src/rules/language/operators.js';
+import { printRule } from '../../src/rules/language/print-rule.js';
+import { isWord, isWordStart } from '../../src/rules/language/rule-characters.js';
+import type {
+  Clause,
+  OperatorName,
+  OperatorValues,
+  RuleNode,
+} from '../../src/rules/language/tree.js';
 
 export interface RuleVocabulary {
   /** Words that texts are made of; few words make many matches. By default anything. */

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
-import { checkRule } from '../../src/rules/check-rule.js';
-import { compileRules } from '../../src/rules/compile-rules.js';
-import { tokenise } from '../../src/rules/tokeniser.js';
+import { compileRules } from '../../src/rules/index/compile-rules.js';
+import { checkRule } from '../../src/rules/language/check-rule.js';
+import { tokenise } from '../../src/rules/match/tokeniser.js';
 
 const TEXTS: Record<string, (length: number) => string> = {
   'one mark over and over': length => `a${'\u0301'.repeat(length)}`,

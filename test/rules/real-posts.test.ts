@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
-import { checkRule } from '../../src/rules/check-rule.js';
-import { compileRule } from '../../src/rules/compile-rule.js';
-import { compileRules } from '../../src/rules/compile-rules.js';
-import { parseRule } from '../../src/rules/parse-rule.js';
-import { postTerms } from '../../src/rules/post-terms.js';
+import { compileRules } from '../../src/rules/index/compile-rules.js';
+import { postTerms } from '../../src/rules/index/post-terms.js';
+import { checkRule } from '../../src/rules/language/check-rule.js';
+import { parseRule } from '../../src/rules/language/parse-rule.js';
+import { compileRule } from '../../src/rules/match/compile-rule.js';
 
 /** Names a folder of posts that were published elsewhere; without it there is nothing to test. */
 const folder = process.env.MILLRACE_REAL_DATA ?? '';

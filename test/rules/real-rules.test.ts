@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { applySuggestions } from '../../src/rules/apply-suggestions.js';
-import { checkRule } from '../../src/rules/check-rule.js';
-import { printRule } from '../../src/rules/print-rule.js';
+import { applySuggestions } from '../../src/rules/language/apply-suggestions.js';
+import { checkRule } from '../../src/rules/language/check-rule.js';
+import { printRule } from '../../src/rules/language/print-rule.js';
 
 interface RealRule {
   readonly value: string;

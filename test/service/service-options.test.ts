@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { limitsOption } from '../../src/service/http/service-limits.js';
 import { createService, type ServiceOptions } from '../../src/service/index.js';
-import { limitsOption } from '../../src/service/limits.js';
 import { FIRST_POST } from '../../src/time.js';
 
 describe('a service option', () => {

@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { OptionError, StorageError } from '../../src/errors.js';
-import { Flow } from '../../src/flow.js';
-import { pipeline } from '../../src/pipeline.js';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
 import { type ChartedBucket, chart } from '../../src/sinks/chart.js';
 
 function bucketsOf(...counts: number[]): Flow<ChartedBucket> {

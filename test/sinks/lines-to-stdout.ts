@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
-import { Flow } from '../../src/flow.js';
-import { pipeline } from '../../src/pipeline.js';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
 import { stdout } from '../../src/sinks/stdout.js';
 
 // The script that the test runs: so many lines, and what happens then.

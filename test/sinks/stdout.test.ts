@@ -5,12 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
 import { DataError, StorageError } from '../../src/errors.js';
-import { Flow } from '../../src/flow.js';
-import { pipeline } from '../../src/pipeline.js';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
 import { stdout } from '../../src/sinks/stdout.js';
 import { spawn } from '../child-processes.js';
 import { nodeError } from '../storage/simulated-disk.js';
-import { places } from './places.js';
+import { places } from './files/cursors.js';
 import { post } from './posts.js';
 
 const SCRIPT = `"${process.execPath}" --import tsx "${path.join(import.meta.dirname, 'lines-to-stdout.ts')}"`;

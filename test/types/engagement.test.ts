@@ -1,14 +1,14 @@
 import { describe, expectTypeOf, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
-import type { Account } from '../../src/client/account.js';
-import type { GroupBy, Nested } from '../../src/client/engagement/engagement-request.js';
-import { engagementTotals } from '../../src/client/engagement/engagement-totals.js';
-import type { Flow } from '../../src/flow.js';
+import type { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import type { Account } from '../../src/http/account.js';
 import { map } from '../../src/operators/map.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
-import { pipeline } from '../../src/pipeline.js';
 import { collect } from '../../src/sinks/collect.js';
-import { type Engaged, engagement } from '../../src/sources/engagement.js';
+import { type Engaged, engagement } from '../../src/users/engagement.js';
+import type { GroupBy, Nested } from '../../src/users/engagement-request.js';
+import { engagementTotals } from '../../src/users/engagement-totals.js';
 
 // Checked by the compiler (`npm run check`); at run time they only show that the calls exist.
 declare const acme: Account;

@@ -1,7 +1,9 @@
 import { describe, expectTypeOf, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import type { Routed } from '../../src/activity/routed.js';
-import { type Flow, type Json, Flow as Opened } from '../../src/flow.js';
+import { localFiles } from '../../src/archive/local-files.js';
+import { type Flow, type Json, Flow as Opened } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { filter } from '../../src/operators/filter.js';
@@ -14,9 +16,7 @@ import { mapAsync } from '../../src/operators/map-async.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { take } from '../../src/operators/take.js';
 import { tap } from '../../src/operators/tap.js';
-import { pipeline } from '../../src/pipeline.js';
 import { collect } from '../../src/sinks/collect.js';
-import { localFiles } from '../../src/sources/local-files.js';
 
 // Checked by the compiler (`npm run check`); at run time they only show that the calls exist.
 const posts: Flow<Activity> = new Opened(async function* () {});

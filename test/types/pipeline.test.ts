@@ -2,8 +2,8 @@ import { createGunzip } from 'node:zlib';
 import { Minipass } from 'minipass';
 import { Gunzip, Gzip } from 'minizlib';
 import { describe, expectTypeOf, it } from 'vitest';
-import { Flow, type Operator, perBatch, type Sink } from '../../src/flow.js';
-import { pipeline } from '../../src/pipeline.js';
+import { Flow, type Operator, perBatch, type Sink } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
 import { collect } from '../../src/sinks/collect.js';
 
 // Checked by the compiler (`npm run check`); at run time they only show that the calls exist.

@@ -1,5 +1,5 @@
 import type { Activity } from '../../activity/activity.js';
-import type { Position } from '../../rules/post-fields.js';
+import type { Position } from '../../activity/post-fields.js';
 import type { Window } from '../../time.js';
 import type { Occurrence } from './occurrences.js';
 import type { Ordinals } from './ordinals.js';

@@ -1,8 +1,8 @@
-import { type ClauseTerms, clauseTerms } from '../../rules/clause-terms.js';
-import { dialectOf } from '../../rules/dialect.js';
-import { withinBox, withinRadius } from '../../rules/geo.js';
-import type { Position } from '../../rules/post-fields.js';
-import type { And, Clause, Or, RuleNode } from '../../rules/tree.js';
+import type { Position } from '../../activity/post-fields.js';
+import { type ClauseTerms, clauseTerms } from '../../rules/index/clause-terms.js';
+import type { And, Clause, Or, RuleNode } from '../../rules/language/tree.js';
+import { dialectOf } from '../../rules/match/dialect.js';
+import { withinBox, withinRadius } from '../../rules/match/geo.js';
 import type { Block, BlockDetails } from './block.js';
 import { Ordinals } from './ordinals.js';
 import { holdingWords, type WantedWords, wantedWords } from './wanted-words.js';

@@ -1,8 +1,8 @@
 import type { Format } from '../../activity/activity.js';
+import { openSampleArchive } from '../sample/sample-archive.js';
 import type { Archive } from './archive.js';
 import { openFolderArchive } from './folder/folder-archive.js';
 import type { IndexProgress } from './folder/folder-index.js';
-import { openSampleArchive } from './sample/sample-archive.js';
 
 export interface OpenArchiveOptions {
   /** A folder of job files; without one, the sample archive. */

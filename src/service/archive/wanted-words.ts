@@ -1,6 +1,6 @@
-import type { Dialect } from '../../rules/dialect.js';
-import { holdsPhrase, holdsProximity, phraseOf, wordsOf } from '../../rules/phrase.js';
-import type { Clause } from '../../rules/tree.js';
+import type { Clause } from '../../rules/language/tree.js';
+import type { Dialect } from '../../rules/match/dialect.js';
+import { holdsPhrase, holdsProximity, phraseOf, wordsOf } from '../../rules/match/phrase.js';
 import type { BlockDetails } from './block.js';
 import { ADDRESS, DISPLAY, FIELD, kindOf, listOf, placeOf, TEXT } from './occurrences.js';
 import { Ordinals } from './ordinals.js';

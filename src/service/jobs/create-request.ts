@@ -1,8 +1,8 @@
 import type { Format } from '../../activity/activity.js';
 import { formatTimestamp, parseTimestamp, type Window } from '../../time.js';
-import type { Limits } from '../limits.js';
-import { Refusal } from '../refusal.js';
-import { parseJsonObject } from '../request-body.js';
+import { Refusal } from '../http/problem.js';
+import { parseJsonObject } from '../http/request-body.js';
+import type { Limits } from '../http/service-limits.js';
 import type { RequestedRule } from './job-rules.js';
 
 /** The body of a create (service.md 4.6), checked but for its rules' own texts. */

@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { Answer } from '../answer.js';
-import { messageErrorBody, Refusal } from '../refusal.js';
-import type { Exchange, Route } from '../router.js';
+import type { Answer } from '../http/answer.js';
+import { messageErrorBody, Refusal } from '../http/problem.js';
+import type { Exchange, Route } from '../http/router.js';
 import { DATA_PATTERN, dataPath } from './data-urls.js';
-import type { JobDesk } from './job-desk.js';
+import type { JobDesk } from './job-endpoints.js';
 
 /** The second origin: files under signed URLs that expire, for whoever has the URL. */
 export function dataRoutes(desk: JobDesk): readonly Route[] {

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Activity } from '../../activity/activity.js';
-import type { RuleMatcher } from '../../rules/compile-rules.js';
+import type { RuleMatcher } from '../../rules/index/compile-rules.js';
 import { formatSent, SEGMENT } from '../../time.js';
 import type { Archive, ArchivedPost } from '../archive/archive.js';
 import type { DataFile, Job } from './job.js';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { RuleMatcher } from '../../rules/compile-rules.js';
+import { RuleMatcher } from '../../rules/index/compile-rules.js';
 import type { JobRule } from './job.js';
 
 /** Rules that are compiled at once, before others get their turn. */

@@ -1,15 +1,15 @@
 import type { Format } from '../../activity/activity.js';
 import { OptionError } from '../../errors.js';
-import { type Answer, jsonAnswer } from '../answer.js';
-import { checkLogin } from '../check-login.js';
-import { checkRate } from '../check-rate.js';
-import { type ErrorBody, messageErrorBody, Refusal } from '../refusal.js';
-import { parseJsonObject, readBody } from '../request-body.js';
-import type { Exchange, Route } from '../router.js';
+import { type Answer, jsonAnswer } from '../http/answer.js';
+import { checkLogin } from '../http/check-login.js';
+import { checkRate } from '../http/check-rate.js';
+import { type ErrorBody, messageErrorBody, Refusal } from '../http/problem.js';
+import { parseJsonObject, readBody } from '../http/request-body.js';
+import type { Exchange, Route } from '../http/router.js';
 import { MAX_CREATE_BYTES, readCreateRequest, titleTaken } from './create-request.js';
-import type { JobDesk } from './job-desk.js';
-import type { JobLife } from './job-life.js';
+import type { JobDesk } from './job-endpoints.js';
 import { checkJobRules } from './job-rules.js';
+import type { JobLife } from './job-runner.js';
 import { createdView, invalidView, type JobPlace, jobListView, jobView } from './job-view.js';
 import {
   hasSuspectMinutes,

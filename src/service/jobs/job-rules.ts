@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { checkRule } from '../../rules/check-rule.js';
-import { serviceMessage } from '../../rules/problem.js';
+import { checkRule } from '../../rules/language/check-rule.js';
+import { serviceMessage } from '../../rules/language/problem.js';
 import type { JobRule } from './job.js';
 
 export interface RequestedRule {

@@ -2,8 +2,8 @@ import { formatTimestamp, SECOND } from '../../time.js';
 import type { CreateRequest } from './create-request.js';
 import type { Job, JobStage, JobStatus } from './job.js';
 import { jobDays } from './job-days.js';
-import type { JobLife } from './job-life.js';
 import { printRuleOutcomes, type RuleOutcome } from './job-rules.js';
+import type { JobLife } from './job-runner.js';
 import { megabytes } from './quote.js';
 
 /** Whose jobs these are and where; what jobs do not keep themselves. */

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import type { RateWindow } from '../rate-window.js';
+import type { RateWindow } from '../http/rate-window.js';
 import type { ServiceContext } from '../service.js';
 import type { CreateRequest } from './create-request.js';
 import type { Job, JobRule } from './job.js';
-import { JobLife, type JobWorld } from './job-life.js';
+import { JobLife, type JobWorld } from './job-runner.js';
 import { JobStore } from './job-store.js';
 import { Slots } from './slots.js';
 import { Turns } from './turns.js';

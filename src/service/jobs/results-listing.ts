@@ -1,7 +1,7 @@
 import { formatTimestamp } from '../../time.js';
-import type { WrongTotalsFault } from '../fault-kinds.js';
+import type { WrongTotalsFault } from '../http/fault-kinds.js';
 import { type DataUrls, dataPath, localName } from './data-urls.js';
-import type { JobLife } from './job-life.js';
+import type { JobLife } from './job-runner.js';
 import { formatInstant, type JobPlace, jobUrl } from './job-view.js';
 
 /** Where and for how long the files of a job can be had. */

@@ -1,5 +1,5 @@
 import { DAY, floorTo, MINUTE, parseTimestamp, type Window } from '../../time.js';
-import { Refusal } from '../refusal.js';
+import { Refusal } from '../http/problem.js';
 import { monthsLater, startOfMonth } from './months.js';
 
 export type UsageBucket = 'month' | 'day';

@@ -1,8 +1,8 @@
-import { jsonAnswer } from '../answer.js';
-import { checkLogin } from '../check-login.js';
-import { checkRate } from '../check-rate.js';
-import { messageErrorBody, Refusal } from '../refusal.js';
-import type { Route } from '../router.js';
+import { jsonAnswer } from '../http/answer.js';
+import { checkLogin } from '../http/check-login.js';
+import { checkRate } from '../http/check-rate.js';
+import { messageErrorBody, Refusal } from '../http/problem.js';
+import type { Route } from '../http/router.js';
 import type { ServiceContext } from '../service.js';
 import { readUsageQuery } from './usage-period.js';
 import { usageReport } from './usage-report.js';

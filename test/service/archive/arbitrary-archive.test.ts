@@ -4,10 +4,11 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Activity } from '../../../src/activity/activity.js';
-import { compileRule } from '../../../src/rules/compile-rule.js';
+import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import { openFolderArchive } from '../../../src/service/archive/folder/folder-archive.js';
 import { HOUR, MINUTE, SEGMENT } from '../../../src/time.js';
 import { arbitraryPost } from '../../activity/arbitrary-post.js';
+import { acceptedRule } from '../../rules/arbitrary-rule.js';
 import {
   arbitraryDraft,
   IDS,
@@ -15,8 +16,7 @@ import {
   streams,
   USERS,
   WORDS,
-} from '../../rules/arbitrary-matching-post.js';
-import { acceptedRule } from '../../rules/arbitrary-rule.js';
+} from '../../rules/match/arbitrary-matching-post.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { ALWAYS, addFiles, archivedPost, jobFile, scanAll, shown } from './archive-folder.js';
 

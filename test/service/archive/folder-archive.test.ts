@@ -5,9 +5,9 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { Activity } from '../../../src/activity/activity.js';
 import { DataError, OptionError, StorageError } from '../../../src/errors.js';
-import { parseRule } from '../../../src/rules/parse-rule.js';
+import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { openArchive } from '../../../src/service/archive/open-archive.js';
-import { samplePosts } from '../../../src/service/archive/sample/sample-posts.js';
+import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { MINUTE, SEGMENT } from '../../../src/time.js';
 import {
   ALWAYS,

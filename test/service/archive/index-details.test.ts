@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { compileRule } from '../../../src/rules/compile-rule.js';
-import { parseRule } from '../../../src/rules/parse-rule.js';
-import { original, PLAIN } from '../../rules/arbitrary-matching-post.js';
+import { parseRule } from '../../../src/rules/language/parse-rule.js';
+import { compileRule } from '../../../src/rules/match/compile-rule.js';
+import { original, PLAIN } from '../../rules/match/arbitrary-matching-post.js';
 import { ALWAYS, archiveFolders, jobFile } from './archive-folder.js';
 
 const folders = archiveFolders();

@@ -2,8 +2,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Activity } from '../../../src/activity/activity.js';
-import { compileRule } from '../../../src/rules/compile-rule.js';
-import { parseRule } from '../../../src/rules/parse-rule.js';
+import { parseRule } from '../../../src/rules/language/parse-rule.js';
+import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { ALWAYS, archivedPost, archiveFolders, scanAll } from './archive-folder.js';
 

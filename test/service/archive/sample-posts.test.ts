@@ -4,7 +4,7 @@ import type { Activity } from '../../../src/activity/activity.js';
 import type { ActivityStreamsPost } from '../../../src/activity/activity-streams-post.js';
 import type { OriginalEntities, OriginalPost } from '../../../src/activity/original-post.js';
 import { OptionError } from '../../../src/errors.js';
-import { samplePosts } from '../../../src/service/archive/sample/sample-posts.js';
+import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { FIRST_POST, MINUTE } from '../../../src/time.js';
 
 const minute = fc

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { compileRule } from '../../../src/rules/compile-rule.js';
-import { parseRule } from '../../../src/rules/parse-rule.js';
-import { fieldsOf } from '../../../src/rules/post-fields.js';
-import { openSampleArchive } from '../../../src/service/archive/sample/sample-archive.js';
+import { fieldsOf } from '../../../src/activity/post-fields.js';
+import { parseRule } from '../../../src/rules/language/parse-rule.js';
+import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import { samplePosts } from '../../../src/service/index.js';
+import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { HOUR, MINUTE } from '../../../src/time.js';
 
 const START = Date.UTC(2024, 2, 5);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { postTerms } from '../../../src/rules/post-terms.js';
-import { renderActivity, sampleDrafts } from '../../../src/service/archive/sample/sample-posts.js';
-import { SampleTerms } from '../../../src/service/archive/sample/sample-terms.js';
+import { postTerms } from '../../../src/rules/index/post-terms.js';
+import { renderActivity, sampleDrafts } from '../../../src/service/sample/sample-posts.js';
+import { SampleTerms } from '../../../src/service/sample/sample-terms.js';
 import { MINUTE } from '../../../src/time.js';
 
 test('terms read off a draft are those of the post, in either format', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseExact } from '../../../src/activity/exact-json.js';
-import { openSampleArchive } from '../../../src/service/archive/sample/sample-archive.js';
+import { parseExact } from '../../../src/json/exact-json.js';
+import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { DAY, HOUR } from '../../../src/time.js';
 import { NOW } from '../local-service.js';
 import { DWELL, type JobReply, localJobs, SMALL, uuidOf } from './local-jobs.js';

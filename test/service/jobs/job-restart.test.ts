@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { Archive } from '../../../src/service/archive/archive.js';
-import { openSampleArchive } from '../../../src/service/archive/sample/sample-archive.js';
+import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { DAY, MINUTE } from '../../../src/time.js';
 import { NOW } from '../local-service.js';
 import { DWELL, localJobs } from './local-jobs.js';

@@ -7,7 +7,7 @@ import { DAY, formatTimestamp, HOUR, MINUTE } from '../../../src/time.js';
 import { localJobs, SMALL } from '../jobs/local-jobs.js';
 import { AUTHORIZATION, local, NOW, SEARCH_PATH, teaPosts } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
-import { END, localStreams, START } from '../streams/local-streams.js';
+import { END, localStreams, START } from '../replay/local-streams.js';
 
 interface Item {
   readonly activities: number;

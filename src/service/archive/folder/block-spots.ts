@@ -1,4 +1,4 @@
-import type { Position } from '../../../rules/post-fields.js';
+import type { Position } from '../../../activity/post-fields.js';
 import type { Spot } from '../block.js';
 
 type SpotOfPost = Omit<Spot, 'ordinal'>;

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { DataError, MillraceError, StorageError } from '../../../errors.js';
-import { GzipFile } from '../../../operators/gzip-file.js';
+import { GzipFile } from '../../../gzip/gzip-file.js';
 
 /** A line of a file, without its end. */
 export interface FileLine {

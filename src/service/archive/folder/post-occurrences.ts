@@ -1,5 +1,5 @@
-import { indexedFields, type PostTerms } from '../../../rules/post-terms.js';
-import type { Tokens } from '../../../rules/tokeniser.js';
+import { indexedFields, type PostTerms } from '../../../rules/index/post-terms.js';
+import type { Tokens } from '../../../rules/match/tokeniser.js';
 import {
   ADDRESS,
   DISPLAY,

@@ -1,8 +1,8 @@
 import { Activity, type Format } from '../../../activity/activity.js';
 import { parseInStreamMessage } from '../../../activity/in-stream-message.js';
+import type { PostFields } from '../../../activity/post-fields.js';
 import { DataError } from '../../../errors.js';
-import type { PostFields } from '../../../rules/post-fields.js';
-import { type PostTerms, postTerms } from '../../../rules/post-terms.js';
+import { type PostTerms, postTerms } from '../../../rules/index/post-terms.js';
 import { floorTo, SECOND } from '../../../time.js';
 import type { Spot } from '../block.js';
 import type { Occurrence } from '../occurrences.js';

@@ -1,0 +1,228 @@
+import type {
+  ActivityStreamsPost,
+  StreamsActor,
+  StreamsEntities,
+  StreamsUrl,
+} from './activity-streams-post.js';
+import {
+  corners,
+  count,
+  digits,
+  isObject,
+  list,
+  person,
+  position,
+  retweetPrefix,
+  string,
+  unescaped,
+} from './loose-values.js';
+import type {
+  AuthorFields,
+  Home,
+  Link,
+  Person,
+  PlaceFields,
+  Position,
+  PostFields,
+} from './post-fields.js';
+
+/** What rules look at, read from the `activity_streams` format. */
+export class StreamsFields implements PostFields {
+  readonly #post: ActivityStreamsPost;
+  /** The activity whose text and entities count: of a share, the shared one. */
+  readonly #content: ActivityStreamsPost;
+  /** Enrichments of links stand at the root, those of a quoted post too. */
+  readonly #enrichedUrls: readonly StreamsUrl[];
+
+  constructor(post: ActivityStreamsPost, enrichedUrls: readonly StreamsUrl[] = []) {
+    this.#post = post;
+    this.#content =
+      post.verb === 'share' && isObject(post.object) && 'actor' in post.object ? post.object : post;
+    this.#enrichedUrls = [
+      ...enrichedUrls,
+      ...list(post.gnip?.urls),
+      ...(this.#content === post ? [] : list(this.#content.gnip?.urls)),
+    ];
+  }
+
+  get id(): string {
+    return digits(this.#post.id);
+  }
+
+  get text(): string {
+    const whole = unescaped(this.#content.long_object?.body ?? this.#content.body);
+    return this.#content === this.#post ? whole : retweetPrefix(this.#post.body) + whole;
+  }
+
+  get hashtags(): readonly string[] {
+    return list(this.#entities?.hashtags).map(tag => string(tag.text));
+  }
+
+  get cashtags(): readonly string[] {
+    return list(this.#entities?.symbols).map(symbol => string(symbol.text));
+  }
+
+  get mentions(): readonly Person[] {
+    const own = list(this.#entities?.user_mentions);
+    const all =
+      this.#content === this.#post
+        ? own
+        : [...list(this.#post.twitter_entities?.user_mentions), ...own];
+    return all.map(({ id_str, id, screen_name }) => person(id_str ?? id, screen_name));
+  }
+
+  get links(): readonly Link[] {
+    return list(this.#entities?.urls).map(({ url, expanded_url, display_url }) => {
+      const enriched = this.#enrichedUrls.find(entry => entry.url === url);
+      return {
+        expanded: string(expanded_url),
+        display: string(display_url),
+        unwound: string(enriched?.expanded_url),
+        title: string(enriched?.expanded_url_title),
+        description: string(enriched?.expanded_url_description),
+      };
+    });
+  }
+
+  get mediaTypes(): readonly string[] {
+    const { long_object, twitter_extended_entities } = this.#content;
+    // `twitter_entities.media` calls every kind a photo.
+    const extended = list(
+      (long_object?.twitter_extended_entities ?? twitter_extended_entities)?.media,
+    );
+    const media = extended.length > 0 ? extended : list(this.#entities?.media);
+    return media.map(({ type }) => string(type));
+  }
+
+  get author(): AuthorFields {
+    return new StreamsAuthor(this.#post);
+  }
+
+  /** The link names the handle; the id is known where the post also mentions that user. */
+  get replyTo(): Person | undefined {
+    if (!isObject(this.#post.inReplyTo)) return undefined;
+    const handle = (replyParts(this.#post)?.[1] ?? '').toLowerCase();
+    const id = this.mentions.find(mention => mention.handle === handle)?.id;
+    return { id: id ?? '', handle };
+  }
+
+  get repliedId(): string {
+    return replyParts(this.#post)?.[2] ?? '';
+  }
+
+  get retweeted(): { readonly id: string; readonly author: Person } | undefined {
+    if (this.#content === this.#post) return undefined;
+    const { id, actor } = this.#content;
+    return { id: digits(id), author: person(actor?.id, actor?.preferredUsername) };
+  }
+
+  get isQuote(): boolean {
+    return this.quoted !== undefined;
+  }
+
+  get isNullcast(): boolean {
+    return false;
+  }
+
+  get lang(): string {
+    const { twitter_lang, gnip } = this.#post;
+    return string(twitter_lang ?? gnip?.language?.value).toLowerCase() || 'und';
+  }
+
+  get place(): PlaceFields | undefined {
+    const { location } = this.#post;
+    if (!isObject(location) || this.#content !== this.#post) return undefined;
+    return {
+      id: /([^/]+)\.json$/.exec(string(location.link))?.[1] ?? '',
+      name: string(location.name),
+      fullName: string(location.displayName),
+      countryCode: string(location.twitter_country_code).toUpperCase(),
+      corners: corners(location.geo?.coordinates),
+    };
+  }
+
+  get position(): Position | undefined {
+    if (this.#content !== this.#post) return undefined;
+    const latitudeFirst = position(this.#post.geo?.coordinates);
+    return latitudeFirst === undefined ? undefined : [latitudeFirst[1], latitudeFirst[0]];
+  }
+
+  get source(): { readonly name: string; readonly link: string } {
+    const { generator } = this.#post;
+    return { name: unescaped(generator?.displayName), link: string(generator?.link) };
+  }
+
+  get quoted(): StreamsFields | undefined {
+    const quoted = this.#content.twitter_quoted_status ?? this.#post.twitter_quoted_status;
+    return isObject(quoted) ? new StreamsFields(quoted, this.#enrichedUrls) : undefined;
+  }
+
+  get #entities(): StreamsEntities | undefined {
+    return this.#content.long_object?.twitter_entities ?? this.#content.twitter_entities;
+  }
+}
+
+/** Handle and id of `http://twitter.com/USER/statuses/ID`. */
+function replyParts({ inReplyTo }: ActivityStreamsPost): RegExpExecArray | null {
+  return /\/([^/]+)\/status(?:es)?\/(\d+)/.exec(string(inReplyTo?.link));
+}
+
+class StreamsAuthor implements AuthorFields {
+  readonly #actor: Partial<StreamsActor>;
+  readonly #post: ActivityStreamsPost;
+
+  constructor(post: ActivityStreamsPost) {
+    this.#post = post;
+    this.#actor = post.actor ?? {};
+  }
+
+  get id(): string {
+    return digits(this.#actor.id);
+  }
+
+  get handle(): string {
+    return string(this.#actor.preferredUsername).toLowerCase();
+  }
+
+  get name(): string {
+    return unescaped(this.#actor.displayName);
+  }
+
+  get bio(): string {
+    return unescaped(this.#actor.summary);
+  }
+
+  get location(): string {
+    return unescaped(this.#actor.location?.displayName);
+  }
+
+  get verified(): boolean {
+    return this.#actor.verified === true;
+  }
+
+  get statuses(): number {
+    return count(this.#actor.statusesCount);
+  }
+
+  get followers(): number {
+    return count(this.#actor.followersCount);
+  }
+
+  get friends(): number {
+    return count(this.#actor.friendsCount);
+  }
+
+  get listed(): number {
+    return count(this.#actor.listedCount);
+  }
+
+  get homes(): readonly Home[] {
+    return list(this.#post.gnip?.profileLocations).map(({ address, geo }) => ({
+      countryCode: string(address?.countryCode).toUpperCase(),
+      region: string(address?.region),
+      subregion: string(address?.subRegion),
+      locality: string(address?.locality),
+      position: position(geo?.coordinates),
+    }));
+  }
+}

@@ -1,0 +1,209 @@
+import {
+  corners,
+  count,
+  digits,
+  isObject,
+  list,
+  person,
+  position,
+  retweetPrefix,
+  string,
+  unescaped,
+} from './loose-values.js';
+import type { OriginalPost, OriginalUser } from './original-post.js';
+import type {
+  AuthorFields,
+  Home,
+  Link,
+  Person,
+  PlaceFields,
+  Position,
+  PostFields,
+} from './post-fields.js';
+
+/** What rules look at, read from the `original` format. */
+export class OriginalFields implements PostFields {
+  readonly #post: OriginalPost;
+  /** The post whose text and entities count: of a retweet, the retweeted one. */
+  readonly #content: OriginalPost;
+
+  constructor(post: OriginalPost) {
+    this.#post = post;
+    this.#content = isObject(post.retweeted_status) ? post.retweeted_status : post;
+  }
+
+  get id(): string {
+    return digits(this.#post.id_str ?? this.#post.id);
+  }
+
+  get text(): string {
+    const { extended_tweet: extended, full_text: full, text } = this.#content;
+    const whole = unescaped(extended?.full_text ?? full ?? text);
+    return this.#content === this.#post ? whole : retweetPrefix(this.#post.text) + whole;
+  }
+
+  get hashtags(): readonly string[] {
+    return list(this.#entities?.hashtags).map(tag => string(tag.text));
+  }
+
+  get cashtags(): readonly string[] {
+    return list(this.#entities?.symbols).map(symbol => string(symbol.text));
+  }
+
+  get mentions(): readonly Person[] {
+    const own = list(this.#entities?.user_mentions);
+    const all =
+      this.#content === this.#post ? own : [...list(this.#post.entities?.user_mentions), ...own];
+    return all.map(({ id_str, id, screen_name }) => person(id_str ?? id, screen_name));
+  }
+
+  get links(): readonly Link[] {
+    return list(this.#entities?.urls).map(({ expanded_url, display_url, unwound }) => ({
+      expanded: string(expanded_url),
+      display: string(display_url),
+      unwound: string(unwound?.url),
+      title: string(unwound?.title),
+      description: string(unwound?.description),
+    }));
+  }
+
+  get mediaTypes(): readonly string[] {
+    const { extended_tweet, extended_entities } = this.#content;
+    // `entities.media` calls every kind a photo.
+    const extended = list((extended_tweet?.extended_entities ?? extended_entities)?.media);
+    const media = extended.length > 0 ? extended : list(this.#entities?.media);
+    return media.map(({ type }) => string(type));
+  }
+
+  get author(): AuthorFields {
+    return new OriginalAuthor(this.#post.user ?? {});
+  }
+
+  get replyTo(): Person | undefined {
+    const {
+      in_reply_to_user_id_str: idString,
+      in_reply_to_user_id: id,
+      in_reply_to_screen_name: handle,
+    } = this.#post;
+    const to = person(idString ?? id, handle);
+    return to.id === '' && to.handle === '' && this.repliedId === '' ? undefined : to;
+  }
+
+  get repliedId(): string {
+    return digits(this.#post.in_reply_to_status_id_str ?? this.#post.in_reply_to_status_id);
+  }
+
+  get retweeted(): { readonly id: string; readonly author: Person } | undefined {
+    if (this.#content === this.#post) return undefined;
+    const { id_str, id, user } = this.#content;
+    return {
+      id: digits(id_str ?? id),
+      author: person(user?.id_str ?? user?.id, user?.screen_name),
+    };
+  }
+
+  get isQuote(): boolean {
+    return this.#post.is_quote_status === true || this.quoted !== undefined;
+  }
+
+  get isNullcast(): boolean {
+    return this.#post.scopes?.followers === false;
+  }
+
+  get lang(): string {
+    return string(this.#post.lang).toLowerCase() || 'und';
+  }
+
+  get place(): PlaceFields | undefined {
+    const { place } = this.#post;
+    if (!isObject(place) || this.#content !== this.#post) return undefined;
+    return {
+      id: string(place.id),
+      name: string(place.name),
+      fullName: string(place.full_name),
+      countryCode: string(place.country_code).toUpperCase(),
+      corners: corners(place.bounding_box?.coordinates),
+    };
+  }
+
+  get position(): Position | undefined {
+    if (this.#content !== this.#post) return undefined;
+    const exact = position(this.#post.coordinates?.coordinates);
+    if (exact !== undefined) return exact;
+    const latitudeFirst = position(this.#post.geo?.coordinates);
+    return latitudeFirst === undefined ? undefined : [latitudeFirst[1], latitudeFirst[0]];
+  }
+
+  get source(): { readonly name: string; readonly link: string } {
+    const html = string(this.#post.source);
+    const parts = /^<a\s[^>]*?href="([^"]*)"[^>]*>(.*)<\/a>$/s.exec(html);
+    return { name: unescaped(parts?.[2] ?? html), link: unescaped(parts?.[1]) };
+  }
+
+  get quoted(): OriginalFields | undefined {
+    const quoted = this.#content.quoted_status ?? this.#post.quoted_status;
+    return isObject(quoted) ? new OriginalFields(quoted) : undefined;
+  }
+
+  get #entities(): OriginalPost['entities'] | undefined {
+    return this.#content.extended_tweet?.entities ?? this.#content.entities;
+  }
+}
+
+class OriginalAuthor implements AuthorFields {
+  readonly #user: Partial<OriginalUser>;
+
+  constructor(user: Partial<OriginalUser>) {
+    this.#user = user;
+  }
+
+  get id(): string {
+    return digits(this.#user.id_str ?? this.#user.id);
+  }
+
+  get handle(): string {
+    return string(this.#user.screen_name).toLowerCase();
+  }
+
+  get name(): string {
+    return unescaped(this.#user.name);
+  }
+
+  get bio(): string {
+    return unescaped(this.#user.description);
+  }
+
+  get location(): string {
+    return unescaped(this.#user.location);
+  }
+
+  get verified(): boolean {
+    return this.#user.verified === true;
+  }
+
+  get statuses(): number {
+    return count(this.#user.statuses_count);
+  }
+
+  get followers(): number {
+    return count(this.#user.followers_count);
+  }
+
+  get friends(): number {
+    return count(this.#user.friends_count);
+  }
+
+  get listed(): number {
+    return count(this.#user.listed_count);
+  }
+
+  get homes(): readonly Home[] {
+    return list(this.#user.derived?.locations).map(home => ({
+      countryCode: string(home.country_code).toUpperCase(),
+      region: string(home.region),
+      subregion: string(home.sub_region),
+      locality: string(home.locality),
+      position: position(home.geo?.coordinates),
+    }));
+  }
+}

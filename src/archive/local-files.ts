@@ -1,0 +1,225 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { open, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { checkOptions, type OptionTable, optionError, special } from '../check.js';
+import { StorageError } from '../errors.js';
+import { type Batches, type Cursor, Flow, type Run } from '../flow/flow.js';
+import { workAhead } from '../flow/work-ahead.js';
+import { freeMemory } from '../gzip/free-memory.js';
+
+/** Larger files come in blocks. */
+const WHOLE = 8 * 1024 * 1024;
+const BLOCK = 1024 * 1024;
+/** Files that are read while the consumer is busy with an earlier one: small ones, or so many bytes. */
+const AHEAD = 4;
+const AHEAD_BYTES = 8 * 1024 * 1024;
+const ARCHIVE = /\.(gz|json|jsonl|ndjson)$/i;
+
+export interface LocalFilesOptions {
+  /**
+   * Which files of a folder to read, by their path below it, with `/` between its parts. Files that
+   * are named themselves are read whatever their name.
+   * @default all that end in .gz, .json, .jsonl or .ndjson
+   */
+  readonly match?: RegExp | ((path: string) => boolean) | undefined;
+}
+
+const OPTIONS = {
+  match: special<RegExp | ((path: string) => boolean), RegExp>(
+    'which files of a folder to read',
+    'a regular expression or a function of a path',
+    value => value instanceof RegExp || typeof value === 'function',
+    ARCHIVE,
+  ),
+} satisfies OptionTable<LocalFilesOptions>;
+
+/**
+ * The bytes of local files, with an edge at the end of each. A folder is read with all folders below
+ * it, sorted by path, hidden ones and their files excepted; a list is read in its own order.
+ *
+ * A run goes on at the file after the last one that is done. New files may have come behind that
+ * one; where those before it are no longer the same, by name and size, the cursor is refused.
+ *
+ * Throws a `StorageError` that names the file or folder which is missing or cannot be read, or the
+ * folder in which no file matches.
+ *
+ * @example
+ * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
+ */
+export function localFiles(
+  paths: string | readonly string[],
+  options: LocalFilesOptions = {},
+): Flow<Uint8Array> {
+  const roots = typeof paths === 'string' ? [paths] : Array.isArray(paths) ? [...paths] : [];
+  if (roots.length === 0 || roots.some(path => typeof path !== 'string' || path === ''))
+    throw optionError('localFiles', 'paths', 'must be a folder, a file, or a list of them');
+  const { match } = checkOptions('localFiles', OPTIONS, options);
+  const matches = match instanceof RegExp ? (path: string) => path.search(match) !== -1 : match;
+  return new Flow((run, lends) => read(roots, matches, run, lends), undefined, [
+    {
+      step: 'localFiles',
+      paths: roots,
+      match: match instanceof RegExp ? `${match}` : '(a function)',
+    },
+  ]);
+}
+
+interface LocalFile {
+  readonly path: string;
+  /** The path as its list or folder has it, with `/` between its parts. */
+  readonly name: string;
+  readonly size: number;
+}
+
+async function* read(
+  roots: readonly string[],
+  matches: (name: string) => boolean,
+  { resume, progress }: Run,
+  lends: boolean,
+): Batches<Uint8Array> {
+  const files = (await Promise.all(roots.map(root => filesAt(root, matches)))).flat();
+  const cursors = cursorsOf(files);
+  const first = resume === undefined ? 0 : placeOf(resume, cursors, roots);
+  const total = bytesOf(files);
+  let done = bytesOf(files.slice(0, first));
+
+  let next = first;
+  const ahead = workAhead(from(files, first), readWhole, AHEAD, weigh);
+  for await (const { item: file, result } of ahead) {
+    const cursor = cursors[next++]!;
+    const origin = file.path;
+    if (result !== undefined) {
+      count([result]);
+      const giveBack = lends ? () => freeMemory(result) : undefined;
+      yield { items: [result], cursor, origin, giveBack };
+      continue;
+    }
+    for await (const block of blocksOf(file)) {
+      count([block]);
+      yield { items: [block], origin };
+    }
+    yield { items: [], cursor, origin };
+  }
+
+  function count(blocks: readonly Buffer[]): void {
+    if (progress === undefined) return;
+    for (const { length } of blocks) {
+      done += length;
+      progress.received++;
+      progress.receivedBytes += length;
+    }
+    if (total > 0) progress.fraction = Math.min(1, done / total);
+  }
+}
+
+/** The cursor after each file. It names that file, and stands for all files up to it. */
+function cursorsOf(files: readonly LocalFile[]): Cursor[] {
+  let done = '';
+  return files.map(({ name, size }, index) => {
+    done = createHash('sha256').update(`${done}\n${size} ${name}`).digest('hex').slice(0, 16);
+    return { source: 'local-files', files: index + 1, last: name, done };
+  });
+}
+
+/** How many files are done. */
+function placeOf(resume: Cursor, cursors: readonly Cursor[], roots: readonly string[]): number {
+  const cursor = cursors[Number(resume.files) - 1];
+  if (resume.source !== 'local-files' || cursor === undefined || cursor.done !== resume.done)
+    throw new StorageError(
+      `The place to go on from does not belong to ${roots.join(', ')}: the files up to ${String(resume.last)} are not the ones that were read. Remove the checkpoint to begin anew`,
+      { path: roots[0]! },
+    );
+  return Number(resume.files);
+}
+
+async function filesAt(root: string, matches: (name: string) => boolean): Promise<LocalFile[]> {
+  const stats = await failing(root, stat(root));
+  if (stats.isFile()) return [{ path: root, name: root, size: stats.size }];
+  if (!stats.isDirectory())
+    throw new StorageError(`${root} is neither a file nor a folder`, { path: root });
+  const names = (await namesIn(root, '')).filter(matches);
+  const files = await Promise.all(names.map(name => fileIn(root, name)));
+  const regular = files.filter(file => file !== undefined);
+  if (regular.length === 0)
+    throw new StorageError(`No file in ${root} is one to read; see the option \`match\``, {
+      path: root,
+    });
+  return regular.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function namesIn(root: string, folder: string): Promise<string[]> {
+  const path = join(root, folder);
+  const entries = await failing(path, readdir(path, { withFileTypes: true }));
+  const names = entries
+    .filter(entry => !entry.name.startsWith('.'))
+    .map(entry => {
+      const name = `${folder}${entry.name}`;
+      return entry.isDirectory() ? namesIn(root, `${name}/`) : [name];
+    });
+  return (await Promise.all(names)).flat();
+}
+
+/** Links are followed to files, but not to folders, which could go round in circles. */
+async function fileIn(root: string, name: string): Promise<LocalFile | undefined> {
+  const path = join(root, name);
+  const stats = await failing(path, stat(path));
+  return stats.isFile() ? { path, name, size: stats.size } : undefined;
+}
+
+async function* from<T>(items: readonly T[], first: number): AsyncGenerator<T> {
+  yield* items.slice(first);
+}
+
+function weigh({ size }: LocalFile): number {
+  return Math.max(1, size / (AHEAD_BYTES / AHEAD));
+}
+
+function readWhole({ path, size }: LocalFile): Promise<Buffer> | undefined {
+  return size <= WHOLE ? failing(path, readFile(path, size)) : undefined;
+}
+
+/** `readFile` of node:fs asks for the size again and reads in small pieces: twice as many calls. */
+async function readFile(path: string, size: number): Promise<Buffer> {
+  const file = await open(path);
+  try {
+    // One byte more than there should be, so that a single read finds the end.
+    let bytes = Buffer.allocUnsafeSlow(size + 1);
+    let end = 0;
+    while (true) {
+      const { bytesRead } = await file.read(bytes, end, bytes.length - end, end);
+      end += bytesRead;
+      if (bytesRead === 0 || end === size) return bytes.subarray(0, end);
+      if (end === bytes.length) bytes = Buffer.concat([bytes, Buffer.alloc(bytes.length)]);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+async function* blocksOf({ path }: LocalFile): AsyncGenerator<Buffer> {
+  const stream = createReadStream(path, { highWaterMark: BLOCK });
+  try {
+    for await (const block of stream) yield block as Buffer;
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+async function failing<T>(path: string, action: Promise<T>): Promise<T> {
+  try {
+    return await action;
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function unreadable(path: string, cause: unknown): StorageError {
+  const code = (cause as NodeJS.ErrnoException).code;
+  const reason = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? String(cause)})`;
+  return new StorageError(`${path} ${reason}`, { cause, path });
+}
+
+function bytesOf(files: readonly LocalFile[]): number {
+  return files.reduce((bytes, { size }) => bytes + size, 0);
+}

@@ -1,0 +1,60 @@
+import { joined, without } from '../replay/minute-ranges.js';
+import { floorTo, MINUTE, type Window } from '../time.js';
+
+/** Room between the time of an event and that of its arrival, on either side of a gap. */
+const LATE = MINUTE;
+
+/** What a cursor holds. */
+export interface LedgerState {
+  /** Up to when all connections have brought what there was, epoch milliseconds. */
+  readonly until: number | undefined;
+  /** Whole minutes that are still to be filled. */
+  readonly gaps: readonly Window[];
+}
+
+/**
+ * When the connections of a compliance stream were not there: what came meanwhile has to be had from a
+ * replay. No I/O and no clock: times are given.
+ */
+export class GapLedger {
+  /** When each connection was last known to have brought all; nothing before the first. */
+  readonly #heard: (number | undefined)[];
+  #gaps: readonly Window[];
+
+  /** @param start with `until`, all since then is missing until a connection is made. */
+  constructor(connections: number, start: LedgerState = { until: undefined, gaps: [] }) {
+    this.#heard = Array.from({ length: connections }, () => start.until);
+    this.#gaps = joined(start.gaps, () => true);
+  }
+
+  /** A connection was made; what was before is a gap, unless nothing was. */
+  connected(connection: number, at: number): void {
+    const before = this.#heard[connection];
+    this.#heard[connection] = at;
+    if (before === undefined) return;
+    const gap = {
+      from: floorTo(MINUTE, before - LATE),
+      to: floorTo(MINUTE, Math.max(at, before) + LATE + MINUTE - 1),
+    };
+    this.#gaps = joined([...this.#gaps, gap], () => true);
+  }
+
+  /** All that came over a connection up to then was handed on. */
+  heard(connection: number, at: number): void {
+    this.#heard[connection] = Math.max(at, this.#heard[connection] ?? at);
+  }
+
+  filled(window: Window): void {
+    this.#gaps = this.#gaps.flatMap(gap => without(gap, [window]));
+  }
+
+  get oldest(): Window | undefined {
+    return this.#gaps[0];
+  }
+
+  get state(): LedgerState {
+    const known = this.#heard.filter(at => at !== undefined);
+    const until = known.length < this.#heard.length ? undefined : Math.min(...known);
+    return { until, gaps: this.#gaps };
+  }
+}

@@ -1,0 +1,62 @@
+import { checkOptions, type OptionTable, optionError, special } from '../check.js';
+import { batchesOf, type Sink } from '../flow/flow.js';
+import type { ComplianceEvent } from './compliance-event.js';
+import { Tombstones } from './tombstones.js';
+
+/** What was taken in. */
+export interface Recorded {
+  readonly events: number;
+}
+
+export interface IntoTombstonesOptions {
+  /**
+   * Under which name the place in the source is kept. Sources that feed the same tombstones need a name
+   * each; with `null` no place is kept, and the source is read from its start.
+   * @default 'compliance'
+   */
+  readonly source?: string | null | undefined;
+}
+
+/** LMDB has keys of up to some 2,000 bytes. */
+const LONGEST_NAME = 200;
+
+const OPTIONS = {
+  source: special<string | null, 'compliance'>(
+    'the name under which the place in the source is kept',
+    `a name of up to ${LONGEST_NAME} characters, or null`,
+    value => value === null || (typeof value === 'string' && value.length <= LONGEST_NAME),
+    'compliance',
+  ),
+} satisfies OptionTable<IntoTombstonesOptions>;
+
+/**
+ * Keeps compliance events as tombstones, each batch with its place in the stream in one transaction:
+ * the same script run again goes on from there.
+ *
+ * @throws OptionError, StorageError
+ * @example
+ * await pipeline(compliance(account()), intoTombstones(await openTombstones('tombstones')));
+ */
+export function intoTombstones(
+  tombstones: Tombstones,
+  options: IntoTombstonesOptions = {},
+): Sink<ComplianceEvent, Recorded> {
+  if (!(tombstones instanceof Tombstones))
+    throw optionError(
+      'intoTombstones',
+      'tombstones',
+      'must be what `await openTombstones()` gives',
+    );
+  const { source } = checkOptions('intoTombstones', OPTIONS, options);
+  return async (input, { signal, progress } = {}) => {
+    const resume = source === null ? undefined : tombstones.cursor(source);
+    let events = 0;
+    for await (const { items, cursor } of batchesOf(input, { signal, resume, progress })) {
+      const keep = source !== null && cursor !== undefined;
+      await tombstones.record(items, keep ? { source, cursor } : undefined);
+      events += items.length;
+      if (progress !== undefined) progress.written += items.length;
+    }
+    return { events };
+  };
+}

@@ -1,0 +1,133 @@
+import type { ComplianceEvent } from './compliance-event.js';
+
+/** Something that was said last at a time (epoch milliseconds), and what. */
+type Said<T> = readonly [at: number, what: T];
+
+/** All that is known of a post. */
+export interface PostMark {
+  /** For good. */
+  readonly deleted?: true;
+  /** There is a newer version, for good. */
+  readonly edited?: true;
+  readonly dropped?: Said<boolean>;
+  /** Two letters each, upper case; `XX` and `XY` stand for all countries. */
+  readonly withheld?: Said<readonly string[]>;
+}
+
+/** All that is known of a user. */
+export interface UserMark {
+  readonly deleted?: Said<boolean>;
+  readonly protected?: Said<boolean>;
+  readonly suspended?: Said<boolean>;
+  readonly withheld?: Said<readonly string[]>;
+  /** Posts up to this id have lost their places, for good. */
+  readonly scrubbedUpTo?: string;
+}
+
+/** What an event says about whom: a function from what was known before. */
+export type Change =
+  | {
+      readonly of: 'post';
+      readonly id: string;
+      readonly change: (mark: PostMark) => PostMark;
+    }
+  | {
+      readonly of: 'user';
+      readonly id: string;
+      readonly change: (mark: UserMark) => UserMark;
+    };
+
+const USER_STATES = {
+  user_delete: ['deleted', true],
+  user_undelete: ['deleted', false],
+  user_protect: ['protected', true],
+  user_unprotect: ['protected', false],
+  user_suspend: ['suspended', true],
+  user_unsuspend: ['suspended', false],
+} as const;
+
+/**
+ * What an event changes. Events may come twice and in any order, live ones before those of a replay:
+ * whatever the order, the outcome is the same, as what happened last counts.
+ */
+export function changesOf(event: ComplianceEvent): readonly Change[] {
+  const at = event.at?.getTime() ?? 0;
+  switch (event.kind) {
+    case 'delete':
+      return [ofPost(event.postId, mark => ({ ...mark, deleted: true }))];
+    case 'drop':
+    case 'undrop': {
+      const dropped = [at, event.kind === 'drop'] as const;
+      return [ofPost(event.postId, mark => ({ ...mark, dropped: later(mark.dropped, dropped) }))];
+    }
+    case 'status_withheld': {
+      const withheld = [at, sorted(event.countries)] as const;
+      return [
+        ofPost(event.postId, mark => ({ ...mark, withheld: later(mark.withheld, withheld) })),
+      ];
+    }
+    case 'tweet_edit':
+      return event.ids
+        .filter(id => BigInt(id) < BigInt(event.postId))
+        .map(id => ofPost(id, mark => ({ ...mark, edited: true })));
+    case 'user_withheld': {
+      const withheld = [at, sorted(event.countries)] as const;
+      return [
+        ofUser(event.userId, mark => ({ ...mark, withheld: later(mark.withheld, withheld) })),
+      ];
+    }
+    case 'scrub_geo':
+      return [
+        ofUser(event.userId, mark => ({
+          ...mark,
+          scrubbedUpTo: largerId(mark.scrubbedUpTo, event.upToId),
+        })),
+      ];
+    case 'favorite_delete':
+    case 'unknown':
+      return [];
+    default: {
+      const [state, on] = USER_STATES[event.kind];
+      const said = [at, on] as const;
+      return [ofUser(event.userId, mark => ({ ...mark, [state]: later(mark[state], said) }))];
+    }
+  }
+}
+
+/** Nothing but deleted is what most posts are: one byte has to do. */
+const DELETED = Buffer.from('D');
+
+export function encodeMark(mark: PostMark | UserMark): Buffer {
+  const keys = Object.keys(mark);
+  if (keys.length === 1 && 'deleted' in mark && mark.deleted === true) return DELETED;
+  return Buffer.from(JSON.stringify(Object.fromEntries(Object.entries(mark).sort())));
+}
+
+export function decodeMark<M extends PostMark | UserMark>(bytes: Uint8Array): M {
+  if (bytes.length === 1 && bytes[0] === DELETED[0]) return { deleted: true } as M;
+  return JSON.parse(Buffer.from(bytes).toString()) as M;
+}
+
+/** The bigger id, as whole numbers. */
+export function largerId(a: string | undefined, b: string): string {
+  return a === undefined || BigInt(b) > BigInt(a) ? b : a;
+}
+
+/** Of two that were said at the same moment the one counts that hides more. */
+function later<T>(a: Said<T> | undefined, b: Said<T>): Said<T> {
+  if (a === undefined || b[0] > a[0]) return b;
+  if (b[0] < a[0]) return a;
+  return JSON.stringify(b[1]) > JSON.stringify(a[1]) ? b : a;
+}
+
+function ofPost(id: string, change: (mark: PostMark) => PostMark): Change {
+  return { of: 'post', id, change };
+}
+
+function ofUser(id: string, change: (mark: UserMark) => UserMark): Change {
+  return { of: 'user', id, change };
+}
+
+function sorted(countries: readonly string[]): readonly string[] {
+  return [...new Set(countries)].sort();
+}

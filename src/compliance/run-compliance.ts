@@ -1,0 +1,209 @@
+import { setMaxListeners } from 'node:events';
+import { abortable } from '../abortable.js';
+import { IncompleteError, OptionError } from '../errors.js';
+import { BatchQueue } from '../flow/batch-queue.js';
+import type { Batches, Cursor, Json, Run } from '../flow/flow.js';
+import type { Account } from '../http/account.js';
+import type { OnDamaged } from '../json/damaged-record.js';
+import { without } from '../replay/minute-ranges.js';
+import { EVENTS } from '../replay/replay.js';
+import { replayPlace } from '../replay/replay-cursor.js';
+import { type Gap, type ReplayRun, runReplay } from '../replay/run-replay.js';
+import { formatTimestamp, MINUTE, parseTimestamp, SECOND, type Window } from '../time.js';
+import type { ComplianceEvent } from './compliance-event.js';
+import { GapLedger, type LedgerState } from './gap-ledger.js';
+import { keepConnected } from './keep-connected.js';
+
+/** Minutes whose events could not be had: a replay's reasons, or that there was to be none. */
+export interface ComplianceGap extends Omit<Gap, 'reason'> {
+  readonly reason: Gap['reason'] | 'not filled';
+}
+
+/** A compliance stream that has passed every check. */
+export interface ComplianceRun {
+  readonly account: Account;
+  /** One for each connection. */
+  readonly urls: readonly URL[];
+  /** Epoch milliseconds. */
+  readonly since: number | undefined;
+  /** Makes the replay that fills a gap; absent when gaps are only told. */
+  readonly replayOf:
+    | ((window: Window) => Omit<ReplayRun<ComplianceEvent>, 'parse' | 'idOf' | 'timeOf'>)
+    | undefined;
+  readonly resume: Cursor | undefined;
+  readonly onGap: (gap: ComplianceGap) => void;
+  readonly onDamaged: OnDamaged | undefined;
+}
+
+/** Events that may wait for the consumer; then the connections wait, too. */
+const AHEAD = 100_000;
+/** How long a cursor is good enough while nothing happens. */
+const QUIET = 15 * SECOND;
+/** Before a gap is tried again whose replay gave up. */
+const LATER = 5 * MINUTE;
+
+/** The events of all connections, and of the replays that fill the gaps between them. */
+export async function* runCompliance(job: ComplianceRun, run: Run): Batches<ComplianceEvent> {
+  const { account, urls } = job;
+  const { timing } = account;
+  const resume = run.resume ?? job.resume;
+  const start = resume === undefined ? { until: job.since, gaps: [] } : placeOf(job, resume);
+  const ledger = new GapLedger(urls.length, start);
+  const queue = new BatchQueue<ComplianceEvent>(AHEAD);
+  const ours = new AbortController();
+  const signal = AbortSignal.any([run.signal, ours.signal]);
+  // Each connection listens in several places; that is no leak.
+  setMaxListeners(0, signal);
+  const gapFound = new Wake();
+
+  const damaged: OnDamaged = (record, error) => {
+    if (job.onDamaged !== undefined) {
+      job.onDamaged(record, error);
+      run.progress?.drop('damaged', 1);
+      return;
+    }
+    throw new IncompleteError(
+      `The compliance stream brought a damaged record. ${error.message}. Pass \`onDamaged\` to be told of such records and go on without them`,
+      { missing: ['one record'], cursor: cursorOf(job, ledger.state), cause: error },
+    );
+  };
+
+  let told = timing.elapsed();
+  const connections = urls.map((url, index) =>
+    keepConnected(account, url, signal, {
+      connected: at => {
+        ledger.connected(index, at);
+        gapFound.wake();
+      },
+      heard: at => {
+        ledger.heard(index, at);
+        if (timing.elapsed() - told >= QUIET) queue.poke();
+      },
+      damaged,
+      events: events => queue.add(events),
+    }),
+  );
+  const work = [
+    ...connections,
+    fill({ ...job, onDamaged: damaged }, ledger, queue, gapFound, signal),
+  ];
+  for (const one of work)
+    one.catch(error => {
+      queue.fail(error);
+      ours.abort(error);
+    });
+  try {
+    for await (const items of queue.read()) {
+      told = timing.elapsed();
+      if (run.progress !== undefined) {
+        run.progress.received += items.length;
+        run.progress.reached = ledger.state.until;
+      }
+      const cursor = cursorOf(job, ledger.state);
+      yield { items, origin: urls[0]?.href, ...(cursor === undefined ? {} : { cursor }) };
+    }
+  } finally {
+    ours.abort(new Error('The compliance stream is no longer read'));
+    await Promise.allSettled(work);
+  }
+}
+
+/** Has the events of one gap after the other from replays; those wait until they are old enough. */
+async function fill(
+  { account, replayOf, onGap, onDamaged }: ComplianceRun,
+  ledger: GapLedger,
+  queue: BatchQueue<ComplianceEvent>,
+  gapFound: Wake,
+  signal: AbortSignal,
+): Promise<void> {
+  while (true) {
+    signal.throwIfAborted();
+    const gap = ledger.oldest;
+    if (gap === undefined) {
+      await abortable(gapFound.next(), signal);
+      continue;
+    }
+    if (replayOf === undefined) {
+      onGap({ ...datesOf(gap), reason: 'not filled' });
+      ledger.filled(gap);
+      continue;
+    }
+    const replay = { ...replayOf(gap), ...EVENTS, onGap, onDamaged };
+    try {
+      for await (const { items, cursor } of runReplay(replay, { signal })) {
+        await queue.add(items);
+        if (cursor === undefined) continue;
+        // What is done of a long gap need not be done again by another run.
+        const { open } = replayPlace(replay.identity, cursor).state;
+        for (const done of without(gap, open)) ledger.filled(done);
+      }
+      ledger.filled(gap);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof IncompleteError && error.retryable)) throw error;
+      account.onRetry?.({ error, attempts: 1, waitMs: LATER });
+      await account.timing.sleep(LATER, signal);
+    }
+  }
+}
+
+/** A promise that is kept again and again. */
+class Wake {
+  #kept: () => void = () => {};
+  #promise = this.#fresh();
+
+  next(): Promise<void> {
+    return this.#promise;
+  }
+
+  wake(): void {
+    const kept = this.#kept;
+    this.#promise = this.#fresh();
+    kept();
+  }
+
+  #fresh(): Promise<void> {
+    return new Promise(resolve => {
+      this.#kept = resolve;
+    });
+  }
+}
+
+/** There is none before the first connections: a run that began there would know of no gap. */
+function cursorOf({ urls }: ComplianceRun, { until, gaps }: LedgerState): Cursor | undefined {
+  if (until === undefined) return undefined;
+  // Made for each message, and kept by few.
+  return {
+    source: 'compliance',
+    stream: { toJSON: () => streamOf(urls) },
+    until: { toJSON: () => new Date(until).toISOString() },
+    gaps: { toJSON: () => gaps.map(datesOf) },
+  };
+}
+
+function placeOf({ urls }: ComplianceRun, cursor: Cursor): LedgerState {
+  const json = JSON.parse(JSON.stringify(cursor)) as Record<string, Json> | null;
+  const { source, stream, until, gaps } = json ?? {};
+  if (source !== 'compliance' || stream !== streamOf(urls))
+    throw new OptionError(
+      'resume',
+      `The cursor is not one of this compliance stream, ${streamOf(urls)}: it belongs to ${JSON.stringify(stream ?? source ?? null)}`,
+    );
+  const at = Date.parse(String(until));
+  const windows = (Array.isArray(gaps) ? gaps : [null]).map(gap => {
+    const { fromDate, toDate } = (gap ?? {}) as Record<string, Json>;
+    const [from, to] = [fromDate, toDate].map(date => parseTimestamp(String(date)));
+    return { from: from ?? Number.NaN, to: to ?? Number.NaN };
+  });
+  if (Number.isNaN(at) || windows.some(({ from, to }) => !(from < to)))
+    throw new OptionError('resume', 'The cursor is damaged');
+  return { until: at, gaps: windows };
+}
+
+function streamOf(urls: readonly URL[]): string {
+  return urls.map(({ pathname, search }) => pathname + search).join(' ');
+}
+
+function datesOf({ from, to }: Window): { fromDate: string; toDate: string } {
+  return { fromDate: formatTimestamp(from), toDate: formatTimestamp(to) };
+}

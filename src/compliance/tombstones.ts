@@ -1,0 +1,206 @@
+import path from 'node:path';
+import { checkOptions, checkValue, flag, type OptionTable, required, text } from '../check.js';
+import { DataError, StorageError } from '../errors.js';
+import type { Cursor } from '../flow/flow.js';
+import { absolutePath } from '../storage/working-folder.js';
+import { damageOf } from './check-data-file.js';
+import type { ComplianceEvent } from './compliance-event.js';
+import { changesOf, decodeMark, encodeMark, type PostMark, type UserMark } from './marks.js';
+
+export interface TombstonesOptions {
+  /** For those who only look up: any number of processes may, while one other records. */
+  readonly readOnly?: boolean | undefined;
+}
+
+const FOLDER = required(text('the folder that holds the tombstones'));
+const OPTIONS = {
+  readOnly: flag('only look up', false),
+} satisfies OptionTable<TombstonesOptions>;
+
+const POST = 0x70;
+const USER = 0x75;
+const CURSOR = 0x63;
+/** Ids of 64 bits; anything longer is no id. */
+const LARGEST_ID = 2n ** 64n - 1n;
+
+/** What is used of an LMDB database. Its own types need more of a consumer's compiler than ours do. */
+interface MarkStore {
+  readonly flushed: Promise<unknown>;
+  getBinary(key: Buffer): Buffer | undefined;
+  put(key: Buffer, value: Buffer): Promise<boolean>;
+  transaction<T>(action: () => T): Promise<T>;
+  getStats(): object;
+  getKeysCount(range: { readonly start: Buffer; readonly end: Buffer }): number;
+  close(): Promise<void>;
+}
+
+/**
+ * What compliance events said of posts and users, on disk (LMDB): a hundred million ids take some
+ * gigabytes there and no memory to speak of. A crash at any moment leaves it as it was after the last
+ * `record` that had ended. One process records, and any number look up meanwhile. Made by
+ * `openTombstones`.
+ */
+export class Tombstones {
+  readonly folder: string;
+  readonly #marks: MarkStore;
+  readonly #readOnly: boolean;
+
+  /** @internal */
+  constructor(folder: string, marks: MarkStore, readOnly: boolean) {
+    this.folder = folder;
+    this.#readOnly = readOnly;
+    this.#marks = marks;
+  }
+
+  /** What is known of a post. */
+  post(id: string): PostMark | undefined {
+    return this.#get<PostMark>(POST, id);
+  }
+
+  /** What is known of a user. */
+  user(id: string): UserMark | undefined {
+    return this.#get<UserMark>(USER, id);
+  }
+
+  /** Where the source of that name stood at the last `record` that had a cursor for it. */
+  cursor(source: string): Cursor | undefined {
+    const bytes = this.#bytes(cursorKey(source));
+    return bytes === undefined ? undefined : (JSON.parse(bytes.toString()) as Cursor);
+  }
+
+  /** Posts and users that something is known of. */
+  get size(): number {
+    const { entryCount } = this.#marks.getStats() as { readonly entryCount: number };
+    const [start, end] = [Buffer.of(CURSOR), Buffer.of(CURSOR + 1)];
+    return entryCount - this.#marks.getKeysCount({ start, end });
+  }
+
+  /**
+   * Takes in events, and where their source stands after them, all or none. Resolves once they would
+   * survive a power cut. Events may come twice, and in any order.
+   *
+   * @throws StorageError
+   * @throws DataError for anything but events.
+   */
+  async record(
+    events: readonly ComplianceEvent[],
+    at?: { readonly source: string; readonly cursor: Cursor } | undefined,
+  ): Promise<void> {
+    if (this.#readOnly)
+      throw new StorageError(`The tombstones in ${this.folder} were opened with \`readOnly\``, {
+        path: this.folder,
+      });
+    if (!Array.isArray(events) || !events.every(isEvent))
+      throw new DataError(
+        'Expected compliance events, as `compliance()` and `parseComplianceEvent()` give them',
+      );
+    const changes = events.flatMap(changesOf);
+    try {
+      await this.#marks.transaction(() => {
+        for (const { of, id, change } of changes) {
+          const key = keyOf(of === 'post' ? POST : USER, id);
+          if (key === undefined) continue;
+          const before = this.#marks.getBinary(key);
+          const after = encodeMark(change(before === undefined ? {} : decodeMark(before)));
+          if (before === undefined || !after.equals(before)) this.#marks.put(key, after);
+        }
+        if (at !== undefined)
+          this.#marks.put(cursorKey(at.source), Buffer.from(JSON.stringify(at.cursor)));
+      });
+      await this.#marks.flushed;
+    } catch (cause) {
+      throw storageError('write to', this.folder, cause);
+    }
+  }
+
+  /** Closes the files. All that `record` resolved for is kept. */
+  async close(): Promise<void> {
+    await this.#marks.close();
+  }
+
+  /** As `close`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #get<M extends PostMark | UserMark>(kind: number, id: string): M | undefined {
+    const key = keyOf(kind, id);
+    const bytes = key === undefined ? undefined : this.#bytes(key);
+    return bytes === undefined ? undefined : decodeMark<M>(bytes);
+  }
+
+  #bytes(key: Buffer): Buffer | undefined {
+    try {
+      return this.#marks.getBinary(key);
+    } catch (cause) {
+      throw storageError('read', this.folder, cause);
+    }
+  }
+}
+
+/**
+ * Opens the tombstones in a folder, which is made when it is not there.
+ *
+ * @throws OptionError
+ * @throws StorageError when the folder cannot be used, or there is nothing to read in it.
+ * @example
+ * await using tombstones = await openTombstones('tombstones');
+ * await pipeline(compliance(account()), intoTombstones(tombstones));
+ */
+export async function openTombstones(
+  folder: string,
+  options: TombstonesOptions = {},
+): Promise<Tombstones> {
+  checkValue('openTombstones', 'folder', FOLDER, folder);
+  const { readOnly } = checkOptions('openTombstones', OPTIONS, options);
+  // Events are recorded long after, when the working folder may be another.
+  folder = absolutePath(folder);
+  const damage = damageOf(path.join(folder, 'data.mdb'));
+  if (damage !== undefined)
+    throw new StorageError(
+      `Could not open the tombstones in ${folder}: ${damage}. Put a copy of data.mdb back, or remove the folder and have the events again`,
+      { path: folder },
+    );
+  try {
+    // A native library, for those who use it: all else must work where it cannot be loaded. A bundler
+    // sees this import, and leaves it where it is.
+    const { open } = await import('lmdb');
+    const marks = open<Buffer, Buffer>({
+      path: folder,
+      noSubdir: false,
+      encoding: 'binary',
+      keyEncoding: 'binary',
+      readOnly,
+    });
+    return new Tombstones(folder, marks, readOnly);
+  } catch (cause) {
+    throw storageError('open', folder, cause);
+  }
+}
+
+function isEvent(event: unknown): boolean {
+  return typeof event === 'object' && event !== null && 'kind' in event && 'raw' in event;
+}
+
+/** Nine bytes, in the order of the ids. */
+function keyOf(kind: number, id: string): Buffer | undefined {
+  if (!/^\d{1,20}$/.test(id)) return undefined;
+  const number = BigInt(id);
+  if (number > LARGEST_ID) return undefined;
+  const key = Buffer.allocUnsafe(9);
+  key[0] = kind;
+  key.writeBigUInt64BE(number, 1);
+  return key;
+}
+
+function cursorKey(source: string): Buffer {
+  return Buffer.concat([Buffer.of(CURSOR), Buffer.from(source)]);
+}
+
+function storageError(doing: string, folder: string, cause: unknown): StorageError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new StorageError(`Could not ${doing} the tombstones in ${folder}: ${reason}`, {
+    path: folder,
+    cause,
+  });
+}

@@ -1,0 +1,68 @@
+import type { Activity } from '../activity/activity.js';
+import { checkOptions, flag, type OptionTable, oneOf, optionError, special } from '../check.js';
+import { type Operator, operator } from '../flow/flow.js';
+import { withOrigin } from '../flow/with-origin.js';
+import { type RedactOptions, redacted } from './redacted.js';
+import { Tombstones } from './tombstones.js';
+
+export const REDACT_OPTIONS = {
+  country: special<string>(
+    'where posts are shown',
+    "two letters such as 'DE'",
+    value => typeof value === 'string' && /^[a-z]{2}$/i.test(value),
+  ),
+  earlierVersions: oneOf(
+    'whether earlier versions of an edited post stay',
+    ['hide', 'keep'],
+    'hide',
+  ),
+  mask: flag('leave the id and time of a hidden post in its place', false),
+} satisfies OptionTable<RedactOptions>;
+
+/**
+ * Leaves out posts that are not to be shown any more: deleted or dropped ones and those that share
+ * them, those of users who are deleted, protected or suspended, those that are withheld in a country,
+ * earlier versions of an edited post. A post whose author took the places off it goes on without
+ * them, and one that quotes a hidden post without that; all others keep their bytes.
+ *
+ * Looks at the tombstones as they are when a post comes by: what is deleted later has to be taken out
+ * of what was stored, with `applyCompliance`.
+ *
+ * @example
+ * pipeline(replay(acme, window), withoutDeleted(tombstones, { country: 'DE' }), files({ path: 'out/{day}.jsonl' }));
+ */
+export function withoutDeleted(
+  tombstones: Tombstones,
+  options: RedactOptions = {},
+): Operator<Activity, Activity> {
+  checkTombstones('withoutDeleted', tombstones);
+  const redacting = checkOptions('withoutDeleted', REDACT_OPTIONS, options);
+  return operator(
+    async function* (input, { progress }) {
+      for await (const batch of input) {
+        const items = withOrigin(batch.origin, () =>
+          batch.items
+            .map(activity => redacted(tombstones, activity, redacting).activity)
+            .filter(activity => activity !== undefined),
+        );
+        progress?.drop('deleted', batch.items.length - items.length);
+        yield { ...batch, items };
+      }
+    },
+    {
+      handsOn: true,
+      step: {
+        step: 'withoutDeleted',
+        country: redacting.country?.toUpperCase() ?? null,
+        earlierVersions: redacting.earlierVersions,
+        mask: redacting.mask,
+      },
+    },
+  );
+}
+
+/** @throws OptionError */
+export function checkTombstones(call: string, tombstones: unknown): void {
+  if (!(tombstones instanceof Tombstones))
+    throw optionError(call, 'tombstones', 'must be what `await openTombstones()` gives');
+}

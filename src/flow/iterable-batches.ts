@@ -1,0 +1,46 @@
+import { abortable } from '../abortable.js';
+import { isMinipass, minipassBatches } from './minipass-streams.js';
+import type { Progress } from './progress.js';
+
+/** What is to be known of a run. */
+interface Run {
+  readonly signal: AbortSignal;
+  readonly progress?: Progress | undefined;
+}
+
+/**
+ * Batches of one from an iterable that knows nothing of runs. It may ignore the signal, so an abort does
+ * not wait for it: the run ends at once, and the iterable is told to return whenever it comes to it.
+ */
+export function foreignBatches<T>(
+  input: AsyncIterable<T>,
+  run: Run,
+): AsyncGenerator<{ readonly items: readonly T[] }, void, undefined> {
+  return isMinipass(input) ? (minipassBatches(input, run) as never) : batchesOfOne(input, run);
+}
+
+async function* batchesOfOne<T>(
+  input: AsyncIterable<T>,
+  { signal, progress }: Run,
+): AsyncGenerator<{ readonly items: readonly T[] }, void, undefined> {
+  const iterator = input[Symbol.asyncIterator]();
+  let finished = false;
+  try {
+    while (true) {
+      const result = await abortable(iterator.next(), signal);
+      if (result.done) {
+        finished = true;
+        return;
+      }
+      if (progress !== undefined) progress.received++;
+      yield { items: [result.value] };
+    }
+  } finally {
+    if (!finished) leave(input, iterator);
+  }
+}
+
+function leave<T>(input: AsyncIterable<T>, iterator: AsyncIterator<T>): void {
+  if ('destroy' in input && typeof input.destroy === 'function') input.destroy();
+  else Promise.resolve(iterator.return?.()).catch(() => {});
+}

@@ -1,0 +1,211 @@
+import { Duplex } from 'node:stream';
+import { isWritable } from 'minipass';
+import { checkOptions, type OptionTable, signal, special } from '../check.js';
+import { OptionError } from '../errors.js';
+import { through } from '../operators/through.js';
+import type { Flow, Operator, Sink, SinkRun } from './flow.js';
+import { isMinipass } from './minipass-streams.js';
+import type { ProgressDisplay } from './progress-display.js';
+
+export interface PipelineOptions {
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * How to show what the run has done: a bar on a terminal and a line every few seconds elsewhere
+   * (`auto`), one of the two, a function that is called with the counts, or nothing. Never on stdout.
+   * @default 'off'
+   */
+  readonly progress?: ProgressDisplay | undefined;
+}
+
+/** What was passed to `pipeline`, and at which position, from 1. */
+export interface Argument {
+  readonly value: unknown;
+  readonly position: number;
+}
+
+interface PipelineArguments {
+  readonly source: AsyncIterable<unknown>;
+  readonly stages: readonly Argument[];
+  readonly sink: Argument;
+  readonly options: PipelineOptions;
+}
+
+const OPTIONS = {
+  signal: signal(),
+  progress: special<ProgressDisplay>(
+    'how to show what the run has done',
+    "'auto', 'bar', 'lines', 'off' or a function",
+    value => typeof value === 'function' || ['auto', 'bar', 'lines', 'off'].includes(String(value)),
+  ),
+} satisfies OptionTable<PipelineOptions>;
+
+const END_WITH_SINK = 'End it with a sink such as `files(...)` or `collect()`';
+
+/**
+ * Splits the arguments of `pipeline` and checks what can be told of them without a call.
+ *
+ * @throws OptionError
+ */
+export function readArguments(args: readonly unknown[]): PipelineArguments {
+  const values = [...args];
+  // TypeScript lets optional options be passed as `undefined`.
+  while (values.length > 2 && values.at(-1) === undefined) values.pop();
+  const given = (isPlainObject(values.at(-1)) ? values.pop() : {}) as PipelineOptions;
+  const options = checkOptions('pipeline', OPTIONS, given);
+  const [source, ...rest] = values.map((value, index) => ({ value, position: index + 1 }));
+  if (source === undefined || !isAsyncIterable(source.value))
+    throw unfit('source', source ?? { value: undefined, position: 1 }, sourceHint(source?.value));
+  const sink = rest.pop();
+  if (sink === undefined)
+    throw new OptionError('sink', `\`pipeline\` has no sink. ${END_WITH_SINK}`);
+  for (const stage of rest)
+    if (!isStage(stage.value)) throw unfit('stage', stage, stageHint(stage.value));
+  if (typeof sink.value !== 'function' && !isWritable(sink.value))
+    throw unfit('sink', sink, sinkHint(sink.value));
+  return { source: source.value, stages: rest, sink, options };
+}
+
+/**
+ * The output of a stage.
+ *
+ * @throws OptionError when the stage is a function, but not an operator.
+ */
+export function applyStage(input: AsyncIterable<unknown>, stage: Argument): AsyncIterable<unknown> {
+  const { value } = stage;
+  if (value instanceof Duplex || isMinipass(value)) return through<unknown, unknown>(value)(input);
+  const output = call(
+    'stage',
+    stage,
+    () => (value as Operator<unknown, unknown>)(input) as unknown,
+  );
+  if (isAsyncIterable(output)) return output;
+  if (isThenable(output)) {
+    output.then(undefined, () => {});
+    throw unfit(
+      'stage',
+      stage,
+      'It returned a promise, as a sink does. Only the last may be a sink',
+    );
+  }
+  throw unfit('stage', stage, notCalledHint(value, output, 'An operator returns a `Flow`'));
+}
+
+/**
+ * Calls a sink.
+ *
+ * @throws OptionError when it is a function, but not a sink.
+ */
+export function callSink(sink: Argument, input: Flow<unknown>, run: SinkRun): PromiseLike<unknown> {
+  const { value } = sink;
+  const result = call('sink', sink, () => (value as Sink<unknown, unknown>)(input, run) as unknown);
+  if (isThenable(result)) return result;
+  if (isAsyncIterable(result))
+    throw unfit('sink', sink, `It is an operator: it returned what can be read. ${END_WITH_SINK}`);
+  throw unfit('sink', sink, notCalledHint(value, result, 'A sink returns a promise'));
+}
+
+/** A function that makes stages takes the flow that a stage would be given for its options. */
+function call<T>(place: Place, argument: Argument, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    const name = nameOf(argument.value);
+    if (!(error instanceof OptionError) || name === undefined) throw error;
+    throw unfit(
+      place,
+      argument,
+      `If it makes one, call it: \`${name}(...)\`. ${error.message}`,
+      error,
+    );
+  }
+}
+
+type Place = 'source' | 'stage' | 'sink';
+
+const EXPECTED: Readonly<Record<Place, string>> = {
+  source: 'a source',
+  stage: 'an operator, a Node `Transform` or a Minipass stream',
+  sink: 'a sink, a Node `Writable` or another stream to write to',
+};
+
+function unfit(
+  place: Place,
+  { value, position }: Argument,
+  hint: string,
+  cause?: unknown,
+): OptionError {
+  return new OptionError(
+    place,
+    `Expected argument ${position} of \`pipeline\` to be ${EXPECTED[place]}, got ${describe(value)}. ${hint}`,
+    cause === undefined ? {} : { cause },
+  );
+}
+
+function notCalledHint(value: unknown, result: unknown, expected: string): string {
+  if (typeof result !== 'function') return `${expected}; this one returned ${describe(result)}`;
+  return `It returned a function: call it, \`${nameOf(value) ?? 'it'}()\``;
+}
+
+function sourceHint(value: unknown): string {
+  if (typeof value === 'function')
+    return `Call it: \`${nameOf(value) ?? 'source'}(...)\` returns what can be read`;
+  if (typeof value === 'object' && value !== null && Symbol.iterator in value)
+    return 'Wrap it: `Readable.from(items)` of node:stream';
+  return 'A source is a `Flow`, a Node `Readable`, a Minipass stream, or anything else with `Symbol.asyncIterator`';
+}
+
+function stageHint(value: unknown): string {
+  if (isWebStream(value)) return 'Wrap it: `Duplex.fromWeb(stream)` of node:stream';
+  if (isWritable(value)) return 'It can only be written to, so it can only be the last';
+  if (isAsyncIterable(value)) return 'It is a source, and only the first may be one';
+  return 'Put stages between source and sink, and options last';
+}
+
+function sinkHint(value: unknown): string {
+  if (isWebStream(value)) return 'Wrap it: `Writable.fromWeb(stream)` of node:stream';
+  return END_WITH_SINK;
+}
+
+function describe(value: unknown): string {
+  if (typeof value === 'function') {
+    const name = nameOf(value);
+    return name === undefined ? 'a function' : `the function \`${name}\``;
+  }
+  if (value === null || typeof value !== 'object') return String(value);
+  if (Array.isArray(value)) return 'an array';
+  const name: unknown = value.constructor?.name;
+  return name === 'Object' || typeof name !== 'string' ? 'an object' : `a ${name}`;
+}
+
+function nameOf(value: unknown): string | undefined {
+  return typeof value === 'function' && value.name !== '' ? value.name : undefined;
+}
+
+function isPlainObject(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || isAsyncIterable(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function isStage(value: unknown): boolean {
+  return typeof value === 'function' || value instanceof Duplex || isMinipass(value);
+}
+
+/** `WritableStream` or `TransformStream` of the web, of any realm. */
+function isWebStream(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return 'getWriter' in value || ('readable' in value && 'writable' in value);
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'then' in value &&
+    typeof value.then === 'function'
+  );
+}

@@ -1,0 +1,142 @@
+import type { Writable } from 'node:stream';
+import progressBars from 'cli-progress';
+import { OptionError } from '../errors.js';
+import type { Progress, ProgressCounts } from './progress.js';
+import { ProgressText } from './progress-text.js';
+
+/**
+ * How a pipeline shows its progress, always on stderr: as a bar, which needs a terminal, as a line
+ * every five seconds, as whichever of the two fits (`auto`), or not at all; or to a function of
+ * yours, about four times a second and at the end.
+ */
+export type ProgressDisplay = 'auto' | 'bar' | 'lines' | 'off' | ((counts: ProgressCounts) => void);
+
+export interface Display {
+  /** Shows the last state. Nothing is shown after it. */
+  finish(): void;
+  fail(): void;
+}
+
+export interface DisplayOptions {
+  readonly stream?: Writable & { readonly isTTY?: boolean | undefined };
+}
+
+const LINE_EVERY_MS = 5_000;
+const UPDATE_EVERY_MS = 250;
+
+export function showProgress(
+  progress: Progress,
+  display: ProgressDisplay,
+  { stream = process.stderr }: DisplayOptions = {},
+): Display {
+  if (typeof display === 'function') return calls(progress, display);
+  switch (display) {
+    case 'off':
+      return { finish() {}, fail() {} };
+    case 'lines':
+      return lines(progress, stream);
+    case 'bar':
+    case 'auto':
+      return stream.isTTY === true && process.env.TERM !== 'dumb'
+        ? bar(progress, stream)
+        : lines(progress, stream);
+    default:
+      throw new OptionError(
+        'progress',
+        `Expected \`progress\` to be 'auto', 'bar', 'lines', 'off' or a function, got ${JSON.stringify(display)}`,
+      );
+  }
+}
+
+function calls(progress: Progress, show: (counts: ProgressCounts) => void): Display {
+  let thrown: { readonly error: unknown } | undefined;
+  const call = () => {
+    try {
+      show(progress.counts());
+    } catch (error) {
+      thrown ??= { error };
+      clearInterval(timer);
+    }
+  };
+  const timer = setInterval(call, UPDATE_EVERY_MS).unref();
+  const end = () => {
+    clearInterval(timer);
+    if (thrown === undefined) call();
+  };
+  return {
+    finish() {
+      end();
+      // A timer has no one to throw to: what the function threw fails the run at its end.
+      if (thrown !== undefined) throw thrown.error;
+    },
+    fail: end,
+  };
+}
+
+function lines(progress: Progress, stream: Writable): Display {
+  const text = new ProgressText(progress);
+  stream.on('error', ignore);
+  const timer = setInterval(() => stream.write(`${text.running()}\n`), LINE_EVERY_MS).unref();
+  const end = (last: string) => {
+    clearInterval(timer);
+    write(stream, `${last}\n`);
+  };
+  return { finish: () => end(text.done()), fail: () => end(text.failed()) };
+}
+
+function bar(progress: Progress, stream: Writable): Display {
+  const text = new ProgressText(progress);
+  let last: string | undefined;
+  let whole = false;
+  stream.on('error', ignore);
+  const drawn = new Bar({
+    stream,
+    fps: 1000 / UPDATE_EVERY_MS,
+    barsize: 24,
+    // Cut to the width instead of switching the terminal's own wrapping off, which Ctrl-C would leave so.
+    linewrap: true,
+    gracefulExit: false,
+    format: options => {
+      const fraction = progress.fraction === undefined || !whole ? progress.fraction : 1;
+      const gauge =
+        fraction === undefined ? '' : `[${progressBars.Format.BarFormat(fraction, options)}] `;
+      return gauge + (last ?? text.running());
+    },
+  });
+  drawn.start(1, 0);
+  const end = (words: string, all: boolean) => {
+    last = words;
+    whole = all;
+    drawn.stop();
+    write(stream, '\n');
+  };
+  return { finish: () => end(text.done(), true), fail: () => end(text.failed(), false) };
+}
+
+/** A bar whose timer lets the process end, and that leaves the cursor where it is. */
+class Bar extends progressBars.SingleBar {
+  declare timer: NodeJS.Timeout | null;
+
+  override render(): void {
+    super.render();
+    this.timer?.unref();
+  }
+
+  /** Not the library's own: that jumps to where the cursor was at the start, over what came since. */
+  override stop(): void {
+    this.render();
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+  }
+}
+
+/** The last words; then errors of the stream are someone else's again. */
+function write(stream: Writable, text: string): void {
+  stream.write(text, error => {
+    if (error == null) stream.off('error', ignore);
+  });
+}
+
+function ignore(): void {
+  // A closed stderr (`2>&1 | head`) ends the display, not the run.
+}

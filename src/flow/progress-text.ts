@@ -1,0 +1,103 @@
+import { HOUR, MINUTE, SECOND } from '../time.js';
+import type { Progress } from './progress.js';
+
+interface Sample {
+  readonly at: number;
+  readonly items: number;
+}
+
+/** The rate is that of the last seconds, not of the whole run. */
+const RATE_OVER_MS = 5 * SECOND;
+
+/** The counts of a run in words, with what only their course over time tells: rate and time left. */
+export class ProgressText {
+  readonly #progress: Progress;
+  readonly #started = performance.now();
+  #samples: Sample[];
+  /** When the fraction was first known, and how large it was: a resumed run does not begin at 0. */
+  #first: { readonly at: number; readonly fraction: number } | undefined;
+
+  constructor(progress: Progress) {
+    this.#progress = progress;
+    this.#samples = [{ at: this.#started, items: 0 }];
+  }
+
+  /** What matters most comes first: a narrow terminal cuts the rest. */
+  running(): string {
+    const now = performance.now();
+    const { fraction, waitsUntil } = this.#progress;
+    const left = this.#left(now);
+    return [
+      ...(fraction === undefined ? [] : [`${Math.floor(fraction * 100)} %`]),
+      ...(waitsUntil === undefined ? [] : [`waits until ${minute(waitsUntil)}`]),
+      ...(left === undefined ? [] : [`${duration(left)} left`]),
+      `${this.#rate(now)}/s`,
+      this.#counts(),
+    ].join(', ');
+  }
+
+  done(): string {
+    return `done in ${duration(performance.now() - this.#started)}, ${this.#counts()}`;
+  }
+
+  failed(): string {
+    return `failed after ${duration(performance.now() - this.#started)}, ${this.#counts()}`;
+  }
+
+  #counts(): string {
+    const { received, receivedBytes, written, writtenBytes, dropped, reached } = this.#progress;
+    const by = [...dropped].map(([name, items]) => `${whole(items)} by ${name}`);
+    return [
+      `received ${whole(received)}${receivedBytes === 0 ? '' : ` (${size(receivedBytes)})`}`,
+      `written ${whole(written)}${writtenBytes === 0 ? '' : ` (${size(writtenBytes)})`}`,
+      ...(reached === undefined ? [] : [`at ${minute(reached)}`]),
+      ...(by.length === 0 ? [] : [`dropped ${by.join(' and ')}`]),
+    ].join(', ');
+  }
+
+  /** Items written a second; received, as long as none is written. */
+  #rate(now: number): string {
+    const { written, received } = this.#progress;
+    this.#samples.push({ at: now, items: written === 0 ? received : written });
+    while ((this.#samples[1]?.at ?? now) <= now - RATE_OVER_MS) this.#samples.shift();
+    const [oldest = { at: now, items: 0 }] = this.#samples;
+    const last = this.#samples.at(-1) ?? oldest;
+    const items = Math.max(0, last.items - oldest.items);
+    return whole(Math.round((items * SECOND) / Math.max(1, last.at - oldest.at)));
+  }
+
+  #left(now: number): number | undefined {
+    const { fraction } = this.#progress;
+    if (fraction === undefined) return undefined;
+    this.#first ??= { at: now, fraction };
+    const done = fraction - this.#first.fraction;
+    if (done <= 0) return undefined;
+    return ((now - this.#first.at) * (1 - fraction)) / done;
+  }
+}
+
+function whole(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+function size(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 999.5 && unit < units.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${unit === 0 || value >= 99.5 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}
+
+function duration(ms: number): string {
+  if (ms < MINUTE)
+    return `${ms < 10 * SECOND ? (ms / SECOND).toFixed(1) : Math.round(ms / SECOND)} s`;
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min ${Math.floor((ms % MINUTE) / SECOND)} s`;
+  return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`;
+}
+
+function minute(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}

@@ -1,0 +1,68 @@
+import type { EventEmitter } from 'node:events';
+import { abortable } from '../abortable.js';
+
+/** What can be written to as to a stream, though it is not one of Node's: of minipass, tar, fs-minipass. */
+export interface StreamSink<In> {
+  write(item: In): boolean;
+  end(): unknown;
+}
+
+interface Emitter extends EventEmitter, StreamSink<unknown> {
+  readonly promise?: () => Promise<void>;
+  readonly destroyed?: boolean;
+  readonly destroy?: (error?: unknown) => unknown;
+  /** tar's parsers have this in place of `destroy`. */
+  readonly abort?: (error: unknown) => unknown;
+}
+
+/**
+ * Writes all items, waiting for `drain` where `write` returns false, and ends the stream. Resolves when
+ * the stream says that it has finished, or, where it is read elsewhere (`untilEnded: false`), once it
+ * is told to end. A failure of either side destroys the stream.
+ */
+export async function writeToStream(
+  input: AsyncIterable<unknown>,
+  stream: Emitter,
+  { signal, untilEnded = true }: { readonly signal: AbortSignal; readonly untilEnded?: boolean },
+): Promise<void> {
+  if (stream.destroyed === true)
+    throw new Error('The stream was destroyed before it was written to');
+  let drained = false;
+  let onDrain = () => {};
+  let ending = false;
+  const drain = () => {
+    drained = true;
+    onDrain();
+  };
+  const finished = new Promise<void>((resolve, reject) => {
+    // The listener for errors stays: one that comes late must not end the process.
+    stream.on('error', reject);
+    stream.promise?.().then(resolve, reject);
+    const close = () => {
+      if (ending) resolve();
+      else reject(new Error('The stream was closed before it had all'));
+    };
+    for (const event of ['finish', 'end', 'close']) stream.once(event, close);
+  });
+  finished.catch(() => {});
+  stream.on('drain', drain);
+  try {
+    for await (const item of input) {
+      drained = false;
+      if (stream.write(item) !== false || drained) continue;
+      const ready = new Promise<void>(resolve => {
+        onDrain = resolve;
+      });
+      await abortable(Promise.race([ready, finished]), signal);
+    }
+    ending = true;
+    stream.end();
+    if (untilEnded) await abortable(finished, signal);
+  } catch (error) {
+    if (stream.destroy !== undefined) stream.destroy(error);
+    else stream.abort?.(error);
+    throw error;
+  } finally {
+    stream.off('drain', drain);
+  }
+}

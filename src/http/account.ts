@@ -1,0 +1,227 @@
+import { inspect } from 'node:util';
+import { checkOptions, func, type OptionTable, record, special } from '../check.js';
+import { OptionError } from '../errors.js';
+import { MINUTE } from '../time.js';
+import { Connections } from './connections.js';
+import { Pace } from './rate-limiter.js';
+import { checkLimits, type Family, type Rate } from './rate-limits.js';
+import { checkRetryPolicy, type Retrying, type RetryPolicy } from './retry.js';
+import { redactor, type Secret } from './secret.js';
+import { ServiceClock } from './service-clock.js';
+import {
+  checkSettings,
+  SETTINGS,
+  type SettingName,
+  type SettingOptions,
+  type Settings,
+} from './settings.js';
+import { checkTimeouts, type Timeouts } from './timeouts.js';
+import { realTime, type Timing } from './timing.js';
+
+export interface AccountOptions extends SettingOptions {
+  /** How long, in milliseconds, to wait for a connection, an answer, and its next bytes. */
+  readonly timeouts?: Partial<Timeouts> | undefined;
+  /** How often and how long to retry server errors, rate limits and broken connections. */
+  readonly retry?: Partial<RetryPolicy> | undefined;
+  /** Called before each wait for a retry, say to log it. */
+  readonly onRetry?: ((retrying: Retrying) => void) | undefined;
+  /**
+   * Other rates than the service's own, for a service that has others; `[]` is none. Account objects
+   * of one account share their limits: where they differ, the stricter ones hold for all of them.
+   */
+  readonly limits?: Partial<Record<Family, readonly Rate[]>> | undefined;
+  /** Time and chance, for tests. */
+  readonly timing?: Timing | undefined;
+  /**
+   * The service's time in epoch milliseconds, where this process knows it: `start()` of the local
+   * service gives it.
+   * @default learnt from the `Date` of the service's answers
+   */
+  readonly serviceTime?: (() => number) | undefined;
+}
+
+/**
+ * Of all account objects of this process: the service counts by account, however many objects name
+ * it and whatever their options are. Apart only where a test holds the clock.
+ */
+const paces = new WeakMap<Timing, Map<string, Pace>>();
+
+/** Settings whose origins take Basic credentials (service.md section 5). */
+const BASIC: readonly SettingName[] = [
+  'baseUrl',
+  'historicalUrl',
+  'replayStreamUrl',
+  'rulesUrl',
+  'complianceStreamUrl',
+  'accountApiUrl',
+  'consoleUrl',
+];
+
+/** What `checkSettings` and its like check themselves is only known here. */
+const known = special<never>('a setting', 'a setting', () => true);
+
+const OPTIONS = {
+  ...(Object.fromEntries(
+    Object.keys(SETTINGS).map(name => [name, known]),
+  ) as unknown as OptionTable<SettingOptions>),
+  timeouts: record<Partial<Timeouts>>('how long to wait'),
+  retry: record<Partial<RetryPolicy>>('how often and how long to retry'),
+  onRetry: func<(retrying: Retrying) => void>('called before each wait for a retry'),
+  limits: record<Partial<Record<Family, readonly Rate[]>>>('other rates than the service has'),
+  timing: record<Timing>('time and chance, for tests'),
+  serviceTime: func<NonNullable<AccountOptions['serviceTime']>>("the service's time, for tests"),
+} satisfies OptionTable<AccountOptions>;
+
+/** What the local service tells besides: of an application that it does not approve. */
+const IGNORED = { unapprovedConsumerKey: known, unapprovedConsumerSecret: known };
+
+/** Credentials and addresses of one account of the service. Made by `account()`. */
+export class Account {
+  readonly settings: Settings;
+  readonly timeouts: Timeouts;
+  readonly retry: RetryPolicy;
+  readonly timing: Timing;
+  /** The service's time. */
+  readonly clock: ServiceClock;
+  readonly onRetry: ((retrying: Retrying) => void) | undefined;
+  readonly connections: Connections;
+  readonly #limits: Readonly<Record<Family, readonly Rate[]>>;
+  readonly #redact: (text: string) => string;
+
+  constructor(options: AccountOptions, environment: Readonly<Record<string, string | undefined>>) {
+    checkOptions('account', { ...OPTIONS, ...IGNORED }, options);
+    this.settings = checkSettings(options, environment);
+    this.timeouts = checkTimeouts(options.timeouts);
+    this.retry = checkRetryPolicy(options.retry);
+    this.timing = options.timing ?? realTime;
+    this.clock = new ServiceClock(this.timing, options.serviceTime);
+    this.onRetry = options.onRetry;
+    this.connections = new Connections(this.timeouts);
+    const { email, password, consumerSecret, accessToken, accessTokenSecret } = this.settings;
+    const { searchesPerMinute, engagementsPerMinute } = this.settings;
+    const limits = checkLimits(options.limits);
+    this.#limits = {
+      ...limits,
+      search: [...limits.search, ...perMinute(searchesPerMinute)],
+      engagement: [...limits.engagement, ...perMinute(engagementsPerMinute)],
+    };
+    const secrets = [password, consumerSecret, accessToken, accessTokenSecret].filter(
+      secret => secret !== undefined,
+    );
+    this.#redact = redactor(email, secrets);
+  }
+
+  /**
+   * The value of a setting that a call cannot do without.
+   *
+   * @throws OptionError when it was not given; `purpose` says for what it is needed.
+   */
+  need<Name extends SettingName>(name: Name, purpose: string): NonNullable<Settings[Name]> {
+    const value = this.settings[name];
+    if (value === undefined)
+      throw new OptionError(
+        name,
+        `\`${name}\` is needed for ${purpose}: pass it to account() or set ${SETTINGS[name].env}`,
+      );
+    return value;
+  }
+
+  /**
+   * That all of these settings are there.
+   *
+   * @throws OptionError that names all that are missing; `purpose` says for what they are needed.
+   */
+  needAll(names: readonly SettingName[], purpose: string): void {
+    const missing = names.filter(name => this.settings[name] === undefined);
+    const [first, second] = missing;
+    if (first === undefined) return;
+    if (second === undefined) this.need(first, purpose);
+    const list = missing.map(name => `\`${name}\` (${SETTINGS[name].env})`).join(', ');
+    throw new OptionError(
+      first,
+      `Settings are missing that are needed for ${purpose}: ${list}. Pass them to account() or set the variables of the environment`,
+    );
+  }
+
+  /** The Basic credentials for a URL of a configured origin; `undefined` for any other. */
+  basicFor(url: URL): string | undefined {
+    if (!BASIC.some(name => this.#originOf(name) === url.origin)) return undefined;
+    const email = this.need('email', `requests to ${url.origin}`);
+    const password = this.need('password', `requests to ${url.origin}`);
+    return `Basic ${Buffer.from(`${email}:${password.reveal()}`).toString('base64')}`;
+  }
+
+  /** The limiter of a family of calls, shared by all calls to the same account of the service. */
+  pace(family: Family, base: URL): Pace {
+    const shared = paces.get(this.timing) ?? new Map<string, Pace>();
+    paces.set(this.timing, shared);
+    const key = JSON.stringify([family, base.origin, this.settings.account]);
+    const pace = shared.get(key) ?? new Pace([], this.timing);
+    shared.set(key, pace);
+    pace.add(this.#limits[family]);
+    return pace;
+  }
+
+  /** The text without this account's secrets, and others that a request has. */
+  redact(text: string, others: readonly Secret[] = []): string {
+    const rest = this.#redact(text);
+    return others.length === 0 ? rest : redactor(undefined, others)(rest);
+  }
+
+  /**
+   * Closes the idle connections at once, which otherwise happens by itself after seconds. Calls that
+   * are under way go on, and the account can be used again.
+   */
+  close(): Promise<void> {
+    return this.connections.close();
+  }
+
+  /** As `close`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  toJSON(): Settings {
+    return this.settings;
+  }
+
+  [inspect.custom](_depth: number, options: object): string {
+    const shown = Object.entries(this.settings).map(([name, value]) => [
+      name,
+      value instanceof URL ? value.href : value,
+    ]);
+    return `Account ${inspect(Object.fromEntries(shown), options)}`;
+  }
+
+  #originOf(name: SettingName): string | undefined {
+    const value = this.settings[name];
+    return value instanceof URL ? value.origin : undefined;
+  }
+}
+
+/** What a contract allows. */
+function perMinute(requests: number | undefined): readonly Rate[] {
+  return requests === undefined ? [] : [{ requests, per: MINUTE }];
+}
+
+/**
+ * An account of the service: its credentials, addresses, names and limits. What is not passed comes
+ * from the environment: `baseUrl` from `MILLRACE_BASE_URL`, and so on. Nothing is needed before a
+ * call needs it. Addresses must be https unless they are loopback, and credentials go to their
+ * origins only (service.md section 5).
+ *
+ * All calls of one account share the service's rate limits, also over several `account()`s of one
+ * process with other options. Where two differ in `limits`, `searchesPerMinute` or
+ * `engagementsPerMinute`, both limits hold for both, as long as the process lives.
+ *
+ * @throws OptionError when a setting cannot work.
+ * @example
+ * const acme = account({ baseUrl: 'https://search.example', account: 'acme', label: 'prod' });
+ * const local = account(await createService().start());
+ */
+export function account(
+  options: AccountOptions = {},
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): Account {
+  return new Account(options, environment);
+}

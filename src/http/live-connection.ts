@@ -1,0 +1,55 @@
+import { DataError } from '../errors.js';
+import type { Account } from './account.js';
+import type { Start } from './rate-limiter.js';
+import { exchange } from './request.js';
+
+/** A stream of the service that is open: gzip that goes on as long as there is something to tell. */
+export interface StreamConnection {
+  /** The address without its query, for messages. */
+  readonly url: string;
+  /**
+   * The gzip as it comes, all that has come at a time. Can be read once. Throws `ConnectionError` when
+   * the stream breaks off, and when nothing comes for the account's `timeouts.silence`: heartbeats are
+   * life, and a connection that is not read from is not counted as silent.
+   */
+  readonly blocks: AsyncIterable<readonly Buffer[]>;
+  readonly receivedBytes: number;
+  /** Lets go of the connection. */
+  close(): void;
+}
+
+/**
+ * Connects to a stream (service.md 4.3, 4.5). `start` is the turn that the call was given, as the
+ * service counts connections; nothing is retried here.
+ *
+ * @throws HttpError, ConnectionError, DataError, or the signal's reason.
+ */
+export async function connectStream(
+  account: Account,
+  url: URL,
+  start: Start,
+  signal: AbortSignal,
+): Promise<StreamConnection> {
+  const answer = await exchange(account, {
+    method: 'GET',
+    url,
+    headers: { connection: 'keep-alive', 'accept-encoding': 'gzip' },
+    signal,
+  }).finally(() => start.answered());
+  const encoding = String(answer.headers['content-encoding'] ?? 'none');
+  if (!/^(x-)?gzip$/i.test(encoding)) {
+    answer.close();
+    throw new DataError(`The stream is not gzip: its content encoding is ${encoding}`, {
+      place: { origin: answer.url },
+      retryable: true,
+    });
+  }
+  return {
+    url: answer.url,
+    blocks: answer.wire,
+    get receivedBytes() {
+      return answer.receivedBytes;
+    },
+    close: () => answer.close(),
+  };
+}

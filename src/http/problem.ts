@@ -1,0 +1,160 @@
+import { STATUS_CODES } from 'node:http';
+import { HttpError } from '../errors.js';
+import type { Account } from './account.js';
+import type { Answer, Exchange } from './request.js';
+import { SETTINGS } from './settings.js';
+
+/** How much of an error's body is read. */
+const MOST_BYTES = 64 * 1024;
+/** How long its end is waited for, in milliseconds. */
+const LONGEST_READ = 5_000;
+/** How much of a body that is no message is shown. */
+const MOST_SHOWN = 500;
+
+/** The error of an answer that is not a success. Reads its body, as far as it is worth it. */
+export async function refusal(
+  account: Account,
+  call: Exchange,
+  answer: Answer,
+): Promise<HttpError> {
+  return refusalOf(account, call, answer, await refusalText(answer, call.signal));
+}
+
+/**
+ * The same, once its body was read.
+ *
+ * @param advice What to do, by the status and what the service said, in which a secret may stand.
+ */
+export function refusalOf(
+  account: Account,
+  { method, secrets }: Exchange,
+  { status, url, headers }: Answer,
+  text: string,
+  advice: (status: number, message: string) => string = adviceFor,
+): HttpError {
+  const said = messageOf(text) ?? text;
+  const body = plain(account.redact(said, secrets)).slice(0, MOST_SHOWN);
+  const retryAfterMs = parseRetryAfter(headers['retry-after'], headers.date, account.timing.now());
+  const name = STATUS_CODES[status] ?? '';
+  const message = [
+    `${method} ${url} answered ${`${status} ${name}`.trim()}${body === '' ? '' : `: ${body}`}`,
+    advice(status, said),
+    retryAfterMs === undefined ? '' : `It asks to wait ${retryAfterMs / 1000} s`,
+  ]
+    .filter(part => part !== '')
+    .join('. ')
+    .replaceAll('.. ', '. ');
+  return new HttpError(message, {
+    status,
+    method,
+    url,
+    body,
+    retryAfterMs,
+    retryable: status === 429 || status >= 500,
+  });
+}
+
+/** Seconds beyond which a `Retry-After` is taken for this long: 68 years, as HTTP does with an overflow. */
+const MAX_RETRY_AFTER = 2 ** 31;
+/** As HTTP writes dates. `Date.parse` alone takes `-5` for a day of May 2001. */
+const HTTP_DATE = /^[A-Z][a-z]{2,8}, .* GMT$/;
+
+/**
+ * Milliseconds of a `Retry-After`, in seconds or as a date. A date is held against the answer's own
+ * `Date`, so that a clock that is wrong on either side does no harm. `undefined` for a value that asks
+ * for no wait, such as 0 or a date in the past, and for one that is neither: the usual backoff applies.
+ */
+export function parseRetryAfter(
+  value: string | undefined,
+  date: string | undefined,
+  now: number,
+): number | undefined {
+  const text = value?.trim() ?? '';
+  if (/^\d+$/.test(text)) return Math.min(Number(text), MAX_RETRY_AFTER) * 1000 || undefined;
+  const until = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
+  const sent = Date.parse(date ?? '');
+  const waitMs = until - (Number.isNaN(sent) ? now : sent);
+  return waitMs > 0 ? waitMs : undefined;
+}
+
+/** A body that breaks off, or takes for ever, is no news beside the status. */
+export async function refusalText(
+  answer: Answer,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const patience = setTimeout(() => answer.close(), LONGEST_READ);
+  try {
+    for await (const chunk of answer.body) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes >= MOST_BYTES) break;
+    }
+  } catch {
+    signal?.throwIfAborted();
+  } finally {
+    clearTimeout(patience);
+  }
+  return Buffer.concat(chunks).subarray(0, MOST_BYTES).toString();
+}
+
+/** `{ error: { message } }`, `{ error: string }` or `{ errors: [string] }` (service.md 2.9). */
+function messageOf(text: string): string | undefined {
+  const body = parse(text);
+  const error = member(body, 'error');
+  const errors = member(body, 'errors');
+  const candidates = [
+    member(error, 'message'),
+    error,
+    Array.isArray(errors) ? errors.map(entry => member(entry, 'message') ?? entry).join('; ') : '',
+    member(body, 'message'),
+    jobMessage(body),
+  ];
+  return candidates.find(
+    (candidate): candidate is string => typeof candidate === 'string' && candidate !== '',
+  );
+}
+
+/** A job that was not made says why in `statusMessage` and with each rule (service.md 4.6.1). */
+export function jobMessage(body: unknown): string | undefined {
+  const message = member(body, 'statusMessage');
+  const detail = member(member(body, 'rules'), 'detail');
+  if (typeof message !== 'string') return undefined;
+  const reasons = (Array.isArray(detail) ? detail : [])
+    .filter(entry => typeof member(entry, 'message') === 'string')
+    .map(
+      entry =>
+        `${JSON.stringify(member(member(entry, 'rule'), 'value'))}: ${String(member(entry, 'message'))}`,
+    );
+  return [message, ...reasons].join(' ');
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function member(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    ? (value as { readonly [key: string]: unknown })[key]
+    : undefined;
+}
+
+/** One line, and nothing in it that a terminal would obey. */
+function plain(text: string): string {
+  return text.replace(/[\p{Cc}\p{Zs}\p{Zl}\p{Zp}]+/gu, ' ').trim();
+}
+
+function adviceFor(status: number): string {
+  if (status >= 300 && status < 400)
+    return 'Redirects are not followed: check the address that account() was given';
+  if (status === 401)
+    return `Check the email and password (${SETTINGS.email.env}, ${SETTINGS.password.env})`;
+  if (status === 404)
+    return 'Check the address, the account name and the label: upper and lower case differ';
+  return '';
+}

@@ -1,0 +1,51 @@
+import { DataError } from '../errors.js';
+import { parseExact } from '../json/exact-json.js';
+import type { Answer } from './request.js';
+
+/** The listing of a job over ten years has half a million addresses. */
+const MOST_BYTES = 256 * 1024 * 1024;
+/** Characters of a body that is something else. */
+const MAX_SHOWN = 120;
+
+/** The whole body as text. */
+export async function readText(answer: Answer): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body) {
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES)
+      throw new DataError(`The answer is larger than ${MOST_BYTES} bytes`, {
+        place: { origin: answer.url },
+      });
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** The whole body as JSON, with exact ids. One that is cut short is worth a retry. */
+export async function readJson(answer: Answer): Promise<unknown> {
+  const text = await readText(answer);
+  try {
+    return parseExact(text);
+  } catch (cause) {
+    throw notJson(answer, text, cause);
+  }
+}
+
+/**
+ * The error of a body that is not JSON. What begins as none was sent by something else, such as a
+ * proxy with a page for people; anything else may have been cut, and is worth a retry.
+ */
+export function notJson({ url, headers }: Answer, text: string, cause: unknown): DataError {
+  const place = { origin: url };
+  if (/^\s*([[{]|$)/.test(text))
+    return new DataError('The answer is cut short, or is not JSON', {
+      ...{ cause, place, retryable: true },
+    });
+  const type = headers['content-type'] ?? 'missing';
+  const start = JSON.stringify(text.trim().slice(0, MAX_SHOWN));
+  return new DataError(
+    `The answer is not JSON: its content-type is ${type}, and it begins with ${start}`,
+    { cause, place },
+  );
+}

@@ -1,0 +1,168 @@
+import { DataError, HttpError, JobError } from '../errors.js';
+import type { Account } from '../http/account.js';
+import { parseTimestamp } from '../time.js';
+import type { DeliveredJob, Job, JobListing, JobName } from './job.js';
+import { getJob, jobResults } from './job-calls.js';
+import { isDelivered } from './run-job.js';
+import { readSuspectMinutes } from './suspect-minutes.js';
+
+/** One file of a job. */
+export interface JobFile {
+  /** The minute that its segment begins with, `YYYYMMDDHHMM`; `file 17` where no address tells. */
+  readonly name: string;
+  /** Where it is kept below a folder: `20240101/0010.json.gz`. Never a path that the service chose. */
+  readonly path: string;
+}
+
+/** Where a file is now. */
+export interface JobFileAddress {
+  readonly url: URL;
+  /** The listing that it comes from, for `renew`. */
+  readonly listing: number;
+}
+
+/** The files of a delivered job in time order, with addresses that can be had afresh. */
+export class JobFileList {
+  readonly job: DeliveredJob;
+  readonly files: readonly JobFile[];
+  readonly urlCount: number;
+  readonly totalBytes: number | undefined;
+  /** Minutes that the service says may be incomplete, `YYYYMMDDHHMM`. */
+  readonly suspectMinutes: readonly string[];
+  readonly #account: Account;
+  #urls: ReadonlyMap<string, URL>;
+  #listing = 1;
+  #renewing: Promise<void> | undefined;
+
+  constructor(
+    account: Account,
+    job: DeliveredJob,
+    listing: JobListing,
+    suspectMinutes: readonly string[],
+  ) {
+    const urls = urlsOf(listing, job);
+    this.#account = account;
+    this.job = job;
+    this.#urls = urls;
+    this.files = [...urls.keys()].map(name => ({ name, path: pathOf(name) }));
+    this.urlCount = listing.urlCount;
+    this.totalBytes = listing.totalFileSizeBytes;
+    this.suspectMinutes = suspectMinutes;
+  }
+
+  addressOf({ name }: JobFile): JobFileAddress {
+    const url = this.#urls.get(name);
+    if (url === undefined)
+      throw new DataError(`The listing of the job has no file ${name} any more`, {
+        retryable: true,
+      });
+    return { url, listing: this.#listing };
+  }
+
+  /** Reads the listing again, once for all who found that the same one has grown old. */
+  async renew(listing: number, signal: AbortSignal): Promise<void> {
+    if (listing !== this.#listing) return;
+    this.#renewing ??= this.#read(signal).finally(() => {
+      this.#renewing = undefined;
+    });
+    await this.#renewing;
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    this.#urls = urlsOf(await readListing(this.#account, this.job, signal), this.job);
+    this.#listing++;
+  }
+}
+
+/**
+ * The listing of a job, read again a few times where it has fewer addresses than it says.
+ *
+ * @throws JobError when the job is not delivered, or no longer there.
+ */
+export async function readJobFiles(
+  account: Account,
+  name: JobName,
+  signal: AbortSignal,
+): Promise<JobFileList> {
+  const job = await deliveredJob(account, name, signal);
+  let listing = await readListing(account, job, signal);
+  for (let again = 0; again < 2 && listing.urlList.length < listing.urlCount; again++) {
+    await account.timing.sleep(account.retry.firstWait, signal);
+    listing = await readListing(account, job, signal);
+  }
+  const { suspectMinutesURL } = listing;
+  const suspect =
+    suspectMinutesURL === undefined
+      ? []
+      : await readSuspectMinutes(account, suspectMinutesURL, signal);
+  return new JobFileList(account, job, listing, suspect);
+}
+
+async function deliveredJob(
+  account: Account,
+  name: JobName,
+  signal: AbortSignal,
+): Promise<DeliveredJob> {
+  const job =
+    isJob(name) && isDelivered(name) ? name : await gone(getJob(account, name, { signal }));
+  if (isDelivered(job)) return job;
+  throw new JobError(
+    `The job ${JSON.stringify(job.title)} (${job.uuid}) has no files: it is ${job.status}${job.statusMessage === '' ? '' : `: ${job.statusMessage}`}`,
+    { title: job.title, uuid: job.uuid, status: job.status },
+  );
+}
+
+function readListing(account: Account, job: Job, signal: AbortSignal): Promise<JobListing> {
+  return gone(jobResults(account, job, { signal }), job);
+}
+
+/** Jobs and their results are kept for 15 days (section 8), and then are as if never made. */
+async function gone<T>(call: Promise<T>, job?: Job): Promise<T> {
+  try {
+    return await call;
+  } catch (cause) {
+    if (!(cause instanceof HttpError) || cause.status !== 404) throw cause;
+    const which = job === undefined ? '' : ` ${JSON.stringify(job.title)} (${job.uuid})`;
+    const until = job?.results?.expiresAt;
+    throw new JobError(
+      `The job${which} is not there: it is unknown, or has expired${until === undefined ? '' : ` (its files were kept until ${until})`}`,
+      { cause, title: job?.title, uuid: job?.uuid, status: undefined },
+    );
+  }
+}
+
+function isJob(name: JobName): name is Job {
+  return typeof name === 'object' && name !== null && 'status' in name;
+}
+
+/** By name, in time order. */
+function urlsOf({ urlList }: JobListing, job: Job): Map<string, URL> {
+  const origin = `the listing of the job ${job.uuid}`;
+  const urls = urlList.map(text => new URL(text));
+  const segments = urls.map(segmentOf);
+  if (segments.includes(undefined))
+    return new Map(urls.map((url, index) => [`file ${index + 1}`, url]));
+  const named = new Map<string, URL>();
+  urls.forEach((url, index) => {
+    const segment = segments[index] ?? '';
+    if (named.has(segment))
+      throw new DataError(`The segment ${segment} is listed twice`, { place: { origin } });
+    named.set(segment, url);
+  });
+  return new Map([...named].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** `.../2024/01/31/23/50_activities.json.gz` is how the service calls its files. */
+const SEGMENT_PATH = /(\d{4})\/(\d{2})\/(\d{2})\/(\d{2})\/([0-5]0)_activities\.json\.gz$/;
+
+function segmentOf(url: URL): string | undefined {
+  const segment = SEGMENT_PATH.exec(url.pathname)?.slice(1).join('');
+  return segment !== undefined && parseTimestamp(segment) !== undefined ? segment : undefined;
+}
+
+/** Made of digits alone. */
+function pathOf(name: string): string {
+  const [, day, minute] = /^(\d{8})(\d{4})$/.exec(name) ?? [];
+  if (day !== undefined) return `${day}/${minute}.json.gz`;
+  return `files/${name.replace(/\D/g, '').padStart(6, '0')}.json.gz`;
+}

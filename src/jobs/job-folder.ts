@@ -1,0 +1,49 @@
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { StorageError } from '../errors.js';
+import { nodeFileSystem, readIfThere } from '../storage/file-system.js';
+import { type Lock, takeLock } from '../storage/lock.js';
+import { replaceFile } from '../storage/replace-file.js';
+import { storing } from '../storage/storage-error.js';
+import type { Job } from './job.js';
+
+/** Both hidden, so that those who read the folder as an archive do not see them. */
+const NAME = '.millrace-job.json';
+const LOCK = '.millrace-job.lock';
+
+/**
+ * Makes a folder if it is not there, takes its lock, and writes into it which job it holds: segments of
+ * another job would look like those of this one.
+ *
+ * @throws StorageError when another download has the lock, or the folder holds another job.
+ */
+export async function claimFolder(folder: string, job: Job): Promise<Lock> {
+  await storing('make', folder, () => mkdir(folder, { recursive: true }));
+  const lock = await takeLock(path.join(folder, LOCK), {
+    refusal: `Another download writes to the folder ${folder}`,
+  });
+  try {
+    await writeJob(folder, job);
+    return lock;
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function writeJob(folder: string, job: Job): Promise<void> {
+  const file = path.join(folder, NAME);
+  const before = await storing('read', file, () => readIfThere(nodeFileSystem, file));
+  if (before === undefined) {
+    const { uuid, title, fromDate, toDate } = job;
+    const content = `${JSON.stringify({ job: uuid, title, fromDate, toDate }, null, 2)}\n`;
+    await storing('write', file, () => replaceFile(file, content, { aside: `${file}.part` }));
+    return;
+  }
+  const [, uuid = 'unknown'] = /"job":\s*"([^"]*)"/.exec(before) ?? [];
+  if (uuid !== job.uuid)
+    throw new StorageError(
+      `The folder ${folder} holds the job ${uuid}, not ${job.uuid} (${JSON.stringify(job.title)}). Choose another folder`,
+      { path: folder },
+    );
+}

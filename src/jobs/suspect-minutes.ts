@@ -1,0 +1,58 @@
+import { DataError, HttpError } from '../errors.js';
+import type { Account } from '../http/account.js';
+import { request } from '../http/call.js';
+import { readText } from '../http/read-json.js';
+import { shownAddress } from '../http/request.js';
+import { parseExact } from '../json/exact-json.js';
+import { formatTimestamp, parseTimestamp } from '../time.js';
+
+/**
+ * The minutes of a job that may be incomplete, as `YYYYMMDDHHMM` (service.md 2.6). What the list looks
+ * like is not told there, so any JSON that has dates in it will do, and so will lines.
+ */
+export async function readSuspectMinutes(
+  account: Account,
+  address: string,
+  signal?: AbortSignal,
+): Promise<string[]> {
+  if (!URL.canParse(address))
+    throw new DataError(`The address of suspect minutes is none: ${JSON.stringify(address)}`);
+  const url = new URL(address);
+  try {
+    const text = await request(
+      account,
+      { method: 'GET', url, family: 'jobReads', signal },
+      readText,
+    );
+    const words = stringsIn(parsed(text));
+    const minutes = words.map(minuteOf).filter(minute => minute !== undefined);
+    if (words.length > 0 && minutes.length === 0)
+      throw new DataError(`The list of suspect minutes has no dates: ${text.slice(0, 200)}`, {
+        place: { origin: shownAddress(url) },
+      });
+    return [...new Set(minutes)].sort();
+  } catch (error) {
+    if (error instanceof HttpError && error.status === 404) return [];
+    throw error;
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return parseExact(text);
+  } catch {
+    return text.split(/[\s,]+/).filter(word => word !== '');
+  }
+}
+
+function stringsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value === 'number') return [String(value)];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : [];
+}
+
+function minuteOf(text: string): string | undefined {
+  if (parseTimestamp(text) !== undefined) return text;
+  const ms = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(ms) ? undefined : formatTimestamp(ms);
+}

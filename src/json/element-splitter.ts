@@ -1,0 +1,228 @@
+import { checkOptions, type OptionTable, text } from '../check.js';
+import { DataError } from '../errors.js';
+import { Pieces } from './carry-over.js';
+import { bufferOf } from './decode-utf8.js';
+import { parseExact } from './exact-json.js';
+import {
+  BYTE_ORDER_MARK,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  isOpening,
+  isScalar,
+  isSpace,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  startsWithMark,
+} from './json-bytes.js';
+import { RECORD_LIMITS, type RecordLimits } from './record-limits.js';
+import { ValueEnd } from './value-end.js';
+
+const EMPTY = Buffer.alloc(0);
+
+export interface ElementSplitterOptions extends RecordLimits {
+  /** The URL or file of the document, for error messages. */
+  readonly origin?: string | undefined;
+}
+
+const OPTIONS = {
+  ...RECORD_LIMITS,
+  origin: text('the URL or file, for error messages'),
+} satisfies OptionTable<ElementSplitterOptions>;
+
+/** What comes next, outside of a value. */
+type Next =
+  | 'document'
+  | 'first name' // or the end of the document
+  | 'name'
+  | 'colon'
+  | 'value'
+  | 'comma' // or the end of the document
+  | 'first element' // or the end of the array
+  | 'element'
+  | 'element comma' // or the end of the array
+  | 'nothing';
+
+/**
+ * Takes one JSON document in pieces, cut at any byte, and gives the exact bytes of each element of
+ * one array at its top level as soon as the element is whole. Elements are told apart by brackets,
+ * strings and commas; that what lies between is JSON, whoever parses an element finds out. The rest
+ * of the document is kept, and parsed at the end.
+ *
+ * Whatever is wrong throws a `DataError`; the splitter is of no use after that.
+ *
+ * @example
+ * const splitter = new ElementSplitter('results');
+ * for await (const bytes of body) for (const post of splitter.push(bytes)) write(post);
+ * const { next } = splitter.end();
+ */
+export class ElementSplitter {
+  readonly #key: string;
+  readonly #maxBytes: number;
+  readonly #origin: string | undefined;
+  #next: Next = 'document';
+  /** Bytes of the document before the block at hand. */
+  #offset = 0;
+  /** The value, name or element under way, and the bytes of a name or element in earlier blocks. */
+  readonly #value: ValueEnd;
+  readonly #pieces = new Pieces();
+  /** The document around the array. */
+  readonly #rest = new Pieces();
+  #name: string | undefined;
+  #found = false;
+
+  constructor(key: string, options: ElementSplitterOptions = {}) {
+    const { maxBytes, maxDepth } = checkOptions('ElementSplitter', OPTIONS, options);
+    this.#key = key;
+    this.#maxBytes = maxBytes;
+    this.#origin = options.origin;
+    this.#value = new ValueEnd(maxDepth, (message, at) => this.#error(message, at));
+  }
+
+  /** Adds the elements that end in these bytes to `elements`, and returns it. */
+  push(bytes: Uint8Array, elements: Buffer[] = []): Buffer[] {
+    const block = bufferOf(bytes);
+    let start = 0;
+    let restFrom = 0;
+    for (let at = 0; at < block.length; ) {
+      if (!this.#value.open) {
+        const wasInArray = this.#isInArray();
+        if (isSpace(block[at]!) || !this.#beginsValue(block[at]!, at)) {
+          if (wasInArray && !this.#isInArray()) restFrom = at;
+          at++;
+          if (!wasInArray && this.#isInArray()) this.#rest.add(block.subarray(restFrom, at));
+          continue;
+        }
+        start = at;
+      }
+      at = this.#value.find(block, at);
+      if (this.#next === 'element') this.#checkSize(this.#pieces.byteLength + at - start, at);
+      if (!this.#value.open) this.#endValue(block.subarray(start, at), elements);
+    }
+    if (this.#value.open && this.#next !== 'value') this.#pieces.add(block.subarray(start));
+    if (!this.#isInArray()) this.#rest.add(block.subarray(restFrom));
+    this.#checkSize(this.#rest.byteLength, block.length);
+    this.#offset += block.length;
+    return elements;
+  }
+
+  /** Whether the document has come to its end; `end` throws before. */
+  get whole(): boolean {
+    return this.#next === 'nothing';
+  }
+
+  /** The document without that array, once it is whole. */
+  end(): Record<string, unknown> {
+    const rest = this.#rest.join(EMPTY);
+    if (this.#next === 'document') throw this.#error('The JSON document is empty', 0);
+    if (!this.whole) throw this.#error('The JSON document is cut short', 0);
+    const { [this.#key]: array, ...others } = this.#parse(rest);
+    if (!this.#found || !Array.isArray(array))
+      throw this.#error(`The JSON document has no array \`${this.#key}\`: ${excerpt(rest)}`, 0);
+    return others;
+  }
+
+  #isInArray(): boolean {
+    return (
+      this.#next === 'first element' || this.#next === 'element' || this.#next === 'element comma'
+    );
+  }
+
+  /** Whether a value, name or element begins with this byte; if not, it is dealt with. */
+  #beginsValue(byte: number, at: number): boolean {
+    switch (this.#next) {
+      case 'document':
+        if (byte === BYTE_ORDER_MARK[this.#offset + at]) return false;
+        if (byte !== OPEN_OBJECT) throw this.#error('Expected a JSON object', at);
+        this.#next = 'first name';
+        return false;
+      case 'first name':
+      case 'name':
+        if (byte === CLOSE_OBJECT && this.#next === 'first name') this.#next = 'nothing';
+        else if (byte !== QUOTE) throw this.#error('Expected a name in the JSON document', at);
+        else this.#next = 'name';
+        return byte === QUOTE;
+      case 'colon':
+        if (byte !== COLON) throw this.#error('Expected a colon in the JSON document', at);
+        this.#next = 'value';
+        return false;
+      case 'value':
+        if (byte !== OPEN_ARRAY || this.#name !== this.#key) return this.#expectValue(byte, at);
+        if (this.#found) throw this.#error(`There is more than one \`${this.#key}\``, at);
+        this.#found = true;
+        this.#next = 'first element';
+        return false;
+      case 'comma':
+        if (byte !== COMMA && byte !== CLOSE_OBJECT)
+          throw this.#error('Expected a comma in the JSON document', at);
+        this.#next = byte === COMMA ? 'name' : 'nothing';
+        return false;
+      case 'first element':
+      case 'element':
+        if (byte === CLOSE_ARRAY && this.#next === 'first element') this.#next = 'comma';
+        else this.#next = 'element';
+        return this.#next === 'element' && this.#expectValue(byte, at);
+      case 'element comma':
+        if (byte !== COMMA && byte !== CLOSE_ARRAY)
+          throw this.#error(`Expected a comma between elements of \`${this.#key}\``, at);
+        this.#next = byte === COMMA ? 'element' : 'comma';
+        return false;
+      case 'nothing':
+        throw this.#error('The JSON document goes on after its end', at);
+    }
+  }
+
+  #expectValue(byte: number, at: number): true {
+    if (byte === QUOTE || isOpening(byte) || isScalar(byte)) return true;
+    throw this.#error('Expected a value', at);
+  }
+
+  #endValue(last: Buffer, elements: Buffer[]): void {
+    if (this.#next === 'element') {
+      elements.push(this.#pieces.join(last));
+      this.#next = 'element comma';
+    } else if (this.#next === 'name') {
+      this.#name = readName(this.#pieces.join(last));
+      this.#next = 'colon';
+    } else this.#next = 'comma';
+  }
+
+  #parse(rest: Buffer): Record<string, unknown> {
+    const text = startsWithMark(rest) ? rest.subarray(3) : rest;
+    try {
+      return parseExact(text) as Record<string, unknown>;
+    } catch (cause) {
+      throw new DataError('The JSON document is not valid JSON around its array', {
+        cause,
+        place: { origin: this.#origin },
+      });
+    }
+  }
+
+  #checkSize(bytes: number, at: number): void {
+    if (bytes <= this.#maxBytes) return;
+    const what = this.#isInArray() ? `An element of \`${this.#key}\`` : 'The JSON document';
+    throw this.#error(`${what} is larger than ${this.#maxBytes} bytes (\`maxBytes\`)`, at);
+  }
+
+  #error(message: string, at: number): DataError {
+    return new DataError(message, {
+      place: { origin: this.#origin, byteOffset: this.#offset + at },
+    });
+  }
+}
+
+function readName(bytes: Buffer): string | undefined {
+  try {
+    return String(JSON.parse(bytes.toString()));
+  } catch {
+    return undefined; // Not a string of JSON: the parse of the rest will say so.
+  }
+}
+
+function excerpt(document: Buffer): string {
+  const text = document.subarray(0, 200).toString();
+  return document.length > 200 ? `${text}...` : text;
+}

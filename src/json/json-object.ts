@@ -1,0 +1,298 @@
+import { DataError } from '../errors.js';
+import { beginning } from './excerpt.js';
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+/** The one bit in which `{` differs from `[`, and `}` from `]`. */
+const BRACE_BIT = 0x20;
+
+/** How far from the end a member is looked for. */
+const REACH = 1024;
+
+/** Entries that one member takes in the list of members: start and end of key, then of value. */
+const STRIDE = 4;
+
+/**
+ * One JSON object, seen in the bytes it stands in. It finds members by key and neither copies nor
+ * parses anything but what is asked for; it reads forward, string-aware, no further than it must,
+ * and remembers what it has passed. Keys asked for are ASCII.
+ *
+ * Equal to parsing for every JSON document whose object keys are unique: where a key comes twice,
+ * `JSON.parse` takes the last. What is passed over is not checked, so damage there goes unseen.
+ *
+ * @throws DataError from every method, where what it reads is not JSON.
+ */
+export class JsonObject {
+  readonly #bytes: Buffer;
+  /** Keys with their quotes; the start of a key that has escapes is negative. */
+  readonly #members: number[] = [];
+  /** The delimiter before the next member, or the closing brace. */
+  #at: number;
+
+  private constructor(bytes: Buffer, openBrace: number) {
+    this.#bytes = bytes;
+    this.#at = openBrace;
+  }
+
+  /** The object that a document is, or `undefined` when it is something else. */
+  static of(document: Buffer): JsonObject | undefined {
+    const start = afterSpace(document, 0);
+    return document[start] === OPEN_BRACE ? new JsonObject(document, start) : undefined;
+  }
+
+  /** Whichever of the keys comes first. */
+  firstOf(keys: readonly string[]): string | undefined {
+    for (let index = 0; index < this.#members.length || this.#advance(); index += STRIDE)
+      for (const key of keys) if (this.#isKey(index, key)) return key;
+    return undefined;
+  }
+
+  /** A member that is a string, decoded. */
+  string(key: string): string | undefined {
+    const index = this.#find(key);
+    if (index === -1 || this.#bytes[this.#start(index)] !== QUOTE) return undefined;
+    return decodeString(this.#bytes, this.#start(index), this.#end(index));
+  }
+
+  /** A member that is a whole number, digit by digit as it stands there. */
+  integer(key: string): string | undefined {
+    const index = this.#find(key);
+    if (index === -1) return undefined;
+    const token = this.#bytes.toString('latin1', this.#start(index), this.#end(index));
+    return /^-?\d+$/.test(token) ? token : undefined;
+  }
+
+  /**
+   * The digits that a string ends with, if it has nothing else or a colon before them: the id in
+   * `tag:search.twitter.com,2005:1050118621198921728`.
+   */
+  lastDigits(key: string): string | undefined {
+    const index = this.#find(key);
+    if (index === -1 || this.#bytes[this.#start(index)] !== QUOTE) return undefined;
+    const end = this.#end(index) - 1;
+    let at = end;
+    while (isDigit(this.#bytes[at - 1])) at--;
+    const before = this.#bytes[at - 1];
+    if (at < end && (before === COLON || at - 1 === this.#start(index)))
+      return this.#bytes.toString('latin1', at, end);
+    // With escapes it may read otherwise than it stands there.
+    return /(?:^|:)(\d+)$/.exec(this.string(key) ?? '')?.[1];
+  }
+
+  /** A member that is an object. */
+  object(key: string): JsonObject | undefined {
+    const index = this.#find(key);
+    if (index === -1 || this.#bytes[this.#start(index)] !== OPEN_BRACE) return undefined;
+    return new JsonObject(this.#bytes, this.#start(index));
+  }
+
+  /** Where the value of a member stands in the document: start, inclusive, and end, exclusive. */
+  span(key: string): readonly [number, number] | undefined {
+    const index = this.#find(key);
+    return index === -1 ? undefined : [this.#start(index), this.#end(index)];
+  }
+
+  /** Where the object ends, and whether it has members. */
+  get closing(): { readonly at: number; readonly empty: boolean } {
+    while (this.#advance());
+    return { at: this.#at, empty: this.#members.length === 0 };
+  }
+
+  /** Looks for a member of the whole document close to its end; for keys that usually come last. */
+  seekFromEnd(key: string): void {
+    const span = spanNearEnd(this.#bytes, key);
+    if (span === undefined) return;
+    const comma = lastMember(this.#bytes, key);
+    this.#members.push(comma + 1, comma + key.length + 3, ...span);
+  }
+
+  #start(index: number): number {
+    return this.#members[index + 2] as number;
+  }
+
+  #end(index: number): number {
+    return this.#members[index + 3] as number;
+  }
+
+  #find(key: string): number {
+    for (let index = 0; index < this.#members.length || this.#advance(); index += STRIDE)
+      if (this.#isKey(index, key)) return index;
+    return -1;
+  }
+
+  #isKey(index: number, key: string): boolean {
+    const start = this.#members[index] as number;
+    const end = this.#members[index + 1] as number;
+    if (start < 0) return decodeString(this.#bytes, -start, end) === key;
+    if (end - start - 2 !== key.length) return false;
+    for (let at = 0; at < key.length; at++)
+      if (this.#bytes[start + 1 + at] !== key.charCodeAt(at)) return false;
+    return true;
+  }
+
+  /** Passes one member more; false at the end of the object. */
+  #advance(): boolean {
+    const bytes = this.#bytes;
+    const delimiter = bytes[this.#at];
+    if (delimiter === CLOSE_BRACE) return false;
+    const keyStart = afterSpace(bytes, this.#at + 1);
+    if (delimiter === OPEN_BRACE && bytes[keyStart] === CLOSE_BRACE) {
+      this.#at = keyStart;
+      return false;
+    }
+    if (bytes[keyStart] !== QUOTE) throw notJson(bytes, 'a key', keyStart);
+    let keyEnd = keyStart + 1;
+    let escaped = false;
+    for (; bytes[keyEnd] !== QUOTE; keyEnd++) {
+      if (keyEnd >= bytes.length) throw notJson(bytes, 'the end of a key', keyEnd);
+      if (bytes[keyEnd] === BACKSLASH) {
+        escaped = true;
+        keyEnd++;
+      }
+    }
+    keyEnd++;
+    const colon = afterSpace(bytes, keyEnd);
+    if (bytes[colon] !== COLON) throw notJson(bytes, 'a colon', colon);
+    const start = afterSpace(bytes, colon + 1);
+    const end = afterValue(bytes, start);
+    if (end === start) throw notJson(bytes, 'a value', start);
+    const next = afterSpace(bytes, end);
+    if (bytes[next] !== COMMA && bytes[next] !== CLOSE_BRACE)
+      throw notJson(bytes, 'a comma or a closing brace', next);
+    this.#members.push(escaped ? -keyStart : keyStart, keyEnd, start, end);
+    this.#at = next;
+    return true;
+  }
+}
+
+/**
+ * Where the value of a member of the object that a document is stands, if it comes close to its end.
+ * In JSON, `,"key":` can only be a key: within a string, a backslash stands before every quote. And
+ * the key is one of the whole document if the object that it is in ends where that does.
+ */
+export function spanNearEnd(bytes: Buffer, key: string): readonly [number, number] | undefined {
+  const comma = lastMember(bytes, key);
+  if (comma === -1) return undefined;
+  const start = afterSpace(bytes, comma + key.length + 4);
+  const end = afterValue(bytes, start);
+  let at = afterSpace(bytes, end);
+  while (bytes[at] === COMMA) {
+    const colon = afterSpace(bytes, afterString(bytes, afterSpace(bytes, at + 1)));
+    at = afterSpace(bytes, afterValue(bytes, afterSpace(bytes, colon + 1)));
+  }
+  return bytes[at] === CLOSE_BRACE && afterSpace(bytes, at + 1) === bytes.length
+    ? [start, end]
+    : undefined;
+}
+
+/** What is looked for, and how far to the left to look next, by the byte where it would begin. */
+interface Needle {
+  readonly bytes: Buffer;
+  readonly steps: Uint8Array;
+}
+
+const needles = new Map<string, Needle>();
+
+function needleOf(key: string): Needle {
+  let needle = needles.get(key);
+  if (needle === undefined) {
+    const bytes = Buffer.from(`,"${key}":`);
+    const steps = new Uint8Array(256).fill(bytes.length);
+    for (let at = bytes.length - 1; at > 0; at--) steps[bytes[at] as number] = at;
+    needle = { bytes, steps };
+    needles.set(key, needle);
+  }
+  return needle;
+}
+
+/** The last place, close to the end, of the comma before a key. Looks at few of the bytes after it. */
+function lastMember(bytes: Buffer, key: string): number {
+  const needle = needleOf(key);
+  const { steps } = needle;
+  const { length } = needle.bytes;
+  const floor = Math.max(0, bytes.length - REACH);
+  for (let at = bytes.length - length; at >= floor; at -= steps[bytes[at] as number] as number) {
+    if (bytes[at] !== COMMA) continue;
+    let same = 1;
+    while (same < length && bytes[at + same] === needle.bytes[same]) same++;
+    if (same === length) return at;
+  }
+  return -1;
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
+}
+
+function afterSpace(bytes: Buffer, start: number): number {
+  let at = start;
+  for (let byte = bytes[at]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09; )
+    byte = bytes[++at];
+  return at;
+}
+
+/** From the opening quote of a string to after its closing one. */
+function afterString(bytes: Buffer, start: number): number {
+  const { length } = bytes;
+  let at = start + 1;
+  while (at < length) {
+    const byte = bytes[at++];
+    if (byte === QUOTE) break;
+    if (byte === BACKSLASH) at++;
+  }
+  return at;
+}
+
+/** Brackets are counted, not matched: what is passed over need not be valid. */
+function afterValue(bytes: Buffer, start: number): number {
+  const { length } = bytes;
+  const first = bytes[start] as number;
+  if (first === QUOTE) return afterString(bytes, start);
+  if ((first | BRACE_BIT) !== OPEN_BRACE) return afterScalar(bytes, start);
+  let depth = 0;
+  for (let at = start; at < length; ) {
+    const byte = bytes[at] as number;
+    if (byte === QUOTE) {
+      at = afterString(bytes, at);
+      continue;
+    }
+    at++;
+    const bracket = byte | BRACE_BIT;
+    if (bracket === OPEN_BRACE) depth++;
+    else if (bracket === CLOSE_BRACE && --depth === 0) return at;
+  }
+  return length;
+}
+
+function afterScalar(bytes: Buffer, start: number): number {
+  let at = start;
+  while (at < bytes.length && isOfScalar(bytes[at] as number)) at++;
+  return at;
+}
+
+/** Letters, digits, plus, minus and dot. */
+function isOfScalar(byte: number): boolean {
+  if (byte < 0x41)
+    return (byte >= 0x30 && byte <= 0x39) || (byte >= 0x2b && byte <= 0x2e && byte !== COMMA);
+  return (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a;
+}
+
+function decodeString(bytes: Buffer, start: number, end: number): string {
+  const text = bytes.toString('utf8', start + 1, end - 1);
+  if (!text.includes('\\')) return text;
+  try {
+    return JSON.parse(`"${text}"`);
+  } catch {
+    throw notJson(bytes, 'a string', start);
+  }
+}
+
+function notJson(bytes: Buffer, expected: string, byteOffset: number): DataError {
+  return new DataError(`Not JSON: expected ${expected}; it starts with ${beginning(bytes)}`, {
+    place: { byteOffset },
+  });
+}

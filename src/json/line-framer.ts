@@ -1,0 +1,139 @@
+import { DataError } from '../errors.js';
+import type { Framer } from '../flow/framed.js';
+import { Pieces } from './carry-over.js';
+import type { OnDamaged } from './damaged-record.js';
+import { CLOSE_OBJECT, CR, isSpace, LF, OPEN_OBJECT, startsWithMark } from './json-bytes.js';
+import { isDeeperThan } from './json-depth.js';
+import type { CheckedLimits } from './record-limits.js';
+
+const EMPTY = Buffer.alloc(0);
+
+export type Separator = '\n' | '\r\n';
+
+export interface LineFramerOptions {
+  /** Told of each line that is no record; one throws where it is absent. */
+  readonly onDamaged?: OnDamaged | undefined;
+  /** Whether who uses it can set the limits, so that errors name the option. @default true */
+  readonly limitsAreOptions?: boolean | undefined;
+}
+
+/** Cuts bytes into lines that are JSON objects; see `jsonLines`. */
+export class LineFramer implements Framer<Buffer> {
+  readonly #end: number;
+  readonly #maxBytes: number;
+  readonly #maxDepth: number;
+  readonly #origin: string | undefined;
+  readonly #onDamaged: OnDamaged | undefined;
+  readonly #limitsAreOptions: boolean;
+  /** Whether the line under way was too large, and what is left of it is left out. */
+  #skips = false;
+  /** The line under way, as far as it lies in earlier blocks. */
+  readonly #pieces = new Pieces();
+  #line = 1;
+  /** Where in the file the line under way and the block at hand begin. */
+  #lineAt = 0;
+  #blockAt = 0;
+
+  constructor(
+    separator: Separator,
+    { maxBytes, maxDepth }: CheckedLimits,
+    origin: string | undefined,
+    { onDamaged, limitsAreOptions = true }: LineFramerOptions = {},
+  ) {
+    this.#onDamaged = onDamaged;
+    this.#limitsAreOptions = limitsAreOptions;
+    // Where CR stands in no record, it alone ends one, and the LF after it is white space.
+    this.#end = separator === '\n' ? LF : CR;
+    this.#maxBytes = maxBytes;
+    this.#maxDepth = maxDepth;
+    this.#origin = origin;
+  }
+
+  push(block: Buffer, records: Buffer[]): void {
+    let start = 0;
+    for (
+      let end = block.indexOf(this.#end);
+      end !== -1;
+      start = end + 1, end = block.indexOf(this.#end, start)
+    ) {
+      const to = end > start && block[end - 1] === CR ? end - 1 : end;
+      if (this.#skips) this.#skips = false;
+      else this.#take(this.#pieces.join(block.subarray(start, to)), records);
+      this.#line++;
+      this.#lineAt = this.#blockAt + end + 1;
+    }
+    if (!this.#skips) this.#pieces.add(block.subarray(start));
+    if (this.#pieces.byteLength > this.#maxBytes) {
+      this.#skips = true;
+      this.#damaged(this.#pieces.join(EMPTY).subarray(0, this.#maxBytes), this.#tooLarge());
+    }
+    this.#blockAt += block.length;
+  }
+
+  end(records: Buffer[]): void {
+    if (this.#skips) return;
+    const before = records.length;
+    this.#take(this.#pieces.join(EMPTY), records, 'The last line is cut short');
+    const last = records[before];
+    if (last === undefined) return;
+    try {
+      JSON.parse(last.toString());
+    } catch (cause) {
+      records.pop();
+      this.#damaged(last, this.#error('The last line is cut short, or is not JSON', cause));
+    }
+  }
+
+  #take(line: Buffer, records: Buffer[], otherwise = 'Expected a JSON object on each line'): void {
+    const record = isObject(line) ? line : trim(line, this.#lineAt === 0);
+    if (record.length === 0) return;
+    if (record.length > this.#maxBytes)
+      this.#damaged(record.subarray(0, this.#maxBytes), this.#tooLarge());
+    else if (!isObject(record)) {
+      const isGzip = record[0] === 0x1f && record[1] === 0x8b;
+      if (isGzip) throw this.#error('These bytes are gzip; put gunzip() first');
+      this.#damaged(record, this.#error(`${otherwise}: ${excerpt(record)}`));
+    } else if (record.length > 2 * this.#maxDepth && isDeeperThan(this.#maxDepth, record))
+      this.#damaged(
+        record,
+        this.#error(`A line is nested deeper than ${this.#maxDepth}${this.#option('maxDepth')}`),
+      );
+    else records.push(record);
+  }
+
+  /** The memory of a block may be used again, so what is told is a copy. */
+  #damaged(record: Buffer, error: DataError): void {
+    if (this.#onDamaged === undefined) throw error;
+    this.#onDamaged({ raw: Buffer.from(record), ...error.place }, error);
+  }
+
+  #option(name: string): string {
+    return this.#limitsAreOptions ? ` (\`${name}\`)` : '';
+  }
+
+  #tooLarge(): DataError {
+    return this.#error(`A line is larger than ${this.#maxBytes} bytes${this.#option('maxBytes')}`);
+  }
+
+  #error(message: string, cause?: unknown): DataError {
+    const place = { origin: this.#origin, line: this.#line, byteOffset: this.#lineAt };
+    return new DataError(message, { cause, place });
+  }
+}
+
+function isObject(record: Buffer): boolean {
+  return record[0] === OPEN_OBJECT && record[record.length - 1] === CLOSE_OBJECT;
+}
+
+function trim(line: Buffer, first: boolean): Buffer {
+  let start = first && startsWithMark(line) ? 3 : 0;
+  let end = line.length;
+  while (start < end && isSpace(line[start]!)) start++;
+  while (end > start && isSpace(line[end - 1]!)) end--;
+  return line.subarray(start, end);
+}
+
+function excerpt(record: Buffer): string {
+  const text = record.subarray(0, 80).toString();
+  return JSON.stringify(record.length > 80 ? `${text}...` : text);
+}

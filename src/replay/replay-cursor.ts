@@ -1,0 +1,105 @@
+import { OptionError } from '../errors.js';
+import type { Cursor, Json } from '../flow/flow.js';
+import { formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
+import type { GapReason, OpenRange, ReplayGap, ReplayState } from './replay-machine.js';
+import type { SeenIds } from './seen-ids.js';
+
+/** The request that a cursor belongs to. */
+export type ReplayIdentity = Readonly<Record<string, string>>;
+
+const REASONS: readonly unknown[] = ['expired', 'failed', 'unverified'] satisfies GapReason[];
+
+/**
+ * Where a replay stands: what is still to be confirmed, what will never be, when connections were made,
+ * and the ids that may come again.
+ */
+export function replayCursor(request: ReplayIdentity, state: ReplayState, seen: SeenIds): Cursor {
+  return {
+    source: 'replay',
+    request,
+    open: state.open.map(({ from, to, mismatches, failures, partial }) => ({
+      ...{ fromDate: formatTimestamp(from), toDate: formatTimestamp(to) },
+      ...{ mismatches, failures, partial },
+    })),
+    gaps: state.gaps.map(({ from, to, reason }) => ({
+      ...{ fromDate: formatTimestamp(from), toDate: formatTimestamp(to), reason },
+    })),
+    chunkMinutes: state.chunk / MINUTE,
+    connects: state.connects.map(at => new Date(at).toISOString()),
+    ids: seen.state(),
+  };
+}
+
+/** @throws OptionError when the cursor is of another request, or damaged. */
+export function replayPlace(
+  request: ReplayIdentity,
+  cursor: Cursor,
+): { readonly state: ReplayState; readonly ids: unknown } {
+  const json = JSON.parse(JSON.stringify(cursor)) as Json;
+  if (!isObject(json) || json.source !== 'replay' || !isObject(json.request))
+    throw new OptionError('resume', 'The cursor is not one of replay()');
+  for (const [name, value] of Object.entries(request))
+    if (json.request[name] !== value)
+      throw new OptionError(
+        'resume',
+        `The cursor belongs to another replay: its ${name} was ${JSON.stringify(json.request[name])}, and now it is ${JSON.stringify(value)}. Use the same options, or start afresh without the cursor`,
+      );
+  try {
+    const state: ReplayState = {
+      open: listOf(json.open).map(openRange),
+      gaps: listOf(json.gaps).map(gap),
+      chunk: count(json.chunkMinutes) * MINUTE,
+      connects: listOf(json.connects).map(at => instant(Date.parse(String(at)))),
+    };
+    return { state, ids: json.ids };
+  } catch (cause) {
+    throw new OptionError('resume', 'The cursor is damaged', { cause });
+  }
+}
+
+function openRange(value: Json): OpenRange {
+  const { mismatches, failures, partial } = fieldsOf(value);
+  if (typeof partial !== 'boolean') throw new TypeError('Expected a boolean');
+  return {
+    ...{ ...windowOf(value), mismatches: count(mismatches), failures: count(failures), partial },
+  };
+}
+
+function gap(value: Json): ReplayGap {
+  const { reason } = fieldsOf(value);
+  if (!REASONS.includes(reason)) throw new TypeError('Expected a reason');
+  return { ...windowOf(value), reason: reason as GapReason };
+}
+
+function windowOf(value: Json): { from: number; to: number } {
+  const { fromDate, toDate } = fieldsOf(value);
+  return {
+    from: instant(parseTimestamp(String(fromDate))),
+    to: instant(parseTimestamp(String(toDate))),
+  };
+}
+
+function instant(ms: number | undefined): number {
+  if (ms === undefined || Number.isNaN(ms)) throw new TypeError('Expected a time');
+  return ms;
+}
+
+function count(value: Json | undefined): number {
+  if (!Number.isSafeInteger(value) || (value as number) < 0)
+    throw new TypeError('Expected a count');
+  return value as number;
+}
+
+function listOf(value: Json | undefined): readonly Json[] {
+  if (!Array.isArray(value)) throw new TypeError('Expected a list');
+  return value;
+}
+
+function fieldsOf(value: Json): { readonly [key: string]: Json } {
+  if (!isObject(value)) throw new TypeError('Expected an object');
+  return value;
+}
+
+function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

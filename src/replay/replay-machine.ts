@@ -1,0 +1,294 @@
+import type { Rate } from '../http/rate-limits.js';
+import { floorTo, HOUR, MINUTE, type Window } from '../time.js';
+import { connectFreeAt, mergedConnects, recentConnects } from './connect-budget.js';
+import { joined, overlap, wholeMinutes, without } from './minute-ranges.js';
+import { type ReplayTimings, TIMINGS } from './replay-timings.js';
+
+/** Minutes that are not confirmed. */
+export interface OpenRange extends Window {
+  /** How often the count of activities was not what the service said. */
+  readonly mismatches: number;
+  /** How often the service said that these minutes failed. */
+  readonly failures: number;
+  /** Whether some of its activities were handed on already. */
+  readonly partial: boolean;
+}
+
+export type GapReason = 'expired' | 'failed' | 'unverified';
+
+/**
+ * Minutes that could not be had: `expired` before they were confirmed, `failed` time and again, or
+ * `unverified`, where as many activities as the service counted never came.
+ */
+export interface ReplayGap extends Window {
+  readonly reason: GapReason;
+}
+
+/** What the machine remembers, and a cursor holds. */
+export interface ReplayState {
+  readonly open: readonly OpenRange[];
+  readonly gaps: readonly ReplayGap[];
+  readonly chunk: number;
+  /** When connections were made, wall clock. */
+  readonly connects: readonly number[];
+}
+
+/** What to do next. */
+export type ReplayAction =
+  | { readonly do: 'done' }
+  | { readonly do: 'connect'; readonly range: Window }
+  | {
+      readonly do: 'wait';
+      readonly ms: number;
+      readonly why: 'too recent' | 'connect limit' | 'after a failure';
+    }
+  /** Too many connections in a row brought nothing. */
+  | { readonly do: 'give up' };
+
+/** The service's last word on a connection (service.md 2.7). */
+export interface ReplayEnd {
+  readonly outcome: 'completed' | 'completed_with_errors' | 'failed' | undefined;
+  readonly activityCount: number | undefined;
+  readonly minutesFailed: readonly number[];
+  readonly unprocessedRange: Window | undefined;
+}
+
+/** How far a 406 can move an edge of the reach, in all, and how near it a window must lie for that. */
+const MAX_MARGIN = HOUR;
+
+/**
+ * The recovery of a replay, as a state machine: no I/O, no clock, no dice of its own. Whoever drives
+ * it asks what to do `next`, does it, and tells what came of it.
+ *
+ * No minute is confirmed before the service has said its last word on the connection that brought it:
+ * `minutes_failed` comes only then. Going on from the last activity received, as service.md 4.3 rule 2
+ * has it, would lose the posts of an earlier minute that had failed silently.
+ */
+export class ReplayMachine {
+  readonly #timings: ReplayTimings;
+  readonly #rates: readonly Rate[];
+  #open: readonly OpenRange[];
+  #gaps: readonly ReplayGap[];
+  #chunk: number;
+  #connects: readonly number[];
+  /** Connections in a row that confirmed nothing. */
+  #fruitless = 0;
+  #notBefore = 0;
+  /** How much narrower the reach is than the service's clock says, by its 406 answers. */
+  #youngMargin = 0;
+  #oldMargin = 0;
+
+  constructor(
+    start: Window | ReplayState,
+    { timings = TIMINGS, rates }: { timings?: ReplayTimings; rates: readonly Rate[] },
+  ) {
+    this.#timings = timings;
+    this.#rates = rates;
+    const fresh = { mismatches: 0, failures: 0, partial: false };
+    this.#open = 'open' in start ? start.open : [{ from: start.from, to: start.to, ...fresh }];
+    this.#gaps = 'open' in start ? start.gaps : [];
+    this.#chunk = 'open' in start ? start.chunk : timings.firstChunk;
+    this.#connects = 'open' in start ? start.connects : [];
+  }
+
+  get state(): ReplayState {
+    return { open: this.#open, gaps: this.#gaps, chunk: this.#chunk, connects: this.#connects };
+  }
+
+  /**
+   * @param now this machine's clock, by which connections are counted
+   * @param serviceNow the service's clock, which judges the minutes; `undefined` before any answer has
+   * told it: then the service is asked, as only its answer can say that minutes are too old or too recent.
+   */
+  next(now: number, serviceNow: number | undefined): ReplayAction {
+    if (serviceNow !== undefined) this.#expire(serviceNow);
+    if (this.#open.length === 0) return { do: 'done' };
+    if (this.#fruitless >= this.#timings.attempts) return { do: 'give up' };
+    const range = this.#rangeAt(serviceNow ?? now);
+    if (typeof range === 'number' && serviceNow !== undefined)
+      return { do: 'wait', ms: range - serviceNow, why: 'too recent' };
+    if (this.#notBefore > now)
+      return { do: 'wait', ms: this.#notBefore - now, why: 'after a failure' };
+    const free = connectFreeAt(this.#connects, this.#rates, now);
+    if (free > now) return { do: 'wait', ms: free - now, why: 'connect limit' };
+    return { do: 'connect', range: typeof range === 'number' ? this.#firstRange() : range };
+  }
+
+  /** Connections that others made within the same budget, or this one before a restart. */
+  alsoConnected(times: readonly number[]): void {
+    this.#connects = mergedConnects(this.#connects, times);
+  }
+
+  /** To be told, and to be made durable, before dialling. */
+  dialled(now: number): void {
+    this.#connects = [...recentConnects(this.#connects, this.#rates, now), now];
+  }
+
+  /**
+   * The service calls the dates impossible. Where its clock, as it is known by now, says so too, the plan
+   * changes by itself. Otherwise an edge that is near gives way; with none near, it is a refusal as any.
+   */
+  datesRefused(range: Window, now: number, serviceNow: number, random: number): void {
+    const { youngestFrom, youngestTo } = this.#timings;
+    const young = serviceNow - Math.max(range.to + youngestTo, range.from + youngestFrom);
+    const old = range.from - this.#oldestAt(serviceNow);
+    if (Math.min(young, old) > MAX_MARGIN) {
+      this.refused(now, random);
+      return;
+    }
+    this.#fruitless++;
+    if (young < 0 || old < 0) return;
+    if (young <= old) this.#youngMargin = wider(this.#youngMargin);
+    else this.#oldMargin = wider(this.#oldMargin);
+  }
+
+  /** 429, with what it says of how long. */
+  limited(now: number, retryAfterMs: number | undefined): void {
+    this.#fruitless++;
+    this.#notBefore = now + (retryAfterMs ?? this.#timings.rateLimitWait);
+  }
+
+  /** No connection, or an answer such as 503. `random` is from 0 up to 1. */
+  refused(now: number, random: number, retryAfterMs = 0): void {
+    this.#fruitless++;
+    this.#backOff(now, random, this.#fruitless, retryAfterMs);
+  }
+
+  /** The connection ended in any way but with the service's last word. */
+  cut(now: number, random: number): void {
+    const { shortestChunk } = this.#timings;
+    this.#chunk = Math.max(shortestChunk, floorTo(MINUTE, this.#chunk / 2));
+    this.#fruitless++;
+    // The first is mere bad luck; what makes it a habit is slowed down.
+    this.#backOff(now, random, this.#fruitless - 1, 0);
+  }
+
+  /**
+   * The service's last word, and how many activities came before it. Tells whether they are to be
+   * handed on: otherwise they will all come again.
+   */
+  ended(range: Window, end: ReplayEnd, received: number, now: number, random: number): boolean {
+    const { mismatches, failures, longestChunk } = this.#timings;
+    const before = this.#take(range);
+    const lacking = lackingOf(range, end);
+    const whole = without(range, lacking);
+    const failed = lacking.map(part => ({ ...before, ...part, failures: before.failures + 1 }));
+
+    // It spoke its last word, so what is asked for comes to an end by the counts below.
+    this.#fruitless = 0;
+    const miscounted = end.activityCount !== undefined && end.activityCount !== received;
+    if (miscounted && before.mismatches + 1 < mismatches) {
+      this.#keepOpen([{ ...before, ...range, mismatches: before.mismatches + 1 }]);
+      this.#backOff(now, random, before.mismatches + 1, 0);
+      return false;
+    }
+    const hopeless = failed.filter(part => part.failures >= failures);
+    this.#gap(hopeless, 'failed');
+    if (miscounted) this.#gap(whole, 'unverified');
+    const handedOn = whole.length > 0 || hopeless.length > 0;
+    this.#keepOpen(
+      failed
+        .filter(part => part.failures < failures)
+        .map(part => ({ ...part, partial: part.partial || handedOn })),
+    );
+    if (whole.length === 0) this.#backOff(now, random, before.failures + 1, 0);
+    else {
+      this.#notBefore = 0;
+      if (end.outcome === 'completed' && !miscounted)
+        this.#chunk = Math.min(longestChunk, 2 * this.#chunk);
+    }
+    return handedOn;
+  }
+
+  /** Minutes that no service gives any more. */
+  #expire(serviceNow: number): void {
+    const edge = this.#oldestAt(serviceNow) + this.#oldMargin;
+    const gone = this.#open.flatMap(range => overlap(range, { from: -Infinity, to: edge }) ?? []);
+    if (gone.length === 0) return;
+    this.#open = this.#open.flatMap(range => cutOut(range, gone));
+    this.#gap(gone, 'expired');
+  }
+
+  /** The first minute that the service still has, by its clock alone. */
+  #oldestAt(serviceNow: number): number {
+    return floorTo(MINUTE, serviceNow - this.#timings.oldest);
+  }
+
+  /** What to ask for to learn the service's time. */
+  #firstRange(): Window {
+    const { from, to } = this.#open.toSorted((a, b) => a.from - b.from)[0] as OpenRange;
+    return { from, to: Math.min(to, from + this.#chunk) };
+  }
+
+  /** The minutes to ask for at this time of the service, or from when on there are any. */
+  #rangeAt(now: number): Window | number {
+    const { youngestFrom, youngestTo, firstChunk } = this.#timings;
+    const youngest = floorTo(MINUTE, now - youngestTo - this.#youngMargin);
+    const asked = this.#open.map(range => {
+      const full = Math.min(range.to, range.from + this.#chunk);
+      // Small pieces at the young edge would use up the connects.
+      const least = Math.min(full, range.from + firstChunk);
+      const at = Math.max(range.from + youngestFrom, least + youngestTo) + this.#youngMargin;
+      return { from: range.from, to: Math.min(full, Math.max(youngest, least)), at, range };
+    });
+    // What had trouble comes after what was not tried yet: it must not keep the rest waiting.
+    const [best] = asked
+      .filter(({ at }) => at <= now)
+      .sort((a, b) => troubles(a.range) - troubles(b.range) || a.from - b.from);
+    if (best !== undefined) return { from: best.from, to: best.to };
+    return Math.min(...asked.map(({ at }) => at));
+  }
+
+  /** Takes a range out of the open one that it is part of. */
+  #take(range: Window): OpenRange {
+    const found = this.#open.find(open => open.from <= range.from && range.to <= open.to);
+    const { mismatches = 0, failures = 0, partial = false } = found ?? {};
+    this.#open = this.#open.flatMap(open => (open === found ? cutOut(open, [range]) : open));
+    return { ...range, mismatches, failures, partial };
+  }
+
+  #keepOpen(ranges: readonly OpenRange[]): void {
+    this.#open = joined(
+      [...this.#open, ...ranges],
+      (a, b) =>
+        a.mismatches === b.mismatches && a.failures === b.failures && a.partial === b.partial,
+    );
+  }
+
+  #gap(parts: readonly Window[], reason: GapReason): void {
+    const gaps = parts.map(({ from, to }) => ({ from, to, reason }));
+    this.#gaps = joined([...this.#gaps, ...gaps], (a, b) => a.reason === b.reason);
+  }
+
+  #backOff(now: number, random: number, times: number, least: number): void {
+    const { firstWait, longestWait } = this.#timings;
+    const most = times === 0 ? 0 : Math.min(longestWait, firstWait * 2 ** (times - 1));
+    this.#notBefore = now + Math.max(least, most * (0.5 + random / 2));
+  }
+}
+
+/** The minutes of a range that the service says it has not delivered. */
+function lackingOf(range: Window, end: ReplayEnd): Window[] {
+  const { outcome, minutesFailed, unprocessedRange } = end;
+  if (outcome === 'completed') return [];
+  const told =
+    outcome === 'failed'
+      ? [unprocessedRange].filter(part => part !== undefined)
+      : minutesFailed.map(at => ({ from: at, to: at + 1 }));
+  const parts = told.flatMap(part => overlap(range, wholeMinutes(part)) ?? []);
+  // It went wrong, and nothing says where.
+  if (parts.length === 0) return [range];
+  return joined(parts, () => true).map(({ from, to }) => ({ from, to }));
+}
+
+function wider(margin: number): number {
+  return Math.min(MAX_MARGIN, Math.max(MINUTE, 2 * margin));
+}
+
+function cutOut(range: OpenRange, parts: readonly Window[]): OpenRange[] {
+  return without(range, parts).map(part => ({ ...range, ...part }));
+}
+
+function troubles({ mismatches, failures }: OpenRange): number {
+  return mismatches + failures;
+}

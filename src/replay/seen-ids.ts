@@ -1,0 +1,66 @@
+import { IdWindow } from '../activity/id-window.js';
+import { OptionError } from '../errors.js';
+import type { Json } from '../flow/flow.js';
+import { floorTo, formatTimestamp, MINUTE, parseTimestamp, type Window } from '../time.js';
+
+/** How far the time of a post may be from the minute of the stream that it comes with. */
+const APART = 2 * MINUTE;
+/** Where activities go that have no time. */
+const NO_TIME = Number.NaN;
+
+/**
+ * The ids of what was handed on and may come again, by the minute of their own time. Only minutes that
+ * are to be asked for again, after some of their activities were handed on, are kept.
+ */
+export class SeenIds {
+  readonly #minutes = new Map<number, IdWindow>();
+
+  /** `false` where the id was there already. `at`: epoch milliseconds, `NaN` where there is no time. */
+  add(id: string, at: number): boolean {
+    const minute = Number.isNaN(at) ? NO_TIME : floorTo(MINUTE, at);
+    let ids = this.#minutes.get(minute);
+    if (ids === undefined) {
+      ids = new IdWindow(Number.POSITIVE_INFINITY);
+      this.#minutes.set(minute, ids);
+    }
+    return ids.add(id);
+  }
+
+  /** Forgets all that cannot come again, as none of these ranges has it. */
+  keepOnly(ranges: readonly Window[]): void {
+    for (const minute of this.#minutes.keys()) {
+      const near = ranges.some(
+        ({ from, to }) => Number.isNaN(minute) || (minute >= from - APART && minute < to + APART),
+      );
+      if (!near) this.#minutes.delete(minute);
+    }
+  }
+
+  state(): { toJSON(): Json } {
+    const minutes = [...this.#minutes].map(([minute, ids]) => [minute, ids.state()] as const);
+    return {
+      toJSON: () =>
+        Object.fromEntries(minutes.map(([minute, ids]) => [nameOf(minute), ids.toJSON()])),
+    };
+  }
+
+  /** Adds what `state` gave. */
+  restore(state: unknown): void {
+    try {
+      if (typeof state !== 'object' || state === null) throw new TypeError('Expected an object');
+      for (const [name, texts] of Object.entries(state)) {
+        const minute = name === 'none' ? NO_TIME : parseTimestamp(name);
+        if (minute === undefined || !Array.isArray(texts)) throw new TypeError(`Not ids: ${name}`);
+        const ids = new IdWindow(Number.POSITIVE_INFINITY);
+        ids.restore(texts);
+        this.#minutes.set(minute, ids);
+      }
+    } catch (cause) {
+      throw new OptionError('resume', 'The ids in the place to go on from are damaged', { cause });
+    }
+  }
+}
+
+function nameOf(minute: number): string {
+  return Number.isNaN(minute) ? 'none' : formatTimestamp(minute);
+}

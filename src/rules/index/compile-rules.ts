@@ -1,0 +1,179 @@
+import type { Activity, MatchingRule } from '../../activity/activity.js';
+import { fieldsOf } from '../../activity/post-fields.js';
+import {
+  checkOptions,
+  checkValue,
+  func,
+  type OptionTable,
+  required,
+  special,
+} from '../../check.js';
+import { OptionError } from '../../errors.js';
+import { checkRule } from '../language/check-rule.js';
+import type { RuleProduct } from '../language/operators.js';
+import { serviceMessage } from '../language/problem.js';
+import type { RuleNode } from '../language/tree.js';
+import { COMPILE_OPTIONS, type CompileRuleOptions } from '../match/compile-rule.js';
+import { dialectOf } from '../match/dialect.js';
+import { RuleIndex } from './rule-index.js';
+import { usualFrequency } from './term-frequency.js';
+
+/** A rule as the service takes it (service.md 2.2). */
+export interface Rule {
+  readonly value: string;
+  readonly tag?: string | null | undefined;
+  /** Digits; whoever has no ids tells rules apart by their value and tag. */
+  readonly id?: string | undefined;
+}
+
+export interface CompileRulesOptions extends CompileRuleOptions {
+  /**
+   * Estimates how many of all posts have a term, 0 to 1 (see `PostTerms`), from an archive, say: rules
+   * are filed under their rarest terms. @default a guess by the term's kind and length
+   */
+  readonly frequency?: ((term: string) => number) | undefined;
+}
+
+export const MATCHER_OPTIONS = {
+  ...COMPILE_OPTIONS,
+  frequency: func<(term: string) => number>('how many of all posts have a term, 0 to 1'),
+} satisfies OptionTable<CompileRulesOptions>;
+
+/**
+ * A matcher from an activity, of either format, to all the rules that it matches. It gives the same
+ * answers as `compileRule` for each of them, but a post is compared only with the few rules whose
+ * rarest terms it has: hundreds of thousands of rules may be matched at once.
+ *
+ * @throws OptionError `rules` when any rule is refused by the product; names each with its problems.
+ * @example
+ * const matcher = compileRules([{ value: 'snow -is:retweet', tag: 'weather' }]);
+ * for await (const activity of flow) console.log(activity.id, matcher.match(activity));
+ */
+export function compileRules(
+  rules: readonly Rule[],
+  options: CompileRulesOptions = {},
+): RuleMatcher {
+  const matcher = new RuleMatcher(options);
+  matcher.add(rules);
+  return matcher;
+}
+
+/** Rules that can be added and deleted between any two posts, at the cost of those rules alone. */
+export class RuleMatcher {
+  readonly #product: RuleProduct;
+  readonly #index: RuleIndex;
+  /** What is said of each rule, and its text, by its number in the index. */
+  readonly #entries: (MatchingRule | undefined)[] = [];
+  readonly #values: string[] = [];
+  readonly #numbers = new Map<string, number>();
+
+  constructor(options: CompileRulesOptions = {}) {
+    const checked = checkOptions('compileRules', MATCHER_OPTIONS, options);
+    const { product, frequency = usualFrequency } = checked;
+    this.#product = product;
+    this.#index = new RuleIndex(dialectOf(product), frequency);
+  }
+
+  /** How many rules there are. */
+  get size(): number {
+    return this.#numbers.size;
+  }
+
+  /**
+   * The rules that match, in the order in which they were added; a rule added after others were
+   * deleted takes the place of one of them. Those without an id show their value.
+   */
+  match(activity: Activity): readonly MatchingRule[] {
+    const found = this.#index.match(fieldsOf(activity));
+    if (found.length > 1) found.sort((a, b) => a - b);
+    return found.map(rule => this.#entries[rule] as MatchingRule);
+  }
+
+  /**
+   * All of the rules, or none where one is refused. A rule that is there already is left as it is.
+   *
+   * @throws OptionError `rules`
+   */
+  add(rules: readonly Rule[]): void {
+    checkValue('compileRules', 'rules', RULES, rules);
+    const trees = this.#checked(rules);
+    rules.forEach((rule, i) => {
+      const key = keyOf(rule);
+      if (this.#numbers.has(key)) return;
+      const number = this.#index.add(trees[i] as RuleNode);
+      this.#entries[number] = entryOf(rule);
+      this.#values[number] = rule.value;
+      this.#numbers.set(key, number);
+    });
+  }
+
+  /** By id, or by value and tag for rules without one. Gives how many of them were there. */
+  delete(rules: readonly (Rule | { readonly id: string })[]): number {
+    let deleted = 0;
+    for (const rule of rules) {
+      const key = keyOf(rule);
+      const number = this.#numbers.get(key);
+      if (number === undefined) continue;
+      this.#index.delete(number);
+      this.#entries[number] = undefined;
+      this.#values[number] = '';
+      this.#numbers.delete(key);
+      deleted++;
+    }
+    return deleted;
+  }
+
+  #checked(rules: readonly Rule[]): readonly RuleNode[] {
+    const refused: string[] = [];
+    const values = new Map<string, string>();
+    const trees = rules.flatMap(rule => {
+      const { tree, reason } = this.#check(rule, values);
+      if (reason !== undefined) refused.push(`${JSON.stringify(rule.value)}: ${reason}`);
+      return tree ?? [];
+    });
+    if (refused.length === 0) return trees;
+    const shown = refused.slice(0, MAX_SHOWN);
+    if (refused.length > MAX_SHOWN) shown.push(`and ${refused.length - MAX_SHOWN} more`);
+    throw new OptionError(
+      'rules',
+      `${refused.length} of ${rules.length} rules cannot be used for ${this.#product}:\n${shown.join('\n')}`,
+    );
+  }
+
+  #check(
+    { value, tag, id }: Rule,
+    values: Map<string, string>,
+  ): { tree: RuleNode | undefined; reason?: string } {
+    if (typeof value !== 'string')
+      return { tree: undefined, reason: 'a rule has a `value`, its text' };
+    if (id !== undefined) {
+      if (!/^\d+$/.test(id)) return { tree: undefined, reason: `its id is not digits: ${id}` };
+      const other = values.get(id) ?? this.#values[this.#numbers.get(id) ?? -1] ?? value;
+      if (other !== value) return { tree: undefined, reason: `id ${id} is that of another rule` };
+      values.set(id, value);
+    }
+    const { tree, problems } = checkRule(value, { product: this.#product, tag });
+    return tree === undefined ? { tree, reason: serviceMessage(problems).trim() } : { tree };
+  }
+}
+
+const RULES = required(
+  special<readonly Rule[]>(
+    'the rules to match',
+    'an array of rules, each an object with a `value`',
+    value => Array.isArray(value) && value.every(rule => typeof rule === 'object' && rule !== null),
+  ),
+);
+
+/** Invalid rules that an error shows. */
+const MAX_SHOWN = 20;
+
+function keyOf(rule: Rule | { readonly id: string }): string {
+  if (rule.id !== undefined) return rule.id;
+  const { value, tag } = rule as Rule;
+  return JSON.stringify([value, tag ?? null]);
+}
+
+function entryOf({ value, tag, id }: Rule): MatchingRule {
+  return id === undefined ? { tag: tag ?? null, id, value } : { tag: tag ?? null, id };
+}

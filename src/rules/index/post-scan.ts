@@ -1,0 +1,294 @@
+import type { Person, PostFields } from '../../activity/post-fields.js';
+import type { Dialect } from '../match/dialect.js';
+import { hashUnits, Scanner } from '../match/tokeniser.js';
+import type { Kind, Lexicon } from './lexicon.js';
+import {
+  type FieldOperator,
+  fieldTexts,
+  HAS_VALUES,
+  IS_VALUES,
+  indexedFields,
+  PIECE,
+  PostTerms,
+  sourceKey,
+} from './post-terms.js';
+
+/** How far a token is from the one before: at its side, one blank away, or more. */
+export const TOUCHING = 0;
+export const ONE_BLANK = 1;
+export const APART = 2;
+
+/**
+ * One post at a time, as numbers of the lexicon: which of its terms a post has, and its words in
+ * their order. The terms are those of `PostTerms.terms` that rules use; nothing is made for others.
+ */
+export class PostScan {
+  readonly #lexicon: Lexicon;
+  readonly #dialect: Dialect;
+  readonly #scanner: Scanner;
+  readonly #kinds: ReturnType<typeof kindsOf>;
+  readonly #pair = new Uint16Array(64);
+  #terms: PostTerms | undefined;
+  /** The post that each term was last seen in. */
+  #stamps = new Int32Array(1024);
+  #post = 0;
+  /** The terms of the post, `count` of them, each once. */
+  present: Int32Array = new Int32Array(1024);
+  count = 0;
+  /** Words in their order, -1 for one that no rule uses and -2 between two texts. */
+  sequence: Int32Array = new Int32Array(1024);
+  /** How far each word of the sequence is from the one before. */
+  gaps: Uint8Array = new Uint8Array(1024);
+  /** Where the words of the texts end and those of addresses begin; and where these end. */
+  textsEnd = 0;
+  sequenceEnd = 0;
+
+  constructor(lexicon: Lexicon, dialect: Dialect) {
+    this.#lexicon = lexicon;
+    this.#dialect = dialect;
+    this.#scanner = new Scanner(dialect.accents);
+    this.#kinds = kindsOf(lexicon, indexedFields(dialect));
+  }
+
+  /** The same post for whatever has no number. */
+  get terms(): PostTerms {
+    return this.#terms as PostTerms;
+  }
+
+  has(term: number): boolean {
+    return this.#stamps[term] === this.#post;
+  }
+
+  /** The stamps, and the stamp of this post, for loops that ask often. */
+  get stamps(): Int32Array {
+    return this.#stamps;
+  }
+
+  get stamp(): number {
+    return this.#post;
+  }
+
+  read(fields: PostFields): void {
+    this.#begin();
+    this.#terms = new PostTerms(fields, this.#dialect);
+    const { parts } = this.#terms;
+    const { contains, urlContains } = this.#kinds;
+    for (const part of parts) {
+      this.#readSequence(part.text);
+      if (contains.terms > 0 && part === fields) this.#readPieces(contains);
+    }
+    this.textsEnd = this.sequenceEnd;
+    for (const part of parts)
+      for (const { expanded, unwound, display } of part.links) {
+        this.#readSequence(expanded);
+        if (urlContains.terms > 0) this.#readPieces(urlContains);
+        if (unwound !== expanded) {
+          this.#readSequence(unwound);
+          if (urlContains.terms > 0) this.#readPieces(urlContains);
+        }
+        this.#readSequence(display);
+      }
+    for (const part of parts) this.#readEntities(part);
+    this.#readPeople(fields);
+    this.#readValues(fields);
+    this.#readFlags(this.#terms);
+    for (const { operator, kind } of this.#kinds.fields)
+      if (kind.terms > 0) this.#readField(operator, kind, fields);
+  }
+
+  #begin(): void {
+    const { capacity } = this.#lexicon;
+    if (this.#stamps.length < capacity) {
+      const grown = new Int32Array(2 * capacity);
+      grown.set(this.#stamps);
+      this.#stamps = grown;
+    }
+    if (this.#post === 0x7fffffff) {
+      this.#stamps.fill(0);
+      this.#post = 0;
+    }
+    this.#post++;
+    this.count = 0;
+    this.sequenceEnd = 0;
+  }
+
+  #readSequence(text: string): void {
+    const scanner = this.#scanner;
+    scanner.read(text);
+    if (text === '') return;
+    const { units, starts, ends, hashes, singles, count } = scanner;
+    const { word } = this.#kinds;
+    this.#reserve(count + 1);
+    const known = this.#lexicon.mayHoldAny(hashes, count);
+    const { sequence, gaps } = this;
+    for (let i = 0; i < count; i++) {
+      const start = starts[i] as number;
+      const end = ends[i] as number;
+      const id = known ? this.#lexicon.findUnits(word, hashes[i] as number, units, start, end) : -1;
+      this.#mark(id);
+      const gap = i === 0 ? APART : start - (ends[i - 1] as number);
+      gaps[this.sequenceEnd] =
+        gap === 0 ? TOUCHING : gap === 1 && units[start - 1] === 0x20 ? ONE_BLANK : APART;
+      sequence[this.sequenceEnd++] = id;
+      if (i > 0 && singles[i] === 1 && singles[i - 1] === 1) this.#readPair(word, i);
+    }
+    sequence[this.sequenceEnd] = -2;
+    gaps[this.sequenceEnd++] = APART;
+  }
+
+  /** Of the text that was scanned last. */
+  #readPieces(kind: Kind): void {
+    const { units, length } = this.#scanner;
+    for (let at = 0; at + PIECE <= length; at++) this.#markUnits(kind, units, at, at + PIECE);
+  }
+
+  /** Neighbours of a script without spaces are a term together. */
+  #readPair(kind: Kind, i: number): void {
+    const { units, starts, ends } = this.#scanner;
+    let length = 0;
+    for (let token = i - 1; token <= i; token++) {
+      const start = starts[token] as number;
+      const end = ends[token] as number;
+      if (length + end - start > this.#pair.length) {
+        this.#readLongPair(kind, i);
+        return;
+      }
+      for (let at = start; at < end; at++) this.#pair[length++] = units[at] as number;
+    }
+    this.#markUnits(kind, this.#pair, 0, length);
+  }
+
+  /** Characters with very many marks. */
+  #readLongPair(kind: Kind, i: number): void {
+    const { starts, ends } = this.#scanner;
+    const [before, word] = [i - 1, i].map(token =>
+      this.#scanner.text(starts[token] as number, ends[token] as number),
+    );
+    this.#markText(kind, `${before}${word}`);
+  }
+
+  #readEntities({ hashtags, cashtags, mentions }: PostFields): void {
+    const { hashtag, cashtag, mention } = this.#kinds;
+    if (hashtag.terms > 0) for (const tag of hashtags) this.#markFolded(hashtag, tag);
+    if (cashtag.terms > 0) for (const symbol of cashtags) this.#markFolded(cashtag, symbol);
+    if (mention.terms > 0) for (const person of mentions) this.#markPerson(mention, person);
+  }
+
+  #readPeople(fields: PostFields): void {
+    const { from, to, retweetsOf, retweetsOfStatusId } = this.#kinds;
+    if (from.terms > 0) this.#markPerson(from, fields.author);
+    if (to.terms > 0 && fields.replyTo !== undefined) this.#markPerson(to, fields.replyTo);
+    if (retweetsOf.terms === 0 && retweetsOfStatusId.terms === 0) return;
+    const { retweeted } = fields;
+    if (retweeted === undefined) return;
+    this.#markPerson(retweetsOf, retweeted.author);
+    this.#markText(retweetsOfStatusId, retweeted.id);
+  }
+
+  #readValues(fields: PostFields): void {
+    const { lang, inReplyToStatusId, placeCountry, profileCountry, source } = this.#kinds;
+    if (lang.terms > 0) this.#markText(lang, fields.lang);
+    if (inReplyToStatusId.terms > 0 && fields.repliedId !== '')
+      this.#markText(inReplyToStatusId, fields.repliedId);
+    if (placeCountry.terms > 0 && fields.place !== undefined)
+      this.#markText(placeCountry, fields.place.countryCode);
+    if (profileCountry.terms > 0)
+      for (const { countryCode } of fields.author.homes)
+        this.#markText(profileCountry, countryCode);
+    if (source.terms > 0) {
+      const { name, link } = fields.source;
+      this.#markText(source, sourceKey(name, this.#dialect));
+      this.#markText(source, sourceKey(link, this.#dialect));
+    }
+  }
+
+  #readFlags(terms: PostTerms): void {
+    for (const { value, term } of this.#kinds.is)
+      if (term.id !== -1 && terms.is(value)) this.#mark(term.id);
+    for (const { value, term } of this.#kinds.has)
+      if (term.id !== -1 && terms.has(value)) this.#mark(term.id);
+  }
+
+  #readField(operator: FieldOperator, kind: Kind, fields: PostFields): void {
+    const scanner = this.#scanner;
+    for (const text of fieldTexts(operator, fields)) {
+      if (text === '') continue;
+      scanner.read(text);
+      const { units, starts, ends, singles, count } = scanner;
+      for (let i = 0; i < count; i++) {
+        this.#markUnits(kind, units, starts[i] as number, ends[i] as number);
+        if (i > 0 && singles[i] === 1 && singles[i - 1] === 1) this.#readPair(kind, i);
+      }
+    }
+  }
+
+  #markPerson(kind: Kind, { handle, id }: Person): void {
+    this.#markText(kind, handle);
+    this.#markText(kind, id);
+  }
+
+  #markText(kind: Kind, text: string): void {
+    this.#mark(this.#lexicon.find(kind, text));
+  }
+
+  #markFolded(kind: Kind, text: string): void {
+    this.#scanner.read(text);
+    this.#markUnits(kind, this.#scanner.units, 0, this.#scanner.length);
+  }
+
+  #markUnits(kind: Kind, units: Uint16Array, start: number, end: number): void {
+    const hash = hashUnits(kind.hash, units, start, end);
+    this.#mark(this.#lexicon.findUnits(kind, hash, units, start, end));
+  }
+
+  /** -1 is no term. */
+  #mark(term: number): void {
+    if (term === -1 || this.#stamps[term] === this.#post) return;
+    this.#stamps[term] = this.#post;
+    if (this.count === this.present.length) this.present = doubled(this.present);
+    this.present[this.count++] = term;
+  }
+
+  #reserve(more: number): void {
+    const { sequence, gaps } = this;
+    if (this.sequenceEnd + more <= sequence.length) return;
+    this.sequence = new Int32Array(2 * (this.sequenceEnd + more));
+    this.sequence.set(sequence);
+    this.gaps = new Uint8Array(this.sequence.length);
+    this.gaps.set(gaps);
+  }
+}
+
+function doubled(list: Int32Array): Int32Array {
+  const longer = new Int32Array(2 * list.length);
+  longer.set(list);
+  return longer;
+}
+
+/** What a post is looked through for, each kind of terms in the lexicon. */
+function kindsOf(lexicon: Lexicon, fieldOperators: readonly FieldOperator[]) {
+  const flag = <Value extends string>(operator: string, value: Value) => ({
+    value,
+    term: lexicon.watch(`${operator}:${value}`),
+  });
+  return {
+    word: lexicon.kind(''),
+    hashtag: lexicon.kind('#'),
+    cashtag: lexicon.kind('$'),
+    mention: lexicon.kind('@'),
+    from: lexicon.kind('from:'),
+    to: lexicon.kind('to:'),
+    retweetsOf: lexicon.kind('retweets_of:'),
+    retweetsOfStatusId: lexicon.kind('retweets_of_status_id:'),
+    inReplyToStatusId: lexicon.kind('in_reply_to_status_id:'),
+    lang: lexicon.kind('lang:'),
+    contains: lexicon.kind('contains:'),
+    urlContains: lexicon.kind('url_contains:'),
+    source: lexicon.kind('source:'),
+    placeCountry: lexicon.kind('place_country:'),
+    profileCountry: lexicon.kind('profile_country:'),
+    fields: fieldOperators.map(operator => ({ operator, kind: lexicon.kind(`${operator}:`) })),
+    is: IS_VALUES.map(value => flag('is', value)),
+    has: HAS_VALUES.map(value => flag('has', value)),
+  };
+}

@@ -1,0 +1,185 @@
+import type { PostFields } from '../../activity/post-fields.js';
+import type { RuleNode } from '../language/tree.js';
+import type { Dialect } from '../match/dialect.js';
+import { IntPool } from './int-pool.js';
+import { Lexicon } from './lexicon.js';
+import { PostScan } from './post-scan.js';
+import { RuleFiles } from './rule-files.js';
+import { compileProgram, MATCHES, nextIfNo, nextIfYes, type Test } from './rule-program.js';
+import { TermCounts } from './term-counts.js';
+
+/**
+ * Rules by the terms that a match must have. Each rule is filed under the rarest such terms; a post
+ * is compared only with the rules filed under terms that it has. Rules are numbers, which are given
+ * again once deleted. Adding and deleting touch only what belongs to the rule.
+ */
+export class RuleIndex {
+  readonly #dialect: Dialect;
+  readonly #lexicon = new Lexicon();
+  readonly #counts: TermCounts;
+  readonly #scan: PostScan;
+  readonly #files: RuleFiles;
+  /**
+   * A block for each rule: its number, the post that it was last tried on, and its program. All that
+   * trying a rule needs stands together, since memory is what it waits for.
+   */
+  readonly #blocks = new IntPool();
+  /** Of each rule, where its block starts and how long it is. */
+  #places = new Int32Array(2 << 8);
+  readonly #tests: Test[] = [];
+  readonly #freeTests: number[] = [];
+  readonly #freeRules: number[] = [];
+  #rules = 0;
+  #candidates = new Int32Array(1 << 10);
+
+  /**
+   * `frequency` is what is thought of terms before posts have been seen; after `reviewAfter` posts it
+   * is looked whether rules stand well.
+   */
+  constructor(dialect: Dialect, frequency: (term: string) => number, reviewAfter = 1_000) {
+    this.#dialect = dialect;
+    this.#scan = new PostScan(this.#lexicon, dialect);
+    this.#counts = new TermCounts(this.#lexicon, frequency);
+    this.#files = new RuleFiles(this.#lexicon, this.#counts, reviewAfter);
+  }
+
+  /** How many terms the rules use. */
+  get terms(): number {
+    return this.#lexicon.size;
+  }
+
+  add(tree: RuleNode): number {
+    const rule = this.#freeRules.pop() ?? this.#rules++;
+    this.#reserve(rule);
+    const { code, tests } = compileProgram(tree, this.#lexicon, this.#dialect);
+    const numbers = tests.map(test => this.#addTest(test));
+    const length = HEADER + code.length;
+    const block = this.#blocks.allocate(length);
+    const { data } = this.#blocks;
+    data[block] = rule;
+    data[block + 1] = 0;
+    data.set(code, block + HEADER);
+    for (let at = block + HEADER; at < block + length; at += 2) {
+      const question = data[at] as number;
+      if (question < 0) data[at] = ~(numbers[~question] as number);
+    }
+    this.#places[2 * rule] = block;
+    this.#places[2 * rule + 1] = length;
+    this.#files.add(rule, block, tree, this.#dialect);
+    return rule;
+  }
+
+  delete(rule: number): void {
+    this.#files.delete(rule);
+    const block = this.#places[2 * rule] as number;
+    const length = this.#places[2 * rule + 1] as number;
+    for (let at = block + HEADER; at < block + length; at += 2) {
+      const question = this.#blocks.data[at] as number;
+      if (question < 0) this.#deleteTest(~question);
+      else if (this.#lexicon.release(question)) this.#counts.forget(question);
+    }
+    this.#blocks.free(block, length);
+    this.#places[2 * rule + 1] = 0;
+    this.#freeRules.push(rule);
+  }
+
+  /** The numbers of the rules that match, in no order. */
+  match(fields: PostFields): number[] {
+    const scan = this.#scan;
+    scan.read(fields);
+    const { stamps, stamp } = scan;
+    if (stamp === 1) this.#forgetTries();
+    const candidates = this.#findCandidates();
+    const blocks = this.#blocks.data;
+    const found: number[] = [];
+    for (let i = 0; i < candidates; i++) {
+      const block = this.#candidates[i] as number;
+      if (this.#matches(block, stamps, stamp)) found.push(blocks[block] as number);
+    }
+    for (const block of this.#files.unfiled)
+      if (this.#matches(block, stamps, stamp)) found.push(blocks[block] as number);
+    this.#counts.count(scan.present, scan.count);
+    this.#files.review(this.#rules);
+    return found;
+  }
+
+  /**
+   * Lists the blocks of the rules filed under terms of the post. They are tried afterwards: here each
+   * is only touched, and the processor fetches the next while it waits for one.
+   */
+  #findCandidates(): number {
+    const { present, count, stamps, stamp } = this.#scan;
+    const { postings, lists } = this.#files;
+    const blocks = this.#blocks.data;
+    let candidates = 0;
+    for (let i = 0; i < count; i++) {
+      const term = present[i] as number;
+      if (2 * term >= lists.length) continue;
+      const start = lists[2 * term] as number;
+      const end = start + (lists[2 * term + 1] as number);
+      if (candidates + (end - start) / 2 > this.#candidates.length)
+        this.#growCandidates(end - start);
+      const list = this.#candidates;
+      for (let at = start; at < end; at += 2) {
+        const witness = postings[at + 1] as number;
+        if (witness !== -1 && stamps[witness] !== stamp) continue;
+        const block = postings[at] as number;
+        if (blocks[block + 1] === stamp) continue;
+        blocks[block + 1] = stamp;
+        list[candidates++] = block;
+      }
+    }
+    return candidates;
+  }
+
+  #growCandidates(more: number): void {
+    const grown = new Int32Array(2 * (this.#candidates.length + more));
+    grown.set(this.#candidates);
+    this.#candidates = grown;
+  }
+
+  #matches(block: number, stamps: Int32Array, stamp: number): boolean {
+    const blocks = this.#blocks.data;
+    const start = block + HEADER;
+    let next = 0;
+    while (next >= 0) {
+      const question = blocks[start + 2 * next] as number;
+      const yes =
+        question >= 0 ? stamps[question] === stamp : (this.#tests[~question] as Test)(this.#scan);
+      const jump = blocks[start + 2 * next + 1] as number;
+      next = yes ? nextIfYes(jump) : nextIfNo(jump);
+    }
+    return next === MATCHES;
+  }
+
+  /** Stamps of posts start anew after two billion posts. */
+  #forgetTries(): void {
+    for (let rule = 0; rule < this.#rules; rule++)
+      if (this.#places[2 * rule + 1] !== 0)
+        this.#blocks.data[(this.#places[2 * rule] as number) + 1] = 0;
+  }
+
+  #addTest(test: Test): number {
+    const number = this.#freeTests.pop() ?? this.#tests.length;
+    this.#tests[number] = test;
+    return number;
+  }
+
+  #deleteTest(number: number): void {
+    this.#tests[number] = NO_TEST;
+    this.#freeTests.push(number);
+  }
+
+  #reserve(rule: number): void {
+    if (2 * rule < this.#places.length) return;
+    const places = new Int32Array(4 * rule);
+    places.set(this.#places);
+    this.#places = places;
+  }
+}
+
+/** What stands in a block before the program. */
+const HEADER = 2;
+
+/** In place of a deleted one, so that what it held can go. */
+const NO_TEST: Test = () => false;

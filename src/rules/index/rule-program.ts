@@ -1,0 +1,145 @@
+import type { Clause, RuleNode } from '../language/tree.js';
+import { compileClause } from '../match/compile-rule.js';
+import type { Dialect } from '../match/dialect.js';
+import { phraseOf, wordsOf } from '../match/phrase.js';
+import { clauseTerms } from './clause-terms.js';
+import type { Lexicon } from './lexicon.js';
+import type { PostScan } from './post-scan.js';
+import { sequenceTest } from './sequence-test.js';
+import { usualFrequency } from './term-frequency.js';
+
+/** What a clause asks of a post beyond single terms. */
+export type Test = (post: PostScan) => boolean;
+
+/** Where an answer leads, if not to another question. */
+export const MATCHES = -1;
+export const FAILS = -2;
+
+/**
+ * A rule as a list of questions, each with the next one for a yes and for a no, so that most rules
+ * run over integers alone. A question takes two integers: the number of a term (0 or more) or of a
+ * test (its complement), and the two places to go on at, as `jump` packs them.
+ */
+export interface RuleProgram {
+  readonly code: Int32Array;
+  readonly tests: readonly Test[];
+}
+
+/** Both answers' next questions, counted from the first one, or `MATCHES` and `FAILS`. */
+function jump(yes: number, no: number): number {
+  return (yes << 16) | (no & 0xffff);
+}
+
+export function nextIfYes(jump: number): number {
+  return jump >> 16;
+}
+
+export function nextIfNo(jump: number): number {
+  return (jump << 16) >> 16;
+}
+
+/** Terms are interned once for each question: release them with the program. */
+export function compileProgram(tree: RuleNode, lexicon: Lexicon, dialect: Dialect): RuleProgram {
+  const assembler = new Assembler(lexicon, dialect);
+  assembler.node(tree, MATCHES, FAILS);
+  return assembler.finish();
+}
+
+/** Writes from the end: an answer leads to what is already there. */
+class Assembler {
+  readonly #lexicon: Lexicon;
+  readonly #dialect: Dialect;
+  readonly #questions: [question: number, yes: number, no: number][] = [];
+  readonly #tests: Test[] = [];
+
+  constructor(lexicon: Lexicon, dialect: Dialect) {
+    this.#lexicon = lexicon;
+    this.#dialect = dialect;
+  }
+
+  /** Where the node's questions begin. */
+  node(node: RuleNode, yes: number, no: number): number {
+    switch (node.kind) {
+      case 'and':
+        // The rarest is asked first.
+        return this.#ordered(node.nodes, 1).reduceRight(
+          (next, child) => this.node(child, next, no),
+          yes,
+        );
+      case 'or':
+        return this.#ordered(node.nodes, -1).reduceRight(
+          (next, child) => this.node(child, yes, next),
+          no,
+        );
+      case 'not':
+        return this.node(node.node, no, yes);
+      default:
+        return this.#clause(node, yes, no);
+    }
+  }
+
+  finish(): RuleProgram {
+    const { length } = this.#questions;
+    // A rule's text is far too short for this.
+    if (length > 0x7fff) throw new RangeError(`A rule of ${length} questions`);
+    const place = (next: number) => (next < 0 ? next : length - 1 - next);
+    const code = new Int32Array(2 * length);
+    this.#questions.forEach(([question, yes, no], i) => {
+      code[2 * place(i)] = question;
+      code[2 * place(i) + 1] = jump(place(yes), place(no));
+    });
+    return { code, tests: this.#tests };
+  }
+
+  #clause(clause: Clause, yes: number, no: number): number {
+    const { required, exact } = clauseTerms(clause, this.#dialect);
+    const terms = [...new Set(required)].map(term => this.#lexicon.intern(term));
+    const start = exact ? yes : this.#test(this.#testOf(clause), yes, no);
+    return terms.reduceRight((next, term) => this.#ask(term, next, no), start);
+  }
+
+  #testOf(clause: Clause): Test {
+    const reference = compileClause(clause, this.#dialect);
+    if (clause.kind === 'keyword')
+      return sequenceTest(
+        wordsOf(clause.text, this.#dialect),
+        this.#lexicon,
+        reference,
+        'addresses too',
+      );
+    if (clause.kind === 'phrase')
+      return sequenceTest(
+        phraseOf(clause.text, this.#dialect),
+        this.#lexicon,
+        reference,
+        'texts only',
+      );
+    return post => reference(post.terms);
+  }
+
+  #test(test: Test, yes: number, no: number): number {
+    this.#tests.push(test);
+    return this.#ask(~(this.#tests.length - 1), yes, no);
+  }
+
+  #ask(question: number, yes: number, no: number): number {
+    this.#questions.push([question, yes, no]);
+    return this.#questions.length - 1;
+  }
+
+  #ordered(nodes: readonly RuleNode[], direction: 1 | -1): readonly RuleNode[] {
+    return nodes
+      .map(node => ({ node, rank: this.#rank(node, direction) }))
+      .sort((a, b) => a.rank - b.rank)
+      .map(({ node }) => node);
+  }
+
+  /** Terms before tests and groups; of terms those first that most often decide. */
+  #rank(node: RuleNode, direction: 1 | -1): number {
+    if (node.kind === 'not') return this.#rank(node.node, direction === 1 ? -1 : 1);
+    if (node.kind === 'and' || node.kind === 'or') return 3;
+    const { required, exact } = clauseTerms(node, this.#dialect);
+    const [term] = required;
+    return exact && term !== undefined ? direction * usualFrequency(term) : 2;
+  }
+}

@@ -1,0 +1,76 @@
+import { isSingle } from '../match/tokeniser.js';
+
+/**
+ * A guess at how many of all posts have a term, 0 to 1, for an index that has not seen any post yet.
+ * Only the order matters: it decides under which of its terms a rule is filed.
+ */
+export function usualFrequency(term: string): number {
+  const known = KNOWN.get(term);
+  if (known !== undefined) return known;
+  const prefix = /^(?:[#@$]|\w+:)/.exec(term)?.[0];
+  if (prefix === undefined) return frequencyOfWord(term);
+  const value = term.slice(prefix.length);
+  switch (prefix) {
+    case '#':
+    case '$':
+      return 0.0005;
+    case '@':
+    case 'to:':
+    case 'retweets_of:':
+      return 0.0002;
+    case 'from:':
+      return 0.00005;
+    case 'retweets_of_status_id:':
+    case 'in_reply_to_status_id:':
+      return 0.00001;
+    case 'lang:':
+    case 'source:':
+      return 0.05;
+    case 'is:':
+    case 'has:':
+      return 0.2;
+    case 'contains:':
+      return 0.02;
+    case 'url_contains:':
+    case 'place_country:':
+      return 0.01;
+    case 'profile_country:':
+      return 0.1;
+    case 'place:':
+      return 0.1 * frequencyOfWord(value);
+    default:
+      return frequencyOfWord(value);
+  }
+}
+
+function frequencyOfWord(word: string): number {
+  if (COMMON.has(word)) return 0.1;
+  if (isSingle(word)) return word.length === 1 ? 0.03 : 0.002;
+  return BY_LENGTH[Math.min(word.length, BY_LENGTH.length - 1)] as number;
+}
+
+const BY_LENGTH = [0.05, 0.05, 0.03, 0.01, 0.004, 0.002, 0.0012, 0.0008, 0.0005, 0.0003];
+
+const KNOWN: ReadonlyMap<string, number> = new Map([
+  ['lang:en', 0.4],
+  ['has:links', 0.4],
+  ['has:mentions', 0.6],
+  ['has:geo', 0.02],
+  ['has:symbols', 0.002],
+  ['has:videos', 0.05],
+  ['is:nullcast', 0.001],
+  ['is:verified', 0.02],
+  ['is:retweet', 0.4],
+]);
+
+const COMMON: ReadonlySet<string> = new Set(
+  (
+    'a about after all am an and any are as at back be because been but by can co com come could ' +
+    'day de did do don even first for from get go going good got great had has have he her here him ' +
+    'his how http https i if in into is it its just know la let like lol love make me more most much ' +
+    'my need never new no not now of off on one only or our out over people really right rt s say ' +
+    'see she should so some still t take than thank thanks that the their them then there these they ' +
+    'thing think this time to today too twitter u up us very via want was way we well went were what ' +
+    'when where which who why will with work would www year you your que el en no un es y lo se por'
+  ).split(' '),
+);

@@ -1,0 +1,218 @@
+import { closest } from '../../closest.js';
+import { deprecatedOperators, operatorNames } from './operators.js';
+import type { Problem, ProblemCode, Suggestion, TextEdit } from './problem.js';
+import type { Span } from './tree.js';
+
+/** Most characters of a rule, in every product (service.md section 8). */
+export const MAX_CHARACTERS = 2048;
+/** A rule of 2048 characters cannot nest deeper; a longer text may. */
+export const MAX_DEPTH = 1024;
+
+export function error(
+  code: ProblemCode,
+  span: Span,
+  message: string,
+  explanation: string,
+  more: Pick<Problem, 'note' | 'related' | 'suggestion'> = {},
+): Problem {
+  const { start, end } = span;
+  return { code, severity: 'error', start, end, message, explanation, ...more };
+}
+
+export function suggest(label: string, edits: readonly TextEdit[], certain = false): Suggestion {
+  return { label, edits, certain };
+}
+
+/** The service counts UTF-16 units from 1. */
+export function at(offset: number): string {
+  return `(at position ${offset + 1})`;
+}
+
+export function tooLong(text: string, characters: number): Problem {
+  return error(
+    'R001',
+    { start: 0, end: text.length },
+    `Rule is too long - ${characters} characters.  The maximum allowed is ${MAX_CHARACTERS} ${at(0)}`,
+    `the rule has ${characters} characters, ${MAX_CHARACTERS} are allowed; split it`,
+  );
+}
+
+export function tooDeep(span: Span): Problem {
+  return error(
+    'R002',
+    span,
+    `Groups may be nested at most ${MAX_DEPTH} deep ${at(span.start)}`,
+    `groups are nested more than ${MAX_DEPTH} deep`,
+  );
+}
+
+export function badCharacter(text: string, offset: number): Problem {
+  const character = String.fromCodePoint(text.codePointAt(offset) as number);
+  const end = offset + character.length;
+  const quoted = quotesAround(text, offset, character);
+  return error(
+    'R003',
+    { start: offset, end },
+    `no viable alternative at character '${character}' ${at(offset)}`,
+    quoted === undefined
+      ? `\`${character}\` cannot begin a clause`
+      : `\`${character}\` does not quote; only \`"\` does`,
+    { suggestion: quoted ?? inQuotes(text, offset) },
+  );
+}
+
+export function badInput(
+  span: Span,
+  input: string,
+  explanation: string,
+  fix?: Suggestion,
+): Problem {
+  return error(
+    'R004',
+    span,
+    `no viable alternative at input '${input}' ${at(span.start)}`,
+    explanation,
+    { suggestion: fix },
+  );
+}
+
+/** `input` is what stands there, or `<EOF>`. */
+export function cannotParse(
+  span: Span,
+  input: string,
+  explanation: string,
+  fix?: Suggestion,
+): Problem {
+  return error(
+    'R005',
+    span,
+    `Cannot parse rule at '${input}' (position ${span.start + 1})`,
+    explanation,
+    { suggestion: fix },
+  );
+}
+
+/** `open` is the innermost of the `count` groups that are still open at the end of the text. */
+export function unclosedGroup(text: string, open: number, count: number): Problem {
+  const end = text.length;
+  const parentheses = ')'.repeat(count);
+  return error(
+    'R006',
+    { start: end, end },
+    `mismatched input 'EOF' expecting ')' ${at(end)}`,
+    count === 1 ? 'a group is not closed' : `${count} groups are not closed`,
+    {
+      related: { start: open, end: open + 1, label: 'opened here' },
+      suggestion: suggest(`add \`${parentheses}\``, [{ start: end, end, text: parentheses }]),
+    },
+  );
+}
+
+export function strayParenthesis(offset: number): Problem {
+  const span = { start: offset, end: offset + 1 };
+  return error(
+    'R007',
+    span,
+    `missing EOF at ')' ${at(offset)}`,
+    'this parenthesis closes nothing',
+    { suggestion: suggest('remove it', [{ ...span, text: '' }]) },
+  );
+}
+
+export function unclosedPhrase(text: string, open: number): Problem {
+  const end = text.length;
+  return error(
+    'R008',
+    { start: end, end },
+    `mismatched character '<EOF>' expecting '"' ${at(end)}`,
+    'a phrase is not closed',
+    {
+      related: { start: open, end: open + 1, label: 'opened here' },
+      suggestion: suggest('add `"`', [{ start: end, end, text: '"' }]),
+    },
+  );
+}
+
+export function explicitAnd(text: string, span: Span): Problem {
+  let { end } = span;
+  while (text[end] === ' ') end++;
+  return error(
+    'R009',
+    span,
+    'Ambiguous use of and as a keyword. Use a space to logically join two clauses, or "and" to find ' +
+      `occurrences of and in text ${at(span.start)}`,
+    'clauses are joined by white space, not by `AND`',
+    { suggestion: suggest('remove it', [{ start: span.start, end, text: '' }], true) },
+  );
+}
+
+/** `whole` is the clause with its value, as far as it could be made out. */
+export function unknownField(text: string, span: Span, whole: Span): Problem {
+  const name = text.slice(span.start, span.end);
+  const known = [...operatorNames.keys(), ...deprecatedOperators.keys(), 'is', 'has'];
+  const meant = text[span.end + 1] === '/' ? undefined : closest(name, known);
+  return error(
+    'R013',
+    span,
+    `Reference to invalid field '${name}' ${at(span.start)}.`,
+    `there is no operator \`${name}:\``,
+    {
+      suggestion:
+        meant === undefined
+          ? quoting(text, whole)
+          : suggest(`did you mean \`${meant}:\`?`, [{ ...span, text: meant }]),
+    },
+  );
+}
+
+/** Puts quotes around a stretch of text, if that makes a phrase of it. */
+export function quoting(text: string, { start, end }: Span): Suggestion | undefined {
+  const plain = text.slice(start, end);
+  if (/["\\]/.test(plain) || plain.trim() === '') return undefined;
+  const quoted = `"${plain}"`;
+  return suggest(`for the text itself, quote it: \`${shorten(quoted)}\``, [
+    { start, end, text: quoted },
+  ]);
+}
+
+export function shorten(text: string): string {
+  return text.length <= 60 ? text : `${text.slice(0, 59)}…`;
+}
+
+const CLOSING_QUOTES: ReadonlyMap<string, RegExp> = new Map([
+  ['“', /[”“]/],
+  ['”', /”/],
+  ['„', /[“”]/],
+  ['«', /»/],
+  ['‘', /’/],
+  ['’', /’/],
+  ["'", /'/],
+  ['`', /[`']/],
+]);
+
+/** Typographic or single quotes to double ones, where the other one of the pair is found. */
+function quotesAround(text: string, open: number, character: string): Suggestion | undefined {
+  const closing = CLOSING_QUOTES.get(character);
+  if (closing === undefined) return undefined;
+  const inner = text.slice(open + 1, open + MAX_CHARACTERS).split(closing, 1)[0] as string;
+  const close = open + 1 + inner.length;
+  if (!closing.test(text[close] ?? '') || inner.trim() === '' || inner.includes('"'))
+    return undefined;
+  return suggest(
+    `use \`"${shorten(inner)}"\``,
+    [
+      { start: open, end: open + 1, text: '"' },
+      { start: close, end: close + 1, text: '"' },
+    ],
+    true,
+  );
+}
+
+/** A word that starts with a symbol: it may stand in quotes. */
+function inQuotes(text: string, start: number): Suggestion | undefined {
+  const end =
+    start + (text.slice(start, start + MAX_CHARACTERS).split(/[\s"()]/, 1)[0] as string).length;
+  return /[\p{L}\p{N}\p{So}]/u.test(text.slice(start, end))
+    ? quoting(text, { start, end })
+    : undefined;
+}

@@ -1,0 +1,167 @@
+import { closest } from '../../closest.js';
+import { countrySynonyms, languageCodes, languageSynonyms } from './codes.js';
+import { hasValues, type ValueKind } from './operators.js';
+import type { Problem, Suggestion } from './problem.js';
+import { isWord } from './rule-characters.js';
+import { at, badInput, error, quoting, shorten, suggest } from './syntax-problems.js';
+import type { OperatorName, Span } from './tree.js';
+
+/** The service's words for an operator that exists, but not there. */
+export function unavailable(operator: string, { start }: Span): string {
+  return (
+    `Reference to invalid operator '${operator}'. Operator is not available in current product or ` +
+    'product packaging. Please refer to complete available operator list at ' +
+    `http://t.co/operators. ${at(start)}`
+  );
+}
+
+/** An operator of version 1.0 (service.md section 9). */
+export function deprecated(
+  written: string,
+  span: Span,
+  replacement: OperatorName | undefined,
+): Problem {
+  return error(
+    'R016',
+    span,
+    unavailable(written, span),
+    replacement === undefined
+      ? `\`${written}:\` is gone since version 2.0, and nothing replaces it`
+      : `\`${written}:\` is \`${replacement}:\` since version 2.0`,
+    {
+      suggestion:
+        replacement === undefined
+          ? undefined
+          : suggest(`use \`${replacement}:\``, [{ ...span, text: replacement }], true),
+    },
+  );
+}
+
+/** A `has:` value of version 1.0; `has:lang` turns into its opposite, as `-lang:und`. */
+export function deprecatedHas(text: string, value: string, span: Span): Problem {
+  const start = span.start - 'has:'.length;
+  const negated = text[start - 1] === '-';
+  const use = negated ? 'lang:und' : '-lang:und';
+  const edit = { start: negated ? start - 1 : start, end: span.end, text: use };
+  return error(
+    'R016',
+    span,
+    unavailable(`has:${value}`, span),
+    value === 'lang'
+      ? '`has:lang` is `-lang:und` since version 2.0'
+      : `\`has:${value}\` is gone since version 2.0, and nothing replaces it`,
+    {
+      note: value === 'lang' ? undefined : '`has:profile_geo` matches any profile location',
+      suggestion: value === 'lang' ? suggest(`use \`${use}\``, [edit], true) : undefined,
+    },
+  );
+}
+
+/** service.md 7.3: the reason for a bad `has:` value lists the allowed ones. */
+export function unknownValue(
+  operator: 'is' | 'has',
+  written: string,
+  span: Span,
+  candidates: readonly string[],
+): Problem {
+  const allowed = (operator === 'has' ? hasValues : candidates).join(', ');
+  const meant = closest(written, candidates);
+  return error(
+    'R014',
+    span,
+    `Reference to invalid operator '${operator}:${written}'. Allowed values are ${allowed}. ${at(span.start)}`,
+    `unknown value \`${shorten(written)}\` for \`${operator}:\``,
+    { note: `allowed: ${allowed}`, suggestion: didYouMean(meant, span) },
+  );
+}
+
+export function badLanguage(written: string, span: Span): Problem {
+  const code = written.toLowerCase();
+  const base = code.split(/[-_]/)[0] as string;
+  const meant = languageSynonyms.get(code) ?? (languageCodes.has(base) ? base : undefined);
+  return error(
+    'R014',
+    span,
+    `Reference to invalid operator 'lang:${written}'. Language code is not supported. ${at(span.start)}`,
+    `the service tells no language \`${shorten(written)}\` apart`,
+    {
+      note: 'languages have two-letter codes as `en`, and `und` where none was found',
+      suggestion: didYouMean(meant, span),
+    },
+  );
+}
+
+export function badCountry(written: string, span: Span): Problem {
+  return error(
+    'R014',
+    span,
+    `Invalid country code '${written}'. Must be an ISO 3166-1 alpha-2 code ${at(span.start)}`,
+    `there is no country with the code \`${shorten(written)}\``,
+    {
+      note: 'countries have two-letter codes as `US` (ISO 3166-1 alpha-2)',
+      suggestion: didYouMean(countrySynonyms.get(written.toUpperCase()), span),
+    },
+  );
+}
+
+export function badId(written: string, span: Span): Problem {
+  const digits = /\/status(?:es)?\/(\d+)/.exec(written)?.[1];
+  return badInput(span, written, 'the id of a post is digits only', didYouMean(digits, span));
+}
+
+export function badCount(written: string, span: Span): Problem {
+  const range = /^(\d+)\D+(\d+)$/.exec(written);
+  const fixed =
+    range !== null && Number(range[1]) <= Number(range[2]) ? `${range[1]}..${range[2]}` : undefined;
+  return error(
+    'R020',
+    span,
+    `no viable alternative at input '${written}' ${at(span.start)}`,
+    'a count is a whole number, or a range of two as `10..100`',
+    { suggestion: /^\d+\.\d+$/.test(written) ? undefined : didYouMean(fixed, span) },
+  );
+}
+
+export function emptyRange(written: string, span: Span): Problem {
+  const swapped = written.split('..').reverse().join('..');
+  return error(
+    'R020',
+    span,
+    `Invalid range '${written}'. The lower bound must not exceed the upper bound ${at(span.start)}`,
+    'the range holds nothing: its lower end is above its upper end',
+    { suggestion: didYouMean(swapped, span) },
+  );
+}
+
+export function badPercent(written: string, span: Span): Problem {
+  return error(
+    'R018',
+    span,
+    `The sample operator requires an integer between 1 and 100 ${at(span.start)}`,
+    `\`sample:\` takes a whole percentage from 1 to 100, not \`${shorten(written)}\``,
+  );
+}
+
+/** A value that starts with `$`, `#`, `@`, `-` or a bracket. */
+export function misplacedSymbol(
+  text: string,
+  span: Span,
+  name: OperatorName,
+  kind: ValueKind,
+): Problem {
+  const input = text.slice(span.start, span.end);
+  const bare = input.slice(1);
+  let fix: Suggestion | undefined;
+  if (kind === 'text') fix = quoting(text, span);
+  else if (kind === 'user' && input.startsWith('@') && isWord(bare))
+    fix = suggest(`use \`${shorten(`${name}:${bare}`)}\``, [{ ...span, text: bare }], true);
+  return kind === 'count'
+    ? badCount(input, span)
+    : badInput(span, input, `\`${input[0]}\` cannot begin a value of \`${name}:\``, fix);
+}
+
+function didYouMean(word: string | undefined, span: Span): Suggestion | undefined {
+  return word === undefined
+    ? undefined
+    : suggest(`did you mean \`${word}\`?`, [{ ...span, text: word }]);
+}

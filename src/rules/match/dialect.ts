@@ -1,0 +1,20 @@
+import type { RuleProduct } from '../language/operators.js';
+import type { Accents } from './characters.js';
+
+/** How a product reads rules and posts, where the products differ. */
+export interface Dialect {
+  /** Whether `cumpleaños` and `cumpleanos` are the same word. */
+  readonly accents: Accents;
+  /** Whether punctuation in a quoted phrase has to be in the post too. */
+  readonly exactPhrases: boolean;
+  /** Whether the text and entities of a quoted post count as the post's own. */
+  readonly readsQuoted: boolean;
+}
+
+const SEARCH: Dialect = { accents: 'stripped', exactPhrases: false, readsQuoted: false };
+const STREAMS: Dialect = { accents: 'kept', exactPhrases: true, readsQuoted: true };
+
+/** Historical jobs and replay share one engine, search has its own. */
+export function dialectOf(product: RuleProduct): Dialect {
+  return product === 'search' ? SEARCH : STREAMS;
+}

@@ -1,0 +1,91 @@
+import type { Activity } from '../../activity/activity.js';
+import { checkOptions } from '../../check.js';
+import { OptionError } from '../../errors.js';
+import { type PostTerms, postTerms } from '../index/post-terms.js';
+import { checkRule } from '../language/check-rule.js';
+import { serviceMessage } from '../language/problem.js';
+import type { RuleNode } from '../language/tree.js';
+import { COMPILE_OPTIONS, type CompileRuleOptions, compileTree } from './compile-rule.js';
+
+/** What became of a rule, or of a part of one, on a post. */
+export interface Explanation {
+  /** That part of the rule's text. */
+  readonly text: string;
+  readonly matched: boolean;
+  /** Whether the answer would have been open without it: a failed part of an `and`, say. */
+  readonly decided: boolean;
+  /** In the order of the text; none of a single clause. */
+  readonly parts: readonly Explanation[];
+}
+
+/**
+ * Says which clauses of a rule decided that it matches a post, or that it does not.
+ *
+ * @throws OptionError `rule` when the product refuses it.
+ * @example
+ * console.log(renderExplanation(explainMatch('snow (has:images OR from:karl)', activity)));
+ * // no   snow (has:images OR from:karl)
+ * //   yes  snow
+ * // > no   has:images OR from:karl
+ * // >   no   has:images
+ * // >   no   from:karl
+ */
+export function explainMatch(
+  rule: string,
+  activity: Activity,
+  options: CompileRuleOptions = {},
+): Explanation {
+  const { product } = checkOptions('explainMatch', COMPILE_OPTIONS, options);
+  const { tree, problems } = checkRule(rule, { product });
+  if (tree === undefined)
+    throw new OptionError(
+      'rule',
+      `Not a rule for ${product}: ${JSON.stringify(rule)}: ${serviceMessage(problems).trim()}`,
+    );
+  const post = postTerms(activity, product);
+  return explainNode(tree, rule, post, matches(tree, post));
+}
+
+/** An explanation as lines of text, the parts that decided marked. */
+export function renderExplanation(explanation: Explanation): string {
+  return linesOf(explanation, '').join('\n');
+}
+
+function linesOf({ text, matched, decided, parts }: Explanation, indent: string): string[] {
+  const mark = indent === '' ? '' : decided ? '> ' : '  ';
+  const line = `${mark}${indent.slice(2)}${matched ? 'yes' : 'no '}  ${text.replace(/\s+/g, ' ')}`;
+  return [line, ...parts.flatMap(part => linesOf(part, `${indent}  `))];
+}
+
+function explainNode(
+  node: RuleNode,
+  rule: string,
+  post: PostTerms,
+  matched: boolean,
+  decided = true,
+): Explanation {
+  const text = rule.slice(node.start, node.end);
+  const children = childrenOf(node).map(child => ({ child, matched: matches(child, post) }));
+  // An `and` is decided by what fails, an `or` by what matches; otherwise by all parts together.
+  const decisive = node.kind === 'and' ? false : node.kind === 'or' ? true : undefined;
+  const single = children.some(part => part.matched === decisive);
+  const parts = children.map(part =>
+    explainNode(
+      part.child,
+      rule,
+      post,
+      part.matched,
+      decided && (!single || part.matched === decisive),
+    ),
+  );
+  return { text, matched, decided, parts };
+}
+
+function childrenOf(node: RuleNode): readonly RuleNode[] {
+  if (node.kind === 'and' || node.kind === 'or') return node.nodes;
+  return node.kind === 'not' ? [node.node] : [];
+}
+
+function matches(node: RuleNode, post: PostTerms): boolean {
+  return compileTree(node, post.dialect)(post);
+}

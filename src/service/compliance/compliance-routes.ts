@@ -1,0 +1,79 @@
+import { MINUTE } from '../../time.js';
+import {
+  CONNECTIONS_EXCEEDED,
+  checkGzip,
+  checkPlace,
+  checkStreamRate,
+} from '../http/check-stream.js';
+import { connection } from '../http/connection.js';
+import type { LiveWire } from '../http/live-response.js';
+import { messageErrorBody, Refusal } from '../http/problem.js';
+import type { Exchange, Route } from '../http/router.js';
+import type { ServiceContext } from '../service.js';
+import type { Compliance } from './compliance.js';
+import type { ComplianceEvent } from './generated-events.js';
+
+const PARTITIONS = 8;
+
+/** As service.md has it, and as it is known elsewhere. */
+const PATTERNS = [
+  '/accounts/:account/publishers/:publisher/streams/compliance/:label.json',
+  '/stream/compliance/accounts/:account/publishers/:publisher/:label.json',
+];
+
+/**
+ * The compliance stream (service.md 4.5). The order of checks:
+ * 1. the credentials: 401;
+ * 2. account, publisher and label: 404;
+ * 3. the rate of connection requests, each of which counts: 429;
+ * 4. gzip, then the partition: 406.
+ */
+export function complianceRoutes(
+  context: ServiceContext,
+  compliance: Compliance,
+): readonly Route[] {
+  const { settings, clock, faults } = context;
+  const connects = [context.quotas.window('complianceConnectRate')];
+
+  const handle = (exchange: Exchange) => {
+    checkPlace(exchange, settings, settings.complianceLabel);
+    checkStreamRate(connects, () => CONNECTIONS_EXCEEDED);
+    checkGzip(exchange);
+    const { url } = exchange;
+    const partition = partitionOf(url.searchParams);
+    const feed = async (wire: LiveWire, signal: AbortSignal) => {
+      const send = (event: ComplianceEvent) => {
+        if (partition === undefined || event.partition === partition)
+          wire.push(Buffer.from(event.json));
+      };
+      const stop = compliance.listen(send);
+      signal.addEventListener('abort', stop);
+      const flood = faults.meetStream('flood', 'compliance', url.pathname + url.search);
+      if (flood === undefined) return;
+      const now = clock.now();
+      const window = { from: now - (flood.minutes ?? 60) * MINUTE, to: now };
+      for (const event of await compliance.within(window, signal)) send(event);
+    };
+    const live = connection(exchange, context, settings.complianceLabel, feed);
+    return { status: 200, body: [], live };
+  };
+  return PATTERNS.map(pattern => ({
+    endpoint: 'compliance',
+    methods: ['GET'],
+    pattern,
+    errorBody: messageErrorBody,
+    handle,
+  }));
+}
+
+function partitionOf(parameters: URLSearchParams): number | undefined {
+  const text = parameters.get('partition');
+  if (text === null) return undefined;
+  const partition = /^\d$/.test(text) ? Number(text) : 0;
+  if (partition < 1 || partition > PARTITIONS)
+    throw new Refusal(
+      406,
+      `Invalid value for query parameter 'partition'. It must be 1 to ${PARTITIONS}.`,
+    );
+  return partition;
+}

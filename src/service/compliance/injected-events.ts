@@ -1,0 +1,133 @@
+import { OptionError } from '../../errors.js';
+import { parseExact } from '../../json/exact-json.js';
+import type { Window } from '../../time.js';
+import { type ComplianceEvent, partitionOf } from './generated-events.js';
+
+interface Change {
+  readonly at: number;
+  readonly reason: string;
+  readonly hides: boolean;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Kinds that hide posts, or all posts of a user, and those that undo them. */
+const HIDING: Readonly<Record<string, readonly [reason: string, hides: boolean]>> = {
+  delete: ['deleted', true],
+  drop: ['dropped', true],
+  undrop: ['dropped', false],
+  user_delete: ['user deleted', true],
+  user_undelete: ['user deleted', false],
+  user_protect: ['protected', true],
+  user_unprotect: ['protected', false],
+  user_suspend: ['suspended', true],
+  user_unsuspend: ['suspended', false],
+};
+
+/** Compliance events that a test put in, and what they hide. */
+export class InjectedEvents {
+  readonly #events: ComplianceEvent[] = [];
+  /** By id, with an initial for posts and users. */
+  readonly #changes = new Map<string, Change[]>();
+
+  get areNone(): boolean {
+    return this.#events.length === 0;
+  }
+
+  /**
+   * @param event An object, or its exact JSON: ids may be too long for numbers.
+   * @throws OptionError when it is not an event.
+   */
+  add(event: object | string, at: number): ComplianceEvent {
+    const json = typeof event === 'string' ? event : JSON.stringify(event);
+    const [kind, body] = readEvent(json);
+    const post = objectAt(body, 'status') ?? objectAt(body, 'favorite');
+    const user = idOf(post ?? {}, 'user_id') ?? idOf(body, 'user_id') ?? userOf(kind, body);
+    const partition = partitionOf(user ?? idOf(post ?? body, 'id') ?? '');
+    const added = { at, partition, json };
+    this.#events.push(added);
+    this.#events.sort((a, b) => a.at - b.at);
+    const hiding = Object.hasOwn(HIDING, kind) ? HIDING[kind] : undefined;
+    if (hiding !== undefined) {
+      const [reason, hides] = hiding;
+      const isUser = kind.startsWith('user_');
+      const id = isUser ? user : idOf(objectAt(body, 'status') ?? {}, 'id');
+      if (id !== undefined) this.#note(`${isUser ? 'u' : 'p'}${id}`, { at, reason, hides });
+    }
+    return added;
+  }
+
+  within({ from, to }: Window): readonly ComplianceEvent[] {
+    return this.#events.filter(({ at }) => at >= from && at < to);
+  }
+
+  hidesPost(id: string, asOf: number): boolean {
+    return this.#isHidden(`p${id}`, asOf);
+  }
+
+  hidesUser(id: string, asOf: number): boolean {
+    return this.#isHidden(`u${id}`, asOf);
+  }
+
+  #note(key: string, change: Change): void {
+    const changes = [...(this.#changes.get(key) ?? []), change];
+    this.#changes.set(
+      key,
+      changes.sort((a, b) => a.at - b.at),
+    );
+  }
+
+  /** Hidden for one reason or several; each is undone by itself. */
+  #isHidden(key: string, asOf: number): boolean {
+    const reasons = new Set<string>();
+    for (const { at, reason, hides } of this.#changes.get(key) ?? []) {
+      if (at > asOf) break;
+      if (hides) reasons.add(reason);
+      else reasons.delete(reason);
+    }
+    return reasons.size > 0;
+  }
+}
+
+function readEvent(json: string): readonly [kind: string, body: Fields] {
+  let event: unknown;
+  try {
+    event = parseExact(json);
+  } catch (cause) {
+    throw new OptionError('event', `A compliance event is a JSON object: ${beginningOf(json)}`, {
+      cause,
+    });
+  }
+  const [entry] = isFields(event) ? Object.entries(event) : [];
+  // A message is one line of the stream.
+  if (entry === undefined || !isFields(entry[1]) || /[\r\n]/.test(json))
+    throw new OptionError(
+      'event',
+      `Expected a compliance event, {"<kind>":{...}} without line ends, got ${beginningOf(json)}`,
+    );
+  return [entry[0], entry[1]];
+}
+
+function beginningOf(json: string): string {
+  return JSON.stringify(json.slice(0, 80));
+}
+
+function userOf(kind: string, body: Fields): string | undefined {
+  if (!kind.startsWith('user_')) return undefined;
+  return idOf(objectAt(body, 'user') ?? body, 'id');
+}
+
+/** An id by its exact text, where there is one. */
+function idOf(fields: Fields, name: string): string | undefined {
+  const id = fields[`${name}_str`] ?? fields[name];
+  return typeof id === 'string' ? id : undefined;
+}
+
+function objectAt(fields: Fields, name: string): Fields | undefined {
+  const value = fields[name];
+  return isFields(value) ? value : undefined;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,249 @@
+import { floorTo, formatTimestamp, HOUR } from '../../time.js';
+import type { Addresses } from '../http/addresses.js';
+import { shellWord } from './html/page-parts.js';
+import { LOGIN, script, withSecret } from './shell-commands.js';
+
+/** One address, and how to use it from a shell and with the library. */
+export interface ListedEndpoint {
+  readonly name: string;
+  readonly method: string;
+  readonly address: string;
+  /** None for what has to be signed. */
+  readonly curl?: string | undefined;
+  /** A whole command for a shell: a script of a few lines. */
+  readonly millrace: string;
+}
+
+export interface EndpointGroup {
+  /** Of the heading, to link to. */
+  readonly id: string;
+  readonly name: string;
+  readonly about: string;
+  readonly endpoints: readonly ListedEndpoint[];
+}
+
+/** Every address of the account, for the present of the service's clock. */
+export function endpointGroups(addresses: Addresses, now: number): readonly EndpointGroup[] {
+  return [searches(addresses), jobs(addresses, now), ...streams(addresses, now), people(addresses)];
+}
+
+function searches({ baseUrl, account, label }: Addresses): EndpointGroup {
+  const of = (product: string, what: string) => {
+    const base = `${baseUrl}/search/${product}/accounts/${pathOf(account, label)}`;
+    const get = (name: string, address: string, parameters: string, millrace: string) => ({
+      name,
+      method: 'GET or POST',
+      address,
+      curl: `curl ${LOGIN} ${shellWord(`${address}?${parameters}`)}`,
+      millrace,
+    });
+    return [
+      get(
+        `Posts, ${what}`,
+        `${base}.json`,
+        'query=coffee%20lang%3Aen&maxResults=10',
+        script(
+          ['account', 'pipeline', 'search', 'stdout', 'take'],
+          `await pipeline(search(account(), { product: "${product}", query: "coffee lang:en" }), take(10), stdout());`,
+        ),
+      ),
+      get(
+        `Counts, ${what}`,
+        `${base}/counts.json`,
+        'query=coffee%20lang%3Aen&bucket=day',
+        script(
+          ['account', 'chart', 'counts', 'pipeline'],
+          `await pipeline(counts(account(), { product: "${product}", query: "coffee lang:en", bucket: "day"${product === 'fullarchive' ? ', fromDate: "202401010000", toDate: "202401310000"' : ''} }), chart());`,
+        ),
+      ),
+    ];
+  };
+  return {
+    id: 'search',
+    name: 'Search',
+    about: 'Posts and counts that match a query, newest first.',
+    endpoints: [...of('30day', 'the last 30 days'), ...of('fullarchive', 'since March 2006')],
+  };
+}
+
+function jobs({ historicalUrl, account, publisher }: Addresses, now: number): EndpointGroup {
+  const address = `${historicalUrl}/historical/rulestream/accounts/${pathOf(account, 'publishers', publisher, 'jobs.json')}`;
+  const to = floorTo(HOUR, now) - 24 * HOUR;
+  const window = { fromDate: formatTimestamp(to - HOUR), toDate: formatTimestamp(to) };
+  const title = `coffee, ${window.fromDate}`;
+  const rules = [{ value: 'coffee', tag: 'coffee' }];
+  const body = { publisher, dataFormat: 'original', ...window, title, rules };
+  return {
+    id: 'jobs',
+    name: 'Historical jobs',
+    about: 'A window of posts for a list of rules, quoted first, delivered as files.',
+    endpoints: [
+      {
+        name: 'Make a job',
+        method: 'POST',
+        address,
+        curl: `curl ${LOGIN} -d ${shellWord(JSON.stringify(body))} ${shellWord(address)}`,
+        millrace: script(
+          ['account', 'createJob'],
+          `const job = await createJob(account(), ${JSON.stringify({ title, format: 'original', ...window, rules })});`,
+          'console.log(job.status, job.statusMessage);',
+        ),
+      },
+      {
+        name: 'All jobs',
+        method: 'GET',
+        address,
+        curl: `curl ${LOGIN} ${shellWord(address)}`,
+        millrace: script(
+          ['account', 'listJobs'],
+          'const { jobs } = await listJobs(account());',
+          'for (const { title, status } of jobs) console.log(status, title);',
+        ),
+      },
+    ],
+  };
+}
+
+const STREAM_TYPES = {
+  rulestream: 'what matches the rules',
+  sample10: 'a tenth of all posts',
+  firehose: 'all posts',
+  mentions: 'posts that mention someone',
+  compliance: 'compliance events',
+};
+
+function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
+  const { replayStreamUrl, rulesUrl, complianceStreamUrl } = addresses;
+  const { account, publisher, streamLabel, complianceLabel } = addresses;
+  const to = floorTo(HOUR, now) - 2 * HOUR;
+  const window = { fromDate: formatTimestamp(to - HOUR / 6), toDate: formatTimestamp(to) };
+  const replays = Object.entries(STREAM_TYPES).map(([streamType, what]): ListedEndpoint => {
+    const address = `${replayStreamUrl}/replay/${streamType}/accounts/${pathOf(account, 'publishers', publisher, streamLabel)}.json`;
+    const options = JSON.stringify({ streamType, ...window });
+    return {
+      name: `Replay of ${what}`,
+      method: 'GET',
+      address,
+      curl: `curl --compressed -N ${LOGIN} ${shellWord(`${address}?${new URLSearchParams(window)}`)}`,
+      millrace:
+        streamType === 'compliance'
+          ? script(
+              ['account', 'replay'],
+              `for await (const event of replay(account(), ${options})) console.log(event);`,
+            )
+          : script(
+              ['account', 'pipeline', 'replay', 'stdout'],
+              `await pipeline(replay(account(), ${options}), stdout());`,
+            ),
+    };
+  });
+  const rules = `${rulesUrl}/rules/rulestream-replay/accounts/${pathOf(account, 'publishers', publisher, streamLabel)}.json`;
+  const rule = [{ value: 'coffee lang:en', tag: 'coffee' }];
+  const compliance = `${complianceStreamUrl}/accounts/${pathOf(account, 'publishers', publisher, 'streams', 'compliance', complianceLabel)}.json`;
+  return [
+    {
+      id: 'replay',
+      name: 'Replay streams',
+      about: 'A window of the last five days once more. The rule-based one needs rules first.',
+      endpoints: replays,
+    },
+    {
+      id: 'rules',
+      name: 'Rules of the replay stream',
+      about: 'What the rule-based replay lets through.',
+      endpoints: [
+        {
+          name: 'Add rules',
+          method: 'POST',
+          address: rules,
+          curl: `curl ${LOGIN} -d ${shellWord(JSON.stringify({ rules: rule }))} ${shellWord(rules)}`,
+          millrace: script(
+            ['account', 'addReplayRules'],
+            `console.log(await addReplayRules(account(), ${JSON.stringify(rule)}));`,
+          ),
+        },
+        {
+          name: 'All rules',
+          method: 'GET',
+          address: rules,
+          curl: `curl ${LOGIN} ${shellWord(rules)}`,
+          millrace: script(
+            ['account', 'replayRules'],
+            'for await (const { id, tag, value } of replayRules(account())) console.log(id, tag, value);',
+          ),
+        },
+      ],
+    },
+    {
+      id: 'compliance',
+      name: 'Compliance stream',
+      about: 'Deletions and other events as they happen, for as long as you listen.',
+      endpoints: [
+        {
+          name: 'Compliance events',
+          method: 'GET',
+          address: compliance,
+          curl: `curl --compressed -N ${LOGIN} ${shellWord(compliance)}`,
+          millrace: script(
+            ['account', 'compliance'],
+            'for await (const event of compliance(account())) console.log(event);',
+          ),
+        },
+      ],
+    },
+  ];
+}
+
+function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): EndpointGroup {
+  const usage = `${accountApiUrl}/accounts/${pathOf(account)}/usage.json`;
+  const signIn = 'const token = await signIn(acme, { store: "tokens.json" });';
+  return {
+    id: 'usage',
+    name: 'Usage and engagement totals',
+    about: 'What the account has used, and what users let your application see of their posts.',
+    endpoints: [
+      {
+        name: 'Usage report',
+        method: 'GET',
+        address: usage,
+        curl: `curl ${LOGIN} ${shellWord(`${usage}?bucket=day`)}`,
+        millrace: script(
+          ['account', 'usage', 'usageChart'],
+          'console.log(usageChart(await usage(account(), { bucket: "day" })));',
+        ),
+      },
+      {
+        name: 'Sign-in of a user',
+        method: 'POST, then GET',
+        address: `${oauthUrl}/oauth/request_token`,
+        millrace: withSecret(
+          script(
+            ['account', 'signIn'],
+            'const acme = account();',
+            signIn,
+            'console.log(token.screenName);',
+          ),
+        ),
+      },
+      {
+        name: 'Engagement totals',
+        method: 'POST',
+        address: `${dataUrl}/insights/engagement/totals`,
+        millrace: withSecret(
+          script(
+            ['account', 'collect', 'engagementTotals', 'pipeline', 'search', 'signIn', 'take'],
+            'const acme = account();',
+            signIn,
+            'const own = search(acme, { product: "30day", query: "from:" + token.screenName });',
+            'const ids = (await pipeline(own, take(10), collect())).map(post => post.id);',
+            'console.log((await engagementTotals(acme, { token, ids })).totals);',
+          ),
+        ),
+      },
+    ],
+  };
+}
+
+function pathOf(...segments: readonly string[]): string {
+  return segments.map(encodeURIComponent).join('/');
+}

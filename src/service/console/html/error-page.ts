@@ -1,0 +1,27 @@
+import type { Answer } from '../../http/answer.js';
+import type { Refusal } from '../../http/problem.js';
+import { type Html, type HtmlValue, html } from './html.js';
+import { layout } from './layout.js';
+import { pageAnswer } from './page-answer.js';
+
+/** Where the console begins. */
+export const HOME = '/console';
+
+/** What cannot be done, on a page of its own. */
+export function errorPage({ status, message, headers }: Refusal): Answer {
+  const body = html`<div class="card"><p class="alarm" role="alert">${message}</p>
+<p><a class="button" href="${HOME}">To the console</a></p></div>`;
+  return pageAnswer(outsidePage({ title: titleOf(status), body }), { status, headers });
+}
+
+function titleOf(status: number): string {
+  if (status === 403) return 'Not done';
+  if (status === 404) return 'Not found';
+  if (status === 429) return 'Too many tries';
+  return status < 500 ? 'That did not work' : 'Something broke';
+}
+
+/** A page for whoever is not signed in. */
+export function outsidePage(page: { readonly title: string; readonly body: HtmlValue }): Html {
+  return layout({ ...page, place: 'console', home: HOME, shape: 'narrow' });
+}

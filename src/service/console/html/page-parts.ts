@@ -1,0 +1,124 @@
+import { floorTo, MINUTE, SECOND } from '../../../time.js';
+import { type Html, type HtmlValue, html } from './html.js';
+
+export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
+
+/** A state in a word; the colour says the same once more. */
+export function stateOf(word: string, tone: Tone): Html {
+  return html`<span class="state ${tone}">${word}</span>`;
+}
+
+/** An instant, to the second. */
+export function instant(ms: number): Html {
+  // Beyond the years of four digits there is no short form.
+  const iso = new Date(floorTo(SECOND, ms)).toISOString().replace('.000Z', 'Z');
+  return html`<time datetime="${iso}">${iso.replace('T', ' ').replace('Z', ' UTC')}</time>`;
+}
+
+/** The same in a narrow column: the time of day first. */
+export function narrowInstant(ms: number): Html {
+  const iso = new Date(floorTo(SECOND, ms)).toISOString().replace('.000Z', 'Z');
+  const [date, time] = iso.split('T');
+  return html`<time datetime="${iso}">${time?.replace('Z', '')} <span class="date">${date}</span></time>`;
+}
+
+/** An instant, to the minute. */
+export function minuteOf(ms: number): Html {
+  const iso = new Date(floorTo(MINUTE, ms)).toISOString().replace(':00.000Z', 'Z');
+  return html`<time datetime="${iso}">${iso.replace('T', ' ').replace('Z', '')}</time>`;
+}
+
+const count = new Intl.NumberFormat('en');
+
+export function numberOf(value: number): string {
+  return count.format(value);
+}
+
+/** `1 post`, `2 posts` */
+export function countOf(value: number, one: string, many = `${one}s`): string {
+  return `${numberOf(value)} ${value === 1 ? one : many}`;
+}
+
+export interface Column<Row> {
+  readonly label: string;
+  /** Names the row. */
+  readonly isHeader?: boolean | undefined;
+  readonly isNumber?: boolean | undefined;
+  readonly cell: (row: Row) => HtmlValue;
+}
+
+/**
+ * A table; on a phone a list of its rows, for which the roles are spelled out, since a browser takes
+ * a table that is laid out otherwise for none.
+ */
+export function table<Row>(
+  caption: HtmlValue,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+): Html {
+  const kind = ({ isNumber }: Column<Row>) => isNumber && html` class="number"`;
+  return html`<table role="table">
+<caption>${caption}</caption>
+<thead role="rowgroup"><tr role="row">${columns.map(
+    column => html`<th role="columnheader" scope="col"${kind(column)}>${column.label}</th>`,
+  )}</tr></thead>
+<tbody role="rowgroup">${rows.map(
+    row =>
+      html`<tr role="row">${columns.map(column =>
+        column.isHeader
+          ? html`<th role="rowheader" scope="row" data-label="${column.label}"><span>${column.cell(row)}</span></th>`
+          : html`<td role="cell" data-label="${column.label}"${kind(column)}><span>${column.cell(row)}</span></td>`,
+      )}</tr>
+`,
+  )}</tbody>
+</table>`;
+}
+
+export interface Paged<Row> {
+  /** Of the page that an address asks for. */
+  readonly rows: readonly Row[];
+  /** To the pages beside it. */
+  readonly links: HtmlValue;
+}
+
+const PAGE_ROWS = 50;
+
+/** A page of a long list, by the `page` of its address. */
+export function paged<Row>(all: readonly Row[], { pathname, searchParams }: URL): Paged<Row> {
+  const last = Math.max(1, Math.ceil(all.length / PAGE_ROWS));
+  const wanted = Number(searchParams.get('page') ?? 1);
+  const page = Number.isInteger(wanted) ? Math.min(Math.max(wanted, 1), last) : 1;
+  const addressOf = (other: number) => {
+    const query = new URLSearchParams(searchParams);
+    query.set('page', String(other));
+    return `${pathname}?${query}`;
+  };
+  return {
+    rows: all.slice((page - 1) * PAGE_ROWS, page * PAGE_ROWS),
+    links:
+      last > 1 &&
+      html`<nav class="row" aria-label="Pages">${page > 1 && html`<a class="button" rel="prev" href="${addressOf(page - 1)}">Newer</a>`}
+<span class="quiet">Page ${page} of ${last}</span>${page < last && html`<a class="button" rel="next" href="${addressOf(page + 1)}">Older</a>`}</nav>`,
+  };
+}
+
+/** Names and what they stand for. */
+export function facts(entries: readonly (readonly [name: string, value: HtmlValue])[]): Html {
+  return html`<dl class="facts">${entries.map(
+    ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
+  )}</dl>`;
+}
+
+export function csrfField(csrf: string): Html {
+  return html`<input type="hidden" name="csrf" value="${csrf}">`;
+}
+
+/** A command that one click selects. */
+export function command(caption: HtmlValue, text: string): Html {
+  return html`<figure class="command"><figcaption>${caption}</figcaption><pre><code>${text}</code></pre></figure>`;
+}
+
+/** Text for a shell that takes it as one word, whatever is in it. */
+export function shellWord(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

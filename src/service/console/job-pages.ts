@@ -1,0 +1,174 @@
+import { formatTimestamp } from '../../time.js';
+import { Refusal } from '../http/problem.js';
+import type { JobStatus } from '../jobs/job.js';
+import { jobDays } from '../jobs/job-days.js';
+import type { JobLife } from '../jobs/job-runner.js';
+import { statusMessage } from '../jobs/job-view.js';
+import { megabytes } from '../jobs/quote.js';
+import type { ConsolePage, ConsoleParts } from './console-page.js';
+import { foreign, type Html, html } from './html/html.js';
+import {
+  countOf,
+  csrfField,
+  facts,
+  instant,
+  minuteOf,
+  numberOf,
+  stateOf,
+  type Tone,
+  table,
+} from './html/page-parts.js';
+
+/** Milliseconds of real time that a page waits for what is due by the clock. */
+const PATIENCE_MS = 100;
+const MOST_RULES = 200;
+
+/** Historical jobs: all of them, and one by itself; accepting and rejecting on both. */
+export function jobPages({ jobs: desk, context }: ConsoleParts): readonly ConsolePage[] {
+  const settle = async () => {
+    await desk.open();
+    await desk.jobs.settled(PATIENCE_MS);
+  };
+  const find = async (uuid = ''): Promise<JobLife> => {
+    await settle();
+    const life = desk.jobs.find(uuid);
+    if (life === undefined || life.expired)
+      throw new Refusal(404, 'There is no such job, or it has expired.');
+    return life;
+  };
+  const list: ConsolePage = {
+    pattern: '/console/jobs',
+    section: 'jobs',
+    async show({ csrf }) {
+      await settle();
+      const lives = desk.jobs.list().toReversed();
+      return {
+        title: 'Jobs',
+        lead: html`Made by your programs, quoted here, and run once someone accepts. ${countOf(lives.length, 'job')}, newest first; <a href="/console/jobs">look again</a>.`,
+        body:
+          lives.length === 0
+            ? html`<p class="card empty">No jobs yet. The <a href="/console#jobs">overview</a> has a command that makes one.</p>`
+            : html`<div class="cards">${lives.map(life => jobCard(life, csrf))}</div>`,
+      };
+    },
+  };
+
+  const one: ConsolePage = {
+    pattern: '/console/jobs/:uuid',
+    section: 'jobs',
+    async show({ exchange, csrf }) {
+      const life = await find(exchange.path.uuid);
+      const { job } = life;
+      const rules = job.rules.slice(0, MOST_RULES);
+      return {
+        title: 'Job',
+        lead: html`<a href="/console/jobs">All jobs</a>`,
+        body: html`${jobCard(life, csrf, true)}
+<section class="card">${table(
+          html`${countOf(job.rules.length, 'rule')}${job.rules.length > rules.length && html`, of which the first ${MOST_RULES}`}`,
+          [
+            {
+              label: 'Rule',
+              isHeader: true,
+              cell: ({ value }) => html`<code>${foreign(value)}</code>`,
+            },
+            { label: 'Tag', cell: ({ tag }) => (tag === null ? 'none' : foreign(tag)) },
+            { label: 'Id', cell: ({ id }) => html`<code>${id}</code>` },
+          ],
+          rules,
+        )}</section>`,
+      };
+    },
+    async act({ exchange }, form) {
+      const life = await find(exchange.path.uuid);
+      const decision = form.get('decision');
+      if (decision !== 'accept' && decision !== 'reject')
+        throw new Refusal(400, 'A job can be accepted or rejected, nothing else.');
+      const status = decision === 'accept' ? 'accepted' : 'rejected';
+      if (!(await life.decide(status, context.settings.email)))
+        throw new Refusal(
+          409,
+          `The job cannot be ${status}: it is ${life.job.status} now. Only a quoted job can be.`,
+        );
+      const goTo = `/console/jobs/${encodeURIComponent(life.job.uuid)}`;
+      return { goTo, notice: `The job is ${status}.` };
+    },
+  };
+  return [list, one];
+}
+
+const TONES: Readonly<Record<JobStatus, Tone>> = {
+  opened: 'idle',
+  estimating: 'busy',
+  quoted: 'warn',
+  accepted: 'busy',
+  rejected: 'idle',
+  running: 'busy',
+  completed: 'busy',
+  delivered: 'good',
+  failed: 'bad',
+};
+
+function jobCard(life: JobLife, csrf: string, isAlone = false): Html {
+  const { job, files, percentComplete } = life;
+  const { uuid, title, status, quote } = job;
+  const address = `/console/jobs/${encodeURIComponent(uuid)}`;
+  const isAtWork = status === 'estimating' || status === 'running';
+  const posts = files.reduce((sum, file) => sum + file.posts, 0);
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  return html`<article class="card" aria-labelledby="job-${uuid}">
+<header><h2 id="job-${uuid}">${isAlone ? foreign(title) : html`<a href="${address}">${foreign(title)}</a>`}</h2>
+${stateOf(status, TONES[status])}</header>
+<p>${statusMessage(life)}</p>
+${isAtWork && html`<progress max="100" value="${percentComplete}" aria-label="Done">${percentComplete} %</progress>`}
+${facts([
+  ['Window', html`${minuteOf(job.from)} to ${minuteOf(job.to)} UTC`],
+  ['Counts as', countOf(jobDays(job), 'day')],
+  ['Rules', numberOf(job.rules.length)],
+  ['Format', job.format],
+  ...(status === 'delivered'
+    ? ([
+        ['Delivered', `${countOf(posts, 'post')} in ${countOf(files.length, 'file')}`],
+        ['Size', `${megabytes(bytes)} MB`],
+      ] as const)
+    : []),
+  ...(Number.isFinite(life.expiresAt) ? ([['Expires', instant(life.expiresAt)]] as const) : []),
+  ...(isAlone
+    ? ([
+        ['Requested', html`${instant(job.requestedAt)} by ${foreign(job.requestedBy)}`],
+        ['Identifier', html`<code>${uuid}</code>`],
+        [
+          'fromDate, toDate',
+          html`<code>${formatTimestamp(job.from)}</code>, <code>${formatTimestamp(job.to)}</code>`,
+        ],
+        ...(job.acceptedAt === undefined
+          ? []
+          : ([
+              ['Decided', html`${instant(job.acceptedAt)} by ${foreign(job.acceptedBy ?? '')}`],
+            ] as const)),
+      ] as const)
+    : []),
+])}
+${
+  quote !== undefined &&
+  (status === 'quoted' || isAlone) &&
+  html`<section class="stack" aria-label="Quote"><h3>Quote</h3>${facts([
+    ['Cost', costOf(quote.costDollars)],
+    ['Posts, by order of magnitude', numberOf(quote.estimatedActivityCount)],
+    ['Time', countOf(quote.estimatedDurationHours, 'hour')],
+    ['Size, compressed', `${quote.estimatedFileSizeMb} MB`],
+  ])}</section>`
+}
+${
+  status === 'quoted' &&
+  html`<form method="post" action="${address}">${csrfField(csrf)}
+<p class="hint" id="about-${uuid}">An accepted job runs and cannot be stopped. A rejected one cannot be had back.</p>
+<div class="row"><button class="main" name="decision" value="accept" aria-describedby="about-${uuid}">Accept<span class="unseen"> ${title}</span></button>
+<button class="danger" name="decision" value="reject" aria-describedby="about-${uuid}">Reject<span class="unseen"> ${title}</span></button></div></form>`
+}
+</article>`;
+}
+
+function costOf(dollars: number | undefined): string {
+  return dollars === undefined ? 'included in the subscription' : `$${numberOf(dollars)}`;
+}

@@ -1,0 +1,116 @@
+import { isJobFault, isStreamFault } from '../http/check-fault.js';
+import type { PlantedFault } from '../http/fault-kinds.js';
+import type { Faults } from '../http/planted-faults.js';
+import { searchErrorBody } from '../http/problem.js';
+import type { Endpoint, Route } from '../http/router.js';
+import type { ServiceContext } from '../service.js';
+import { checkHost } from './check-page-request.js';
+import { clockFace } from './clock-forms.js';
+import { whatOf } from './fault-pages.js';
+import { errorPage } from './html/error-page.js';
+import { type Html, html } from './html/html.js';
+import { layout } from './html/layout.js';
+import { pageAnswer } from './html/page-answer.js';
+import { countOf, stateOf, type Tone, table } from './html/page-parts.js';
+
+const FAMILIES: readonly (readonly [Endpoint, name: string])[] = [
+  ['search', 'Search'],
+  ['counts', 'Counts'],
+  ['jobs', 'Historical jobs'],
+  ['job-files', 'Files of jobs'],
+  ['replay', 'Replay streams'],
+  ['rules', 'Rules of the replay stream'],
+  ['compliance', 'Compliance stream'],
+  ['usage', 'Usage'],
+  ['oauth', 'Sign-in of users'],
+  ['engagement', 'Engagement totals'],
+  ['pages', 'Console and status page'],
+];
+
+/** The status page, for everyone: how each family of endpoints is, and the clock. */
+export function statusRoutes({ faults, clock }: ServiceContext): readonly Route[] {
+  return [
+    {
+      endpoint: 'pages',
+      methods: ['GET'],
+      pattern: '/status',
+      errorBody: searchErrorBody,
+      errorPage,
+      handle({ request }) {
+        checkHost(request);
+        const families = FAMILIES.map(([endpoint, name]) => ({
+          name,
+          met: faultsOf(faults, endpoint),
+        }));
+        const planted = faults.list();
+        return pageAnswer(
+          layout({
+            title: 'Status',
+            place: 'status',
+            home: '/status',
+            shape: 'medium',
+            corner: html`<a href="/console">Console</a>`,
+            body: html`${
+              planted.length === 0
+                ? html`<p class="notice">Everything answers as it should.</p>`
+                : html`<p class="alarm">${countOf(planted.length, 'planted fault')}: something goes wrong on purpose.</p>`
+            }
+<section class="card" aria-labelledby="families"><h2 id="families">Endpoints</h2>${table(
+              'Each family, and the faults that its next requests meet',
+              [
+                { label: 'Family', isHeader: true, cell: ({ name }) => name },
+                { label: 'State', cell: ({ met }) => stateOfFamily(met) },
+                {
+                  label: 'Planted',
+                  cell: ({ met }) => (met.length === 0 ? 'nothing' : met.map(faultLine)),
+                },
+              ],
+              families,
+            )}</section>
+<section class="card" aria-labelledby="clock"><h2 id="clock">Clock</h2>${clockFace(clock)}</section>`,
+          }),
+        );
+      },
+    },
+  ];
+}
+
+/** Those that requests of a family may meet. */
+function faultsOf(faults: Faults, endpoint: Endpoint): readonly PlantedFault[] {
+  return faults.list().filter(fault => {
+    if (isJobFault(fault)) return endpoint === 'jobs';
+    const own = 'endpoint' in fault ? fault.endpoint : undefined;
+    if (own !== undefined) return own === endpoint;
+    if (isStreamFault(fault)) {
+      if (fault.kind === 'content-cut' || fault.kind === 'flood')
+        return endpoint === 'replay' || endpoint === 'compliance';
+      return endpoint === 'replay';
+    }
+    if (fault.kind === 'counts-timeout') return endpoint === 'counts';
+    return endpoint !== 'pages';
+  });
+}
+
+function stateOfFamily(met: readonly PlantedFault[]): Html {
+  if (met.length === 0) return stateOf('up', 'good');
+  const isDown = met.some(
+    fault =>
+      fault.kind === 'status' &&
+      fault.times === 'always' &&
+      fault.path === undefined &&
+      (fault.skip ?? 0) === 0,
+  );
+  const tone: Tone = isDown ? 'bad' : 'warn';
+  return stateOf(isDown ? 'down' : 'faulty', tone);
+}
+
+function faultLine(fault: PlantedFault): Html {
+  const what = whatOf(fault);
+  return html`<div><strong>${fault.kind}</strong>${what !== '' && `: ${what}`}${aimOf(fault)}</div>`;
+}
+
+/** What narrows it within its family. */
+function aimOf(fault: PlantedFault): string {
+  if ('path' in fault && fault.path !== undefined) return ` (addresses with “${fault.path}”)`;
+  return 'title' in fault && fault.title !== undefined ? ` (job “${fault.title}”)` : '';
+}

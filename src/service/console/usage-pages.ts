@@ -1,0 +1,153 @@
+import { DAY, floorTo, formatTimestamp } from '../../time.js';
+import { monthsLater, startOfMonth } from '../usage/months.js';
+import {
+  type ProductUsage,
+  type PublisherUsage,
+  type UsageItem,
+  usageReport,
+} from '../usage/usage-report.js';
+import type { ConsolePage, ConsoleParts } from './console-page.js';
+import { type Bar, barChart } from './html/bar-chart.js';
+import { foreign, type Html, html } from './html/html.js';
+import { countOf, facts, numberOf, stateOf, table } from './html/page-parts.js';
+
+const DAYS = 31;
+/** Of bars of days, how many share a label. */
+const LABELLED = 7;
+
+/** Usage as the report has it (service.md 2.8), in charts and in numbers. */
+export function usagePages({ context }: ConsoleParts): readonly ConsolePage[] {
+  return [
+    {
+      pattern: '/console/usage',
+      section: 'usage',
+      async show() {
+        const now = context.clock.now();
+        const [months, days] = await Promise.all([
+          usageReport(context, { bucket: 'month', from: monthsLater(startOfMonth(now), -11) }),
+          usageReport(context, { bucket: 'day', from: floorTo(DAY, now) - (DAYS - 1) * DAY }),
+        ]);
+        const [publisher] = months.publishers;
+        const { status } = months.account;
+        return {
+          title: 'Usage',
+          lead: html`What this service really delivered, each activity once in a UTC day and product. The account is ${stateOf(status, status === 'active' ? 'good' : 'warn')}`,
+          body:
+            publisher === undefined
+              ? html`<p class="card empty">Nothing used in the last twelve months. The <a href="/console#search">overview</a> has commands that change that.</p>`
+              : html`${thisMonth(publisher)}
+<section class="card" aria-labelledby="months"><h2 id="months">By month</h2>
+${monthChart(publisher)}${numbersOf('Month', publisher.used, 7)}</section>
+<section class="card" aria-labelledby="days"><h2 id="days">By day</h2>
+${dayChart(days.publishers[0], formatTimestamp(now))}</section>
+<section class="card" aria-labelledby="products"><h2 id="products">By product, this month</h2>
+${productTable(publisher.products)}</section>`,
+        };
+      },
+    },
+  ];
+}
+
+function thisMonth({ name, used, projected, thresholds }: PublisherUsage): Html {
+  const activities = used.at(-1)?.activities ?? 0;
+  const passed = thresholds.filter(threshold => threshold.activities <= activities);
+  return html`<section class="card" aria-labelledby="month"><header><h2 id="month">This month, ${foreign(name)}</h2>
+<span class="row">${passed.map(({ type }) => stateOf(`${type} passed`, type === 'cap' ? 'bad' : 'warn'))}</span></header>
+${facts([
+  ['Used', html`<span class="headline">${countOf(activities, 'activity', 'activities')}</span>`],
+  [
+    'Projected to its end',
+    html`<span class="headline">${countOf(projected.activities, 'activity', 'activities')}</span>`,
+  ],
+  ...thresholds.map(
+    threshold =>
+      [
+        threshold.type === 'cap' ? 'Cap' : 'Alert at',
+        countOf(threshold.activities, 'activity', 'activities'),
+      ] as const,
+  ),
+])}</section>`;
+}
+
+function monthChart({ used, projected, thresholds }: PublisherUsage): Html {
+  const bars = used.map(({ activities, fromDate }, index): Bar => {
+    const isLast = index === used.length - 1;
+    const month = dayName(fromDate, 7);
+    return {
+      label: MONTHS[Number(fromDate.slice(4, 6)) - 1] ?? '',
+      name: month,
+      value: activities,
+      projected: isLast ? projected.activities : undefined,
+    };
+  });
+  const lines = thresholds.map(({ activities, type }) => ({ kind: type, value: activities }));
+  return html`${barChart({ summary: `Activities in each of the last ${bars.length} months, with the projection of the present one`, bars, lines })}
+<ul class="legend"><li><svg aria-hidden="true"><rect class="bar" width="100%" height="100%"/></svg>used</li>
+<li><svg aria-hidden="true"><rect class="projected" x="1" y="1" width="12" height="12"/></svg>projected</li>
+${lines.map(({ kind, value }) => html`<li><svg aria-hidden="true"><line class="${kind}" x1="0" x2="100%" y1="50%" y2="50%"/></svg>${kind} at ${numberOf(value)}</li>`)}</ul>`;
+}
+
+function dayChart(publisher: PublisherUsage | undefined, now: string): Html {
+  if (publisher === undefined)
+    return html`<p class="empty">Nothing used in the ${DAYS} days up to ${dayName(now, 10)}.</p>`;
+  const { used } = publisher;
+  const bars = used.map(({ activities, fromDate }, index): Bar => {
+    const fromEnd = used.length - 1 - index;
+    return {
+      label: fromEnd % LABELLED === 0 ? dayName(fromDate, 10).slice(5) : '',
+      name: dayName(fromDate, 10),
+      value: activities,
+    };
+  });
+  return html`${barChart({ summary: `Activities on each of the last ${bars.length} days`, bars })}${numbersOf('Day', used, 10)}`;
+}
+
+/** The same as a table. */
+function numbersOf(label: string, used: readonly UsageItem[], length: number): Html {
+  return html`<details><summary>The numbers<span class="unseen"> by ${label.toLowerCase()}</span></summary>${table(
+    `Activities, newest first`,
+    [
+      { label, isHeader: true, cell: ({ fromDate }) => dayName(fromDate, length) },
+      { label: 'Used', isNumber: true, cell: ({ activities }) => numberOf(activities) },
+    ],
+    used.toReversed(),
+  )}</details>`;
+}
+
+function productTable(products: readonly ProductUsage[]): Html {
+  return table(
+    'Used so far, and projected to the end of the month',
+    [
+      { label: 'Product', isHeader: true, cell: ({ name }) => name },
+      {
+        label: 'Activities',
+        isNumber: true,
+        cell: ({ used }) => numberOf(used.at(-1)?.activities ?? 0),
+      },
+      {
+        label: 'Projected',
+        isNumber: true,
+        cell: ({ projected }) => numberOf(projected.activities),
+      },
+      { label: 'Requests', isNumber: true, cell: requestsOf },
+    ],
+    products,
+  );
+}
+
+function requestsOf({ used, projected, thresholds = [] }: ProductUsage): string {
+  const requests = used.at(-1)?.requests;
+  if (requests === undefined) return 'not counted';
+  const cap = thresholds[0]?.requests;
+  return `${numberOf(requests)}, projected ${numberOf(projected.requests ?? 0)}${cap === undefined ? '' : `, cap ${numberOf(cap)}`}`;
+}
+
+const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+
+/** `2026-11` or `2026-11-21` */
+function dayName(timestamp: string, length: number): string {
+  return `${timestamp.slice(0, 4)}-${timestamp.slice(4, 6)}-${timestamp.slice(6, 8)}`.slice(
+    0,
+    length,
+  );
+}

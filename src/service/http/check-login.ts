@@ -1,0 +1,12 @@
+import type { Settings } from '../service-options.js';
+import { isAuthorized } from './basic-auth.js';
+import { Refusal } from './problem.js';
+import type { Exchange } from './router.js';
+
+/** HTTP Basic with the credentials of a console login (service.md section 5): else 401. */
+export function checkLogin({ request }: Exchange, settings: Settings): void {
+  if (!isAuthorized(request.headers.authorization, settings))
+    throw new Refusal(401, 'Unauthorized: Invalid credentials', {
+      'WWW-Authenticate': 'Basic realm="millrace", charset="UTF-8"',
+    });
+}

@@ -1,0 +1,53 @@
+import { formatSent } from '../../time.js';
+import type { ServiceContext } from '../service.js';
+import { LiveWire } from './live-response.js';
+import type { Exchange } from './router.js';
+
+/** Milliseconds that a consumer that could not keep up has to read why. */
+const GRACE_MS = 1_000;
+
+/**
+ * One connection of a stream, from its first message to its end. `feed` starts when the headers are
+ * sent; its signal fires when there is no one to send to any more.
+ */
+export async function* connection(
+  { request, url, signal }: Exchange,
+  { settings, clock, faults }: ServiceContext,
+  label: string,
+  feed: (wire: LiveWire, signal: AbortSignal) => Promise<void>,
+): AsyncGenerator<Buffer> {
+  const { account, heartbeatMs, streamBacklogBytes: backlogBytes } = settings;
+  const endpoint = url.pathname.startsWith('/replay/') ? 'replay' : 'compliance';
+  const stopping = new AbortController();
+  const wire = new LiveWire({
+    heartbeatMs,
+    backlogBytes,
+    signal,
+    cut: faults.meetStream('content-cut', endpoint, url.pathname + url.search),
+    farewell: () =>
+      Buffer.from(
+        JSON.stringify({
+          error: {
+            message:
+              `Force closing connection to ${account}/${label} because it reached the maximum ` +
+              `allowed backup (buffer size is ${backlogBytes}).`,
+            sent: formatSent(clock.now()),
+          },
+        }),
+      ),
+    onOverflow() {
+      const reset = setTimeout(() => request.socket.resetAndDestroy(), GRACE_MS).unref();
+      signal.addEventListener('abort', () => clearTimeout(reset));
+    },
+  });
+  const leave = () => stopping.abort(signal.reason);
+  signal.addEventListener('abort', leave);
+  const feeding = feed(wire, stopping.signal).catch(error => wire.fail(error));
+  try {
+    yield* wire;
+  } finally {
+    stopping.abort(new Error('The stream has ended'));
+    signal.removeEventListener('abort', leave);
+    await feeding;
+  }
+}

@@ -1,0 +1,54 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { OptionError } from '../../errors.js';
+
+/**
+ * Listens on 127.0.0.1.
+ *
+ * @throws OptionError, named after the option that gave it, for a port that cannot be had.
+ */
+export async function listen(server: Server, port: number, option: string): Promise<void> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, '127.0.0.1', () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  } catch (error) {
+    throw portError(port, option, error);
+  }
+}
+
+export function urlOf(server: Server): string {
+  const address = server.address() as AddressInfo | null;
+  if (address === null) throw new Error('The service does not listen; start it first');
+  return `http://127.0.0.1:${address.port}`;
+}
+
+/** Ends every connection. */
+export async function hangUp(server: Server): Promise<void> {
+  const closed = server.listening
+    ? new Promise<void>(resolve => server.close(() => resolve()))
+    : undefined;
+  server.closeAllConnections();
+  await closed;
+}
+
+function portError(port: number, option: string, cause: unknown): unknown {
+  const { code } = cause as NodeJS.ErrnoException;
+  if (code === 'EADDRINUSE')
+    return new OptionError(
+      option,
+      `Port ${port} is in use; choose another, or 0 for any free one`,
+      {
+        cause,
+      },
+    );
+  if (code === 'EACCES')
+    return new OptionError(option, `Port ${port} is not allowed to this user; choose another`, {
+      cause,
+    });
+  return cause;
+}

@@ -1,0 +1,202 @@
+import { constants } from 'node:zlib';
+import { Gzip } from 'minizlib';
+import type { ContentCutFault } from './fault-kinds.js';
+import { CutOff } from './send-live.js';
+
+export interface LiveWireOptions {
+  /** Milliseconds without a message after which a heartbeat is sent. */
+  readonly heartbeatMs: number;
+  /** Bytes of messages that may wait for the consumer. */
+  readonly backlogBytes: number;
+  /** Fires when the consumer has gone. */
+  readonly signal: AbortSignal;
+  /** The last message to a consumer that cannot keep up. */
+  farewell(): Uint8Array;
+  /** Called when that message waits to be sent. */
+  onOverflow(): void;
+  readonly cut?: ContentCutFault | undefined;
+}
+
+/** While no more waits, each message is flushed by itself; with more, so much at once. */
+const BATCH_BYTES = 64 * 1024;
+
+const LINE_END = Buffer.from('\r\n');
+const CARRIAGE_RETURN = 0x0d;
+
+/**
+ * One connection of a stream: messages go in, compressed bytes come out, each message in a flush of
+ * its own as long as the consumer keeps up. What it has not taken yet waits, up to a limit.
+ */
+export class LiveWire implements AsyncIterable<Buffer> {
+  readonly #options: LiveWireOptions;
+  readonly #gzip = new Gzip({ level: 4, flush: constants.Z_SYNC_FLUSH });
+  #compressed: Buffer[] = [];
+  #waiting: Uint8Array[] = [];
+  /** Bytes that wait. */
+  #backlog = 0;
+  #messages = 0;
+  #lastPush = performance.now();
+  #state: 'open' | 'ended' = 'open';
+  #failure: { readonly error: unknown } | undefined;
+  #wake: (() => void)[] = [];
+
+  constructor(options: LiveWireOptions) {
+    this.#options = options;
+    this.#gzip.on('data', chunk => this.#compressed.push(chunk));
+    if (options.cut?.afterMessages === 0 && isBoundary(options.cut)) this.#cutHere();
+  }
+
+  /** Whether a message that is pushed will be sent. */
+  get isOpen(): boolean {
+    return this.#state === 'open' && !this.#options.signal.aborted;
+  }
+
+  /** Whether so much waits that whoever can wait should. */
+  get isAhead(): boolean {
+    return this.#backlog >= Math.min(BATCH_BYTES, this.#options.backlogBytes / 2);
+  }
+
+  /** Sends a message, without its line end; after the end, nothing. */
+  push(message: Uint8Array): void {
+    if (!this.isOpen) return;
+    const { backlogBytes, cut } = this.#options;
+    const bytes = withoutCarriageReturns(message);
+    if (cut !== undefined && this.#messages === cut.afterMessages) {
+      const place = cut.within === 'message' ? bytes.length >> 1 : withinCharacter(bytes);
+      if (place !== undefined) {
+        this.#queue(bytes.subarray(0, place));
+        this.#cutHere();
+        return;
+      }
+      // A message without such a character passes.
+    } else this.#messages++;
+    if (this.#backlog + bytes.length + LINE_END.length > backlogBytes) {
+      this.#overflow();
+      return;
+    }
+    this.#queue(bytes, LINE_END);
+    if (cut !== undefined && isBoundary(cut) && this.#messages === cut.afterMessages)
+      this.#cutHere();
+  }
+
+  /** No more comes. */
+  end(): void {
+    this.#state = 'ended';
+    this.#notify();
+  }
+
+  /** Ends with an error of whoever feeds it. */
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.end();
+  }
+
+  /** Resolves when little waits, or no more can be sent. */
+  async room(): Promise<void> {
+    while (this.isAhead && this.isOpen) await this.#change();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+    const { signal, heartbeatMs } = this.#options;
+    const wake = () => this.#notify();
+    signal.addEventListener('abort', wake);
+    const heartbeat = setInterval(() => this.#beat(), Math.max(1, heartbeatMs / 10));
+    try {
+      for (;;) {
+        signal.throwIfAborted();
+        if (this.#waiting.length > 0) {
+          const chunk = this.#take();
+          this.#notify();
+          yield chunk;
+        } else if (this.#state === 'ended') break;
+        else await this.#change();
+      }
+      if (this.#failure !== undefined) throw this.#failure.error;
+      this.#gzip.end();
+      yield this.#drain();
+    } finally {
+      clearInterval(heartbeat);
+      signal.removeEventListener('abort', wake);
+      this.#state = 'ended';
+      this.#gzip.close();
+      this.#notify();
+    }
+  }
+
+  #queue(...pieces: readonly Uint8Array[]): void {
+    const whole = Buffer.concat(pieces);
+    this.#waiting.push(whole);
+    this.#backlog += whole.length;
+    this.#lastPush = performance.now();
+    this.#notify();
+  }
+
+  #beat(): void {
+    if (performance.now() - this.#lastPush < this.#options.heartbeatMs) return;
+    // What waits is a sign of life as well.
+    if (this.isOpen && this.#waiting.length === 0) this.#queue(LINE_END);
+  }
+
+  #overflow(): void {
+    const { farewell, onOverflow } = this.#options;
+    this.#waiting = [];
+    this.#backlog = 0;
+    this.#queue(farewell(), LINE_END);
+    this.end();
+    onOverflow();
+  }
+
+  #cutHere(): void {
+    const end = this.#options.cut?.end ?? 'reset';
+    if (end === 'finish') this.end();
+    else this.fail(new CutOff(end));
+  }
+
+  /** Some of what waits, compressed. */
+  #take(): Buffer {
+    const keepsUp = this.#backlog <= BATCH_BYTES;
+    let taken = 0;
+    let count = 0;
+    while (count < this.#waiting.length && taken < BATCH_BYTES)
+      taken += (this.#waiting[count++] as Uint8Array).length;
+    const messages = this.#waiting.splice(0, count);
+    this.#backlog -= taken;
+    if (keepsUp) for (const message of messages) this.#gzip.write(message as Buffer);
+    else this.#gzip.write(Buffer.concat(messages, taken));
+    return this.#drain();
+  }
+
+  #drain(): Buffer {
+    const [first, ...rest] = this.#compressed;
+    this.#compressed = [];
+    if (first === undefined) return Buffer.alloc(0);
+    return rest.length === 0 ? first : Buffer.concat([first, ...rest]);
+  }
+
+  #change(): Promise<void> {
+    return new Promise(resolve => this.#wake.push(resolve));
+  }
+
+  #notify(): void {
+    const wake = this.#wake;
+    if (wake.length === 0) return;
+    this.#wake = [];
+    for (const resolve of wake) resolve();
+  }
+}
+
+function isBoundary({ within = 'boundary' }: ContentCutFault): boolean {
+  return within === 'boundary';
+}
+
+/** A message may hold line ends, but no carriage return: in JSON that is white space. */
+function withoutCarriageReturns(message: Uint8Array): Uint8Array {
+  if (!message.includes(CARRIAGE_RETURN)) return message;
+  return message.map(byte => (byte === CARRIAGE_RETURN ? 0x20 : byte));
+}
+
+/** After the first byte of a character of several. */
+function withinCharacter(bytes: Uint8Array): number | undefined {
+  const lead = bytes.findIndex(byte => byte >= 0xc0);
+  return lead === -1 ? undefined : lead + 1;
+}

@@ -1,0 +1,70 @@
+import type { IncomingMessage } from 'node:http';
+import { Refusal } from './problem.js';
+
+/** The whole body of a request. Past the limit the answer is 413; the rest is left unread. */
+export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const coding = request.headers['content-encoding'];
+    if (coding !== undefined && coding !== 'identity')
+      return reject(new Refusal(415, `Unsupported Media Type: a body in ${coding} cannot be read`));
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const tooLarge = () => {
+      request.off('data', take).pause();
+      reject(new Refusal(413, `Payload Too Large: the body may have ${maxBytes} bytes`));
+    };
+    const take = (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > maxBytes) tooLarge();
+      else chunks.push(chunk);
+    };
+    if (Number(request.headers['content-length']) > maxBytes) return tooLarge();
+    request.on('data', take);
+    request.on('end', () => resolve(Buffer.concat(chunks)));
+    request.on('error', reject);
+    request.on('close', () => reject(new Error('The request ended before its body did')));
+  });
+}
+
+/** Whether more of a request's body is to come. */
+export function isUnread({ complete, headers }: IncomingMessage): boolean {
+  const hasBody =
+    headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  return hasBody && !complete;
+}
+
+/** Bytes of a body that are read for nothing, so that its sender gets to read the answer. */
+const MAX_DRAINED_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Reads and drops what is left of a body that was answered already. A connection that is closed
+ * before is reset, and many clients read nothing until they have sent all.
+ *
+ * @returns Whether the body has ended; not where it is too long, or the client has gone.
+ */
+export function drainBody(request: IncomingMessage): Promise<boolean> {
+  return new Promise(resolve => {
+    let bytes = 0;
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > MAX_DRAINED_BYTES) resolve(false);
+    });
+    request.on('end', () => resolve(true));
+    request.on('close', () => resolve(false));
+    request.resume();
+  });
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The JSON object that bytes hold, or `undefined`. */
+export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(utf8.decode(bytes));
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,81 @@
+import type { IncomingMessage } from 'node:http';
+import type { Answer } from './answer.js';
+import type { ErrorBody, Refusal } from './problem.js';
+
+/** What faults and messages call the families of endpoints. */
+export const ENDPOINTS = [
+  'search',
+  'counts',
+  'jobs',
+  'job-files',
+  'replay',
+  'rules',
+  'compliance',
+  'usage',
+  'oauth',
+  'engagement',
+  'pages',
+  'control',
+] as const;
+export type Endpoint = (typeof ENDPOINTS)[number];
+
+/** One request, on its way through its handler. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  /** HEAD counts as GET. */
+  readonly method: string;
+  readonly url: URL;
+  /** The named segments of the path, decoded. */
+  readonly path: Readonly<Record<string, string>>;
+  /** Fires when the client has gone or the service stops. */
+  readonly signal: AbortSignal;
+  /** Whole buckets after which a planted time-out ends a page of counts. */
+  readonly bucketsUntilTimeout?: number | undefined;
+}
+
+export interface Route {
+  readonly endpoint: Endpoint;
+  readonly methods: readonly string[];
+  /** `:name` stands for one segment, or for the start of one: `/accounts/:account/:label.json`. */
+  readonly pattern: string;
+  readonly errorBody: ErrorBody;
+  /** In place of `errorBody`, where people read the answers. */
+  readonly errorPage?: ((refusal: Refusal) => Answer) | undefined;
+  handle(exchange: Exchange): Answer | Promise<Answer>;
+}
+
+export interface RoutedPath {
+  readonly route: Route;
+  readonly path: Readonly<Record<string, string>>;
+}
+
+/** Finds the route of a path. Paths are matched by segment, case-sensitively, to the very end. */
+export function createRouter(
+  routes: readonly Route[],
+): (pathname: string) => RoutedPath | undefined {
+  const compiled = routes.map(route => ({ route, matches: compilePattern(route.pattern) }));
+  return pathname => {
+    for (const { route, matches } of compiled) {
+      const path = matches(pathname);
+      if (path !== undefined) return { route, path };
+    }
+    return undefined;
+  };
+}
+
+function compilePattern(pattern: string): (pathname: string) => Record<string, string> | undefined {
+  const expression = new RegExp(
+    `^${pattern.replaceAll('.', '\\.').replace(/:([a-z]+)/gi, '(?<$1>[^/]+)')}$`,
+  );
+  return pathname => {
+    const groups = expression.exec(pathname)?.groups;
+    if (groups === undefined) return expression.test(pathname) ? {} : undefined;
+    try {
+      return Object.fromEntries(
+        Object.entries(groups).map(([name, text]) => [name, decodeURIComponent(text)]),
+      );
+    } catch {
+      return undefined; // a stray per cent sign names nothing
+    }
+  };
+}

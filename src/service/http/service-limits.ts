@@ -1,0 +1,155 @@
+import { OptionError } from '../../errors.js';
+import { DAY, FIRST_POST, HOUR, MINUTE, SECOND, SEGMENT } from '../../time.js';
+
+/** So many requests in any span of `perMs` milliseconds, or in each UTC day. */
+export interface Rate {
+  /** `Infinity` for no limit. */
+  readonly requests: number;
+  readonly perMs: number;
+  /** Counted by UTC day instead of back from now. */
+  readonly byDay?: boolean | undefined;
+}
+
+/** Every number of service.md section 8. Lengths of time are milliseconds. */
+export interface Limits {
+  readonly queryCharacters: number;
+  /** Phrases and proximities in one query; more are "too complex to process" (7.1), a choice. */
+  readonly queryPhrases: number;
+  readonly maxResultsLeast: number;
+  readonly maxResultsMost: number;
+  readonly maxResultsDefault: number;
+  /** The time that one answer of search or counts covers. */
+  readonly responseSpanMs: number;
+  readonly thirtyDaySpanMs: number;
+  /** Over data and counts together. */
+  readonly searchRate: Rate;
+  /** "Set by contract": none unless an option says so. */
+  readonly searchPerMinuteRate: Rate;
+  /** Epoch milliseconds. */
+  readonly searchEarliest: number;
+  /** From a post's creation until it can be found. */
+  readonly searchDelayMs: number;
+  readonly jobsPerDayRate: Rate;
+  readonly jobsPerHourRate: Rate;
+  readonly jobsEstimating: number;
+  readonly jobsRunning: number;
+  readonly rulesPerJob: number;
+  /** Over status, results and list together. */
+  readonly jobReadRate: Rate;
+  readonly jobRetentionMs: number;
+  readonly jobEstimateLeast: number;
+  readonly jobFileMs: number;
+  readonly replayConnectRate: Rate;
+  readonly replayReachMs: number;
+  readonly replayFromAgeMs: number;
+  readonly replayToAgeMs: number;
+  readonly ruleChangeBytes: number;
+  /** Over add, delete and list together. */
+  readonly ruleChangeRate: Rate;
+  readonly ruleReadBytes: number;
+  /** Over all requests for rules. */
+  readonly ruleReadRate: Rate;
+  readonly complianceConnectRate: Rate;
+  /** A client's read timeout must be longer; what the service sends meanwhile keeps it alive. */
+  readonly streamReadTimeoutMs: number;
+  readonly usageRate: Rate;
+  readonly usageHistoryMonths: number;
+  /** Over all applications. The document says of these four that there is a limit, not how high. */
+  readonly requestTokenRate: Rate;
+  /** Over all users. */
+  readonly signInRate: Rate;
+  readonly accessTokenRate: Rate;
+  readonly engagementRate: Rate;
+  readonly engagementIds: number;
+  readonly engagementGroupings: number;
+  /** How long a request token and its verifier are good. */
+  readonly requestTokenMs: number;
+  /** How far the timestamp of a signed request may be from now, before and after. */
+  readonly signedWithinMs: number;
+}
+
+const STRICT: Limits = {
+  queryCharacters: 2048,
+  queryPhrases: 100,
+  maxResultsLeast: 10,
+  maxResultsMost: 500,
+  maxResultsDefault: 100,
+  responseSpanMs: 31 * DAY,
+  thirtyDaySpanMs: 31 * DAY,
+  searchRate: { requests: 20, perMs: SECOND },
+  searchPerMinuteRate: { requests: Number.POSITIVE_INFINITY, perMs: MINUTE },
+  searchEarliest: FIRST_POST,
+  searchDelayMs: 30 * SECOND,
+  jobsPerDayRate: { requests: 60, perMs: DAY, byDay: true },
+  jobsPerHourRate: { requests: 30, perMs: HOUR },
+  jobsEstimating: 2,
+  jobsRunning: 2,
+  rulesPerJob: 1000,
+  jobReadRate: { requests: 5, perMs: 5 * SECOND },
+  jobRetentionMs: 15 * DAY,
+  jobEstimateLeast: 100,
+  jobFileMs: SEGMENT,
+  replayConnectRate: { requests: 5, perMs: 5 * MINUTE },
+  replayReachMs: 5 * DAY,
+  replayFromAgeMs: 31 * MINUTE,
+  replayToAgeMs: 30 * MINUTE,
+  ruleChangeBytes: 1_000_000,
+  ruleChangeRate: { requests: 5, perMs: 5 * SECOND },
+  ruleReadBytes: 5_000_000,
+  ruleReadRate: { requests: 60, perMs: MINUTE },
+  complianceConnectRate: { requests: 10, perMs: 60 * SECOND },
+  streamReadTimeoutMs: 30 * SECOND,
+  usageRate: { requests: 2, perMs: MINUTE },
+  usageHistoryMonths: 12,
+  requestTokenRate: { requests: 60, perMs: MINUTE },
+  signInRate: { requests: 20, perMs: MINUTE },
+  accessTokenRate: { requests: 60, perMs: MINUTE },
+  engagementRate: { requests: 60, perMs: MINUTE },
+  engagementIds: 250,
+  engagementGroupings: 3,
+  requestTokenMs: 15 * MINUTE,
+  signedWithinMs: 5 * MINUTE,
+};
+
+/** Every rate lifted, and nothing else. */
+const RELAXED: Limits = { ...STRICT, ...lifted(STRICT) };
+
+/** The service's own limits, the same without its rates, or the service's own with some changed. */
+export type LimitsOption = 'strict' | 'relaxed' | Partial<Limits>;
+
+export function limitsOption(value: LimitsOption | undefined): Limits {
+  if (value === undefined || value === 'strict') return STRICT;
+  if (value === 'relaxed') return RELAXED;
+  if (typeof value !== 'object' || value === null)
+    throw new OptionError(
+      'limits',
+      `Expected \`limits\` to be 'strict', 'relaxed' or a table, got ${JSON.stringify(value)}`,
+    );
+  for (const [name, limit] of Object.entries(value)) checkLimit(name, limit);
+  return { ...STRICT, ...value };
+}
+
+function lifted(limits: Limits): Partial<Limits> {
+  const rates = Object.entries(limits).filter(entry => isRate(entry[1]));
+  return Object.fromEntries(
+    rates.map(([name, rate]) => [name, { ...rate, requests: Number.POSITIVE_INFINITY }]),
+  );
+}
+
+function isRate(limit: unknown): limit is Rate {
+  return typeof limit === 'object' && limit !== null;
+}
+
+function checkLimit(name: string, limit: unknown): void {
+  if (!Object.hasOwn(STRICT, name))
+    throw new OptionError('limits', `There is no limit named ${JSON.stringify(name)}`);
+  const isNumber = (value: unknown) => typeof value === 'number' && value >= 0;
+  const good = isRate(STRICT[name as keyof Limits])
+    ? isRate(limit) && isNumber(limit.requests) && isNumber(limit.perMs) && limit.perMs > 0
+    : isNumber(limit);
+  if (!good)
+    throw new OptionError(
+      'limits',
+      `Not a value for the limit \`${name}\`: ${JSON.stringify(limit)}`,
+    );
+}

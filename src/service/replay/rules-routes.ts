@@ -1,0 +1,153 @@
+import { checkRule } from '../../rules/language/check-rule.js';
+import { serviceMessage } from '../../rules/language/problem.js';
+import type { Answer } from '../http/answer.js';
+import { checkPlace, checkStreamRate } from '../http/check-stream.js';
+import { messageErrorBody, Refusal } from '../http/problem.js';
+import type { RateWindow } from '../http/rate-window.js';
+import { readBody } from '../http/request-body.js';
+import type { Exchange, Route } from '../http/router.js';
+import type { ServiceContext } from '../service.js';
+import { TurnTaking } from '../turn-taking.js';
+import { type RequestedRule, readDeletion, readRuleIds, readRules } from './rule-requests.js';
+import {
+  addedView,
+  deletedView,
+  type RuleOutcome,
+  rulesView,
+  validatedView,
+} from './rule-views.js';
+import type { StreamRules } from './stream-rules.js';
+
+type Handler = (exchange: Exchange) => Promise<Answer>;
+
+const BASE = '/rules/:product/accounts/:account/publishers/:publisher/:label';
+/** `rulestream` stands for the name of the product; get by id is shown with and without `-replay`. */
+const PRODUCTS = ['rulestream-replay', 'rulestream', 'powertrack-replay', 'powertrack'];
+
+const CHANGES_EXCEEDED =
+  'Your app has exceeded the limit on requests to add, delete, or list rules for this stream.';
+const REQUESTS_EXCEEDED =
+  'Your app has exceeded the limit on all requests for rules of this stream.';
+
+/**
+ * The rules of the replay stream (service.md 4.4). The order of checks:
+ * 1. the credentials: 401;
+ * 2. product, account, publisher and label: 404;
+ * 3. what to do: 400; the rate: 429;
+ * 4. for add and delete, that no replay is connected: 406;
+ * 5. the body: 413, 415, 400; the rules themselves: 422.
+ *
+ * @param connections How many replays are connected to the stream.
+ */
+export function rulesRoutes(
+  { settings, clock, quotas }: ServiceContext,
+  rules: StreamRules,
+  connections: () => number,
+): readonly Route[] {
+  const { limits, streamLabel } = settings;
+  const all = quotas.window('ruleReadRate');
+  const changes = quotas.window('ruleChangeRate');
+  const exceeded = (full: RateWindow) => (full === all ? REQUESTS_EXCEEDED : CHANGES_EXCEEDED);
+
+  const list: Handler = async () => {
+    checkStreamRate([changes, all], exceeded);
+    return { status: 200, body: rulesView(rules.all(), clock.now()) };
+  };
+
+  const add: Handler = async ({ request }) => {
+    checkStreamRate([changes, all], exceeded);
+    checkIdle(connections());
+    const requested = readRules(await readBody(request, limits.ruleChangeBytes));
+    const checked = await checkAll(requested);
+    const isInvalid = checked.some(({ message }) => message !== undefined);
+    if (isInvalid) {
+      // 4.4 rule 2: a batch fails or succeeds as a whole.
+      const refused = checked.map(outcome => ({ ...outcome, done: false }));
+      return { status: 422, body: addedView(refused, clock.now()) };
+    }
+    // A replay may have come meanwhile.
+    checkIdle(connections());
+    return { status: 201, body: addedView(await rules.add(requested), clock.now()) };
+  };
+
+  const remove: Handler = async ({ request }) => {
+    checkStreamRate([changes, all], exceeded);
+    checkIdle(connections());
+    const requested = readDeletion(await readBody(request, limits.ruleReadBytes));
+    checkIdle(connections());
+    const { deleted, misses } = await rules.delete(requested);
+    return { status: 200, body: deletedView(deleted, misses, clock.now()) };
+  };
+
+  const getMany: Handler = async ({ request }) => {
+    checkStreamRate([all], exceeded);
+    const ids = readRuleIds(await readBody(request, limits.ruleReadBytes));
+    const found = [...new Set(ids)].flatMap(id => rules.find(id) ?? []);
+    return { status: 200, body: rulesView(found, clock.now()) };
+  };
+
+  const getOne: Handler = async ({ path: { id = '' } }) => {
+    checkStreamRate([all], exceeded);
+    const rule = rules.find(id);
+    if (rule === undefined) throw new Refusal(404, `Not Found: the stream has no rule ${id}`);
+    return { status: 200, body: rulesView([rule], clock.now()) };
+  };
+
+  const validate: Handler = async ({ request }) => {
+    checkStreamRate([all], exceeded);
+    const requested = readRules(await readBody(request, limits.ruleChangeBytes));
+    return { status: 200, body: validatedView(await checkAll(requested), clock.now()) };
+  };
+
+  const change: Handler = exchange => {
+    const method = exchange.url.searchParams.get('_method')?.toLowerCase();
+    if (method === undefined || method === 'post') return add(exchange);
+    if (method === 'delete') return remove(exchange);
+    if (method === 'get') return getMany(exchange);
+    throw new Refusal(400, `Bad Request: _method is 'delete' or 'get', not '${method}'`);
+  };
+
+  const route = (pattern: string, methods: Readonly<Record<string, Handler>>): Route => ({
+    endpoint: 'rules',
+    methods: Object.keys(methods),
+    pattern: BASE + pattern,
+    errorBody: messageErrorBody,
+    async handle(exchange) {
+      checkPlace(exchange, settings, streamLabel);
+      if (!PRODUCTS.includes(exchange.path.product ?? ''))
+        throw new Refusal(404, 'Not Found: only the replay stream has rules here');
+      await rules.open();
+      return (methods[exchange.method] as Handler)(exchange);
+    },
+  });
+
+  return [
+    route('/rules/:id.json', { GET: getOne }),
+    route('/validation.json', { POST: validate }),
+    route('.json', { GET: list, POST: change, DELETE: remove }),
+  ];
+}
+
+/** 4.4 rule 1. */
+function checkIdle(connections: number): void {
+  if (connections === 0) return;
+  const active =
+    connections === 1 ? 'is 1 active connection' : `are ${connections} active connections`;
+  throw new Refusal(
+    406,
+    'Rules cannot be added or deleted while a replay is connected to this stream. ' +
+      `There ${active}.`,
+  );
+}
+
+async function checkAll(requested: readonly RequestedRule[]): Promise<readonly RuleOutcome[]> {
+  const outcomes: RuleOutcome[] = [];
+  const turns = new TurnTaking();
+  for (const rule of requested) {
+    if (turns.isDue) await turns.take();
+    const { value, tag } = rule;
+    const message = serviceMessage(checkRule(value, { product: 'replay', tag }).problems);
+    outcomes.push(message === '' ? { ...rule, done: true } : { ...rule, done: false, message });
+  }
+  return outcomes;
+}

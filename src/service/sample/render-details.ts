@@ -1,0 +1,45 @@
+import { MINUTE } from '../../time.js';
+import { LANGUAGES } from './languages/languages.js';
+import { mix } from './random.js';
+import { EDITS, idOf, type SampleDraft } from './sample-draft.js';
+import type { SamplePlace } from './sample-places.js';
+
+/** Parts of a post that are the same in both formats. */
+
+export function langOf(draft: SampleDraft): string {
+  return draft.isWordless ? 'und' : (LANGUAGES[draft.language]?.code ?? 'und');
+}
+
+/** Thirty minutes and five edits, for posts from 29 September 2022 on (service.md 2.3); begins with a comma. */
+export function editing(draft: SampleDraft): string {
+  if (draft.at < EDITS) return '';
+  const id = idOf(draft);
+  const first = draft.kind === 'edit' && draft.target !== undefined ? draft.target : draft;
+  const ids = first === draft ? `"${id}"` : `"${idOf(first)}","${id}"`;
+  const isEditable = draft.kind === 'post' || draft.kind === 'quote' || draft.kind === 'edit';
+  return `,"edit_history":{"initial_tweet_id":"${idOf(first)}","edit_tweet_ids":[${ids}]},"edit_controls":{"editable_until_ms":${first.at + 30 * MINUTE},"edits_remaining":${first === draft ? 5 : 4}},"editable":${isEditable}`;
+}
+
+export function placeUrl({ id }: SamplePlace): string {
+  return `https://api.twitter.com/1.1/geo/id/${id}.json`;
+}
+
+/** Four corners, longitude first, not closed. */
+export function boxOf({ center: [longitude, latitude] }: SamplePlace): string {
+  const west = (longitude - 0.08).toFixed(3);
+  const east = (longitude + 0.08).toFixed(3);
+  const south = (latitude - 0.06).toFixed(3);
+  const north = (latitude + 0.06).toFixed(3);
+  return `{"type":"Polygon","coordinates":[[[${west},${south}],[${west},${north}],[${east},${north}],[${east},${south}]]]}`;
+}
+
+/** Where exactly in the place, longitude first, for a post that tells. */
+export function pointOf(draft: SampleDraft, place: SamplePlace): [string, string] | undefined {
+  if (!draft.hasPoint) return undefined;
+  const spread = mix(draft.minute ^ Math.imul(draft.index + 1, 0x51ed27));
+  const [longitude, latitude] = place.center;
+  return [
+    (longitude + ((spread & 0xffff) / 0xffff - 0.5) * 0.14).toFixed(6),
+    (latitude + ((spread >>> 16) / 0xffff - 0.5) * 0.1).toFixed(6),
+  ];
+}

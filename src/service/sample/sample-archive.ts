@@ -1,0 +1,43 @@
+import type { Author, Format } from '../../activity/activity.js';
+import type { Archive } from '../archive/archive.js';
+import { BlockArchive } from '../archive/block-archive.js';
+import { SampleAuthors } from './sample-authors.js';
+import { SampleBlocks } from './sample-blocks.js';
+import { REACTIONS, type SampleDrafts } from './sample-draft.js';
+import { DEFAULT_POSTS_PER_MINUTE, type SampleOptions, sampleDrafts } from './sample-posts.js';
+
+export interface SampleArchiveOptions extends SampleOptions {
+  /** The present, in epoch milliseconds: there are no posts after it. */
+  now(): number;
+}
+
+/**
+ * An archive of made-up posts for any minute since 21 March 2006. Nothing is stored: what is asked
+ * for is made again each time, and the terms of the latest few hundred thousand posts are kept.
+ *
+ * @throws OptionError for a rate that is not one.
+ */
+export function openSampleArchive({ now, ...options }: SampleArchiveOptions): Archive {
+  const { format = 'original', postsPerMinute = DEFAULT_POSTS_PER_MINUTE } = options;
+  return new SampleArchive(sampleDrafts(options), format, postsPerMinute, now);
+}
+
+/** Nobody has to be searched for: authors are made from the number that ends their handle. */
+class SampleArchive extends BlockArchive {
+  readonly reactionsMs = REACTIONS;
+  readonly #authors: SampleAuthors;
+  readonly #now: () => number;
+
+  constructor(drafts: SampleDrafts, format: Format, postsPerMinute: number, now: () => number) {
+    super(format, new SampleBlocks(drafts, format, postsPerMinute), now);
+    this.#authors = drafts.authors;
+    this.#now = now;
+  }
+
+  author(handle: string): Author | undefined {
+    const index = Number(/\d{1,6}$/.exec(handle)?.[0] ?? Number.NaN);
+    if (!(index < SampleAuthors.countAt(this.#now()))) return undefined;
+    const { id, handle: own, name } = this.#authors.at(index);
+    return own.toLowerCase() === handle.toLowerCase() ? { id, handle: own, name } : undefined;
+  }
+}

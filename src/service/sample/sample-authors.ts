@@ -1,0 +1,207 @@
+import { DAY, FIRST_POST } from '../../time.js';
+import type { SampleLanguage } from './languages/language.js';
+import { LANGUAGES } from './languages/languages.js';
+import { Random, type Seed } from './random.js';
+import { shortCode, snowflake, USER_SNOWFLAKES } from './sample-ids.js';
+import { PLACES, type SamplePlace } from './sample-places.js';
+
+/** Someone who writes posts: the same at any time but for the counts. */
+export interface SampleAuthor {
+  readonly id: string;
+  readonly handle: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly url: string | null;
+  /** What the profile says: often a city, sometimes a joke, sometimes nothing. */
+  readonly location: string | null;
+  /** The city that the profile was recognised to name. */
+  readonly home: SamplePlace | undefined;
+  /** Where they post from. */
+  readonly city: number;
+  readonly language: SampleLanguage;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+  readonly verified: boolean;
+  readonly isDefaultProfile: boolean;
+  /** Of background, links, sidebar border, sidebar and text; six hexadecimal digits. */
+  readonly colors: readonly string[];
+  readonly theme: number;
+  readonly image: string;
+  readonly banner: string | undefined;
+  /** Counts of a year's age; older accounts have more. */
+  readonly followers: number;
+  readonly friends: number;
+  readonly statusesPerDay: number;
+}
+
+/** How many authors there are once all have joined. */
+export const AUTHORS = 40_000;
+const FOUNDERS = 300;
+const LAST_JOINED = Date.UTC(2024, 0, 1);
+const SALT = -7;
+const DEFAULT_COLORS = ['F5F8FA', '1DA1F2', 'C0DEED', 'DDEEF6', '333333'];
+
+/** Index of the language for each percent of authors. */
+const LANGUAGE_OF_PERCENT = LANGUAGES.flatMap(({ share }, i) => Array<number>(share).fill(i));
+/** For each language the indices of places where its authors live; those of likely countries come often. */
+const CITIES = LANGUAGES.map(({ countries }) =>
+  countries.flatMap(country => PLACES.flatMap((place, i) => (place.code === country ? [i] : []))),
+);
+
+export interface SampleHome {
+  readonly language: number;
+  /** Index of the place that they post from. */
+  readonly city: number;
+  /** Where their profile says that they live. */
+  readonly home: SamplePlace | undefined;
+}
+
+/** The authors of one seed. Made when asked for; the latest few thousand are kept. */
+export class SampleAuthors {
+  readonly #seed: Seed;
+  readonly #random = new Random();
+  readonly #recent = new Map<number, SampleAuthor>();
+  readonly #handles: string[] = [];
+
+  constructor(seed: Seed) {
+    this.#seed = seed;
+  }
+
+  /** How many had joined by then. They join slowly at first. */
+  static countAt(at: number): number {
+    const progress = Math.min(Math.max((at - FIRST_POST) / (LAST_JOINED - FIRST_POST), 0), 1);
+    return FOUNDERS + Math.floor((AUTHORS - FOUNDERS) * progress * progress);
+  }
+
+  isVerified(index: number): boolean {
+    return index % 97 === 3;
+  }
+
+  /** An author's language and city, without all the rest. */
+  livesIn(index: number): SampleHome {
+    const random = this.#random.seed(this.#seed, SALT, index);
+    const language = LANGUAGE_OF_PERCENT[random.below(100)] as number;
+    const city = random.pick(CITIES[language] as readonly number[]);
+    return { language, city, home: random.chance(60) ? PLACES[city] : undefined };
+  }
+
+  /** Without `@`. */
+  handleOf(index: number): string {
+    let handle = this.#handles[index];
+    if (handle === undefined) {
+      handle = handleOf(this.#random.seed(this.#seed, SALT - 1, index), index);
+      this.#handles[index] = handle;
+    }
+    return handle;
+  }
+
+  at(index: number): SampleAuthor {
+    let author = this.#recent.get(index);
+    if (author === undefined) {
+      author = this.#make(index);
+      if (this.#recent.size >= 8192) this.#recent.clear();
+      this.#recent.set(index, author);
+    }
+    return author;
+  }
+
+  #make(index: number): SampleAuthor {
+    const handle = this.handleOf(index);
+    const { language: number, city, home } = this.livesIn(index);
+    // What follows where the home was drawn.
+    const random = this.#random;
+    const language = LANGUAGES[number] as SampleLanguage;
+    const verified = this.isVerified(index);
+    const createdAt = joinedAt(index);
+    const isDefaultProfile = random.chance(35);
+    const image = `/profile_images/${random.next()}${random.below(1e6)}/${code(random, 8)}_normal.jpg`;
+    const id =
+      createdAt < USER_SNOWFLAKES
+        ? String(12 + index + Math.floor((createdAt - FIRST_POST) * 0.0132))
+        : snowflake(createdAt, (random.below(1024) << 12) | (index & 0xfff));
+    return {
+      id,
+      handle,
+      name: nameOf(random, language),
+      description: random.chance(85) ? describe(random, language) : null,
+      url: random.chance(30) ? `https://t.co/${code(random, 10)}` : null,
+      location: home === undefined ? elsewhere(random) : `${home.name}, ${home.region}`,
+      home,
+      city,
+      language,
+      createdAt,
+      verified,
+      isDefaultProfile,
+      colors: isDefaultProfile ? DEFAULT_COLORS : Array.from({ length: 5 }, () => color(random)),
+      theme: isDefaultProfile ? 1 : 1 + random.below(19),
+      image,
+      banner: isDefaultProfile
+        ? undefined
+        : `https://pbs.twimg.com/profile_banners/${id}/${1_300_000_000 + random.below(400_000_000)}`,
+      followers: Math.floor(Math.exp(random.unit() * 7 + (verified ? 6 : 2))),
+      friends: Math.floor(Math.exp(random.unit() * 6 + 1)),
+      statusesPerDay: random.unit() * random.unit() * 20,
+    };
+  }
+}
+
+/** Years between joining and `at`. */
+export function yearsOf(author: SampleAuthor, at: number): number {
+  return Math.max(at - author.createdAt, 0) / (365 * DAY);
+}
+
+function joinedAt(index: number): number {
+  if (index < FOUNDERS) return FIRST_POST + index;
+  const progress = Math.sqrt((index - FOUNDERS + 1) / (AUTHORS - FOUNDERS));
+  // A minute early, so that nobody posts before joining, whatever the rounding.
+  return Math.floor(FIRST_POST + (LAST_JOINED - FIRST_POST) * progress) - 60_000;
+}
+
+const HANDLES =
+  'luna mika otto nora theo ines hana kofi remy sana juno vera milo aya finn rosa enzo lila omar yuki tess bo ivo zara kai maya'.split(
+    ' ',
+  );
+const HANDLE_TAILS =
+  'writes reads bakes runs fc art photo codes news music sings talks plays maps tv lab pix daily on_air jp mx br xx _'.split(
+    ' ',
+  );
+
+/** Latin letters, digits and `_`, at most 15, different for every author: the digits count. */
+function handleOf(random: Random, index: number): string {
+  const head = random.pick(HANDLES);
+  const tail = random.pick(HANDLE_TAILS);
+  const joint = random.chance(40) ? '_' : '';
+  const letters = random.chance(25) ? `${capital(head)}${capital(tail)}` : `${head}${joint}${tail}`;
+  return letters.slice(0, 15 - String(index).length) + index;
+}
+
+const PHRASE_MARKS = ['', '', '', '', ' ☕', ' 🌱', ' 🎧', ' 🏳️‍🌈', ' ⚽', ' 📷'];
+
+function nameOf(random: Random, language: SampleLanguage): string {
+  const first = random.pick(language.givenNames);
+  const last = random.pick(language.familyNames);
+  const familyFirst = language.code === 'ja' || language.code === 'ko';
+  const name = familyFirst ? `${last}${first}` : random.chance(60) ? `${first} ${last}` : first;
+  return name + random.pick(PHRASE_MARKS);
+}
+
+function describe(random: Random, language: SampleLanguage): string {
+  const first = random.pick(language.bios);
+  const second = random.pick(language.bios);
+  return first === second || random.chance(40) ? first : `${first} ${second}`;
+}
+
+function elsewhere(random: Random): string | null {
+  const places = ['here and there', '🌍', 'the internet', '127.0.0.1', 'between two trains'];
+  return random.chance(40) ? random.pick(places) : null;
+}
+
+const code = (random: Random, length: number) => shortCode(() => random.next(), length);
+
+function color(random: Random): string {
+  return random.below(0x100_0000).toString(16).padStart(6, '0').toUpperCase();
+}
+
+function capital(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}

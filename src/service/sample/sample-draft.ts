@@ -1,0 +1,263 @@
+import { FIRST_POST, HOUR, MINUTE } from '../../time.js';
+import type { SampleLanguage } from './languages/language.js';
+import { LANGUAGES } from './languages/languages.js';
+import { mix, Random, type Seed } from './random.js';
+import { SampleAuthors } from './sample-authors.js';
+import {
+  CASHTAG,
+  EMOTION,
+  fragmentKey,
+  LINK,
+  leadKey,
+  MENTION,
+  NAME,
+  remarkKey,
+  SampleFragments,
+  sentenceKey,
+  tagKey,
+  WORDS,
+} from './sample-fragments.js';
+import { SNOWFLAKES, snowflake } from './sample-ids.js';
+import { PLACES } from './sample-places.js';
+import { CASHTAGS, COMMON_TAGS, EMOJI, LINKS, NAMES, SOURCES } from './sample-things.js';
+
+export type SampleKind = 'post' | 'reply' | 'retweet' | 'quote' | 'edit';
+
+/** Who posts when, and about which earlier post: all that other posts need to know of one. */
+export interface SampleHead {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly minute: number;
+  readonly index: number;
+  readonly author: number;
+  readonly kind: SampleKind;
+  /** What is retweeted, quoted, replied to or edited: always earlier, never itself a retweet. */
+  readonly target: SampleHead | undefined;
+}
+
+/** A post before it is written out. Every choice is a number into some list. */
+export interface SampleDraft extends SampleHead {
+  readonly language: number;
+  /** Whether the service recognises no language: there is no sentence in it. */
+  readonly isWordless: boolean;
+  /** Keys of fragments. */
+  readonly parts: readonly number[];
+  /** 1 to 4 photos, 5 a video, 6 an animation. */
+  readonly media: number;
+  /** Index of a place, or -1. */
+  readonly place: number;
+  readonly hasPoint: boolean;
+  readonly source: number;
+  readonly retweets: number;
+  readonly likes: number;
+}
+
+/** What the service could do only from some day on. */
+const RETWEETS = Date.UTC(2009, 10, 6);
+const PLACED = Date.UTC(2010, 2, 11);
+const PHOTOS = Date.UTC(2011, 7, 9);
+const SYMBOLS = Date.UTC(2012, 6, 31);
+const VIDEOS = Date.UTC(2015, 0, 27);
+const QUOTES = Date.UTC(2015, 3, 7);
+/** Texts past 140 characters, cut in `text`. */
+export const LONG_TEXTS = Date.UTC(2017, 10, 7);
+/** Titles and descriptions of linked pages, and topics of influence (service.md section 9). */
+export const ENRICHED = Date.UTC(2016, 6, 29);
+/** Edit metadata (service.md 2.3). */
+export const EDITS = Date.UTC(2022, 8, 29);
+
+/** Hardly any post is shared or answered later: only by way of several retweets, one of the other. */
+export const REACTIONS = 12 * HOUR;
+
+/** Posts per hour of the day (UTC), relative to the mean. */
+const HOURS = [
+  1.05, 1.1, 1.15, 1.1, 1.0, 0.9, 0.8, 0.75, 0.75, 0.8, 0.85, 0.95, 1.05, 1.1, 1.15, 1.15, 1.1,
+  1.05, 1.05, 1.05, 1.05, 1.0, 1.0, 1.05,
+];
+
+/** Drafts of the posts of one seed: any minute on its own, nothing kept. */
+export class SampleDrafts {
+  readonly authors: SampleAuthors;
+  readonly fragments: SampleFragments;
+  readonly #seed: Seed;
+  readonly #postsPerMinute: number;
+  readonly #random = new Random();
+
+  constructor(seed: Seed, postsPerMinute: number) {
+    this.#seed = seed;
+    this.#postsPerMinute = postsPerMinute;
+    this.authors = new SampleAuthors(seed);
+    this.fragments = new SampleFragments(this.authors);
+  }
+
+  /** How many posts minute `minute` (since 1970) has. Steady: the mean is met by rounding up now and then. */
+  countAt(minute: number): number {
+    if (minute * MINUTE < FIRST_POST) return 0;
+    const mean = this.#postsPerMinute * (HOURS[Math.floor(minute / 60) % 24] as number);
+    return Math.floor(mean + (mix(minute ^ this.#seed.a) >>> 0) / 0x1_0000_0000);
+  }
+
+  /** When post `index` of a minute is made, in epoch milliseconds. */
+  timeOf(minute: number, index: number): number {
+    const within = index + this.#random.seed(this.#seed, minute, index).unit() * 0.9;
+    return minute * MINUTE + Math.floor((within * MINUTE) / this.countAt(minute));
+  }
+
+  head(minute: number, index: number): SampleHead {
+    const at = this.timeOf(minute, index);
+    const random = this.#random;
+    const start = minute * MINUTE;
+    const roll = random.unit() * 100;
+    const author = random.skewed(SampleAuthors.countAt(start));
+    const back = random.unit();
+    const which = random.next();
+    const kind = kindOf(roll, at);
+    const target = kind === 'post' ? undefined : this.#targetOf(kind, minute, back, which);
+    if (target === undefined) return { at, minute, index, author, kind: 'post', target };
+    // An edit is by the same author.
+    return { at, minute, index, author: kind === 'edit' ? target.author : author, kind, target };
+  }
+
+  draft(minute: number, index: number): SampleDraft {
+    return this.draftOf(this.head(minute, index));
+  }
+
+  draftOf(head: SampleHead): SampleDraft {
+    const { kind, target, at } = head;
+    const edited = kind === 'edit' && target !== undefined ? this.draftOf(target) : undefined;
+    const random = this.#random.seed(this.#seed, head.minute, -1 - head.index);
+    if (edited !== undefined) return this.#edit(head, edited, random);
+    const { language: native, city } = this.authors.livesIn(head.author);
+    const language = random.chance(7) ? 0 : native;
+    const isWordless = random.chance(3);
+    const media = kind === 'retweet' || at < PHOTOS || !random.chance(15) ? 0 : mediaOf(random, at);
+    const isPlaced = kind !== 'retweet' && at >= PLACED && random.chance(6);
+    const place = !isPlaced ? -1 : random.chance(80) ? city : random.below(PLACES.length);
+    const hasPoint = isPlaced && random.chance(30);
+    const source = random.skewed(SOURCES.length);
+    const retweets = random.chance(30) ? random.skewed(40) : 0;
+    const likes = random.chance(50) ? random.skewed(200) : 0;
+    const parts = kind === 'retweet' ? [] : this.#write(head, language, isWordless, random);
+    return {
+      at,
+      minute: head.minute,
+      index: head.index,
+      author: head.author,
+      kind,
+      target,
+      language,
+      isWordless,
+      parts,
+      media,
+      place,
+      hasPoint,
+      source,
+      retweets,
+      likes,
+    };
+  }
+
+  /** The post that is edited, with a remark more, or a fragment less where it is full. */
+  #edit(head: SampleHead, edited: SampleDraft, random: Random): SampleDraft {
+    const { language } = edited;
+    const remark = remarkKey(language, random.below(languageAt(language).remarks.length));
+    const parts = [...edited.parts, remark];
+    if (this.lengthOf(parts) > 280) parts.splice(-2);
+    return { ...edited, ...head, parts, retweets: 0, likes: 0 };
+  }
+
+  /** Up to six hours earlier, often one of the few posts that many share. */
+  #targetOf(kind: SampleKind, minute: number, back: number, which: number): SampleHead | undefined {
+    const span = kind === 'edit' ? 28 : 360;
+    let earlier = minute - 1 - Math.floor(back * back * span);
+    const isPopular = (which & 1) === 1 && kind !== 'edit';
+    if (isPopular) earlier = Math.min(earlier, earlier - (earlier & 7));
+    const count = this.countAt(earlier);
+    if (count === 0) return undefined;
+    const head = this.head(earlier, isPopular ? 0 : (which >>> 1) % count);
+    if (kind === 'edit') return head.kind === 'post' && head.at >= EDITS ? head : undefined;
+    return head.kind === 'retweet' ? head.target : head;
+  }
+
+  #write(head: SampleHead, language: number, isWordless: boolean, random: Random): number[] {
+    const words = languageAt(language);
+    const topic = random.skewed(WORDS / 4);
+    const parts: number[] = [];
+    if (head.kind === 'reply' && head.target !== undefined)
+      parts.push(fragmentKey(MENTION, head.target.author));
+    const body = parts.length;
+    if (!isWordless) {
+      const isLong = head.at >= LONG_TEXTS && random.chance(13);
+      const sentences = isLong
+        ? 4 + random.below(3)
+        : 1 + (random.chance(40) ? 1 : 0) + (random.chance(15) ? 1 : 0);
+      for (let i = 0; i < sentences; i++) writeOne(parts, random, language, words, topic);
+    }
+    const end = parts.length;
+    if (random.chance(isWordless ? 70 : 30))
+      parts.push(fragmentKey(EMOTION, random.skewed(EMOJI.length)));
+    if (random.chance(8))
+      parts.push(fragmentKey(MENTION, random.skewed(SampleAuthors.countAt(head.minute * MINUTE))));
+    if (random.chance(22)) parts.push(tagKey(language, topic * 4 + random.below(4)));
+    if (random.chance(6)) parts.push(tagKey(0, WORDS + random.skewed(COMMON_TAGS.length)));
+    if (head.at >= SYMBOLS && random.chance(2))
+      parts.push(fragmentKey(CASHTAG, random.skewed(CASHTAGS.length)));
+    if (random.chance(isWordless ? 60 : 18)) parts.push(fragmentKey(LINK, random.skewed(LINKS)));
+    if (parts.length === body) parts.push(fragmentKey(EMOTION, random.below(EMOJI.length)));
+    // 140 characters for all until the limit became 280; links to media and quotes take 24 of them each.
+    const limit = head.at >= LONG_TEXTS ? 280 : 92;
+    let sentence = end;
+    while (this.lengthOf(parts) > limit) parts.splice(--sentence < body ? body : sentence, 1);
+    return parts;
+  }
+
+  /** Code points of the parts, joined. */
+  lengthOf(parts: readonly number[]): number {
+    let length = Math.max(parts.length - 1, 0);
+    for (const key of parts) length += this.fragments.get(key).length;
+    return length;
+  }
+}
+
+/** Ascending by minute and index; with the time in it once ids had. */
+export function idOf({ at, minute, index }: SampleHead): string {
+  if (at < SNOWFLAKES) return String(20 + (minute - FIRST_POST / MINUTE) * 12_200 + index);
+  return snowflake(at, ((mix(minute) & 0x3ff) << 12) | (index & 0xfff));
+}
+
+function kindOf(roll: number, at: number): SampleKind {
+  if (roll < 27) return at >= RETWEETS ? 'retweet' : 'post';
+  if (roll < 33) return at >= QUOTES ? 'quote' : 'post';
+  if (roll < 53) return 'reply';
+  if (roll < 54) return at >= EDITS ? 'edit' : 'post';
+  return 'post';
+}
+
+function mediaOf(random: Random, at: number): number {
+  const kind = random.below(10);
+  if (kind < 8 || at < VIDEOS) return kind < 6 ? 1 : 1 + random.below(4);
+  return kind === 8 ? 5 : 6;
+}
+
+function writeOne(
+  parts: number[],
+  random: Random,
+  language: number,
+  words: SampleLanguage,
+  topic: number,
+): void {
+  const roll = random.below(100);
+  if (roll < 18) {
+    parts.push(remarkKey(language, random.below(words.remarks.length)));
+  } else if (roll < 30) {
+    parts.push(leadKey(language, random.below(words.leads.length)));
+    parts.push(fragmentKey(NAME, random.skewed(NAMES)));
+  } else {
+    const word = (random.chance(75) ? topic : random.below(WORDS / 4)) * 4 + random.below(4);
+    parts.push(sentenceKey(language, random.below(words.sentences.length), word, roll > 92));
+  }
+}
+
+function languageAt(index: number): SampleLanguage {
+  return LANGUAGES[index] as SampleLanguage;
+}

@@ -1,0 +1,171 @@
+import { checkRule } from '../../rules/language/check-rule.js';
+import type { RuleNode } from '../../rules/language/tree.js';
+import type { Window } from '../../time.js';
+import type { Place } from '../archive/archive.js';
+import { Refusal, unprocessable, withPrefix } from '../http/problem.js';
+import { parseJsonObject, readBody } from '../http/request-body.js';
+import type { Endpoint, Exchange } from '../http/router.js';
+import type { Limits } from '../http/service-limits.js';
+import type { ServiceContext } from '../service.js';
+import { type NextTokens, requestDigest } from './next-token.js';
+import { type Product, searchWindow } from './search-window.js';
+
+/** What one of the two endpoints takes for itself, beside what both take. */
+export interface OwnParameters<Own> {
+  readonly endpoint: Endpoint;
+  readonly names: readonly string[];
+  /** The values, defaults filled in; adds what is wrong with them to the problems. JSON. */
+  read(given: Readonly<Record<string, unknown>>, problems: string[]): Own;
+}
+
+/** A request for posts or for counts, checked and resolved. */
+export interface SearchRequest<Own> {
+  readonly query: string;
+  readonly tree: RuleNode;
+  readonly own: Own;
+  /** The dates as resolved; `requestParameters` echoes them. */
+  readonly window: Window;
+  /** The instant as of which the whole sequence of pages is answered. */
+  readonly asOf: number;
+  /** Where the page begins; the window's edge when absent. */
+  readonly after: Place | undefined;
+  /** The `next` that goes on at a place. */
+  nextAfter(place: Place): string;
+}
+
+const SHARED_NAMES = ['query', 'fromDate', 'toDate', 'next'];
+
+/** No request comes near: the longest query, every character escaped, has 25 KB. */
+const MAX_BODY_BYTES = 64 * 1024;
+
+/**
+ * Reads and checks a request. The order of checks, after the credentials and the rate:
+ * 1. the body is a JSON object: 413, 415, 400;
+ * 2. the parameters, all at once: 422;
+ * 3. `next`, which has to belong to this very request: 422.
+ */
+export async function readSearchRequest<Own>(
+  exchange: Exchange,
+  { settings: { limits }, clock }: ServiceContext,
+  tokens: NextTokens,
+  parameters: OwnParameters<Own>,
+): Promise<SearchRequest<Own>> {
+  const given = exchange.method === 'GET' ? fromQuery(exchange.url) : await fromBody(exchange);
+  const problems: string[] = [];
+  for (const name of Object.keys(given))
+    if (!SHARED_NAMES.includes(name) && !parameters.names.includes(name))
+      problems.push(`Invalid parameter '${name}'. This endpoint has no parameter of this name.`);
+  const query = textOf('query', given, problems);
+  const next = textOf('next', given, problems);
+  const fromDate = textOf('fromDate', given, problems);
+  const toDate = textOf('toDate', given, problems);
+  const own = parameters.read(given, problems);
+
+  const token = next === undefined ? undefined : tokens.decode(next);
+  if (next !== undefined && token === undefined)
+    problems.push(
+      "Invalid value for parameter 'next'. It must be copied unmodified from the previous response.",
+    );
+  const asOf = token?.asOf ?? clock.now();
+  const { product, account = '', label = '' } = exchange.path;
+  const dates = searchWindow({ fromDate, toDate }, product as Product, asOf, limits);
+  problems.push(...dates.problems);
+  const tree = readQuery(query, limits, problems);
+  if (problems.length > 0 || query === undefined || tree === undefined)
+    throw unprocessable(problems);
+
+  const { window } = dates;
+  const request = requestDigest([parameters.endpoint, product, account, label, query, own]);
+  if (token !== undefined) {
+    if (token.window.from !== window.from || token.window.to !== window.to)
+      throw unprocessable([`${NEXT_MISUSED} Here 'fromDate' or 'toDate' differs.`]);
+    if (token.request !== request) throw unprocessable([NEXT_MISUSED]);
+  }
+  return {
+    query,
+    tree,
+    own,
+    window,
+    asOf,
+    after: token?.place,
+    nextAfter: place => tokens.encode({ asOf, window, place, request }),
+  };
+}
+
+/** The value of a parameter that is a string. */
+export function textOf(
+  name: string,
+  given: Readonly<Record<string, unknown>>,
+  problems: string[],
+): string | undefined {
+  const value = given[name];
+  if (value === undefined || typeof value === 'string') return value;
+  problems.push(`Invalid value for parameter '${name}'. It must be a string.`);
+  return undefined;
+}
+
+const NEXT_MISUSED =
+  "Invalid value for parameter 'next'. It belongs to another request: " +
+  'repeat the identical request and add only the next.';
+
+function readQuery(
+  query: string | undefined,
+  { queryCharacters, queryPhrases }: Limits,
+  problems: string[],
+): RuleNode | undefined {
+  if (query === undefined || query.trim() === '') {
+    problems.push("Invalid value for parameter 'query'. It must hold a rule.");
+    return undefined;
+  }
+  const characters = [...query].length;
+  if (characters > queryCharacters) {
+    problems.push(
+      `Invalid value for parameter 'query'. It has ${characters} characters; ` +
+        `the most is ${queryCharacters}.`,
+    );
+    return undefined;
+  }
+  const checked = checkRule(query, { product: 'search' });
+  for (const problem of checked.problems)
+    if (problem.severity === 'error') problems.push(problem.message);
+  const phrases = checked.tree === undefined ? 0 : phrasesIn(checked.tree);
+  if (phrases > queryPhrases)
+    problems.push(
+      `The query is too complex to process. It has ${phrases} phrase operators; ` +
+        `the most is ${queryPhrases}.`,
+    );
+  return checked.tree;
+}
+
+function phrasesIn(node: RuleNode): number {
+  if (node.kind === 'not') return phrasesIn(node.node);
+  if (node.kind === 'and' || node.kind === 'or')
+    return node.nodes.reduce((sum, child) => sum + phrasesIn(child), 0);
+  return node.kind === 'phrase' || node.kind === 'proximity' ? 1 : 0;
+}
+
+/** 4.1: the parameters URL-encoded in the query string. */
+function fromQuery(url: URL): Record<string, unknown> {
+  const given: Record<string, unknown> = Object.create(null);
+  for (const [name, value] of url.searchParams) {
+    if (name in given)
+      throw unprocessable([`Invalid parameter '${name}'. It is given more than once.`]);
+    given[name] = value;
+  }
+  return given;
+}
+
+async function fromBody({ request, url }: Exchange): Promise<Record<string, unknown>> {
+  const body = parseJsonObject(await readBody(request, MAX_BODY_BYTES));
+  if (body === undefined) throw new Refusal(400, withPrefix('Invalid json, could not parse.'));
+  const [stray] = url.searchParams.keys();
+  if (stray !== undefined)
+    throw unprocessable([
+      `Invalid parameter '${stray}'. The parameters of a POST belong in its JSON body.`,
+    ]);
+  // A null is how some clients write that they left a parameter out.
+  return Object.assign(
+    Object.create(null),
+    Object.fromEntries(Object.entries(body).filter(entry => entry[1] !== null)),
+  );
+}

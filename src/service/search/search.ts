@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto';
+import type { MatchingRule } from '../../activity/activity.js';
+import { compileRule } from '../../rules/match/compile-rule.js';
+import { formatTimestamp } from '../../time.js';
+import type { ArchivedPost, Place } from '../archive/archive.js';
+import type { Answer } from '../http/answer.js';
+import type { Exchange } from '../http/router.js';
+import type { ServiceContext } from '../service.js';
+import type { ProductName } from '../usage/products.js';
+import type { NextTokens } from './next-token.js';
+import {
+  type OwnParameters,
+  readSearchRequest,
+  type SearchRequest,
+  textOf,
+} from './search-request.js';
+
+interface DataParameters {
+  readonly maxResults: number;
+  readonly tag: string | null;
+}
+
+/** One page of posts (service.md 4.1). */
+export async function searchPage(
+  exchange: Exchange,
+  context: ServiceContext,
+  tokens: NextTokens,
+): Promise<Answer> {
+  const request = await readSearchRequest(exchange, context, tokens, parameters(context));
+  const { window, own } = request;
+  const { posts, next } = await findPage(request, context, exchange.signal);
+  const rule = matchingRule(request);
+  if (exchange.request.method !== 'HEAD')
+    context.usage.delivered(
+      exchange.path.product as ProductName,
+      posts.map(({ id }) => id),
+    );
+  const body: Uint8Array[] = [];
+  // Posts go out byte for byte as they are stored; only their matching rules are set.
+  for (const { activity } of posts)
+    body.push(body.length === 0 ? OPEN : COMMA, activity.withMatchingRules([rule]).raw);
+  if (body.length === 0) body.push(OPEN);
+  const rest = JSON.stringify({
+    next,
+    requestParameters: {
+      maxResults: own.maxResults,
+      fromDate: formatTimestamp(window.from),
+      toDate: formatTimestamp(window.to),
+    },
+  });
+  body.push(Buffer.from(`],${rest.slice(1)}`));
+  return { status: 200, body };
+}
+
+const OPEN = Buffer.from('{"results":[');
+const COMMA = Buffer.from(',');
+
+function parameters({ settings: { limits } }: ServiceContext): OwnParameters<DataParameters> {
+  return {
+    endpoint: 'search',
+    names: ['maxResults', 'tag'],
+    read(given, problems) {
+      const { maxResults: value = limits.maxResultsDefault } = given;
+      // A GET has no numbers, and many a client sends a POST's as text too.
+      const isDigits = typeof value === 'string' && /^\d{1,9}$/.test(value);
+      const maxResults = isDigits || Number.isInteger(value) ? Number(value) : Number.NaN;
+      if (!(maxResults >= limits.maxResultsLeast && maxResults <= limits.maxResultsMost))
+        problems.push(
+          "Invalid value for parameter 'maxResults'. " +
+            `It must be an integer from ${limits.maxResultsLeast} to ${limits.maxResultsMost}.`,
+        );
+      return { maxResults, tag: textOf('tag', given, problems) ?? null };
+    },
+  };
+}
+
+interface Page {
+  readonly posts: readonly ArchivedPost[];
+  readonly next: string | undefined;
+}
+
+async function findPage(
+  request: SearchRequest<DataParameters>,
+  { settings, archive }: ServiceContext,
+  signal: AbortSignal,
+): Promise<Page> {
+  const { tree, window, asOf, after, own, nextAfter } = request;
+  const { responseSpanMs, searchDelayMs } = settings.limits;
+  const found = Math.min(window.to, asOf - searchDelayMs);
+  const to = after === undefined ? found : Math.min(found, after.at + 1);
+  // 4.1 rule 3: a response covers 31 days at most.
+  const from = Math.max(window.from, to - responseSpanMs);
+  if (from >= to) return { posts: [], next: undefined };
+  const matches = compileRule(tree, { product: 'search' });
+  const { posts, more } = await (await archive()).search(
+    { tree, matches },
+    { from, to },
+    { limit: own.maxResults, after, asOf, signal },
+  );
+  const last = posts.at(-1);
+  if (more && last !== undefined)
+    return { posts, next: nextAfter(settings.duplicatesAtPageEdges ? justBefore(last) : last) };
+  // The rest of the window may hold no match; to know, this response would have to cover it.
+  return { posts, next: from > window.from ? nextAfter({ at: from, id: '0' }) : undefined };
+}
+
+/** The place from which the page after it begins with the post itself. */
+function justBefore({ at, id }: Place): Place {
+  return { at, id: String(BigInt(id) + 1n) };
+}
+
+/**
+ * The rule of a search is not stored anywhere, so no one has given it an id. It gets one from its
+ * own text and tag: the same search, the same id, of 63 bits as all ids.
+ */
+function matchingRule({ query, own: { tag } }: SearchRequest<DataParameters>): MatchingRule {
+  const digest = createHash('sha256')
+    .update(JSON.stringify([query, tag]))
+    .digest();
+  return { tag, id: String(digest.readBigUInt64BE() >> 1n) };
+}

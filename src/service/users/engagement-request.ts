@@ -1,0 +1,124 @@
+import { Refusal } from '../http/problem.js';
+import { parseJsonObject } from '../http/request-body.js';
+import type { Limits } from '../http/service-limits.js';
+
+/** What totals there are of (service.md 4.8). */
+export const ENGAGEMENT_TYPES = ['favorites', 'retweets', 'replies'] as const;
+export type EngagementType = (typeof ENGAGEMENT_TYPES)[number];
+
+/** What totals can be grouped by, in any order, which is that of the nesting. */
+export const GROUPS = ['tweet.id', 'engagement.type'] as const;
+export type Group = (typeof GROUPS)[number];
+
+export interface EngagementRequest {
+  /** Digits, each once. */
+  readonly ids: readonly string[];
+  readonly types: readonly EngagementType[];
+  readonly groupings: ReadonlyMap<string, readonly Group[]>;
+}
+
+/** What stands beside the groupings in an answer. */
+const TAKEN = ['errors', 'unavailable_tweet_ids'];
+const FIELDS = ['tweet_ids', 'engagement_types', 'groupings'];
+const LARGEST_ID = 2n ** 63n - 1n;
+
+/** Reads and checks a body. Everything that is wrong with it is said at once, a string each: 400. */
+export function readEngagementRequest(body: Uint8Array, limits: Limits): EngagementRequest {
+  const given = parseJsonObject(body);
+  if (given === undefined) throw new Refusal(400, 'Invalid JSON. The body must be a JSON object');
+  const problems = Object.keys(given)
+    .filter(name => !FIELDS.includes(name))
+    .map(name => `Unknown field: ${shown(name)}. Supported: ${FIELDS.join(', ')}`);
+  const ids = readIds(given.tweet_ids, limits.engagementIds, problems);
+  const types = readTypes(given.engagement_types, problems);
+  const groupings = readGroupings(given.groupings, limits.engagementGroupings, problems);
+  if (problems.length > 0) throw new Refusal(400, problems.join('\n'));
+  return { ids, types, groupings };
+}
+
+function readIds(value: unknown, most: number, problems: string[]): readonly string[] {
+  if (!Array.isArray(value) || value.length === 0) {
+    problems.push('tweet_ids must be an array of one or more strings');
+    return [];
+  }
+  if (value.length > most)
+    problems.push(`tweet_ids must have ${most} ids at most, not ${value.length}`);
+  const wrong = value.find(id => !isId(id));
+  if (typeof wrong === 'number')
+    // A number may have lost digits before it came here.
+    problems.push('tweet_ids must be strings: numbers lose digits of 64-bit ids');
+  else if (wrong !== undefined) problems.push(`Not an id in tweet_ids: ${shown(wrong)}`);
+  return [...new Set(value as string[])];
+}
+
+function isId(value: unknown): boolean {
+  return typeof value === 'string' && /^[1-9]\d{0,18}$/.test(value) && BigInt(value) <= LARGEST_ID;
+}
+
+function readTypes(value: unknown, problems: string[]): readonly EngagementType[] {
+  if (!Array.isArray(value) || value.length === 0) {
+    problems.push(
+      `engagement_types must be an array of one or more of ${ENGAGEMENT_TYPES.join(', ')}`,
+    );
+    return [];
+  }
+  for (const type of new Set(value))
+    if (!ENGAGEMENT_TYPES.includes(type))
+      problems.push(
+        `Unsupported engagement type: ${shown(type)}. Supported: ${ENGAGEMENT_TYPES.join(', ')}`,
+      );
+  return [...new Set(value as EngagementType[])];
+}
+
+function readGroupings(
+  value: unknown,
+  most: number,
+  problems: string[],
+): EngagementRequest['groupings'] {
+  const groupings = new Map<string, readonly Group[]>();
+  const entries = isObject(value) ? Object.entries(value) : [];
+  if (entries.length === 0)
+    problems.push('groupings must be an object with one or more groupings by their names');
+  if (entries.length > most)
+    problems.push(`There may be ${most} groupings at most, not ${entries.length}`);
+  for (const [name, grouping] of entries.slice(0, most)) {
+    if (name === '' || TAKEN.includes(name))
+      problems.push(`A grouping cannot have the name ${shown(name)}`);
+    const groups = readGroups(name, grouping, problems);
+    if (groups !== undefined) groupings.set(name, groups);
+  }
+  return groupings;
+}
+
+function readGroups(
+  name: string,
+  grouping: unknown,
+  problems: string[],
+): readonly Group[] | undefined {
+  const groups = isObject(grouping) ? grouping.group_by : undefined;
+  if (!Array.isArray(groups) || groups.length === 0) {
+    problems.push(
+      `The grouping ${shown(name)} must have a group_by of one or more of ${GROUPS.join(', ')}`,
+    );
+    return undefined;
+  }
+  const strays = new Set(groups.filter(group => !GROUPS.includes(group)));
+  for (const stray of strays)
+    problems.push(
+      `Unsupported group_by in the grouping ${shown(name)}: ${shown(stray)}. Supported: ${GROUPS.join(', ')}`,
+    );
+  if (new Set(groups).size < groups.length)
+    problems.push(`The group_by of the grouping ${shown(name)} has the same group twice`);
+  return groups as Group[];
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Text as it came, on one line and not without end. */
+function shown(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
+  const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, ' ');
+  return line.length > 60 ? `${line.slice(0, 60)}...` : line;
+}

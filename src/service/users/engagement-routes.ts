@@ -1,0 +1,116 @@
+import { MINUTE } from '../../time.js';
+import type { ArchivedPost } from '../archive/archive.js';
+import { type Answer, jsonAnswer } from '../http/answer.js';
+import { checkAppRate } from '../http/check-rate.js';
+import { errorsErrorBody, Refusal } from '../http/problem.js';
+import type { Exchange, Route } from '../http/router.js';
+import type { ServiceContext } from '../service.js';
+import { readEngagementRequest } from './engagement-request.js';
+import { engagementTotals } from './engagement-totals.js';
+import { engagementsOf } from './engagements.js';
+import { findPost } from './find-posts.js';
+import type { OAuthProvider } from './oauth-provider.js';
+import type { SignedRequests } from './signed-requests.js';
+
+const MAX_BODY_BYTES = 256 * 1024;
+
+/**
+ * Engagement totals (service.md 4.8). The order of checks:
+ * 1. the signed request: 401, 413, 415, 400 (see `SignedRequests`);
+ * 2. that the application is approved: 403;
+ * 3. the rate, over all applications: 429;
+ * 4. the content type: 415; the body and what it asks for: 400;
+ * 5. the posts. Those that are not in the archive are unavailable, those of other authors than the
+ *    user are forbidden, and so are all where the user has revoked the token. While any is left the
+ *    answer is 200 with the rest as errors beside the totals; else 403 where one is forbidden, or 400.
+ */
+export function engagementRoutes(
+  { settings, clock, quotas, archive }: ServiceContext,
+  provider: OAuthProvider,
+  signed: SignedRequests,
+): readonly Route[] {
+  const { limits } = settings;
+  const rate = quotas.window('engagementRate');
+
+  const totals = async (exchange: Exchange): Promise<Answer> => {
+    const { application, token, body } = await signed.check(exchange, {
+      maxBodyBytes: MAX_BODY_BYTES,
+      tokenSecret: (token, of) => provider.grantWith(token, of)?.secret,
+      tokenUnknown: 'Access token not found',
+    });
+    if (!application.approved) throw new Refusal(403, 'Your application id is not authorized.');
+    checkAppRate(rate, perMinute);
+    if (!/^application\/json *(;|$)/i.test(exchange.request.headers['content-type'] ?? ''))
+      throw new Refusal(415, 'Unsupported Media Type: the Content-Type must be application/json');
+    const request = readEngagementRequest(body, limits);
+    const grant = provider.grantWith(String(token), application);
+    const userId = grant?.revoked ? undefined : grant?.user.id;
+    const { posts, ...rest } = await lookUp(request.ids, userId, exchange.signal);
+    const headers = perMinute();
+    if (posts.length === 0) return jsonAnswer(rest.forbidden ? 403 : 400, errorsOf(rest), headers);
+    const engagements = await engagementsOf(posts, await archive(), exchange.signal);
+    return jsonAnswer(
+      200,
+      { ...engagementTotals(request, engagements), ...errorsOf(rest) },
+      headers,
+    );
+  };
+
+  const lookUp = async (
+    ids: readonly string[],
+    userId: string | undefined,
+    signal: AbortSignal,
+  ): Promise<LookedUp> => {
+    const posts: ArchivedPost[] = [];
+    const unavailable: string[] = [];
+    const foreign = new Map<string, string[]>();
+    const opened = await archive();
+    for (const id of ids) {
+      const post = await findPost(opened, id, clock.now(), signal);
+      const authorId = post?.activity.author.id;
+      if (post === undefined || authorId === undefined) unavailable.push(id);
+      else if (authorId === userId) posts.push(post);
+      else foreign.set(authorId, [...(foreign.get(authorId) ?? []), id]);
+    }
+    return { posts, unavailable, foreign, forbidden: foreign.size > 0 };
+  };
+
+  const perMinute = (): Record<string, string> => {
+    const { requests, perMs } = rate.rate;
+    if (requests === Number.POSITIVE_INFINITY || perMs !== MINUTE) return {};
+    return {
+      'x-per-minute-limit': String(requests),
+      'x-per-minute-remaining': String(rate.left()),
+    };
+  };
+
+  return [
+    {
+      endpoint: 'engagement',
+      methods: ['POST'],
+      pattern: '/insights/engagement/totals',
+      errorBody: errorsErrorBody,
+      handle: totals,
+    },
+  ];
+}
+
+interface LookedUp {
+  readonly posts: readonly ArchivedPost[];
+  readonly unavailable: readonly string[];
+  /** Ids of posts by that of their author. */
+  readonly foreign: ReadonlyMap<string, readonly string[]>;
+  readonly forbidden: boolean;
+}
+
+/** What stands beside the totals, or in place of them. */
+function errorsOf({ unavailable, foreign }: Omit<LookedUp, 'posts'>): object {
+  const errors = [...foreign].map(
+    ([author, ids]) => `Forbidden to access tweets for author id ${author}: ${ids.join(', ')}`,
+  );
+  if (unavailable.length > 0) errors.push(`${unavailable.length} Tweet ID(s) are unavailable`);
+  return {
+    ...(errors.length > 0 && { errors }),
+    ...(unavailable.length > 0 && { unavailable_tweet_ids: unavailable }),
+  };
+}

@@ -1,0 +1,23 @@
+import type { RuleNode } from '../../rules/language/tree.js';
+import { compileRule } from '../../rules/match/compile-rule.js';
+import { FIRST_POST } from '../../time.js';
+import type { Archive } from '../archive/archive.js';
+import type { User } from './grants.js';
+
+/** The author of posts of the archive under a handle, whatever its case, as of their newest post. */
+export async function findAuthor(
+  archive: Archive,
+  handle: string,
+  now: number,
+): Promise<User | undefined> {
+  const name = handle.replace(/^@/, '');
+  if (!/^\w{1,50}$/.test(name)) return undefined;
+  if (archive.author !== undefined) return archive.author(name);
+  // Digits could be meant for an id, which no one signs in with.
+  const tree: RuleNode = { kind: 'operator', name: 'from', value: name, start: 0, end: 0 };
+  const matches = compileRule(tree, { product: 'search' });
+  const window = { from: FIRST_POST, to: now + 1 };
+  const { posts } = await archive.search({ tree, matches }, window, { limit: 1 });
+  const author = posts[0]?.activity.author;
+  return author?.handle.toLowerCase() === name.toLowerCase() ? author : undefined;
+}

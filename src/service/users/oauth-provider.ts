@@ -1,0 +1,202 @@
+import type { Archive } from '../archive/archive.js';
+import type { Clock } from '../clock.js';
+import { checkRate } from '../http/check-rate.js';
+import { Refusal } from '../http/problem.js';
+import type { RateWindow } from '../http/rate-window.js';
+import type { Settings } from '../service-options.js';
+import {
+  type Application,
+  type RegisteredApplication,
+  registeredApplications,
+} from './application.js';
+import { isRegistered, OUT_OF_BAND, withQuery } from './callback.js';
+import { findAuthor } from './find-author.js';
+import { type Grant, Grants, type User } from './grants.js';
+import { type RequestToken, RequestTokens } from './request-tokens.js';
+import { isSameSecret } from './signature.js';
+
+/** A sign-in that waits for its user. */
+export interface PendingSignIn {
+  readonly application: Application;
+  /** An address, or `oob`. */
+  readonly callback: string;
+  /** Epoch milliseconds. */
+  readonly expiresAt: number;
+}
+
+/** Where the browser goes after consent, or what the user types into the application. */
+export type Approval = { readonly redirect: string } | { readonly pin: string };
+
+export interface UserGrant {
+  readonly user: User;
+  readonly application: Application;
+  /** Epoch milliseconds. */
+  readonly grantedAt: number;
+}
+
+export interface OAuthProviderOptions {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly signIns: RateWindow;
+  archive(): Promise<Archive>;
+}
+
+/**
+ * Who may do what for whom (service.md 2.10, 4.8, 5): the applications, the users, who are the authors
+ * of the archive, and what users have granted to applications. The endpoints and the pages stand
+ * on it; a test or a script can sign in here without a browser.
+ *
+ * @example
+ * const { oauth } = service;
+ * const user = await oauth.signIn('luna_reads12', 'local-service');
+ * const approval = user && (await oauth.approve(requestToken, user));
+ */
+export class OAuthProvider {
+  readonly applications: readonly Application[];
+  readonly #options: OAuthProviderOptions;
+  readonly #registered: ReadonlyMap<string, RegisteredApplication>;
+  readonly #requests: RequestTokens;
+  readonly #grants: Grants;
+
+  constructor(options: OAuthProviderOptions) {
+    const { settings, clock } = options;
+    const registered = registeredApplications(settings);
+    this.#options = options;
+    this.applications = registered.map(({ application }) => application);
+    this.#registered = new Map(registered.map(one => [one.application.key, one]));
+    this.#requests = new RequestTokens(clock, settings.limits.requestTokenMs);
+    this.#grants = new Grants(settings.stateFolder);
+  }
+
+  /** The sign-in of a request token; nothing when it is unknown, has expired or was decided on. */
+  pending(requestToken: string): PendingSignIn | undefined {
+    const request = this.#requests.pending(requestToken);
+    if (request === undefined) return undefined;
+    const { application, callback, expiresAt } = request;
+    return { application, callback, expiresAt };
+  }
+
+  /**
+   * The user of a handle, with or without `@`, if the password is right.
+   *
+   * @throws Refusal 429 with `Retry-After` after too many tries of anyone.
+   */
+  async signIn(handle: string, password: string): Promise<User | undefined> {
+    const { settings, clock, signIns, archive } = this.#options;
+    checkRate([signIns], 'to sign in');
+    await this.open();
+    if (!isSameSecret(password, settings.userPassword)) return undefined;
+    return findAuthor(await archive(), handle.trim(), clock.now());
+  }
+
+  isGranted(user: User, application: Application): boolean {
+    return this.#grants.of(user, application.key) !== undefined;
+  }
+
+  /**
+   * The user's consent. The grant is kept when it resolves, also if the application never comes for
+   * its access token.
+   *
+   * @throws Refusal 401 when the request token is unknown, has expired or was decided on.
+   */
+  async approve(requestToken: string, user: User): Promise<Approval> {
+    const request = this.#requests.pending(requestToken);
+    const verifier = await this.#requests.approve(requestToken, () =>
+      this.#grants.grant(user, String(request?.application.key), this.#options.clock.now()),
+    );
+    if (request === undefined || verifier === undefined) throw tokenGone();
+    const { callback } = request;
+    if (callback === OUT_OF_BAND) return { pin: verifier };
+    const parameters = { oauth_token: requestToken, oauth_verifier: verifier };
+    return { redirect: withQuery(callback, parameters) };
+  }
+
+  /**
+   * The user's refusal, after which the request token is gone. Gives where the browser goes to, which
+   * is nowhere for `oob`.
+   *
+   * @throws Refusal 401 as `approve`.
+   */
+  deny(requestToken: string): string | undefined {
+    const request = this.#requests.pending(requestToken);
+    if (request === undefined) throw tokenGone();
+    this.#requests.delete(requestToken);
+    return request.callback === OUT_OF_BAND
+      ? undefined
+      : withQuery(request.callback, { denied: requestToken });
+  }
+
+  /** What a user has granted; without one, what all have. */
+  grantsOf(user?: Pick<User, 'id'>): readonly UserGrant[] {
+    return this.#grants.all().flatMap(grant => {
+      const registered = this.#registered.get(grant.key);
+      if (registered === undefined || (user !== undefined && grant.user.id !== user.id)) return [];
+      const { application } = registered;
+      return [{ user: grant.user, application, grantedAt: grant.grantedAt }];
+    });
+  }
+
+  /** From then on the access token is good for nothing. Says whether there was one. */
+  revoke(user: Pick<User, 'id'>, application: Application): Promise<boolean> {
+    return this.#grants.revoke(user, application.key);
+  }
+
+  /** @internal Of a consumer key. */
+  registered(key: string): RegisteredApplication | undefined {
+    return this.#registered.get(key);
+  }
+
+  /**
+   * @internal Step 1.
+   * @throws Refusal 403 for a callback that is not registered.
+   */
+  issue(application: Application, callback: string): RequestToken {
+    if (!isRegistered(callback, this.#options.settings.callbackUrls))
+      throw new Refusal(
+        403,
+        'Callback URL not approved for this client application. Approved callback URLs are those ' +
+          'registered for it',
+      );
+    return this.#requests.issue(application, callback);
+  }
+
+  /** @internal Of an application's own request token. */
+  requestSecret(token: string, application: Application): string | undefined {
+    const request = this.#requests.find(token);
+    return request?.application.key === application.key ? request.secret : undefined;
+  }
+
+  /**
+   * @internal Step 3: the request token and its verifier are used up.
+   * @throws Refusal 401
+   */
+  exchange(token: string, verifier: string): Grant {
+    const grant = this.#requests.exchange(token, verifier);
+    if (grant === 'pending')
+      throw new Refusal(401, 'The user has not authorized this request token yet');
+    if (grant === undefined)
+      throw new Refusal(401, 'Invalid oauth_verifier for this request token');
+    return grant;
+  }
+
+  /** @internal Of an application's own access token, also a revoked one. */
+  grantWith(token: string, application: Application): Grant | undefined {
+    const grant = this.#grants.withToken(token);
+    return grant?.key === application.key ? grant : undefined;
+  }
+
+  /** @internal @throws StorageError when what was kept cannot be read. */
+  open(): Promise<void> {
+    return this.#grants.open();
+  }
+
+  /** @internal Sign-ins under way are gone. It can be opened again. */
+  close(): Promise<void> {
+    this.#requests.clear();
+    return this.#grants.close();
+  }
+}
+
+function tokenGone(): Refusal {
+  return new Refusal(401, 'The request token is unknown, has expired or was used');
+}

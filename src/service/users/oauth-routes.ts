@@ -1,0 +1,82 @@
+import type { Answer } from '../http/answer.js';
+import { checkAppRate } from '../http/check-rate.js';
+import { errorsErrorBody, Refusal } from '../http/problem.js';
+import type { Exchange, Route } from '../http/router.js';
+import type { ServiceContext } from '../service.js';
+import type { OAuthProvider } from './oauth-provider.js';
+import type { SignedRequests } from './signed-requests.js';
+
+const MAX_BODY_BYTES = 16 * 1024;
+
+/**
+ * Steps 1 and 3 of a sign-in (service.md 4.8); step 2 is a page. The order of checks:
+ * 1. the signed request: 401, 413, 415, 400 (see `SignedRequests`);
+ * 2. the rate of the step, over all applications: 429;
+ * 3. the parameters of the step: 400;
+ * 4. the callback: 403; the verifier: 401.
+ */
+export function oauthRoutes(
+  { quotas }: ServiceContext,
+  provider: OAuthProvider,
+  signed: SignedRequests,
+): readonly Route[] {
+  const requestTokens = quotas.window('requestTokenRate');
+  const accessTokens = quotas.window('accessTokenRate');
+
+  const requestToken = async (exchange: Exchange) => {
+    const { application, parameters } = await signed.check(exchange, {
+      maxBodyBytes: MAX_BODY_BYTES,
+    });
+    checkAppRate(requestTokens);
+    const callback = required('oauth_callback', parameters);
+    const { token, secret } = provider.issue(application, callback);
+    return formAnswer({
+      oauth_token: token,
+      oauth_token_secret: secret,
+      oauth_callback_confirmed: 'true',
+    });
+  };
+
+  const accessToken = async (exchange: Exchange) => {
+    const { token = '', parameters } = await signed.check(exchange, {
+      maxBodyBytes: MAX_BODY_BYTES,
+      tokenSecret: (token, application) => provider.requestSecret(token, application),
+      tokenUnknown: 'Request token not found',
+    });
+    checkAppRate(accessTokens);
+    const verifier = required('oauth_verifier', parameters);
+    const { user, ...grant } = provider.exchange(token, verifier);
+    return formAnswer({
+      oauth_token: grant.token,
+      oauth_token_secret: grant.secret,
+      user_id: user.id,
+      screen_name: user.handle,
+    });
+  };
+
+  const route = (pattern: string, handle: Route['handle']): Route => ({
+    endpoint: 'oauth',
+    methods: ['POST'],
+    pattern,
+    errorBody: errorsErrorBody,
+    handle,
+  });
+  return [route('/oauth/request_token', requestToken), route('/oauth/access_token', accessToken)];
+}
+
+function required(name: string, parameters: ReadonlyMap<string, string>): string {
+  const value = parameters.get(name);
+  if (!value) throw new Refusal(400, `Missing parameter ${name}`);
+  return value;
+}
+
+function formAnswer(fields: Readonly<Record<string, string>>): Answer {
+  return {
+    status: 200,
+    headers: {
+      'Content-Type': 'application/x-www-form-urlencoded; charset=utf-8',
+      'Cache-Control': 'no-store',
+    },
+    body: [Buffer.from(String(new URLSearchParams(fields)))],
+  };
+}

@@ -1,0 +1,162 @@
+import path from 'node:path';
+import { crc32 } from 'node:zlib';
+import { isNodeError, StorageError } from '../../errors.js';
+import type { Cursor, FlowIdentity } from '../../flow/flow.js';
+import { type FileSystem, makeFolder } from '../../storage/file-system.js';
+import { replaceFileOn } from '../../storage/replace-file.js';
+import { storageError } from '../../storage/storage-error.js';
+import { syncFolder } from '../../storage/sync-folder.js';
+import type { FileCounts } from './output-file.js';
+import { flowDifference } from './same-flow.js';
+
+/**
+ * Running: the files are parts, to be gone on with from the cursor. Finishing: all is in them, and
+ * some have their names already. Complete: nothing is left to do.
+ */
+export type CheckpointState = 'running' | 'finishing' | 'complete';
+
+export interface Checkpoint {
+  readonly state: CheckpointState;
+  readonly cursor: Cursor | undefined;
+  readonly files: readonly FileCounts[];
+}
+
+/** The options that a sink's files depend on: with others, they could not be gone on with. */
+export interface SinkSettings {
+  readonly path: string;
+  readonly gzip: boolean;
+  readonly maxBytes: number | null;
+  readonly line: boolean;
+}
+
+/** What a checkpoint belongs to. */
+export interface CheckpointOwner {
+  readonly sink: SinkSettings;
+  readonly flow: FlowIdentity;
+}
+
+const VERSION = 1;
+const CHECK = /^([\s\S]*) {2}"check": "([0-9a-f]{8})"\n}\n$/;
+
+/** Where a checkpoint is written before it takes its place. */
+export function besidePath(file: string): string {
+  return `${file}.tmp`;
+}
+
+/** The checkpoint in `file`, if there is one, and if it is whole and of this sink. */
+export async function readCheckpoint(
+  fs: FileSystem,
+  file: string,
+  owner: CheckpointOwner,
+): Promise<Checkpoint | undefined> {
+  let text: string;
+  try {
+    text = await fs.readFile(file, 'utf8');
+  } catch (error) {
+    if (isNodeError(error, 'ENOENT')) return undefined;
+    throw storageError('read the checkpoint', file, error);
+  }
+  const checkpoint = parsed(text, file);
+  if (checkpoint.version !== VERSION)
+    throw refused(file, `is of version ${JSON.stringify(checkpoint.version)}, not ${VERSION}`);
+  const [, body, sum] = CHECK.exec(text) ?? [];
+  if (body === undefined || sum !== sumOf(body)) throw refused(file, 'is damaged or was edited');
+  mustBelongTo(file, checkpoint, owner);
+  return {
+    state: checkpoint.state as CheckpointState,
+    cursor: (checkpoint.cursor ?? undefined) as Cursor | undefined,
+    files: (checkpoint.files as (Omit<FileCounts, 'lineBytes'> & { lineBytes?: number })[]).map(
+      counts => ({ ...counts, lineBytes: counts.lineBytes ?? counts.bytes }),
+    ),
+  };
+}
+
+/** A checkpoint of before flows had an identity has none: it is taken as it is. */
+function mustBelongTo(
+  file: string,
+  { sink, flow }: { readonly [key: string]: unknown },
+  owner: CheckpointOwner,
+): void {
+  const goOn =
+    'Run the same as before, give this one a checkpoint of its own, or delete the checkpoint to start again.';
+  if (JSON.stringify(sink) !== JSON.stringify(owner.sink))
+    throw new StorageError(
+      `The checkpoint ${file} belongs to another files(): it has ${JSON.stringify(sink)}, this one ${JSON.stringify(owner.sink)}. ${goOn}`,
+      { path: file },
+    );
+  if (!Array.isArray(flow)) return;
+  const difference = flowDifference(flow as FlowIdentity, owner.flow);
+  if (difference !== undefined)
+    throw new StorageError(
+      `The checkpoint ${file} belongs to another flow: ${difference}. ${goOn}`,
+      { path: file },
+    );
+}
+
+export interface CheckpointText {
+  readonly state: CheckpointState;
+  readonly owner: CheckpointOwner;
+  /** As JSON, or `null`. */
+  readonly cursor: string;
+  readonly files: readonly FileCounts[];
+}
+
+/** Writes a checkpoint so that at any moment the old one or the new one is there, whole. */
+export async function writeCheckpoint(
+  fs: FileSystem,
+  file: string,
+  checkpoint: CheckpointText,
+): Promise<void> {
+  await replaceFileOn(fs, file, print(checkpoint), { mode: 0o600, aside: besidePath(file) });
+}
+
+/** Makes the folder that a checkpoint will be in, for good. */
+export async function prepareFolder(fs: FileSystem, file: string): Promise<void> {
+  const folder = path.dirname(file);
+  try {
+    for (const above of await makeFolder(fs, folder)) await syncFolder(above, fs);
+  } catch (error) {
+    throw storageError('make the folder', folder, error);
+  }
+}
+
+function print({ state, owner, cursor, files }: CheckpointText): string {
+  const total = (count: (file: FileCounts) => number) =>
+    files.reduce((sum, file) => sum + count(file), 0);
+  const lines = files.map(({ path: name, posts, bytes, lineBytes }) =>
+    JSON.stringify({ path: name, posts, bytes, ...(lineBytes === bytes ? {} : { lineBytes }) }),
+  );
+  const body = `{
+  "version": ${VERSION},
+  "state": "${state}",
+  "sink": ${JSON.stringify(owner.sink)},
+  "flow": ${JSON.stringify(owner.flow)},
+  "posts": ${total(file => file.posts)},
+  "bytes": ${total(file => file.bytes)},
+  "cursor": ${cursor},
+  "files": [${lines.map(line => `\n    ${line}`).join(',')}${lines.length === 0 ? '' : '\n  '}],
+`;
+  return `${body}  "check": "${sumOf(body)}"\n}\n`;
+}
+
+/** Of all that stands before it: a wrong count would cut files in the wrong place. */
+function sumOf(body: string): string {
+  return crc32(body).toString(16).padStart(8, '0');
+}
+
+function parsed(text: string, file: string): { readonly [key: string]: unknown } {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return value as { [key: string]: unknown };
+  } catch {
+    // The same answer as for other things that are no checkpoint.
+  }
+  throw refused(file, 'is damaged: it is not a checkpoint');
+}
+
+function refused(file: string, what: string): StorageError {
+  return new StorageError(
+    `The checkpoint ${file} ${what}. Put it back as it was, or delete it to start again.`,
+    { path: file },
+  );
+}

@@ -1,0 +1,301 @@
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import pLimit from 'p-limit';
+import { StorageError } from '../../errors.js';
+import type { Progress } from '../../flow/progress.js';
+import { type FileSystem, makeFolder, writeAll } from '../../storage/file-system.js';
+import { type Lock, takeLock } from '../../storage/lock.js';
+import { regularStatus } from '../../storage/regular-file.js';
+import { storageError } from '../../storage/storage-error.js';
+import { syncFolder } from '../../storage/sync-folder.js';
+import type { Line } from '../line.js';
+import { Buffers } from './buffers.js';
+import { OpenFiles } from './open-files.js';
+import { type FileCounts, OutputFile, PART, type Writer } from './output-file.js';
+
+export interface OutputsOptions {
+  /** Of gzip; plain files when absent. */
+  readonly level: number | undefined;
+  /** Of lines, before compression. */
+  readonly maxBytes: number | undefined;
+  readonly maxOpen: number;
+  readonly progress: Progress | undefined;
+  /** Where relative paths are. */
+  readonly folder: string;
+  /** The path of all items, if they have one: other runs are kept from it. */
+  readonly only: string | undefined;
+  /** Paths that no output may have. */
+  readonly reserved: readonly string[];
+  /** What becomes of the run after a failure, for its message. */
+  afterFailure(): string;
+  onFailure(error: unknown): void;
+}
+
+/** Where lines of one path go: one file, or one after the other where their size is limited. */
+export interface Output {
+  add(line: Line): void;
+}
+
+const compress = promisify(gzip);
+/** More writes than this at a time do not make a disk faster. */
+const WRITES_AT_A_TIME = 8;
+const SHORTEST_NUMBER = 4;
+const STEM = /^(.*?[^/\\])((?:\.[^./\\]+)?(?:\.gz)?)$/s;
+/** In the name of an output that would else have one of our own; `safeName` never gives it. */
+const APART = '%=';
+
+/** All files of a run: what they have in common is memory, open files, and their fate. */
+export class Outputs implements Writer {
+  readonly buffers = new Buffers();
+  readonly #fs: FileSystem;
+  readonly #options: OutputsOptions;
+  readonly #openFiles: OpenFiles;
+  readonly #limit;
+  readonly #reserved: ReadonlySet<string>;
+  /** By absolute path, in the order in which they were begun. */
+  readonly #files = new Map<string, OutputFile>();
+  #changed = new Set<OutputFile>();
+  readonly #folders = new Map<string, Promise<void>>();
+  #changedFolders = new Set<string>();
+  #lock: Promise<Lock> | undefined;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(fs: FileSystem, options: OutputsOptions) {
+    this.#fs = fs;
+    this.#options = options;
+    this.#openFiles = new OpenFiles(fs, options.maxOpen);
+    this.#limit = pLimit(Math.min(options.maxOpen, WRITES_AT_A_TIME));
+    this.#reserved = new Set(options.reserved.map(file => this.#keyOf(file)));
+  }
+
+  /** Takes up the files of an earlier run, whose parts are as long as `counts` says. */
+  resume(counts: readonly FileCounts[]): void {
+    for (const file of counts)
+      this.#files.set(this.#keyOf(file.path), new OutputFile(file.path, this, file));
+  }
+
+  open(file: string): Output {
+    const { maxBytes } = this.#options;
+    if (maxBytes === undefined) return this.#fileAt(file);
+    let number = 1;
+    while (this.#files.has(this.#keyOf(numbered(file, number + 1)))) number++;
+    let current = this.#fileAt(numbered(file, number));
+    return {
+      add: line => {
+        while (current.lineBytes > 0 && current.lineBytes + line.byteLength + 1 > maxBytes) {
+          current.flush();
+          current = this.#fileAt(numbered(file, ++number));
+        }
+        current.add(line);
+      },
+    };
+  }
+
+  /** Sends all that is gathered on its way. */
+  flush(): void {
+    for (const file of this.#changed) file.flush();
+  }
+
+  /** Writes what is gathered and waits until memory is free again. */
+  async relieve(): Promise<void> {
+    this.flush();
+    await this.buffers.relief();
+    this.throwFailure();
+  }
+
+  /** The counts of the files that changed since the last call, once all lines up to now are on disk. */
+  async settle(): Promise<FileCounts[]> {
+    const changed = [...this.#changed];
+    this.#changed = new Set();
+    const counts = await Promise.all(changed.map(file => file.settle()));
+    this.throwFailure();
+    return counts;
+  }
+
+  /** Makes these files, and all new names, survive a power cut. */
+  async sync(counts: readonly FileCounts[]): Promise<void> {
+    await this.#each(counts, ({ path: file }) =>
+      this.#guard('write', file + PART, async () => {
+        await this.#openFiles.use(file + PART, false, open => open.datasync());
+        await this.#checkPart(this.#fileAt(file));
+      }),
+    );
+    await this.#syncFolders();
+  }
+
+  /** Ends a run that has no checkpoint. */
+  async finish(): Promise<FileCounts[]> {
+    const counts = await this.settle();
+    await this.sync(counts);
+    await this.nameFiles();
+    return counts;
+  }
+
+  /** Gives the files their names, once all lines are safe. */
+  async nameFiles(): Promise<void> {
+    const files = [...this.#files.values()];
+    await this.#each(files, file =>
+      this.#guard('write', file.part, async () => {
+        await this.#openFiles.close(file.part);
+        await this.#checkPart(file);
+      }),
+    );
+    await this.#each(files, async file => {
+      await this.#guard('finish', file.path, async () => {
+        await this.#checkPart(file);
+        await regularStatus(this.#fs, file.path);
+        await this.#fs.rename(file.part, file.path);
+      });
+      this.#changedFolders.add(path.dirname(file.path));
+    });
+    await this.#syncFolders();
+  }
+
+  /** Ends all writing and closes all files. What is only gathered is given up. */
+  async close(): Promise<void> {
+    this.#failure ??= { error: new Error('The outputs are closed') };
+    this.buffers.release();
+    await Promise.all([...this.#files.values()].map(file => file.settle()));
+    await this.#openFiles.abandon();
+    const lock = await this.#lock?.catch(() => undefined);
+    await lock?.release();
+  }
+
+  /** Keeps other runs from the only output; where there are many, each is checked to be still ours. */
+  async lock(): Promise<void> {
+    const { only } = this.#options;
+    if (only === undefined) return;
+    this.#lock ??= this.#folder(path.dirname(only)).then(() =>
+      takeLock(`${only}${PART}.lock`, { fs: this.#fs, refusal: `Another run writes ${only}` }),
+    );
+    await this.#lock;
+  }
+
+  changed(file: OutputFile): void {
+    this.#changed.add(file);
+  }
+
+  async append(file: OutputFile, lines: Buffer, posts: number): Promise<number> {
+    return this.#limit(async () => {
+      this.throwFailure();
+      const { level, progress } = this.#options;
+      // A member of its own for every piece: the file is whole gzip wherever it is cut back to.
+      const bytes = level === undefined ? lines : await compress(lines, gzipOptions(level, lines));
+      await this.#guard('write', file.part, async () => {
+        await this.lock();
+        if (file.fresh) {
+          await this.#folder(path.dirname(file.path));
+          await regularStatus(this.#fs, file.path);
+        }
+        await this.#openFiles.use(file.part, file.fresh, open => {
+          if (file.fresh) this.#changedFolders.add(path.dirname(file.path));
+          file.fresh = false;
+          return writeAll(open, bytes, file.bytes);
+        });
+        if (file.ino === 0) await this.#checkPart(file, file.bytes + bytes.length);
+      });
+      if (progress !== undefined) {
+        progress.written += posts;
+        progress.writtenBytes += bytes.length;
+      }
+      return bytes.length;
+    });
+  }
+
+  fail(error: unknown): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = { error };
+    this.buffers.release();
+    this.#options.onFailure(error);
+  }
+
+  get full(): boolean {
+    return this.buffers.full;
+  }
+
+  /** What ended the run, if that was a file of ours. */
+  get failure(): unknown {
+    return this.#failure?.error;
+  }
+
+  throwFailure(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  #fileAt(wanted: string): OutputFile {
+    const isOurs = this.#reserved.has(this.#keyOf(wanted)) || /\.part$/i.test(wanted);
+    const file = isOurs ? toldApart(wanted) : wanted;
+    const key = this.#keyOf(file);
+    let found = this.#files.get(key);
+    if (found === undefined) {
+      found = new OutputFile(file, this);
+      this.#files.set(key, found);
+    }
+    return found;
+  }
+
+  #keyOf(file: string): string {
+    return path.resolve(this.#options.folder, file);
+  }
+
+  /** That the part is the file that this run made, and as long as this run wrote it. */
+  async #checkPart(file: OutputFile, bytes = file.bytes): Promise<void> {
+    const status = await regularStatus(this.#fs, file.part);
+    if (file.ino === 0) file.ino = status?.ino ?? 0;
+    if (status === undefined || status.ino !== file.ino || status.size < bytes)
+      throw new StorageError(
+        `Could not go on with ${file.part}: another process replaced, removed or cut it. Let only one run at a time write there, and run again`,
+        { path: file.part },
+      );
+  }
+
+  #folder(folder: string): Promise<void> {
+    let made = this.#folders.get(folder);
+    if (made === undefined) {
+      made = makeFolder(this.#fs, this.#keyOf(folder)).then(above => {
+        for (const parent of above) this.#changedFolders.add(parent);
+      });
+      this.#folders.set(folder, made);
+    }
+    return made;
+  }
+
+  async #syncFolders(): Promise<void> {
+    const folders = [...this.#changedFolders];
+    this.#changedFolders = new Set();
+    await this.#each(folders, folder =>
+      this.#guard('write', folder, () => syncFolder(folder, this.#fs)),
+    );
+  }
+
+  async #each<T>(list: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+    await Promise.all(list.map(item => this.#limit(() => work(item))));
+  }
+
+  async #guard<T>(doing: string, file: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw storageError(doing, file, error, this.#options.afterFailure());
+    }
+  }
+}
+
+/** `out/run.json` → `out/run%=.json` */
+function toldApart(file: string): string {
+  if (/\.part$/i.test(file)) return file + APART;
+  const [, stem = file, extension = ''] = STEM.exec(file) ?? [];
+  return stem + APART + extension;
+}
+
+/** `out/snow.jsonl.gz`, 2 → `out/snow.0002.jsonl.gz`. */
+function numbered(file: string, number: number): string {
+  const [, stem = file, extension = ''] = STEM.exec(file) ?? [];
+  return `${stem}.${String(number).padStart(SHORTEST_NUMBER, '0')}${extension}`;
+}
+
+function gzipOptions(level: number, lines: Buffer): { level: number; chunkSize: number } {
+  // One piece of work for the thread pool, not one for every 16 KiB that come out.
+  return { level, chunkSize: Math.max(16 << 10, lines.length >> 1) };
+}

@@ -1,0 +1,137 @@
+import path from 'node:path';
+import type { Activity } from '../../activity/activity.js';
+import { optionError } from '../../check.js';
+import { DAY, floorTo, HOUR, MINUTE, SEGMENT } from '../../time.js';
+import { SHORTEST_NAME, safeName } from './safe-name.js';
+
+/** Where a post goes: the names of the fields that a path template may hold, each in `{}`. */
+export type PathField =
+  | 'author'
+  | 'day'
+  | 'format'
+  | 'hour'
+  | 'id'
+  | 'lang'
+  | 'minute'
+  | 'month'
+  | 'segment'
+  | 'tag';
+
+export interface PathTemplate {
+  /** Whether the path depends on the item at all. */
+  readonly constant: boolean;
+  /** Whether it needs the tag that only `routeByTag` gives. */
+  readonly needsTag: boolean;
+  /** What the path depends on, cheap to compare; as many keys as fields. */
+  readonly keys: readonly ((activity: Activity, tag: string) => string | number)[];
+  /** The path for these keys. It never leaves the folder that the template begins with. */
+  fill(keys: readonly (string | number)[]): string;
+}
+
+interface Field {
+  key(activity: Activity, tag: string): string | number;
+  text(key: string | number): string;
+}
+
+/** The longest name that common file systems take, less room for `.0001`, `.gz` and `.part`. */
+const LONGEST_NAME = 255 - 20;
+
+const FIELDS: Readonly<Record<PathField, Field>> = {
+  author: named(activity => activity.author.handle),
+  day: timed(DAY, 10),
+  format: named(activity => activity.format),
+  hour: timed(HOUR, 13),
+  id: named(activity => activity.id),
+  lang: named(activity => activity.lang ?? 'und'),
+  minute: timed(MINUTE, 16),
+  month: {
+    key: ({ postedAt }) => postedAt.getUTCFullYear() * 12 + postedAt.getUTCMonth(),
+    text: key =>
+      `${Math.floor(Number(key) / 12)}-${String((Number(key) % 12) + 1).padStart(2, '0')}`,
+  },
+  segment: timed(SEGMENT, 16),
+  tag: named((_, tag) => tag),
+};
+
+/** Reads a template such as `out/{tag}/{day}.jsonl`, or throws an `OptionError`. */
+export function parsePathTemplate(template: string): PathTemplate {
+  const pieces = path.normalize(template).split(/\{([^{}]*)\}/);
+  const names = pieces.filter((_, index) => index % 2 === 1).map(fieldName);
+  const literals = pieces.filter((_, index) => index % 2 === 0);
+  checkLiterals(template, literals);
+  const limits = nameLimits(template, literals);
+  const fields = names.map(name => FIELDS[name]);
+  return {
+    constant: fields.length === 0,
+    needsTag: names.includes('tag'),
+    keys: fields.map(field => field.key),
+    fill: keys =>
+      literals.reduce((filled, literal, index) => {
+        const field = fields[index - 1] as Field;
+        const text = field.text(keys[index - 1] as string | number);
+        return filled + safeName(text, limits[index - 1]) + literal;
+      }),
+  };
+}
+
+function named(key: (activity: Activity, tag: string) => string): Field {
+  return { key, text: String };
+}
+
+/** The start of the post's unit of time (UTC): as much of `2024-03-05T14-07` as tells it apart. */
+function timed(unit: number, length: number): Field {
+  return {
+    key: ({ postedAt }) => floorTo(unit, postedAt.getTime()),
+    text: key => new Date(key).toISOString().slice(0, length).replace(':', '-'),
+  };
+}
+
+function fieldName(name: string): PathField {
+  if (Object.hasOwn(FIELDS, name)) return name as PathField;
+  const known = Object.keys(FIELDS).join(', ');
+  throw optionError('files', 'path', `must use the fields ${known}, got {${name}}`);
+}
+
+/** Why no name may end in `.zst`: plain lines under such a name would mislead every reader. */
+export const NO_ZSTD = 'files() writes plain lines or gzip, so use .gz';
+
+export function isZstd(name: string): boolean {
+  return /\.zstd?$/i.test(name);
+}
+
+function checkLiterals(template: string, literals: readonly string[]): void {
+  const last = literals.at(-1) as string;
+  const wrong =
+    template === '' || (literals.length === 1 && /[/\\]$|^\.{1,2}$/.test(last))
+      ? 'name a file'
+      : literals.length > 1 && /[/\\]$/.test(last)
+        ? 'name a file, not a folder'
+        : literals.some(literal => /[{}]/.test(literal))
+          ? 'close every { with a }'
+          : literals.some(literal => literal.includes('\0'))
+            ? 'hold no NUL'
+            : /\.part$/i.test(last)
+              ? 'not end in .part, which files that are being written end in'
+              : isZstd(last)
+                ? `not end in .zst: ${NO_ZSTD}`
+                : undefined;
+  if (wrong !== undefined)
+    throw optionError('files', 'path', `must ${wrong}, got ${JSON.stringify(template)}`);
+}
+
+/** How many bytes each field may take, so that no name in the path grows too long. */
+function nameLimits(template: string, literals: readonly string[]): number[] {
+  const marked = literals.join('\0').split(path.sep);
+  return marked.flatMap(name => {
+    const parts = name.split('\0');
+    const free = LONGEST_NAME - Buffer.byteLength(parts.join(''));
+    const each = Math.floor(free / Math.max(1, parts.length - 1));
+    if (parts.length === 1 ? free < 0 : each < SHORTEST_NAME)
+      throw optionError(
+        'files',
+        'path',
+        `must have shorter names, got ${JSON.stringify(template)}`,
+      );
+    return parts.slice(1).map(() => each);
+  });
+}

@@ -1,0 +1,104 @@
+import path from 'node:path';
+import { Activity } from '../../activity/activity.js';
+import { DataError } from '../../errors.js';
+import { isTagged, kindOf } from '../line.js';
+import { isZstd, NO_ZSTD, type PathTemplate } from './path-template.js';
+
+/** Which output an item goes to. */
+export type Route<T, O> = (item: T, origin: string | undefined) => O;
+
+type Keys = Map<string | number, Keys | object>;
+
+/**
+ * Routes by a template. The outputs hang in a tree of what their paths depend on, so a path is put
+ * together only when it is new.
+ */
+export function routeByTemplate<O extends object>(
+  template: PathTemplate,
+  open: (path: string) => O,
+): Route<unknown, O> {
+  if (template.constant) {
+    let output: O | undefined;
+    return () => {
+      output ??= open(template.fill([]));
+      return output;
+    };
+  }
+  const root: Keys = new Map();
+  const { keys } = template;
+  const last = keys.length - 1;
+  return (item, origin) => {
+    const tagged = isTagged(item) ? item : undefined;
+    const activity = tagged?.activity ?? item;
+    if (!(activity instanceof Activity)) throw notAPost(item, origin);
+    if (tagged === undefined && template.needsTag) throw untagged(origin);
+    const tag = tagged?.tag ?? '';
+    let at = root;
+    for (let level = 0; level < last; level++) {
+      const key = (keys[level] as (typeof keys)[0])(activity, tag);
+      let below = at.get(key) as Keys | undefined;
+      if (below === undefined) {
+        below = new Map();
+        at.set(key, below);
+      }
+      at = below;
+    }
+    const key = (keys[last] as (typeof keys)[0])(activity, tag);
+    let output = at.get(key) as O | undefined;
+    if (output === undefined) {
+      output = open(template.fill(keys.map(keyOf => keyOf(activity, tag))));
+      at.set(key, output);
+    }
+    return output;
+  };
+}
+
+/** Routes by a function of the caller's, which answers for its own names but for `..`. */
+export function routeByFunction<T, O>(
+  pathOf: (item: T) => string,
+  finish: (path: string) => string,
+  open: (path: string) => O,
+): Route<T, O> {
+  const outputs = new Map<string, O>();
+  return (item, origin) => {
+    const name = pathOf(item);
+    let output = outputs.get(name);
+    if (output === undefined) {
+      output = open(finish(checked(name, origin)));
+      outputs.set(name, output);
+    }
+    return output;
+  };
+}
+
+function checked(name: unknown, origin: string | undefined): string {
+  const fault =
+    typeof name !== 'string'
+      ? `${kindOf(name)}, not text`
+      : name === '' || /[/\\]$/.test(name)
+        ? `${JSON.stringify(name)}, which names no file`
+        : name.includes('\0')
+          ? `${JSON.stringify(name)}, which holds a NUL`
+          : name.split(/[/\\]/).includes('..')
+            ? `${JSON.stringify(name)}, which climbs out of its folder; put safeName() around what comes from posts`
+            : isZstd(name)
+              ? `${JSON.stringify(name)}: ${NO_ZSTD}`
+              : undefined;
+  if (fault !== undefined)
+    throw new DataError(`The option \`path\` returned ${fault}`, { place: { origin } });
+  return path.normalize(name as string);
+}
+
+function notAPost(item: unknown, origin: string | undefined): DataError {
+  return new DataError(
+    `The fields of \`path\` need activities, got ${kindOf(item)}. Put activities() before files(), or pass a function as \`path\``,
+    { place: { origin } },
+  );
+}
+
+function untagged(origin: string | undefined): DataError {
+  return new DataError(
+    'The field {tag} of `path` needs routeByTag() before files(): one activity may have many tags',
+    { place: { origin } },
+  );
+}

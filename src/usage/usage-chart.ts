@@ -1,0 +1,158 @@
+import { OptionError } from '../errors.js';
+import { checkNames } from '../http/check-names.js';
+import type { ProductUsage, UsageReport, UsageSpan } from './usage.js';
+import { alertOf, capOf, isProjected, periodOf } from './usage-table.js';
+
+export interface UsageChartOptions {
+  /** Columns of the whole. @default the terminal's, or 80 */
+  readonly width?: number | undefined;
+  /** Most lines of one product; neighbouring periods share a line where there are more. @default 31 */
+  readonly lines?: number | undefined;
+}
+
+interface Bar {
+  readonly name: string;
+  readonly used: number;
+  /** No less than used. */
+  readonly projected: number;
+  /** An amount of the contract instead: `projected`. */
+  readonly isMark?: true;
+}
+
+const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+const NARROWEST = 40;
+
+/**
+ * A usage report as text for a terminal: for each publisher and product a bar for each period, dark
+ * what was used and light what the month will come to, with the contract's alerts and caps.
+ *
+ * @throws OptionError for a width below 40 or a number of lines below 1.
+ * @example
+ * console.log(usageChart(await usage(account())));
+ */
+export function usageChart(report: UsageReport, options: UsageChartOptions = {}): string {
+  checkNames('options', options, ['width', 'lines']);
+  const { width = Math.max(NARROWEST, process.stdout.columns ?? 80), lines = 31 } = options;
+  checkWhole('width', width, NARROWEST);
+  checkWhole('lines', lines, 1);
+  const { account, bucket, fromDate, toDate, publishers } = report;
+  const head = `Usage of ${plain(account.name)} by ${plain(bucket)}, ${fromDate} to ${toDate} UTC`;
+  const draw = (name: string, product: ProductUsage) =>
+    chartOf(plain(name), product, bucket, width, lines);
+  const charts = publishers.flatMap(publisher => [
+    draw(publisher.name, publisher),
+    ...publisher.products.map(product => draw(`${publisher.name}: ${product.name}`, product)),
+  ]);
+  return [head, ...(charts.length === 0 ? ['Nothing was used.'] : charts)].join('\n\n');
+}
+
+function chartOf(
+  name: string,
+  product: ProductUsage,
+  bucket: string,
+  width: number,
+  lines: number,
+): string {
+  const spans = product.used.map(span => barOf(span, product.projected, bucket));
+  const bars = [...together(spans, Math.ceil(spans.length / lines)), ...marksOf(product, bucket)];
+  const most = Math.max(1, ...bars.map(({ projected }) => projected));
+  const nameWidth = Math.max(...bars.map(bar => bar.name.length), 0);
+  const numbers = bars.map(numbersOf);
+  const barWidth = Math.max(1, width - nameWidth - Math.max(...numbers.map(n => n.length), 0) - 4);
+  const rows = bars.map(
+    (bar, i) =>
+      `  ${bar.name.padEnd(nameWidth)} ${drawn(bar, barWidth / most).padEnd(barWidth)} ${numbers[i]}`,
+  );
+  return [name, ...rows, ...summary(product)].join('\n');
+}
+
+function barOf(span: UsageSpan, projected: UsageSpan | undefined, bucket: string): Bar {
+  const whole = bucket !== 'day' && projected !== undefined && isProjected(span, projected);
+  return {
+    name: periodOf(bucket, span),
+    used: span.activities,
+    projected: Math.max(span.activities, whole ? projected.activities : 0),
+  };
+}
+
+/** Alert and cap as bars on the same scale, where both are of a month's activities. */
+function marksOf(product: ProductUsage, bucket: string): Bar[] {
+  if (bucket === 'day') return [];
+  const { threshold, thresholdOf } = capOf(product);
+  const cap = thresholdOf === 'activities' ? threshold : null;
+  return Object.entries({ alert: alertOf(product), cap }).flatMap(([name, amount]) =>
+    amount === null ? [] : { name, used: 0, projected: amount, isMark: true },
+  );
+}
+
+function together(bars: readonly Bar[], each: number): Bar[] {
+  const shared: Bar[] = [];
+  for (let at = 0; at < bars.length; at += each) {
+    const some = bars.slice(at, at + each);
+    const [first, last] = [some[0], some.at(-1)];
+    shared.push({
+      name: first === undefined || last === undefined ? '' : spanOf(first.name, last.name),
+      used: some.reduce((sum, bar) => sum + bar.used, 0),
+      projected: some.reduce((sum, bar) => sum + bar.projected, 0),
+    });
+  }
+  return shared;
+}
+
+/** `2024-05-30 to 31`, and in full where more than the end differs. */
+function spanOf(first: string, last: string): string {
+  if (first === last) return first;
+  const isAlike = first.slice(0, -2) === last.slice(0, -2);
+  return `${first} to ${isAlike ? last.slice(-2) : last}`;
+}
+
+function numbersOf({ used, projected, isMark }: Bar): string {
+  if (isMark) return grouped(projected);
+  return projected > used ? `${grouped(used)}, then ${grouped(projected)}` : grouped(used);
+}
+
+/** `scale` is columns for each activity. */
+function drawn({ used, projected, isMark }: Bar, scale: number): string {
+  if (isMark) return `${'┈'.repeat(Math.max(0, Math.round(projected * scale) - 1))}┤`;
+  // What is more than nothing can be seen.
+  const eighths = used === 0 ? 0 : Math.max(1, Math.round(used * scale * 8));
+  const dark = '█'.repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8];
+  return dark + '░'.repeat(Math.max(0, Math.round(projected * scale) - dark.length));
+}
+
+/** What comes of the present month, in words. */
+function summary(product: ProductUsage): string[] {
+  const { projected } = product;
+  const { threshold, thresholdOf } = capOf(product);
+  const alert = alertOf(product);
+  const amount = thresholdOf === null ? undefined : projected?.[thresholdOf];
+  const parts = [
+    projected === undefined ? '' : `projected ${grouped(projected.activities)} this month`,
+    alert === null ? '' : `alert at ${grouped(alert)}`,
+    threshold === null ? '' : `cap of ${grouped(threshold)} ${thresholdOf}`,
+    threshold === null || amount === undefined ? '' : shareOf(amount, threshold),
+  ].filter(part => part !== '');
+  return parts.length === 0 ? [] : [`  ${parts.join('; ')}`];
+}
+
+function shareOf(projected: number, cap: number): string {
+  const percent = `${grouped(Math.round((100 * projected) / cap))} % of it`;
+  return projected > cap ? `${percent}: over the cap` : percent;
+}
+
+function grouped(amount: number): string {
+  return amount.toLocaleString('en-US');
+}
+
+/** Nothing that a terminal would obey. */
+function plain(text: string): string {
+  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ');
+}
+
+function checkWhole(option: string, value: unknown, least: number): void {
+  if (!Number.isSafeInteger(value) || (value as number) < least)
+    throw new OptionError(
+      option,
+      `Expected \`${option}\` to be a whole number of at least ${least}, got ${String(value)}`,
+    );
+}

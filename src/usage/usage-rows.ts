@@ -1,0 +1,28 @@
+import { Flow } from '../flow/flow.js';
+import type { Account } from '../http/account.js';
+import { LinkedAbort } from '../linked-abort.js';
+import { type UsageOptions, usage, usageUrl } from './usage.js';
+import { type UsageRow, usageTable } from './usage-table.js';
+
+/**
+ * The usage of the account as rows for files and sinks: one for each publisher, product and month or
+ * day (service.md 4.7), with what the month will come to and what the contract allows.
+ *
+ * @throws OptionError at once, as `usage`; HttpError, ConnectionError, DataError from the flow.
+ * @example
+ * await pipeline(usageRows(account(), { bucket: 'day' }), files({ path: 'usage.jsonl' }));
+ */
+export function usageRows(account: Account, options: UsageOptions = {}): Flow<UsageRow> {
+  const { pathname, search } = usageUrl(account, options);
+  return new Flow(
+    async function* ({ signal, progress }) {
+      const linked = new LinkedAbort(signal, options.signal);
+      const report = usage(account, { ...options, signal: linked.signal });
+      const items = usageTable(await report.finally(() => linked.unlink()));
+      if (progress !== undefined) progress.received += items.length;
+      yield { items };
+    },
+    undefined,
+    [{ step: 'usageRows', report: pathname + search }],
+  );
+}

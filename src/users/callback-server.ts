@@ -1,0 +1,122 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { OptionError, SignInError } from '../errors.js';
+
+const PAGE_HEADERS = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cache-Control': 'no-store',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  Connection: 'close',
+};
+
+/** Status, text of the page, and what it decides. */
+type Verdict = readonly [status: number, text: string, decide?: () => void];
+
+/**
+ * A web server for one answer: that of the user's browser to a sign-in. It takes what names the
+ * request token that it waits for, once, and turns everything else away.
+ */
+export class CallbackServer {
+  readonly #server = createServer((request, response) => this.#answer(request, response));
+  readonly #path: string;
+  /** Of the request token, as soon as there is one. */
+  #token: string | undefined;
+  #decided = false;
+  #grant: (verifier: string) => void = () => {};
+  #deny: () => void = () => {};
+  readonly #verifier: Promise<string>;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#verifier = new Promise((resolve, reject) => {
+      this.#grant = resolve;
+      this.#deny = () => reject(denied());
+    });
+    // It may be decided before anyone waits for it.
+    this.#verifier.catch(() => {});
+  }
+
+  /** @returns the callback's address, on this machine only. Port 0 is any that is free. */
+  async listen(port: number): Promise<string> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, '127.0.0.1', resolve);
+    }).catch(cause => {
+      throw new OptionError(
+        'callbackPort',
+        `Cannot wait for the browser on port ${port} of 127.0.0.1: ${cause.message}. Pass another \`callbackPort\``,
+        { cause },
+      );
+    });
+    const address = this.#server.address() as AddressInfo;
+    return `http://127.0.0.1:${address.port}${this.#path}`;
+  }
+
+  /**
+   * The verifier that the browser brings for this request token.
+   *
+   * @throws SignInError when the user refuses.
+   */
+  verifierOf(token: string): Promise<string> {
+    this.#token = token;
+    return this.#verifier;
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    const [status, text, decide] = this.#verdict(request);
+    // The page goes out whole before whoever waits closes the server.
+    if (decide !== undefined) response.once('close', decide);
+    response.writeHead(status, PAGE_HEADERS);
+    response.end(page(text));
+  }
+
+  #verdict({ method, headers, url = '' }: IncomingMessage): Verdict {
+    const { port } = this.#server.address() as AddressInfo;
+    const target = `http://127.0.0.1:${port}${url}`;
+    // A page elsewhere may reach this port under a name of its own.
+    if (headers.host !== `127.0.0.1:${port}` || !URL.canParse(target))
+      return [400, 'This is not the address that the sign-in comes back to.'];
+    const { pathname, searchParams } = new URL(target);
+    if (pathname !== this.#path) return [404, 'There is nothing here.'];
+    if (method !== 'GET') return [405, 'Only a browser comes here.'];
+    const only = (name: string) => {
+      const values = searchParams.getAll(name);
+      return values.length === 1 ? values[0] : undefined;
+    };
+    const verifier = only('oauth_verifier') ?? '';
+    const isDenied = only('denied') === this.#token;
+    const isGranted = only('oauth_token') === this.#token && verifier !== '';
+    if (this.#token === undefined || !(isDenied || isGranted))
+      return [400, 'This belongs to another sign-in, or to none.'];
+    if (this.#decided) return [410, 'This sign-in is over.'];
+    this.#decided = true;
+    return isDenied
+      ? [200, 'You have not authorized the application. You can close this page.', this.#deny]
+      : [
+          200,
+          'You can close this page and go back to the application.',
+          () => this.#grant(verifier),
+        ];
+  }
+}
+
+function page(text: string): string {
+  return `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Sign-in</title><p>${text}</p></html>
+`;
+}
+
+function denied(): SignInError {
+  return new SignInError(
+    'The user did not authorize the application: nothing was kept. Sign in again when they will',
+    { failure: 'denied' },
+  );
+}

@@ -1,0 +1,164 @@
+import { DataError } from '../errors.js';
+import { parseExact } from '../json/exact-json.js';
+import type { CountAs, GroupBy, Groupings } from './engagement-request.js';
+
+/** A count, or counts by group. */
+export type Tree = bigint | ReadonlyMap<string, Tree>;
+
+/** What the service could not give, of one post, or of all where it does not say which. */
+export interface EngagementProblem {
+  readonly id?: string | undefined;
+  /** In the service's words. */
+  readonly message: string;
+}
+
+/** An answer about one batch of posts. */
+export interface EngagementAnswer {
+  /** By the names of the groupings. */
+  readonly totals: ReadonlyMap<string, Tree>;
+  readonly problems: readonly EngagementProblem[];
+}
+
+const UNAVAILABLE = 'unavailable_tweet_ids';
+
+/**
+ * Reads an answer (service.md 4.8): totals, errors beside them, and lists of the posts that errors are
+ * about.
+ *
+ * @throws DataError when it has another shape.
+ */
+export function parseEngagement(
+  text: string,
+  ids: readonly string[],
+  groupings: Groupings,
+  origin: string,
+): EngagementAnswer {
+  const body = objectOf(parse(text, origin), 'it is no JSON object', origin);
+  const totals = new Map<string, Tree>();
+  for (const [name, { group_by }] of Object.entries(groupings))
+    totals.set(name, treeOf(body.get(name) ?? {}, group_by, name, origin));
+  return { totals, problems: problemsOf(body, ids) };
+}
+
+/**
+ * The problems of a refusal that is about posts and nothing else: then other batches may still do.
+ * Nothing where it is about more than posts.
+ */
+export function salvageEngagement(
+  text: string,
+  ids: readonly string[],
+): readonly EngagementProblem[] | undefined {
+  let body: Map<string, unknown>;
+  try {
+    body = objectOf(parse(text, ''), '', '');
+  } catch {
+    return undefined;
+  }
+  const problems = problemsOf(body, ids);
+  return problems.length > 0 && problems.every(({ id }) => id !== undefined) ? problems : undefined;
+}
+
+/** Two answers as one: counts of the same group add up, exactly. */
+export function addTrees(a: Tree, b: Tree): Tree {
+  if (typeof a === 'bigint' || typeof b === 'bigint')
+    return (typeof a === 'bigint' ? a : 0n) + (typeof b === 'bigint' ? b : 0n);
+  const sum = new Map(a);
+  for (const [group, tree] of b) {
+    const before = sum.get(group);
+    sum.set(group, before === undefined ? tree : addTrees(before, tree));
+  }
+  return sum;
+}
+
+/** As objects, with counts as they are wanted. @throws DataError for one that no number holds. */
+export function printTree(tree: Tree, as: CountAs): unknown {
+  if (typeof tree !== 'bigint')
+    return Object.fromEntries([...tree].map(([group, inner]) => [group, printTree(inner, as)]));
+  if (as === 'bigint') return tree;
+  if (as === 'string') return String(tree);
+  if (tree > BigInt(Number.MAX_SAFE_INTEGER))
+    throw new DataError(`No number holds the count ${tree}: ask for \`counts: 'bigint'\``);
+  return Number(tree);
+}
+
+function treeOf(value: unknown, by: readonly GroupBy[], where: string, origin: string): Tree {
+  if (by.length === 0) return countOf(value, where, origin);
+  const members = objectOf(value, `\`${where}\` in it is no object`, origin);
+  return new Map(
+    [...members].map(([group, inner]) => [
+      group,
+      treeOf(inner, by.slice(1), `${where}.${group}`, origin),
+    ]),
+  );
+}
+
+/** A string of digits; the record of the service has bare numbers, too. */
+function countOf(value: unknown, where: string, origin: string): bigint {
+  const digits = typeof value === 'number' ? String(value) : value;
+  if (typeof digits !== 'string' || !/^\d{1,30}$/.test(digits))
+    throw new DataError(
+      `The answer is not one of engagement totals: \`${where}\` should be a count, and is ${String(JSON.stringify(value)).slice(0, 80)}`,
+      { place: { origin } },
+    );
+  return BigInt(digits);
+}
+
+/** Each error for each post that it names; the list of posts is for the error that only counts them. */
+function problemsOf(
+  body: ReadonlyMap<string, unknown>,
+  ids: readonly string[],
+): EngagementProblem[] {
+  const asked = new Set(ids);
+  const messages = listOf(body.get('errors')).map(messageOf);
+  const problems: EngagementProblem[] = [];
+  for (const message of messages) {
+    const named = namedIn(message, asked);
+    const listed = /unavailable/i.test(message) ? listOf(body.get(UNAVAILABLE)) : [];
+    const about = [...new Set([...named, ...listed.map(String)])].filter(id => asked.has(id));
+    if (about.length === 0) problems.push({ message });
+    else problems.push(...about.map(id => ({ id, message })));
+  }
+  const told = new Set(problems.map(({ id }) => id));
+  for (const [list, listed] of body)
+    if (list.endsWith('_tweet_ids'))
+      for (const id of listOf(listed).map(String))
+        if (asked.has(id) && !told.has(id)) problems.push({ id, message: list });
+  return problems;
+}
+
+/** `Forbidden to access tweets for author id N: id, id`; a number before the colon is no post. */
+function namedIn(message: string, asked: ReadonlySet<string>): string[] {
+  const rest = message.slice(message.indexOf(':') + 1 || message.length);
+  return (rest.match(/\d+/g) ?? []).filter(id => asked.has(id));
+}
+
+function messageOf(error: unknown): string {
+  if (typeof error === 'string') return error;
+  const message =
+    typeof error === 'object' && error !== null && 'message' in error ? error.message : error;
+  return typeof message === 'string' ? message : JSON.stringify(error);
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function objectOf(value: unknown, problem: string, origin: string): Map<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new DataError(`The answer is not one of engagement totals: ${problem}`, {
+      place: { origin },
+    });
+  return new Map(Object.entries(value));
+}
+
+function parse(text: string, origin: string): unknown {
+  try {
+    return parseExact(text);
+  } catch (cause) {
+    throw new DataError('The answer is cut short, or is not JSON', {
+      cause,
+      place: { origin },
+      retryable: true,
+    });
+  }
+}

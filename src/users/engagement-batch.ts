@@ -1,0 +1,100 @@
+import { type AuthorizationError, OptionError } from '../errors.js';
+import type { Account } from '../http/account.js';
+import { readText } from '../http/read-json.js';
+import { Secret } from '../http/secret.js';
+import { serviceUrl } from '../http/service-url.js';
+import { MINUTE } from '../time.js';
+import { type EngagementAnswer, parseEngagement, salvageEngagement } from './engagement-answer.js';
+import type { EngagementType, Groupings } from './engagement-request.js';
+import type { AccessToken } from './sign-in-steps.js';
+import { signedCall } from './signed-call.js';
+
+/** Ids that one request may have. */
+export const MOST_IDS = 250;
+
+/** Whose posts are asked about: what `signIn` gives, or the account's own settings. */
+export type UserToken = Pick<AccessToken, 'token' | 'secret'>;
+
+/** What is asked of every batch. */
+export interface EngagementQuery {
+  readonly url: URL;
+  readonly user: UserToken;
+  readonly types: readonly EngagementType[];
+  readonly groupings: Groupings;
+}
+
+export interface BatchAnswer extends EngagementAnswer {
+  /** Why no post of the batch has totals. */
+  readonly refused?: AuthorizationError | undefined;
+}
+
+/**
+ * Totals of up to 250 posts. A refusal that is about some of these posts is an answer without totals
+ * for them; the others are asked about once more.
+ *
+ * @throws AuthorizationError for every other refusal.
+ */
+export async function engagementBatch(
+  account: Account,
+  query: EngagementQuery,
+  ids: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<BatchAnswer> {
+  const answer = await ask(account, query, ids, signal);
+  const told = new Set(answer.problems.map(({ id }) => id));
+  const rest = ids.filter(id => !told.has(id));
+  if (answer.refused === undefined || rest.length === 0) return answer;
+  // Each time fewer: a refusal that names none of them is thrown.
+  const others = await engagementBatch(account, query, rest, signal);
+  return { ...others, problems: [...answer.problems, ...others.problems] };
+}
+
+function ask(
+  account: Account,
+  { url, user, types, groupings }: EngagementQuery,
+  ids: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<BatchAnswer> {
+  const json = JSON.stringify({ tweet_ids: ids, engagement_types: types, groupings });
+  return signedCall(
+    account,
+    {
+      ...{ url, family: 'engagement', body: { json }, signal },
+      ...{ token: user.token, tokenSecret: user.secret },
+    },
+    async (answer): Promise<BatchAnswer> => {
+      // Not in the document: the public record of the service has it.
+      const requests = Number(answer.headers['x-per-minute-limit']);
+      if (Number.isSafeInteger(requests) && requests > 0)
+        account.pace('engagement', url).learn({ requests, per: MINUTE });
+      return parseEngagement(await readText(answer), ids, groupings, answer.url);
+    },
+    (text, refused) => {
+      const problems = salvageEngagement(text, ids);
+      const isAboutPosts = refused.status === 403 || refused.status === 400;
+      if (problems === undefined || !isAboutPosts) throw refused;
+      return { totals: new Map(), problems, refused };
+    },
+  );
+}
+
+export function engagementUrl(account: Account): URL {
+  const purpose = 'engagement totals';
+  return serviceUrl(account, 'dataUrl', purpose, 'insights/engagement/totals', [
+    'consumerKey',
+    'consumerSecret',
+  ]);
+}
+
+/** The user's token, or that of the account's settings. */
+export function userToken(account: Account, token: unknown): UserToken {
+  if (token === undefined)
+    return {
+      token: account.need('accessToken', 'engagement totals, unless `token` comes from signIn()'),
+      secret: account.need('accessTokenSecret', 'engagement totals'),
+    };
+  const { token: key, secret } = Object(token) as Partial<UserToken>;
+  if (!(key instanceof Secret) || !(secret instanceof Secret))
+    throw new OptionError('token', 'Expected `token` to be what `signIn` or `accessToken` gave');
+  return { token: key, secret };
+}

@@ -1,0 +1,116 @@
+import type { Account } from '../http/account.js';
+import { checkNames } from '../http/check-names.js';
+import { addTrees, type EngagementProblem, printTree, type Tree } from './engagement-answer.js';
+import {
+  type BatchAnswer,
+  engagementBatch,
+  engagementUrl,
+  MOST_IDS,
+  type UserToken,
+  userToken,
+} from './engagement-batch.js';
+import {
+  type Count,
+  type CountAs,
+  checkCountAs,
+  checkGroupings,
+  checkIds,
+  checkTypes,
+  ENGAGEMENT_TYPES,
+  type EngagementType,
+  type Groupings,
+  type Totals,
+} from './engagement-request.js';
+
+/** What is grouped by where nothing else is said. */
+export type ByPost = {
+  readonly byPost: { readonly group_by: readonly ['tweet.id', 'engagement.type'] };
+};
+
+export interface EngagementTotalsOptions<
+  G extends Groupings = ByPost,
+  Type extends EngagementType = EngagementType,
+  As extends CountAs = 'string',
+> {
+  /** Of posts of the user, strings of digits; as many requests are made as they take. */
+  readonly ids: readonly string[];
+  /** @default all three */
+  readonly types?: readonly Type[] | undefined;
+  /**
+   * Up to three, by names of your own; the order of `group_by` is that of the nesting.
+   * @default { byPost: { group_by: ['tweet.id', 'engagement.type'] } }
+   */
+  readonly groupings?: G | undefined;
+  /** Counts as exact strings, as the service has them, or as numbers. @default 'string' */
+  readonly counts?: As | undefined;
+  /** What `signIn` gave. @default the account's `accessToken` and `accessTokenSecret` */
+  readonly token?: UserToken | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface EngagementTotals<
+  G extends Groupings = ByPost,
+  Type extends EngagementType = EngagementType,
+  As extends CountAs = 'string',
+> {
+  /** By the names of the groupings; a post without totals is not there. */
+  readonly totals: Totals<G, Type, Count<As>>;
+  /** What the service said beside the totals, once for each post that it is about. */
+  readonly errors: readonly EngagementProblem[];
+}
+
+export const BY_POST: ByPost = { byPost: { group_by: ['tweet.id', 'engagement.type'] } };
+
+/**
+ * How often posts were liked, shared and answered (service.md 4.8), for posts of the user who signed
+ * in. Ids go out 250 at a time, each once, and totals of several requests add up. The type of
+ * `totals` follows from `group_by`.
+ *
+ * Posts that are gone or of other users are in `errors`, and the others have totals.
+ *
+ * @throws OptionError for what is missing in the account, and for other options.
+ * @throws AuthorizationError when the service refuses a request; `forbidden` when no post may be seen.
+ * @throws HttpError, ConnectionError, DataError
+ * @example
+ * const token = await signIn(acme, { store: 'tokens.json' });
+ * const { totals, errors } = await engagementTotals(acme, {
+ *   token,
+ *   ids: ['1060976163948904448'],
+ *   types: ['favorites'],
+ *   groupings: { likes: { group_by: ['tweet.id', 'engagement.type'] } },
+ * });
+ * console.log(totals.likes['1060976163948904448']?.favorites, errors);
+ */
+export async function engagementTotals<
+  const G extends Groupings = ByPost,
+  const Type extends EngagementType = EngagementType,
+  const As extends CountAs = 'string',
+>(
+  account: Account,
+  options: EngagementTotalsOptions<G, Type, As>,
+): Promise<EngagementTotals<G, Type, As>> {
+  checkNames('options', options, ['ids', 'types', 'groupings', 'counts', 'token', 'signal']);
+  const url = engagementUrl(account);
+  const ids = checkIds(options.ids);
+  const types = checkTypes(options.types ?? ENGAGEMENT_TYPES);
+  const groupings = checkGroupings(options.groupings ?? BY_POST);
+  const as = checkCountAs(options.counts ?? 'string');
+  const user = userToken(account, options.token);
+  const query = { url, user, types, groupings };
+
+  const answers: BatchAnswer[] = [];
+  for (let at = 0; at < ids.length; at += MOST_IDS) {
+    const batch = ids.slice(at, at + MOST_IDS);
+    answers.push(await engagementBatch(account, query, batch, options.signal));
+  }
+  const forbidden = answers.find(({ refused }) => refused?.failure === 'forbidden');
+  if (forbidden?.refused && answers.every(({ refused }) => refused !== undefined))
+    throw forbidden.refused;
+
+  const none: Tree = new Map(Object.keys(groupings).map(name => [name, new Map()]));
+  const sum = answers.reduce<Tree>((all, { totals }) => addTrees(all, totals), none);
+  return {
+    totals: printTree(sum, as) as Totals<G, Type, Count<As>>,
+    errors: answers.flatMap(({ problems }) => problems),
+  };
+}

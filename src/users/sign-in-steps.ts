@@ -1,0 +1,159 @@
+import { DataError, OptionError } from '../errors.js';
+import type { Account } from '../http/account.js';
+import { checkNames } from '../http/check-names.js';
+import { readText } from '../http/read-json.js';
+import type { Answer } from '../http/request.js';
+import { Secret } from '../http/secret.js';
+import { serviceUrl } from '../http/service-url.js';
+import { signedCall } from './signed-call.js';
+
+/** Step 1 of a sign-in: temporary, and tied to the application (service.md 2.10). */
+export interface RequestToken {
+  /** Travels in the sign-in address. */
+  readonly token: string;
+  readonly secret: Secret;
+}
+
+/** What identifies the authorized user in every call (service.md 2.10). Prints as redacted. */
+export interface AccessToken {
+  readonly token: Secret;
+  readonly secret: Secret;
+  /** Digits. */
+  readonly userId: string;
+  readonly screenName: string;
+}
+
+export interface RequestTokenOptions {
+  /**
+   * Where the browser goes once the user has decided, an address that is registered for the
+   * application; or `oob`, for a page that shows the user a PIN, which is the verifier.
+   */
+  readonly callback: string | URL;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface SignInAddressOptions {
+  /** Asks for consent also where it was given before. @default false */
+  readonly always?: boolean | undefined;
+}
+
+export interface AccessTokenOptions {
+  readonly token: RequestToken;
+  /** `oauth_verifier` of the callback, or the PIN. Good once. */
+  readonly verifier: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * The first of the three steps by which a user authorizes the application (service.md 4.8): a token for
+ * the sign-in address. `signIn` does all three.
+ *
+ * @throws OptionError for what is missing in the account, and for a callback that is no address.
+ * @throws AuthorizationError with the failure `callback` for one that is not registered, and others.
+ * @example
+ * const token = await requestToken(acme, { callback: 'https://app.example/signed-in' });
+ * response.redirect(signInAddress(acme, token));
+ */
+export async function requestToken(
+  account: Account,
+  options: RequestTokenOptions,
+): Promise<RequestToken> {
+  checkNames('options', options, ['callback', 'signal']);
+  const { callback, signal } = options;
+  const url = stepUrl(account, 'request_token');
+  const body = new URLSearchParams({ oauth_callback: checkCallback(callback) });
+  return signedCall(account, { url, family: 'signIn', body, signal }, async answer => {
+    const { oauth_token, oauth_token_secret, oauth_callback_confirmed } = await formOf(answer);
+    if (oauth_callback_confirmed !== 'true') throw noToken(answer, 'oauth_callback_confirmed=true');
+    return {
+      token: need(answer, 'oauth_token', oauth_token),
+      secret: new Secret(need(answer, 'oauth_token_secret', oauth_token_secret)),
+    };
+  });
+}
+
+/**
+ * The second step: where the user's browser goes to sign in and to consent (service.md 4.8). It comes
+ * back to the callback with `oauth_token` and `oauth_verifier`, or with `denied`.
+ */
+export function signInAddress(
+  account: Account,
+  { token }: Pick<RequestToken, 'token'>,
+  options: SignInAddressOptions = {},
+): string {
+  checkNames('options', options, ['always']);
+  const { always = false } = options;
+  const url = stepUrl(account, always ? 'authorize' : 'authenticate');
+  url.searchParams.set('oauth_token', token);
+  return url.href;
+}
+
+/**
+ * The third step: what the callback brought becomes the user's access token (service.md 4.8), which
+ * does not expire until the user revokes it.
+ *
+ * @throws AuthorizationError with the failure `verifier` or `token`, both of which are good once.
+ * @example
+ * const { searchParams } = new URL(request.url, 'https://app.example');
+ * const user = await accessToken(acme, { token, verifier: searchParams.get('oauth_verifier') });
+ */
+export async function accessToken(
+  account: Account,
+  options: AccessTokenOptions,
+): Promise<AccessToken> {
+  checkNames('options', options, ['token', 'verifier', 'signal']);
+  const { token, verifier, signal } = options;
+  const url = stepUrl(account, 'access_token');
+  if (typeof token?.token !== 'string' || !(token.secret instanceof Secret))
+    throw new OptionError('token', 'Expected `token` to be what `requestToken` gave');
+  if (typeof verifier !== 'string' || verifier === '')
+    throw new OptionError(
+      'verifier',
+      'Expected `verifier` to be the `oauth_verifier` of the callback',
+    );
+  // The document has the token in the form; RFC 5849 forbids to have it in the header, too.
+  const body = new URLSearchParams({ oauth_token: token.token, oauth_verifier: verifier });
+  const secrets = [new Secret(token.token), new Secret(verifier)];
+  const call = { url, family: 'signIn', body, tokenSecret: token.secret, secrets, signal } as const;
+  return signedCall(account, call, async answer => {
+    const { oauth_token, oauth_token_secret, user_id, screen_name } = await formOf(answer);
+    return {
+      token: new Secret(need(answer, 'oauth_token', oauth_token)),
+      secret: new Secret(need(answer, 'oauth_token_secret', oauth_token_secret)),
+      userId: need(answer, 'user_id', user_id),
+      screenName: need(answer, 'screen_name', screen_name),
+    };
+  });
+}
+
+function stepUrl(account: Account, step: string): URL {
+  return serviceUrl(account, 'oauthUrl', 'signing users in', `oauth/${step}`);
+}
+
+function checkCallback(callback: unknown): string {
+  if (callback === 'oob') return callback;
+  const text = callback instanceof URL ? callback.href : callback;
+  if (typeof text !== 'string' || !URL.canParse(text))
+    throw new OptionError(
+      'callback',
+      "Expected `callback` to be an absolute address, or 'oob' for a PIN",
+    );
+  return text;
+}
+
+async function formOf(answer: Answer): Promise<Readonly<Record<string, string>>> {
+  return Object.fromEntries(new URLSearchParams((await readText(answer)).trim()));
+}
+
+function need(answer: Answer, name: string, value: string | undefined): string {
+  if (value === undefined || value === '') throw noToken(answer, name);
+  return value;
+}
+
+/** Shows nothing of the answer: most of it is secret. */
+function noToken(answer: Answer, name: string): DataError {
+  return new DataError(
+    `The answer is no token: it has no ${name}. Check the address of sign-ins (oauthUrl)`,
+    { place: { origin: answer.url } },
+  );
+}

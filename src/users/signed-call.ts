@@ -1,0 +1,66 @@
+import type { AuthorizationError } from '../errors.js';
+import type { Account } from '../http/account.js';
+import { type Request, request } from '../http/call.js';
+import { refusalText } from '../http/problem.js';
+import type { Family } from '../http/rate-limits.js';
+import type { Answer } from '../http/request.js';
+import type { Secret } from '../http/secret.js';
+import { authorizationRefusal } from './authorization-problem.js';
+import { authorization } from './signature.js';
+
+/** A POST that is signed (service.md 4.8). */
+export interface SignedCall {
+  readonly url: URL;
+  readonly family: Family;
+  /** What the body is: a form, which is signed, or JSON, which is not. */
+  readonly body: URLSearchParams | { readonly json: string };
+  /** Absent while there is none, and where it travels in the form. */
+  readonly token?: Secret | undefined;
+  readonly tokenSecret?: Secret | undefined;
+  /** Others that no error may show. */
+  readonly secrets?: readonly Secret[] | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const REFUSALS = [400, 401, 403, 413, 415, 422];
+
+/**
+ * Sends it, paced and retried as `request` does, each try with a nonce, a timestamp and a signature of
+ * its own (service.md 5 rule 4).
+ *
+ * @param salvage Makes what it can of a refusal, by the text of its body; it is thrown otherwise.
+ * @throws OptionError when the account has no application.
+ * @throws AuthorizationError when it is refused; HttpError and ConnectionError as elsewhere.
+ */
+export function signedCall<T>(
+  account: Account,
+  { url, family, body, token, tokenSecret, secrets = [], signal }: SignedCall,
+  read: (answer: Answer) => Promise<T>,
+  salvage: (text: string, error: AuthorizationError) => T = (_text, error) => {
+    throw error;
+  },
+): Promise<T> {
+  const consumerKey = account.need('consumerKey', 'signed requests');
+  const consumerSecret = account.need('consumerSecret', 'signed requests');
+  const form = body instanceof URLSearchParams ? body : undefined;
+  const credentials = { consumerKey, consumerSecret, token: token?.reveal(), tokenSecret };
+  const call: Request = {
+    method: 'POST',
+    url,
+    family,
+    signal,
+    body: body instanceof URLSearchParams ? String(body) : body.json,
+    headers:
+      form === undefined
+        ? { 'content-type': 'application/json' }
+        : { 'content-type': 'application/x-www-form-urlencoded', accept: '*/*' },
+    statuses: REFUSALS,
+    secrets: [...secrets, ...[token, tokenSecret].filter(secret => secret !== undefined)],
+    authorize: () => authorization({ method: 'POST', url, form }, credentials, account.timing),
+  };
+  return request(account, call, async answer => {
+    if (!REFUSALS.includes(answer.status)) return read(answer);
+    const text = await refusalText(answer, signal);
+    return salvage(text, authorizationRefusal(account, call, answer, text));
+  });
+}

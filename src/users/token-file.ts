@@ -1,0 +1,137 @@
+import { access, constants, mkdir, readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { isNodeError, MillraceError, OptionError, StorageError } from '../errors.js';
+import { Secret } from '../http/secret.js';
+import { isLoopback } from '../http/settings.js';
+import { replaceFile } from '../storage/replace-file.js';
+import { absolutePath } from '../storage/working-folder.js';
+import type { AccessToken } from './sign-in-steps.js';
+
+/** Whose tokens a file holds: another application's would only be refused. */
+export interface TokenOwner {
+  readonly consumerKey: string;
+  readonly oauthUrl: URL;
+}
+
+const VERSION = 1;
+/** Anyone but the file's owner. */
+const OTHERS = 0o077;
+
+/**
+ * The access token that a file keeps; nothing where there is no file.
+ *
+ * @throws StorageError for a file that others may read, that is damaged, or of another application.
+ */
+export async function readToken(file: string, owner: TokenOwner): Promise<AccessToken | undefined> {
+  const text = await storing('read', file, async () => {
+    try {
+      const found = await stat(file);
+      if (!found.isFile()) throw refused(file, 'is no file', 'choose another path for `store`');
+      // Windows has no such bits.
+      if (process.platform !== 'win32' && (found.mode & OTHERS) !== 0)
+        throw new StorageError(
+          `The tokens in ${file} are open to others on this machine: run chmod 600 on it, or delete it and sign in again`,
+          { path: file },
+        );
+      return await readFile(file, 'utf8');
+    } catch (error) {
+      if (isNodeError(error, 'ENOENT')) return undefined;
+      throw error;
+    }
+  });
+  return text === undefined ? undefined : parse(text, file, owner);
+}
+
+/** Keeps it so that under the file's name there is all of it or what was there before; mode 0600. */
+export async function writeToken(
+  file: string,
+  owner: TokenOwner,
+  { token, secret, userId, screenName }: AccessToken,
+): Promise<void> {
+  const kept = {
+    version: VERSION,
+    oauthUrl: owner.oauthUrl.href,
+    consumerKey: owner.consumerKey,
+    userId,
+    screenName,
+    token: token.reveal(),
+    secret: secret.reveal(),
+  };
+  await storing('keep the tokens in', file, () =>
+    replaceFile(file, `${JSON.stringify(kept, undefined, 2)}\n`, { mode: 0o600 }),
+  );
+}
+
+/** That the file can be written, before a user is asked to come for what it is to hold. */
+export async function prepareTokenFile(file: string): Promise<void> {
+  const folder = path.dirname(file);
+  await storing('keep the tokens in', file, async () => {
+    await mkdir(folder, { recursive: true });
+    await access(folder, constants.W_OK);
+  });
+}
+
+export function checkTokenFile(file: unknown): string {
+  if (typeof file !== 'string' || file === '' || file.includes('\0'))
+    throw new OptionError('store', 'Expected `store` to be the path of a file');
+  return absolutePath(file);
+}
+
+function parse(text: string, file: string, owner: TokenOwner): AccessToken {
+  const kept = parseObject(text);
+  const get = (name: string): string => {
+    const value = kept?.[name];
+    if (typeof value !== 'string' || value === '') throw refused(file, 'holds no tokens');
+    return value;
+  };
+  if (kept?.version !== VERSION) throw refused(file, 'holds no tokens of this version');
+  if (
+    get('consumerKey') !== owner.consumerKey ||
+    placeOf(get('oauthUrl')) !== placeOf(owner.oauthUrl.href)
+  )
+    throw refused(file, 'holds tokens of another application or address');
+  return {
+    token: new Secret(get('token')),
+    secret: new Secret(get('secret')),
+    userId: get('userId'),
+    screenName: get('screenName'),
+  };
+}
+
+/** A service on this machine may have another port each time. */
+function placeOf(address: string): string {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url === undefined || !isLoopback(url.hostname)) return address;
+  url.port = '';
+  return url.href;
+}
+
+function parseObject(text: string): { readonly [name: string]: unknown } | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function refused(
+  file: string,
+  why: string,
+  advice = 'choose another one for `store`, or delete it to sign in again',
+): StorageError {
+  return new StorageError(`The token file ${file} ${why}: ${advice}`, { path: file });
+}
+
+/** Names the file in what goes wrong with it. */
+async function storing<T>(doing: string, file: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (cause) {
+    if (cause instanceof MillraceError || !(cause instanceof Error)) throw cause;
+    throw new StorageError(
+      `Could not ${doing} ${file}: ${cause.message}. Give access there, or choose another path for \`store\``,
+      { cause, path: file },
+    );
+  }
+}

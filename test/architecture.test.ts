@@ -1,0 +1,147 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const SOURCE = path.resolve(import.meta.dirname, '../src');
+
+const FOUNDATIONS = [
+  ...['errors', 'time', 'check', 'abortable', 'linked-abort', 'closest', 'json', 'gzip', 'storage'],
+];
+const MACHINERY = [...FOUNDATIONS, 'http', 'activity', 'rules', 'flow'];
+
+/**
+ * Each folder (or file at the top of `src`), and the folders that its files may import from. A folder
+ * may always use its own files; a folder that is not listed falls back to its parent's entry.
+ */
+const ARROWS: Record<string, readonly string[]> = {
+  errors: [],
+  abortable: [],
+  'linked-abort': [],
+  closest: [],
+  time: ['errors'],
+  check: ['errors', 'time', 'closest'],
+  json: ['errors', 'check'],
+  gzip: ['errors', 'check', 'json'],
+  storage: ['errors', 'time', 'check'],
+  http: FOUNDATIONS,
+  activity: ['errors', 'time', 'json'],
+  'rules/language': ['errors', 'check', 'closest', 'activity', 'json'],
+  'rules/match': ['rules/language', 'errors', 'check', 'activity', 'json'],
+  'rules/index': ['rules/language', 'rules/match', 'errors', 'check', 'activity', 'json'],
+  flow: ['errors', 'time', 'check', 'abortable', 'linked-abort', 'json'],
+  operators: ['flow', 'rules', 'activity', ...FOUNDATIONS],
+  sinks: ['flow', 'activity', ...FOUNDATIONS],
+  search: MACHINERY,
+  jobs: MACHINERY,
+  replay: MACHINERY,
+  usage: MACHINERY,
+  users: MACHINERY,
+  // Minutes without a connection are filled from the replay of the compliance stream.
+  compliance: [...MACHINERY, 'replay'],
+  // Stored files are read, judged and written again.
+  archive: [...MACHINERY, 'operators', 'compliance'],
+  service: ['rules', 'activity', 'flow', ...FOUNDATIONS],
+  index: [
+    ...[...MACHINERY, 'operators', 'sinks', 'search', 'jobs', 'replay', 'usage', 'users'],
+    ...['compliance', 'archive'],
+  ],
+};
+
+function filesIn(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter(entry => entry.isFile() && entry.name.endsWith('.ts'))
+    .map(entry => path.join(entry.parentPath, entry.name));
+}
+
+/** Modules that a file imports or exports from, types included. */
+function importsOf(file: string): string[] {
+  const text = readFileSync(file, 'utf8');
+  return [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g)].map(match =>
+    path.resolve(path.dirname(file), (match[1] as string).replace(/\.js$/, '.ts')),
+  );
+}
+
+/** Arrows that are still to go. */
+const EXCEPTIONS: readonly string[] = [
+  'json/line-framer.ts -> flow/framed.ts',
+  'gzip/whole-files.ts -> flow/bytes-of.ts',
+  'gzip/whole-files.ts -> flow/flow.ts',
+  'gzip/decode-body.ts -> http/connection-errors.ts',
+  'http/live-records.ts -> flow/flow.ts',
+  'http/live-records.ts -> flow/framed.ts',
+  'flow/pipeline-arguments.ts -> operators/through.ts',
+  'rules/match/compile-rule.ts -> rules/index/post-terms.ts',
+  'rules/match/explain-match.ts -> rules/index/post-terms.ts',
+  'jobs/job-files.ts -> search/query.ts',
+  'replay/replay.ts -> search/query.ts',
+  'replay/replay-rules.ts -> operators/listing.ts',
+  'replay/replay-spool.ts -> operators/json-lines.ts',
+  'replay/replay.ts -> compliance/compliance-event.ts',
+  'sinks/line.ts -> compliance/compliance-event.ts',
+];
+
+/** The entry of the table that holds for a file: its folder's, or that of the folder above. */
+function entryOf(file: string): string {
+  const parts = path.relative(SOURCE, file).replace(/\.ts$/, '').split(path.sep);
+  for (let length = parts.length; length > 0; length--) {
+    const name = parts.slice(0, length).join('/');
+    if (name in ARROWS) return name;
+  }
+  return parts.join('/');
+}
+
+function allows(from: string, to: string): boolean {
+  if (from === to) return true;
+  return (ARROWS[from] ?? []).some(name => to === name || to.startsWith(`${name}/`));
+}
+
+/** Groups of files that import each other in a circle, types included. */
+function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
+  const order = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const stack: string[] = [];
+  const circles: string[][] = [];
+  const visit = (file: string): void => {
+    order.set(file, order.size);
+    lowest.set(file, order.get(file)!);
+    stack.push(file);
+    for (const target of graph.get(file) ?? []) {
+      if (!order.has(target)) visit(target);
+      if (stack.includes(target))
+        lowest.set(file, Math.min(lowest.get(file)!, lowest.get(target)!));
+    }
+    if (lowest.get(file) !== order.get(file)) return;
+    const circle = stack.splice(stack.indexOf(file));
+    if (circle.length > 1) circles.push(circle);
+  };
+  for (const file of graph.keys()) if (!order.has(file)) visit(file);
+  return circles;
+}
+
+describe('imports point one way', () => {
+  const files = filesIn(SOURCE);
+  const graph = new Map(
+    files.map(file => [file, importsOf(file).filter(target => files.includes(target))]),
+  );
+
+  it('sees the whole source', () => {
+    expect(files.length).toBeGreaterThan(10);
+    expect([...new Set(files.map(entryOf))].filter(entry => !(entry in ARROWS))).toEqual([]);
+  });
+
+  it('holds for every file', () => {
+    const wrong = files.flatMap(file =>
+      graph
+        .get(file)!
+        .filter(target => !allows(entryOf(file), entryOf(target)))
+        .map(target => `${path.relative(SOURCE, file)} -> ${path.relative(SOURCE, target)}`),
+    );
+    expect(wrong.filter(arrow => !EXCEPTIONS.includes(arrow))).toEqual([]);
+    expect(EXCEPTIONS.filter(arrow => !wrong.includes(arrow))).toEqual([]);
+  });
+
+  it('has no circle, not even of types', () => {
+    const circles = circlesOf(graph).map(circle => circle.map(file => path.relative(SOURCE, file)));
+    expect(circles.length).toBeLessThanOrEqual(6);
+  });
+});

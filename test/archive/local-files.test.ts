@@ -1,0 +1,220 @@
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { localFiles } from '../../src/archive/local-files.js';
+import { OptionError, StorageError } from '../../src/errors.js';
+import type { Batch, Cursor, Flow } from '../../src/flow/flow.js';
+import { Progress } from '../../src/flow/progress.js';
+import { gunzip } from '../../src/operators/gunzip.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'millrace-local-files-'));
+});
+afterEach(async () => {
+  await rm(folder, { recursive: true });
+});
+
+async function write(files: Record<string, string | Uint8Array>): Promise<void> {
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), content);
+  }
+}
+
+async function batchesOf<T>(
+  flow: Flow<T>,
+  resume?: Cursor,
+  progress?: Progress,
+): Promise<Batch<T>[]> {
+  const batches: Batch<T>[] = [];
+  for await (const batch of flow.batches({ resume, progress })) batches.push(batch);
+  return batches;
+}
+
+async function contents(flow: Flow<Uint8Array>, resume?: Cursor): Promise<string[]> {
+  return (await batchesOf(flow, resume)).flatMap(({ items }) =>
+    items.map(item => Buffer.from(item).toString()),
+  );
+}
+
+/** Compared as text: comparing large buffers item by item takes for ever. */
+function shown({ items, cursor, origin }: Batch<Uint8Array>) {
+  return { items: items.map(item => Buffer.from(item).toString()), cursor, origin };
+}
+
+describe('localFiles', () => {
+  it('reads a folder and those below it, sorted by path, but nothing hidden and no other kinds', async () => {
+    await write({
+      'b.jsonl': '1',
+      '2013/07/22/b.json.gz': '2',
+      '2013/07/22/a.json.gz': '3',
+      '2013/a.ndjson': '4',
+      'a.JSON': '5',
+      'notes.txt': 'no',
+      'b.jsonl.part': 'no',
+      '.index/c.json': 'no',
+      '.d.json': 'no',
+    });
+    expect(await contents(localFiles(folder))).toEqual(['3', '2', '4', '5', '1']);
+    expect(await contents(localFiles(folder, { match: /^2013\/.*gz$/g }))).toEqual(['3', '2']);
+    expect(await contents(localFiles(folder, { match: name => name.endsWith('.txt') }))).toEqual([
+      'no',
+    ]);
+  });
+
+  it('reads a list in its own order, whatever the names of its files', async () => {
+    await write({ 'z.log': 'z', 'a.log': 'a', 'sub/1.json': '1', 'sub/2.json': '2' });
+    expect(
+      await contents(localFiles(['z.log', 'sub', 'a.log'].map(name => join(folder, name)))),
+    ).toEqual(['z', '1', '2', 'a']);
+    expect(await contents(localFiles(join(folder, 'z.log')))).toEqual(['z']);
+  });
+
+  it('follows links to files and not to folders', async () => {
+    await write({ 'sub/a.json': 'a' });
+    await symlink(join(folder, 'sub/a.json'), join(folder, 'b.json'));
+    await symlink(folder, join(folder, 'sub/round.json'));
+    expect(await contents(localFiles(folder))).toEqual(['a', 'a']);
+  });
+
+  it('ends every file with a cursor and names it as the origin, empty and large ones too', async () => {
+    const large = Buffer.alloc(9 * 1024 * 1024, 'large');
+    await write({ 'a.json': 'a', 'b.json': '', 'c.json': large, 'd.json': 'd' });
+    const files = new Map<string | undefined, Buffer[]>();
+    const edges: (string | undefined)[] = [];
+    for (const { items, cursor, origin } of await batchesOf(localFiles(folder))) {
+      files.set(origin, [...(files.get(origin) ?? []), ...items.map(item => Buffer.from(item))]);
+      for (const item of items) expect(item.length).toBeLessThanOrEqual(8 * 1024 * 1024);
+      if (cursor !== undefined) edges.push(origin);
+    }
+    const paths = ['a', 'b', 'c', 'd'].map(name => join(folder, `${name}.json`));
+    expect(edges).toEqual(paths);
+    expect(paths.map(path => Buffer.concat(files.get(path)!).toString())).toEqual([
+      'a',
+      '',
+      large.toString(),
+      'd',
+    ]);
+  });
+
+  it('goes on at the file after the cursor, as it was kept in a checkpoint', async () => {
+    await write({
+      'a.json': 'a',
+      'b.json': 'b',
+      'c.json': Buffer.alloc(9 * 1024 * 1024, 'c'),
+      'd.json': 'd',
+    });
+    const all = await batchesOf(localFiles(folder));
+    for (const [index, { cursor }] of all.entries()) {
+      if (cursor === undefined) continue;
+      const kept = JSON.parse(JSON.stringify(cursor)) as Cursor;
+      const rest = await batchesOf(localFiles(folder), kept);
+      expect(rest.map(shown)).toEqual(all.slice(index + 1).map(shown));
+    }
+  });
+
+  it('takes up files that came behind the cursor, and refuses it when those before it changed', async () => {
+    await write({ 'a.json': 'a', 'b.json': 'b' });
+    const [, { cursor }] = (await batchesOf(localFiles(folder))) as [
+      Batch<Uint8Array>,
+      Batch<Uint8Array>,
+    ];
+    await write({ 'c.json': 'c' });
+    expect(await contents(localFiles(folder), cursor)).toEqual(['c']);
+
+    await write({ 'a.json': 'longer' });
+    await expect(contents(localFiles(folder), cursor)).rejects.toThrow(StorageError);
+    await write({ 'a.json': 'a' });
+    await rename(join(folder, 'b.json'), join(folder, 'd.json'));
+    await expect(contents(localFiles(folder), cursor)).rejects.toThrow('Remove the checkpoint');
+    await rm(join(folder, 'd.json'));
+    await rm(join(folder, 'c.json'));
+    await expect(contents(localFiles(folder), cursor)).rejects.toThrow(StorageError);
+    await expect(contents(localFiles(folder), { source: 'search', next: 'x' })).rejects.toThrow(
+      StorageError,
+    );
+  });
+
+  it('refuses what is missing, no file at all, and an empty list', async () => {
+    const missing = join(folder, 'missing.json');
+    await write({ 'a.json': 'a', 'notes/b.txt': 'b' });
+    await expect(contents(localFiles(missing))).rejects.toMatchObject({
+      code: 'ERR_STORAGE',
+      path: missing,
+      message: `${missing} does not exist`,
+    });
+    await expect(contents(localFiles([join(folder, 'a.json'), missing]))).rejects.toThrow(
+      StorageError,
+    );
+    await expect(contents(localFiles(join(folder, 'notes')))).rejects.toThrow(
+      'see the option `match`',
+    );
+    await expect(contents(localFiles('/dev/null'))).rejects.toThrow('neither a file nor a folder');
+    expect(() => localFiles([])).toThrow(OptionError);
+    expect(() => localFiles('')).toThrow(OptionError);
+  });
+
+  it('refuses a file that went away after the folder was listed, behind those before it', async () => {
+    // More of them than are read ahead.
+    const names = [...'abcdefghij'];
+    await write(Object.fromEntries(names.map(name => [`${name}.json`, name])));
+    const seen: string[] = [];
+    const act = async () => {
+      for await (const block of localFiles(folder)) {
+        seen.push(Buffer.from(block).toString());
+        if (seen.length === 1) await rm(join(folder, 'j.json'));
+      }
+    };
+    await expect(act()).rejects.toThrow(`${join(folder, 'j.json')} does not exist`);
+    expect(seen).toEqual(names.slice(0, -1));
+  });
+
+  it('reads what a file holds when it is read, more or less than when the folder was listed', async () => {
+    const names = [...'abcdefghij'];
+    await write(Object.fromEntries(names.map(name => [`${name}.json`, `${name} as listed`])));
+    const seen: string[] = [];
+    for await (const block of localFiles(folder)) {
+      seen.push(Buffer.from(block).toString());
+      if (seen.length > 1) continue;
+      await write({ 'i.json': 'less', 'j.json': 'more'.repeat(100) });
+    }
+    expect(seen.slice(-2)).toEqual(['less', 'more'.repeat(100)]);
+  });
+
+  it('opens nothing before the first pull', async () => {
+    const flow = localFiles(folder);
+    await write({ 'a.json': 'a' });
+    expect(await contents(flow)).toEqual(['a']);
+    expect(await contents(flow)).toEqual(['a']);
+  });
+
+  it('tells how much it has read', async () => {
+    await write({ 'a.json': 'aaa', 'b.json': '', 'c.json': 'c' });
+    const progress = new Progress();
+    const fractions: (number | undefined)[] = [];
+    for await (const _ of localFiles(folder).batches({ progress }))
+      fractions.push(progress.fraction);
+    expect(fractions).toEqual([0.75, 0.75, 1]);
+    expect(progress).toMatchObject({ received: 3, receivedBytes: 4 });
+  });
+
+  it('leads through gunzip and jsonLines, and resumes through them', async () => {
+    await write({
+      '1.json.gz': gzipSync('{"a":1}\n{"a":2}'),
+      '2.json.gz': gzipSync('{"b":1}\n'),
+      '3.jsonl': '{"c":1}\n',
+    });
+    const flow = jsonLines()(gunzip({ plain: 'pass' })(localFiles(folder)));
+    const all = await batchesOf(flow);
+    expect(all.map(({ items }) => items.map(String))).toEqual([
+      ['{"a":1}', '{"a":2}'],
+      ['{"b":1}'],
+      ['{"c":1}'],
+    ]);
+    expect(await contents(flow, all[0]!.cursor)).toEqual(['{"b":1}', '{"c":1}']);
+  });
+});

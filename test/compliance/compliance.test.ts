@@ -1,0 +1,314 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
+import { constants, createGzip, type Gzip } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type ComplianceGap,
+  type ComplianceOptions,
+  compliance,
+} from '../../src/compliance/compliance.js';
+import type { ComplianceEvent } from '../../src/compliance/compliance-event.js';
+import { ConnectionError, HttpError, OptionError } from '../../src/errors.js';
+import type { Cursor } from '../../src/flow/flow.js';
+import { type Account, type AccountOptions, account } from '../../src/http/account.js';
+import { HOUR, MINUTE } from '../../src/time.js';
+import { begin, COMPLETED, info, stream, windowOf } from '../http/live-wire.js';
+import { ScriptedServer, status } from '../http/scripted-server.js';
+import { impatient } from '../http/virtual-time.js';
+
+interface Happened {
+  readonly id: number;
+  readonly at: number;
+}
+
+/** A compliance stream whose events a test makes, and its replay. */
+class ComplianceServer {
+  readonly happened: Happened[] = [];
+  readonly open: {
+    readonly url: string;
+    readonly gzip: Gzip;
+    readonly response: ServerResponse;
+  }[] = [];
+
+  constructor(server: ScriptedServer) {
+    server.otherwise = async (response, request) => {
+      if (request.url.includes('/replay/compliance/')) {
+        const { from, to } = windowOf(request);
+        const events = this.happened.filter(({ at }) => from <= at && at < to).map(textOf);
+        return stream([...events, info(COMPLETED, events.length)])(response, request);
+      }
+      begin(response);
+      const gzip = createGzip();
+      gzip.pipe(response);
+      const one = { url: request.url, gzip, response };
+      this.open.push(one);
+      response.on('close', () => this.open.splice(this.open.indexOf(one), 1));
+      this.write(one, '');
+    };
+  }
+
+  /** Something happens; whoever is connected is told. */
+  happen(id: number, at: number): void {
+    this.happened.push({ id, at });
+    for (const one of this.open) this.write(one, textOf({ id, at }));
+  }
+
+  write({ gzip }: { readonly gzip: Gzip }, text: string): void {
+    gzip.write(`${text}\r\n`);
+    gzip.flush(constants.Z_SYNC_FLUSH);
+  }
+
+  /** Resolves when all are cut; who was cut may be connected again by then. */
+  async cut(): Promise<void> {
+    const all = [...this.open];
+    const closed = all.map(({ response }) => once(response, 'close'));
+    for (const { response } of all) response.socket?.resetAndDestroy();
+    await Promise.all(closed);
+  }
+
+  async until(connections: number): Promise<void> {
+    while (this.open.length !== connections) await new Promise(resolve => setTimeout(resolve, 1));
+  }
+}
+
+function textOf({ id, at }: Happened): string {
+  return `{"delete":{"status":{"id":${id},"id_str":"${id}","user_id":1,"user_id_str":"1"},"timestamp_ms":"${at}"}}`;
+}
+
+let server: ScriptedServer;
+let service: ComplianceServer;
+let folder: string;
+let timing: ReturnType<typeof impatient>;
+
+beforeEach(async () => {
+  server = await new ScriptedServer().start();
+  service = new ComplianceServer(server);
+  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-compliance-'));
+  timing = impatient();
+});
+afterEach(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function acme(options: Partial<AccountOptions> = {}): Account {
+  return account(
+    {
+      ...{ complianceStreamUrl: server.url, replayStreamUrl: server.url, publisher: 'twitter' },
+      ...{ account: 'acme', complianceLabel: 'live', streamLabel: 'prod', timing },
+      ...{ email: 'a@example.com', password: 'secret-password' },
+      ...options,
+    },
+    {},
+  );
+}
+
+/** A run that a test reads from until it has seen what it wants. */
+function reading(options: ComplianceOptions = {}, of = acme()) {
+  const ids: string[] = [];
+  let cursor: Cursor | undefined;
+  const stop = new AbortController();
+  const done = (async () => {
+    const flow = compliance(of, { folder, ...options });
+    for await (const batch of flow.batches({ signal: stop.signal })) {
+      ids.push(...batch.items.map(event => (event as ComplianceEvent & { postId: string }).postId));
+      cursor = JSON.parse(JSON.stringify(batch.cursor ?? cursor ?? null)) ?? undefined;
+    }
+  })();
+  done.catch(() => {});
+  return {
+    ids,
+    done,
+    cursor: () => cursor,
+    async has(...wanted: string[]) {
+      const until = Date.now() + 5_000;
+      while (!wanted.every(id => ids.includes(id))) {
+        if (Date.now() > until) throw new Error(`Have ${ids}, want ${wanted}`);
+        await Promise.race([new Promise(resolve => setTimeout(resolve, 1)), done]);
+      }
+    },
+    async stop() {
+      stop.abort(new Error('enough'));
+      await expect(done).rejects.toThrow('enough');
+    },
+  };
+}
+
+describe('compliance', () => {
+  it('gives events as they happen, at the address of the stream', async () => {
+    const run = reading();
+    await service.until(1);
+    for (let id = 1; id <= 20; id++) service.happen(id, timing.now());
+    await run.has('1', '20');
+    expect(run.ids).toEqual(Array.from({ length: 20 }, (_, n) => String(n + 1)));
+    expect(server.received[0]).toMatchObject({
+      url: '/accounts/acme/publishers/twitter/streams/compliance/live.json',
+      headers: { 'accept-encoding': 'gzip' },
+    });
+    await run.stop();
+    expect(await server.closed()).toBeLessThan(2_000);
+  });
+
+  it('connects again after a cut, and has what happened meanwhile from a replay', async () => {
+    const run = reading();
+    await service.until(1);
+    service.happen(1, timing.now());
+    await run.has('1');
+    await service.cut();
+    service.happened.push({ id: 2, at: timing.now() });
+    await service.until(1);
+    service.happen(3, timing.now());
+    await run.has('2', '3');
+    expect(server.received.filter(({ url }) => url.includes('/replay/')).length).toBe(1);
+    await run.stop();
+  });
+
+  it('has what happened between two runs, by the cursor of the first', async () => {
+    const first = reading();
+    await service.until(1);
+    service.happen(1, timing.now());
+    await first.has('1');
+    await first.stop();
+    service.happened.push({ id: 2, at: timing.now() + 10 });
+    expect(first.cursor()).toMatchObject({ source: 'compliance', gaps: [] });
+    const second = reading({ resume: first.cursor() });
+    await second.has('2');
+    await second.stop();
+    const third = reading({ resume: second.cursor() });
+    await service.until(1);
+    await third.stop();
+    await expect(reading({ resume: { source: 'search' } }).done).rejects.toThrow(OptionError);
+    await expect(reading({ resume: null as never }).done).rejects.toThrow(OptionError);
+    const other = reading({ resume: second.cursor(), complianceLabel: 'other' });
+    await expect(other.done).rejects.toThrow('not one of this compliance stream');
+  });
+
+  it('begins in the past', async () => {
+    const from = Date.now() - 2 * HOUR;
+    service.happened.push({ id: 7, at: from + MINUTE });
+    const run = reading({ fromDate: new Date(from) });
+    await run.has('7');
+    await run.stop();
+  });
+
+  it('tells of a gap that is not to be filled', async () => {
+    const gaps: ComplianceGap[] = [];
+    const run = reading({ backfill: false, onGap: gap => gaps.push(gap) });
+    await service.until(1);
+    await service.cut();
+    await service.until(1);
+    while (gaps.length === 0) await new Promise(resolve => setTimeout(resolve, 1));
+    expect(gaps).toMatchObject([{ reason: 'not filled' }]);
+    await run.stop();
+  });
+
+  it('connects to each partition, and keeps to ten connections a minute', async () => {
+    const run = reading({ partitions: [1, 2, 3, 8] });
+    await service.until(4);
+    expect(service.open.map(({ url }) => /\d$/.exec(url)?.[0]).toSorted()).toEqual([
+      '1',
+      '2',
+      '3',
+      '8',
+    ]);
+    for (let times = 0; times < 4; times++) {
+      await service.cut();
+      await service.until(4);
+    }
+    const starts = timing.slept.filter(ms => ms > 20_000);
+    expect(starts.length).toBeGreaterThan(0);
+    await run.stop();
+  });
+
+  it('warns of no leak with all partitions connected', async () => {
+    const warnings: Error[] = [];
+    const listen = (warning: Error) => warnings.push(warning);
+    process.on('warning', listen);
+    const run = reading({ partitions: [1, 2, 3, 4, 5, 6, 7, 8] });
+    await service.until(8);
+    await service.cut();
+    await service.until(8);
+    process.off('warning', listen);
+    expect(warnings).toEqual([]);
+    await run.stop();
+  });
+
+  it('is refused for good, or when nothing is there at all', async () => {
+    server.script.push(status(401));
+    await expect(reading().done).rejects.toThrow(HttpError);
+    const compressed = status(406, '{"error":{"message":"This connection requires compression."}}');
+    server.script.push(...Array.from({ length: 10 }, () => compressed));
+    await expect(reading().done).rejects.toThrow('requires compression');
+    expect(server.script).toEqual([]);
+    const away = acme({ complianceStreamUrl: 'http://127.0.0.1:9', retry: { attempts: 3 } });
+    await expect(reading({}, away).done).rejects.toThrow(ConnectionError);
+  });
+
+  it('connects again after a first 406 or 400, and tells onRetry', async () => {
+    const retried: string[] = [];
+    const watched = acme({ onRetry: ({ error }) => retried.push(error.message) });
+    server.script.push(status(406, '{"error":{"message":"Too many"}}'), status(400));
+    const run = reading({}, watched);
+    await service.until(1);
+    expect(retried).toEqual([expect.stringContaining('Too many'), expect.stringContaining('400')]);
+    await run.stop();
+  });
+
+  it('that was connected connects again after a 406, as after any status but 401 and 404', async () => {
+    const run = reading();
+    await service.until(1);
+    server.script.push(status(406, '{"error":{"message":"Too many connections"}}'));
+    await service.cut();
+    await service.until(1);
+    service.happen(1, timing.now());
+    await run.has('1');
+    server.script.push(status(404));
+    await service.cut();
+    await expect(run.done).rejects.toThrow('404');
+  });
+
+  it('waits as it is told after 503 and 429, and goes on', async () => {
+    server.script.push(status(503), status(429, '', { 'retry-after': '33' }));
+    const run = reading();
+    await service.until(1);
+    expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([4, 33]);
+    await run.stop();
+  });
+
+  it('loses nothing for a consumer that reads late', async () => {
+    const flow = compliance(acme(), { folder }).batches()[Symbol.asyncIterator]();
+    const first = flow.next();
+    await service.until(1);
+    for (let id = 1; id <= 5_000; id++) service.happen(id, 1_700_000_000_000);
+    const ids: string[] = (await first).value.items.map(
+      (event: { postId: string }) => event.postId,
+    );
+    while (ids.length < 5_000)
+      ids.push(...(await flow.next()).value.items.map((event: { postId: string }) => event.postId));
+    expect(ids).toEqual(Array.from({ length: 5_000 }, (_, n) => String(n + 1)));
+    await flow.return?.();
+    expect(await server.closed()).toBeLessThan(2_000);
+  });
+
+  it('checks its options before anything is opened', () => {
+    for (const options of [
+      { partitions: [] },
+      { fromDate: '' },
+      { backfill: 'no' },
+      { complianceLabel: '' },
+      null,
+      { partitions: [0] },
+      { partitions: [1, 1] },
+      { fromDate: 'yesterday' },
+      { onGap: 1 },
+      { partition: 1 },
+    ])
+      expect(() => compliance(acme(), options as never)).toThrow(OptionError);
+    expect(() => compliance(acme({ complianceLabel: undefined }))).toThrow('complianceLabel');
+    expect(() => compliance(acme({ streamLabel: undefined }))).toThrow('streamLabel');
+    compliance(acme({ streamLabel: undefined }), { backfill: false });
+  });
+});

@@ -1,0 +1,73 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { GapLedger } from '../../src/compliance/gap-ledger.js';
+import { MINUTE } from '../../src/time.js';
+
+const START = Date.UTC(2024, 4, 15, 12);
+
+describe('the gaps of a compliance stream', () => {
+  it('are none before the first connection, and what lies between two after it', () => {
+    const ledger = new GapLedger(1);
+    expect(ledger.state).toEqual({ until: undefined, gaps: [] });
+    ledger.connected(0, START + 30_000);
+    expect(ledger.state).toEqual({ until: START + 30_000, gaps: [] });
+    ledger.heard(0, START + 10 * MINUTE);
+    ledger.connected(0, START + 12 * MINUTE + 1);
+    expect(ledger.state.gaps).toEqual([{ from: START + 9 * MINUTE, to: START + 14 * MINUTE }]);
+    ledger.filled({ from: START + 9 * MINUTE, to: START + 11 * MINUTE });
+    expect(ledger.oldest).toEqual({ from: START + 11 * MINUTE, to: START + 14 * MINUTE });
+  });
+
+  it('reach back to the end of the run before', () => {
+    const ledger = new GapLedger(2, { until: START, gaps: [] });
+    ledger.connected(0, START + MINUTE);
+    expect(ledger.state.until).toBe(START);
+    ledger.connected(1, START + 5 * MINUTE);
+    expect(ledger.state).toEqual({
+      until: START + MINUTE,
+      gaps: [{ from: START - MINUTE, to: START + 6 * MINUTE }],
+    });
+  });
+
+  it('cover every moment in which a connection was not there, over any restarts', () => {
+    const step = fc.record({
+      connection: fc.nat(2),
+      what: fc.constantFrom(
+        'connect' as const,
+        'hear' as const,
+        'lose' as const,
+        'restart' as const,
+      ),
+      ms: fc.integer({ min: 1, max: 20 * MINUTE }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), steps => {
+        let ledger = new GapLedger(3);
+        let now = START;
+        /** Since when each connection stands, or nothing; and moments that were not covered. */
+        const stands: (number | undefined)[] = [undefined, undefined, undefined];
+        const ever = [false, false, false];
+        const missed: number[] = [];
+        for (const { connection, what, ms } of steps) {
+          for (const [index, since] of stands.entries())
+            if (since === undefined && ever[index]) missed.push(now + 1);
+          now += ms;
+          if (what === 'connect' && stands[connection] === undefined) {
+            ledger.connected(connection, now);
+            stands[connection] = now;
+            ever[connection] = true;
+          } else if (what === 'hear' && stands[connection] !== undefined)
+            ledger.heard(connection, now);
+          else if (what === 'lose') stands[connection] = undefined;
+          else if (what === 'restart' && ledger.state.until !== undefined) {
+            ledger = new GapLedger(3, structuredClone(ledger.state));
+            stands.fill(undefined);
+          }
+        }
+        for (const connection of [0, 1, 2]) if (ever[connection]) ledger.connected(connection, now);
+        for (const at of missed)
+          expect(ledger.state.gaps.some(({ from, to }) => from <= at && at < to)).toBe(true);
+      }),
+    );
+  });
+});

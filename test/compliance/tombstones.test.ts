@@ -1,0 +1,243 @@
+import type { ChildProcess } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
+import type { ComplianceEvent } from '../../src/compliance/compliance-event.js';
+import { intoTombstones } from '../../src/compliance/into-tombstones.js';
+import { changesOf, decodeMark, encodeMark, type PostMark } from '../../src/compliance/marks.js';
+import { openTombstones, type Tombstones } from '../../src/compliance/tombstones.js';
+import { DataError, OptionError, StorageError } from '../../src/errors.js';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { fork } from '../child-processes.js';
+import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { edit, ofPost, ofUser, scrubGeo } from './event.js';
+
+const newFolder = temporaryFolders();
+
+async function opened() {
+  return openTombstones(path.join(await newFolder(), 'tombstones'));
+}
+
+it('tombstones close at the end of `await using`, and what they recorded is kept', async () => {
+  const folder = path.join(await newFolder(), 'tombstones');
+  let outside: Tombstones;
+  {
+    await using tombstones = await openTombstones(folder);
+    await tombstones.record([ofPost('delete', '7', 1)]);
+    outside = tombstones;
+  }
+  expect(() => outside.post('7')).toThrow(StorageError);
+  await using again = await openTombstones(folder);
+  expect(again.post('7')).toBeDefined();
+});
+
+describe('marks', () => {
+  const anyEvent = fc
+    .record({
+      kind: fc.constantFrom(
+        ...['delete', 'drop', 'undrop', 'user_delete', 'user_undelete', 'user_protect'],
+        ...['user_unprotect', 'user_suspend', 'user_unsuspend', 'status_withheld'],
+        ...['user_withheld', 'scrub_geo', 'tweet_edit'],
+      ),
+      id: fc.constantFrom('9007199254740993', '9007199254740994', '7'),
+      at: fc.integer({ min: 1, max: 4 }),
+      countries: fc.subarray(['DE', 'FR', 'XX']),
+    })
+    .map(({ kind, id, at, countries }): ComplianceEvent => {
+      if (kind === 'scrub_geo') return scrubGeo(id, String(at));
+      if (kind === 'tweet_edit') return edit([id, '9007199254740995']);
+      const more = kind.endsWith('withheld') ? { withheld_in_countries: countries } : {};
+      return kind.startsWith('user_') ? ofUser(kind, id, at, more) : ofPost(kind, id, at, more);
+    });
+
+  const outcome = (events: readonly ComplianceEvent[]) => {
+    const marks = new Map<string, string>();
+    for (const { of, id, change } of events.flatMap(changesOf)) {
+      const key = `${of} ${id}`;
+      const before = marks.get(key);
+      const mark = change(before === undefined ? {} : decodeMark(Buffer.from(before)));
+      marks.set(key, encodeMark(mark).toString());
+    }
+    return [...marks].toSorted();
+  };
+
+  it('come to the same, whatever the order of the events, and however often they come', () => {
+    fc.assert(
+      fc.property(
+        fc.array(anyEvent, { maxLength: 12 }).chain(events =>
+          fc.tuple(
+            fc.constant(events),
+            fc.shuffledSubarray([...events, ...events], {
+              minLength: 2 * events.length,
+              maxLength: 2 * events.length,
+            }),
+          ),
+        ),
+        ([events, again]) => {
+          expect(outcome(again)).toEqual(outcome(events));
+        },
+      ),
+    );
+  });
+
+  it('take one byte for a deleted post', () => {
+    const mark: PostMark = { deleted: true };
+    expect(encodeMark(mark).length).toBe(1);
+    expect(decodeMark(encodeMark(mark))).toEqual(mark);
+    const more: PostMark = { ...mark, withheld: [5, ['DE']] };
+    expect(decodeMark(encodeMark(more))).toEqual(more);
+  });
+});
+
+describe('tombstones', () => {
+  it('know exact ids after they were closed and opened again', async () => {
+    const first = await opened();
+    await first.record([
+      ofPost('delete', '9007199254740993'),
+      ofUser('user_suspend', '18446744073709551615', 5),
+      ofPost('status_withheld', '12', 7, { withheld_in_countries: ['de', 'FR'] }),
+      scrubGeo('12', '100'),
+    ]);
+    await first.close();
+    const again = await openTombstones(first.folder);
+    expect(again.post('9007199254740993')).toEqual({ deleted: true });
+    expect(again.post('9007199254740992')).toBeUndefined();
+    expect(again.user('18446744073709551615')).toEqual({ suspended: [5, true] });
+    expect(again.post('12')).toEqual({ withheld: [7, ['DE', 'FR']] });
+    expect(again.user('12')).toEqual({ scrubbedUpTo: '100' });
+    expect(again.size).toBe(4);
+    expect(again.post('no id')).toBeUndefined();
+    expect(again.post('99999999999999999999')).toBeUndefined();
+    await again.close();
+  });
+
+  it('keep the place in the stream with the events that led to it', async () => {
+    const tombstones = await opened();
+    const opens: unknown[] = [];
+    const source = new Flow<ComplianceEvent>(async function* ({ resume }) {
+      opens.push(resume);
+      const from = Number(resume?.at ?? 0);
+      yield { items: [ofPost('delete', String(from + 1))], cursor: { at: from + 1 } };
+      yield { items: [ofPost('delete', String(from + 1000))] };
+    });
+    expect(await pipeline(source, intoTombstones(tombstones))).toEqual({ events: 2 });
+    expect(tombstones.cursor('compliance')).toEqual({ at: 1 });
+    await pipeline(source, intoTombstones(tombstones));
+    expect(opens).toEqual([undefined, { at: 1 }]);
+    expect(tombstones.size).toBe(4);
+    await pipeline(source, intoTombstones(tombstones, { source: 'other' }));
+    await pipeline(source, intoTombstones(tombstones, { source: null }));
+    expect(opens.slice(2)).toEqual([undefined, undefined]);
+    expect(tombstones.cursor('other')).toEqual({ at: 1 });
+    expect(tombstones.size).toBe(4);
+    expect(() => intoTombstones(tombstones, { source: 7 as never })).toThrow(OptionError);
+    await tombstones.close();
+  });
+
+  it('are read by another process while this one records', async () => {
+    const tombstones = await opened();
+    await tombstones.record([ofPost('delete', '1')]);
+    const reader = child('reader', tombstones.folder);
+    await said(reader, 'ready');
+    await tombstones.record([ofPost('delete', '2')]);
+    reader.send('look');
+    expect(await said(reader, 'saw')).toEqual([true, true, false]);
+    reader.kill('SIGKILL');
+    await tombstones.record([ofPost('delete', '3')]);
+    expect(tombstones.post('3')).toEqual({ deleted: true });
+    await tombstones.close();
+  });
+
+  it('are whole after the process that records was killed, and have all that it had been told', async () => {
+    for (const patience of [20, 60, 120]) {
+      const folder = path.join(await newFolder(), 'tombstones');
+      const writer = child('writer', folder);
+      let told = 0;
+      writer.on('message', (message: { recorded?: number }) => {
+        told = Math.max(told, message.recorded ?? 0);
+      });
+      await said(writer, 'ready');
+      await new Promise(resolve => setTimeout(resolve, patience));
+      writer.kill('SIGKILL');
+      await new Promise(resolve => writer.once('exit', resolve));
+      const left = await openTombstones(folder);
+      const { upTo = 0 } = (left.cursor('numbers') ?? {}) as { upTo?: number };
+      expect(upTo).toBeGreaterThanOrEqual(told);
+      // A batch is there as a whole, with its cursor, or not at all.
+      expect(left.size).toBe(upTo);
+      for (let id = 1; id <= upTo; id += 97)
+        expect(left.post(String(id))).toEqual({ deleted: true });
+      await left.close();
+    }
+  });
+
+  it('whose file is damaged are refused, and do not take the process with them', async () => {
+    const tombstones = await opened();
+    const { folder } = tombstones;
+    await tombstones.record(Array.from({ length: 2_000 }, (_, n) => ofPost('delete', String(n))));
+    await tombstones.close();
+    const file = path.join(folder, 'data.mdb');
+    const whole = await readFile(file);
+    const foreign = Buffer.from('garbage'.repeat(2_000));
+    const overwritten = Buffer.from(whole).fill(0xff, 100, 8_000);
+    const halves = [100, 3_000, 5_000, whole.length >> 1, whole.length - 1];
+    for (const bytes of [foreign, overwritten, ...halves.map(at => whole.subarray(0, at))]) {
+      await writeFile(file, bytes);
+      for (const readOnly of [false, true])
+        await expect(openTombstones(folder, { readOnly })).rejects.toThrow(StorageError);
+    }
+    await writeFile(file, whole);
+    const again = await openTombstones(folder);
+    expect(again.size).toBe(2_000);
+    await again.close();
+  });
+
+  it('that are closed, or only to be read, say so', async () => {
+    const tombstones = await opened();
+    await tombstones.record([ofPost('delete', '5')]);
+    const reader = await openTombstones(tombstones.folder, { readOnly: true });
+    expect(reader.post('5')).toEqual({ deleted: true });
+    await expect(reader.record([ofPost('delete', '6')])).rejects.toThrow('readOnly');
+    await reader.close();
+    await tombstones.close();
+    expect(() => tombstones.post('5')).toThrow(StorageError);
+    await expect(tombstones.record([ofPost('delete', '6')])).rejects.toThrow(StorageError);
+  });
+
+  it('take nothing but compliance events', async () => {
+    const tombstones = await opened();
+    const post = new Activity(Buffer.from('{"id":5,"id_str":"5","created_at":"x"}'));
+    for (const events of [[null], [post], 'events', [{}]])
+      await expect(tombstones.record(events as never)).rejects.toThrow(DataError);
+    expect(tombstones.size).toBe(0);
+    await tombstones.close();
+  });
+
+  it('that cannot be opened say why', async () => {
+    await expect(openTombstones('')).rejects.toThrow(OptionError);
+    const folder = await newFolder();
+    await expect(openTombstones(path.join(folder, 'none'), { readOnly: true })).rejects.toThrow(
+      StorageError,
+    );
+    await expect(openTombstones('/dev/null/tombstones')).rejects.toThrow(StorageError);
+  });
+});
+
+function child(role: 'reader' | 'writer', folder: string): ChildProcess {
+  return fork(path.join(import.meta.dirname, 'tombstones-child.ts'), [role, folder], {
+    execArgv: ['--import', 'tsx'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+}
+
+function said(from: ChildProcess, key: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    from.once('exit', code => reject(new Error(`The child ended with ${code}`)));
+    from.on('message', (message: Record<string, unknown>) => {
+      if (key in message) resolve(message[key]);
+    });
+  });
+}

@@ -1,0 +1,132 @@
+import { Readable, Writable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { OptionError } from '../../src/errors.js';
+import { Flow, operator, perBatch } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { dedupe } from '../../src/operators/dedupe.js';
+import { collect } from '../../src/sinks/collect.js';
+import { files } from '../../src/sinks/files/files.js';
+
+/** As plain JavaScript calls it. */
+const call = pipeline as (...args: unknown[]) => Promise<unknown>;
+
+/** A source that counts how often it was opened. */
+function source(): { readonly flow: Flow<string>; readonly state: { opened: number } } {
+  const state = { opened: 0 };
+  const flow = new Flow<string>(async function* () {
+    state.opened++;
+    yield { items: ['a'] };
+  });
+  return { flow, state };
+}
+
+/** Expects an `OptionError` with all of these texts, before anything was read. */
+async function refused(
+  option: string,
+  args: (flow: Flow<string>) => readonly unknown[],
+  ...texts: readonly string[]
+): Promise<void> {
+  const { flow, state } = source();
+  const error = await call(...args(flow)).then(
+    result => expect.unreachable(`resolved to ${String(result)}`),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(OptionError);
+  expect((error as OptionError).option).toBe(option);
+  for (const text of texts) expect((error as OptionError).message).toContain(text);
+  expect(state.opened).toBe(0);
+}
+
+const same = () => perBatch<unknown, unknown>(items => items);
+
+describe('the arguments of pipeline', () => {
+  it('are refused without a sink: an operator last', async () => {
+    await refused('sink', flow => [flow, same()], 'argument 2', 'operator', '`collect()`');
+    await refused('sink', flow => [flow, same(), dedupe()], 'argument 3', 'operator');
+    await refused('sink', flow => [flow, same(), undefined], 'argument 2', 'operator');
+  });
+
+  it('are refused without a sink: nothing but a source, or options last', async () => {
+    await refused('sink', flow => [flow], 'has no sink', '`files(...)`');
+    await refused('sink', flow => [flow, {}], 'has no sink');
+    await refused('sink', flow => [flow, undefined], 'argument 2', 'undefined');
+    await refused('sink', flow => [flow, { progress: 'off' }], 'has no sink');
+    await refused('source', () => [], 'argument 1', 'undefined');
+  });
+
+  it('are refused where a sink was not called', async () => {
+    await refused(
+      'sink',
+      flow => [flow, collect],
+      'argument 2',
+      '`collect`',
+      'call it',
+      '`collect()`',
+    );
+    await refused('sink', flow => [flow, files], '`files(...)`', '`path`');
+  });
+
+  it('are refused where an operator was not called', async () => {
+    await refused('stage', flow => [flow, dedupe, collect()], 'argument 2', '`dedupe`', 'call it');
+    await refused('stage', flow => [flow, same(), same, collect()], 'argument 3', '`same()`');
+  });
+
+  it('are refused where a source was not called', async () => {
+    await refused('source', () => [source, collect()], 'argument 1', '`source(...)`');
+  });
+
+  it('are refused for a web stream as sink or stage, with what wraps it', async () => {
+    await refused(
+      'sink',
+      flow => [flow, new WritableStream()],
+      'WritableStream',
+      '`Writable.fromWeb',
+    );
+    await refused(
+      'stage',
+      flow => [flow, new TransformStream(), collect()],
+      'argument 2',
+      '`Duplex.fromWeb',
+    );
+  });
+
+  it('are refused for an array or a text as source, with what wraps it', async () => {
+    await refused('source', () => [['a'], collect()], 'an array', '`Readable.from(items)`');
+    await refused('source', () => [new Set(['a']), collect()], 'a Set', '`Readable.from(items)`');
+    await refused('source', () => ['a', collect()], 'argument 1', 'got a');
+  });
+
+  it('are refused for a sink, a source or a Writable among the stages', async () => {
+    await refused('stage', flow => [flow, collect(), collect()], 'argument 2', 'Only the last');
+    await refused('stage', flow => [flow, Readable.from([]), collect()], 'argument 2', 'first');
+    await refused('stage', flow => [flow, new Writable(), collect()], 'argument 2', 'the last');
+    await refused('stage', flow => [flow, { progress: 'off' }, collect()], 'options last');
+    await refused('stage', flow => [flow, 5, collect()], 'argument 2', 'got 5');
+  });
+
+  it('are refused where a function returns neither a flow nor a promise', async () => {
+    await refused('stage', flow => [flow, () => 5, collect()], 'An operator returns', 'returned 5');
+    await refused('sink', flow => [flow, () => undefined], 'A sink returns a promise');
+  });
+
+  it('may end in options that are undefined', async () => {
+    expect(await call(source().flow, collect(), undefined)).toEqual(['a']);
+  });
+
+  it('pass an error of an operator on as it is', async () => {
+    const broken = () => {
+      throw new TypeError('broken');
+    };
+    await expect(call(source().flow, broken, collect())).rejects.toThrow(new TypeError('broken'));
+  });
+
+  it('are read again in each run of an operator that reopens its input', async () => {
+    const { flow, state } = source();
+    const twice = operator<string, string>(async function* (input, _run, open) {
+      yield* input;
+      yield* open(undefined);
+    });
+    expect(await pipeline(flow, twice, collect())).toEqual(['a', 'a']);
+    expect(state.opened).toBe(2);
+  });
+});

@@ -1,0 +1,233 @@
+import { Writable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { OptionError } from '../../src/errors.js';
+import { Progress, type ProgressCounts } from '../../src/flow/progress.js';
+import { type ProgressDisplay, showProgress } from '../../src/flow/progress-display.js';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllEnvs();
+});
+
+class Screen extends Writable {
+  readonly isTTY: boolean;
+  readonly columns = 400;
+  text = '';
+
+  constructor(isTTY = false) {
+    super({ decodeStrings: false });
+    this.isTTY = isTTY;
+  }
+
+  override _write(chunk: string, _: string, callback: () => void): void {
+    this.text += chunk;
+    callback();
+  }
+}
+
+function busy(): Progress {
+  const progress = new Progress();
+  progress.received = 12_345;
+  progress.receivedBytes = 29_600_000;
+  progress.written = 12_000;
+  progress.writtenBytes = 999;
+  progress.drop('dedupe', 300);
+  progress.drop('filter', 45);
+  progress.reached = Date.UTC(2024, 2, 5, 14, 7, 59);
+  progress.fraction = 0.25;
+  return progress;
+}
+
+describe('progress as lines', () => {
+  it('comes every five seconds, first after that time', () => {
+    const screen = new Screen();
+    const display = showProgress(new Progress(), 'lines', { stream: screen });
+    vi.advanceTimersByTime(4_999);
+    expect(screen.text).toBe('');
+    vi.advanceTimersByTime(1);
+    expect(screen.text).toBe('0/s, received 0, written 0\n');
+    vi.advanceTimersByTime(10_000);
+    expect(screen.text.split('\n').length).toBe(4);
+    display.finish();
+  });
+
+  it('says all that is known: rate, bytes, time covered, who dropped what, and the time left', () => {
+    const screen = new Screen();
+    const progress = new Progress();
+    const display = showProgress(progress, 'lines', { stream: screen });
+    progress.fraction = 0.1;
+    vi.advanceTimersByTime(5_000);
+    Object.assign(progress, { ...busy(), dropped: progress.dropped });
+    progress.drop('dedupe', 300);
+    progress.drop('filter', 45);
+    vi.advanceTimersByTime(5_000);
+    expect(screen.text.split('\n')[1]).toBe(
+      '25 %, 25 s left, 2,400/s, received 12,345 (29.6 MB), written 12,000 (999 B), at 2024-03-05 14:07 UTC, dropped 300 by dedupe and 45 by filter',
+    );
+    display.finish();
+  });
+
+  it('estimates the time left from where a resumed run began', () => {
+    const screen = new Screen();
+    const progress = new Progress();
+    const display = showProgress(progress, 'lines', { stream: screen });
+    for (const fraction of [0.5, 0.6, 0.75]) {
+      progress.fraction = fraction;
+      vi.advanceTimersByTime(5_000);
+    }
+    expect(screen.text.match(/[\d.]+ s left/g)).toEqual(['20 s left', '10 s left']);
+    display.finish();
+  });
+
+  it('ends with a last line and prints nothing after it', () => {
+    const screen = new Screen();
+    const display = showProgress(busy(), 'lines', { stream: screen });
+    vi.advanceTimersByTime(2_000);
+    display.finish();
+    expect(screen.text).toMatch(/^done in 2\.0 s, received 12,345 .*\n$/);
+    vi.advanceTimersByTime(60_000);
+    expect(screen.text.split('\n').length).toBe(2);
+  });
+
+  it('tells of a failure', () => {
+    const screen = new Screen();
+    const display = showProgress(busy(), 'lines', { stream: screen });
+    vi.advanceTimersByTime(3_725_000);
+    screen.text = '';
+    display.fail();
+    expect(screen.text).toMatch(/^failed after 1 h 2 min, received .*\n$/);
+  });
+});
+
+describe('progress as a bar', () => {
+  it('draws over one line of a terminal, and ends on a new one', () => {
+    const screen = new Screen(true);
+    const progress = busy();
+    const display = showProgress(progress, 'auto', { stream: screen });
+    vi.advanceTimersByTime(1_000);
+    expect(screen.text).toContain('[======------------------] 25 %');
+    expect(screen.text).not.toContain('\n');
+    progress.fraction = 0.5;
+    vi.advanceTimersByTime(1_000);
+    expect(screen.text).toContain('[============------------] 50 %');
+    display.finish();
+    expect(screen.text).toMatch(/\[={24}\] done in 2\.0 s, received 12,345 [^\n]*\n$/);
+    const end = screen.text;
+    vi.advanceTimersByTime(60_000);
+    expect(screen.text).toBe(end);
+  });
+
+  it('leaves a failure as it stood, with the cursor on a new line', () => {
+    const screen = new Screen(true);
+    const display = showProgress(busy(), 'bar', { stream: screen });
+    display.fail();
+    expect(screen.text).toMatch(/\[======-{18}\] failed after 0\.0 s, [^\n]*\n$/);
+  });
+
+  it('changes nothing of the terminal that Ctrl-C would leave changed', () => {
+    const screen = new Screen(true);
+    showProgress(busy(), 'bar', { stream: screen });
+    vi.advanceTimersByTime(1_000);
+    expect(screen.text).not.toMatch(/\x1b\[\?(7|25)l/);
+  });
+
+  it('has no gauge while no one knows how much there is', () => {
+    const screen = new Screen(true);
+    const progress = busy();
+    progress.fraction = undefined;
+    const display = showProgress(progress, 'bar', { stream: screen });
+    vi.advanceTimersByTime(500);
+    expect(screen.text).toContain('/s, received 12,345');
+    expect(screen.text).not.toMatch(/[=%]/);
+    display.finish();
+  });
+
+  it('is lines where there is no terminal, or one that cannot go back', () => {
+    for (const [isTTY, term] of [
+      [false, 'xterm'],
+      [true, 'dumb'],
+    ] as const) {
+      vi.stubEnv('TERM', term);
+      for (const display of ['auto', 'bar'] as const) {
+        const screen = new Screen(isTTY);
+        showProgress(busy(), display, { stream: screen }).finish();
+        expect(screen.text).toMatch(/^done in [^\n]*\n$/);
+      }
+    }
+  });
+});
+
+describe('progress to a function', () => {
+  it('is called four times a second and at the end', () => {
+    const seen: ProgressCounts[] = [];
+    const progress = busy();
+    const display = showProgress(progress, counts => seen.push(counts));
+    vi.advanceTimersByTime(1_100);
+    expect(seen.length).toBe(4);
+    progress.written++;
+    progress.drop('filter', 1);
+    display.finish();
+    expect(seen.map(counts => counts.written)).toEqual([12_000, 12_000, 12_000, 12_000, 12_001]);
+    expect(seen.map(counts => counts.dropped.get('filter'))).toEqual([45, 45, 45, 45, 46]);
+    vi.advanceTimersByTime(60_000);
+    expect(seen.length).toBe(5);
+  });
+
+  it('fails the run when it throws, and is not called again', () => {
+    let calls = 0;
+    const display = showProgress(busy(), () => {
+      calls++;
+      throw new Error('no screen');
+    });
+    vi.advanceTimersByTime(2_000);
+    expect(calls).toBe(1);
+    expect(() => display.finish()).toThrow('no screen');
+    expect(() => display.fail()).not.toThrow();
+    expect(calls).toBe(1);
+  });
+});
+
+describe('progress', () => {
+  it('can be off', () => {
+    const screen = new Screen(true);
+    showProgress(busy(), 'off', { stream: screen }).finish();
+    expect(screen.text).toBe('');
+  });
+
+  it('refuses what it does not know', () => {
+    expect(() => showProgress(busy(), 'loud' as ProgressDisplay)).toThrow(OptionError);
+  });
+
+  it.each(['lines', 'bar'] as const)(
+    'as %s survives a closed stderr and does not keep the process',
+    display => {
+      const screen = new Screen(display === 'bar');
+      screen._write = (_, __, callback: (error?: Error) => void) => callback(new Error('EPIPE'));
+      const shown = showProgress(busy(), display, { stream: screen });
+      vi.advanceTimersByTime(20_000);
+      shown.finish();
+      expect(screen.listenerCount('error')).toBe(1);
+    },
+  );
+
+  it.each(['lines', 'bar'] as const)('as %s takes its listener away again', async display => {
+    vi.useRealTimers();
+    const screen = new Screen(display === 'bar');
+    showProgress(busy(), display, { stream: screen }).finish();
+    await new Promise(resolve => setImmediate(resolve));
+    expect(screen.listenerCount('error')).toBe(0);
+  });
+
+  it.each(['lines', 'bar', () => {}])('does not keep the process alive (%s)', display => {
+    vi.useRealTimers();
+    const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length;
+    const before = timers();
+    const shown = showProgress(busy(), display as ProgressDisplay, { stream: new Screen(true) });
+    expect(timers()).toBe(before);
+    shown.finish();
+  });
+});

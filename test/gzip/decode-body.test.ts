@@ -1,0 +1,72 @@
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ConnectionError, DataError } from '../../src/errors.js';
+import { unzip } from '../../src/gzip/decode-body.js';
+
+const URL = 'https://host.test/';
+
+async function* inPieces(bytes: Buffer, edges: readonly number[]): AsyncGenerator<Buffer> {
+  let from = 0;
+  for (const to of [...edges.toSorted((a, b) => a - b), bytes.length]) {
+    yield bytes.subarray(from, to);
+    from = to;
+  }
+}
+
+async function all(body: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+describe('a gzip body', () => {
+  it('decodes wherever it is cut into pieces, one member or several', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.uint8Array({ maxLength: 3000 }), { minLength: 1, maxLength: 3 }),
+        fc.array(fc.nat(6000), { maxLength: 6 }),
+        async (members, cuts) => {
+          const zipped = Buffer.concat(members.map(member => gzipSync(member)));
+          const edges = cuts.map(cut => Math.min(cut, zipped.length));
+          const plain = await all(unzip(inPieces(zipped, edges), URL));
+          expect(plain.equals(Buffer.concat(members))).toBe(true);
+        },
+      ),
+    );
+  });
+
+  it('that ends at any byte before its end is cut', async () => {
+    const zipped = gzipSync('some text, and some text again');
+    for (let length = 0; length < zipped.length; length++) {
+      const body = unzip(inPieces(zipped.subarray(0, length), []), URL);
+      const error = await all(body).catch((caught: unknown) => caught);
+      expect(error).toBeInstanceOf(ConnectionError);
+      expect(error).toMatchObject({ failure: 'cut', retryable: true, url: URL });
+    }
+  });
+
+  it('with a wrong bit is never taken for whole', async () => {
+    const plain = 'some text, and some text again';
+    const zipped = gzipSync(plain);
+    for (let at = 0; at < zipped.length; at++) {
+      const wrong = Buffer.from(zipped);
+      wrong[at]! ^= 1;
+      const outcome = await all(unzip(inPieces(wrong, []), URL)).catch((caught: unknown) => caught);
+      // Bits of the header that say nothing of the content may be wrong.
+      if (outcome instanceof Buffer) expect(outcome.toString()).toBe(plain);
+      else expect(outcome instanceof DataError || outcome instanceof ConnectionError).toBe(true);
+    }
+  });
+
+  it('that grows a thousandfold comes in small pieces, and stops when no one reads on', async () => {
+    const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
+    let taken = 0;
+    for await (const chunk of unzip(inPieces(bomb, []), URL)) {
+      expect(chunk.length).toBeLessThanOrEqual(8 * 1024 * 1024);
+      taken += chunk.length;
+      if (taken > 8 * 1024 * 1024) break;
+    }
+    expect(taken).toBeLessThan(16 * 1024 * 1024);
+  });
+});

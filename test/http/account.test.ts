@@ -1,0 +1,238 @@
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { OptionError } from '../../src/errors.js';
+import { account } from '../../src/http/account.js';
+import { SETTINGS } from '../../src/http/settings.js';
+import { search } from '../../src/search/search.js';
+
+const CANARY = 'canary-pa55word';
+
+function errorOf(act: () => unknown): OptionError {
+  try {
+    act();
+  } catch (error) {
+    expect(error).toBeInstanceOf(OptionError);
+    return error as OptionError;
+  }
+  throw new Error('It did not throw');
+}
+
+describe('an account', () => {
+  it('takes the addresses of the local service as they are', () => {
+    const addresses = {
+      baseUrl: 'http://127.0.0.1:8080',
+      account: 'local',
+      label: 'dev',
+      email: 'dev@example.com',
+      password: CANARY,
+      unapprovedConsumerKey: 'not ours',
+    };
+    const { settings } = account(addresses, {});
+    expect(settings.baseUrl?.href).toBe('http://127.0.0.1:8080/');
+    expect(settings).toMatchObject({ account: 'local', label: 'dev', email: 'dev@example.com' });
+    expect(settings.password?.reveal()).toBe(CANARY);
+  });
+
+  it('takes every setting from the environment', () => {
+    const environment = Object.fromEntries(
+      Object.values(SETTINGS).map(({ env, kind }) => [
+        env,
+        kind === 'url' ? 'https://host.test/path' : kind === 'count' ? '120' : `value of ${env}`,
+      ]),
+    );
+    const { settings } = account({}, environment);
+    for (const [name, { env, kind }] of Object.entries(SETTINGS)) {
+      expect(env).toMatch(/^MILLRACE_[A-Z_]+$/);
+      const value = settings[name as keyof typeof SETTINGS];
+      if (kind === 'url') expect(String(value)).toBe('https://host.test/path');
+      else if (kind === 'count') expect(value).toBe(120);
+      else if (kind === 'secret') expect(String(value)).toBe('[redacted]');
+      else expect(value).toBe(`value of ${env}`);
+    }
+  });
+
+  it('prefers options to the environment, and takes empty variables for none', () => {
+    const environment = { MILLRACE_ACCOUNT: 'env', MILLRACE_LABEL: 'env', MILLRACE_BASE_URL: '' };
+    const { settings } = account({ account: 'option' }, environment);
+    expect(settings).toEqual({ account: 'option', label: 'env', rulestream: 'rulestream' });
+  });
+
+  it('needs nothing before a call needs it, and then says where it can come from', () => {
+    const empty = account({}, {});
+    expect(errorOf(() => empty.need('historicalUrl', 'jobs')).message).toBe(
+      '`historicalUrl` is needed for jobs: pass it to account() or set MILLRACE_HISTORICAL_URL',
+    );
+  });
+
+  it('shows no password, however it is printed', () => {
+    const acme = account(
+      { baseUrl: 'https://a.test', email: 'a@b.c', password: CANARY, consumerSecret: CANARY },
+      {},
+    );
+    const token = Buffer.from(`a@b.c:${CANARY}`).toString('base64');
+    const printed = [
+      JSON.stringify(acme),
+      String(acme),
+      inspect(acme, { depth: 9 }),
+      inspect({ deep: [acme] }, { depth: 9, showHidden: true }),
+    ];
+    for (const text of printed) {
+      expect(text).not.toContain(CANARY);
+      expect(text).not.toContain(token);
+    }
+    expect(inspect(acme)).toContain("baseUrl: 'https://a.test/'");
+    expect(JSON.parse(JSON.stringify(acme)).password).toBe('[redacted]');
+  });
+});
+
+describe('addresses', () => {
+  it.each([
+    'https://search.test',
+    'https://search.test:8443/with/path/',
+    'http://localhost:80',
+    'http://127.0.0.1:9999',
+    'http://127.8.9.10',
+    'http://[::1]:1234',
+  ])('may be %s', baseUrl => {
+    expect(account({ baseUrl }, {}).settings.baseUrl?.href).toBe(new URL(baseUrl).href);
+  });
+
+  it.each([
+    'http://search.test',
+    'http://127.0.0.1.evil.test',
+    'http://localhost.evil.test',
+    'http://10.0.0.1',
+    'http://0.0.0.0',
+    'ftp://localhost/',
+    'file:///etc/passwd',
+    'localhost:8080',
+    'search.test',
+    '',
+    'https://search.test/?query=1',
+    'https://search.test/#hash',
+  ])('may not be %j', baseUrl => {
+    const error = errorOf(() => account({ baseUrl }, {}));
+    expect(error.option).toBe('baseUrl');
+    expect(error.message).toContain('`baseUrl`');
+  });
+
+  it.each([
+    `https://user:${CANARY}@search.test`,
+    `https://${CANARY}@search.test`,
+    `http://user:${CANARY}@search.test`,
+    `https://user:${CANARY}@`,
+    `user:${CANARY}@search.test`,
+    `https://user:${CANARY}@search.test:99999`,
+  ])('with a password in it are refused without showing it: %#', baseUrl => {
+    for (const act of [
+      () => account({ baseUrl }, {}),
+      () => account({}, { MILLRACE_BASE_URL: baseUrl }),
+    ]) {
+      const error = errorOf(act);
+      const shown = inspect(error, { depth: 9, showHidden: true });
+      // The stack of this very file names the test's own text nowhere.
+      expect(shown).not.toContain(CANARY);
+    }
+  });
+
+  it('names the environment variable that is wrong', () => {
+    const error = errorOf(() => account({}, { MILLRACE_RULES_URL: 'nowhere' }));
+    expect(error.message).toContain('MILLRACE_RULES_URL');
+    expect(error.option).toBe('rulesUrl');
+  });
+});
+
+describe('other settings', () => {
+  it.each([
+    [{ email: 'a:b@c.d' }, 'email'],
+    [{ email: 'a@b.c\r\nX-Evil: 1' }, 'email'],
+    [{ password: 'line\nbreak' }, 'password'],
+    [{ password: '' }, 'password'],
+    [{ account: '..' }, 'account'],
+    [{ label: '.' }, 'label'],
+    [{ label: '\ud800' }, 'label'],
+    [{ searchesPerMinute: 0 }, 'searchesPerMinute'],
+    [{ searchesPerMinute: 1.5 }, 'searchesPerMinute'],
+    [{ timeouts: { silence: 0 } }, 'timeouts.silence'],
+    [{ timeouts: { answer: Number.NaN } }, 'timeouts.answer'],
+    [{ retry: { attempts: 0 } }, 'retry.attempts'],
+    [{ retry: { total: -1 } }, 'retry.total'],
+    [{ limits: { search: [{ requests: 0, per: 1 }] } }, 'limits'],
+  ])('that cannot work are refused: %j', (options, option) => {
+    const error = errorOf(() => account(options, {}));
+    expect(error.option).toBe(option);
+    expect(error.message).not.toContain('line');
+    expect(error.message).not.toContain('Evil');
+  });
+
+  it('of the wrong type are refused too', () => {
+    const wrong = { password: 12345, limits: { nothing: [] } } as unknown as { password: string };
+    expect(errorOf(() => account(wrong, {})).message).not.toContain('12345');
+    expect(errorOf(() => account({}, { MILLRACE_SEARCHES_PER_MINUTE: 'many' })).option).toBe(
+      'searchesPerMinute',
+    );
+  });
+});
+
+describe('Basic credentials', () => {
+  const acme = account(
+    {
+      baseUrl: 'https://search.test/x',
+      historicalUrl: 'https://jobs.test',
+      dataUrl: 'https://data.test',
+      oauthUrl: 'https://oauth.test',
+      statusUrl: 'https://status.test',
+      email: 'a@b.c',
+      password: 'pässword',
+    },
+    {},
+  );
+
+  it('go to the configured origins, in UTF-8', () => {
+    const expected = `Basic ${Buffer.from('a@b.c:pässword').toString('base64')}`;
+    expect(acme.basicFor(new URL('https://search.test/other'))).toBe(expected);
+    expect(acme.basicFor(new URL('https://jobs.test/'))).toBe(expected);
+  });
+
+  it.each([
+    'https://evil.test/',
+    'http://search.test/',
+    'https://search.test:8443/',
+    'https://search.test.evil.test/',
+    'https://data.test/',
+    'https://oauth.test/',
+    'https://status.test/',
+  ])('do not go to %s', url => {
+    expect(acme.basicFor(new URL(url))).toBeUndefined();
+  });
+});
+
+it('all settings that a call lacks come in one error, with their variables', () => {
+  const { message } = errorOf(() =>
+    search(account({ account: 'acme', email: 'karl@acme.example' }, {}), {
+      query: 'snow',
+      product: '30day',
+    }),
+  );
+  expect(message).toContain('needed for searches');
+  for (const name of ['`baseUrl` (MILLRACE_BASE_URL)', '`label` (MILLRACE_LABEL)'])
+    expect(message).toContain(name);
+  expect(message).toContain('`password` (MILLRACE_PASSWORD)');
+  expect(message).not.toContain('`email`');
+});
+
+it.each(['localhost:8787', 'search.example', 'search.example/base', '127.0.0.1:80/x'])(
+  'an address without a scheme is told so: %s',
+  baseUrl => {
+    expect(errorOf(() => account({ baseUrl }, {})).message).toMatch(/`baseUrl` has no scheme/);
+    expect(errorOf(() => account({}, { MILLRACE_BASE_URL: baseUrl })).message).toMatch(
+      /`MILLRACE_BASE_URL` has no scheme/,
+    );
+  },
+);
+
+it('a misspelt setting is refused with its right name', () => {
+  expect(errorOf(() => account({ baseurl: 'https://x' } as never, {})).message).toBe(
+    'account: unknown option `baseurl`; did you mean `baseUrl`?',
+  );
+});

@@ -1,0 +1,88 @@
+import { constants, gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { Gzip } from 'minizlib';
+import { describe, expect, it } from 'vitest';
+import { DataError } from '../../src/errors.js';
+import type { StreamConnection } from '../../src/http/live-connection.js';
+import { streamRecords } from '../../src/http/live-records.js';
+
+/** A connection on which these bytes arrive, two at a time, before it ends or fails. */
+function connectionOf(wire: Buffer, cuts: readonly number[], failure?: Error): StreamConnection {
+  async function* blocks() {
+    let at = 0;
+    for (const cut of [...new Set(cuts)].sort((a, b) => a - b)) {
+      yield [wire.subarray(at, cut), wire.subarray(cut, cut + 1)];
+      at = Math.max(at, cut + 1);
+    }
+    yield [wire.subarray(at)];
+    if (failure !== undefined) throw failure;
+  }
+  return { url: 'here', blocks: blocks(), receivedBytes: 0, close: () => {} };
+}
+
+async function recordsOf(connection: StreamConnection) {
+  const records: string[] = [];
+  try {
+    for await (const { items } of streamRecords(connection)) records.push(...items.map(String));
+  } catch (error) {
+    return { records, error };
+  }
+  return { records, error: undefined };
+}
+
+/** Messages, each in a flush of its own, as a stream has them. */
+function flushed(messages: readonly string[]): Buffer {
+  const gzip = new Gzip({ flush: constants.Z_SYNC_FLUSH });
+  const out: Buffer[] = [];
+  gzip.on('data', (piece: Buffer) => out.push(piece));
+  for (const message of messages) gzip.write(Buffer.from(`${message}\r\n`));
+  gzip.end();
+  return Buffer.concat(out);
+}
+
+const messages = fc
+  .array(fc.string({ unit: 'grapheme', maxLength: 300 }), { minLength: 1, maxLength: 20 })
+  .map(texts => texts.map(text => JSON.stringify({ text })));
+
+describe('the records of a stream', () => {
+  it('are those that were sent, wherever the bytes are cut', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(messages, { minLength: 1, maxLength: 3 }),
+        fc.array(fc.nat(), { maxLength: 8 }),
+        async (members, cutsAt) => {
+          const wire = Buffer.concat(members.map(flushed));
+          const cuts = cutsAt.map(at => at % wire.length);
+          expect(await recordsOf(connectionOf(wire, cuts))).toEqual({
+            records: members.flat(),
+            error: undefined,
+          });
+        },
+      ),
+    );
+  });
+
+  it('come before the error, all that were whole when the connection broke', async () => {
+    const sent = Array.from({ length: 500 }, (_, i) => `{"n":${i},"text":"${'x'.repeat(i)}"}`);
+    const failure = new Error('the connection was reset');
+    const wire = flushed(sent).subarray(0, -9);
+    expect(await recordsOf(connectionOf(wire, [7, 4_000], failure))).toEqual({
+      records: sent,
+      error: failure,
+    });
+  });
+
+  it('are cut short where the stream is, an empty one too', async () => {
+    const wire = flushed(['{"n":1}']);
+    for (const cut of [wire.subarray(0, -9), Buffer.alloc(0)]) {
+      const { error } = await recordsOf(connectionOf(cut, []));
+      expect(error).toBeInstanceOf(DataError);
+      expect(String(error)).toContain('cut short');
+    }
+  });
+
+  it('are lines: a stream of other bytes is refused', async () => {
+    const { error } = await recordsOf(connectionOf(gzipSync('no JSON\r\n'), []));
+    expect(error).toBeInstanceOf(DataError);
+  });
+});

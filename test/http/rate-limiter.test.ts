@@ -1,0 +1,212 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { account } from '../../src/http/account.js';
+import { Pace } from '../../src/http/rate-limiter.js';
+import { LIMITS, type Rate } from '../../src/http/rate-limits.js';
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/time.js';
+import { settled, VirtualTime } from './virtual-time.js';
+
+/** The most moments within any span of this length, its end excluded. */
+function mostIn(moments: readonly number[], per: number): number {
+  const sorted = moments.toSorted((a, b) => a - b);
+  return Math.max(
+    0,
+    ...sorted.map((from, i) => sorted.slice(i).filter(at => at < from + per).length),
+  );
+}
+
+describe('the pace of calls', () => {
+  it('never lets more through than the rate, nor does the service see more', async () => {
+    const rate = fc.record({
+      requests: fc.integer({ min: 1, max: 6 }),
+      per: fc.integer({ min: 50, max: 2000 }),
+    });
+    const call = fc.record({
+      at: fc.integer({ min: 0, max: 3000 }),
+      latency: fc.integer({ min: 0, max: 1500 }),
+      transit: fc.integer({ min: 0, max: 100 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(rate, { minLength: 1, maxLength: 2 }),
+        fc.array(call, { maxLength: 40 }),
+        async (rates, calls) => {
+          const time = new VirtualTime();
+          const pace = new Pace(rates, time);
+          const starts: number[] = [];
+          const arrivals: number[] = [];
+          const order: number[] = [];
+          calls.forEach(({ at, latency, transit }, index) => {
+            time.at(at, async () => {
+              const start = await pace.enter();
+              starts.push(time.elapsed());
+              order.push(index);
+              // On its way for at most 250 ms, and there before it is answered.
+              arrivals.push(time.elapsed() + Math.min(250, latency * (transit / 100)));
+              time.at(time.elapsed() + latency, () => start.answered());
+            });
+          });
+          await time.run();
+          expect(starts.length).toBe(calls.length);
+          for (const { requests, per } of rates) {
+            expect(mostIn(starts, per)).toBeLessThanOrEqual(requests);
+            expect(mostIn(arrivals, per)).toBeLessThanOrEqual(requests);
+          }
+          const asked = calls
+            .map((_, i) => i)
+            .toSorted((a, b) => calls[a]!.at - calls[b]!.at || a - b);
+          expect(order).toEqual(asked);
+          expect(time.timers).toBe(0);
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+
+  it('uses up the rate when answers come fast: 20 a second gives 20 in almost every second', async () => {
+    const time = new VirtualTime();
+    const pace = new Pace(LIMITS.search, time);
+    const starts: number[] = [];
+    const all = Array.from({ length: 200 }, async () => {
+      const start = await pace.enter();
+      starts.push(time.elapsed());
+      time.at(time.elapsed() + 5, () => start.answered());
+    });
+    await time.run();
+    await Promise.all(all);
+    expect(mostIn(starts, SECOND)).toBe(20);
+    // Ten bursts of twenty: nine windows and nine short ways to the service.
+    expect(starts.at(-1)).toBeLessThanOrEqual(9 * 1010);
+  });
+
+  it('counts a kind of calls apart where a rate says so', async () => {
+    const time = new VirtualTime();
+    const pace = new Pace(LIMITS.replayRules, time);
+    const starts: Record<string, number[]> = { change: [], read: [] };
+    const all = Array.from({ length: 70 }, async (_, i) => {
+      const kind = i % 2 === 0 ? 'change' : 'read';
+      (await pace.enter(kind)).answered();
+      starts[kind]!.push(time.elapsed());
+    });
+    await time.run();
+    await Promise.all(all);
+    expect(mostIn(starts.change!, 5 * SECOND)).toBe(5);
+    expect(mostIn([...starts.change!, ...starts.read!], MINUTE)).toBeLessThanOrEqual(60);
+  });
+
+  it('lets a waiting call go at once when it is aborted, and the next one takes its turn', async () => {
+    const time = new VirtualTime();
+    const pace = new Pace([{ requests: 1, per: 1000 }], time);
+    (await pace.enter()).answered();
+    const controller = new AbortController();
+    const reason = { not: 'an error' };
+    const outcomes: unknown[] = [];
+    const aborted = pace.enter(undefined, controller.signal).catch(error => outcomes.push(error));
+    const alsoAborted = pace
+      .enter(undefined, controller.signal)
+      .catch(error => outcomes.push(error));
+    const next = pace.enter().then(() => outcomes.push(time.elapsed()));
+    await settled();
+    controller.abort(reason);
+    await Promise.all([aborted, alsoAborted]);
+    expect(outcomes).toEqual([reason, reason]);
+    expect(outcomes[0]).toBe(reason);
+    await time.run();
+    await next;
+    expect(outcomes[2]).toBe(1000);
+    expect(time.timers).toBe(0);
+    await expect(pace.enter(undefined, controller.signal)).rejects.toBe(reason);
+  });
+
+  it('lets everything through where there is no rate', async () => {
+    const time = new VirtualTime();
+    const pace = new Pace([], time);
+    await Promise.all(Array.from({ length: 100 }, () => pace.enter()));
+    expect(time.slept).toEqual([]);
+  });
+});
+
+describe('the limits', () => {
+  it('are those of service.md section 8', () => {
+    const spoken = (rates: readonly Rate[]) => rates.map(({ requests, per }) => [requests, per]);
+    expect(spoken(LIMITS.search)).toEqual([[20, SECOND]]);
+    expect(spoken(LIMITS.jobReads)).toEqual([[5, 5 * SECOND]]);
+    expect(spoken(LIMITS.jobCreation)).toEqual([
+      [30, HOUR],
+      [60, DAY],
+    ]);
+    expect(spoken(LIMITS.replay)).toEqual([[5, 5 * MINUTE]]);
+    expect(spoken(LIMITS.compliance)).toEqual([[10, MINUTE]]);
+    expect(spoken(LIMITS.replayRules)).toEqual([
+      [5, 5 * SECOND],
+      [60, MINUTE],
+    ]);
+    expect(spoken(LIMITS.usage)).toEqual([[2, MINUTE]]);
+  });
+
+  it('are shared by all account objects of one account, and by no others', () => {
+    const url = new URL('https://shared.test/a');
+    const pace = (name: string, base = url) => account({ account: name }, {}).pace('search', base);
+    expect(pace('acme')).toBe(pace('acme'));
+    expect(pace('acme')).toBe(pace('acme', new URL('https://shared.test/b')));
+    expect(pace('acme')).not.toBe(pace('other'));
+    expect(pace('acme')).not.toBe(pace('acme', new URL('https://other.test/a')));
+  });
+
+  it('are shared whatever the other options are, and the stricter ones hold for all', async () => {
+    const time = new VirtualTime();
+    const url = new URL('https://shared.test');
+    const acme = { account: 'acme', timing: time };
+    const options = [
+      acme,
+      { ...acme, searchesPerMinute: 60 },
+      { ...acme, searchesPerMinute: 40, retry: { attempts: 1 } },
+      { ...acme, limits: {} },
+      { ...acme, limits: { search: [] } },
+      { ...acme, limits: { search: [{ requests: 100, per: SECOND }] } },
+    ];
+    const paces = options.map(each => account(each, {}).pace('search', url));
+    const starts: number[] = [];
+    const all = Array.from({ length: 120 }, async (_, i) => {
+      (await paces[i % paces.length]!.enter()).answered();
+      starts.push(time.elapsed());
+    });
+    await time.run();
+    await Promise.all(all);
+    expect(mostIn(starts, SECOND)).toBe(20);
+    expect(mostIn(starts, MINUTE)).toBe(40);
+  });
+
+  it('of a later account object count what the earlier one has sent in the last minute', async () => {
+    const time = new VirtualTime();
+    const url = new URL('https://shared.test');
+    const starts: number[] = [];
+    const send = async (searchesPerMinute: number | undefined, requests: number) => {
+      for (let i = 0; i < requests; i++) {
+        const acme = account({ account: 'acme', timing: time, searchesPerMinute }, {});
+        (await acme.pace('search', url).enter()).answered();
+        starts.push(time.elapsed());
+      }
+    };
+    const all = send(undefined, 30)
+      .then(() => time.sleep(10 * SECOND))
+      .then(() => send(30, 10));
+    await time.run();
+    await all;
+    expect(mostIn(starts, MINUTE)).toBe(30);
+  });
+
+  it('take in what the contract allows a minute', async () => {
+    const time = new VirtualTime();
+    const acme = account({ searchesPerMinute: 3, timing: time }, {});
+    const pace = acme.pace('search', new URL('https://shared.test'));
+    const starts: number[] = [];
+    const all = Array.from({ length: 7 }, async () => {
+      (await pace.enter()).answered();
+      starts.push(time.elapsed());
+    });
+    await time.run();
+    await Promise.all(all);
+    expect(mostIn(starts, MINUTE)).toBe(3);
+  });
+});

@@ -1,0 +1,194 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ConnectionError, DataError, HttpError, type MillraceError } from '../../src/errors.js';
+import { parseRetryAfter } from '../../src/http/problem.js';
+import { checkRetryPolicy, type Retrying, type RetryPolicy, retry } from '../../src/http/retry.js';
+import { MINUTE, SECOND } from '../../src/time.js';
+import { VirtualTime } from './virtual-time.js';
+
+const http = (status: number, retryAfterMs?: number): HttpError =>
+  new HttpError(`answered ${status}`, {
+    status,
+    method: 'POST',
+    url: 'https://host.test/',
+    body: '',
+    retryAfterMs,
+    retryable: status === 429 || status >= 500,
+  });
+const broken = (failure: 'refused' | 'reset' | 'stalled' | 'cut'): ConnectionError =>
+  new ConnectionError(failure, { failure, url: 'https://host.test/' });
+
+/** Fails with these errors in turn, then succeeds. */
+async function run(
+  errors: readonly unknown[],
+  policy: Partial<RetryPolicy> = {},
+  time = new VirtualTime(),
+) {
+  const told: Retrying[] = [];
+  let tries = 0;
+  const outcome = retry(
+    async () => {
+      const error = errors[tries++];
+      if (error !== undefined) throw error;
+      return 'done';
+    },
+    { policy: checkRetryPolicy(policy), timing: time, onRetry: retrying => told.push(retrying) },
+  ).catch((error: unknown) => error);
+  await time.run();
+  return { outcome: await outcome, tries, waits: time.slept, told };
+}
+
+describe('retrying', () => {
+  it.each([
+    ['a server error', http(503)],
+    ['a gateway error', http(502)],
+    ['a rate limit', http(429)],
+    ['a connection that was reset', broken('reset')],
+    ['a stalled connection', broken('stalled')],
+    ['a cut answer', broken('cut')],
+    ['a connection that was refused', broken('refused')],
+    ['damaged bytes', new DataError('damaged', { retryable: true })],
+  ])('passes over %s', async (_what, error) => {
+    const { outcome, tries, told } = await run([error]);
+    expect(outcome).toBe('done');
+    expect(tries).toBe(2);
+    expect(told).toEqual([{ error, attempts: 1, waitMs: 750 }]);
+  });
+
+  it.each([400, 401, 403, 404, 406, 410, 422])('takes a %i at once', async status => {
+    const error = http(status);
+    const { outcome, tries, waits } = await run([error]);
+    expect(outcome).toBe(error);
+    expect(tries).toBe(1);
+    expect(waits).toEqual([]);
+  });
+
+  it('takes what is no error of ours at once', async () => {
+    const bug = new TypeError('a bug');
+    expect((await run([bug])).outcome).toBe(bug);
+  });
+
+  it('waits longer each time, up to a bound, and gives up with the last error', async () => {
+    const errors = Array.from({ length: 20 }, () => http(503));
+    const { outcome, tries, waits } = await run(errors);
+    // Three quarters of 1, 2, 4 ... 32 seconds, with the dice held at a half.
+    expect(waits).toEqual([750, 1500, 3000, 6000, 12_000, 24_000, 24_000, 24_000, 24_000]);
+    expect(tries).toBe(10);
+    expect(outcome).toBe(errors[9]);
+  });
+
+  it('draws each wait from half of its bound up to all of it, so that none is of a few milliseconds', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), {
+          minLength: 9,
+          maxLength: 9,
+        }),
+        async dice => {
+          const time = new VirtualTime();
+          let thrown = 0;
+          time.random = () => dice[thrown++]!;
+          const { waits } = await run(
+            Array.from({ length: 20 }, () => http(500)),
+            {},
+            time,
+          );
+          expect(waits).toEqual(
+            dice.map((die, i) => (0.5 + die / 2) * Math.min(32_000, 1000 * 2 ** i)),
+          );
+        },
+      ),
+    );
+  });
+
+  it('does not stand long before a door that does not open', async () => {
+    const { tries, waits } = await run(Array.from({ length: 20 }, () => broken('refused')));
+    expect(tries).toBe(4);
+    expect(waits.reduce((sum, wait) => sum + wait, 0)).toBeLessThan(10 * SECOND);
+  });
+
+  it('waits as long as it is asked to, and a little more', async () => {
+    const { outcome, waits } = await run([http(429, 300 * SECOND), http(503, 7 * SECOND)]);
+    expect(outcome).toBe('done');
+    expect(waits).toEqual([300_750, 8000]);
+  });
+
+  it('gives up at once when it is asked to wait longer than it would', async () => {
+    const error = http(429, 16 * MINUTE);
+    const { outcome, tries } = await run([error]);
+    expect(outcome).toBe(error);
+    expect((outcome as HttpError).retryAfterMs).toBe(16 * MINUTE);
+    expect(tries).toBe(1);
+  });
+
+  it('keeps to its total time', async () => {
+    const { outcome, tries } = await run(
+      Array.from({ length: 9 }, () => http(429, 60 * SECOND)),
+      { total: 150 * SECOND },
+    );
+    expect((outcome as MillraceError).retryable).toBe(true);
+    expect(tries).toBe(3);
+  });
+
+  it('can be switched off', async () => {
+    expect((await run([http(503)], { attempts: 1 })).tries).toBe(1);
+  });
+
+  it('ends in the middle of a wait when it is aborted, with the reason itself', async () => {
+    const time = new VirtualTime();
+    const controller = new AbortController();
+    const reason = Symbol('reason');
+    time.at(100, () => controller.abort(reason));
+    const outcome = retry(() => Promise.reject(http(503)), {
+      policy: checkRetryPolicy(),
+      timing: time,
+      signal: controller.signal,
+    }).catch((error: unknown) => error);
+    await time.run();
+    expect(await outcome).toBe(reason);
+    expect(time.elapsed()).toBe(100);
+    expect(time.timers).toBe(0);
+  });
+});
+
+describe('Retry-After', () => {
+  const now = Date.UTC(2024, 0, 1);
+
+  it.each([
+    ['120', 120_000],
+    [' 5 ', 5000],
+    ['Mon, 01 Jan 2024 00:01:00 GMT', 60_000],
+    ['0', undefined],
+    ['Sun, 31 Dec 2023 23:00:00 GMT', undefined],
+    ['-5', undefined],
+    ['+5', undefined],
+    ['1.5', undefined],
+    ['5, 10', undefined],
+    ['2099-01-01', undefined],
+    ['soon', undefined],
+    ['', undefined],
+    [undefined, undefined],
+    ['999999999999999999999', 2 ** 31 * 1000],
+    ['9'.repeat(40), 2 ** 31 * 1000],
+  ])('%j is %j milliseconds', (value, ms) => {
+    expect(parseRetryAfter(value, undefined, now)).toBe(ms);
+  });
+
+  it.each(['-5', '0', 'Mon, 01 Jan 2001 00:00:00 GMT'])(
+    'of %j does not mean at once',
+    async value => {
+      const { waits } = await run([http(503, parseRetryAfter(value, undefined, now))]);
+      expect(waits).toEqual([750]);
+    },
+  );
+
+  it('of 21 digits is more than is waited for: an error at once', async () => {
+    const error = http(503, parseRetryAfter('999999999999999999999', undefined, now));
+    expect(await run([error])).toMatchObject({ outcome: error, tries: 1 });
+  });
+
+  it('as a date does not depend on our clock when the answer has a date of its own', () => {
+    const date = 'Mon, 01 Jan 2024 10:00:00 GMT';
+    expect(parseRetryAfter('Mon, 01 Jan 2024 10:00:30 GMT', date, now)).toBe(30_000);
+  });
+});

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { ServiceClock } from '../../src/http/service-clock.js';
+
+const NOW = Date.UTC(2024, 4, 15, 12, 0, 0, 400);
+
+function clockAt(now = NOW) {
+  const local = { ms: now };
+  return { local, clock: new ServiceClock({ now: () => local.ms }) };
+}
+
+const dateOf = (ms: number) => new Date(ms).toUTCString();
+
+describe("the service's time", () => {
+  it('is that of this machine until an answer tells it', () => {
+    const { clock } = clockAt();
+    expect(clock.known).toBe(false);
+    expect(clock.now()).toBe(NOW);
+    clock.hear(dateOf(NOW - 3_600_000), NOW);
+    expect(clock.known).toBe(true);
+    expect(Math.abs(clock.now() - (NOW - 3_600_000))).toBeLessThanOrEqual(1000);
+  });
+
+  it('stays as it is while answers agree with it, whatever part of the second they come in', () => {
+    const { clock, local } = clockAt();
+    for (let step = 0; step < 50; step++) {
+      local.ms += 137;
+      clock.hear(dateOf(local.ms), local.ms - 60);
+      expect(clock.now()).toBe(local.ms);
+    }
+  });
+
+  it('follows a clock that is moved, and goes on with ours in between', () => {
+    const { clock, local } = clockAt();
+    for (const offset of [86_400_000, -5_000_000, 0]) {
+      clock.hear(dateOf(local.ms + offset), local.ms);
+      local.ms += 10_000;
+      expect(Math.abs(clock.now() - (local.ms + offset))).toBeLessThanOrEqual(1000);
+    }
+  });
+
+  it('is ours where an answer has no date, or none that can be read', () => {
+    const { clock } = clockAt();
+    clock.hear(undefined, NOW);
+    clock.hear('yesterday', NOW);
+    expect(clock.known).toBe(true);
+    expect(clock.now()).toBe(NOW);
+  });
+
+  it('is what it is said to be where this process knows it', () => {
+    const given = new ServiceClock({ now: () => NOW }, () => 7);
+    given.hear(dateOf(NOW), NOW);
+    expect([given.known, given.now()]).toEqual([true, 7]);
+  });
+});

@@ -1,0 +1,312 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { localFiles } from '../../src/archive/local-files.js';
+import { DataError, IncompleteError, OptionError, StorageError } from '../../src/errors.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { type DownloadedFile, downloadJob } from '../../src/jobs/download-job.js';
+import { activities } from '../../src/operators/activities.js';
+import { gunzip } from '../../src/operators/gunzip.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
+import { collect } from '../../src/sinks/collect.js';
+import { status } from '../http/scripted-server.js';
+import { type JobServer, jobServer, largeFile, servedFiles, UUID, whole } from './job-server.js';
+
+let folder: string;
+let served: JobServer;
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-job-'));
+  served = await jobServer();
+});
+
+afterEach(async () => {
+  await served.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const download = (options: object = {}) =>
+  downloadJob(served.account(), UUID, { folder, ...options });
+
+async function namesIn(at = folder): Promise<string[]> {
+  const entries = await readdir(at, { recursive: true, withFileTypes: true });
+  return entries
+    .filter(entry => entry.isFile())
+    .map(entry => path.relative(at, path.join(entry.parentPath, entry.name)))
+    .toSorted();
+}
+
+const expectedNames = () => [
+  '.millrace-job.json',
+  ...served.files.map(({ segment }) => `${segment.slice(0, 8)}/${segment.slice(8)}.json.gz`),
+];
+
+async function expectWhole(): Promise<void> {
+  expect(await namesIn()).toEqual(expectedNames());
+  for (const { segment, gzip } of served.files)
+    expect(
+      await readFile(path.join(folder, segment.slice(0, 8), `${segment.slice(8)}.json.gz`)),
+    ).toEqual(gzip);
+}
+
+describe('a download to a folder', () => {
+  it.each([1, 4, 16])('has every file by its segment, %i side by side', async concurrency => {
+    const files: DownloadedFile[] = [];
+    const verdict = await download({
+      concurrency,
+      onFile: (file: DownloadedFile) => files.push(file),
+    });
+    expect(verdict).toMatchObject({ exitCode: 0, missing: [], posts: { delivered: 36 } });
+    await expectWhole();
+    expect(files.map(file => file.done)).toEqual(Array.from({ length: 12 }, (_, i) => i + 1));
+    expect(files.every(file => !file.known && file.total === 12 && file.posts === 3)).toBe(true);
+  });
+
+  it('is an archive', async () => {
+    await download();
+    const posts = await pipeline(
+      localFiles(folder),
+      gunzip(),
+      jsonLines(),
+      activities(),
+      collect(),
+    );
+    expect(posts.map(post => post.raw.toString())).toEqual(served.lines);
+  });
+
+  it('run again fetches nothing', async () => {
+    const first = await download();
+    served.fetched.clear();
+    let known = 0;
+    const verdict = await download({
+      onFile: (file: DownloadedFile) => {
+        known += Number(file.known);
+      },
+    });
+    expect(verdict).toEqual(first);
+    expect(served.fetched.size).toBe(0);
+    expect(known).toBe(12);
+  });
+
+  it('fetches what is missing, cut, damaged or only a part, and nothing else', async () => {
+    await download();
+    const at = (index: number) => path.join(folder, expectedNames()[index + 1]!);
+    await rm(at(1));
+    await truncate(at(3), 40);
+    await truncate(at(5), 0);
+    const bytes = await readFile(at(7));
+    bytes[bytes.length >> 1]! ^= 1;
+    await writeFile(at(7), bytes);
+    await rm(at(9));
+    await writeFile(`${at(9)}.part`, bytes);
+    served.fetched.clear();
+    expect(await download()).toMatchObject({ exitCode: 0 });
+    expect([...served.fetched.keys()].toSorted()).toEqual(
+      [1, 3, 5, 7, 9].map(index => served.files[index]!.segment),
+    );
+    await expectWhole();
+  });
+
+  it('a file that does not come, and one that is damaged, are named; the rest is there', async () => {
+    served.faults.set(served.files[4]!.segment, () => status(404));
+    served.faults.set(served.files[6]!.segment, (_, { gzip }) => whole(gzip.subarray(0, -9)));
+    const error = await download().catch(error => error);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error.missing).toEqual([served.files[4]!.segment, served.files[6]!.segment]);
+    expect((await namesIn()).filter(name => name.endsWith('.gz')).length).toBe(10);
+    served.faults.clear();
+    expect(await download()).toMatchObject({ exitCode: 0 });
+    await expectWhole();
+  });
+
+  it('a large file with a damaged line is fetched again, and the others come', async () => {
+    const damaged = largeFile(6_000_000, ['{"id":1']);
+    const { segment } = served.files[4]!;
+    served.faults.set(segment, before => (before < 2 ? whole(damaged) : undefined));
+    expect(await download()).toMatchObject({ exitCode: 0 });
+    expect(served.fetched.get(segment)).toBe(3);
+    await expectWhole();
+  });
+
+  it('a large file whose damage stays is named, with what is wrong with it', async () => {
+    const damaged = largeFile(6_000_000, ['{"id":1']);
+    served.faults.set(served.files[4]!.segment, () => whole(damaged));
+    const error = await download().catch(error => error);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error.cause).toBeInstanceOf(DataError);
+    expect(error.message).toContain('A line is cut short');
+    expect(error.missing).toEqual([served.files[4]!.segment]);
+  });
+
+  it('a large file with a damaged line that is in the folder is fetched again', async () => {
+    await download();
+    const file = path.join(folder, expectedNames()[3]!);
+    await writeFile(file, largeFile(6_000_000, ['{"id":1']));
+    served.fetched.clear();
+    expect(await download()).toMatchObject({ exitCode: 0 });
+    expect([...served.fetched.keys()]).toEqual([served.files[2]!.segment]);
+    await expectWhole();
+  });
+
+  it('what is on the disk is checked before a file gets its name', async () => {
+    const { segment, gzip } = served.files[4]!;
+    const part = path.join(folder, `${expectedNames()[5]}.part`);
+    const half = gzip.length >> 1;
+    served.faults.set(segment, before =>
+      before > 0
+        ? undefined
+        : async response => {
+            response.setHeader('content-length', gzip.length);
+            response.write(gzip.subarray(0, half));
+            // Someone else empties the file: what comes now is written behind a hole.
+            while ((await stat(part).catch(() => undefined))?.size !== half) await sleep(1);
+            await truncate(part, 0);
+            response.end(gzip.subarray(half));
+          },
+    );
+    expect(await download()).toMatchObject({ exitCode: 0 });
+    expect(served.fetched.get(segment)).toBe(2);
+    await expectWhole();
+  });
+
+  it('what had trouble comes last, after all others', async () => {
+    const late = served.files[2]!.segment;
+    served.faults.set(late, before => (before < 6 ? status(404) : undefined));
+    const order: string[] = [];
+    const verdict = await download({
+      concurrency: 1,
+      onFile: ({ path: file }: DownloadedFile) => order.push(path.relative(folder, file)),
+    });
+    expect(verdict).toMatchObject({ exitCode: 0, missing: [] });
+    const names = expectedNames().slice(1);
+    expect(order).toEqual([...names.toSpliced(2, 1), names[2]]);
+    await expectWhole();
+  });
+
+  it('nothing that comes at all ends it early', async () => {
+    await served.stop();
+    served = await jobServer({ files: servedFiles(72) });
+    for (const { segment } of served.files) served.faults.set(segment, () => status(404));
+    const error = await download().catch(error => error);
+    expect(error.missing.length).toBe(72);
+    expect(served.fetched.size).toBeLessThan(30);
+  });
+
+  it('expired addresses are had afresh', async () => {
+    served.faults.set(served.files[5]!.segment, () => {
+      served.expired = Math.max(served.expired, 1);
+      return undefined;
+    });
+    expect(await download({ concurrency: 1 })).toMatchObject({ exitCode: 0 });
+    expect(served.listings).toBe(2);
+  });
+
+  it('other totals are an error, or only reported', async () => {
+    await served.stop();
+    served = await jobServer({ results: { activityCount: 35 } });
+    await expect(download()).rejects.toMatchObject({
+      code: 'ERR_INCOMPLETE',
+      missing: ['36 of 35 posts (activityCount)'],
+    });
+    expect(await download({ totals: 'report' })).toMatchObject({ exitCode: 1 });
+  });
+
+  it('a folder of another job is refused', async () => {
+    await writeFile(path.join(folder, '.millrace-job.json'), '{"job": "another1"}');
+    const error = await download().catch(error => error);
+    expect(error).toBeInstanceOf(StorageError);
+    expect(error.message).toContain('another1');
+    expect(served.fetched.size).toBe(0);
+  });
+
+  it('a second one to the same folder is refused, and the first is whole', async () => {
+    let go = () => {};
+    const gate = new Promise<void>(resolve => {
+      go = resolve;
+    });
+    served.faults.set(served.files[2]!.segment, (_, { gzip }) => async (response, request) => {
+      await gate;
+      await whole(gzip)(response, request);
+    });
+    const first = download();
+    while (!served.fetched.has(served.files[2]!.segment)) await sleep(1);
+    const error = await download().catch(error => error);
+    expect(error).toBeInstanceOf(StorageError);
+    expect(error.message).toContain(`Another download writes to the folder ${folder}: process`);
+    go();
+    expect(await first).toMatchObject({ exitCode: 0 });
+    expect([...served.fetched.values()]).toEqual(Array(12).fill(1));
+    await expectWhole();
+  });
+
+  it('many at once to one folder: those that are not refused have whole files', async () => {
+    const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => download()));
+    const refused = outcomes.filter(({ status }) => status === 'rejected');
+    expect(refused.length).toBeLessThan(6);
+    for (const { reason } of refused as PromiseRejectedResult[])
+      expect(reason).toBeInstanceOf(StorageError);
+    await expectWhole();
+  });
+
+  it('releases the folder when it fails, too', async () => {
+    served.faults.set(served.files[4]!.segment, () => status(404));
+    await expect(download()).rejects.toBeInstanceOf(IncompleteError);
+    await writeFile(path.join(folder, '.millrace-job.json'), '{"job": "another1"}');
+    await expect(download()).rejects.toBeInstanceOf(StorageError);
+    expect((await namesIn()).filter(name => name.includes('lock'))).toEqual([]);
+  });
+
+  it.each([1, 12])('what `onFile` throws ends it, at file %i', async nth => {
+    const failure = new Error('no room in the database');
+    const onFile = ({ done }: DownloadedFile) => {
+      if (done === nth) throw failure;
+    };
+    await expect(download({ onFile, concurrency: 1 })).rejects.toBe(failure);
+    expect(served.fetched.size).toBe(nth);
+    expect(await download()).toMatchObject({ exitCode: 0 });
+    await expectWhole();
+  });
+
+  it('a folder that cannot be written is named', async () => {
+    await mkdir(path.join(folder, '20240101', '0000.json.gz.part'), { recursive: true });
+    const error = await download().catch(error => error);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error.cause).toBeInstanceOf(StorageError);
+    expect(error.message).toContain('0000.json.gz');
+  });
+
+  it('an abort ends it with its reason, and leaves only whole files and parts', async () => {
+    served.faults.set(served.files[8]!.segment, () => () => {});
+    const abort = new AbortController();
+    setTimeout(() => abort.abort('enough'), 100);
+    await expect(download({ signal: abort.signal })).rejects.toBe('enough');
+    served.faults.clear();
+    expect(await download()).toMatchObject({ exitCode: 0 });
+    await expectWhole();
+  });
+
+  it('paths that the service chose are not used', async () => {
+    const { otherwise } = served.server;
+    const evil = ['..', '%2e%2e', 'C:', 'a\\b', '.millrace-job.json', '%00'];
+    served.server.otherwise = (response, request) => {
+      if (request.url.startsWith('/evil')) return whole(served.files[0]!.gzip)(response, request);
+      if (!request.url.includes('results.json')) return otherwise(response, request);
+      const urlList = evil.map(name => `${served.server.url}/evil/x${name}/${name}?n=${name}`);
+      return void response.end(JSON.stringify({ urlCount: evil.length, urlList }));
+    };
+    await download({ totals: 'report' });
+    expect(await namesIn()).toEqual([
+      '.millrace-job.json',
+      ...evil.map((_, index) => `files/${String(index + 1).padStart(6, '0')}.json.gz`),
+    ]);
+  });
+
+  it('without a folder nothing is sent', async () => {
+    await expect(downloadJob(served.account(), UUID, { folder: '' })).rejects.toBeInstanceOf(
+      OptionError,
+    );
+    expect(served.server.received).toEqual([]);
+  });
+});

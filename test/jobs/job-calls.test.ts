@@ -1,0 +1,479 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DataError, HttpError, JobError, OptionError } from '../../src/errors.js';
+import { account } from '../../src/http/account.js';
+import {
+  acceptJob,
+  createJob,
+  findJob,
+  getJob,
+  jobResults,
+  jobResultsCsv,
+  listJobs,
+  rejectJob,
+} from '../../src/jobs/job-calls.js';
+import type { JobRequest } from '../../src/jobs/job-request.js';
+import { readSuspectMinutes } from '../../src/jobs/suspect-minutes.js';
+import { cut, json, type Reply, reset, ScriptedServer, status } from '../http/scripted-server.js';
+import { impatient } from '../http/virtual-time.js';
+
+const PATH = '/api/historical/rulestream/accounts/acme%20corp/publishers/twitter';
+const REQUEST: JobRequest = {
+  title: 'snow',
+  fromDate: '201401010000',
+  toDate: new Date(Date.UTC(2014, 0, 2)),
+  format: 'original',
+  rules: [
+    { value: 'snow lang:en', tag: 'a' },
+    { value: 'rain', tag: null },
+    { value: '"ice é🎉"' },
+  ],
+};
+
+let server: ScriptedServer;
+beforeEach(async () => {
+  server = await new ScriptedServer().start();
+});
+afterEach(() => server.stop());
+
+const acme = () =>
+  account(
+    {
+      historicalUrl: `${server.url}/api/`,
+      account: 'acme corp',
+      publisher: 'twitter',
+      email: 'me@acme.test',
+      password: 'secret word',
+      timing: impatient(),
+      limits: { jobReads: [], jobCreation: [] },
+    },
+    {},
+  );
+
+/** A job as the service gives it. */
+const JOB = {
+  title: 'snow',
+  account: 'acme corp',
+  publisher: 'twitter',
+  streamType: 'track_v2',
+  format: 'original',
+  fromDate: '201401010000',
+  toDate: '201401020000',
+  requestedBy: 'me@acme.test',
+  requestedAt: '2024-05-15T12:34:56Z',
+  status: 'opened',
+  statusMessage: 'Waiting on quote from Gnip.',
+  jobURL: `https://service.example:443${PATH}/jobs/eff5t4me1j.json`,
+};
+const QUOTE = {
+  costDollars: 5000,
+  estimatedActivityCount: 100,
+  estimatedDurationHours: '915.0',
+  estimatedFileSizeMb: '0.0',
+  expiresAt: '2024-05-30T12:34:56Z',
+};
+const listed = (...jobs: object[]) =>
+  json({ jobs, delivered: { jobCount: 0, jobDaysRun: 0, activityCount: 0 } });
+const methods = () =>
+  server.received.map(({ method, url }) => `${method} ${url.replace(PATH, '')}`);
+
+describe('creating a job', () => {
+  const answer = JSON.stringify({
+    ...JOB,
+    rules: {
+      summary: { created: 3, not_created: 0 },
+      detail: ['#'],
+      sent: '2024-05-15T12:34:56.783Z',
+    },
+  }).replace(
+    '"#"',
+    '{"rule":{"value":"snow lang:en","tag":"a","id":8279946641681079174},"created":true},{"rule":{"value":"rain","tag":null},"created":false,"message":"no"}',
+  );
+
+  it('sends what 4.6 says, and keeps ids exact', async () => {
+    server.script.push(response => response.writeHead(201).end(answer));
+    const job = await createJob(acme(), REQUEST);
+    const [sent] = server.received;
+    expect(sent).toMatchObject({ method: 'POST', url: `${PATH}/jobs.json` });
+    expect(sent?.headers['content-type']).toMatch(/^application\/json/);
+    expect(JSON.parse(sent?.body ?? '')).toEqual({
+      publisher: 'twitter',
+      title: 'snow',
+      fromDate: '201401010000',
+      toDate: '201401020000',
+      dataFormat: 'original',
+      rules: [{ value: 'snow lang:en', tag: 'a' }, { value: 'rain' }, { value: '"ice é🎉"' }],
+    });
+    expect(job).toMatchObject({
+      uuid: 'eff5t4me1j',
+      status: 'opened',
+      requestedAt: '2024-05-15T12:34:56Z',
+      rules: [
+        { value: 'snow lang:en', tag: 'a', id: '8279946641681079174', created: true },
+        { value: 'rain', tag: null, created: false, message: 'no' },
+      ],
+    });
+  });
+
+  it.each<[string, Partial<Record<keyof JobRequest, unknown>>, RegExp]>([
+    ['title', { title: ' ' }, /not empty/],
+    ['title', { title: 'a\nb' }, /control/],
+    ['fromDate', { fromDate: '201413010000' }, /must be a UTC time such as '202401312359'/],
+    ['fromDate', { fromDate: '200001010000' }, /21 March 2006/],
+    ['toDate', { toDate: '201401010000' }, /must be after/],
+    ['format', { format: 'activity-streams' }, /activity_streams/],
+    ['rules', { rules: [] }, /at least one/],
+    [
+      'rules',
+      { rules: Array.from({ length: 1001 }, (_, i) => ({ value: `word${i}` })) },
+      /at most 1000/,
+    ],
+    [
+      'rules',
+      { rules: [{ value: 'a b' }, { value: 'x' }, { value: 'a b' }] },
+      /Rule 3 of `rules`:\nerror: the same value as rule 1/,
+    ],
+    ['rules', { rules: [{ value: 'x', tag: 'y'.repeat(256) }] }, /Rule 1/],
+    ['rules', { rules: [{}] }, /`value` to be a string/],
+  ])('refuses a bad `%s` before anything is sent (%#)', async (option, bad, expected) => {
+    const error = await createJob(acme(), { ...REQUEST, ...bad } as JobRequest).catch(e => e);
+    expect(error).toBeInstanceOf(OptionError);
+    expect(error).toMatchObject({ option, message: expect.stringMatching(expected) });
+    expect(server.received).toEqual([]);
+  });
+
+  it('lists every rule that has problems, with the place of each', async () => {
+    const rules = [{ value: 'cat has:vidoes' }, { value: 'fine' }, { value: '-dog' }];
+    const error = await createJob(acme(), { ...REQUEST, rules }).catch(e => e);
+    expect(error.message).toMatch(/Rule 1 of `rules`:.*did you mean `videos`\?.*Rule 3 of/s);
+    expect(error.message).not.toContain('Rule 2');
+    expect(server.received).toEqual([]);
+  });
+
+  it('takes a thousand rules', async () => {
+    server.script.push(json(JOB));
+    const rules = Array.from({ length: 1000 }, (_, i) => ({ value: `word${i}` }));
+    expect((await createJob(acme(), { ...REQUEST, rules })).uuid).toBe('eff5t4me1j');
+  });
+
+  const invalid = {
+    ...JOB,
+    jobURL: undefined,
+    status: 'error',
+    statusMessage: 'Invalid Rules, see details.',
+    rules: {
+      summary: { created: 0, not_created: 2 },
+      detail: [
+        { rule: { value: 'snow', tag: null }, created: false },
+        {
+          rule: { value: '-x', tag: null },
+          created: false,
+          message: 'Rules must contain a non-negation term',
+        },
+      ],
+    },
+  };
+  it.each<[string, Reply, object]>([
+    ['400', status(400, JSON.stringify(invalid)), HttpError],
+    ['200', json(invalid), JobError],
+  ])('tells why the service refused rules, with a %s', async (_, reply, kind) => {
+    server.script.push(reply);
+    const error = await createJob(acme(), REQUEST).catch(e => e);
+    expect(error).toBeInstanceOf(kind);
+    expect(error.message).toContain('Invalid Rules, see details. "-x": Rules must contain');
+    expect(server.received.length).toBe(1);
+  });
+
+  const LOST: [string, Reply][] = [
+    ['reset before an answer', reset],
+    ['cut in the answer', cut(JOB, 'reset')],
+    ['an answer without its end', cut(JOB, 'document')],
+    ['503', status(503)],
+  ];
+  it.each(LOST)('%s: looks the title up, and joins the job found', async (_, lost) => {
+    server.script.push(
+      lost,
+      listed({ ...JOB, status: 'estimating' }),
+      json({ ...JOB, status: 'estimating' }),
+    );
+    expect(await createJob(acme(), REQUEST)).toMatchObject({
+      uuid: 'eff5t4me1j',
+      status: 'estimating',
+    });
+    expect(methods()).toEqual(['POST /jobs.json', 'GET /jobs.json', 'GET /jobs/eff5t4me1j.json']);
+  });
+
+  it.each(LOST)('%s: creates it again when the title is not there', async (_, lost) => {
+    server.script.push(lost, listed({ ...JOB, title: 'other' }), json(JOB));
+    expect((await createJob(acme(), REQUEST)).uuid).toBe('eff5t4me1j');
+    expect(methods()).toEqual(['POST /jobs.json', 'GET /jobs.json', 'POST /jobs.json']);
+  });
+
+  it('joins the job when its own late creation is in the way', async () => {
+    server.script.push(
+      reset,
+      listed(),
+      status(400, '{"error":{"message":"duplicate title"}}'),
+      listed(JOB),
+      json(JOB),
+    );
+    expect((await createJob(acme(), REQUEST)).uuid).toBe('eff5t4me1j');
+  });
+
+  it('does not join a job of that title for another window', async () => {
+    const other = { ...JOB, toDate: '201401030000' };
+    server.script.push(reset, listed(other), json(other));
+    const error = await createJob(acme(), REQUEST).catch(e => e);
+    expect(error).toBeInstanceOf(JobError);
+    expect(error.message).toMatch(/another job with the title "snow".* to 201401030000, not/);
+  });
+
+  it('does not join a job of that title in another format', async () => {
+    const other = { ...JOB, format: 'activity_streams' };
+    server.script.push(reset, listed(other), json(other));
+    const error = await createJob(acme(), REQUEST).catch(e => e);
+    expect(error).toBeInstanceOf(JobError);
+    expect(error.message).toMatch(/its format is activity_streams, not original/);
+  });
+
+  it('a title that was taken before is refused, and no one looks', async () => {
+    server.script.push(status(400, '{"error":{"message":"duplicate title"}}'));
+    await expect(createJob(acme(), REQUEST)).rejects.toMatchObject({ status: 400 });
+    expect(server.received.length).toBe(1);
+  });
+
+  it('waits when there were too many, which made no job', async () => {
+    server.script.push(status(429, '', { 'retry-after': '3' }), json(JOB));
+    await createJob(acme(), REQUEST);
+    expect(methods()).toEqual(['POST /jobs.json', 'POST /jobs.json']);
+  });
+});
+
+describe('the status of a job', () => {
+  it('has numbers as numbers, `open` as `opened`, and dates as they came', async () => {
+    server.script.push(
+      json({
+        ...JOB,
+        status: 'open',
+        quote: QUOTE,
+        percentComplete: '94',
+        results: {
+          completedAt: '2024-05-15T12:34:56Z',
+          activityCount: 1234,
+          fileCount: '144',
+          fileSizeMb: '1.44',
+          dataURL: 'https://x/y',
+          expiresAt: '2024-05-30T12:34:56Z',
+        },
+      }),
+    );
+    expect(await getJob(acme(), JOB.jobURL)).toMatchObject({
+      status: 'opened',
+      percentComplete: 94,
+      quote: {
+        costDollars: 5000,
+        estimatedActivityCount: 100,
+        estimatedDurationHours: 915,
+        estimatedFileSizeMb: 0,
+        expiresAt: QUOTE.expiresAt,
+      },
+      results: { activityCount: 1234, fileCount: 144, fileSizeMb: 1.44 },
+    });
+    expect(methods()).toEqual(['GET /jobs/eff5t4me1j.json']);
+  });
+
+  it('of an unknown job is a 404, and is not retried', async () => {
+    server.script.push(status(404));
+    await expect(getJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({ status: 404 });
+  });
+
+  it.each(['', '../x', 'a/b', 'a?b', undefined, 7])('is not asked for %j', async name => {
+    expect(() => getJob(acme(), name as string)).toThrow(OptionError);
+    expect(server.received).toEqual([]);
+  });
+
+  it.each([
+    [{ ...JOB, status: 7 }, undefined],
+    [{ ...JOB, status: undefined }, /`status` should be a string, and is missing/],
+    [{ ...JOB, quote: { ...QUOTE, estimatedDurationHours: 'long' } }, /estimatedDurationHours/],
+    [{ ...JOB, quote: 7 }, /quote/],
+    [[], /no JSON object/],
+  ])('that is none is a DataError (%#)', async (body, expected) => {
+    server.script.push(json(body));
+    const outcome = await getJob(acme(), 'eff5t4me1j').catch(e => e);
+    if (expected === undefined) return expect(outcome.status).toBe('7');
+    expect(outcome).toBeInstanceOf(DataError);
+    expect(outcome.message).toMatch(expected);
+  });
+});
+
+describe('accepting and rejecting', () => {
+  it.each([
+    ['accept', acceptJob, 'accepted'],
+    ['reject', rejectJob, 'rejected'],
+  ] as const)('%s is one PUT', async (verb, call, after) => {
+    server.script.push(
+      json({ ...JOB, status: after, acceptedBy: 'me', acceptedAt: '2024-05-15T12:34:56Z' }),
+    );
+    expect(await call(acme(), 'eff5t4me1j')).toMatchObject({ status: after, acceptedBy: 'me' });
+    expect(server.received[0]).toMatchObject({
+      method: 'PUT',
+      url: `${PATH}/jobs/eff5t4me1j.json`,
+      params: { status: verb },
+    });
+  });
+
+  it.each([
+    ['accepted', acceptJob],
+    ['running', acceptJob],
+    ['delivered', acceptJob],
+    ['rejected', rejectJob],
+  ] as const)('after a broken connection the status is read: %s is done', async (now, call) => {
+    server.script.push(reset, json({ ...JOB, status: now }));
+    expect(await call(acme(), 'eff5t4me1j')).toMatchObject({ status: now });
+    expect(methods()).toEqual(['PUT /jobs/eff5t4me1j.json', 'GET /jobs/eff5t4me1j.json']);
+  });
+
+  it('after a broken connection a job that is still quoted is accepted again', async () => {
+    server.script.push(
+      reset,
+      json({ ...JOB, status: 'quoted', quote: QUOTE }),
+      json({ ...JOB, status: 'accepted' }),
+    );
+    expect(await acceptJob(acme(), 'eff5t4me1j')).toMatchObject({ status: 'accepted' });
+  });
+
+  it('after a broken connection a job that someone else rejected is an error', async () => {
+    server.script.push(reset, json({ ...JOB, status: 'rejected' }));
+    await expect(acceptJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({
+      code: 'ERR_JOB',
+      status: 'rejected',
+      uuid: 'eff5t4me1j',
+    });
+  });
+
+  it('of a job that is not quoted is refused by the service, once', async () => {
+    server.script.push(status(400, '{"error":{"message":"not quoted"}}'));
+    await expect(acceptJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({
+      status: 400,
+      body: 'not quoted',
+    });
+    expect(server.received.length).toBe(1);
+  });
+});
+
+describe('lists', () => {
+  it('of jobs have their uuids, and what was delivered', async () => {
+    const item = {
+      ...JOB,
+      status: 'open',
+      percentComplete: '0',
+      expiresAt: '2024-05-30T12:34:56Z',
+    };
+    server.script.push(
+      json({ jobs: [item], delivered: { jobCount: 1, jobDaysRun: '3', activityCount: 9 } }),
+    );
+    expect(await listJobs(acme())).toMatchObject({
+      jobs: [{ uuid: 'eff5t4me1j', title: 'snow', status: 'opened', percentComplete: 0 }],
+      delivered: { jobCount: 1, jobDaysRun: 3, activityCount: 9 },
+    });
+    server.script.push(listed(item), listed());
+    expect(await findJob(acme(), 'snow')).toMatchObject({ uuid: 'eff5t4me1j' });
+    expect(await findJob(acme(), 'snow')).toBeUndefined();
+    server.script.push(listed({ ...item, title: 'snow (rules 3fa9c2d1)' }));
+    expect(await findJob(acme(), 'snow')).toMatchObject({ uuid: 'eff5t4me1j' });
+  });
+
+  it('of files come as JSON, in either spelling, and as CSV', async () => {
+    server.script.push(
+      json({
+        urlCount: '2',
+        urlList: ['https://x/a', 'http://127.0.0.1:1/b'],
+        totalFileSizeBytes: 7,
+        suspectMinutesUrl: 's',
+        expiresAt: 'e',
+      }),
+    );
+    expect(await jobResults(acme(), 'eff5t4me1j')).toEqual({
+      urlCount: 2,
+      urlList: ['https://x/a', 'http://127.0.0.1:1/b'],
+      totalFileSizeBytes: 7,
+      suspectMinutesURL: 's',
+      expiresAt: 'e',
+    });
+    server.script.push(response =>
+      response.end('a_00_activities.json.gz\thttps://x/a?b=c\nb.gz\thttps://x/b\n'),
+    );
+    expect(await jobResultsCsv(acme(), 'eff5t4me1j')).toEqual([
+      { name: 'a_00_activities.json.gz', url: 'https://x/a?b=c' },
+      { name: 'b.gz', url: 'https://x/b' },
+    ]);
+    expect(methods()).toEqual([
+      'GET /jobs/eff5t4me1j/results.json',
+      'GET /jobs/eff5t4me1j/results.csv',
+    ]);
+  });
+
+  it('of files may be empty as CSV, and have CRLF or no end of the last line', async () => {
+    for (const body of ['', 'a\thttps://x/a', 'a\thttps://x/a\r\n'])
+      server.script.push(response => response.end(body));
+    expect(await jobResultsCsv(acme(), 'eff5t4me1j')).toEqual([]);
+    const one = [{ name: 'a', url: 'https://x/a' }];
+    expect(await jobResultsCsv(acme(), 'eff5t4me1j')).toEqual(one);
+    expect(await jobResultsCsv(acme(), 'eff5t4me1j')).toEqual(one);
+  });
+
+  it.each([
+    ['an HTML page', '<html>\n<body>Sign in</body>\n</html>', 'got "<html>"', 1],
+    ['JSON', '{"urlCount":1,"urlList":["https://x/a"]}', 'got "{\\"urlCount\\":1', 1],
+    ['an empty line', 'a\thttps://x/a\n\nb\thttps://x/b\n', 'got an empty line', 2],
+    ['no address', 'a\thttps://x/a\nb.gz', 'got "b.gz"', 2],
+    ['no name', '\thttps://x/a', 'got "\\thttps://x/a"', 1],
+    ['three columns', 'a\thttps://x/a\tb', 'got "a\\thttps://x/a\\tb"', 1],
+    ['a line that is cut short', 'a\thttps://x/a\nb.gz\thtt', 'got "htt"', 2],
+    [
+      'an address without https',
+      'a\thttp://x.example/a?sig=canary',
+      'got http://x.example/a?...',
+      1,
+    ],
+    ['an address of another kind', 'a\tjavascript:alert(1)', 'got "javascript:alert(1)"', 1],
+    ['a password in an address', 'a\thttps://me:canary@x/a', 'got https://x/a', 1],
+    ['a signature and no tab', 'a https://x/a?sig=canary', 'got "a https://x/a..."', 1],
+  ])('of files are no CSV with %s, and the error says what came', async (_, body, got, line) => {
+    server.otherwise = response => response.end(body);
+    const error = await jobResultsCsv(acme(), 'eff5t4me1j').catch(error => error);
+    expect(error).toBeInstanceOf(DataError);
+    expect(error.message).toContain(got);
+    expect(error.message).not.toContain('canary');
+    expect(error.place).toMatchObject({ line, origin: expect.stringContaining('results.csv') });
+  });
+
+  it('of files with an address that is none, or is not https, are refused as JSON, too', async () => {
+    for (const url of ['a', 'http://x.example/a?sig=canary', 'https://me:canary@x/a']) {
+      server.script.push(json({ urlCount: 1, urlList: [url] }));
+      const error = await jobResults(acme(), 'eff5t4me1j').catch(error => error);
+      expect(error).toBeInstanceOf(DataError);
+      expect(error.message).toMatch(/Expected the address of each file to be https, got .*results/);
+      expect(error.message).not.toContain('canary');
+    }
+  });
+
+  it.each([
+    ['an object', '{"suspectMinutes":["202401010006","202401010005","202401010005"]}'],
+    ['a list', '["2024-01-01T00:05:00Z",202401010006]'],
+    ['lines', '202401010005\r\n202401010006\n'],
+  ])('of suspect minutes may be %s', async (_, body) => {
+    server.script.push(response => response.end(body));
+    const minutes = await readSuspectMinutes(acme(), `${server.url}/suspect`);
+    expect(minutes).toEqual(['202401010005', '202401010006']);
+    expect(server.received[0]?.headers.authorization).toMatch(/^Basic /);
+  });
+
+  it('of suspect minutes may be missing, or of no dates', async () => {
+    server.script.push(status(404), json({ nothing: ['here'] }));
+    expect(await readSuspectMinutes(acme(), `${server.url}/suspect`)).toEqual([]);
+    await expect(readSuspectMinutes(acme(), `${server.url}/suspect`)).rejects.toBeInstanceOf(
+      DataError,
+    );
+  });
+});

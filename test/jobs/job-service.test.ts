@@ -1,0 +1,172 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { localFiles } from '../../src/archive/local-files.js';
+import { IncompleteError } from '../../src/errors.js';
+import { type Account, account } from '../../src/http/account.js';
+import { downloadJob } from '../../src/jobs/download-job.js';
+import type { DeliveredJob } from '../../src/jobs/job.js';
+import { jobFiles } from '../../src/jobs/job-files.js';
+import type { JobVerdict } from '../../src/jobs/job-verdict.js';
+import { runJob } from '../../src/jobs/run-job.js';
+import { activities } from '../../src/operators/activities.js';
+import { gunzip } from '../../src/operators/gunzip.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
+import {
+  createService,
+  type Fault,
+  type Service,
+  type ServiceOptions,
+} from '../../src/service/index.js';
+import { impatient } from '../http/virtual-time.js';
+
+let folder: string;
+let service: Service | undefined;
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-job-'));
+});
+afterEach(async () => {
+  await service?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A delivered job of the local service, with faults that were planted before it was made. */
+async function delivered(faults: readonly Fault[] = [], options: ServiceOptions = {}) {
+  service = createService({ limits: 'relaxed', jobDwellMs: 0, ...options });
+  const addresses = await service.start();
+  for (const fault of faults) service.faults.plant(fault);
+  const acme = account({ ...addresses, limits: { jobReads: [] }, timing: impatient() }, {});
+  const job = await runJob(acme, {
+    title: 'coffee and music',
+    fromDate: '202401010000',
+    toDate: '202401010200',
+    format: options.format ?? 'original',
+    rules: [
+      { value: 'coffee', tag: 'c' },
+      { value: 'music OR rain', tag: 'm' },
+    ],
+    decide: () => true,
+    pollEvery: 20,
+  });
+  return { acme, job, service };
+}
+
+async function read(acme: Account, job: DeliveredJob) {
+  const ids: string[] = [];
+  let verdict: JobVerdict | undefined;
+  const flow = jobFiles(acme, job, {
+    onVerdict: told => {
+      verdict = told;
+    },
+  });
+  const error = await (async () => {
+    for await (const post of activities()(jsonLines()(gunzip()(flow)))) ids.push(post.id);
+  })().catch(error => error);
+  return { ids, verdict, error };
+}
+
+describe('a job of the local service', () => {
+  it.each(['original', 'activity_streams'] as const)(
+    'in %s comes whole, with the rules that matched, and so does its folder',
+    async format => {
+      const { acme, job } = await delivered([], { format });
+      const { ids, verdict, error } = await read(acme, job);
+      expect(error).toBeUndefined();
+      expect(ids.length).toBe(job.results.activityCount);
+      expect(verdict).toMatchObject({ exitCode: 0, files: { expected: job.results.fileCount } });
+      expect(await downloadJob(acme, job, { folder })).toEqual(verdict);
+      const stored: string[] = [];
+      for await (const post of activities()(jsonLines()(gunzip()(localFiles(folder))))) {
+        expect(post.tags.every(tag => tag === 'c' || tag === 'm')).toBe(true);
+        expect(post.tags.length).toBeGreaterThan(0);
+        stored.push(post.id);
+      }
+      expect(stored).toEqual(ids);
+    },
+  );
+
+  it('comes whole without info lines, too', async () => {
+    const { acme, job } = await delivered([], { jobInfoLine: false });
+    const { ids, error } = await read(acme, job);
+    expect(error).toBeUndefined();
+    expect(ids.length).toBe(job.results.activityCount);
+  });
+
+  it.each<[string, Fault]>([
+    [
+      'missing',
+      {
+        kind: 'status',
+        endpoint: 'job-files',
+        status: 404,
+        path: '/00/10_activities',
+        times: 'always',
+      },
+    ],
+    [
+      'cut',
+      {
+        kind: 'cut',
+        endpoint: 'job-files',
+        afterBytes: 200,
+        path: '/00/10_activities',
+        times: 'always',
+      } as Fault,
+    ],
+  ])('with a file %s for good: all else comes, and the error names it', async (_, fault) => {
+    const { acme, job } = await delivered([fault]);
+    const { ids, error } = await read(acme, job);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error.missing).toEqual(['202401010010']);
+    expect(ids.length).toBeGreaterThan(0);
+    const folderError = await downloadJob(acme, job, { folder }).catch(error => error);
+    expect(folderError.missing).toEqual(['202401010010']);
+  });
+
+  it.each<[string, Fault]>([
+    ['missing', { kind: 'status', endpoint: 'job-files', status: 404, times: 3 }],
+    ['refused', { kind: 'status', endpoint: 'job-files', status: 503, times: 3 }],
+    ['cut', { kind: 'cut', endpoint: 'job-files', afterBytes: 200, times: 3 } as Fault],
+  ])('with files %s for a while comes whole', async (_, fault) => {
+    const { acme, job } = await delivered([fault]);
+    const { ids, error } = await read(acme, job);
+    expect(error).toBeUndefined();
+    expect(ids.length).toBe(job.results.activityCount);
+  });
+
+  it('whose addresses expire comes whole with new ones', async () => {
+    const { acme, job, service } = await delivered([], { fileUrlMs: 60_000 });
+    const ids: string[] = [];
+    for await (const post of activities()(
+      jsonLines()(gunzip()(jobFiles(acme, job, { concurrency: 1 }))),
+    )) {
+      if (ids.length === 3) service.clock.advance(120_000);
+      ids.push(post.id);
+    }
+    expect(ids.length).toBe(job.results.activityCount);
+  });
+
+  it.each<[string, Fault, RegExp]>([
+    ['files', { kind: 'wrong-totals', urlCount: 1, times: 'always' }, /urlCount/],
+    ['bytes', { kind: 'wrong-totals', totalFileSizeBytes: -1 }, /totalFileSizeBytes/],
+    ['posts', { kind: 'wrong-totals', activityCount: 1 }, /activityCount/],
+  ])('with wrong totals of %s says so', async (_, fault, expected) => {
+    const { acme, job } = await delivered([fault]);
+    const { error, verdict } = await read(acme, job);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error.missing).toMatchObject([expect.stringMatching(expected)]);
+    expect(verdict?.exitCode).toBe(1);
+  });
+
+  it('with suspect minutes has them in its verdict', async () => {
+    const { acme, job } = await delivered([
+      { kind: 'suspect-minutes', minutes: ['202401010005', '202401010006'] },
+    ]);
+    expect((await read(acme, job)).verdict).toMatchObject({
+      exitCode: 2,
+      suspectMinutes: ['202401010005', '202401010006'],
+    });
+  });
+});

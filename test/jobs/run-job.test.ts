@@ -1,0 +1,203 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { JobError, OptionError } from '../../src/errors.js';
+import { account } from '../../src/http/account.js';
+import type { Job } from '../../src/jobs/job.js';
+import { createJob, findJob, listJobs } from '../../src/jobs/job-calls.js';
+import { type RunJobOptions, runJob } from '../../src/jobs/run-job.js';
+import { createService, type Service, type ServiceOptions } from '../../src/service/index.js';
+import { DAY } from '../../src/time.js';
+
+const OPTIONS: RunJobOptions = {
+  title: 'coffee',
+  fromDate: '202401010000',
+  toDate: '202401010100',
+  format: 'original',
+  rules: [{ value: 'coffee OR music', tag: 'a' }],
+  decide: () => true,
+  pollEvery: 10,
+};
+
+const running: Service[] = [];
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.stop();
+});
+
+async function start(options: ServiceOptions = {}) {
+  const service = createService({ limits: 'relaxed', jobDwellMs: 15, ...options });
+  running.push(service);
+  const addresses = await service.start();
+  return {
+    service,
+    acme: account({ ...addresses, limits: { jobReads: [], jobCreation: [] } }, {}),
+  };
+}
+
+describe('the life of a job', () => {
+  it('goes from its rules to its delivery, and tells of each step', async () => {
+    const { acme } = await start({ jobDollarsPerDay: 500 });
+    const seen: string[] = [];
+    const quotes: unknown[] = [];
+    const job = await runJob(acme, {
+      ...OPTIONS,
+      onStatus: ({ status }) => seen.push(status),
+      decide: (quote, { title }) => {
+        quotes.push({ ...quote, title });
+        return quote.costDollars === 500;
+      },
+    });
+    expect(job).toMatchObject({ status: 'delivered', results: { fileCount: 6 } });
+    expect(quotes).toMatchObject([
+      { title: job.title, costDollars: 500, estimatedActivityCount: expect.any(Number) },
+    ]);
+    const order = [
+      'opened',
+      'estimating',
+      'quoted',
+      'accepted',
+      'running',
+      'completed',
+      'delivered',
+    ];
+    const steps = seen.filter((status, index) => status !== seen[index - 1]);
+    expect(order.filter(status => steps.includes(status))).toEqual(steps);
+    expect(steps.at(-1)).toBe('delivered');
+  });
+
+  it('is joined where it stands, whenever the script was stopped, and never made twice', async () => {
+    const { acme } = await start({ jobDwellMs: 30 });
+    let asked = 0;
+    for (let stopped = 0; ; stopped++) {
+      const abort = new AbortController();
+      const timer = setTimeout(() => abort.abort('stopped'), 40);
+      const decide = () => ++asked > 0;
+      try {
+        const job = await runJob(acme, { ...OPTIONS, decide, signal: abort.signal });
+        expect(job.status).toBe('delivered');
+        expect(stopped).toBeGreaterThan(0);
+        break;
+      } catch (error) {
+        expect(error).toBe('stopped');
+      } finally {
+        clearTimeout(timer);
+      }
+    }
+    expect((await listJobs(acme)).jobs.length).toBe(1);
+    expect((await listJobs(acme)).delivered.jobCount).toBe(1);
+    const again = await runJob(acme, { ...OPTIONS, decide: () => expect.unreachable() as never });
+    expect(again.status).toBe('delivered');
+    expect(asked).toBeGreaterThan(0);
+  });
+
+  it('two scripts at once share one job', async () => {
+    const { acme } = await start();
+    const [one, other] = await Promise.all([runJob(acme, OPTIONS), runJob(acme, OPTIONS)]);
+    expect(one.uuid).toBe(other.uuid);
+    expect((await listJobs(acme)).jobs.length).toBe(1);
+  });
+
+  it('ends rejected when the quote is turned down, and stays so', async () => {
+    const { acme } = await start();
+    const first = await runJob(acme, { ...OPTIONS, decide: async () => false }).catch(e => e);
+    expect(first).toBeInstanceOf(JobError);
+    expect(first).toMatchObject({
+      code: 'ERR_JOB',
+      title: expect.stringMatching(/^coffee /),
+      status: 'rejected',
+    });
+    expect(first.message).toMatch(/turned its quote down: no cost of its own, about \d+ posts/);
+    await expect(runJob(acme, OPTIONS)).rejects.toMatchObject({
+      status: 'rejected',
+      message: expect.stringContaining('cannot be recovered'),
+    });
+  });
+
+  it.each(['estimating', 'running', 'validation'] as const)(
+    'ends when the job fails in %s, and is not sent again',
+    async during => {
+      const { service, acme } = await start();
+      service.faults.plant({ kind: 'job-failure', during });
+      for (let run = 0; run < 2; run++) {
+        const error = await runJob(acme, OPTIONS).catch(e => e);
+        expect(error).toBeInstanceOf(JobError);
+        expect(error).toMatchObject({ status: 'failed' });
+        expect(error.message).toMatch(/Gnip investigating.*Do not send it again/s);
+      }
+      expect((await listJobs(acme)).jobs.length).toBe(1);
+    },
+  );
+
+  it('ends when the quote expires while it waits', async () => {
+    const { service, acme } = await start({ jobDwellMs: { accepted: 3_600_000 } });
+    const error = runJob(acme, OPTIONS).catch(e => e);
+    while ((await listJobs(acme)).jobs[0]?.status !== 'accepted') await sleep(20);
+    service.clock.advance(40 * DAY);
+    // Whether it is delivered first and then expires is the service's to say.
+    const outcome = await error;
+    if (outcome instanceof Error) {
+      expect(outcome).toBeInstanceOf(JobError);
+      expect(outcome.message).toMatch(/expired/);
+    } else expect((outcome as Job).status).toBe('delivered');
+  });
+
+  const RULE = { value: 'coffee OR music', tag: 'a' };
+  it.each<[string, Partial<RunJobOptions>, RegExp]>([
+    ['other rules', { rules: [{ value: 'tea', tag: 'a' }] }, /it has other rules/],
+    ['one more rule', { rules: [RULE, { value: 'tea' }] }, /it has other rules/],
+    ['another tag', { rules: [{ ...RULE, tag: 'b' }] }, /it has other rules/],
+    ['no tag', { rules: [{ value: RULE.value }] }, /it has other rules/],
+    ['another window', { toDate: '202401010200' }, /to 202401010100, not/],
+    ['another format', { format: 'activity_streams' }, /its format is original/],
+  ])('does not join a job of that title with %s, and makes none', async (_, other, message) => {
+    const { acme } = await start();
+    const { uuid } = await runJob(acme, OPTIONS);
+    const error = await runJob(acme, { ...OPTIONS, ...other }).catch(e => e);
+    expect(error).toBeInstanceOf(JobError);
+    expect(error.message).toMatch(/^There is another job with the title "coffee/);
+    expect(error.message).toMatch(message);
+    expect(error.message).toContain('Choose another title');
+    expect(error).toMatchObject({ uuid, status: 'delivered' });
+    expect((await listJobs(acme)).jobs.length).toBe(1);
+  });
+
+  it('does not join a job of that title that was made otherwise: its rules are not known', async () => {
+    const { acme } = await start();
+    const { uuid } = await createJob(acme, OPTIONS);
+    const error = await runJob(acme, OPTIONS).catch(e => e);
+    expect(error).toBeInstanceOf(JobError);
+    expect(error.message).toContain('not made by `runJob`');
+    expect(error).toMatchObject({ uuid });
+    expect((await listJobs(acme)).jobs.length).toBe(1);
+  });
+
+  it('joins its job whatever the order of the rules, and by the title that was sent, too', async () => {
+    const { acme } = await start();
+    const rules = [RULE, { value: 'tea', tag: null }, { value: 'milk' }];
+    const { uuid, title } = await runJob(acme, { ...OPTIONS, rules });
+    expect(title).toMatch(/^coffee \(rules [0-9a-f]{8}\)$/);
+    for (const again of [{ rules: rules.toReversed() }, { rules, title }])
+      expect(await runJob(acme, { ...OPTIONS, ...again })).toMatchObject({ uuid });
+    expect((await findJob(acme, 'coffee'))?.uuid).toBe(uuid);
+    expect((await listJobs(acme)).jobs.length).toBe(1);
+  });
+
+  it.each([
+    ['decide', { decide: undefined as never }],
+    ['pollEvery', { pollEvery: 0 }],
+    ['rules', { rules: [{ value: 'has:vidoes' }] }],
+  ])('is not begun with a bad `%s`', async (option, bad) => {
+    const { acme } = await start();
+    const error = await runJob(acme, { ...OPTIONS, ...bad }).catch(e => e);
+    expect(error).toBeInstanceOf(OptionError);
+    expect(error).toMatchObject({ option });
+    expect((await listJobs(acme)).jobs).toEqual([]);
+  });
+
+  it('does nothing when `decide` gives neither yes nor no', async () => {
+    const { acme } = await start();
+    await expect(
+      runJob(acme, { ...OPTIONS, decide: () => undefined as never }),
+    ).rejects.toMatchObject({ option: 'decide' });
+    expect((await listJobs(acme)).jobs).toMatchObject([{ status: 'quoted' }]);
+  });
+});

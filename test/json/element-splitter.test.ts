@@ -1,0 +1,141 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DataError } from '../../src/errors.js';
+import { ElementSplitter } from '../../src/json/element-splitter.js';
+import { parseExact } from '../../src/json/exact-json.js';
+import { cutAt, cuts } from './cut.js';
+import { document } from './json-documents.js';
+
+function split(
+  parts: readonly Uint8Array[],
+  ...args: ConstructorParameters<typeof ElementSplitter>
+) {
+  const splitter = new ElementSplitter(...args);
+  const elements = parts.flatMap(part => splitter.push(part));
+  return { elements: elements.map(String), rest: splitter.end() };
+}
+
+describe('ElementSplitter', () => {
+  it('gives the exact bytes of every element, and the rest, wherever the document is cut', () => {
+    const cutDocument = document.chain(({ bytes, elements, rest }) =>
+      cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements, rest })),
+    );
+    fc.assert(
+      fc.property(cutDocument, ({ parts, elements, rest }) => {
+        expect(split(parts, 'results')).toEqual({ elements, rest: parseExact(rest) });
+      }),
+    );
+  });
+
+  it('gives the same with a cut at every single byte', () => {
+    const bytes = Buffer.from(
+      '\ufeff{"a":{"results":["no"]},"re\\u0073ults": [ {"id":1050118621198921728,"t":"]}\\"\\\\"}, -1.5e+3,"é\\n",[[]],null ],"next":"x","n":[1]}\n',
+    );
+    for (let place = 0; place <= bytes.length; place++)
+      expect(split(cutAt(bytes, [place]), 'results')).toEqual({
+        elements: [
+          '{"id":1050118621198921728,"t":"]}\\"\\\\"}',
+          '-1.5e+3',
+          '"é\\n"',
+          '[[]]',
+          'null',
+        ],
+        rest: { a: { results: ['no'] }, next: 'x', n: [1] },
+      });
+  });
+
+  it('gives an element as soon as it is whole, and copies nothing of it', () => {
+    const splitter = new ElementSplitter('results');
+    const block = Buffer.from('{"results":[{"a":1},{"b"');
+    const [element] = splitter.push(block);
+    expect(element?.buffer).toBe(block.buffer);
+    expect(String(element)).toBe('{"a":1}');
+    expect(splitter.push(Buffer.from(':2}')).map(String)).toEqual(['{"b":2}']);
+    expect(splitter.push(Buffer.from(']}'))).toEqual([]);
+    expect(splitter.end()).toEqual({});
+  });
+
+  it('refuses a document that is cut anywhere before its end', () => {
+    const bytes = Buffer.from('{"results":[{"a":"b"},1],"next":"x"}');
+    for (let place = 0; place < bytes.length; place++)
+      expect(() => split([bytes.subarray(0, place)], 'results'), `cut at ${place}`).toThrow(
+        DataError,
+      );
+  });
+
+  it.each([
+    ['{"next":"x"}', 'has no array `results`: {"next":"x"}'],
+    ['{"results":{"a":1}}', 'has no array `results`'],
+    ['{"results":null}', 'has no array `results`'],
+    ['{"a":{"results":[1]}}', 'has no array `results`'],
+    ['{"a":"results","b":[1]}', 'has no array `results`'],
+    ['{"error":{"message":"Overloaded"}}', '{"error":{"message":"Overloaded"}}'],
+    ['{"results":[1],"results":[2]}', 'more than one `results`'],
+    ['{"results":[1],"results":2}', 'has no array `results`'],
+    ['[{"results":[]}]', 'Expected a JSON object'],
+    ['<html></html>', 'Expected a JSON object'],
+    ['{"results":[]}{"results":[]}', 'goes on after its end'],
+    ['{"results":[1,]}', 'Expected a value'],
+    ['{"results":[,1]}', 'Expected a value'],
+    ['{"results":[1 2]}', 'Expected a comma'],
+    ['{"results":[{]}', 'has no partner'],
+    ['{"results":[{"a":1]}]}', 'has no partner'],
+    ['{"results":[1}]', 'Expected a comma'],
+    ['{"results" [1]}', 'Expected a colon'],
+    ['{"results":[1],"a":tru}', 'not valid JSON'],
+    ['{"\\q":1,"results":[1]}', 'not valid JSON'],
+  ])('refuses %s', (text, message) => {
+    for (let place = 0; place <= text.length; place++) {
+      const bytes = Buffer.from(text);
+      const act = () => split(cutAt(bytes, [place]), 'results', { origin: 'page 3' });
+      expect(act).toThrow(DataError);
+      expect(act).toThrow(message);
+      expect(act).toThrow('in page 3');
+    }
+  });
+
+  it('holds its limits: bytes of an element and of the rest, and depth', () => {
+    const options = { maxBytes: 30, maxDepth: 3 };
+    const within = Buffer.from('{"results":["aaaaaaaaaaaaaaaaaaaaaaaaaaaa",[[[]]]]}');
+    expect(split([within], 'results', options).elements).toHaveLength(2);
+    for (const text of [
+      '{"results":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
+      '{"results":[1111111111111111111111111111111',
+      '{"results":[{"a":1},{"a":"aaaaaaaaaaaaaaaaaaaaaaaa"}]}',
+      '{"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
+      '{"results":[[[[[',
+      '{"results":[],"a":[[[[',
+    ])
+      for (const parts of [
+        [Buffer.from(text)],
+        [...Buffer.from(text)].map(byte => Buffer.of(byte)),
+      ])
+        expect(() => split(parts, 'results', options), text).toThrow(/maxBytes|maxDepth/);
+  });
+
+  it.each([1, 2, 3, 7])(
+    'takes an element and a member of exactly maxDepth %i, and none that is one deeper',
+    maxDepth => {
+      const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+      for (const around of [
+        (value: string) => `{"results":[${value}]}`,
+        (value: string) => `{"results":[],"a":${value}}`,
+      ]) {
+        const fits = Buffer.from(around(nested(maxDepth)));
+        expect(() => split([fits], 'results', { maxDepth })).not.toThrow();
+        const deeper = Buffer.from(around(nested(maxDepth + 1)));
+        expect(() => split([deeper], 'results', { maxDepth })).toThrow('`maxDepth`');
+      }
+    },
+  );
+
+  it('is not misled by a key that is the name of something every object has', () => {
+    expect(
+      split([Buffer.from('{"__proto__":{"x":1},"results":[1],"constructor":2}')], 'results').rest,
+    ).toEqual(JSON.parse('{"__proto__":{"x":1},"constructor":2}'));
+    expect(split([Buffer.from('{"__proto__":[1],"a":2}')], '__proto__')).toEqual({
+      elements: ['1'],
+      rest: { a: 2 },
+    });
+  });
+});

@@ -1,0 +1,71 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DataError } from '../../src/errors.js';
+import { parseExact } from '../../src/json/exact-json.js';
+import { jsonLike, jsonObject, jsonValue } from '../activity/arbitrary-json.js';
+import { printJson, style, type Value } from '../activity/print-json.js';
+
+/** What parsing a value exactly must give. */
+function exactly(value: Value, key?: string): unknown {
+  if (typeof value === 'bigint') {
+    const digits = String(value);
+    const isId = key !== undefined && /^(?:.*_)?id$/s.test(key);
+    return isId || digits.replace('-', '').length >= 16 ? digits : Number(value);
+  }
+  if (Array.isArray(value)) return value.map(item => exactly(item));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, exactly(member, name)]),
+  );
+}
+
+describe('parseExact', () => {
+  it('keeps every digit of ids and of long numbers, and else parses like JSON.parse', () => {
+    fc.assert(
+      fc.property(fc.oneof(jsonObject, jsonValue), style, (value, look) => {
+        const text = printJson(value, look);
+        expect(parseExact(text)).toEqual(exactly(value));
+        expect(parseExact(Buffer.from(text))).toEqual(exactly(value));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('throws a DataError exactly where JSON.parse throws', () => {
+    fc.assert(
+      fc.property(jsonLike, text => {
+        let isJson = true;
+        try {
+          JSON.parse(text);
+        } catch {
+          isJson = false;
+        }
+        if (isJson) expect(() => parseExact(text)).not.toThrow();
+        else expect(() => parseExact(text)).toThrow(DataError);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('leaves fractions and exponents numbers, also as ids', () => {
+    const text = '{"id":1.5,"a_id":1e3,"n":12345678901234567.5,"m":[12345678901234567e1]}';
+    expect(parseExact(text)).toEqual(JSON.parse(text));
+  });
+
+  it('tells what is wrong and shows the beginning, as it came', () => {
+    expect(() => parseExact('{"id":12345678901234567,}')).toThrow(
+      /^Not JSON: .* It starts with "\{\\"id\\":12345678901234567,\}"$/,
+    );
+    expect(() => parseExact('')).toThrow(DataError);
+  });
+
+  it('reads a string of ten million escapes', () => {
+    const text = `"${'\\n'.repeat(10_000_000)}"`;
+    expect(parseExact(text)).toHaveLength(10_000_000);
+  });
+
+  it('takes a Uint8Array that is a view into something larger', () => {
+    const bytes = new TextEncoder().encode('xx{"id":12}yy');
+    expect(parseExact(bytes.subarray(2, -2))).toEqual({ id: '12' });
+  });
+});

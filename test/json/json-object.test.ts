@@ -1,0 +1,184 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DataError } from '../../src/errors.js';
+import { JsonObject } from '../../src/json/json-object.js';
+import { jsonLike, jsonObject, key } from '../activity/arbitrary-json.js';
+import { arbitraryPost } from '../activity/arbitrary-post.js';
+import { printJson, style, type Value } from '../activity/print-json.js';
+
+const asked = fc.array(
+  key.filter(name => /^[ -~]*$/.test(name)),
+  { maxLength: 6 },
+);
+
+/** What the view says of a member, and what parsing says. */
+function viewed(document: Buffer, object: JsonObject, name: string) {
+  const span = object.span(name);
+  const nested = object.object(name);
+  return {
+    string: object.string(name),
+    integer: object.integer(name),
+    value: span && JSON.parse(document.subarray(...span).toString()),
+    nested: nested && 'an object',
+    lastDigits: object.lastDigits(name),
+  };
+}
+
+function parsed(members: { readonly [key: string]: Value }, name: string) {
+  const value = Object.hasOwn(members, name) ? members[name] : undefined;
+  const string = typeof value === 'string' ? value : undefined;
+  return {
+    string,
+    integer: typeof value === 'bigint' ? String(value) : undefined,
+    value: value === undefined ? undefined : JSON.parse(printJson(value)),
+    nested: isMembers(value) ? 'an object' : undefined,
+    lastDigits: /(?:^|:)(\d+)$/.exec(string ?? '')?.[1],
+  };
+}
+
+function isMembers(value: Value | undefined): value is { readonly [key: string]: Value } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+describe('JsonObject', () => {
+  it('says of every member what parsing says, however the document is written', () => {
+    fc.assert(
+      fc.property(jsonObject, style, asked, fc.boolean(), (members, look, names, seek) => {
+        const document = Buffer.from(printJson(members, look));
+        const object = JsonObject.of(document);
+        for (const name of [...names, ...Object.keys(members).filter(isAscii)]) {
+          if (seek) object?.seekFromEnd(name);
+          expect(object && viewed(document, object, name)).toEqual(parsed(members, name));
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('says of the members of members what parsing says', () => {
+    fc.assert(
+      fc.property(jsonObject, style, (members, look) => {
+        const document = Buffer.from(printJson(members, look));
+        const compare = (object: JsonObject | undefined, of: { readonly [key: string]: Value }) => {
+          for (const [name, value] of Object.entries(of)) {
+            if (!isAscii(name)) continue;
+            expect(object && viewed(document, object, name)).toEqual(parsed(of, name));
+            if (isMembers(value)) compare(object?.object(name), value);
+          }
+        };
+        compare(JsonObject.of(document), members);
+      }),
+    );
+  });
+
+  it('finds the first of several keys, and the closing brace', () => {
+    fc.assert(
+      fc.property(jsonObject, style, asked, (members, look, names) => {
+        const text = printJson(members, look);
+        const document = Buffer.from(text);
+        const object = JsonObject.of(document);
+        const order = Object.keys(JSON.parse(text));
+        // Keys that look like array indices come first in every JavaScript object.
+        const expected = order.find(name => names.includes(name));
+        const found = object?.firstOf(names);
+        expect(found === undefined).toBe(expected === undefined);
+        if (!order.some(name => /^\d+$/.test(name))) expect(found).toBe(expected);
+        expect(object?.closing).toEqual({
+          at: document.lastIndexOf('}'),
+          empty: order.length === 0,
+        });
+      }),
+    );
+  });
+
+  it('finds in posts of both formats what parsing finds', () => {
+    const names = ['id', 'id_str', 'matching_rules', 'gnip', 'retweeted_status', 'text', 'body'];
+    fc.assert(
+      fc.property(
+        arbitraryPost,
+        fc.subarray(names),
+        fc.boolean(),
+        ({ json, bytes }, some, seek) => {
+          const object = JsonObject.of(bytes);
+          const post: Record<string, unknown> = JSON.parse(json);
+          for (const name of some) {
+            if (seek) object?.seekFromEnd(name);
+            const span = object?.span(name);
+            expect(span && JSON.parse(bytes.subarray(...span).toString())).toEqual(post[name]);
+          }
+        },
+      ),
+    );
+  });
+
+  it('takes a key near the end for one of the document only if it is', () => {
+    const documents = [
+      '{"a":{"x":1,"k":2}}',
+      '{"k":1,"a":{"x":1,"k":2}}',
+      '{"a":{"x":1,"k":2},"b":"}"}',
+      '{"a":[{"x":1,"k":2}],"b":1}',
+      '{"x":1,"k":2,"b":",\\"k\\":3}"}',
+      '{"x":",","k":2 , "b" : [ "]}" ] } ',
+    ];
+    for (const document of documents) {
+      const object = JsonObject.of(Buffer.from(document));
+      object?.seekFromEnd('k');
+      expect(object?.integer('k')).toBe(JSON.parse(document).k?.toString());
+    }
+  });
+
+  it('is undefined for documents of another kind', () => {
+    for (const document of ['', ' ', '[]', '"{}"', '12', 'null', 'x'])
+      expect(JsonObject.of(Buffer.from(document))).toBeUndefined();
+  });
+
+  it('either throws a DataError or answers, whatever the bytes', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          jsonLike.map(text => Buffer.from(`{${text}`)),
+          fc.uint8Array().map(Buffer.from),
+        ),
+        document => {
+          try {
+            const object = JsonObject.of(Buffer.from(document));
+            object?.seekFromEnd('id');
+            object?.string('id');
+            object?.integer('id');
+            object?.closing;
+          } catch (error) {
+            expect(error).toBeInstanceOf(DataError);
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('never takes what was cut off for a value', () => {
+    const document = Buffer.from('{"a":{"b":"}"},"id_str":"12345","n":[1,{"c":2}],"id":12}');
+    for (let end = 1; end < document.length; end++) {
+      for (const name of ['a', 'id_str', 'n', 'id']) {
+        const object = JsonObject.of(document.subarray(0, end));
+        try {
+          const [start, stop] = object?.span(name) ?? [0, 0];
+          const value = document.toString('utf8', start, stop);
+          expect(JSON.parse(value)).toEqual(JSON.parse(document.toString())[name]);
+        } catch (error) {
+          expect(error).toBeInstanceOf(DataError);
+        }
+      }
+    }
+  });
+
+  it('says where the document is no JSON, and how it starts', () => {
+    const object = JsonObject.of(Buffer.from('{"a":1;"id":2}'));
+    expect(() => object?.integer('id')).toThrow(
+      'Not JSON: expected a comma or a closing brace; it starts with "{\\"a\\":1;\\"id\\":2}" (byte 6)',
+    );
+  });
+});
+
+function isAscii(name: string): boolean {
+  return /^[\0-\x7f]*$/.test(name);
+}

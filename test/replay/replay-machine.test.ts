@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+import { type ReplayEnd, ReplayMachine } from '../../src/replay/replay-machine.js';
+import { DAY, HOUR, MINUTE, SECOND, type Window } from '../../src/time.js';
+
+const NOW = Date.UTC(2024, 4, 15, 12);
+const RATES = [{ requests: 5, per: 5 * MINUTE }];
+/** Two hours that ended three hours ago. */
+const WINDOW: Window = { from: NOW - 5 * HOUR, to: NOW - 3 * HOUR };
+const FIRST: Window = { from: WINDOW.from, to: WINDOW.from + 16 * MINUTE };
+
+const machineOf = (window = WINDOW) => new ReplayMachine(window, { rates: RATES });
+const at = (machine: ReplayMachine, now = NOW) => machine.next(now, now);
+const minute = (n: number): number => FIRST.from + n * MINUTE;
+
+function end(more: Partial<ReplayEnd> = {}): ReplayEnd {
+  return {
+    ...{ outcome: 'completed', activityCount: 7, minutesFailed: [], unprocessedRange: undefined },
+    ...more,
+  };
+}
+
+const openOf = ({ state }: ReplayMachine) => state.open.map(({ from, to }) => ({ from, to }));
+
+describe('the plan', () => {
+  it('is done when nothing is open', () => {
+    const machine = machineOf(FIRST);
+    expect(machine.ended(FIRST, end(), 7, NOW, 0.5)).toBe(true);
+    expect(at(machine)).toEqual({ do: 'done' });
+  });
+
+  it('is the earliest open range, cut to 16 minutes', () => {
+    expect(at(machineOf())).toEqual({ do: 'connect', range: FIRST });
+  });
+
+  it('records minutes older than five days as expired', () => {
+    const from = NOW - 5 * DAY - 3 * MINUTE;
+    const machine = machineOf({ from, to: from + 10 * MINUTE });
+    expect(at(machine)).toMatchObject({ do: 'connect', range: { from: NOW - 5 * DAY } });
+    expect(machine.state.gaps).toEqual([{ from, to: NOW - 5 * DAY, reason: 'expired' }]);
+  });
+
+  it('waits for minutes newer than 31 and 30 minutes', () => {
+    const to = NOW - 20 * MINUTE;
+    expect(at(machineOf({ from: to - 5 * MINUTE, to }))).toEqual({
+      ...{ do: 'wait', ms: 10 * MINUTE, why: 'too recent' },
+    });
+    const one = { from: NOW - 30 * MINUTE, to: NOW - 29 * MINUTE };
+    expect(at(machineOf(one))).toMatchObject({ do: 'wait', ms: MINUTE });
+  });
+
+  it('asks, where the time of the service is not known, rather than wait or write off', () => {
+    for (const from of [NOW - 9 * DAY, NOW + HOUR]) {
+      const machine = machineOf({ from, to: from + HOUR });
+      expect(machine.next(NOW, undefined)).toEqual({
+        ...{ do: 'connect', range: { from, to: from + 16 * MINUTE } },
+      });
+      expect(machine.state.gaps).toEqual([]);
+    }
+  });
+});
+
+describe('a connection', () => {
+  it('waits when five were made in five minutes, across restarts too', () => {
+    const machine = machineOf();
+    machine.alsoConnected([4, 3].map(n => NOW - n * MINUTE));
+    for (const n of [2, 1, 0]) machine.dialled(NOW - n * MINUTE);
+    expect(at(machine)).toMatchObject({ do: 'wait', ms: MINUTE + SECOND, why: 'connect limit' });
+  });
+
+  it('that is refused for a date near the young edge asks for older minutes, by an hour at most', () => {
+    const young = { from: NOW - 40 * MINUTE, to: NOW - 32 * MINUTE };
+    const machine = machineOf(young);
+    let now = NOW;
+    let refusals = 0;
+    for (; now < NOW + 6 * HOUR && refusals < 20; refusals++) {
+      const action = at(machine, now);
+      if (action.do !== 'connect') now += action.do === 'wait' ? action.ms : DAY;
+      else machine.datesRefused(action.range, now, now, 0.5);
+    }
+    expect(at(machine, NOW + 2 * HOUR)).toMatchObject({ do: 'connect' });
+  });
+
+  it('that is refused for a date far from both edges waits as after any refusal', () => {
+    const machine = machineOf({ from: NOW - 2 * DAY, to: NOW - 2 * DAY + HOUR });
+    machine.datesRefused({ from: NOW - 2 * DAY, to: NOW - 2 * DAY + HOUR }, NOW, NOW, 1);
+    expect(at(machine)).toEqual({ do: 'wait', ms: 5 * SECOND, why: 'after a failure' });
+  });
+
+  it('waits after a 429 as long as it is told, or five minutes', () => {
+    const machine = machineOf();
+    machine.limited(NOW, 77_000);
+    expect(at(machine)).toMatchObject({ do: 'wait', ms: 77_000 });
+    machine.limited(NOW, undefined);
+    expect(at(machine)).toMatchObject({ do: 'wait', ms: 5 * MINUTE });
+  });
+
+  it('waits after 503 for 5 s, doubling to 320 s, with jitter; gives up after 20', () => {
+    const machine = machineOf();
+    const waits = Array.from({ length: 20 }, () => {
+      machine.refused(NOW, 1);
+      const action = at(machine);
+      return action.do === 'wait' ? action.ms / SECOND : action.do;
+    });
+    expect(waits.slice(0, 8)).toEqual([5, 10, 20, 40, 80, 160, 320, 320]);
+    expect(waits.at(-1)).toBe('give up');
+    const lucky = machineOf();
+    lucky.refused(NOW, 0);
+    expect(at(lucky)).toMatchObject({ do: 'wait', ms: 2.5 * SECOND });
+  });
+});
+
+describe('a stream', () => {
+  it('that completes with the count confirms its range, and the next is twice as long, up to 64', () => {
+    const machine = machineOf();
+    expect(machine.ended(FIRST, end(), 7, NOW, 0.5)).toBe(true);
+    expect(openOf(machine)).toEqual([{ from: FIRST.to, to: WINDOW.to }]);
+    expect(machine.state.chunk).toBe(32 * MINUTE);
+    for (let n = 0; n < 3; n++) machine.ended({ from: 0, to: 1 }, end(), 7, NOW, 0.5);
+    expect(machine.state.chunk).toBe(64 * MINUTE);
+  });
+
+  it('whose count differs stays open, and is a gap the third time', () => {
+    const machine = machineOf(FIRST);
+    for (let n = 0; n < 2; n++) {
+      expect(machine.ended(FIRST, end(), 6, NOW, 0.5)).toBe(false);
+      expect(openOf(machine)).toEqual([FIRST]);
+    }
+    expect(machine.ended(FIRST, end(), 6, NOW, 0.5)).toBe(true);
+    expect(machine.state).toMatchObject({ open: [], gaps: [{ ...FIRST, reason: 'unverified' }] });
+  });
+
+  it('with errors confirms all but the failed minutes', () => {
+    const machine = machineOf(FIRST);
+    const told = end({ outcome: 'completed_with_errors', minutesFailed: [minute(2), minute(9)] });
+    expect(machine.ended(FIRST, told, 7, NOW, 0.5)).toBe(true);
+    expect(openOf(machine)).toEqual([
+      { from: minute(2), to: minute(3) },
+      { from: minute(9), to: minute(10) },
+    ]);
+    expect(machine.state.open.every(({ partial }) => partial)).toBe(true);
+  });
+
+  it('that failed confirms all but the unprocessed range', () => {
+    const machine = machineOf(FIRST);
+    const unprocessedRange = { from: minute(4), to: FIRST.to };
+    machine.ended(FIRST, end({ outcome: 'failed', unprocessedRange }), 7, NOW, 0.5);
+    expect(openOf(machine)).toEqual([unprocessedRange]);
+  });
+
+  it('that is cut leaves its range open and halves the next one, to 2 minutes', () => {
+    const machine = machineOf();
+    for (const minutes of [8, 4, 2, 2]) {
+      machine.cut(NOW, 0.5);
+      expect(openOf(machine)).toEqual([WINDOW]);
+      expect(machine.state.chunk).toBe(minutes * MINUTE);
+    }
+  });
+
+  it('that is cut is made again at once the first time, and after a wait that doubles from then on', () => {
+    const machine = machineOf();
+    machine.cut(NOW, 1);
+    expect(at(machine)).toMatchObject({ do: 'connect' });
+    for (const seconds of [5, 10, 20]) {
+      machine.cut(NOW, 1);
+      expect(at(machine)).toEqual({ do: 'wait', ms: seconds * SECOND, why: 'after a failure' });
+    }
+  });
+});

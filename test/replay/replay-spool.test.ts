@@ -1,0 +1,161 @@
+import { type FileHandle, mkdtemp, open, readdir, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { StorageError } from '../../src/errors.js';
+import { Spool } from '../../src/replay/replay-spool.js';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-spool-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function readAll(spool: Spool): Promise<string[]> {
+  const read: string[] = [];
+  for await (const records of spool.read()) for (const record of records) read.push(`${record}`);
+  return read;
+}
+
+/** Records as they lie in a block, with what stands between them, and where a batch of them ends. */
+const blocks = fc.array(
+  fc.array(
+    fc.record({
+      record: fc
+        .json({ noUnicodeString: false })
+        .map(json => Buffer.from(`{"value":${json.replaceAll('\r', ' ')}}`)),
+      gap: fc.constantFrom('\r\n', '\r\n\r\n', '\r\n ', '', '\n\n', '\r \n', '\r\n{"info":1}\r\n'),
+      own: fc.boolean(),
+    }),
+    { maxLength: 8 },
+  ),
+  { maxLength: 6 },
+);
+
+describe('a spool', () => {
+  it('gives back every record as it was, however they lie in memory and wherever they wait', async () => {
+    await fc.assert(
+      fc.asyncProperty(blocks, fc.nat(600), async (batches, maxMemory) => {
+        const spool = new Spool(folder, maxMemory);
+        const expected: string[] = [];
+        for (const batch of batches) {
+          const block = Buffer.concat(
+            batch.flatMap(({ record, gap }) => [record, Buffer.from(gap)]),
+          );
+          let at = 0;
+          const records = batch.map(({ record, gap, own }) => {
+            const view = block.subarray(at, at + record.length);
+            at += record.length + Buffer.byteLength(gap);
+            return own ? record : view;
+          });
+          await spool.add(records);
+          expected.push(...records.map(String));
+        }
+        expect(await readAll(spool)).toEqual(expected);
+        await spool.close();
+      }),
+      { numRuns: 200 },
+    );
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('writes more records than one call of the system takes', async () => {
+    const spool = new Spool(folder, 0);
+    const records = Array.from({ length: 5_000 }, (_, i) => Buffer.from(`{"n":${i}}`));
+    await spool.add(records);
+    expect(spool.spilled).toBe(true);
+    expect(await readAll(spool)).toEqual(records.map(String));
+    await spool.close();
+  });
+
+  it('takes records while earlier ones are on their way to disk, and keeps their order', async () => {
+    const spool = new Spool(folder, 1_000);
+    const records = Array.from({ length: 300 }, (_, i) =>
+      Buffer.from(`{"n":${i},"text":"${'x'.repeat(i * 997)}"}`),
+    );
+    let waited = 0;
+    for (const record of records) {
+      let added = false;
+      const adding = spool.add([record]).then(() => {
+        added = true;
+      });
+      await null;
+      await null;
+      if (!added) waited++;
+      await adding;
+    }
+    expect(await readAll(spool)).toEqual(records.map(String));
+    await spool.close();
+    // 44 MB, of which 8 MiB may be on their way.
+    expect(waited).toBeGreaterThan(0);
+    expect(waited).toBeLessThan(300);
+  });
+
+  it('loses no record that comes just when a write is done', async () => {
+    const probe = await open(path.join(folder, 'probe'), 'w');
+    const handles = Object.getPrototypeOf(probe) as FileHandle;
+    await probe.close();
+    await rm(path.join(folder, 'probe'));
+    const { writev } = handles;
+    for (let ticks = 0; ticks < 20; ticks++) {
+      const spool = new Spool(folder, 0);
+      let second: Promise<void> | undefined;
+      const addSecond = async () => {
+        for (let tick = 0; tick < ticks; tick++) await null;
+        await spool.add([Buffer.from('{"n":2}')]);
+      };
+      const spied = vi.spyOn(handles, 'writev').mockImplementation(async function (
+        this: FileHandle,
+        ...args
+      ) {
+        const written = await writev.apply(this, args);
+        second ??= addSecond();
+        return written;
+      });
+      await spool.add([Buffer.from('{"n":1}')]);
+      await vi.waitUntil(() => second !== undefined);
+      await second;
+      spied.mockRestore();
+      expect(await readAll(spool)).toEqual(['{"n":1}', '{"n":2}']);
+      await spool.close();
+    }
+  });
+
+  it('says so when the disk fails, to whoever comes next, and can be closed after that', async () => {
+    const gone = path.join(folder, 'gone');
+    const record = Buffer.from('{"n":1}');
+    const spool = new Spool(gone, 0);
+    await spool.add([record]);
+    await vi.waitFor(() =>
+      expect(spool.add([record])).rejects.toThrow(`Could not spool a stream in ${gone}`),
+    );
+    await expect(readAll(spool)).rejects.toThrow(StorageError);
+    await spool.close();
+  });
+
+  it('loses nothing after a batch of no records', async () => {
+    const spool = new Spool(folder, 0);
+    await spool.add([Buffer.from('{"n":1}')]);
+    await new Promise(resolve => setTimeout(resolve, 20));
+    await spool.add([]);
+    await spool.add([Buffer.from('{"n":2}')]);
+    expect(await readAll(spool)).toEqual(['{"n":1}', '{"n":2}']);
+    await spool.close();
+  });
+
+  it('takes nothing once it is closed', async () => {
+    const spool = new Spool(folder, 0);
+    await spool.close();
+    await spool.add([Buffer.from('{"n":1}')]);
+    expect(await readAll(spool)).toEqual([]);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('leaves no file behind when it is closed with records on their way', async () => {
+    const spool = new Spool(folder, 0);
+    for (let n = 0; n < 50; n++) await spool.add([Buffer.alloc(100_000, 'x')]);
+    await spool.close();
+    expect(await readdir(folder)).toEqual([]);
+  });
+});

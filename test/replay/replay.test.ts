@@ -1,0 +1,784 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Activity } from '../../src/activity/activity.js';
+import { HttpError, IncompleteError, OptionError, StorageError } from '../../src/errors.js';
+import type { Cursor } from '../../src/flow/flow.js';
+import { Progress } from '../../src/flow/progress.js';
+import { type Account, type AccountOptions, account } from '../../src/http/account.js';
+import { type ReplayOptions, type ReplayWait, replay } from '../../src/replay/replay.js';
+import { Spool } from '../../src/replay/replay-spool.js';
+import { collect } from '../../src/sinks/collect.js';
+import { DAY, floorTo, formatSent, HOUR, MINUTE, type Window } from '../../src/time.js';
+import {
+  begin,
+  COMPLETED,
+  FAILED,
+  info,
+  judgedReplay,
+  minuteOf,
+  send,
+  stream,
+  WITH_ERRORS,
+  type WirePost,
+  wholeReplay,
+  windowOf,
+  wireOf,
+  wirePosts,
+  within,
+} from '../http/live-wire.js';
+import { type Reply, reset, ScriptedServer, status } from '../http/scripted-server.js';
+import { impatient } from '../http/virtual-time.js';
+
+let server: ScriptedServer;
+let folder: string;
+let timing: ReturnType<typeof impatient>;
+
+beforeEach(async () => {
+  server = await new ScriptedServer().start();
+  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-replay-'));
+  timing = impatient();
+});
+afterEach(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function acme(options: Partial<AccountOptions> = {}): Account {
+  return account(
+    {
+      ...{ replayStreamUrl: `${server.url}/base`, account: 'acme', publisher: 'twitter' },
+      ...{ streamLabel: 'prod', email: 'a@example.com', password: 'secret-password', timing },
+      ...options,
+    },
+    {},
+  );
+}
+
+/** `minutes` that ended three hours ago. */
+function past(minutes: number): Window {
+  const to = floorTo(MINUTE, Date.now() - 3 * HOUR);
+  return { from: to - minutes * MINUTE, to };
+}
+
+function posts(window: Window, options: Partial<ReplayOptions> = {}, of = acme()) {
+  return replay(of, {
+    streamType: 'rulestream',
+    fromDate: new Date(window.from),
+    toDate: new Date(window.to),
+    folder,
+    ...(options as object),
+  });
+}
+
+const idsOf = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id);
+const collected = (flow: ReturnType<typeof posts>) => collect<Activity>()(flow);
+
+/** What a replay gives when the first connection is answered like this, and all others in full. */
+async function followedBy(first: Reply, window: Window, sent: readonly WirePost[], options = {}) {
+  server.script.push(first);
+  server.otherwise = wholeReplay(sent);
+  return collected(posts(window, options));
+}
+
+describe('a replay', () => {
+  it('gives every activity of the window once, byte for byte, over several connections', async () => {
+    const window = past(100);
+    const sent = wirePosts(window);
+    server.otherwise = wholeReplay(sent);
+    const got = await collected(posts(window));
+    expect(got.map(({ raw }) => raw.toString())).toEqual(sent.map(({ json }) => json));
+    expect(server.received.map(windowOf).map(({ from, to }) => (to - from) / MINUTE)).toEqual([
+      16, 32, 52,
+    ]);
+    expect(server.received[0]).toMatchObject({
+      url: `/base/replay/rulestream/accounts/acme/publishers/twitter/prod.json?fromDate=${minuteOf(window.from)}&toDate=${minuteOf(window.from + 16 * MINUTE)}`,
+      headers: { 'accept-encoding': 'gzip', accept: 'application/json' },
+    });
+  });
+
+  it('of each stream type has its own address, and compliance gives events', async () => {
+    const window = past(1);
+    server.otherwise = wholeReplay([]);
+    for (const streamType of ['sample10', 'firehose', 'mentions'] as const) {
+      await collect()(posts(window, { streamType }));
+      expect(server.received.at(-1)?.url).toContain(`/replay/${streamType}/accounts/`);
+    }
+    await collected(posts(window, {}, acme({ rulestream: 'powertrack' })));
+    expect(server.received.at(-1)?.url).toContain('/replay/powertrack/accounts/');
+
+    const event = '{"user_delete":{"id":9007199254740993,"timestamp_ms":"1432228153548"}}';
+    server.script.push(stream([event, event, info(COMPLETED, 2)]));
+    const flow = replay(acme(), {
+      streamType: 'compliance',
+      ...{ fromDate: new Date(window.from), toDate: new Date(window.to), folder },
+    });
+    expect(await collect()(flow)).toMatchObject([
+      { kind: 'user_delete', userId: '9007199254740993' },
+    ]);
+  });
+
+  it('takes what a post says of info messages for text', async () => {
+    const window = past(2);
+    const sent = wirePosts(window);
+    expect(sent[0]?.json).toContain('Replay Request Completed');
+    server.otherwise = wholeReplay(sent);
+    expect(idsOf(await collected(posts(window)))).toEqual(idsOf(sent));
+  });
+
+  it('waits for minutes that are still to come', async () => {
+    const from = floorTo(MINUTE, Date.now() - 20 * MINUTE);
+    const window = { from, to: from + 5 * MINUTE };
+    const sent = wirePosts(window);
+    server.otherwise = judgedReplay(sent, timing.now);
+    const waits: ReplayWait[] = [];
+    const flow = posts(window, { onWait: wait => waits.push(wait) });
+    const progress = new Progress();
+    const seen = new Set<number | undefined>();
+    const { sleep } = timing;
+    timing.sleep = (ms, signal) => {
+      seen.add(progress.waitsUntil);
+      return sleep(ms, signal);
+    };
+    const got: string[] = [];
+    for await (const { items } of flow.batches({ progress }))
+      got.push(...idsOf(items as Activity[]));
+    expect(got).toEqual(idsOf(sent));
+    expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(14 * MINUTE);
+    // The first connection asks for the service's time.
+    expect(server.received.length).toBe(2);
+    const until = window.to + 30 * MINUTE;
+    expect(waits.map(wait => [wait.reason, Math.round(wait.until.getTime() / 1000)])).toEqual([
+      ['too recent', until / 1000],
+    ]);
+    expect(waits[0]?.waitMs).toBeGreaterThan(14 * MINUTE);
+    expect([...seen].every(at => Math.abs((at ?? 0) - until) < 1000)).toBe(true);
+    expect(progress.waitsUntil).toBe(undefined);
+  });
+
+  it('tells of the wait for the limit of connections', async () => {
+    const window = past(200);
+    server.otherwise = wholeReplay(wirePosts(window, 1));
+    const waits: ReplayWait[] = [];
+    const timings = { longestChunk: 16 * MINUTE };
+    await collected(posts(window, { timings, onWait: wait => waits.push(wait) }));
+    expect(new Set(waits.map(({ reason }) => reason))).toEqual(new Set(['connect limit']));
+    expect(waits.every(({ waitMs }) => waitMs > 0)).toBe(true);
+  });
+});
+
+describe('a connection that breaks', () => {
+  const window = past(1);
+  const sent = wirePosts(window, 1, 'ö');
+  const whole = [...sent.map(({ json }) => json), info(COMPLETED, sent.length)];
+
+  it.each(['reset', 'closed', 'ended'] as const)('is made good, %s after any byte', async how => {
+    const wire = Buffer.concat(await wireOf(whole));
+    const patient = acme({ limits: { replay: [] } });
+    for (let bytes = 0; bytes < wire.length; bytes += how === 'ended' ? 1 : 4) {
+      const before = server.received.length;
+      server.script.push(async response => {
+        begin(response);
+        if (bytes > 0) await send(response, wire.subarray(0, bytes));
+        if (how === 'ended') response.end();
+        else if (how === 'closed') response.socket?.destroy();
+        else response.socket?.resetAndDestroy();
+      });
+      server.otherwise = wholeReplay(sent);
+      expect(idsOf(await collected(posts(window, {}, patient)))).toEqual(idsOf(sent));
+      expect(server.received.length - before).toBeLessThanOrEqual(2);
+    }
+    expect(server.received.length).toBeGreaterThan(wire.length / 4);
+  });
+
+  it('is not needed to be broken for records cut at any byte', async () => {
+    const wire = Buffer.concat(await wireOf(whole));
+    const patient = acme({ limits: { replay: [] } });
+    for (let at = 1; at < wire.length; at++) {
+      server.script.push(async response => {
+        begin(response);
+        response.socket?.setNoDelay();
+        await send(response, wire.subarray(0, at));
+        response.end(wire.subarray(at));
+      });
+      expect(idsOf(await collected(posts(window, {}, patient)))).toEqual(idsOf(sent));
+    }
+  });
+
+  it('may end in good order, gzip and all, but for the last word', async () => {
+    const got = await followedBy(stream([sent[0]?.json ?? '']), window, sent);
+    expect(idsOf(got)).toEqual(idsOf(sent));
+    expect(server.received.length).toBe(2);
+  });
+
+  it('may say why, and end', async () => {
+    const error =
+      '{"error":{"message":"Force closing connection","sent":"2017-01-11T17:04:13+00:00"}}';
+    const retried: string[] = [];
+    server.script.push(stream([sent[0]?.json ?? '', error]), stream([error]));
+    server.otherwise = wholeReplay(sent);
+    const watched = acme({ onRetry: ({ error: { message } }) => retried.push(message) });
+    expect(idsOf(await collected(posts(window, {}, watched)))).toEqual(idsOf(sent));
+    expect(retried.join()).toContain('Force closing connection');
+  });
+
+  it('may bring a byte that is wrong', async () => {
+    const wire = Buffer.concat(await wireOf(whole));
+    for (const at of [30, Math.floor(wire.length / 2), wire.length - 6]) {
+      const damaged = Buffer.from(wire);
+      damaged[at] = (damaged[at] ?? 0) ^ 0x10;
+      const got = await followedBy(
+        response => {
+          begin(response);
+          response.end(damaged);
+        },
+        window,
+        sent,
+      );
+      expect(got.map(({ raw }) => raw.toString())).toEqual(sent.map(({ json }) => json));
+    }
+  });
+
+  it('may fall silent, heartbeats counted as life', async () => {
+    const patience = { connect: 5_000, answer: 5_000, silence: 150 };
+    const pieces = await wireOf(['', '', '', '', sent[0]?.json ?? ''], { trailer: false });
+    server.script.push(async response => {
+      begin(response);
+      for (const piece of pieces) {
+        await send(response, piece);
+        await new Promise(resolve => setTimeout(resolve, 60));
+      }
+    });
+    server.otherwise = wholeReplay(sent);
+    const got = await collected(posts(window, {}, acme({ timeouts: patience })));
+    expect(idsOf(got)).toEqual(idsOf(sent));
+    expect(server.received.length).toBe(2);
+  });
+
+  it('makes the next one ask for less', async () => {
+    const long = past(40);
+    const many = wirePosts(long, 1);
+    expect(idsOf(await followedBy(stream([]), long, many))).toEqual(idsOf(many));
+    expect(server.received.map(windowOf).map(({ from, to }) => (to - from) / MINUTE)).toEqual([
+      16, 8, 16, 16,
+    ]);
+  });
+});
+
+describe('what the service says at the end', () => {
+  it('of failed minutes: they come again, and what came with them is not doubled', async () => {
+    const window = past(6);
+    const sent = wirePosts(window, 3);
+    const failed = [window.from + MINUTE, window.from + 2 * MINUTE, window.from + 4 * MINUTE];
+    const part = sent.filter(({ minute }, index) => !failed.includes(minute) || index % 3 === 0);
+    const messages = part.map(({ json }) => json);
+    const end = info(WITH_ERRORS, part.length, { minutes_failed: failed.map(formatSent) });
+    const got = await followedBy(stream([...messages, end]), window, sent);
+    expect(idsOf(got).toSorted()).toEqual(idsOf(sent).toSorted());
+    expect(server.received.slice(1).map(windowOf)).toEqual([
+      { from: failed[0], to: (failed[1] ?? 0) + MINUTE },
+      { from: failed[2], to: (failed[2] ?? 0) + MINUTE },
+    ]);
+  });
+
+  it('of failed minutes of the compliance stream: no event is doubled, whatever its own time', async () => {
+    const window = past(6);
+    const events = Array.from({ length: 12 }, (_, n) => ({
+      minute: window.from + (n >> 1) * MINUTE,
+      json: `{"delete":{"status":{"id_str":"${n}"},"timestamp_ms":"1432228155593"}}`,
+      id: String(n),
+    }));
+    const failed = [window.from + 2 * MINUTE];
+    const end = info(WITH_ERRORS, events.length, { minutes_failed: failed.map(formatSent) });
+    server.script.push(stream([...events.map(({ json }) => json), end]));
+    server.otherwise = wholeReplay(events);
+    const got = await collected(posts(window, { streamType: 'compliance' as never }));
+    expect(got.map(({ raw }) => String(raw))).toEqual(events.map(({ json }) => json));
+  });
+
+  it('of failed minutes: only what came with them is kept for later, time or no time', async () => {
+    const window = past(40);
+    const events = Array.from({ length: 40 }, (_, n) => ({
+      minute: window.from + n * MINUTE,
+      json: `{"delete":{"status":{"id_str":"${n}"},"timestamp_ms":"1"}}`,
+      id: String(n),
+    }));
+    const end = info(WITH_ERRORS, 8, { minutes_failed: [formatSent(window.from + 2 * MINUTE)] });
+    server.script.push(stream([...events.slice(0, 8).map(({ json }) => json), end]));
+    server.otherwise = wholeReplay(events);
+    const options = { streamType: 'compliance' as never, timings: { firstChunk: 8 * MINUTE } };
+    const kept: number[] = [];
+    let count = 0;
+    for await (const { items, cursor } of posts(window, options).batches()) {
+      count += items.length;
+      if (cursor !== undefined) kept.push(JSON.stringify(cursor.ids).length);
+    }
+    expect(count).toBe(40);
+    expect(kept[0]).toBeGreaterThan('{}'.length);
+    expect(Math.max(...kept)).toBe(kept[0]);
+    expect(kept.length).toBeGreaterThan(2);
+    expect(kept.at(-1)).toBe('{}'.length);
+  });
+
+  it('of an unprocessed range: it comes again', async () => {
+    const window = past(10);
+    const sent = wirePosts(window);
+    const rest = { from: window.from + 4 * MINUTE, to: window.to };
+    const part = sent.filter(({ minute }) => minute < rest.from).map(({ json }) => json);
+    const range = { fromDate: formatSent(rest.from + 20_000), toDate: formatSent(rest.to) };
+    const end = info(FAILED, part.length, { unprocessed_range: range });
+    expect(idsOf(await followedBy(stream([...part, end]), window, sent))).toEqual(idsOf(sent));
+    expect(windowOf(server.received[1] as never)).toEqual(rest);
+  });
+
+  it('of the count: it is believed when it agrees, and else the minutes come again', async () => {
+    const window = past(3);
+    const sent = wirePosts(window);
+    const less = sent.slice(1).map(({ json }) => json);
+    const got = await followedBy(stream([...less, info(COMPLETED, sent.length)]), window, sent);
+    expect(idsOf(got)).toEqual(idsOf(sent));
+  });
+
+  it('of the count: three times wrong is a gap, with all that came', async () => {
+    const window = past(3);
+    const sent = wirePosts(window);
+    server.otherwise = stream([...sent.map(({ json }) => json), info(COMPLETED, 7)]);
+    const got: Activity[] = [];
+    const error = await (async () => {
+      for await (const post of posts(window) as AsyncIterable<Activity>) got.push(post);
+    })().catch(e => e);
+    expect(idsOf(got)).toEqual(idsOf(sent));
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error.missing).toEqual([
+      `${minuteOf(window.from)} to ${minuteOf(window.to)} (unverified)`,
+    ]);
+    expect(server.received.length).toBe(3);
+
+    const gaps: unknown[] = [];
+    await collected(posts(window, { onGap: gap => gaps.push(gap) }));
+    expect(gaps).toEqual([
+      { fromDate: minuteOf(window.from), toDate: minuteOf(window.to), reason: 'unverified' },
+    ]);
+  });
+
+  it('of many ranges is a gap each, however many are counted wrong or fail', async () => {
+    const window = past(240);
+    const sent = wirePosts(window);
+    const bad = [20, 60, 100, 140].map(n => window.from + n * MINUTE);
+    const gaps: unknown[] = [];
+    server.otherwise = async (response, request) => {
+      const some = within(sent, windowOf(request));
+      const end = info(COMPLETED, some.length + 1);
+      await stream([...some.map(({ json }) => json), end])(response, request);
+    };
+    const all = await collected(posts(window, { onGap: gap => gaps.push(gap) }));
+    expect(idsOf(all)).toEqual(idsOf(sent));
+    expect(gaps.splice(0)).toEqual([
+      { fromDate: minuteOf(window.from), toDate: minuteOf(window.to), reason: 'unverified' },
+    ]);
+
+    server.otherwise = async (response, request) => {
+      const asked = within(sent, windowOf(request));
+      const some = asked.filter(({ minute }) => !bad.includes(minute));
+      const failed = [...new Set(asked.map(({ minute }) => minute))].filter(minute =>
+        bad.includes(minute),
+      );
+      const end =
+        failed.length > 0
+          ? info(WITH_ERRORS, some.length, { minutes_failed: failed.map(formatSent) })
+          : info(COMPLETED, some.length);
+      await stream([...some.map(({ json }) => json), end])(response, request);
+    };
+    const most = await collected(posts(window, { onGap: gap => gaps.push(gap) }));
+    expect(idsOf(most)).toEqual(idsOf(sent.filter(({ minute }) => !bad.includes(minute))));
+    expect(gaps).toEqual(
+      bad.map(at => ({ fromDate: minuteOf(at), toDate: minuteOf(at + MINUTE), reason: 'failed' })),
+    );
+  });
+
+  it('of a minute that fails for ever: a gap, after all else', async () => {
+    const window = past(4);
+    const sent = wirePosts(window);
+    const bad = window.from + MINUTE;
+    server.otherwise = async (response, request) => {
+      const asked = windowOf(request);
+      const some = within(sent, asked).filter(({ minute }) => minute !== bad);
+      const end =
+        asked.from <= bad && bad < asked.to
+          ? info(WITH_ERRORS, some.length, { minutes_failed: [formatSent(bad)] })
+          : info(COMPLETED, some.length);
+      await stream([...some.map(({ json }) => json), end])(response, request);
+    };
+    const gaps: unknown[] = [];
+    const got = await collected(posts(window, { onGap: gap => gaps.push(gap) }));
+    expect(idsOf(got)).toEqual(idsOf(sent.filter(({ minute }) => minute !== bad)));
+    expect(gaps).toEqual([
+      { fromDate: minuteOf(bad), toDate: minuteOf(bad + MINUTE), reason: 'failed' },
+    ]);
+  });
+});
+
+describe('a connection that is refused', () => {
+  const window = past(2);
+  const sent = wirePosts(window);
+
+  it.each([
+    ['503', status(503)],
+    ['500 with Retry-After', status(500, '', { 'retry-after': '7' })],
+    ['429', status(429, '{"error":{"message":"Exceeded"}}')],
+    ['a reset', reset],
+  ] as const)('%s: is made again', async (_, refusal) => {
+    expect(idsOf(await followedBy(refusal, window, sent))).toEqual(idsOf(sent));
+    expect(timing.slept.length).toBeGreaterThan(0);
+  });
+
+  it('429: waits as long as it is told, or five minutes', async () => {
+    await followedBy(status(429, '', { 'retry-after': '77' }), window, sent);
+    expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([77]);
+    timing.slept.length = 0;
+    await followedBy(status(429), window, sent);
+    expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([300]);
+  });
+
+  it('401, 404: an error at once', async () => {
+    const texts = [
+      [401, 'Unauthorized'],
+      [404, 'Not Found'],
+    ] as const;
+    for (const [code, text] of texts) {
+      server.script.push(status(code, JSON.stringify({ error: { message: text } })));
+      const error = await collected(posts(window)).catch(e => e);
+      expect(error).toBeInstanceOf(HttpError);
+      expect(error.status).toBe(code);
+      expect(error.message).not.toContain('secret-password');
+    }
+    expect(server.received.length).toBe(2);
+  });
+
+  it.each([
+    [406, 'There are no rules for this stream. Add rules before connecting.'],
+    [400, 'Bad Request'],
+    [406, 'Please update your client'],
+    [406, 'Invalid date'],
+  ] as const)(
+    '%i "%s": is tried again, told to onRetry, and thrown after five',
+    async (code, text) => {
+      const retried: number[] = [];
+      const watched = acme({ onRetry: ({ waitMs }) => retried.push(waitMs) });
+      server.script.push(status(code, JSON.stringify({ error: { message: text } })));
+      server.otherwise = wholeReplay(sent);
+      expect(idsOf(await collected(posts(window, {}, watched)))).toEqual(idsOf(sent));
+      expect(retried.length).toBe(1);
+
+      server.otherwise = status(code, JSON.stringify({ error: { message: text } }));
+      const error = await collected(posts(window, {}, watched)).catch(e => e);
+      expect(error).toBeInstanceOf(HttpError);
+      expect(error).toMatchObject({ status: code, body: text });
+      expect(server.received.length).toBe(2 + 5);
+      expect(retried.length).toBe(1 + 4);
+    },
+  );
+
+  it('406 that names a date, far from both edges: a refusal, with bounded waits told to onRetry', async () => {
+    let waitedMs = 0;
+    const watched = acme({
+      onRetry: ({ waitMs }) => {
+        waitedMs += waitMs;
+      },
+    });
+    server.now = timing.now;
+    server.otherwise = status(
+      406,
+      '{"error":{"message":"Invalid date for query parameter \'toDate\'."}}',
+    );
+    const noon = floorTo(MINUTE, Date.now() - 2 * DAY);
+    const far = { from: noon, to: noon + 2 * MINUTE };
+    const error = await collected(posts(far, {}, watched)).catch(e => e);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(server.received.length).toBe(20);
+    expect(waitedMs).toBeGreaterThan(MINUTE);
+    expect(waitedMs).toBeLessThan(2 * HOUR);
+  });
+
+  it('406 for a date: asks for what the other clock allows', async () => {
+    // The service's clock is seven minutes behind ours.
+    const from = floorTo(MINUTE, Date.now() - 40 * MINUTE);
+    const young = { from, to: from + 8 * MINUTE };
+    const fresh = wirePosts(young);
+    server.otherwise = async (response, request) => {
+      const theirs = timing.now() - 7 * MINUTE;
+      const asked = windowOf(request);
+      if (asked.to <= theirs - 30 * MINUTE && asked.from <= theirs - 31 * MINUTE)
+        return wholeReplay(fresh)(response, request);
+      const message =
+        "Invalid date for query parameter 'toDate'. Can't ask for tweets from within the past 30 minutes.";
+      return status(406, JSON.stringify({ error: { message } }))(response, request);
+    };
+    expect(idsOf(await collected(posts(young)))).toEqual(idsOf(fresh));
+  });
+
+  it('for ever: gives up with what is missing, why, and where to go on', async () => {
+    server.otherwise = status(503);
+    const error = await collected(posts(window, { timings: { attempts: 4 } })).catch(e => e);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error.retryable).toBe(true);
+    expect(error.missing).toEqual([`${minuteOf(window.from)} to ${minuteOf(window.to)}`]);
+    expect(error.message).toContain('503');
+    expect(server.received.length).toBe(4);
+  });
+});
+
+describe('minutes older than five days', () => {
+  it('are a gap that is reported once all else is there', async () => {
+    const from = floorTo(MINUTE, Date.now() - 5 * DAY - 3 * MINUTE);
+    const window = { from, to: from + 20 * MINUTE };
+    const sent = wirePosts(window);
+    server.otherwise = judgedReplay(sent, timing.now);
+    const gaps: { fromDate: string; toDate: string }[] = [];
+    const got = await collected(posts(window, { onGap: gap => gaps.push(gap) }));
+    expect(gaps).toMatchObject([{ fromDate: minuteOf(from), reason: 'expired' }]);
+    const there = sent.filter(({ minute }) => minuteOf(minute) >= (gaps[0]?.toDate ?? ''));
+    expect(idsOf(got)).toEqual(idsOf(there));
+    expect(there.length).toBeGreaterThan(20);
+  });
+});
+
+describe('the clock of the service', () => {
+  it.each([-700 * DAY, -9 * DAY, 9 * DAY, 700 * DAY])(
+    'is what judges minutes, %i ms from ours',
+    async offsetMs => {
+      server.now = () => timing.now() + offsetMs;
+      const shifted = past(20);
+      const window = { from: shifted.from + offsetMs, to: shifted.to + offsetMs };
+      const sent = wirePosts(window);
+      server.otherwise = judgedReplay(sent, server.now);
+      // A date years ahead of all that is known is refused before anything is sent.
+      const of = acme(offsetMs > 366 * DAY ? { serviceTime: server.now } : {});
+      expect(idsOf(await collected(posts(window, {}, of)))).toEqual(idsOf(sent));
+      expect(timing.slept).toEqual([]);
+    },
+  );
+
+  it('may be moved while a replay waits', async () => {
+    let offsetMs = 0;
+    server.now = () => timing.now() + offsetMs;
+    const to = floorTo(MINUTE, Date.now()) + 3 * HOUR;
+    const window = { from: to - 4 * MINUTE, to };
+    const sent = wirePosts(window);
+    server.otherwise = judgedReplay(sent, server.now);
+    const waits: ReplayWait[] = [];
+    const onWait = (wait: ReplayWait) => {
+      waits.push(wait);
+      offsetMs = 4 * HOUR;
+    };
+    const of = acme({ serviceTime: server.now });
+    expect(idsOf(await collected(posts(window, { onWait }, of)))).toEqual(idsOf(sent));
+    expect(waits.length).toBe(1);
+    expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(10_000);
+  });
+
+  it('lets the last minute of the five days be asked for', async () => {
+    server.now = () => Date.UTC(2024, 4, 15, 12, 0, 59);
+    const from = Date.UTC(2024, 4, 10, 12);
+    const window = { from, to: from + 2 * MINUTE };
+    const sent = wirePosts(window);
+    server.otherwise = judgedReplay(sent, server.now);
+    expect(idsOf(await collected(posts(window, {}, acme({ serviceTime: server.now }))))).toEqual(
+      idsOf(sent),
+    );
+  });
+});
+
+describe('the budget of five connections in five minutes', () => {
+  it('is kept by one run', async () => {
+    const window = past(200);
+    server.otherwise = wholeReplay(wirePosts(window, 1));
+    await collected(posts(window, { timings: { longestChunk: 16 * MINUTE } }));
+    expect(server.received.length).toBe(13);
+    expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(2 * 300_000);
+  });
+
+  it('is kept when a process dies in every connection and is started anew', async () => {
+    const window = past(2);
+    let now = Date.now();
+    const connects: number[] = [];
+    server.otherwise = () => {};
+    for (let run = 0; run < 7; run++) {
+      const restart = new AbortController();
+      const waits: number[] = [];
+      // A new process knows nothing of the monotonic clock of the last.
+      const fresh = {
+        ...{ now: () => now, elapsed: () => performance.now(), random: () => 0.5 },
+        async sleep(ms: number) {
+          waits.push(ms);
+          now += ms;
+        },
+      };
+      server.otherwise = () => {
+        connects.push(now);
+        restart.abort(new Error('killed'));
+      };
+      const flow = posts(window, {}, acme({ timing: fresh }));
+      await expect(
+        (async () => {
+          for await (const _ of flow.batches({ signal: restart.signal }));
+        })(),
+      ).rejects.toThrow('killed');
+    }
+    expect(connects.length).toBe(7);
+    for (const at of connects)
+      expect(connects.filter(other => other >= at && other < at + 300_000).length).toBeLessThan(6);
+  });
+});
+
+describe('a consumer', () => {
+  it('that is slow does not hold up the connection: what waits goes to disk', async () => {
+    const window = past(16);
+    const sent = wirePosts(window, 40);
+    const done: number[] = [];
+    server.otherwise = async (response, request) => {
+      response.on('finish', () => done.push(1));
+      await wholeReplay(sent)(response, request);
+    };
+    const flow = posts(window, { maxMemory: 10_000, timings: { firstChunk: 8 * MINUTE } });
+    const got: Activity[] = [];
+    for await (const post of flow as AsyncIterable<Activity>) {
+      if (got.length === 0) {
+        // Both connections come to their end although no one takes anything.
+        const until = Date.now() + 10_000;
+        while (done.length < 2 && Date.now() < until)
+          await new Promise(resolve => setTimeout(resolve, 5));
+        expect(done.length).toBe(2);
+      }
+      got.push(post);
+    }
+    expect(got.map(({ raw }) => raw.toString())).toEqual(sent.map(({ json }) => json));
+    expect((await readdir(folder)).filter(name => name.startsWith('spool'))).toEqual([]);
+  });
+
+  it('whose disk is full is told at once, and no other connection is made', async () => {
+    const window = past(4);
+    server.otherwise = wholeReplay(wirePosts(window));
+    const full = new StorageError('ENOSPC', { path: folder, retryable: true });
+    const add = vi.spyOn(Spool.prototype, 'add').mockRejectedValue(full);
+    await expect(collected(posts(window))).rejects.toBe(full);
+    expect(server.received.length).toBe(1);
+    add.mockRestore();
+  });
+
+  it('that stops early, or aborts in a wait, ends everything at once', async () => {
+    const window = past(200);
+    server.otherwise = wholeReplay(wirePosts(window, 50));
+    for await (const _ of posts(window, { maxMemory: 0 })) break;
+    expect(await server.closed()).toBeLessThan(2_000);
+    expect((await readdir(folder)).filter(name => name.startsWith('spool'))).toEqual([]);
+
+    server.otherwise = status(503);
+    const stop = new AbortController();
+    const asleep = acme({
+      timing: {
+        ...timing,
+        sleep: (_ms, signal) =>
+          new Promise((_, reject) => {
+            signal?.addEventListener('abort', () => reject(signal.reason));
+            setTimeout(() => stop.abort(new Error('enough')), 10);
+          }),
+      },
+    });
+    const flow = posts(window, {}, asleep).batches({ signal: stop.signal });
+    await expect(flow[Symbol.asyncIterator]().next()).rejects.toThrow('enough');
+  });
+
+  it('that goes on from any cursor gets each activity once', async () => {
+    const window = past(60);
+    const sent = wirePosts(window, 2);
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(12), { maxLength: 4 }), fc.nat(3), async (stops, seed) => {
+        const failed = new Set([window.from + 7 * MINUTE, window.from + (20 + seed) * MINUTE]);
+        server.otherwise = async (response, request) => {
+          const asked = windowOf(request);
+          const bad = [...failed].filter(at => asked.from <= at && at < asked.to);
+          for (const at of bad) failed.delete(at);
+          const some = within(sent, asked).filter(
+            ({ minute }, n) => !bad.includes(minute) || n % 2,
+          );
+          const end =
+            bad.length > 0
+              ? info(WITH_ERRORS, some.length, { minutes_failed: bad.map(formatSent) })
+              : info(COMPLETED, some.length);
+          await stream([...some.map(({ json }) => json), end])(response, request);
+        };
+        const committed: string[] = [];
+        let cursor: Cursor | undefined;
+        for (const stop of [...stops, Number.POSITIVE_INFINITY]) {
+          let pending: string[] = [];
+          let batches = 0;
+          for await (const batch of posts(window).batches({ resume: cursor })) {
+            pending.push(...idsOf(batch.items as readonly Activity[]));
+            if (batch.cursor !== undefined) {
+              cursor = JSON.parse(JSON.stringify(batch.cursor));
+              committed.push(...pending);
+              pending = [];
+            }
+            if (++batches > stop) break;
+          }
+          if (stop === Number.POSITIVE_INFINITY) expect(pending).toEqual([]);
+        }
+        expect(committed.toSorted()).toEqual(idsOf(sent).toSorted());
+      }),
+      { numRuns: 12 },
+    );
+  });
+
+  it('cannot go on from the cursor of another replay, or a damaged one', async () => {
+    const window = past(2);
+    server.otherwise = wholeReplay(wirePosts(window));
+    let cursor: Cursor | undefined;
+    for await (const batch of posts(window).batches()) cursor = batch.cursor ?? cursor;
+    const other = posts({ ...window, from: window.from - MINUTE }, { resume: cursor });
+    await expect(collected(other)).rejects.toThrow('its fromDate was');
+    for (const damage of [{ open: 7 }, { ids: 7 }, { gaps: [{}] }, { source: 'search' }, null]) {
+      const damaged = (damage && { ...cursor, ...damage }) as Cursor;
+      await expect(collected(posts(window, { resume: damaged }))).rejects.toThrow(OptionError);
+    }
+    const requests = server.received.length;
+    expect(await collected(posts(window, { resume: cursor }))).toEqual([]);
+    expect(server.received.length).toBe(requests);
+  });
+});
+
+describe('options of a replay', () => {
+  it('are checked before anything is opened', () => {
+    const window = past(2);
+    const wrong: object[] = [
+      { streamType: 'powertrack' },
+      { toDate: new Date(window.from) },
+      { fromDate: 'yesterday' },
+      { folder: '' },
+      { maxMemory: -1 },
+      { onGap: 'log' },
+      { timings: { attempts: 0 } },
+      { timings: { atempts: 1 } },
+      { timings: { firstChunk: 90_000 } },
+      { timings: null },
+      { streamLabel: '' },
+      { streamLabel: 7 },
+      { fromdate: '202405150000' },
+      { onWait: 'log' },
+      { toDate: new Date(Date.now() + 367 * DAY) },
+    ];
+    for (const options of wrong) expect(() => posts(window, options)).toThrow(OptionError);
+    expect(() => posts(window, {}, acme({ streamLabel: undefined }))).toThrow('streamLabel');
+    expect(() => posts(window, {}, acme({ replayStreamUrl: undefined }))).toThrow(
+      'MILLRACE_REPLAY_STREAM_URL',
+    );
+    const silence = { timing: undefined, timeouts: { silence: 30_000 } };
+    expect(() => posts(window, {}, acme(silence))).toThrow('timeouts.silence');
+    expect(() => posts(window, {}, acme({ ...silence, timeouts: {} }))).not.toThrow();
+    expect(() => replay(undefined as never, {} as never)).toThrow(OptionError);
+    expect(() => replay(acme(), null as never)).toThrow(OptionError);
+    expect(server.received).toEqual([]);
+  });
+});

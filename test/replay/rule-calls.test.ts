@@ -1,0 +1,240 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { HttpError, OptionError, RulesError } from '../../src/errors.js';
+import { type Account, account } from '../../src/http/account.js';
+import {
+  addReplayRules,
+  deleteReplayRules,
+  getReplayRules,
+  validateReplayRules,
+} from '../../src/replay/rule-calls.js';
+import { RulesStream } from '../http/rules-stream.js';
+import { reset, ScriptedServer, status } from '../http/scripted-server.js';
+import { impatient } from '../http/virtual-time.js';
+
+let server: ScriptedServer;
+let stream: RulesStream;
+let acme: Account;
+
+beforeEach(async () => {
+  server = await new ScriptedServer().start();
+  stream = new RulesStream(server);
+  acme = account(
+    {
+      rulesUrl: `${server.url}/base/`,
+      account: 'Acme Co',
+      publisher: 'twitter',
+      streamLabel: 'prod',
+      email: 'a@example.com',
+      password: 'secret-password',
+      timing: impatient(),
+    },
+    {},
+  );
+});
+afterEach(() => server.stop());
+
+/** None of them is what the local service sends. */
+const OTHER_BODIES = [
+  ...['', ' ', 'OK', '<html></html>', 'null', '[]', '7', '{}', '{"detail":"none"}'],
+  ...['{"detail":[7]}', '{"detail":[{"rule":"snow"}]}', '{"detail":[{"rule":{"value":"snow"}}]}'],
+];
+
+const sentBodies = () => server.received.map(({ body }) => body);
+
+describe('rules of a replay stream', () => {
+  it('are added with exact ids, at the address of the stream', async () => {
+    const added = await addReplayRules(acme, [{ value: 'snow', tag: 'w' }, { value: 'rain' }]);
+    expect(added).toEqual([
+      { value: 'snow', tag: 'w', id: '9007199254740993', created: true },
+      { value: 'rain', tag: null, id: '9007199254740995', created: true },
+    ]);
+    expect(server.received[0]?.url).toBe(
+      '/base/rules/rulestream-replay/accounts/Acme%20Co/publishers/twitter/prod.json',
+    );
+    expect(sentBodies()).toEqual(['{"rules":[{"value":"snow","tag":"w"},{"value":"rain"}]}']);
+  });
+
+  it('that are there already are told as not created, and why', async () => {
+    stream.hold('snow', 'old');
+    const [added] = await addReplayRules(acme, [{ value: 'snow', tag: 'new' }]);
+    expect(added).toMatchObject({
+      created: false,
+      reason: 'A rule with this value already exists',
+    });
+    expect(stream.rules.get('snow')?.tag).toBe('old');
+  });
+
+  it('are added although a 201 has no content', async () => {
+    for (const body of ['', '{"sent":"x"}']) {
+      server.script.push(status(201, body));
+      expect(await addReplayRules(acme, [{ value: 'snow' }])).toEqual([
+        { value: 'snow', tag: null, id: undefined, created: true },
+      ]);
+    }
+  });
+
+  it.each(OTHER_BODIES)('are added once, whatever the body of a 201: %j', async body => {
+    server.script.push(status(201, body));
+    expect(await addReplayRules(acme, [{ value: 'snow' }])).toMatchObject([{ created: true }]);
+    expect(server.received.length).toBe(1);
+  });
+
+  it.each(OTHER_BODIES)('are deleted once, whatever the body of a 200: %j', async body => {
+    server.script.push(status(200, body));
+    expect(await deleteReplayRules(acme, [{ value: 'snow' }, { value: 'rain' }])).toEqual([
+      { value: 'snow', deleted: true },
+      { value: 'rain', deleted: true },
+    ]);
+    expect(server.received.length).toBe(1);
+  });
+
+  it('are refused with what the service says, where a 422 does not list them', async () => {
+    server.script.push(status(422, '{"error":{"message":"Too many rules"}}'));
+    const error = await addReplayRules(acme, [{ value: 'snow' }]).catch(e => e);
+    expect(error).toBeInstanceOf(HttpError);
+    expect(error.message).toContain('422 Unprocessable Entity: Too many rules');
+    expect(server.received.length).toBe(1);
+  });
+
+  it('that an answer of the validation does not mention are not called invalid', async () => {
+    server.script.push(status(200, '{"detail":[]}'));
+    await expect(validateReplayRules(acme, [{ value: 'snow' }])).rejects.toThrow(
+      'does not say whether the rule "snow" is valid',
+    );
+  });
+
+  it('are refused as a whole with the reason of each, as values', async () => {
+    const error = await addReplayRules(acme, [{ value: 'ok' }, { value: 'has:vidoes' }]).catch(
+      e => e,
+    );
+    expect(error).toBeInstanceOf(RulesError);
+    expect(error.message).toContain('"has:vidoes": Unknown value');
+    expect(error.message).toContain('0 of 2 were added');
+    expect(error.results).toEqual([
+      { value: 'ok', tag: null, id: undefined, created: false },
+      { value: 'has:vidoes', tag: null, id: undefined, created: false, reason: 'Unknown value' },
+    ]);
+  });
+
+  it('go out in requests of at most a megabyte, and no rule is lost between two', async () => {
+    const rules = Array.from({ length: 600 }, (_, n) => ({ value: `${n} ${'é'.repeat(1000)}` }));
+    const added = await addReplayRules(acme, rules);
+    expect(added.map(({ value }) => value)).toEqual(rules.map(({ value }) => value));
+    expect(stream.rules.size).toBe(600);
+    expect(server.received.length).toBe(2);
+    for (const body of sentBodies()) expect(Buffer.byteLength(body)).toBeLessThanOrEqual(1_000_000);
+  });
+
+  it('that are larger than a request are refused before anything is sent', async () => {
+    const rules = [{ value: 'fine' }, { value: 'x'.repeat(1_000_000) }];
+    await expect(addReplayRules(acme, rules)).rejects.toThrow(OptionError);
+    expect(stream.rules.size).toBe(0);
+  });
+
+  it('are deleted by value and by id; misses are told', async () => {
+    stream.hold('snow');
+    const id = stream.hold('rain');
+    const gone = await deleteReplayRules(acme, [
+      { value: 'snow' },
+      { value: 'Snow' },
+      { id },
+      { id: '1' },
+    ]);
+    expect(gone).toEqual([
+      { value: 'snow', deleted: true },
+      { value: 'Snow', deleted: false, reason: 'Rule does not exist' },
+      { id, deleted: true },
+      { id: '1', deleted: false, reason: 'Rule does not exist' },
+    ]);
+    expect(sentBodies()).toContain(`{"rule_ids":[${id},1]}`);
+    expect(stream.rules.size).toBe(0);
+  });
+
+  it('that are to be deleted twice are deleted', async () => {
+    stream.hold('snow');
+    const id = stream.hold('undefined');
+    const gone = await deleteReplayRules(acme, [
+      { value: 'snow' },
+      { value: 'snow' },
+      { value: 'undefined' },
+      { id: '1' },
+      { id },
+    ]);
+    expect(gone.map(({ deleted }) => deleted)).toEqual([true, true, true, false, false]);
+  });
+
+  it('are checked before anything is sent', async () => {
+    for (const rules of [[null], ['snow'], [undefined], [{}], 'snow', null, [{ value: 7 }]]) {
+      await expect(addReplayRules(acme, rules as never)).rejects.toThrow(OptionError);
+      await expect(deleteReplayRules(acme, rules as never)).rejects.toThrow(OptionError);
+      await expect(validateReplayRules(acme, rules as never)).rejects.toThrow(OptionError);
+    }
+    for (const id of ['007', '1.5', '-1', '', 7, null])
+      await expect(getReplayRules(acme, [id] as never)).rejects.toThrow(OptionError);
+    for (const options of [null, { streamlabel: 'x' }, { streamLabel: '' }, { streamLabel: '..' }])
+      await expect(addReplayRules(acme, [], options as never)).rejects.toThrow(OptionError);
+    expect(server.received).toEqual([]);
+  });
+
+  it('are got by ids that go out as bare integers', async () => {
+    const id = stream.hold('snow', 'w');
+    expect(await getReplayRules(acme, [id, '12'])).toEqual([{ value: 'snow', tag: 'w', id }]);
+    expect(sentBodies()).toEqual([`{"rule_ids":[${id},12]}`]);
+    await expect(getReplayRules(acme, ['12,13'])).rejects.toThrow(OptionError);
+    await expect(getReplayRules(acme, [12 as never])).rejects.toThrow(OptionError);
+  });
+
+  it('are validated in their order, whatever the order of the answer', async () => {
+    const rules = [{ value: 'has:vidoes' }, { value: 'snow' }];
+    expect(await validateReplayRules(acme, rules)).toEqual([
+      { value: 'has:vidoes', valid: false, reason: 'Unknown value (at position 1)' },
+      { value: 'snow', valid: true },
+    ]);
+    expect(server.received[0]?.url).toContain('/prod/validation.json');
+    expect(stream.rules.size).toBe(0);
+  });
+
+  it('say what a 406 means while a replay runs', async () => {
+    stream.connections = 1;
+    for (const call of [
+      addReplayRules(acme, [{ value: 'snow' }]),
+      deleteReplayRules(acme, [{ value: 'snow' }]),
+    ]) {
+      const error = await call.catch(e => e);
+      expect(error).toBeInstanceOf(HttpError);
+      expect(error.status).toBe(406);
+      expect(error.message).toContain('There is 1 active connection.');
+      expect(error.message).toContain('while a replay of the stream is connected');
+    }
+  });
+
+  it('keep to five changes in five seconds, and try again after a broken connection', async () => {
+    server.script.push(reset, status(503));
+    const timing = impatient();
+    const busy = account({ ...addresses(), timing }, {});
+    for (let n = 0; n < 6; n++) await addReplayRules(busy, [{ value: `rule ${n}` }]);
+    expect(stream.rules.size).toBe(6);
+    expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThanOrEqual(5_000);
+  });
+
+  it('are not sent for nothing', async () => {
+    expect(await addReplayRules(acme, [])).toEqual([]);
+    expect(await deleteReplayRules(acme, [])).toEqual([]);
+    expect(await getReplayRules(acme, [])).toEqual([]);
+    await expect(addReplayRules(acme, [{ value: '' }])).rejects.toThrow(OptionError);
+    await expect(addReplayRules(acme, 'snow' as never)).rejects.toThrow(OptionError);
+    expect(server.received).toEqual([]);
+  });
+});
+
+function addresses() {
+  const { rulesUrl, account: name, publisher, streamLabel, email, password } = acme.settings;
+  return {
+    rulesUrl: String(rulesUrl),
+    account: name,
+    publisher,
+    streamLabel,
+    email,
+    password,
+  };
+}

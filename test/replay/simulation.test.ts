@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type ReplayEnd,
+  ReplayMachine,
+  type ReplayState,
+} from '../../src/replay/replay-machine.js';
+import { SeenIds } from '../../src/replay/seen-ids.js';
+import type { Window } from '../../src/time.js';
+import { type Parts, REAL_PARTS, type SimulatedReplay, simulate } from './simulation.js';
+
+const slow = process.env.MILLRACE_SLOW !== undefined;
+const REPLAYS = slow ? 100_000 : 10_000;
+
+type Sums = Record<keyof SimulatedReplay, number> & { readonly worst: readonly number[] };
+
+/** Runs seeds from 1 on and adds up; `worst` are those in which something was lost or doubled. */
+function simulateAll(seeds: number, parts: Parts = REAL_PARTS): Sums {
+  const sums: Record<string, number> = {};
+  const worst: number[] = [];
+  for (let seed = 1; seed <= seeds; seed++) {
+    const result = simulate(seed, parts);
+    for (const [name, value] of Object.entries(result))
+      sums[name] =
+        (sums[name] ?? 0) + (typeof value === 'number' ? value : Number(value === 'done'));
+    if (result.lost + result.doubled + result.overBudget > 0) worst.push(seed);
+  }
+  return { ...(sums as Record<keyof SimulatedReplay, number>), worst };
+}
+
+describe(`${REPLAYS} replays against a service that fails in every way`, () => {
+  it('lose nothing, double nothing, keep to the budget, and report every gap', () => {
+    const sums = simulateAll(REPLAYS);
+    expect(sums.worst).toEqual([]);
+    expect(sums).toMatchObject({ lost: 0, doubled: 0, overBudget: 0 });
+    // And there was something to lose.
+    expect(sums.posts).toBeGreaterThan(100 * REPLAYS);
+    expect(sums.connects).toBeGreaterThan(10 * REPLAYS);
+    expect(sums.faults).toBeGreaterThan(4 * REPLAYS);
+    expect(sums.crashes).toBeGreaterThan(REPLAYS / 2);
+    expect(sums.inGaps).toBeGreaterThan(0);
+    expect(sums.ended).toBeGreaterThan(0.9 * REPLAYS);
+  });
+});
+
+/** Each mends nothing but breaks one rule of the machine: the simulation has to notice. */
+const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedReplay }> = {
+  'the end of a connection is taken as done': {
+    breaks: 'lost',
+    parts: {
+      machine: class extends ReplayMachine {
+        #range: Window | undefined;
+        override next(now: number, serviceNow: number | undefined) {
+          const action = super.next(now, serviceNow);
+          if (action.do === 'connect') this.#range = action.range;
+          return action;
+        }
+        override cut(now: number, random: number) {
+          const end = { outcome: 'completed', activityCount: undefined } as const;
+          if (this.#range === undefined) return super.cut(now, random);
+          super.ended(
+            this.#range,
+            { ...end, minutesFailed: [], unprocessedRange: undefined },
+            0,
+            now,
+            random,
+          );
+        }
+      },
+    },
+  },
+  'failed minutes are ignored': {
+    breaks: 'lost',
+    parts: { machine: believing(end => ({ ...end, outcome: 'completed' })) },
+  },
+  'the unprocessed range is ignored': {
+    breaks: 'lost',
+    parts: {
+      machine: believing(end =>
+        end.outcome === 'failed' ? { ...end, outcome: 'completed' } : end,
+      ),
+    },
+  },
+  'the count of activities is ignored': {
+    breaks: 'lost',
+    parts: { machine: believing(end => ({ ...end, activityCount: undefined })) },
+  },
+  'gaps are not reported': {
+    breaks: 'lost',
+    parts: {
+      machine: class extends ReplayMachine {
+        override get state(): ReplayState {
+          return { ...super.state, gaps: [] };
+        }
+      },
+    },
+  },
+  'nothing is deduped': {
+    breaks: 'doubled',
+    parts: {
+      seenIds: class extends SeenIds {
+        override add(id: string, at: number) {
+          super.add(id, at);
+          return true;
+        }
+      },
+    },
+  },
+  'ids are forgotten at once': {
+    breaks: 'doubled',
+    parts: {
+      seenIds: class extends SeenIds {
+        override keepOnly() {
+          super.keepOnly([]);
+        }
+      },
+    },
+  },
+  'there is no budget': {
+    breaks: 'overBudget',
+    parts: {
+      machine: class extends ReplayMachine {
+        constructor(start: Window | ReplayState) {
+          super(start, { rates: [] });
+        }
+      },
+    },
+  },
+  'the budget is forgotten by a restart': {
+    breaks: 'overBudget',
+    parts: {
+      machine: class extends ReplayMachine {
+        override alsoConnected() {}
+      },
+    },
+  },
+};
+
+function believing(change: (end: ReplayEnd) => ReplayEnd): typeof ReplayMachine {
+  return class extends ReplayMachine {
+    override ended(range: Window, end: ReplayEnd, count: number, now: number, random: number) {
+      return super.ended(range, change(end), count, now, random);
+    }
+  };
+}
+
+describe('the simulation notices', () => {
+  it.each(Object.entries(MUTANTS))('when %s', (_, { parts, breaks }) => {
+    const sums = simulateAll(120, { ...REAL_PARTS, ...parts });
+    expect(sums[breaks]).toBeGreaterThan(0);
+  });
+});

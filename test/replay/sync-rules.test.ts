@@ -1,0 +1,164 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { OptionError, RulesError } from '../../src/errors.js';
+import { type Account, account } from '../../src/http/account.js';
+import { replayRules } from '../../src/replay/replay-rules.js';
+import { renderRuleChanges, syncRules } from '../../src/replay/sync-rules.js';
+import { collect } from '../../src/sinks/collect.js';
+import { RulesStream } from '../http/rules-stream.js';
+import { ScriptedServer } from '../http/scripted-server.js';
+import { impatient } from '../http/virtual-time.js';
+
+let server: ScriptedServer;
+let stream: RulesStream;
+let acme: Account;
+
+beforeEach(async () => {
+  server = await new ScriptedServer().start();
+  stream = new RulesStream(server);
+  acme = account(
+    {
+      ...{ rulesUrl: server.url, account: 'acme', publisher: 'twitter', streamLabel: 'prod' },
+      ...{ email: 'a@example.com', password: 'secret-password', timing: impatient() },
+    },
+    {},
+  );
+});
+afterEach(() => server.stop());
+
+const held = () => [...stream.rules.values()].map(({ value, tag }) => ({ value, tag }));
+
+describe('replayRules', () => {
+  it('streams a listing, ids exact', async () => {
+    const ids = Array.from({ length: 5_000 }, (_, n) => stream.hold(`rule ${n}`, `${n}`));
+    const rules = await collect()(replayRules(acme));
+    expect(rules.map(rule => (rule as { id?: string }).id)).toEqual(ids);
+  });
+
+  it('gives each rule once when the listing breaks off', async () => {
+    for (let n = 0; n < 5_000; n++) stream.hold(`rule ${n}`);
+    server.script.push(response => {
+      response.write(
+        `{"rules":[${[...stream.rules.values()]
+          .slice(0, 100)
+          .map(({ value, id }) => `{"value":"${value}","tag":null,"id":${id}}`)
+          .join(',')},`,
+      );
+      setTimeout(() => response.socket?.destroy(), 20);
+    });
+    const rules = await collect<{ value: string }>()(replayRules(acme));
+    expect(rules.map(({ value }) => value)).toEqual([...stream.rules.keys()]);
+    expect(server.received.length).toBe(2);
+  });
+
+  it('closes its connection when the reader has enough', async () => {
+    for (let n = 0; n < 50_000; n++) stream.hold(`rule ${n}`);
+    for await (const rule of replayRules(acme)) {
+      expect(rule.value).toBe('rule 0');
+      break;
+    }
+    expect(await server.closed()).toBeLessThan(2_000);
+  });
+});
+
+describe('syncRules', () => {
+  const wanted = [{ value: 'keep', tag: 'k' }, { value: 'retag', tag: 'new' }, { value: 'add' }];
+
+  beforeEach(() => {
+    stream.hold('keep', 'k');
+    stream.hold('retag', 'old');
+    stream.hold('drop');
+  });
+
+  it('makes the rules of the stream those of the list, and changes nothing the second time', async () => {
+    const changes = await syncRules(acme, wanted);
+    expect(changes).toMatchObject({ unchanged: 1, applied: true });
+    expect(held()).toEqual([
+      { value: 'keep', tag: 'k' },
+      { value: 'add', tag: null },
+      { value: 'retag', tag: 'new' },
+    ]);
+    const requests = server.received.length;
+    expect(await syncRules(acme, wanted)).toMatchObject({
+      ...{ added: [], deleted: [], retagged: [], unchanged: 3 },
+    });
+    expect(server.received.length).toBe(requests + 1);
+  });
+
+  it('prints the difference in a dry run, and sends nothing but the listing', async () => {
+    const before = held();
+    const changes = await syncRules(acme, wanted, { dryRun: true });
+    expect(renderRuleChanges(changes)).toBe(
+      [
+        '- "drop" (no tag)',
+        '~ "retag" [old] -> [new]',
+        '+ "add" (no tag)',
+        '1 added, 1 deleted, 1 retagged, 1 unchanged (dry run: nothing was changed)',
+      ].join('\n'),
+    );
+    expect(held()).toEqual(before);
+    expect(server.received.map(({ method }) => method)).toEqual(['GET']);
+  });
+
+  it('changes nothing where a new rule is invalid', async () => {
+    const before = held();
+    const error = await syncRules(acme, [...wanted, { value: 'has:vidoes' }]).catch(e => e);
+    expect(error).toBeInstanceOf(RulesError);
+    expect(error.message).toContain('"has:vidoes"');
+    expect(held()).toEqual(before);
+  });
+
+  it('adds before it deletes: where adding fails, every old rule is still there', async () => {
+    const before = held();
+    stream.hasValidation = false;
+    const error = await syncRules(acme, [{ value: 'has:vidoes' }]).catch(e => e);
+    expect(error).toBeInstanceOf(RulesError);
+    expect(held()).toEqual(before);
+  });
+
+  it.each(['', 'OK'])(
+    'adds what is missing where the 200 of a delete has the body %j',
+    async body => {
+      stream.deletedBody = body;
+      await syncRules(acme, wanted);
+      expect(held()).toEqual([
+        { value: 'keep', tag: 'k' },
+        { value: 'add', tag: null },
+        { value: 'retag', tag: 'new' },
+      ]);
+      const deletes = server.received.filter(({ url }) => url.includes('_method=delete'));
+      expect(deletes.length).toBe(1);
+    },
+  );
+
+  it('does without the validation where the service does not have it', async () => {
+    stream.hasValidation = false;
+    await syncRules(acme, wanted);
+    expect(held().length).toBe(3);
+    const paths = server.received.map(({ url }) => new URL(url, 'http://x').pathname);
+    expect(paths.filter(path => path.endsWith('/validation.json')).length).toBe(1);
+  });
+
+  it('deletes no rule for a new tag where the service would not take the rule again', async () => {
+    stream.hold('old has:vidoes', 'a');
+    const before = held();
+    const retag = { value: 'old has:vidoes', tag: 'b' };
+    await expect(syncRules(acme, [...wanted, retag])).rejects.toThrow(RulesError);
+    expect(held()).toEqual(before);
+  });
+
+  it('takes no misspelt dry run for none', async () => {
+    for (const options of [{ dryrun: true }, { dryRun: 'yes' }, null])
+      await expect(syncRules(acme, wanted, options as never)).rejects.toThrow(OptionError);
+    await expect(syncRules(acme, [{ value: 'a', tag: 7 as never }])).rejects.toThrow(OptionError);
+    expect(server.received).toEqual([]);
+  });
+
+  it('refuses a value with two tags before anything is sent', async () => {
+    const twice = [
+      { value: 'a', tag: 'x' },
+      { value: 'a', tag: 'y' },
+    ];
+    await expect(syncRules(acme, twice)).rejects.toThrow('two tags, [x] and [y]');
+    expect(server.received).toEqual([]);
+  });
+});

@@ -1,0 +1,231 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Activity } from '../../../src/activity/activity.js';
+import { fieldsOf } from '../../../src/activity/post-fields.js';
+import { OptionError } from '../../../src/errors.js';
+import { compileRules, type Rule } from '../../../src/rules/index/compile-rules.js';
+import { RuleIndex } from '../../../src/rules/index/rule-index.js';
+import { usualFrequency } from '../../../src/rules/index/term-frequency.js';
+import { checkRule } from '../../../src/rules/language/check-rule.js';
+import type { RuleProduct } from '../../../src/rules/language/operators.js';
+import { parseRule } from '../../../src/rules/language/parse-rule.js';
+import { compileRule } from '../../../src/rules/match/compile-rule.js';
+import { dialectOf } from '../../../src/rules/match/dialect.js';
+import { acceptedRule, arbitraryRule } from '../arbitrary-rule.js';
+import {
+  arbitraryDraft,
+  IDS,
+  original,
+  PLAIN,
+  streams,
+  USERS,
+  WORDS,
+} from '../match/arbitrary-matching-post.js';
+
+const vocabulary = { words: WORDS, users: USERS, ids: IDS };
+const products: readonly RuleProduct[] = ['search', 'historical'];
+
+function post(text: string): Activity {
+  return original({ ...PLAIN, text });
+}
+
+describe.each(products)('many rules at once, for %s', product => {
+  it('give the same answers as each rule by itself, in both formats', () => {
+    let matched = 0;
+    fc.assert(
+      fc.property(
+        fc.array(arbitraryRule(vocabulary), { minLength: 1, maxLength: 30 }),
+        fc.array(arbitraryDraft(), { minLength: 1, maxLength: 5 }),
+        (trees, drafts) => {
+          const index = new RuleIndex(dialectOf(product), usualFrequency);
+          for (const tree of trees) index.add(tree);
+          const alone = trees.map(tree => compileRule(tree, { product }));
+          for (const activity of drafts.flatMap(draft => [original(draft), streams(draft)])) {
+            const expected = alone.flatMap((matches, i) => (matches(activity) ? [i] : []));
+            const found = index.match(fieldsOf(activity)).sort((a, b) => a - b);
+            matched += found.length;
+            expect(found).toEqual(expected);
+          }
+        },
+      ),
+      { numRuns: 200 },
+    );
+    // Else the property says little.
+    expect(matched).toBeGreaterThan(500);
+  });
+
+  it('stay right while rules come and go, and while the index learns what is rare', () => {
+    const step = fc.oneof(
+      fc.record({ do: fc.constant('add' as const), rule: acceptedRule(product, vocabulary) }),
+      fc.record({ do: fc.constant('delete' as const), which: fc.nat() }),
+      fc.record({ do: fc.constant('match' as const), draft: arbitraryDraft() }),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(step, { maxLength: 60 }),
+        fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
+        (steps, guesses) => {
+          const frequency = () => guesses.next().value as number;
+          // Looks after each post whether rules stand well, so that they move often.
+          const index = new RuleIndex(dialectOf(product), frequency, 1);
+          const model = new Map<number, (activity: Activity) => boolean>();
+          for (const step of steps)
+            if (step.do === 'add') {
+              const rule = index.add(step.rule.tree);
+              expect(model.has(rule)).toBe(false);
+              model.set(rule, compileRule(step.rule.tree, { product }));
+            } else if (step.do === 'delete') {
+              const rule = [...model.keys()][step.which % Math.max(1, model.size)];
+              if (rule === undefined) continue;
+              index.delete(rule);
+              model.delete(rule);
+            } else {
+              const activity = original(step.draft);
+              const expected = [...model].flatMap(([rule, matches]) =>
+                matches(activity) ? [rule] : [],
+              );
+              expect(index.match(fieldsOf(activity)).sort()).toEqual(expected.sort());
+            }
+          for (const rule of model.keys()) index.delete(rule);
+          expect(index.terms).toBe(0);
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+});
+
+describe('the index', () => {
+  it('answers the same after thousands of posts, when its rules have moved to rarer terms', () => {
+    const trees = fc.sample(acceptedRule('historical', vocabulary), { numRuns: 200, seed: 7 });
+    const drafts = fc.sample(arbitraryDraft(), { numRuns: 300, seed: 7 });
+    const matcher = compileRules(
+      trees.map(({ text }, i) => ({ value: text, id: String(i + 1) })),
+      // The wrong way about, so that there is much to learn.
+      { frequency: term => 1 - usualFrequency(term) },
+    );
+    const posts = drafts.map(original);
+    const answers = () => posts.map(activity => matcher.match(activity).map(rule => rule.id));
+    const before = answers();
+    expect(before.flat().length).toBeGreaterThan(500);
+    for (let round = 0; round < 15; round++) expect(answers()).toEqual(before);
+  });
+
+  it('holds nothing of rules that are gone', () => {
+    const index = new RuleIndex(dialectOf('historical'), usualFrequency);
+    const rules: number[] = [];
+    for (let i = 0; i < 5_000; i++) {
+      rules.push(index.add(parseRule(`word${i} (has:links OR "two words${i}")`).tree!));
+      if (i >= 10) index.delete(rules[i - 10]!);
+    }
+    expect(index.terms).toBe(2 * 10 + 2);
+    expect(new Set(rules).size).toBe(11);
+    expect(index.match(fieldsOf(post('word4995 two words4995')))).toEqual([rules[4_995]]);
+    expect(index.match(fieldsOf(post('word100 two words100')))).toEqual([]);
+  });
+});
+
+describe('a matcher', () => {
+  it('gives rules in the order in which they were added, or in the place of one that was deleted', () => {
+    const matcher = compileRules([
+      { value: 'snow', tag: 'weather', id: '9007199254740993' },
+      { value: 'deep', id: '2' },
+      { value: 'snow deep', tag: 'x' },
+    ]);
+    matcher.delete([{ id: '2' }]);
+    matcher.add([{ value: 'deep', tag: null, id: '3' }]);
+    expect(matcher.match(post('deep snow'))).toEqual([
+      { tag: 'weather', id: '9007199254740993' },
+      { tag: null, id: '3' },
+      { tag: 'x', id: undefined, value: 'snow deep' },
+    ]);
+  });
+
+  it('takes the same rule once', () => {
+    const matcher = compileRules([{ value: 'snow' }, { value: 'snow' }]);
+    matcher.add([
+      { value: 'snow', tag: null },
+      { value: 'snow', tag: 'other' },
+    ]);
+    expect(matcher.size).toBe(2);
+    expect(matcher.match(post('snow')).map(rule => rule.tag)).toEqual([null, 'other']);
+  });
+
+  it('deletes by value and tag where there is no id', () => {
+    const matcher = compileRules([{ value: 'snow' }, { value: 'snow', tag: 'a' }]);
+    expect(matcher.delete([{ value: 'snow', tag: 'b' }, { value: 'snow' }])).toBe(1);
+    expect(matcher.match(post('snow')).map(rule => rule.tag)).toEqual(['a']);
+  });
+
+  it('names each invalid rule with its problems, and takes none of the batch', () => {
+    const matcher = compileRules([{ value: 'snow' }]);
+    const rules: Rule[] = [
+      { value: 'rain' },
+      { value: '-follow' },
+      { value: 'cat has:vidoes' },
+      { value: 'a b', tag: 'x'.repeat(256) },
+      { value: 'fog', id: 'seven' },
+    ];
+    expect(() => matcher.add(rules)).toThrow(OptionError);
+    expect(() => matcher.add(rules)).toThrow(/^4 of 5 rules cannot be used for historical:/);
+    expect(() => matcher.add(rules)).toThrow('"-follow": Rules must contain a non-negation term');
+    expect(() => matcher.add(rules)).toThrow('"cat has:vidoes"');
+    expect(() => matcher.add(rules)).toThrow('its id is not digits: seven');
+    expect(matcher.size).toBe(1);
+    expect(matcher.match(post('rain'))).toEqual([]);
+  });
+
+  it('shows the first of very many invalid rules', () => {
+    const rules = Array.from({ length: 50 }, (_, i) => ({ value: `-x${i}` }));
+    expect(() => compileRules(rules)).toThrow(/and 30 more$/);
+  });
+
+  it('refuses an id that two rules share', () => {
+    expect(() =>
+      compileRules([
+        { value: 'snow', id: '1' },
+        { value: 'rain', id: '1' },
+      ]),
+    ).toThrow('id 1 is that of another rule');
+    const matcher = compileRules([{ value: 'snow', id: '1' }]);
+    expect(() => matcher.add([{ value: 'rain', id: '1' }])).toThrow('id 1 is that of another rule');
+  });
+
+  it('refuses what the product does not offer', () => {
+    expect(() => compileRules([{ value: 'contains:snow' }], { product: 'search' })).toThrow(
+      OptionError,
+    );
+    expect(compileRules([{ value: 'contains:snow' }], { product: 'replay' }).size).toBe(1);
+  });
+
+  it('refuses a rule without a value', () => {
+    expect(() => compileRules([{} as Rule])).toThrow('a rule has a `value`');
+  });
+
+  it('takes more rules than a call has room for arguments', () => {
+    const rules = Array.from({ length: 150_000 }, (_, i) => ({ value: `w${i}`, id: String(i) }));
+    const matcher = compileRules(rules.slice(0, 5_000));
+    matcher.add(rules);
+    expect(matcher.size).toBe(150_000);
+    expect(matcher.match(post('w1 w149999')).map(rule => rule.id)).toEqual(['1', '149999']);
+  });
+});
+
+describe('for the rules of all kinds of posts', () => {
+  it('a rule without an anchor is compared with every post', () => {
+    const matcher = compileRules([{ value: 'contains:no' }, { value: 'followers_count:0' }]);
+    expect(matcher.match(post('snowing'))).toHaveLength(2);
+    expect(checkRule('contains:no', { product: 'historical' }).problems).toEqual([]);
+  });
+});
+
+it.each([42, undefined, 'cat', [null], ['cat'], [{}]])(
+  'rules that are %j are an OptionError',
+  rules => {
+    expect(() => compileRules(rules as never)).toThrow(OptionError);
+  },
+);
+
+it.each([42, undefined, null, 'cat'])('a tree that is %j is an OptionError', tree => {
+  expect(() => compileRule(tree as never)).toThrow(OptionError);
+});

@@ -1,0 +1,173 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { applySuggestions } from '../../../src/rules/language/apply-suggestions.js';
+import { checkRule } from '../../../src/rules/language/check-rule.js';
+import { printRule } from '../../../src/rules/language/print-rule.js';
+import type { Problem } from '../../../src/rules/language/problem.js';
+import { arbitraryRule } from '../arbitrary-rule.js';
+
+const product = 'replay';
+
+test.each([
+  ['cat (dog OR has:vidoes)', 'cat (dog OR has:videos)'],
+  ['cat is:retwet', 'cat is:retweet'],
+  ['langs:en', 'lang:en'],
+  ['From:cat', 'from:cat'],
+  ['has_links:x', '"has_links:x"'],
+  ['http://a.b/c', '"http://a.b/c"'],
+  ['url:http://a.b', 'url:"http://a.b"'],
+  ['10:30 cat', '"10:30" cat'],
+  ['contains:$twtr', 'contains:"$twtr"'],
+  ['from:@cat', 'from:cat'],
+  ['cat AND dog', 'cat dog'],
+  ["(cat OR 'big dog')", '(cat OR "big dog")'],
+  ['★ cat', '"★" cat'],
+  ['(cat (dog', '(cat (dog))'],
+  ['cat)', 'cat'],
+  ['cat "dog', 'cat "dog"'],
+  ['cat - dog', 'cat  dog'],
+  ['lang:he', 'lang:iw'],
+  ['lang:en-gb', 'lang:en'],
+  ['place_country:uk', 'place_country:GB'],
+  ['statuses_count:10-20', 'statuses_count:10..20'],
+  ['statuses_count:20..10', 'statuses_count:10..20'],
+  ['bounding_box:[-71.19,42.23,-70.97,42.39]', 'bounding_box:[-71.19 42.23 -70.97 42.39]'],
+  ['retweets_of_status_id:"https://x.com/a/status/123"', 'retweets_of_status_id:123'],
+  ['cat OR dog sample:10', '(cat OR dog) sample:10'],
+  ['"cat dog"~9', '"cat dog"~6'],
+  // The operators of version 1.0 (service.md section 9).
+  ['platform_lang:en', 'lang:en'],
+  ['twitter_lang:en', 'lang:en'],
+  ['cat has:lang', 'cat -lang:und'],
+  ['cat -has:lang', 'cat lang:und'],
+  ['country_code:us', 'place_country:us'],
+  ['profile_country_code:us', 'profile_country:us'],
+  ['bio_location_contains:"new york"', 'bio_location:"new york"'],
+  ['place_contains:paris', 'place:paris'],
+  ['profile_region_contains:co', 'profile_region:co'],
+  ['profile_locality_contains:co', 'profile_locality:co'],
+  ['profile_subregion_contains:co', 'profile_subregion:co'],
+  ['bio_name_contains:cat', 'bio_name:cat'],
+  ['bio_contains:cat', 'bio:cat'],
+])('%j becomes %j', (text, mended) => {
+  const { problems } = checkRule(text, { product });
+  expect(problems.length).toBeGreaterThan(0);
+  expect(applySuggestions(text, problems)).toBe(mended);
+  const left = checkRule(mended, { product }).problems.filter(p => p.severity === 'error');
+  expect(left).toEqual([]);
+});
+
+test('what had no successor has no suggestion', () => {
+  for (const text of [
+    'influence_score:10',
+    'influence_topic:"a b"',
+    'influence_topic_contains:a',
+    'influence_topic_id:1',
+    'klout_score:10',
+    'bio_lang:en',
+    'has:profile_geo_region',
+    'has:profile_geo_subregion',
+    'has:profile_geo_locality',
+  ]) {
+    const { problems } = checkRule(`cat ${text}`, { product });
+    expect(problems.map(({ code, suggestion }) => [code, suggestion])).toEqual([
+      ['R016', undefined],
+    ]);
+  }
+});
+
+test('only the certain suggestions can be chosen', () => {
+  const text = 'country_code:us has:vidoes';
+  const { problems } = checkRule(text, { product });
+  const certain = problems.filter(({ suggestion }) => suggestion?.certain);
+  expect(applySuggestions(text, certain)).toBe('place_country:us has:vidoes');
+});
+
+test('of two suggestions for one place the first is applied, whole or not at all', () => {
+  const problem = (...edits: [number, number, string][]): Problem => ({
+    code: 'R004',
+    severity: 'error',
+    message: '',
+    explanation: '',
+    start: 0,
+    end: 0,
+    suggestion: {
+      label: '',
+      certain: true,
+      edits: edits.map(([start, end, text]) => ({ start, end, text })),
+    },
+  });
+  const first = problem([1, 3, 'X']);
+  expect(applySuggestions('abcdef', [first, problem([2, 4, 'Y'], [5, 6, 'Z'])])).toBe('aXdef');
+  expect(applySuggestions('abcdef', [first, problem([3, 4, 'Y'], [0, 1, 'Z'])])).toBe('ZXYef');
+  expect(applySuggestions('abc', [problem([1, 1, 'X']), problem([1, 1, 'Y'])])).toBe('aXbc');
+  expect(applySuggestions('abc', [problem([1, 1, 'X']), problem([0, 2, 'Y'])])).toBe('aXbc');
+  expect(applySuggestions('abc', [problem([0, 2, 'Y']), problem([1, 1, 'X'])])).toBe('Yc');
+});
+
+test('a rule stays accepted when its warnings are mended', () => {
+  fc.assert(
+    fc.property(arbitraryRule({ words: ['cat', 'or', 'and', 'not', 'dog', 'a-b'] }), tree => {
+      const text = printRule(tree);
+      const { problems, tree: accepted } = checkRule(text, { product });
+      const certain = problems.filter(({ suggestion }) => suggestion?.certain);
+      if (accepted === undefined || certain.length === 0) return;
+      const mended = applySuggestions(text, certain);
+      if (mended.length <= 2048) expect(checkRule(mended, { product }).tree, mended).toBeDefined();
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test.each(['has:lang', '(()(', 'cat has:vidoes lang:qqq'])(
+  '%j has no suggestions, since they would not end in a rule',
+  text => {
+    const { problems } = checkRule(text, { product });
+    expect(problems.some(({ severity }) => severity === 'error')).toBe(true);
+    expect(problems.filter(({ suggestion }) => suggestion !== undefined)).toEqual([]);
+  },
+);
+
+test('what a suggestion said that is held back is in the note', () => {
+  const { problems } = checkRule('has:lang', { product });
+  expect(problems.find(({ code }) => code === 'R016')?.note).toContain('-lang:und');
+});
+
+test('applying all suggestions, until none is left, gives an accepted rule', () => {
+  const part = fc.constantFrom(
+    ...['cat', ' ', ' OR ', '(', ')', '-', '"', 'has:lang', 'has:vidoes', 'lang:eng', 'AND', 'or'],
+    ...[
+      '“',
+      '”',
+      "'",
+      ':',
+      '[',
+      '#',
+      '@a.b',
+      'the',
+      'sample:5',
+      'is:nullcast',
+      '"a b"~9',
+      '★',
+      'x:y',
+    ],
+    ...['country_code:us', 'not ', 'a-b', '10...20', 'followers_count:', 'from:@'],
+  );
+  fc.assert(
+    fc.property(
+      fc.array(part, { maxLength: 8 }).map(parts => parts.join('')),
+      fc.constantFrom('search' as const, 'replay' as const),
+      (text, product) => {
+        let rule = text;
+        let { problems } = checkRule(rule, { product });
+        if (problems.every(({ suggestion }) => suggestion === undefined)) return;
+        for (let round = 0; round < 8; round++) {
+          rule = applySuggestions(rule, problems);
+          ({ problems } = checkRule(rule, { product }));
+        }
+        expect(problems.filter(({ severity }) => severity === 'error')).toEqual([]);
+      },
+    ),
+    { numRuns: 5_000 },
+  );
+});

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+import { applySuggestions } from '../../../src/rules/language/apply-suggestions.js';
+import { checkRule } from '../../../src/rules/language/check-rule.js';
+
+const product = 'replay';
+
+test.each<[string, string, string]>([
+  ['cat or dog', 'R101', 'cat OR dog'],
+  ['cat and dog', 'R101', 'cat dog'],
+  ['cat not dog', 'R101', 'cat -dog'],
+  ['cat NOT (dog bird)', 'R101', 'cat -(dog bird)'],
+  ['cat dog”', 'R102', 'cat dog'],
+  ['cat (dog OR -bird)', 'R103', 'cat (dog OR -bird)'],
+  ['coca-cola', 'R104', '"coca-cola"'],
+  ['cat -(dog OR from:bird)', 'R105', 'cat -dog -from:bird'],
+  ['cat -(dog bird)', 'R105', 'cat -(dog bird)'],
+  ['cat OR dog lang:en', 'R106', 'cat OR (dog lang:en)'],
+  ['#cats, dog', 'R107', '#cats dog'],
+  ['@foo.bar', 'R107', '@foo'],
+  ['$5', 'R107', '$5'],
+  ['from:"foo bar"', 'R107', 'from:"foo bar"'],
+  ['"#cat"', 'R108', '#cat'],
+  ['"lang:en" cat', 'R108', 'lang:en cat'],
+  ['cat lang:en lang:es', 'R109', 'cat lang:en lang:es'],
+  ['cat dog -Cat', 'R109', 'cat dog -Cat'],
+])('%j is accepted with the warning %s, and mended as %j', (text, code, mended) => {
+  const { tree, problems } = checkRule(text, { product });
+  expect(tree).toBeDefined();
+  expect(problems.map(problem => [problem.code, problem.severity])).toEqual([[code, 'warning']]);
+  expect(applySuggestions(text, problems)).toBe(mended);
+});
+
+test.each([
+  'cat dog',
+  'or cat',
+  '(cat dog) OR (bird fish)',
+  '"in quotes, anything: #cat -dog"',
+  '#猫 #1989 #naïve_cat',
+  '$BRK.A',
+  'cat -dog -bird',
+  '"coca-cola" url_contains:coca-cola',
+  '👩‍🚀 🇩🇪 ñandú',
+  'lang:en -lang:es cat',
+])('there is nothing to say of %j', text => {
+  expect(checkRule(text, { product }).problems).toEqual([]);
+});
+
+test('an error that mends the place says enough', () => {
+  const text = '“cat dog” bird';
+  const { problems } = checkRule(text, { product });
+  expect(problems.map(({ code }) => code)).toEqual(['R003']);
+  expect(applySuggestions(text, problems)).toBe('"cat dog" bird');
+});
+
+test.each([
+  ['a zero width non-joiner', '#می\u200cخواهم'],
+  ['a zero width joiner', '#ක්\u200dෂ'],
+  ['geresh and gershayim', '#צה״ל׳'],
+  ['maqaf', '#תל־אביב'],
+  ['tsheg', '#བོད་ཡིག'],
+  ['a wave dash', '#あ〜い'],
+  ['the mark for the same again', '#各〃'],
+])('a hashtag with %s is one that posts have, and is not warned of', (_, text) => {
+  expect(checkRule(text, { product }).problems).toEqual([]);
+});

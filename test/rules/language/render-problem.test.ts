@@ -1,0 +1,70 @@
+import fc from 'fast-check';
+import stringWidth from 'string-width';
+import { expect, test } from 'vitest';
+import { checkRule } from '../../../src/rules/language/check-rule.js';
+import { renderProblem } from '../../../src/rules/language/render-problem.js';
+
+function drawn(text: string): string {
+  const { problems } = checkRule(text, { product: 'replay' });
+  return problems.map(problem => renderProblem(text, problem)).join('\n');
+}
+
+test('an error shows its place, what was meant, and what is allowed', () => {
+  expect(drawn('cat (dog OR has:vidoes)')).toBe(
+    [
+      'error[R014]: unknown value `vidoes` for `has:`',
+      '  | cat (dog OR has:vidoes)',
+      '  |                 ^^^^^^ did you mean `videos`?',
+      '  = allowed: geo, hashtags, images, links, media, mentions, profile_geo, symbols, videos',
+    ].join('\n'),
+  );
+});
+
+test('a group that is not closed is shown where it opens', () => {
+  expect(drawn('cat (dog')).toBe(
+    [
+      'error[R006]: a group is not closed',
+      '  | cat (dog',
+      '  |     -   ^ add `)`',
+      '  |     opened here',
+    ].join('\n'),
+  );
+});
+
+test('wide characters take two columns, tabs and controls one', () => {
+  expect(drawn('雪\t🍕 "a\u0007e\u0301" h:x').split('\n').slice(1)).toEqual([
+    '  | 雪 🍕 "a\ufffde\u0301" h:x',
+    '  |             ^ for the text itself, quote it: `"h:x"`',
+  ]);
+});
+
+test('of a rule of many lines only one is shown, with its number', () => {
+  expect(drawn('cat\n(dog OR\nh:x)').split('\n').slice(1)).toEqual([
+    '3  | h:x)',
+    '   | ^ for the text itself, quote it: `"h:x"`',
+  ]);
+});
+
+test('of a long rule only the surroundings are shown', () => {
+  const rows = drawn(`${'cat '.repeat(200)}h:x ${'dog '.repeat(200)}`).split('\n');
+  expect(rows[1]).toMatch(/^ {2}\| ….{80,100}…$/);
+  expect(rows[1]?.indexOf('h:x')).toBe(rows[2]?.indexOf('^'));
+});
+
+test('the end of an empty rule has a caret too', () => {
+  expect(drawn('')).toBe('error[R005]: the rule is empty\n  |\n  | ^');
+});
+
+test('whatever the text, the drawing stays narrow and points into it', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 300 }), text => {
+      for (const problem of checkRule(text, { product: 'replay' }).problems) {
+        const [, rule = '', carets = ''] = renderProblem(text, problem).split('\n');
+        expect(stringWidth(rule)).toBeLessThan(115);
+        expect(carets.lastIndexOf('^')).toBeLessThan(115);
+        expect(carets).toContain('^');
+      }
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { dialectOf } from '../../../src/rules/match/dialect.js';
+import { holdsPhrase, holdsProximity, phraseOf } from '../../../src/rules/match/phrase.js';
+import { tokenise } from '../../../src/rules/match/tokeniser.js';
+
+const word = fc.constantFrom('a', 'b', 'c');
+
+/** Every way to give each word a place of its own. */
+function* placements(tokens: readonly string[], words: readonly string[]): Generator<number[]> {
+  const [first, ...rest] = words;
+  if (first === undefined) {
+    yield [];
+    return;
+  }
+  for (const places of placements(tokens, rest))
+    for (let at = 0; at < tokens.length; at++)
+      if (tokens[at] === first && !places.includes(at)) yield [at, ...places];
+}
+
+describe('proximity', () => {
+  it('is found wherever any placement of the words is close enough', () => {
+    let found = 0;
+    fc.assert(
+      fc.property(
+        fc.array(word, { maxLength: 7 }),
+        fc.array(word, { minLength: 1, maxLength: 3 }),
+        fc.integer({ min: 1, max: 6 }),
+        (tokens, words, distance) => {
+          const near = [...placements(tokens, words)].some(places => {
+            const shifts = places.map((place, i) => place - i);
+            return Math.max(...shifts) - Math.min(...shifts) <= distance;
+          });
+          found += near ? 1 : 0;
+          expect(holdsProximity(tokens, words, distance)).toBe(near);
+        },
+      ),
+      { numRuns: 3_000 },
+    );
+    expect(found).toBeGreaterThan(300);
+  });
+});
+
+describe('hostile texts', () => {
+  it('take no longer than their length warrants', () => {
+    const tokens = Array.from({ length: 5_000 }, () => 'a');
+    const words = [...Array.from({ length: 999 }, () => 'a'), 'b'];
+    expect(holdsProximity(tokens, words, 6)).toBe(false);
+    const post = tokenise(tokens.join(' '), 'kept');
+    expect(holdsPhrase(post, phraseOf(words.join(' '), dialectOf('replay')))).toBe(false);
+  });
+});
+
+describe('phrases', () => {
+  const separator = fc.constantFrom(' ', '-', ', ', '  ', '.');
+  const text = fc
+    .array(fc.tuple(word, separator), { maxLength: 8 })
+    .map(parts => parts.flat().join(''));
+
+  it('of PowerTrack are found where the text itself stands between word boundaries', () => {
+    const dialect = dialectOf('replay');
+    fc.assert(
+      fc.property(text, text, (post, phrase) => {
+        fc.pre(/[abc]/.test(phrase));
+        const wanted = phrase.replace(/\s+/g, ' ').trim();
+        // Before and after punctuation anything may stand.
+        const before = /^\w/.test(wanted) ? '(?<!\\w)' : '';
+        const after = /\w$/.test(wanted) ? '(?!\\w)' : '';
+        const pattern = new RegExp(before + wanted.replace(/[.]/g, '\\.') + after);
+        const exact = pattern.test(post.replace(/\s+/g, ' '));
+        expect(holdsPhrase(tokenise(post, 'kept'), phraseOf(phrase, dialect))).toBe(exact);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it('of search are found where their words stand in a row', () => {
+    const dialect = dialectOf('search');
+    fc.assert(
+      fc.property(text, text, (post, phrase) => {
+        fc.pre(/[abc]/.test(phrase));
+        const words = (from: string) => ` ${from.match(/\w+/g)?.join(' ') ?? ''} `;
+        expect(holdsPhrase(tokenise(post, 'stripped'), phraseOf(phrase, dialect))).toBe(
+          words(post).includes(words(phrase)),
+        );
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+});

@@ -1,0 +1,381 @@
+import { inspect } from 'node:util';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ConnectionError, DataError, HttpError, IncompleteError } from '../../src/errors.js';
+import type { Cursor } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import type { AccountOptions } from '../../src/http/account.js';
+import { type SearchOptions, search } from '../../src/search/search.js';
+import { collect } from '../../src/sinks/collect.js';
+import {
+  cut,
+  type Reply,
+  reset,
+  ScriptedServer,
+  silence,
+  stall,
+  status,
+} from '../http/scripted-server.js';
+import { impatient } from '../http/virtual-time.js';
+import { januaryPosts, PASSWORD, raw, searchPages, testAccount } from './paged-service.js';
+
+const JANUARY = { fromDate: '202401010000', toDate: '202401310000' } as const;
+const SNOW: SearchOptions = { query: 'snow', product: 'fullarchive', maxResults: 10, ...JANUARY };
+const ECHO = { requestParameters: { maxResults: 10, ...JANUARY } };
+const PAGE = { results: [{ id_str: '1' }, { id_str: '2' }], ...ECHO };
+const POSTS = januaryPosts(35);
+
+let server: ScriptedServer;
+
+beforeEach(async () => {
+  server = await new ScriptedServer().start();
+  server.otherwise = searchPages(POSTS);
+});
+afterEach(() => server.stop());
+
+/** Everything that a search delivers, and how it ends. */
+async function run(options: Partial<SearchOptions> = {}, settings: AccountOptions = {}) {
+  const found: string[] = [];
+  let cursor: Cursor | undefined;
+  let error: unknown;
+  try {
+    const flow = search(testAccount(server, settings), { ...SNOW, ...options });
+    for await (const batch of flow.batches()) {
+      found.push(...batch.items.map(post => post.raw.toString()));
+      cursor = batch.cursor;
+    }
+  } catch (caught) {
+    error = caught;
+    const shown = inspect(caught, { depth: 12, showHidden: true }) + JSON.stringify(caught);
+    for (const spelling of [
+      PASSWORD,
+      encodeURIComponent(PASSWORD),
+      Buffer.from(PASSWORD).toString('base64'),
+      Buffer.from(`me@acme.test:${PASSWORD}`).toString('base64'),
+    ])
+      expect(shown).not.toContain(spelling);
+  }
+  return { found, cursor, error };
+}
+
+/** Lets pages through, then has this happen. */
+function afterPages(pages: number, ...replies: Reply[]): void {
+  for (let i = 0; i < pages; i++) server.script.push(searchPages(POSTS));
+  server.script.push(...replies);
+}
+
+const five = <T>(value: T): T[] => Array(5).fill(value);
+
+describe('a search goes on, with every post once, after', () => {
+  const faults: [string, Reply[]][] = [
+    ['503 five times', five(status(503, 'busy'))],
+    ['500 and 502', [status(500), status(502, '<html>')]],
+    [
+      '429 with Retry-After',
+      [status(429, '{"error":{"message":"slow"}}', { 'retry-after': '300' })],
+    ],
+    ['429 without', five(status(429))],
+    ['a reset connection', five(reset)],
+    ['a body that is cut by its length', [cut(PAGE, 'length')]],
+    ['a body that is cut between chunks', [cut(PAGE, 'chunked')]],
+    ['a body that is reset', [cut(PAGE, 'reset')]],
+    ['a document that is cut in an answer that is whole', [cut(PAGE, 'document')]],
+    ['an empty body', [status(200)]],
+    ['a connection that falls silent', [silence]],
+    ['a body that falls silent', [stall(PAGE)]],
+    ['all of that at once', [status(503), reset, cut(PAGE, 'length'), stall(PAGE), status(429)]],
+  ];
+
+  it.each(faults)('%s', async (_what, replies) => {
+    for (const pages of [0, 2]) {
+      afterPages(pages, ...replies);
+      const timeouts = { connect: 50, answer: 50, silence: 100 };
+      const { found, error } = await run({}, { timeouts });
+      expect(error).toBeUndefined();
+      expect(found).toEqual(POSTS.map(post => post.bytes));
+    }
+  });
+
+  it('a document that is cut at any byte', async () => {
+    const text = JSON.stringify(PAGE);
+    for (let at = 0; at < text.length; at++) {
+      afterPages(1, cut(PAGE, 'document', at));
+      const { found } = await run({ limit: 15 });
+      expect(found).toEqual(POSTS.slice(0, 15).map(post => post.bytes));
+    }
+  });
+
+  it('waits of the asked length', async () => {
+    const timing = impatient();
+    afterPages(1, status(429, '', { 'retry-after': '300' }), status(503));
+    await run({}, { timing });
+    expect(timing.slept).toEqual([300_750, 1500]);
+  });
+});
+
+describe('a search that cannot go on', () => {
+  it.each([400, 401, 404, 422])('on its first page throws the %i itself', async code => {
+    server.script.push(status(code, '{"error":{"message":"No."}}'));
+    const { found, error } = await run();
+    expect(error).toBeInstanceOf(HttpError);
+    expect(error).toMatchObject({ status: code, body: 'No.' });
+    expect(found).toEqual([]);
+    expect(server.received.length).toBe(1);
+  });
+
+  it('on its first page throws the broken connection itself', async () => {
+    server.otherwise = reset;
+    const { error } = await run();
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(server.received.length).toBe(10);
+  });
+
+  it.each([
+    ['401', status(401), HttpError],
+    ['503 for ever', status(503), HttpError],
+    ['a Retry-After of a day', status(429, '', { 'retry-after': '86400' }), HttpError],
+    ['broken connections for ever', reset, ConnectionError],
+    ['cut bodies for ever', cut(PAGE, 'length'), ConnectionError],
+    ['an answer without results', raw('{"error":{"message":"odd"}}'), DataError],
+  ])('later says so, with the place to go on: %s', async (_what, reply, cause) => {
+    afterPages(2);
+    server.otherwise = reply;
+    const { found, cursor, error } = await run();
+    expect(found).toEqual(POSTS.slice(0, 20).map(post => post.bytes));
+    expect(error).toBeInstanceOf(IncompleteError);
+    const incomplete = error as IncompleteError;
+    expect(incomplete.cause).toBeInstanceOf(cause);
+    expect(incomplete.retryable).toBe((incomplete.cause as HttpError).retryable);
+    expect(incomplete.cursor).toEqual(cursor);
+    expect(incomplete.missing).toEqual([
+      expect.stringMatching(/^posts from 202401010000 to 202401\d{6}$/),
+    ]);
+    expect(incomplete.message).toContain((incomplete.cause as Error).message);
+    // The service is well again.
+    server.otherwise = searchPages(POSTS);
+    const rest = await run({ resume: incomplete.cursor as Cursor });
+    expect(rest.found).toEqual(POSTS.slice(20).map(post => post.bytes));
+  });
+
+  it('shows no secret, even if an answer echoes them', async () => {
+    const token = Buffer.from(`me@acme.test:${PASSWORD}`).toString('base64');
+    for (const body of [
+      JSON.stringify({ echo: PASSWORD, token }),
+      JSON.stringify({ results: [PASSWORD, token], ...ECHO }),
+      JSON.stringify({ results: [], next: [PASSWORD] }),
+      JSON.stringify({ results: [], requestParameters: { fromDate: token } }),
+
+      `{"results":[], "x": ${token} }`,
+    ]) {
+      afterPages(1, raw(body));
+      expect((await run()).error).toBeInstanceOf(IncompleteError);
+    }
+  });
+});
+
+describe('an answer that cannot be right ends a search with an error:', () => {
+  const page = (more: object) =>
+    raw(JSON.stringify({ results: [{ id_str: '1' }], ...ECHO, ...more }));
+  const params = (more: object) =>
+    page({ requestParameters: { ...ECHO.requestParameters, ...more } });
+  const wrong: [string, Reply][] = [
+    ['no results', raw('{}')],
+    ['results that are null', raw('{"results":null}')],
+    ['results that are an object', raw('{"results":{}}')],
+    ['an array', raw('[]')],
+    ['text', raw('<html>Welcome</html>')],
+    ['JSON with something behind it', raw(`${JSON.stringify(PAGE)} {}`)],
+    ['JSON with a comma missing', raw('{"results":[{} {}]}')],
+    ['JSON that is wrong around its results', raw('{"results":[{}], next: 1}')],
+    ['results twice', raw('{"results":[{}],"results":[{}]}')],
+    ['a result that is text', page({ results: ['post'] })],
+    ['a result that is null', page({ results: [null] })],
+    ['a next that is a number', page({ next: 5 })],
+    ['a next that is empty', page({ next: '' })],
+    ['other dates', params({ fromDate: '202401010001' })],
+    ['other dates at the end', params({ toDate: '202402010000' })],
+    ['another maxResults', params({ maxResults: 100 })],
+    ['a date that is none', params({ fromDate: 'yesterday' })],
+    ['request parameters that are text', page({ requestParameters: 'same' })],
+  ];
+
+  it.each(wrong)('%s', async (_what, reply) => {
+    server.script.push(reply);
+    const { found, error } = await run();
+    expect(error).toBeInstanceOf(DataError);
+    expect(found).toEqual([]);
+    afterPages(1, reply);
+    const later = await run();
+    expect(later.error).toBeInstanceOf(IncompleteError);
+    expect((later.error as IncompleteError).cause).toBeInstanceOf(DataError);
+    expect(later.found.length).toBe(10);
+    await new Promise(resolve => setTimeout(resolve, 5));
+    expect(server.received.length).toBe(3);
+  });
+
+  it('a next that repeats the one before', async () => {
+    server.script.push(page({ next: 'a' }), page({ next: 'b' }), page({ next: 'b' }));
+    const { found, error } = await run();
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect((error as Error).message).toContain('repeats the `next` token b');
+    expect(found.length).toBe(2);
+    expect(server.received.length).toBe(3);
+  });
+
+  it('a next that goes round', async () => {
+    for (let i = 0; i < 3; i++)
+      for (const next of ['a', 'b', 'c']) server.script.push(page({ next }));
+    const { found, error } = await run();
+    expect((error as IncompleteError).cause).toBeInstanceOf(DataError);
+    expect(found.length).toBe(3);
+  });
+
+  it('a next that a resumed search was sent before', async () => {
+    server.script.push(page({ next: 'a' }), page({ next: 'b' }));
+    const first = await run({ pages: 1 });
+    server.script.unshift(page({ next: 'a' }));
+    const { error } = await run({ resume: first.cursor as Cursor });
+    expect((error as Error).message).toContain('repeats');
+  });
+
+  it('default dates that change from page to page, also after a resume', async () => {
+    const moved = (toDate: string) =>
+      page({ next: toDate, requestParameters: { fromDate: '202401010000', toDate } });
+    const { fromDate: _f, toDate: _t, ...undated } = SNOW;
+    const search30 = async (resume?: Cursor) => {
+      const found: unknown[] = [];
+      let cursor: Cursor | undefined;
+      const flow = search(testAccount(server), { ...undated, product: '30day' });
+      try {
+        for await (const batch of flow.batches({ resume })) {
+          found.push(...batch.items);
+          cursor = batch.cursor;
+        }
+      } catch (error) {
+        return { found, cursor, error };
+      }
+      throw new Error('It did not fail');
+    };
+    server.script.push(moved('202401310000'), moved('202401310001'));
+    const { found, cursor, error } = await search30();
+    expect(found.length).toBe(1);
+    expect((error as Error).message).toContain('its toDate is 202401310001, not 202401310000');
+    server.script.push(moved('202401310002'));
+    const resumed = await search30(cursor);
+    expect((resumed.error as Error).message).toContain('its toDate is 202401310002');
+  });
+});
+
+describe('a search over any faults', () => {
+  it('gives every post once, if it is taken up again after each error', async () => {
+    const good = searchPages(POSTS);
+    const replies: Reply[] = [
+      ...[good, good, good, status(503), status(429), status(401), status(422), reset],
+      ...[cut(PAGE, 'length'), cut(PAGE, 'chunked'), cut(PAGE, 'document'), raw('{}'), raw('[')],
+    ];
+    const faults = fc.array(fc.nat(replies.length - 1), { maxLength: 20 });
+    const options = fc.record({
+      maxResults: fc.integer({ min: 10, max: 20 }),
+      slices: fc.integer({ min: 1, max: 4 }),
+      gzip: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(faults, options, async (script, { maxResults, slices, gzip }) => {
+        server.script.splice(0, server.script.length, ...script.map(index => replies[index]!));
+        server.otherwise = searchPages(POSTS, { gzip });
+        const posts: string[] = [];
+        let cursor: Cursor | undefined;
+        for (let runs = 0; ; runs++) {
+          const attempts = { retry: { attempts: 2 } };
+          const { found, error, ...last } = await run(
+            { maxResults, slices, resume: cursor },
+            attempts,
+          );
+          posts.push(...found);
+          cursor = last.cursor ?? cursor;
+          if (error === undefined) break;
+          if (error instanceof IncompleteError) expect(error.cursor).toEqual(cursor);
+          expect(runs).toBeLessThanOrEqual(script.length);
+        }
+        expect(posts).toEqual(POSTS.map(post => post.bytes));
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('leaving a search', () => {
+  it('by break closes its connections within 50 ms', async () => {
+    server.script.push(searchPages(POSTS));
+    server.otherwise = stall(PAGE);
+    for await (const _post of search(testAccount(server), SNOW)) {
+      while (server.received.length < 2) await new Promise(resolve => setTimeout(resolve, 1));
+      break;
+    }
+    expect(await server.closed()).toBeLessThan(50);
+  });
+
+  it('by a sink that throws closes its connections within 50 ms', async () => {
+    server.script.push(searchPages(POSTS));
+    server.otherwise = stall(PAGE);
+    const bug = new Error('the sink is full');
+    const run = pipeline(search(testAccount(server), SNOW), async input => {
+      for await (const _post of input) {
+        while (server.received.length < 2) await new Promise(resolve => setTimeout(resolve, 1));
+        throw bug;
+      }
+    });
+    await expect(run).rejects.toBe(bug);
+    expect(await server.closed()).toBeLessThan(50);
+  });
+
+  it.each([0, 1])('by abort while page %i is awaited gives the reason itself', async pages => {
+    afterPages(pages);
+    server.otherwise = stall(PAGE);
+    const controller = new AbortController();
+    const reason = { mine: true };
+    const running = pipeline(search(testAccount(server), SNOW), collect(), {
+      signal: controller.signal,
+    });
+    running.catch(() => {});
+    while (server.received.length <= pages) await new Promise(resolve => setTimeout(resolve, 1));
+    controller.abort(reason);
+    await expect(running).rejects.toBe(reason);
+    expect(await server.closed()).toBeLessThan(50);
+  });
+
+  it('by abort in the wait before a retry, or for its turn, ends at once', async () => {
+    server.otherwise = status(429, '', { 'retry-after': '600' });
+    for (const limits of [{ search: [] }, { search: [{ requests: 1, per: 60_000 }] }]) {
+      const controller = new AbortController();
+      const acme = testAccount(server, { timing: undefined, limits });
+      const running = pipeline(search(acme, { query: 'snow', product: 'fullarchive' }), collect(), {
+        signal: controller.signal,
+      });
+      running.catch(() => {});
+      await new Promise(resolve => setTimeout(resolve, 30));
+      const start = performance.now();
+      controller.abort('enough');
+      await expect(running).rejects.toBe('enough');
+      expect(performance.now() - start).toBeLessThan(50);
+    }
+  });
+});
+
+describe('the pace of searches', () => {
+  it('holds over all searches of an account', async () => {
+    const arrivals: number[] = [];
+    server.otherwise = (response, request) => {
+      arrivals.push(performance.now());
+      return searchPages(POSTS)(response, request);
+    };
+    const limits = { search: [{ requests: 4, per: 200 }] };
+    const acme = testAccount(server, { timing: undefined, limits });
+    const options = { ...SNOW, limit: 30 };
+    await Promise.all([1, 2, 3, 4].map(() => pipeline(search(acme, options), collect())));
+    expect(arrivals.length).toBe(12);
+    // Any five arrivals span 200 ms or more.
+    for (let i = 4; i < arrivals.length; i++)
+      expect(arrivals[i]! - arrivals[i - 4]!).toBeGreaterThanOrEqual(200);
+  });
+});

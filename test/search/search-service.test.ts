@@ -1,0 +1,240 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HttpError, IncompleteError, OptionError } from '../../src/errors.js';
+import type { Cursor } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { type AccountOptions, account } from '../../src/http/account.js';
+import { counts } from '../../src/search/counts.js';
+import { type SearchOptions, search } from '../../src/search/search.js';
+import type { RequestFault } from '../../src/service/http/fault-kinds.js';
+import { createService, type Service } from '../../src/service/index.js';
+import { collect } from '../../src/sinks/collect.js';
+import { DAY, floorTo, formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
+import { impatient } from '../http/virtual-time.js';
+
+let service: Service;
+let addresses: Awaited<ReturnType<Service['start']>>;
+
+beforeAll(async () => {
+  service = createService({ postsPerMinute: 0.2, limits: 'relaxed' });
+  addresses = await service.start();
+});
+afterAll(() => service.stop());
+
+const local = (options: AccountOptions = {}) =>
+  account({ ...addresses, timing: impatient(), limits: { search: [] }, ...options }, {});
+
+/** About 900 posts, of which the query below matches some 100. */
+function threeDays(): { fromDate: string; toDate: string } {
+  const to = floorTo(DAY, service.clock.now() - DAY);
+  return { fromDate: formatTimestamp(to - 3 * DAY), toDate: formatTimestamp(to) };
+}
+
+async function linesOf(options: SearchOptions, acme = local()): Promise<string[]> {
+  const posts = await pipeline(search(acme, options), collect());
+  return posts.map(post => post.raw.toString());
+}
+
+describe('the local service and a search', () => {
+  const common = {
+    query: 'good OR new OR day OR coffee OR rain',
+    product: 'fullarchive',
+    maxResults: 20,
+  } as const;
+
+  it('agree on every post: in pages of any size, by GET and POST, sliced or not', async () => {
+    const options = { ...common, ...threeDays() };
+    const whole = await linesOf({ ...options, maxResults: 500 });
+    expect(whole.length).toBeGreaterThan(60);
+    const ids = whole.map(line => BigInt(JSON.parse(line).id_str));
+    expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? 1 : -1)));
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(await linesOf({ ...options, maxResults: 13 })).toEqual(whole);
+    expect(await linesOf({ ...options, method: 'GET' })).toEqual(whole);
+    expect(await linesOf({ ...options, slices: 5 })).toEqual(whole);
+    expect(await linesOf({ ...options, limit: 43 })).toEqual(whole.slice(0, 43));
+  });
+
+  it('agree with the counts', async () => {
+    const options = { ...common, ...threeDays() };
+    const posts = await pipeline(search(local(), options), collect());
+    for (const bucket of ['day', 'hour', 'minute'] as const) {
+      const { maxResults: _ours, ...query } = options;
+      const buckets = await pipeline(counts(local(), { ...query, bucket }), collect());
+      expect(buckets.length).toBe({ day: 3, hour: 72, minute: 4320 }[bucket]);
+      expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(posts.length);
+      const unit = { day: DAY, hour: HOUR, minute: MINUTE }[bucket];
+      for (const { start, count } of buckets) {
+        const at = start.getTime();
+        const inside = posts.filter(post => floorTo(unit, post.postedAt.getTime()) === at);
+        expect(inside.length).toBe(count);
+      }
+    }
+  });
+
+  it('agree on the tag', async () => {
+    const options = { ...common, ...threeDays(), tag: 'weather ☃', limit: 20 };
+    const posts = await pipeline(search(local(), options), collect());
+    for (const post of posts) expect(post.tags).toEqual(['weather ☃']);
+  });
+
+  it('page through a default window, and more than 31 days', async () => {
+    expect((await linesOf({ query: 'rain', product: '30day' })).length).toBeGreaterThan(20);
+    const to = service.clock.now();
+    const long = { fromDate: new Date(to - 100 * DAY), toDate: new Date(to - HOUR) };
+    const options = { query: 'rain lang:en', product: 'fullarchive', ...long } as const;
+    const lines = await linesOf(options);
+    const buckets = await pipeline(counts(local(), { ...options, bucket: 'day' }), collect());
+    expect(buckets.length).toBeGreaterThanOrEqual(100);
+    expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(lines.length);
+  });
+
+  it('go on from every cursor, while the time of the service moves on', async () => {
+    const options = { query: 'rain', product: '30day', maxResults: 20 } as const;
+    const cursors: (Cursor | undefined)[] = [];
+    const found: string[] = [];
+    const seen: number[] = [];
+    for await (const { items, cursor } of search(local(), options).batches()) {
+      found.push(...items.map(post => post.raw.toString()));
+      cursors.push(JSON.parse(JSON.stringify(cursor)));
+      seen.push(found.length);
+    }
+    expect(cursors.length).toBeGreaterThan(1);
+    service.clock.advance(90 * MINUTE);
+    for (const [i, resume] of cursors.entries())
+      expect(await linesOf({ ...options, resume: resume as Cursor })).toEqual(found.slice(seen[i]));
+  });
+
+  const faults: RequestFault[] = [
+    { kind: 'status', status: 503, times: 5 },
+    { kind: 'status', status: 429, retryAfter: 300 },
+    { kind: 'cut', afterBytes: 0 },
+    { kind: 'cut', afterBytes: 1_000 },
+    { kind: 'cut', afterBytes: 1_000, end: 'close' },
+    { kind: 'cut', afterBytes: 1_000, end: 'finish' },
+    { kind: 'cut', afterBytes: 1_000, inCharacter: true },
+    { kind: 'stall', afterBytes: 1_000 },
+    { kind: 'flip', atByte: 1_500 },
+  ];
+  it.each(faults)('lose nothing and double nothing over %j', async fault => {
+    const options = { ...common, ...threeDays() };
+    const whole = await linesOf(options);
+    const acme = local({ timeouts: { silence: 200 } });
+    for (const skip of [0, 1, 3]) {
+      service.faults.plant({ ...fault, skip, endpoint: 'search' });
+      expect(await linesOf(options, acme)).toEqual(whole);
+      expect(service.faults.list()).toEqual([]);
+    }
+  });
+
+  it('survive a flipped bit wherever it breaks the document before the checksum tells', async () => {
+    const options = { ...common, ...threeDays() };
+    const whole = await linesOf(options);
+    const acme = local({ timeouts: { silence: 200 } });
+    for (let atByte = 40; atByte < 4_000; atByte += 97) {
+      service.faults.plant({ kind: 'flip', atByte, endpoint: 'search' });
+      expect(await linesOf(options, acme)).toEqual(whole);
+    }
+  });
+
+  it('count on through time-outs', async () => {
+    const options = { query: 'rain', product: 'fullarchive', ...threeDays() } as const;
+    const whole = await pipeline(counts(local(), options), collect());
+    service.faults.plant({ kind: 'counts-timeout', buckets: 5, times: 3 });
+    expect(await pipeline(counts(local(), options), collect())).toEqual(whole);
+    expect(service.faults.list()).toEqual([]);
+  });
+
+  it('stop and go on over a password that is changed in between', async () => {
+    const options = { ...common, ...threeDays() };
+    const whole = await linesOf(options);
+    service.faults.plant({ kind: 'status', status: 401, skip: 2, times: 'always' });
+    const error = await linesOf(options).catch((caught: unknown) => caught);
+    service.faults.clear();
+    expect(error).toBeInstanceOf(IncompleteError);
+    const resume = (error as IncompleteError).cursor as Cursor;
+    expect(await linesOf({ ...options, resume })).toEqual(whole.slice(40));
+    const wrong = local({ password: 'not it' });
+    await expect(linesOf(options, wrong)).rejects.toThrow(HttpError);
+  });
+
+  it('never hear of a rule that the product does not take: the call says what is wrong', () => {
+    const options = { ...common, ...threeDays(), query: 'snow (rain has:vidoes)' };
+    const { maxResults: _, ...countsOptions } = options;
+    for (const call of [() => search(local(), options), () => counts(local(), countsOptions)]) {
+      expect(call).toThrow(OptionError);
+      expect(call).toThrow(
+        /^The query was not sent\.\nerror\[\w+\]: .*\n {2}\| snow \(rain has:vidoes\)\n {2}\| +\^+ did you mean `videos`\?/,
+      );
+    }
+  });
+
+  it.each([
+    ['fullarchive', '200603220000'],
+    ['fullarchive', '200604010000'],
+    ['30day', -20],
+    ['30day', -2],
+  ] as const)(
+    'agree on the posts of %s up to %s without a fromDate, sliced or not',
+    async (product, to) => {
+      const toDate =
+        typeof to === 'string' ? to : formatTimestamp(floorTo(DAY, service.clock.now()) + to * DAY);
+      const options = { query: 'coffee OR rain', product, toDate } as const;
+      const whole = await linesOf(options);
+      expect(whole.length).toBeGreaterThan(0);
+      const sliced = await linesOf({ ...options, slices: 4 });
+      expect(sliced).toEqual(whole.slice(0, sliced.length));
+      // The oldest minute of 30day, and one that passes meanwhile.
+      expect(whole.length - sliced.length).toBeLessThanOrEqual(product === '30day' ? 2 : 0);
+    },
+  );
+});
+
+describe('a service whose clock is moved', () => {
+  it.each([
+    ['in this process', () => addresses],
+    ['by its answers alone', () => ({ ...addresses, serviceTime: undefined })],
+  ])('is followed %s', async (_where, given) => {
+    const moved = Date.UTC(2015, 5, 15, 12);
+    service.clock.set(moved);
+    try {
+      const acme = account({ ...given(), timing: impatient(), limits: { search: [] } }, {});
+      const to = moved - DAY;
+      const window = { fromDate: new Date(to - 2 * DAY), toDate: new Date(to) };
+      const posts = await linesOf({ query: 'good OR day', product: '30day', ...window }, acme);
+      expect(posts.length).toBeGreaterThan(0);
+      expect(Math.abs(acme.clock.now() - service.clock.now())).toBeLessThan(2_000);
+    } finally {
+      service.clock.reset();
+    }
+  });
+});
+
+describe('a service that keeps its limits', () => {
+  it('never has to say 429 to our pace', async () => {
+    const strict = createService({ postsPerMinute: 1 });
+    const retries: unknown[] = [];
+    const acme = account(
+      { ...(await strict.start()), onRetry: retrying => retries.push(retrying) },
+      {},
+    );
+    try {
+      const to = floorTo(DAY, strict.clock.now() - DAY);
+      const options = {
+        query: 'coffee',
+        product: 'fullarchive',
+        fromDate: formatTimestamp(to - 2 * HOUR),
+        toDate: formatTimestamp(to),
+      } as const;
+      await Promise.all(
+        Array.from({ length: 30 }, (_, i) =>
+          i % 2 === 0
+            ? pipeline(search(acme, { ...options, limit: 10 }), collect())
+            : pipeline(counts(acme, options), collect()),
+        ),
+      );
+      expect(retries).toEqual([]);
+    } finally {
+      await strict.stop();
+    }
+  });
+});

@@ -1,0 +1,234 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { IncompleteError } from '../../src/errors.js';
+import type { Cursor } from '../../src/flow/flow.js';
+import { Progress } from '../../src/flow/progress.js';
+import { type SearchOptions, search } from '../../src/search/search.js';
+import { resolveDates, sliceDates } from '../../src/search/slices.js';
+import { DAY, FIRST_POST, formatTimestamp, MINUTE, parseTimestamp } from '../../src/time.js';
+import { type Received, ScriptedServer, status } from '../http/scripted-server.js';
+import { impatient } from '../http/virtual-time.js';
+import { januaryPosts, searchPages, testAccount } from './paged-service.js';
+
+const JANUARY = { fromDate: '202401010000', toDate: '202401310000' } as const;
+const SNOW: SearchOptions = { query: 'snow', product: 'fullarchive', maxResults: 10, ...JANUARY };
+const POSTS = januaryPosts(150);
+
+let server: ScriptedServer;
+
+beforeEach(async () => {
+  server = await new ScriptedServer().start();
+  server.otherwise = searchPages(POSTS);
+});
+afterEach(() => server.stop());
+
+async function run(options: Partial<SearchOptions>, acme = testAccount(server)) {
+  const found: string[] = [];
+  const cursors: (Cursor | undefined)[] = [];
+  const counts: number[] = [];
+  for await (const batch of search(acme, { ...SNOW, ...options }).batches()) {
+    found.push(...batch.items.map(post => post.raw.toString()));
+    cursors.push(batch.cursor);
+    counts.push(found.length);
+  }
+  return { found, cursors, counts };
+}
+
+describe('slices of a window', () => {
+  it('cover it without a gap or an overlap, newest first, of about the same length', () => {
+    const minute = fc.integer({ min: 0, max: 10_000_000 });
+    fc.assert(
+      fc.property(
+        minute,
+        fc.integer({ min: 1, max: 100_000 }),
+        fc.integer({ min: 1, max: 60 }),
+        (start, length, count) => {
+          const from = FIRST_POST + start * MINUTE;
+          const dates = {
+            fromDate: formatTimestamp(from),
+            toDate: formatTimestamp(from + length * MINUTE),
+          };
+          const slices = sliceDates(dates, count);
+          expect(slices.length).toBe(Math.min(count, length));
+          expect(slices[0]?.toDate).toBe(dates.toDate);
+          expect(slices.at(-1)?.fromDate).toBe(dates.fromDate);
+          const lengths = slices.map(({ fromDate, toDate }, i) => {
+            if (i > 0) expect(toDate).toBe(slices[i - 1]?.fromDate);
+            return (parseTimestamp(toDate)! - parseTimestamp(fromDate)!) / MINUTE;
+          });
+          expect(Math.min(...lengths)).toBeGreaterThan(0);
+          expect(Math.max(...lengths) - Math.min(...lengths)).toBeLessThanOrEqual(1);
+        },
+      ),
+    );
+  });
+
+  it('of dates that were left out are those of service.md 4.1 rule 1', () => {
+    const now = Date.UTC(2024, 0, 31, 12, 0, 59, 999);
+    expect(resolveDates({}, {}, 'fullarchive', now)).toEqual({
+      fromDate: '202401011200',
+      toDate: '202401311200',
+    });
+    expect(resolveDates({ fromDate: '202401300000' }, {}, '30day', now)).toEqual({
+      fromDate: '202401300000',
+      toDate: '202401311200',
+    });
+    expect(resolveDates({ toDate: '202312310000' }, {}, 'fullarchive', now)).toEqual({
+      fromDate: '202312010000',
+      toDate: '202312310000',
+    });
+  });
+
+  it('of dates that were left out do not begin before the product does', () => {
+    const now = Date.UTC(2024, 0, 31, 12, 0, 59, 999);
+    expect(resolveDates({ toDate: '200604010000' }, {}, 'fullarchive', now)).toEqual({
+      fromDate: '200603210000',
+      toDate: '200604010000',
+    });
+    expect(resolveDates({ toDate: '202401150000' }, {}, '30day', now)).toEqual({
+      fromDate: '202312311201',
+      toDate: '202401150000',
+    });
+    const echoed = { fromDate: '202312311459', toDate: '202401311459' };
+    expect(resolveDates({ toDate: '202401150000' }, echoed, '30day', now)).toEqual({
+      fromDate: '202312311500',
+      toDate: '202401150000',
+    });
+    // Too old for the product, which the service says.
+    expect(resolveDates({ toDate: '202312311130' }, {}, '30day', now)).toEqual({
+      fromDate: '202312311129',
+      toDate: '202312311130',
+    });
+  });
+});
+
+describe('a sliced search', () => {
+  it.each([2, 3, 7, 31, 500])(
+    'in %i slices gives the same posts in the same order',
+    async slices => {
+      const { found } = await run({ slices });
+      expect(found).toEqual(POSTS.map(post => post.bytes));
+    },
+  );
+
+  it('asks for each slice by its own dates', async () => {
+    await run({ slices: 3 });
+    const windows = new Set(
+      server.received.map(({ params }) => `${params.fromDate}-${params.toDate}`),
+    );
+    expect([...windows].toSorted()).toEqual([
+      '202401010000-202401110000',
+      '202401110000-202401210000',
+      '202401210000-202401310000',
+    ]);
+  });
+
+  it('fetches up to twelve slices side by side, and no more', async () => {
+    let open = 0;
+    let most = 0;
+    let release = () => {};
+    const twelveOpen = new Promise<void>(resolve => (release = resolve));
+    server.otherwise = async (response, request) => {
+      most = Math.max(most, ++open);
+      if (open === 12) setTimeout(release, 20);
+      await twelveOpen;
+      open--;
+      return searchPages(POSTS)(response, request);
+    };
+    await run({ slices: 15 });
+    expect(most).toBe(12);
+  });
+
+  it('in many slices warns of no leak', async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error) => warnings.push(warning);
+    process.on('warning', onWarning);
+    await run({ slices: 20 });
+    await new Promise(resolve => setImmediate(resolve));
+    process.off('warning', onWarning);
+    expect(warnings).toEqual([]);
+  });
+
+  it('keeps at most four pages of a slice that waits for its turn', async () => {
+    const { fromDate, toDate } = sliceDates(JANUARY, 2)[1]!;
+    const isOfSecond = ({ params }: Received) =>
+      params.fromDate === fromDate && params.toDate === toDate;
+    const batches = search(testAccount(server), { ...SNOW, slices: 2 })
+      .batches()
+      [Symbol.asyncIterator]();
+    await batches.next();
+    await new Promise(resolve => setTimeout(resolve, 100));
+    expect(server.received.filter(isOfSecond).length).toBe(4);
+    expect(server.received.length).toBe(9);
+    await batches.return?.();
+  });
+
+  it('goes on from any cursor, with the slices of the first run', async () => {
+    const now = Date.UTC(2024, 0, 31, 12);
+    const undated: Partial<SearchOptions> = { fromDate: undefined, toDate: undefined, slices: 4 };
+    const timing = { ...impatient(), now: () => now };
+    const first = await run(undated, testAccount(server, { timing }));
+    expect(first.found.length).toBeGreaterThan(140);
+    // Two days on, the window is still that of the first run.
+    const later = testAccount(server, { timing: { ...timing, now: () => now + 2 * DAY } });
+    for (const [i, cursor] of first.cursors.entries()) {
+      const resume = JSON.parse(JSON.stringify(cursor)) as Cursor;
+      const rest = await run({ ...undated, resume }, later);
+      expect(rest.found).toEqual(first.found.slice(first.counts[i]));
+    }
+    expect(first.cursors.at(-1)).toMatchObject({ done: true, slice: 3 });
+  });
+
+  it('delivers what comes before a slice that fails, and says where to go on', async () => {
+    const failing = sliceDates(JANUARY, 5)[2]!;
+    server.otherwise = (response, request) =>
+      request.params.toDate === failing.toDate
+        ? status(422, '{"error":{"message":"No."}}')(response, request)
+        : searchPages(POSTS)(response, request);
+    const found: string[] = [];
+    const error = await (async () => {
+      for await (const post of search(testAccount(server), { ...SNOW, slices: 5 }))
+        found.push(post.raw.toString());
+    })().catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(found).toEqual(POSTS.slice(0, 60).map(post => post.bytes));
+    expect(await server.closed(8)).toBeLessThan(50);
+    server.otherwise = searchPages(POSTS);
+    const rest = await run({ slices: 5, resume: (error as IncompleteError).cursor as Cursor });
+    expect(rest.found).toEqual(POSTS.slice(60).map(post => post.bytes));
+  });
+
+  it('closes every connection within 50 ms when it is left', async () => {
+    let answers = 0;
+    server.otherwise = (response, request) =>
+      answers++ < 2 ? searchPages(POSTS)(response, request) : undefined;
+    for await (const _post of search(testAccount(server), { ...SNOW, slices: 8 })) {
+      while (server.received.length < 9) await new Promise(resolve => setTimeout(resolve, 1));
+      break;
+    }
+    expect(await server.closed()).toBeLessThan(50);
+  });
+
+  it('shares one pace', async () => {
+    const arrivals: number[] = [];
+    server.otherwise = (response, request) => {
+      arrivals.push(performance.now());
+      return searchPages(POSTS)(response, request);
+    };
+    const limits = { search: [{ requests: 5, per: 100 }] };
+    await run({ slices: 10 }, testAccount(server, { timing: undefined, limits }));
+    for (let i = 5; i < arrivals.length; i++)
+      expect(arrivals[i]! - arrivals[i - 5]!).toBeGreaterThanOrEqual(100);
+  });
+
+  it('reports its progress over the whole window', async () => {
+    const progress = new Progress();
+    const fractions: number[] = [];
+    const flow = search(testAccount(server), { ...SNOW, slices: 5 });
+    for await (const _batch of flow.batches({ progress })) fractions.push(progress.fraction!);
+    expect(fractions).toEqual(fractions.toSorted((a, b) => a - b));
+    expect(fractions[0]).toBeLessThan(0.1);
+    expect(fractions.at(-1)).toBe(1);
+    expect(progress.received).toBe(150);
+  });
+});

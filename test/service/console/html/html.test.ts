@@ -1,0 +1,84 @@
+import { spawnSync } from 'node:child_process';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { foreign, html } from '../../../../src/service/console/html/html.js';
+import { shellWord } from '../../../../src/service/console/html/page-parts.js';
+import { callbackTarget } from '../../../../src/service/console/user/callback-target.js';
+
+const text = fc.string({ unit: fc.oneof(fc.constantFrom(...'<>&"\'`/= a;#x'), fc.string()) });
+
+describe('markup', () => {
+  it('holds any text without a character that could end an attribute or begin a tag', () => {
+    fc.assert(
+      fc.property(text, value => {
+        const inside = html`<p title="${value}">${value}</p>`.text;
+        const [, attribute = '', content = ''] =
+          /^<p title="([\s\S]*?)">([\s\S]*)<\/p>$/.exec(inside) ?? [];
+        for (const part of [attribute, content]) {
+          expect(part).not.toMatch(/[<>"'`]/);
+          expect(part.replace(/&(?:amp|lt|gt|quot|#39|#96);/g, '')).not.toContain('&');
+          expect(unescaped(part)).toBe(value.replace(CONTROLS, '\uFFFD'));
+        }
+      }),
+    );
+  });
+
+  it('takes markup as it is, lists joined, and nothing for what is not there', () => {
+    const list = ['a<', html`<b>${1}</b>`, undefined, null, false as const, [2n, '&']];
+    expect(html`${list}`.text).toBe('a&lt;<b>1</b>2&amp;');
+  });
+
+  it('keeps what turns the direction of writing to itself', () => {
+    expect(foreign('a\u202Eb<').text).toBe('<bdi>a\u202Eb&lt;</bdi>');
+  });
+
+  it('has no control characters, but tabs and line ends', () => {
+    expect(html`${'a\0b\x1b[2J\tc\nd\x85'}`.text).toBe('a\uFFFDb\uFFFD[2J\tc\nd\uFFFD');
+  });
+});
+
+describe('a word for a shell', () => {
+  it('is that word, whatever is in it', () => {
+    const words = fc.sample(fc.string({ unit: fc.constantFrom(...'\'"\\$`!#&;|<>* \n\tab') }), 300);
+    const script = words.map(word => `printf '%s\\0' ${shellWord(word)}`).join('\n');
+    const { stdout } = spawnSync('bash', ['-c', script], { encoding: 'utf8' });
+    expect(stdout.split('\0').slice(0, -1)).toEqual(words);
+  });
+});
+
+describe('the target of a form that leads to a callback', () => {
+  it.each([
+    ['http://127.0.0.1:3000/callback?a=b', 'http://127.0.0.1:3000'],
+    ['https://App.Example/back', 'https://app.example'],
+    ['http://localhost:1/', 'http://localhost:1'],
+    ['http://[::1]:3000/', undefined],
+    ['http://127.0.0.2:3000/', undefined],
+    ['http://a;script-src.example/', undefined],
+    ['http://a.example,b.example/', undefined],
+    ['javascript:alert(1)', undefined],
+    ['oob', undefined],
+    ['', undefined],
+  ])('of %s is %s', (callback, target) => {
+    expect(callbackTarget(callback)).toBe(target);
+  });
+
+  it('never adds a word to the policy', () => {
+    fc.assert(
+      fc.property(text, rest => {
+        expect(callbackTarget(`http://a${rest}`) ?? '').not.toMatch(/[\s;,']/);
+      }),
+    );
+  });
+});
+
+const CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g;
+
+function unescaped(part: string): string {
+  return part
+    .replace(/&lt;/g, '<')
+    .replace(/&gt;/g, '>')
+    .replace(/&quot;/g, '"')
+    .replace(/&#39;/g, "'")
+    .replace(/&#96;/g, '`')
+    .replace(/&amp;/g, '&');
+}

@@ -1,0 +1,92 @@
+import type { IncomingMessage } from 'node:http';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Sessions } from '../../../src/service/console/sessions.js';
+import { SignInAttempts } from '../../../src/service/console/sign-in-attempts.js';
+import { HOUR, MINUTE } from '../../../src/time.js';
+
+const asked = (cookie?: string, localPort = 80): IncomingMessage =>
+  ({ headers: { cookie }, socket: { localPort } }) as unknown as IncomingMessage;
+
+/** The cookie of an answer, as the next request brings it. */
+const cookieOf = (headers: Readonly<Record<string, string>>): string =>
+  String(headers['Set-Cookie']?.split(';')[0]);
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('sessions', () => {
+  it('last twelve hours of real time', () => {
+    vi.useFakeTimers();
+    const sessions = new Sessions<string>('test', '/');
+    const cookie = cookieOf(sessions.signIn(asked(), 'ann'));
+    expect(sessions.visitor(asked(cookie)).who).toBe('ann');
+    vi.advanceTimersByTime(12 * HOUR - 1);
+    expect(sessions.visitor(asked(cookie)).who).toBe('ann');
+    vi.advanceTimersByTime(1);
+    expect(sessions.visitor(asked(cookie)).who).toBe(undefined);
+  });
+
+  it('are forgotten when there are too many, the oldest first', () => {
+    const sessions = new Sessions<number>('test', '/');
+    const cookies = Array.from({ length: 1_001 }, (_, i) => cookieOf(sessions.signIn(asked(), i)));
+    expect(sessions.visitor(asked(cookies[0])).who).toBe(undefined);
+    expect(sessions.visitor(asked(cookies[1])).who).toBe(1);
+    expect(sessions.visitor(asked(cookies[1_000])).who).toBe(1_000);
+  });
+
+  it('of services on other ports are kept apart', () => {
+    const sessions = new Sessions<string>('test', '/');
+    const cookie = cookieOf(sessions.signIn(asked(undefined, 81), 'ann'));
+    expect(sessions.visitor(asked(cookie, 81)).who).toBe('ann');
+    expect(sessions.visitor(asked(cookie, 82)).who).toBe(undefined);
+  });
+
+  it('keep nothing of who is not signed in, and yet know the forms', () => {
+    const sessions = new Sessions<string>('test', '/');
+    const { csrf, headers } = sessions.visitor(asked());
+    const cookie = cookieOf(headers);
+    expect(sessions.visitor(asked(cookie))).toEqual({ who: undefined, csrf, headers: {} });
+    expect(sessions.isOwnForm(asked(cookie), csrf)).toBe(true);
+    expect(sessions.isOwnForm(asked(cookie), `${csrf}x`)).toBe(false);
+    expect(sessions.isOwnForm(asked(cookie), null)).toBe(false);
+    expect(sessions.isOwnForm(asked(), csrf)).toBe(false);
+    // Another process has another key.
+    expect(new Sessions('test', '/').isOwnForm(asked(cookie), csrf)).toBe(false);
+  });
+
+  it('keep a notice for an answer that has a body', () => {
+    const sessions = new Sessions<string>('test', '/');
+    const cookie = cookieOf(sessions.signIn(asked(), 'ann'));
+    sessions.tell(asked(cookie), 'Done.');
+    const head = { ...asked(cookie), method: 'HEAD' } as IncomingMessage;
+    expect(sessions.told(head)).toBe('Done.');
+    expect(sessions.told(asked(cookie))).toBe('Done.');
+    expect(sessions.told(asked(cookie))).toBe(undefined);
+  });
+
+  it.each(['test-80=', 'test-80=short', 'test-80=a=b', 'other=x', '=', ';;', 'test-80'])(
+    'take the cookie %j for none',
+    cookie => {
+      const sessions = new Sessions<string>('test', '/');
+      expect(sessions.visitor(asked(cookie)).headers).toHaveProperty('Set-Cookie');
+    },
+  );
+});
+
+describe('attempts to sign in', () => {
+  it('are ten in a minute that may fail', () => {
+    vi.useFakeTimers();
+    const attempts = new SignInAttempts();
+    for (let i = 0; i < 10; i++) {
+      attempts.check();
+      attempts.failed();
+      vi.advanceTimersByTime(1_000);
+    }
+    expect(() => attempts.check()).toThrow('Try again in 50 s');
+    vi.advanceTimersByTime(MINUTE - 10_000 - 1);
+    expect(() => attempts.check()).toThrow('Try again in 1 s');
+    vi.advanceTimersByTime(1);
+    attempts.check();
+  });
+});

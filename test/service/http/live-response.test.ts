@@ -1,0 +1,116 @@
+import { gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { LiveWire } from '../../../src/service/http/live-response.js';
+
+function wireOf(options: Partial<ConstructorParameters<typeof LiveWire>[0]> = {}) {
+  const controller = new AbortController();
+  const wire = new LiveWire({
+    heartbeatMs: 60_000,
+    backlogBytes: 1_000_000,
+    signal: controller.signal,
+    farewell: () => Buffer.from('"farewell"'),
+    onOverflow() {},
+    ...options,
+  });
+  return { wire, controller };
+}
+
+const message = fc.oneof(
+  fc.string({ unit: 'binary' }).map(text => JSON.stringify(text)),
+  fc.integer({ min: 1, max: 30_000 }).map(length => `"${'x'.repeat(length)}"`),
+);
+
+describe('a connection of a stream', () => {
+  it('gives all messages in order, however the consumer keeps up', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(message, fc.boolean()), { maxLength: 40 }),
+        async steps => {
+          const { wire } = wireOf();
+          const chunks: Buffer[] = [];
+          const consumer = wire[Symbol.asyncIterator]();
+          for (const [text, takes] of steps) {
+            wire.push(Buffer.from(text));
+            if (takes) {
+              const { value } = await consumer.next();
+              chunks.push(value as Buffer);
+            }
+            if (wire.isAhead) {
+              const { value } = await consumer.next();
+              chunks.push(value as Buffer);
+              await wire.room();
+            }
+          }
+          wire.end();
+          for (let next = await consumer.next(); !next.done; next = await consumer.next())
+            chunks.push(next.value);
+          const text = gunzipSync(Buffer.concat(chunks)).toString();
+          expect(text).toBe(steps.map(([text]) => `${text}\r\n`).join(''));
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('is cut after so many bytes of messages by every kind of cut', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.string({ unit: 'grapheme', minLength: 4 }), { minLength: 1, maxLength: 8 }),
+        fc.nat(8),
+        fc.constantFrom('boundary', 'message', 'character'),
+        async (texts, afterMessages, within) => {
+          const cut = { kind: 'content-cut', afterMessages, within, end: 'finish' } as const;
+          const { wire } = wireOf({ cut });
+          for (const text of texts) wire.push(Buffer.from(text));
+          wire.end();
+          const chunks: Buffer[] = [];
+          for await (const chunk of wire) chunks.push(chunk);
+          const seen = gunzipSync(Buffer.concat(chunks));
+          const all = Buffer.from(texts.map(text => `${text}\r\n`).join(''));
+          expect(all.subarray(0, seen.length)).toEqual(seen);
+          const whole = Buffer.from(
+            texts
+              .slice(0, afterMessages)
+              .map(text => `${text}\r\n`)
+              .join(''),
+          );
+          expect(seen.length).toBeGreaterThanOrEqual(whole.length);
+          if (within === 'boundary') expect(seen).toEqual(whole);
+          if (within === 'message' && afterMessages < texts.length)
+            expect(seen.length).toBeLessThan(all.length);
+        },
+      ),
+    );
+  });
+
+  it('rejects with the reason when it is aborted, also while nothing comes', async () => {
+    const { wire, controller } = wireOf();
+    const next = wire[Symbol.asyncIterator]().next();
+    controller.abort(new Error('gone'));
+    await expect(next).rejects.toThrow('gone');
+    expect(wire.isOpen).toBe(false);
+    await wire.room();
+  });
+
+  it('gives what waits before it fails', async () => {
+    const { wire } = wireOf();
+    wire.push(Buffer.from('1'));
+    wire.fail(new Error('broken'));
+    const consumer = wire[Symbol.asyncIterator]();
+    expect((await consumer.next()).done).toBe(false);
+    await expect(consumer.next()).rejects.toThrow('broken');
+  });
+
+  it('throws away what waits when it is too much, and says farewell', async () => {
+    let overflows = 0;
+    const { wire } = wireOf({ backlogBytes: 100, onOverflow: () => overflows++ });
+    wire.push(Buffer.from('a'.repeat(60)));
+    wire.push(Buffer.from('b'.repeat(60)));
+    wire.push(Buffer.from('c'));
+    const chunks: Buffer[] = [];
+    for await (const chunk of wire) chunks.push(chunk);
+    expect(gunzipSync(Buffer.concat(chunks)).toString()).toBe('"farewell"\r\n');
+    expect(overflows).toBe(1);
+  });
+});

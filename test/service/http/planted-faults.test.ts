@@ -1,0 +1,199 @@
+import http from 'node:http';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import type { Fault } from '../../../src/service/http/fault-kinds.js';
+import { Faults } from '../../../src/service/http/planted-faults.js';
+import { AUTHORIZATION, local, NOW, SEARCH_PATH, teaPosts } from '../local-service.js';
+import { originalPost } from '../memory-archive.js';
+
+interface Seen {
+  readonly status: number | undefined;
+  readonly body: Buffer;
+  /** Whether the HTTP message was complete. */
+  readonly complete: boolean;
+  readonly error: string | undefined;
+}
+
+/** What a plain client sees of an answer, to the bitter end. */
+function see(baseUrl: string, headers: http.OutgoingHttpHeaders = {}): Promise<Seen> {
+  return new Promise((resolve, reject) => {
+    const url = `${baseUrl}${SEARCH_PATH}?query=tea&maxResults=500`;
+    const request = http.get(url, { headers: { authorization: AUTHORIZATION, ...headers } });
+    request.on('error', reject);
+    request.on('response', response => {
+      const chunks: Buffer[] = [];
+      request.off('error', reject).on('error', () => {}); // the response tells it too
+      let error: string | undefined;
+      response.on('data', chunk => chunks.push(chunk));
+      response.on('error', (reason: NodeJS.ErrnoException) => {
+        error = reason.code;
+      });
+      response.on('close', () =>
+        resolve({
+          status: response.statusCode,
+          body: Buffer.concat(chunks),
+          complete: response.complete,
+          error,
+        }),
+      );
+    });
+  });
+}
+
+describe('a planted fault', () => {
+  it('answers with a status so many times, then lets the service answer', async () => {
+    const { search, service } = await local(teaPosts(1));
+    service.faults.plant({ kind: 'status', status: 503, times: 2 });
+    expect((await search({ query: 'tea' })).status).toBe(503);
+    const second = await search({ query: 'tea' });
+    expect(second.page.error?.message).toBe('Service Unavailable');
+    expect((await search({ query: 'tea' })).status).toBe(200);
+    expect(service.faults.list()).toEqual([]);
+  });
+
+  it('answers 429 with Retry-After', async () => {
+    const { search, service } = await local();
+    service.faults.plant({ kind: 'status', status: 429, retryAfter: 7, message: 'slow down' });
+    const reply = await search({ query: 'tea' });
+    expect([reply.status, reply.headers.get('retry-after'), reply.page.error?.message]).toEqual([
+      429,
+      '7',
+      'slow down',
+    ]);
+  });
+
+  it('hits only its endpoint and path, after those that it skips', async () => {
+    const { search, counts, service } = await local();
+    service.faults.plant({ kind: 'status', status: 500, endpoint: 'counts', skip: 1 });
+    service.faults.plant({ kind: 'status', status: 502, path: '/fullarchive/' });
+    expect((await search({ query: 'tea' })).status).toBe(200);
+    expect((await counts({ query: 'tea' })).status).toBe(200);
+    expect((await counts({ query: 'tea' })).status).toBe(500);
+    expect((await counts({ query: 'tea' })).status).toBe(200);
+    expect((await search({ query: 'tea' }, 'fullarchive')).status).toBe(502);
+  });
+
+  it('stays until it is cleared where it is planted for always', async () => {
+    const { search, service } = await local();
+    const { id } = service.faults.plant({ kind: 'status', status: 500, times: 'always' });
+    for (let i = 0; i < 3; i++) expect((await search({ query: 'tea' })).status).toBe(500);
+    expect(service.faults.list()).toMatchObject([{ id, hits: 3 }]);
+    expect(service.faults.clear(id)).toBe(1);
+    expect(service.faults.clear(id)).toBe(0);
+    expect((await search({ query: 'tea' })).status).toBe(200);
+  });
+
+  it('cuts a body after n bytes by a reset', async () => {
+    const { baseUrl, service } = await local(teaPosts(50));
+    service.faults.plant({ kind: 'cut', afterBytes: 1000 });
+    const seen = await see(baseUrl);
+    expect(seen).toMatchObject({ status: 200, complete: false, error: 'ECONNRESET' });
+    expect(seen.body).toHaveLength(1000);
+  });
+
+  it('cuts a body after n bytes by closing the connection', async () => {
+    const { baseUrl, service } = await local(teaPosts(50));
+    service.faults.plant({ kind: 'cut', afterBytes: 1000, end: 'close' });
+    const seen = await see(baseUrl);
+    expect(seen).toMatchObject({ status: 200, complete: false });
+    expect(seen.body).toHaveLength(1000);
+  });
+
+  it('cuts a body after n bytes and finishes the message as if nothing were', async () => {
+    const { baseUrl, service } = await local(teaPosts(50));
+    service.faults.plant({ kind: 'cut', afterBytes: 100, end: 'finish' });
+    const seen = await see(baseUrl, { 'accept-encoding': 'gzip' });
+    expect(seen).toMatchObject({ status: 200, complete: true, error: undefined });
+    expect(() => gunzipSync(seen.body)).toThrow('unexpected end of file');
+  });
+
+  it('cuts the end off a body that is shorter than said', async () => {
+    const { baseUrl, service } = await local();
+    service.faults.plant({ kind: 'cut', afterBytes: 1_000_000 });
+    const seen = await see(baseUrl);
+    expect(seen.complete).toBe(false);
+    expect(JSON.parse(seen.body.toString())).toMatchObject({ results: [] });
+  });
+
+  it('cuts in the middle of a character', async () => {
+    const { baseUrl, service } = await local([originalPost(NOW - 60_000, '1', 'tea 🍵 ok')]);
+    service.faults.plant({ kind: 'cut', afterBytes: 20, inCharacter: true, end: 'close' });
+    const seen = await see(baseUrl, { 'accept-encoding': 'gzip' });
+    expect(seen.body.toString('latin1')).toMatch(/tea \xf0$/);
+  });
+
+  it('stalls after n bytes until the client goes', async () => {
+    const { baseUrl, service } = await local(teaPosts(50));
+    service.faults.plant({ kind: 'stall', afterBytes: 1000 });
+    const aborter = new AbortController();
+    const url = `${baseUrl}${SEARCH_PATH}?query=tea`;
+    const headers = { authorization: AUTHORIZATION, 'accept-encoding': 'identity' };
+    const response = await fetch(url, { headers, signal: aborter.signal });
+    let bytes = 0;
+    const reading = (async () => {
+      for await (const chunk of response.body ?? []) {
+        bytes += chunk.length;
+        if (bytes === 1000) setTimeout(() => aborter.abort(), 30);
+      }
+    })();
+    await expect(reading).rejects.toMatchObject({ name: 'AbortError' });
+    expect(bytes).toBe(1000);
+  });
+
+  it('stalls for a while and then goes on', async () => {
+    const { baseUrl, service } = await local(teaPosts(50));
+    service.faults.plant({ kind: 'stall', afterBytes: 10, forMs: 60 });
+    const start = performance.now();
+    const seen = await see(baseUrl);
+    expect(performance.now() - start).toBeGreaterThan(50);
+    expect(JSON.parse(seen.body.toString()).results).toHaveLength(50);
+  });
+
+  it('flips one bit of one byte', async () => {
+    const { baseUrl, service } = await local(teaPosts(50));
+    const whole = await see(baseUrl);
+    service.faults.plant({ kind: 'flip', atByte: 777 });
+    const { body } = await see(baseUrl);
+    const differing = [...body.keys()].filter(i => body[i] !== whole.body[i]);
+    expect(differing).toEqual([777]);
+    service.faults.plant({ kind: 'flip', atByte: 100 });
+    const gzip = await see(baseUrl, { 'accept-encoding': 'gzip' });
+    expect(() => gunzipSync(gzip.body)).toThrow();
+  });
+
+  it('delays an answer, together with another fault', async () => {
+    const { search, service } = await local();
+    service.faults.plant({ kind: 'delay', ms: 50, times: 'always' });
+    service.faults.plant({ kind: 'status', status: 503 });
+    const start = performance.now();
+    expect((await search({ query: 'tea' })).status).toBe(503);
+    expect(performance.now() - start).toBeGreaterThan(45);
+    expect((await search({ query: 'tea' })).status).toBe(200);
+  });
+
+  it.each([
+    [{}, 'fault.kind'],
+    [null, 'fault.kind'],
+    [{ kind: 'toString' }, 'fault.kind'],
+    [{ kind: 'status' }, 'fault.status'],
+    [{ kind: 'status', status: 200 }, 'fault.status'],
+    [{ kind: 'status', status: 503, times: 0 }, 'fault.times'],
+    [{ kind: 'status', status: 503, retryAfter: -1 }, 'fault.retryAfter'],
+    [{ kind: 'status', status: 503, endpoint: 'serch' }, 'fault.endpoint'],
+    [{ kind: 'status', status: 503, endpoint: 'control' }, 'fault.endpoint'],
+    [{ kind: 'status', status: 503, afterBytes: 5 }, 'fault.afterBytes'],
+    [{ kind: 'status', status: 503, toString: 5 }, 'fault.toString'],
+    [{ kind: 'cut' }, 'fault.afterBytes'],
+    [{ kind: 'cut', afterBytes: -1 }, 'fault.afterBytes'],
+    [{ kind: 'cut', afterBytes: 1, end: 'softly' }, 'fault.end'],
+    [{ kind: 'cut', afterBytes: 1, inCharacter: 1 }, 'fault.inCharacter'],
+    [{ kind: 'stall', afterBytes: 1, forMs: Number.POSITIVE_INFINITY }, 'fault.forMs'],
+    [{ kind: 'flip', atByte: 1.5 }, 'fault.atByte'],
+    [{ kind: 'delay', ms: '5' }, 'fault.ms'],
+    [{ kind: 'counts-timeout', buckets: 0 }, 'fault.buckets'],
+  ])('that could not happen is refused: %j', (fault, option) => {
+    expect(() => new Faults().plant(fault as unknown as Fault)).toThrow(
+      expect.objectContaining({ code: 'ERR_OPTION', option }),
+    );
+  });
+});

@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Clock } from '../../../src/service/clock.js';
+import { admit, RateWindow } from '../../../src/service/http/rate-window.js';
+import { DAY, HOUR, SECOND } from '../../../src/time.js';
+
+function frozenClock(at = Date.UTC(2024, 0, 1)): Clock {
+  const clock = new Clock();
+  clock.freeze();
+  clock.set(at);
+  return clock;
+}
+
+describe('a rate', () => {
+  it('lets in so many requests, and the next when the oldest is out of the window', () => {
+    const clock = frozenClock();
+    const window = new RateWindow({ requests: 2, perMs: SECOND }, clock);
+    expect(admit([window])).toBeUndefined();
+    clock.advance(400);
+    expect(admit([window])).toBeUndefined();
+    expect(admit([window])?.waitMs).toBe(600);
+    clock.advance(599);
+    expect(admit([window])?.waitMs).toBe(1);
+    clock.advance(1);
+    expect(admit([window])).toBeUndefined();
+    expect(admit([window])?.waitMs).toBe(400);
+  });
+
+  it('counts a request in all windows or in none', () => {
+    const clock = frozenClock();
+    const wide = new RateWindow({ requests: 3, perMs: HOUR }, clock);
+    const narrow = new RateWindow({ requests: 1, perMs: SECOND }, clock);
+    expect(admit([wide, narrow])).toBeUndefined();
+    for (let i = 0; i < 10; i++) expect(admit([wide, narrow])?.window).toBe(narrow);
+    clock.advance(SECOND);
+    expect(admit([wide, narrow])).toBeUndefined();
+  });
+
+  it('counted by UTC day starts anew at midnight', () => {
+    const clock = frozenClock(Date.UTC(2024, 0, 1, 23, 59));
+    const window = new RateWindow({ requests: 1, perMs: DAY, byDay: true }, clock);
+    expect(admit([window])).toBeUndefined();
+    expect(admit([window])?.waitMs).toBe(60_000);
+    clock.advance(60_000);
+    expect(admit([window])).toBeUndefined();
+  });
+
+  it('forgets the future when the clock is set back', () => {
+    const clock = frozenClock();
+    const window = new RateWindow({ requests: 1, perMs: SECOND }, clock);
+    expect(admit([window])).toBeUndefined();
+    clock.advance(-HOUR);
+    expect(admit([window])).toBeUndefined();
+  });
+
+  it('of nothing lets nothing in, of infinity everything', () => {
+    const clock = frozenClock();
+    expect(admit([new RateWindow({ requests: 0, perMs: SECOND }, clock)])?.waitMs).toBe(SECOND);
+    const free = new RateWindow({ requests: Number.POSITIVE_INFINITY, perMs: SECOND }, clock);
+    for (let i = 0; i < 100; i++) expect(admit([free])).toBeUndefined();
+  });
+
+  it('never lets in more in any window, and never sends away one that fits', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 5 }),
+        fc.integer({ min: 1, max: 50 }),
+        fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 60 }),
+        (requests, perMs, steps) => {
+          const clock = frozenClock();
+          const window = new RateWindow({ requests, perMs }, clock);
+          const admitted: number[] = [];
+          for (const step of steps) {
+            clock.advance(step);
+            const now = clock.now();
+            const recent = admitted.filter(time => time > now - perMs).length;
+            const full = admit([window]);
+            expect(full === undefined).toBe(recent < requests);
+            if (full === undefined) admitted.push(now);
+            else {
+              const then = now + full.waitMs;
+              expect(admitted.filter(time => time > then - perMs).length).toBeLessThan(requests);
+              expect(admitted.filter(time => time > then - 1 - perMs).length).toBe(requests);
+            }
+          }
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import { Clock } from '../../../src/service/clock.js';
+import { Quotas } from '../../../src/service/http/quotas.js';
+import { RequestLog, shownAddress } from '../../../src/service/http/request-log.js';
+import { limitsOption } from '../../../src/service/http/service-limits.js';
+import { DAY } from '../../../src/time.js';
+import { browse, readable } from '../console/browse.js';
+import { local, SEARCH_PATH, teaPosts } from '../local-service.js';
+import { hourOfPosts, localStreams } from '../replay/local-streams.js';
+import { localOAuth } from '../users/local-oauth.js';
+
+const asked = (address: string) => ({ at: 0, method: 'GET', address, endpoint: undefined });
+
+describe('the log of requests', () => {
+  it('has the last five hundred, newest first', () => {
+    const log = new RequestLog();
+    for (let i = 0; i < 600; i++) log.begin(asked(`/${i}`))({ status: 200 });
+    expect(log.requests).toHaveLength(500);
+    expect(log.requests[0]).toMatchObject({ number: 600, address: '/599', status: 200 });
+    expect(log.requests.at(-1)?.address).toBe('/100');
+  });
+
+  it.each([
+    ['/a?oauth_token=1&b=2&oauth_verifier=3', '/a?oauth_token=…&b=2&oauth_verifier=…'],
+    [
+      '/a?AccessKeyId=local&Expires=1&Signature=abc%3D',
+      '/a?AccessKeyId=local&Expires=1&Signature=…',
+    ],
+    ['/a?Password=x', '/a?Password=…'],
+    ['/token/secret?query=password%3Dtea', '/token/secret?query=password%3Dtea'],
+    [`/${'x'.repeat(400)}`, `/${'x'.repeat(299)}…`],
+  ])('shows %s as %s', (address, shown) => {
+    expect(shownAddress(address)).toBe(shown);
+  });
+
+  it('tells a connection that was cut from one that ended', async () => {
+    const { service, see, open, replayPath } = await localStreams(hourOfPosts());
+    await see(replayPath());
+    service.faults.plant({ kind: 'content-cut', afterMessages: 1, end: 'reset' });
+    await see(replayPath());
+    const connection = await open(
+      '/accounts/local/publishers/twitter/streams/compliance/compliance.json',
+    );
+    const browser = browse(service.addresses().baseUrl);
+    await browser.signIn();
+    const seen = async () => readable((await browser.get('/console/requests')).text);
+    expect(await seen()).toMatch(
+      /compliance\.json 200, sending .*firehose.* 200, hung up .*firehose.* 200 \d/,
+    );
+    connection.destroy();
+    await expect.poll(seen).toMatch(/compliance\.json 200, hung up/);
+  });
+});
+
+describe('what the log says of requests', () => {
+  it('is no hang-up where the answer was taken whole, compressed or not', async () => {
+    const { service, ask } = await local(teaPosts(200));
+    const browser = browse(service.addresses().baseUrl);
+    await browser.signIn();
+    const path = `${SEARCH_PATH}?query=tea&maxResults=200`;
+    for (const encoding of ['identity', 'gzip'])
+      for (const address of [path, '/nowhere'])
+        await ask(address, { headers: { 'accept-encoding': encoding } });
+    await ask(path, { method: 'HEAD' });
+    await ask(SEARCH_PATH, { method: 'POST', body: '{' });
+    const statuses = async () =>
+      [
+        ...readable((await browser.get('/console/requests')).text).matchAll(
+          / (\d{3}[^\d]*) \d+ ms/g,
+        ),
+      ].map(([, status]) => status);
+    await expect.poll(statuses).toEqual(['400', '200', '404', '200', '404', '200']);
+  });
+
+  it('has the pages on which users sign in, without their tokens', async () => {
+    const { requestToken, service } = await localOAuth();
+    const { token } = await requestToken();
+    const browser = browse(service.addresses().baseUrl);
+    await browser.get(`/oauth/authenticate?oauth_token=${token}`);
+    await browser.post(`/oauth/authorize?oauth_token=${token}`, { action: 'deny' });
+    await browser.get('/oauth/grants');
+    await browser.signIn();
+    const log = readable((await browser.get('/console/requests')).text);
+    for (const entry of [
+      'POST /oauth/request_token',
+      'GET /oauth/authenticate?oauth_token=…',
+      'POST /oauth/authorize?oauth_token=…',
+      'GET /oauth/grants',
+    ])
+      expect(log).toContain(entry);
+    expect(log).not.toContain(token);
+  });
+});
+
+describe('quotas', () => {
+  it('say what is left of each rate, by the clock', () => {
+    const clock = new Clock();
+    clock.freeze();
+    const quotas = new Quotas(limitsOption('strict'), clock);
+    expect(quotas.left()).toEqual([]);
+    const [reads, perDay] = [quotas.window('jobReadRate'), quotas.window('jobsPerDayRate')];
+    quotas.window('searchPerMinuteRate');
+    for (let i = 0; i < 7; i++) reads.count();
+    perDay.count();
+    const left = (...parameters: Parameters<Quotas['left']>) =>
+      Object.fromEntries(quotas.left(...parameters).map(({ name, left }) => [name, left]));
+    expect(left('jobs')).toEqual({ jobReadRate: 0, jobsPerDayRate: 59 });
+    expect(left('pages')).toEqual({});
+    expect(left()).toMatchObject({ searchPerMinuteRate: Number.POSITIVE_INFINITY });
+    clock.advance(DAY);
+    expect(left('jobs')).toEqual({ jobReadRate: 5, jobsPerDayRate: 60 });
+    // A service that is started again counts anew.
+    quotas.window('jobsPerDayRate').count();
+    expect(left('jobs')).toMatchObject({ jobsPerDayRate: 59 });
+  });
+});

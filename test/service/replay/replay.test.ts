@@ -1,0 +1,389 @@
+import { createCipheriv } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { parseRule } from '../../../src/rules/language/parse-rule.js';
+import { compileRule } from '../../../src/rules/match/compile-rule.js';
+import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
+import { DAY, MINUTE, SECOND } from '../../../src/time.js';
+import { AUTHORIZATION, NOW } from '../local-service.js';
+import { originalPost, streamsPost } from '../memory-archive.js';
+import { hourOfPosts, idOf, idsIn, localStreams, START } from './local-streams.js';
+
+describe('a replay (service.md 4.3)', () => {
+  it('gives all posts of the window, oldest first, each byte for byte with a line end', async () => {
+    const posts = hourOfPosts();
+    const { see, replayPath } = await localStreams(posts);
+    const { status, headers, text, complete } = await see(replayPath());
+    const info =
+      '{"info":{"message":"Replay Request Completed","sent":"2024-05-15T12:34:56+00:00","activity_count":60}}';
+    expect(status).toBe(200);
+    expect(text).toBe([...posts.map(post => String(post.activity.raw)), info, ''].join('\r\n'));
+    expect(headers).toMatchObject({
+      'content-encoding': 'gzip',
+      'content-type': 'application/json; charset=utf-8',
+      'transfer-encoding': 'chunked',
+    });
+    expect(complete).toBe(true);
+  });
+
+  it('disconnects after its last message, though the client keeps alive', async () => {
+    const { see, replayPath } = await localStreams();
+    const { headers } = await see(replayPath(), { connection: 'keep-alive' });
+    expect(headers.connection).toBe('close');
+  });
+
+  it('takes fromDate as inclusive and toDate as exclusive', async () => {
+    const { see, replayPath } = await localStreams(hourOfPosts());
+    const { messages } = await see(replayPath('firehose', START + 5 * MINUTE, START + 8 * MINUTE));
+    expect(idsIn(messages)).toEqual([idOf(5), idOf(6), idOf(7)]);
+    expect(messages.at(-1)).toContain('"activity_count":3');
+  });
+
+  it('is complete with nothing in it where the window has no posts', async () => {
+    const { see, replayPath } = await localStreams();
+    expect((await see(replayPath())).messages).toEqual([
+      '{"info":{"message":"Replay Request Completed","sent":"2024-05-15T12:34:56+00:00","activity_count":0}}',
+    ]);
+  });
+
+  it('never sends a carriage return within a message', async () => {
+    const raw = (id: string) =>
+      `{"created_at":"Wed May 15 10:00:00 +0000 2024",\r\n"id":${id},"id_str":"${id}",\r"text":"a\\r\\nb"}`;
+    const [post] = hourOfPosts(1);
+    const activity = new (Object.getPrototypeOf(post?.activity).constructor)(Buffer.from(raw('5')));
+    const { see, replayPath } = await localStreams([{ at: START, id: '5', activity }]);
+    const { text } = await see(replayPath());
+    expect(text.split('\r\n')).toHaveLength(3);
+    expect(JSON.parse(text.split('\r\n')[0] as string)).toEqual(JSON.parse(raw('5')));
+  });
+});
+
+describe('what each stream replays', () => {
+  it('rulestream: the posts that match rules, with their tags and exact ids', async () => {
+    const text = (i: number) => ['black tea', 'green tea', 'coffee'][i % 3] as string;
+    const { see, replayPath, addRules } = await localStreams(hourOfPosts(6, text));
+    const [tea, green] = await addRules({ value: 'tea', tag: 'drinks' }, { value: 'green' });
+    const { messages } = await see(replayPath('rulestream'));
+    expect(idsIn(messages)).toEqual([0, 1, 3, 4].map(idOf));
+    const rules = (id: string | undefined, tag: string | null) => ({ tag, id_str: id });
+    const matching = messages.slice(0, -1).map(message => JSON.parse(message).matching_rules);
+    expect(matching[0]).toMatchObject([rules(tea, 'drinks')]);
+    expect(matching[1]).toMatchObject([rules(tea, 'drinks'), rules(green, null)]);
+    expect(messages[0]).toContain(`"id":${tea},"id_str":"${tea}"`);
+  });
+
+  it('rulestream in Activity Streams: the rules stand under gnip', async () => {
+    const { MemoryArchive } = await import('../memory-archive.js');
+    const archive = new MemoryArchive([streamsPost(START, '7', 'tea')], 'activity_streams');
+    const { see, replayPath, addRules } = await localStreams([], { archive });
+    const [id] = await addRules({ value: 'tea', tag: 'drinks' });
+    const { messages } = await see(replayPath('rulestream'));
+    expect(JSON.parse(messages[0] as string).gnip.matching_rules).toMatchObject([
+      { tag: 'drinks', id_str: id },
+    ]);
+  });
+
+  it('answers to powertrack as to rulestream', async () => {
+    const { see, replayPath, addRules } = await localStreams(hourOfPosts(3));
+    await addRules({ value: 'tea' });
+    expect((await see(replayPath('powertrack'))).messages).toHaveLength(4);
+  });
+
+  it('sample10: always the same tenth of all posts, that of the operator `sample:10`', async () => {
+    const posts = hourOfPosts(1000).map((post, i) => ({ ...post, at: START + i * SECOND }));
+    const { see, replayPath } = await localStreams(posts);
+    const [first, second] = [await see(replayPath('sample10')), await see(replayPath('sample10'))];
+    const tree = parseRule('sample:10').tree;
+    if (tree === undefined) throw new Error('not a rule');
+    const isSampled = compileRule(tree, { product: 'replay' });
+    expect(idsIn(first.messages)).toEqual(
+      posts.filter(({ activity }) => isSampled(activity)).map(({ id }) => id),
+    );
+    expect(second.text).toBe(first.text);
+    expect(first.messages.length).toBeGreaterThan(60);
+    expect(first.messages.length).toBeLessThan(150);
+  });
+
+  it('mentions: the posts that mention someone', async () => {
+    const archive = openSampleArchive({ now: () => NOW });
+    const { see, replayPath } = await localStreams([], { archive });
+    const all = await see(replayPath('firehose'));
+    const mentioning = await see(replayPath('mentions'));
+    const posts: Post[] = all.messages.slice(0, -1).map(message => JSON.parse(message));
+    const mentions = (post: Post): boolean =>
+      [post.extended_tweet?.entities, post.entities].some(all => all?.user_mentions.length) ||
+      // A quoted post counts as part of the one that quotes it.
+      (post.quoted_status !== undefined && mentions(post.quoted_status));
+    const expected = posts.filter(mentions);
+    expect(idsIn(mentioning.messages)).toEqual(expected.map(post => post.id_str));
+    expect(expected.length).toBeGreaterThan(10);
+    expect(expected.length).toBeLessThan(posts.length);
+  });
+
+  it('streams without rules carry none, not even those of the files they come from', async () => {
+    const [post] = hourOfPosts(1);
+    if (post === undefined) throw new Error('no post');
+    const activity = post.activity.withMatchingRules([{ tag: 'old', id: '9' }]);
+    const { see, replayPath } = await localStreams([{ ...post, activity }]);
+    const { messages } = await see(replayPath());
+    expect(JSON.parse(messages[0] as string).matching_rules).toEqual([]);
+  });
+
+  it('any other type is not there', async () => {
+    const { see, replayPath } = await localStreams();
+    for (const type of ['decahose', 'constructor', 'Firehose'])
+      expect((await see(replayPath(type))).status).toBe(404);
+  });
+});
+
+describe('a connection request is refused (service.md 7.2)', () => {
+  const errorOf = (text: string) => JSON.parse(text).error;
+
+  it('401 without credentials, before anything else', async () => {
+    const { see, addresses } = await localStreams();
+    const path = '/replay/none/accounts/nobody/publishers/none/none.json';
+    for (const authorization of ['', 'Basic bm86bm8=', 'Bearer x']) {
+      const seen = await see(path, { authorization });
+      expect(seen.status).toBe(401);
+      expect(seen.headers['www-authenticate']).toContain('Basic');
+      expect(errorOf(seen.text)).toMatchObject({ sent: '2024-05-15T12:34:56+00:00' });
+    }
+    expect(addresses.replayStreamUrl).toBe(addresses.baseUrl);
+  });
+
+  it.each([
+    ['account', '/accounts/local/', '/accounts/Local/'],
+    ['publisher', '/publishers/twitter/', '/publishers/other/'],
+    ['label', '/replay.json', '/Replay.json'],
+  ])('404 for another %s: case counts', async (_, here, elsewhere) => {
+    const { see, replayPath } = await localStreams();
+    expect((await see(replayPath().replace(here, elsewhere))).status).toBe(404);
+  });
+
+  it.each([{}, { 'accept-encoding': 'identity' }, { 'accept-encoding': 'gzip;q=0, deflate' }])(
+    '406 without gzip: %j',
+    async headers => {
+      const { addresses, replayPath } = await localStreams();
+      const { request } = await import('undici');
+      const { statusCode, body } = await request(addresses.baseUrl + replayPath(), {
+        headers: { authorization: AUTHORIZATION, ...headers },
+      });
+      expect(statusCode).toBe(406);
+      expect(errorOf(await body.text())).toEqual({
+        message:
+          "This connection requires compression. To enable compression, send an 'Accept-Encoding: gzip' header in your request and be ready to uncompress the stream as it is read on the client end.",
+        sent: '2024-05-15T12:34:56+00:00',
+      });
+    },
+  );
+
+  const format = (name: string) =>
+    `Invalid date format for query parameter '${name}'. Expected format is 'yyyyMMddHHmm'. For example, '201701012315' for January 1st, 11:15 pm 2017 UTC.\n\n`;
+
+  it.each([
+    // The present is 12:34:56.
+    ['202405151203', '202405151204', undefined],
+    [
+      '202405151204',
+      '202405151204',
+      "Invalid date for query parameter 'fromDate'. Can't ask for tweets from within the past 31 minutes.",
+    ],
+    [
+      '202405151200',
+      '202405151205',
+      "Invalid date for query parameter 'toDate'. Can't ask for tweets from within the past 30 minutes.",
+    ],
+    ['202405101234', '202405101235', undefined],
+    [
+      '202405101233',
+      '202405101235',
+      "Invalid date for query parameter 'fromDate'. Can't ask for tweets from more than 5 days ago.",
+    ],
+    [
+      '202405151100',
+      '202405151100',
+      "Invalid date for query parameter 'fromDate'. It must be before 'toDate'.",
+    ],
+    ['20240515', '202405151100', format('fromDate')],
+    ['202405151000', '202402301100', format('toDate')],
+    ['', '2024-05-15', `${format('fromDate')}\n${format('toDate')}`],
+  ])('406 for dates that cannot be: %s to %s', async (fromDate, toDate, message) => {
+    const { see } = await localStreams();
+    const path = `/replay/firehose/accounts/local/publishers/twitter/replay.json?fromDate=${fromDate}&toDate=${toDate}`;
+    const { status, text } = await see(path);
+    expect(status).toBe(message === undefined ? 200 : 406);
+    if (message !== undefined) expect(errorOf(text).message).toBe(message);
+  });
+
+  it('judges dates by the clock that a test moves', async () => {
+    const { see, replayPath, service } = await localStreams();
+    const path = replayPath('firehose', NOW - DAY, NOW - DAY + MINUTE);
+    expect((await see(path)).status).toBe(200);
+    service.clock.advance(4 * DAY + MINUTE);
+    expect((await see(path)).status).toBe(406);
+  });
+
+  it('406 for rulestream without rules', async () => {
+    const { see, replayPath } = await localStreams();
+    const { status, text } = await see(replayPath('rulestream'));
+    expect([status, errorOf(text).message]).toEqual([
+      406,
+      'There are no rules for this stream. Add rules before connecting.',
+    ]);
+  });
+
+  it('429 after 5 requests in 5 minutes, over all streams and whatever their answer', async () => {
+    const { see, replayPath, service } = await localStreams([], { limits: 'strict' });
+    const types = ['firehose', 'sample10', 'rulestream', 'mentions', 'compliance'];
+    for (const type of types) {
+      await see(replayPath(type));
+      service.clock.advance(10 * SECOND);
+    }
+    const { status, headers, text } = await see(replayPath());
+    expect([status, headers['retry-after']]).toEqual([429, '250']);
+    expect(errorOf(text).message).toBe('Your app has exceeded the limit on connection requests.');
+    service.clock.advance(250 * SECOND);
+    expect((await see(replayPath())).status).toBe(200);
+    expect((await see(replayPath())).status).toBe(429);
+  });
+
+  it('405 for what is no GET', async () => {
+    const { addresses, replayPath } = await localStreams();
+    const headers = { authorization: AUTHORIZATION };
+    const response = await fetch(addresses.baseUrl + replayPath(), { method: 'POST', headers });
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET']);
+  });
+});
+
+describe('a live stream', () => {
+  it('flushes each message: it can be read before there is another', async () => {
+    const { open, replayPath } = await localStreams(hourOfPosts(2), { replayPostsPerSecond: 4 });
+    const connection = await open(replayPath());
+    const text = await connection.until(text => text.includes('\r\n'));
+    expect(text.split('\r\n')).toHaveLength(2);
+    expect(text).toMatch(/"tea number 0".*\r\n$/);
+    expect((await connection.end()).messages).toHaveLength(3);
+  });
+
+  it('sends its headers at once and a heartbeat when nothing was sent for a while', async () => {
+    const slow = hourOfPosts(1);
+    const { open, replayPath, archive } = await localStreams(slow, { heartbeatMs: 30 });
+    let goOn = () => {};
+    const scan = archive.scan.bind(archive);
+    archive.scan = async function* (window) {
+      await new Promise<void>(resolve => {
+        goOn = resolve;
+      });
+      yield* scan(window);
+    };
+    const connection = await open(replayPath());
+    expect(connection.status).toBe(200);
+    expect(await connection.until(text => text.length >= 6)).toMatch(/^(\r\n){3,}$/);
+    goOn();
+    const { messages, text } = await connection.end();
+    expect(messages).toHaveLength(2);
+    expect(text).toMatch(/^(\r\n){3,}\{"created_at/);
+  });
+
+  it('lets go of the archive when the client hangs up', async () => {
+    const { open, replayPath, archive, errors } = await localStreams();
+    let left = 0;
+    archive.scan = async function* () {
+      try {
+        for (;;) yield { segment: START, posts: hourOfPosts(60) };
+      } finally {
+        left++;
+      }
+    };
+    const connection = await open(replayPath());
+    await connection.until(text => text.length > 10_000);
+    connection.destroy();
+    while (left === 0) await setTimeout(5);
+    expect(errors).toEqual([]);
+  });
+
+  it('ends with the service', async () => {
+    const { open, replayPath, service, errors } = await localStreams(hourOfPosts(), {
+      replayPostsPerSecond: 5,
+    });
+    const connection = await open(replayPath());
+    await connection.until(text => text.includes('\r\n'));
+    const [seen] = await Promise.all([connection.end(), service.stop()]);
+    expect(seen.complete).toBe(false);
+    expect(errors).toEqual([]);
+  });
+
+  it('waits for a consumer that takes its time, and loses nothing', async () => {
+    const { open, replayPath } = await localStreams(largePosts(150));
+    const connection = await open(replayPath());
+    connection.pause();
+    await setTimeout(100);
+    connection.resume();
+    const { messages, complete } = await connection.end();
+    expect([messages.length, complete]).toEqual([151, true]);
+  });
+
+  it('does not make up for time of its own, which a consumer that keeps up would pay for', async () => {
+    const posts = largePosts(30);
+    const options = { replayPostsPerSecond: 50, streamBacklogBytes: 500_000 };
+    const { see, archive, replayPath } = await localStreams(posts, options);
+    archive.scan = async function* () {
+      await setTimeout(500);
+      yield { segment: START, posts };
+    };
+    expect((await see(replayPath())).messages).toHaveLength(31);
+  });
+
+  it('closes on a consumer whose backlog passes the limit, and says why', async () => {
+    const options = { replayPostsPerSecond: 1e6, streamBacklogBytes: 500_000 };
+    const { open, replayPath, errors } = await localStreams(largePosts(400), options);
+    const connection = await open(replayPath());
+    connection.pause();
+    await setTimeout(300);
+    connection.resume();
+    const { messages } = await connection.end();
+    const last = messages.at(-1) as string;
+    expect(JSON.parse(last)).toEqual({
+      error: {
+        message:
+          'Force closing connection to local/replay because it reached the maximum allowed backup (buffer size is 500000).',
+        sent: '2024-05-15T12:34:56+00:00',
+      },
+    });
+    // What came before is whole and without a gap.
+    expect(idsIn(messages)).toEqual(Array.from({ length: messages.length - 1 }, (_, i) => idOf(i)));
+    expect(messages.length).toBeLessThan(400);
+    expect(errors).toEqual([]);
+  });
+
+  it('resets the connection of one that does not even read that', async () => {
+    const options = { replayPostsPerSecond: 1e6, streamBacklogBytes: 500_000 };
+    const { open, replayPath, service } = await localStreams(largePosts(400), options);
+    const connection = await open(replayPath());
+    connection.pause();
+    const count = () => new Promise<number>(done => service.getConnections((_, n) => done(n)));
+    while ((await count()) > 0) await setTimeout(50);
+    connection.resume();
+    expect((await connection.end()).messages.at(-1)).not.toContain('"info"');
+  });
+});
+
+interface Post {
+  readonly id_str: string;
+  readonly entities: Entities;
+  readonly extended_tweet?: { readonly entities: Entities };
+  readonly quoted_status?: Post;
+}
+
+interface Entities {
+  readonly user_mentions: readonly object[];
+}
+
+/** Posts that hardly compress: what the sockets can hold is soon full. */
+function largePosts(count: number) {
+  const noise = createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16));
+  const zeros = Buffer.alloc(60_000);
+  return Array.from({ length: count }, (_, i) =>
+    originalPost(START + i * 1000, idOf(i), noise.update(zeros).toString('base64')),
+  );
+}

@@ -1,0 +1,528 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { request } from 'undici';
+import { afterEach, describe, expect, it } from 'vitest';
+import { StorageError } from '../../../src/errors.js';
+import { parseExact } from '../../../src/json/exact-json.js';
+import { MINUTE, SECOND } from '../../../src/time.js';
+import { AUTHORIZATION } from '../local-service.js';
+import { hourOfPosts, localStreams, type Reply } from './local-streams.js';
+
+interface Rule {
+  readonly value: string;
+  readonly tag: string | null;
+  /** Digits. */
+  readonly id: string;
+}
+
+interface Body {
+  readonly rules: readonly Rule[];
+  readonly summary: Readonly<Record<string, number>>;
+  readonly detail: readonly (Readonly<Record<string, unknown>> & { readonly rule: Rule })[];
+  readonly sent: string;
+  readonly error: { readonly message: string; readonly sent: string };
+}
+
+/** Ids as digits. */
+function bodyOf({ text }: Reply): Body {
+  return parseExact(text) as Body;
+}
+
+const FORMAT =
+  'Invalid JSON. The body must be in the format {"rules":[{"value":"rule1", "tag":"tag1"}, {"value":"rule2"}]} or {"rule_ids": [rule_id1, rule_id2, rule_id3, rule_id4, rule_id5]}';
+
+const folders: string[] = [];
+
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+});
+
+async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'millrace-rules-'));
+  folders.push(folder);
+  return folder;
+}
+
+describe('adding rules (service.md 4.4)', () => {
+  it('gives each an id that no double holds, as a bare integer', async () => {
+    const { rules } = await localStreams();
+    const reply = await rules('POST', '.json', {
+      rules: [
+        { value: 'black tea', tag: 'drinks' },
+        { value: 'coffee' },
+        { value: 'x', tag: null },
+      ],
+    });
+    expect(reply.status).toBe(201);
+    const { summary, detail, sent } = bodyOf(reply);
+    expect(summary).toEqual({ created: 3, not_created: 0 });
+    expect(sent).toBe('2024-05-15T12:34:56.789Z');
+    const ids = detail.map(({ rule }) => rule.id);
+    expect(detail).toEqual([
+      { rule: { value: 'black tea', tag: 'drinks', id: ids[0] }, created: true },
+      { rule: { value: 'coffee', tag: null, id: ids[1] }, created: true },
+      { rule: { value: 'x', tag: null, id: ids[2] }, created: true },
+    ]);
+    expect(new Set(ids).size).toBe(3);
+    for (const id of ids) {
+      expect(BigInt(id)).toBeGreaterThan(2n ** 53n);
+      expect(BigInt(id)).toBeLessThan(2n ** 63n);
+      expect(reply.text).toContain(`"id":${id}}`);
+    }
+  });
+
+  it('leaves a rule as it is whose value is there already, and shows the tag that was asked for', async () => {
+    const { rules, addRules } = await localStreams();
+    const [id] = await addRules({ value: 'tea', tag: 'old' });
+    const wanted = [{ value: 'tea', tag: 'new' }, { value: 'Tea' }, { value: 'Tea' }];
+    const reply = await rules('POST', '.json', { rules: wanted });
+    expect(reply.status).toBe(201);
+    const { summary, detail } = bodyOf(reply);
+    const message = 'A rule with this value already exists';
+    expect(summary).toEqual({ created: 1, not_created: 2 });
+    expect(detail).toMatchObject([
+      { rule: { value: 'tea', tag: 'new', id }, created: false, message },
+      { rule: { value: 'Tea' }, created: true },
+      { rule: { value: 'Tea' }, created: false, message },
+    ]);
+    expect(bodyOf(await rules('GET', '.json')).rules).toMatchObject([
+      { value: 'tea', tag: 'old', id },
+      { value: 'Tea', tag: null },
+    ]);
+  });
+
+  it('gives a rule that was deleted and added again a new id, though the clock stands still', async () => {
+    const { rules, addRules } = await localStreams();
+    const [before] = await addRules({ value: 'tea' });
+    await rules('DELETE', '.json', { rules: [{ value: 'tea' }] });
+    const [after] = await addRules({ value: 'tea' });
+    expect(after).not.toBe(before);
+  });
+
+  it('422 for a batch with any invalid rule: none is added, each reason is listed (7.3)', async () => {
+    const { rules } = await localStreams();
+    const reply = await rules('POST', '.json', {
+      rules: [
+        { value: 'tea', tag: 't' },
+        { value: '-follow' },
+        { value: 'cat has:vidoes' },
+        { value: 'cat', tag: 'x'.repeat(256) },
+        { value: 'x'.repeat(2049) },
+      ],
+    });
+    expect(reply.status).toBe(422);
+    const { summary, detail } = bodyOf(reply);
+    expect(summary).toEqual({ created: 0, not_created: 5 });
+    expect(detail[0]).toEqual({ rule: { value: 'tea', tag: 't' }, created: false });
+    expect(detail[1]).toEqual({
+      rule: { value: '-follow', tag: null },
+      created: false,
+      message:
+        'Rules must contain a non-negation term (at position 1)\nRules must contain at least one positive, non-stopword clause (at position 1)\n',
+    });
+    expect(detail[2]?.message).toContain('has:vidoes');
+    expect(detail[3]?.message).toContain('255');
+    expect(detail[4]?.message).toContain('2048');
+    expect(bodyOf(await rules('GET', '.json')).rules).toEqual([]);
+  });
+
+  it('takes operators that only streams have, and refuses those that only search has', async () => {
+    const { rules, addRules } = await localStreams();
+    expect(await addRules({ value: 'contains:tea bio:cook' })).toHaveLength(1);
+    const nullcast = await rules('POST', '.json', { rules: [{ value: 'tea -is:nullcast' }] });
+    expect(nullcast.status).toBe(422);
+  });
+
+  it.each([
+    ['no JSON', '{"rules":'],
+    ['nothing', ''],
+    ['a list', '[{"value":"tea"}]'],
+    ['no rules', '{}'],
+    ['rules that are no list', '{"rules":{"value":"tea"}}'],
+    ['a rule that is text', '{"rules":["tea"]}'],
+    ['a rule without a value', '{"rules":[{"tag":"x"}]}'],
+    ['a value that is a number', '{"rules":[{"value":12345678901234567890}]}'],
+    ['a tag that is a number', '{"rules":[{"value":"tea","tag":7}]}'],
+    ['ids', '{"rule_ids":[1]}'],
+  ])('400 for a body that holds %s, with the format that it must have', async (_, body) => {
+    const { rules } = await localStreams();
+    const reply = await rules('POST', '.json', body);
+    expect(reply.status).toBe(400);
+    expect(bodyOf(reply).error).toEqual({ message: FORMAT, sent: '2024-05-15T12:34:56+00:00' });
+  });
+
+  it('400 for bytes that are no UTF-8', async () => {
+    const { addresses } = await localStreams();
+    const body = Buffer.from('{"rules":[{"value":"caf\xe9"}]}', 'latin1');
+    const url = `${addresses.rulesUrl}/rules/rulestream-replay/accounts/local/publishers/twitter/replay.json`;
+    const { statusCode } = await request(url, {
+      method: 'POST',
+      headers: { authorization: AUTHORIZATION },
+      body,
+    });
+    expect(statusCode).toBe(400);
+  });
+
+  it('413 for more than 1 MB, to the byte (section 8)', async () => {
+    const { rules } = await localStreams();
+    const bodyOfBytes = (bytes: number) => {
+      const body = JSON.stringify({ rules: [{ value: 'tea' }] });
+      return body + ' '.repeat(bytes - body.length);
+    };
+    expect((await rules('POST', '.json', bodyOfBytes(1_000_000))).status).toBe(201);
+    const refused = await rules('POST', '.json', bodyOfBytes(1_000_001));
+    expect(refused.status).toBe(413);
+    expect(bodyOf(refused).error.message).toContain('1000000');
+  });
+
+  it('adds many rules at once, in their order', async () => {
+    const { rules } = await localStreams();
+    const wanted = Array.from({ length: 5000 }, (_, i) => ({ value: `word${i}`, tag: `${i}` }));
+    expect((await rules('POST', '.json', { rules: wanted })).status).toBe(201);
+    const listed = bodyOf(await rules('GET', '.json')).rules;
+    expect(listed.map(({ value, tag }) => ({ value, tag }))).toEqual(wanted);
+  });
+
+  it('keeps every character of values and tags', async () => {
+    const { rules } = await localStreams();
+    const value = '"Toys \\"R\\" Us" (\u2028 OR "🍕")';
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 50 }), async tag => {
+        await rules('DELETE', '.json', { rules: [{ value: 'tea' }] });
+        await rules('POST', '.json', { rules: [{ value: 'tea', tag }] });
+        const [rule] = bodyOf(await rules('GET', '.json')).rules;
+        expect(rule?.tag).toBe(tag);
+      }),
+      { numRuns: 20 },
+    );
+    const reply = await rules('POST', '/validation.json', { rules: [{ value }] });
+    expect(bodyOf(reply).detail[0]?.rule.value).toBe(value);
+  });
+});
+
+describe('deleting rules', () => {
+  const setUp = async () => {
+    const streams = await localStreams();
+    const ids = await streams.addRules(
+      { value: 'tea', tag: 'a' },
+      { value: 'Tea' },
+      { value: 'milk' },
+    );
+    return { ...streams, ids };
+  };
+
+  it.each([
+    ['POST', '.json?_method=delete'],
+    ['POST', '.json?_method=DELETE'],
+    ['DELETE', '.json'],
+  ])('by value, case-sensitively: %s %s', async (method, at) => {
+    const { rules } = await setUp();
+    const reply = await rules(method, at, { rules: [{ value: 'tea' }, { value: 'TEA' }] });
+    expect(reply.status).toBe(200);
+    expect(bodyOf(reply)).toEqual({
+      summary: { deleted: 1, not_deleted: 1 },
+      detail: [
+        { rule: { value: 'TEA', tag: null }, deleted: false, message: 'Rule does not exist' },
+      ],
+      sent: '2024-05-15T12:34:56.789Z',
+    });
+    const left = bodyOf(await rules('GET', '.json')).rules;
+    expect(left.map(rule => rule.value)).toEqual(['Tea', 'milk']);
+  });
+
+  it('by exact id', async () => {
+    const { rules, ids } = await setUp();
+    const near = BigInt(ids[2] as string) + 1n;
+    const body = `{"rule_ids":[${ids[0]}, ${near}]}`;
+    const reply = await rules('POST', '.json?_method=delete', body);
+    expect(bodyOf(reply)).toMatchObject({
+      summary: { deleted: 1, not_deleted: 1 },
+      detail: [{ rule: { id: String(near) }, deleted: false, message: 'Rule does not exist' }],
+    });
+    const left = bodyOf(await rules('GET', '.json')).rules;
+    expect(left.map(rule => rule.id)).toEqual([ids[1], ids[2]]);
+  });
+
+  it('never by tag', async () => {
+    const { rules } = await setUp();
+    const reply = await rules('POST', '.json?_method=delete', { rules: [{ tag: 'a' }] });
+    expect(reply.status).toBe(200);
+    expect(bodyOf(reply)).toMatchObject({
+      summary: { deleted: 0, not_deleted: 1 },
+      detail: [{ rule: { value: '', tag: 'a' } }],
+    });
+  });
+
+  it('200 when nothing of it is there, and with nothing to delete', async () => {
+    const { rules } = await setUp();
+    for (const body of [{ rules: [{ value: 'no' }] }, { rules: [] }, { rule_ids: [] }])
+      expect((await rules('POST', '.json?_method=delete', body)).status).toBe(200);
+    expect(bodyOf(await rules('GET', '.json')).rules).toHaveLength(3);
+  });
+
+  it.each(['{"rules":[],"rule_ids":[]}', '{"rule_ids":[1.5]}', '{"rule_ids":["x"]}', 'tea', '{}'])(
+    '400 for %s',
+    async body => {
+      const { rules } = await setUp();
+      const reply = await rules('POST', '.json?_method=delete', body);
+      expect([reply.status, bodyOf(reply).error.message]).toEqual([400, FORMAT]);
+    },
+  );
+});
+
+describe('getting rules', () => {
+  it('lists them in the order in which they came', async () => {
+    const { rules, addRules } = await localStreams();
+    const ids = await addRules({ value: 'b', tag: 't' }, { value: 'c' });
+    const reply = await rules('GET', '.json');
+    expect(reply.text).toBe(
+      `{"rules":[{"value":"b","tag":"t","id":${ids[0]}},{"value":"c","tag":null,"id":${ids[1]}}],"sent":"2024-05-15T12:34:56.789Z"}`,
+    );
+  });
+
+  it('by ids, bare integers that no double holds; those that are not there are left out', async () => {
+    const { rules, addRules } = await localStreams();
+    const ids = await addRules({ value: 'b' }, { value: 'c' }, { value: 'd' });
+    const near = BigInt(ids[0] as string) - 1n;
+    const body = `{"rule_ids":[${ids[2]},${near},${ids[0]},${ids[2]},5]}`;
+    const reply = await rules('POST', '.json?_method=get', body);
+    expect([reply.status, bodyOf(reply).rules.map(rule => rule.id)]).toEqual([
+      200,
+      [ids[2], ids[0]],
+    ]);
+    // Some clients can only write them as text.
+    const asText = await rules('POST', '.json?_method=get', { rule_ids: [ids[1]] });
+    expect(bodyOf(asText).rules).toEqual([{ value: 'c', tag: null, id: ids[1] }]);
+  });
+
+  it('one by its id, and 404 for an id that is not there', async () => {
+    const { rules, addRules } = await localStreams();
+    const [id] = await addRules({ value: 'b', tag: 't' });
+    expect(bodyOf(await rules('GET', `/rules/${id}.json`)).rules).toEqual([
+      { value: 'b', tag: 't', id },
+    ]);
+    const near = BigInt(id as string) + 1n;
+    expect((await rules('GET', `/rules/${near}.json`)).status).toBe(404);
+  });
+
+  it('in gzip where the client takes it, as in plain text (4.4 rule 4)', async () => {
+    const { addresses, addRules } = await localStreams();
+    await addRules({ value: 'tea' });
+    const url = `${addresses.rulesUrl}/rules/rulestream-replay/accounts/local/publishers/twitter/replay.json`;
+    const get = (coding: string) =>
+      request(url, { headers: { authorization: AUTHORIZATION, 'accept-encoding': coding } });
+    const [zipped, plain] = [await get('gzip'), await get('identity')];
+    expect(zipped.headers['content-encoding']).toBe('gzip');
+    expect(plain.headers['content-encoding']).toBeUndefined();
+    const text = gunzipSync(Buffer.from(await zipped.body.arrayBuffer())).toString();
+    expect(text).toBe(await plain.body.text());
+  });
+
+  it('takes 5 MB of ids and no more (section 8)', async () => {
+    const { rules, addRules } = await localStreams();
+    const [id] = await addRules({ value: 'tea' });
+    const bodyOfBytes = (bytes: number) => {
+      const body = `{"rule_ids":[${id}]}`;
+      return body + ' '.repeat(bytes - body.length);
+    };
+    const allowed = await rules('POST', '.json?_method=get', bodyOfBytes(5_000_000));
+    expect(bodyOf(allowed).rules).toHaveLength(1);
+    expect((await rules('POST', '.json?_method=get', bodyOfBytes(5_000_001))).status).toBe(413);
+  });
+
+  it.each([
+    '{"rules":[{"value":"tea"}]}',
+    '{"rule_ids":5}',
+    '{"rule_ids":[null]}',
+    '{"rule_ids":[-1]}',
+  ])('400 for %s', async body => {
+    const { rules } = await localStreams();
+    const reply = await rules('POST', '.json?_method=get', body);
+    expect([reply.status, bodyOf(reply).error.message]).toEqual([400, FORMAT]);
+  });
+
+  it('answers under each of the names that the documents give the product', async () => {
+    const { addresses, addRules } = await localStreams();
+    const [id] = await addRules({ value: 'tea' });
+    const headers = { authorization: AUTHORIZATION };
+    for (const product of ['rulestream-replay', 'rulestream', 'powertrack-replay', 'powertrack']) {
+      const url = `${addresses.rulesUrl}/rules/${product}/accounts/local/publishers/twitter/replay.json?_method=get`;
+      const body = `{"rule_ids":[${id}]}`;
+      expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(200);
+    }
+    const other = `${addresses.rulesUrl}/rules/firehose/accounts/local/publishers/twitter/replay.json`;
+    expect((await fetch(other, { headers })).status).toBe(404);
+  });
+});
+
+describe('validating rules (service.md 4.4 rule 6)', () => {
+  it('says of each rule whether it is valid, valid ones first, and creates none', async () => {
+    const { rules } = await localStreams();
+    const reply = await rules('POST', '/validation.json', {
+      rules: [{ value: 'fish AND bird' }, { value: 'fish bird', tag: 'x' }, { value: 'tea' }],
+    });
+    expect(reply.status).toBe(200);
+    expect(bodyOf(reply)).toEqual({
+      summary: { valid: 2, not_valid: 1 },
+      detail: [
+        { rule: { value: 'fish bird', tag: 'x' }, valid: true },
+        { rule: { value: 'tea', tag: null }, valid: true },
+        {
+          rule: { value: 'fish AND bird', tag: null },
+          valid: false,
+          message:
+            'Ambiguous use of and as a keyword. Use a space to logically join two clauses, or "and" to find occurrences of and in text (at position 6)\n',
+        },
+      ],
+      sent: '2024-05-15T12:34:56.789Z',
+    });
+    expect(bodyOf(await rules('GET', '.json')).rules).toEqual([]);
+  });
+
+  it('400 for a body of another form', async () => {
+    const { rules } = await localStreams();
+    expect((await rules('POST', '/validation.json', '{"rule":"tea"}')).status).toBe(400);
+  });
+});
+
+describe('a request for rules is refused', () => {
+  it('401 without credentials, whatever it is for', async () => {
+    const { addresses } = await localStreams();
+    for (const at of ['replay.json', 'replay/validation.json', 'replay/rules/5.json', 'no.json']) {
+      const url = `${addresses.rulesUrl}/rules/rulestream-replay/accounts/local/publishers/twitter/${at}`;
+      const method = at.includes('validation') ? 'POST' : 'GET';
+      expect((await fetch(url, { method })).status).toBe(401);
+    }
+  });
+
+  it('400 for a _method that does not exist; 405 for a method that does not', async () => {
+    const { rules } = await localStreams();
+    expect((await rules('POST', '.json?_method=put', { rules: [] })).status).toBe(400);
+    const put = await rules('PUT', '.json', { rules: [] });
+    expect([put.status, put.headers.get('allow')]).toEqual([405, 'GET, POST, DELETE']);
+  });
+
+  it('406 to add and delete while a replay is connected, with their number; not to get', async () => {
+    const { rules, addRules, open, replayPath } = await localStreams(hourOfPosts(), {
+      replayPostsPerSecond: 20,
+    });
+    await addRules({ value: 'tea' });
+    const firehose = await open(replayPath('firehose'));
+    const change = () => [
+      rules('POST', '.json', { rules: [{ value: 'milk' }] }),
+      rules('POST', '.json?_method=delete', { rules: [{ value: 'milk' }] }),
+      rules('DELETE', '.json', { rules: [{ value: 'milk' }] }),
+    ];
+    const statuses = async () => (await Promise.all(change())).map(({ status }) => status);
+    // Only streams with rules count.
+    expect(await statuses()).toEqual([201, 200, 200]);
+    const first = await open(replayPath('rulestream'));
+    expect(await statuses()).toEqual([406, 406, 406]);
+    const second = await open(replayPath('powertrack'));
+    const [refused] = await Promise.all(change());
+    expect(bodyOf(refused as Reply).error.message).toBe(
+      'Rules cannot be added or deleted while a replay is connected to this stream. There are 2 active connections.',
+    );
+    expect((await rules('GET', '.json')).status).toBe(200);
+    expect((await rules('POST', '/validation.json', { rules: [] })).status).toBe(200);
+    second.destroy();
+    await second.end();
+    for (;;) {
+      const { text } = await rules('POST', '.json', { rules: [] });
+      if (text.includes('There is 1 active connection.')) break;
+    }
+    first.destroy();
+    firehose.destroy();
+    while ((await rules('POST', '.json', { rules: [] })).status === 406);
+    expect(await statuses()).toEqual([201, 200, 200]);
+  });
+
+  it('a replay that has come to its end lets rules change at once', async () => {
+    const { addRules, see, replayPath } = await localStreams(hourOfPosts());
+    await addRules({ value: 'tea' });
+    for (let i = 0; i < 10; i++) {
+      await see(replayPath('rulestream'));
+      await addRules({ value: `tea ${i}` });
+    }
+  });
+
+  it('429 after 5 in 5 s over add, delete and list, with Retry-After', async () => {
+    const { rules, service } = await localStreams([], { limits: 'strict' });
+    await rules('GET', '.json');
+    service.clock.advance(SECOND);
+    await rules('POST', '.json', { rules: [] });
+    await rules('POST', '.json?_method=delete', { rules: [] });
+    await rules('POST', '.json', 'no JSON counts as well');
+    await rules('DELETE', '.json', { rules: [] });
+    const refused = await rules('GET', '.json');
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '4']);
+    expect(bodyOf(refused).error.message).toBe(
+      'Your app has exceeded the limit on requests to add, delete, or list rules for this stream.',
+    );
+    // Others are not among the five.
+    expect((await rules('POST', '.json?_method=get', { rule_ids: [] })).status).toBe(200);
+    expect((await rules('POST', '/validation.json', { rules: [] })).status).toBe(200);
+    service.clock.advance(4 * SECOND);
+    expect((await rules('GET', '.json')).status).toBe(200);
+  });
+
+  it('429 after 60 in a minute over all requests, in the name of that limit', async () => {
+    const { rules, service } = await localStreams([], { limits: 'strict' });
+    const get = () => rules('POST', '.json?_method=get', { rule_ids: [] });
+    for (let i = 0; i < 59; i++) expect((await get()).status).toBe(200);
+    expect((await rules('GET', '.json')).status).toBe(200);
+    const refused = await get();
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60']);
+    for (const reply of [refused, await rules('GET', '.json')]) {
+      expect(reply.status).toBe(429);
+      expect(bodyOf(reply).error.message).toBe(
+        'Your app has exceeded the limit on all requests for rules of this stream.',
+      );
+    }
+    service.clock.advance(MINUTE);
+    expect((await get()).status).toBe(200);
+  });
+});
+
+describe('rules that are kept', () => {
+  it('are there after a restart, with their ids, which are not given again', async () => {
+    const stateFolder = await temporaryFolder();
+    const first = await localStreams([], { stateFolder });
+    const ids = await first.addRules({ value: 'tea', tag: 't' }, { value: 'milk' });
+    await first.rules('DELETE', '.json', { rules: [{ value: 'milk' }] });
+    await first.service.stop();
+    const second = await localStreams([], { stateFolder });
+    expect(bodyOf(await second.rules('GET', '.json')).rules).toEqual([
+      { value: 'tea', tag: 't', id: ids[0] },
+    ]);
+    const [milk] = await second.addRules({ value: 'milk' });
+    expect(ids).not.toContain(milk);
+  });
+
+  it('are there whole: every write replaces the file', async () => {
+    const stateFolder = await temporaryFolder();
+    const { addRules, rules } = await localStreams([], { stateFolder });
+    await Promise.all(Array.from({ length: 20 }, (_, i) => addRules({ value: `word${i}` })));
+    expect(await readdir(join(stateFolder, 'stream-rules'))).toEqual(['rules.json']);
+    expect(bodyOf(await rules('GET', '.json')).rules).toHaveLength(20);
+  });
+
+  it('that cannot be kept are not added, and the answer says so', async () => {
+    const stateFolder = await temporaryFolder();
+    const { rules, errors } = await localStreams([], { stateFolder });
+    await writeFile(join(stateFolder, 'stream-rules'), 'in the way');
+    expect((await rules('POST', '.json', { rules: [{ value: 'tea' }] })).status).toBe(500);
+    expect(errors[0]).toBeInstanceOf(StorageError);
+    expect(bodyOf(await rules('GET', '.json')).rules).toEqual([]);
+  });
+
+  it('that cannot be read keep the service from starting', async () => {
+    const stateFolder = await temporaryFolder();
+    await mkdir(join(stateFolder, 'stream-rules'));
+    await writeFile(join(stateFolder, 'stream-rules', 'rules.json'), '{"rules":');
+    await expect(localStreams([], { stateFolder })).rejects.toThrow(/rules\.json; remove it/);
+  });
+});

@@ -1,0 +1,251 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Archive } from '../../../src/service/index.js';
+import { DAY, formatTimestamp, HOUR, MINUTE, parseTimestamp, SECOND } from '../../../src/time.js';
+import { COUNTS_PATH, local, NOW, type Page, teaPosts } from '../local-service.js';
+import { MemoryArchive, originalPost } from '../memory-archive.js';
+
+const periods = (page: Page) => page.results.map(bucket => String(bucket.timePeriod));
+const countsOf = (page: Page) => page.results.map(bucket => Number(bucket.count));
+const post = (time: string, id: string) => originalPost(parseTimestamp(time) as number, id, 'tea');
+
+describe('counts (4.2)', () => {
+  it('are by hour unless said, over the last 30 days, ascending, zeroes included (4.2 rule 5)', async () => {
+    const { counts } = await local([
+      post('202405151200', '3'),
+      post('202404151234', '2'),
+      post('202404151233', '1'),
+    ]);
+    const { status, page } = await counts({ query: 'tea' });
+    expect(status).toBe(200);
+    expect(page.requestParameters).toEqual({
+      bucket: 'hour',
+      fromDate: '202404151234',
+      toDate: '202405151234',
+    });
+    expect(page.results).toHaveLength(30 * 24 + 1);
+    expect(periods(page)).toEqual(periods(page).toSorted());
+    expect(page.results[0]).toEqual({ timePeriod: '202404151200', count: 1 });
+    expect(page.results.at(-1)).toEqual({ timePeriod: '202405151200', count: 1 });
+    expect(page.totalCount).toBe(2);
+    expect(page.next).toBeUndefined();
+  });
+
+  it.each([
+    ['day', ['202405010000', '202405020000']],
+    ['hour', Array.from({ length: 48 }, (_, i) => formatTimestamp(Date.UTC(2024, 4, 1, i)))],
+    ['minute', Array.from({ length: 2880 }, (_, i) => formatTimestamp(Date.UTC(2024, 4, 1, 0, i)))],
+  ])('come by %s', async (bucket, expected) => {
+    const { counts } = await local([
+      post('202405010000', '1'),
+      post('202405022359', '2'),
+      post('202405030000', '3'),
+    ]);
+    const { page } = await counts({
+      query: 'tea',
+      bucket,
+      fromDate: '202405010000',
+      toDate: '202405030000',
+    });
+    expect(periods(page)).toEqual(expected);
+    expect(page.totalCount).toBe(2);
+    expect(countsOf(page)[0]).toBe(1);
+    expect(countsOf(page).at(-1)).toBe(1);
+  });
+
+  it('label the first bucket of an unaligned window by its floored start, and count only the window', async () => {
+    const { counts } = await local([post('202405010029', '1'), post('202405010030', '2')]);
+    const { page } = await counts({
+      query: 'tea',
+      bucket: 'day',
+      fromDate: '202405010030',
+      toDate: '202405020001',
+    });
+    expect(page.results).toEqual([
+      { timePeriod: '202405010000', count: 1 },
+      { timePeriod: '202405020000', count: 0 },
+    ]);
+  });
+
+  it('hold the bucket of this minute, in which no post is old enough yet', async () => {
+    const { counts, service } = await local([originalPost(NOW, '1', 'tea')]);
+    service.clock.set(Date.UTC(2024, 4, 15, 12, 36, 10));
+    const { page } = await counts({ query: 'tea', bucket: 'minute', fromDate: '202405151233' });
+    expect(page.results).toEqual([
+      { timePeriod: '202405151233', count: 0 },
+      { timePeriod: '202405151234', count: 1 },
+      { timePeriod: '202405151235', count: 0 },
+      { timePeriod: '202405151236', count: 0 },
+    ]);
+  });
+
+  it('hold 31 days in one response, the total of the page, and next for the rest (4.2 rule 1)', async () => {
+    const { pages } = await local(teaPosts(110, { every: DAY, newest: DAY }));
+    const all = await pages(
+      'counts',
+      { query: 'tea', bucket: 'day', fromDate: '202402010000', toDate: '202405010000' },
+      'fullarchive',
+    );
+    expect(all.map(page => page.results.length)).toEqual([31, 31, 28]);
+    expect(all.map(page => page.totalCount)).toEqual([31, 31, 28]);
+    expect(all.map(page => page.next !== undefined)).toEqual([true, true, false]);
+    expect(all.flatMap(periods)).toEqual(
+      Array.from({ length: 90 }, (_, i) => formatTimestamp(Date.UTC(2024, 1, 1 + i))),
+    );
+    for (const page of all)
+      expect(page.requestParameters).toEqual({
+        bucket: 'day',
+        fromDate: '202402010000',
+        toDate: '202405010000',
+      });
+  });
+
+  it('never split a bucket between two pages', async () => {
+    const { pages } = await local(teaPosts(110, { every: DAY, newest: DAY }));
+    const all = await pages(
+      'counts',
+      { query: 'tea', bucket: 'day', fromDate: '202402011817', toDate: '202405011233' },
+      'fullarchive',
+    );
+    const starts = all.flatMap(periods);
+    expect(starts).toEqual(
+      Array.from({ length: 91 }, (_, i) => formatTimestamp(Date.UTC(2024, 1, 1 + i))),
+    );
+    expect(all.every(page => page.results.length <= 31)).toBe(true);
+  });
+
+  it('time out at whole buckets, and go on with next (4.2 rule 2)', async () => {
+    const { pages, archive } = await local(teaPosts(10, { every: DAY, newest: DAY }));
+    archive.bucketsUntilTimeout = 2;
+    const all = await pages('counts', { query: 'tea', bucket: 'day', fromDate: '202405060000' });
+    expect(all.map(periods)).toEqual([
+      ['202405060000', '202405070000'],
+      ['202405080000', '202405090000'],
+      ['202405100000', '202405110000'],
+      ['202405120000', '202405130000'],
+      ['202405140000', '202405150000'],
+    ]);
+    expect(all.flatMap(countsOf)).toEqual([...Array(9).fill(1), 0]);
+  });
+
+  it('time out where it is planted', async () => {
+    const { pages, service } = await local(teaPosts(10, { every: DAY, newest: DAY }));
+    service.faults.plant({ kind: 'counts-timeout', buckets: 3, times: 2 });
+    const all = await pages('counts', { query: 'tea', bucket: 'day', fromDate: '202405060000' });
+    expect(all.map(page => page.results.length)).toEqual([3, 3, 4]);
+    expect(all.flatMap(countsOf)).toEqual([...Array(9).fill(1), 0]);
+  });
+
+  it('pass their deadline on to the archive', async () => {
+    const archive = new MemoryArchive([]);
+    const deadlines: unknown[] = [];
+    const { counts } = await local([], {
+      countsTimeoutMs: 250,
+      archive: {
+        format: 'original',
+        search: (...call: Parameters<Archive['search']>) => archive.search(...call),
+        counts: (rule, window, bucketMs, options) => {
+          deadlines.push(options?.deadlineMs);
+          return archive.counts(rule, window, bucketMs);
+        },
+        scan: window => archive.scan(window),
+        close: () => archive.close(),
+      },
+    });
+    await counts({ query: 'tea' });
+    expect(deadlines).toEqual([250]);
+  });
+
+  it('come newest first, within and across pages, where that is chosen', async () => {
+    const posts = teaPosts(100, { every: DAY, newest: DAY });
+    const { pages } = await local(posts, { countsOrder: 'descending' });
+    const request = {
+      query: 'tea',
+      bucket: 'day',
+      fromDate: '202402011817',
+      toDate: '202405011233',
+    };
+    const all = await pages('counts', request, 'fullarchive');
+    expect(all.flatMap(periods)).toEqual(
+      Array.from({ length: 91 }, (_, i) => formatTimestamp(Date.UTC(2024, 4, 1 - i))),
+    );
+    expect(all.map(page => page.results.length)).toEqual([31, 31, 29]);
+    const ascending = await local(posts);
+    const forwards = await ascending.pages('counts', request, 'fullarchive');
+    expect(all.flatMap(countsOf)).toEqual(forwards.flatMap(countsOf).toReversed());
+  });
+
+  it('newest first time out after a whole day at least', async () => {
+    const { pages } = await local(teaPosts(4, { every: DAY, newest: DAY }), {
+      countsOrder: 'descending',
+      countsTimeoutMs: 0,
+    });
+    const request = { query: 'tea', fromDate: '202405130000', toDate: '202405151100' };
+    const all = await pages('counts', request);
+    expect(all.map(page => page.results.length)).toEqual([11, 24, 24]);
+    expect(all.map(page => page.totalCount)).toEqual([0, 1, 1]);
+  });
+
+  it('take GET as well', async () => {
+    const { ask } = await local([post('202405141200', '1')]);
+    const query = new URLSearchParams({ query: 'tea', bucket: 'day', fromDate: '202405140000' });
+    const { status, page } = await ask(`${COUNTS_PATH}?${query}`);
+    expect([status, page.totalCount]).toEqual([200, 1]);
+  });
+
+  it.each(['month', 'Day', '', 5, 'toString'])('refuse the bucket %j with 422', async bucket => {
+    const { counts } = await local();
+    const { status, page } = await counts({ query: 'tea', bucket });
+    expect([status, page.error?.message]).toEqual([
+      422,
+      expect.stringContaining('day, hour, minute'),
+    ]);
+  });
+
+  it('refuse a next of other dates or another bucket with 422 (4.2 rule 3)', async () => {
+    const { counts } = await local();
+    const request = { query: 'tea', bucket: 'day', fromDate: '202401010000' };
+    const { page } = await counts(request, 'fullarchive');
+    const { next } = page;
+    expect((await counts({ ...request, next }, 'fullarchive')).status).toBe(200);
+    expect((await counts({ ...request, bucket: 'hour', next }, 'fullarchive')).status).toBe(422);
+    expect(
+      (await counts({ ...request, fromDate: '202401020000', next }, 'fullarchive')).status,
+    ).toBe(422);
+  });
+
+  it('of any window, bucket and order add up to what search finds', async () => {
+    const start = Date.UTC(2024, 2, 1);
+    const span = 45 * DAY;
+    const posts = Array.from({ length: 300 }, (_, i) =>
+      originalPost(start + ((i * 7_919 * SECOND * 613) % span), String(i + 1), 'tea'),
+    );
+    const orders = {
+      ascending: await local(posts),
+      descending: await local(posts, { countsOrder: 'descending' }),
+    };
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 0, max: span / MINUTE }),
+        fc.integer({ min: 1, max: span / MINUTE }),
+        fc.constantFrom('day', 'hour'),
+        fc.constantFrom('ascending' as const, 'descending' as const),
+        async (offset, length, bucket, order) => {
+          const from = start + offset * MINUTE;
+          const to = Math.min(from + length * MINUTE, start + span - HOUR);
+          fc.pre(from < to);
+          const { pages, archive } = orders[order];
+          const dates = { fromDate: formatTimestamp(from), toDate: formatTimestamp(to) };
+          const all = await pages('counts', { query: 'tea', bucket, ...dates }, 'fullarchive');
+          const total = all.reduce((sum, page) => sum + (page.totalCount ?? 0), 0);
+          expect(total).toBe(archive.matches({ matches: () => true }, { from, to }).length);
+          const starts = all.flatMap(periods);
+          const sorted = starts.toSorted();
+          expect(starts).toEqual(order === 'ascending' ? sorted : sorted.toReversed());
+          expect(new Set(starts).size).toBe(starts.length);
+        },
+      ),
+      { numRuns: 25 },
+    );
+  });
+});

@@ -1,0 +1,50 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createNextTokens } from '../../../src/service/search/next-token.js';
+
+const instant = fc.integer({ min: 0, max: 4e12 });
+const token = fc.record({
+  asOf: instant,
+  window: fc.record({ from: instant, to: instant }),
+  place: fc.record({
+    at: instant,
+    id: fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }).map(String),
+  }),
+  request: fc.stringMatching(/^[A-Za-z0-9_-]{16}$/),
+});
+
+describe('a next token', () => {
+  it('holds all that it was given, for every service of the same seed', () => {
+    fc.assert(
+      fc.property(token, given => {
+        const text = createNextTokens('seed').encode(given);
+        expect(text).toMatch(/^[A-Za-z0-9+/]+={0,2}$/);
+        expect(createNextTokens('seed').decode(text)).toEqual(given);
+        expect(createNextTokens('another seed').decode(text)).toBeUndefined();
+      }),
+    );
+  });
+
+  it('is refused once any character of it is another', () => {
+    const tokens = createNextTokens(1);
+    fc.assert(
+      fc.property(token, fc.nat(), fc.constantFrom(...'Aa0+/ =-_é'), (given, at, character) => {
+        const text = tokens.encode(given);
+        const index = at % text.length;
+        const changed = text.slice(0, index) + character + text.slice(index + 1);
+        fc.pre(changed !== text);
+        expect(tokens.decode(changed)).toBeUndefined();
+      }),
+    );
+  });
+
+  it('is not made of any other text', () => {
+    const tokens = createNextTokens(1);
+    fc.assert(
+      fc.property(fc.string(), text => {
+        expect(tokens.decode(text)).toBeUndefined();
+      }),
+    );
+    expect(tokens.decode('')).toBeUndefined();
+  });
+});

@@ -1,0 +1,330 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Archive } from '../../../src/service/index.js';
+import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, SECOND } from '../../../src/time.js';
+import { idsOf, local, NOW, SEARCH_PATH, teaPosts } from '../local-service.js';
+import { MemoryArchive, originalPost, streamsPost } from '../memory-archive.js';
+
+const TODAY = floorTo(MINUTE, NOW);
+
+describe('the dates of a search (4.1 rule 1)', () => {
+  it('without any: the last 30 days counting back from the request', async () => {
+    const edge = TODAY - 30 * DAY;
+    const { search } = await local([
+      originalPost(NOW - 40 * SECOND, '3', 'tea now'),
+      originalPost(edge, '2', 'tea at the edge'),
+      originalPost(edge - 1, '1', 'tea too old'),
+    ]);
+    const { status, page } = await search({ query: 'tea' });
+    expect(status).toBe(200);
+    expect(idsOf(page)).toEqual(['3', '2']);
+    expect(page.requestParameters).toEqual({
+      maxResults: 100,
+      fromDate: '202404151234',
+      toDate: '202405151234',
+    });
+  });
+
+  it('with only fromDate: from there to now', async () => {
+    const from = TODAY - 2 * DAY;
+    const { search } = await local([
+      originalPost(NOW - 31 * SECOND, '3', 'tea'),
+      originalPost(from, '2', 'tea, inclusive'),
+      originalPost(from - 1, '1', 'tea before'),
+    ]);
+    const { page } = await search({ query: 'tea', fromDate: formatTimestamp(from) });
+    expect(idsOf(page)).toEqual(['3', '2']);
+    expect(page.requestParameters).toMatchObject({
+      fromDate: '202405131234',
+      toDate: '202405151234',
+    });
+  });
+
+  it('with only toDate: the 30 days before it', async () => {
+    const to = TODAY - 400 * DAY;
+    const { search } = await local([
+      originalPost(to, '4', 'tea, exclusive'),
+      originalPost(to - 1, '3', 'tea'),
+      originalPost(to - 30 * DAY, '2', 'tea'),
+      originalPost(to - 30 * DAY - 1, '1', 'tea'),
+    ]);
+    const { page } = await search({ query: 'tea', toDate: formatTimestamp(to) }, 'fullarchive');
+    expect(idsOf(page)).toEqual(['3', '2']);
+    expect(page.requestParameters).toMatchObject({
+      fromDate: formatTimestamp(to - 30 * DAY),
+      toDate: formatTimestamp(to),
+    });
+  });
+
+  it('with both: fromDate is inclusive, toDate exclusive', async () => {
+    const [from, to] = [TODAY - DAY, TODAY - HOUR];
+    const { search } = await local([
+      originalPost(to, '4', 'tea'),
+      originalPost(to - 1, '3', 'tea'),
+      originalPost(from, '2', 'tea'),
+      originalPost(from - 1, '1', 'tea'),
+    ]);
+    const { page } = await search({
+      query: 'tea',
+      fromDate: formatTimestamp(from),
+      toDate: formatTimestamp(to),
+    });
+    expect(idsOf(page)).toEqual(['3', '2']);
+  });
+
+  it('only toDate near the beginning of a product goes back to its beginning, not beyond', async () => {
+    const { search } = await local();
+    const whole = await search({ query: 'tea', toDate: '200604010000' }, 'fullarchive');
+    expect(whole.page.requestParameters.fromDate).toBe('200603210000');
+    const recent = await search({ query: 'tea', toDate: '202405010000' });
+    expect(recent.page.requestParameters.fromDate).toBe('202404141234');
+  });
+
+  it.each([
+    ['30day', { fromDate: '202404141233' }, 'begins at 202404141234'],
+    ['30day', { toDate: '202404141233' }, 'begins at 202404141234'],
+    ['fullarchive', { fromDate: '200603202359' }, 'begins at 200603210000'],
+    ['fullarchive', { fromDate: '202405151235' }, "Can't ask for activities from the future"],
+    ['30day', { toDate: '202405151235' }, "Can't ask for activities from the future"],
+    ['30day', { fromDate: '202405100000', toDate: '202405100000' }, "before 'toDate'"],
+    ['30day', { fromDate: '202405100001', toDate: '202405100000' }, "before 'toDate'"],
+    ['30day', { fromDate: '2024-05-10' }, 'Invalid date format'],
+    ['30day', { fromDate: '20240510000' }, 'Invalid date format'],
+    ['30day', { fromDate: '202402300000' }, 'Invalid date format'],
+    ['30day', { toDate: '' }, 'Invalid date format'],
+    ['30day', { fromDate: 202405100000 }, 'must be a string'],
+  ])('in %s %j are refused with 422', async (product, dates, message) => {
+    const { search } = await local();
+    const { status, page } = await search({ query: 'tea', ...dates }, product);
+    expect(status).toBe(422);
+    expect(page.error?.message).toMatch(/^There were errors processing your request: /);
+    expect(page.error?.message).toContain(message);
+  });
+
+  it.each([
+    ['30day', '202404141234'],
+    ['fullarchive', '200603210000'],
+  ])('in %s reach back to %s (4.1 rule 6, section 8)', async (product, fromDate) => {
+    const { search } = await local();
+    expect((await search({ query: 'tea', fromDate }, product)).status).toBe(200);
+  });
+});
+
+describe('posts', () => {
+  it('can be found 30 seconds after their creation (section 8)', async () => {
+    const { search, service } = await local([originalPost(NOW, '1', 'tea')]);
+    service.clock.advance(30 * SECOND);
+    expect((await search({ query: 'tea' })).page.results).toEqual([]);
+    service.clock.advance(1);
+    expect(idsOf((await search({ query: 'tea' })).page)).toEqual(['1']);
+  });
+
+  it('come newest first, posts of one instant by id (4.1 rule 2)', async () => {
+    const at = NOW - DAY;
+    const { search } = await local([
+      originalPost(at, '99', 'tea'),
+      originalPost(at + 1, '5', 'tea'),
+      originalPost(at, '100', 'tea'),
+    ]);
+    expect(idsOf((await search({ query: 'tea' })).page)).toEqual(['5', '100', '99']);
+  });
+
+  it('match the rule', async () => {
+    const { search } = await local([
+      originalPost(NOW - DAY, '1', 'green tea'),
+      originalPost(NOW - DAY, '2', 'black coffee'),
+    ]);
+    expect(idsOf((await search({ query: 'green OR (tea -black)' })).page)).toEqual(['1']);
+  });
+
+  it('carry matching_rules with tag and id, and are else the stored bytes (section 6)', async () => {
+    const [post] = teaPosts(1);
+    const { search } = await local(post ? [post] : []);
+    const { text, page } = await search({ query: 'tea', tag: 'häß "1"' });
+    const rule = (page.results[0]?.matching_rules as { tag: string }[] | undefined)?.[0];
+    expect(rule?.tag).toBe('häß "1"');
+    const stored = post?.activity.raw.toString() ?? '';
+    expect(text).toContain(stored.slice(0, -1));
+    const id = /"matching_rules":\[\{[^}]*"id":(\d+)/.exec(text)?.[1];
+    expect(id).toMatch(/^\d{10,19}$/);
+    const again = await search({ query: 'tea', tag: 'häß "1"', maxResults: 500 });
+    expect(again.text).toContain(`"id":${id}`);
+    const other = await search({ query: 'tea' });
+    expect(other.text).toContain('"tag":null');
+    expect(other.text).not.toContain(`"id":${id}`);
+  });
+
+  it('in Activity Streams carry them in gnip', async () => {
+    const archive = new MemoryArchive([streamsPost(NOW - DAY, '1', 'tea')], 'activity_streams');
+    const { search } = await local([], { archive });
+    const { page } = await search({ query: 'tea', tag: 'drinks' });
+    expect(page.results[0]?.gnip).toMatchObject({ matching_rules: [{ tag: 'drinks' }] });
+  });
+});
+
+describe('pages', () => {
+  it('hold at most maxResults posts, 100 unless said (4.1 rule 3)', async () => {
+    const { pages } = await local(teaPosts(101));
+    const sizes = async (parameters: object) =>
+      (await pages('search', { query: 'tea', ...parameters })).map(page => page.results.length);
+    expect(await sizes({})).toEqual([100, 1]);
+    expect(await sizes({ maxResults: 10 })).toEqual([...Array(10).fill(10), 1]);
+    expect(await sizes({ maxResults: 500 })).toEqual([101]);
+  });
+
+  it('have a next only when more remains', async () => {
+    const { search } = await local(teaPosts(10));
+    const { text, page } = await search({ query: 'tea', maxResults: 10 });
+    expect(page.results).toHaveLength(10);
+    expect(text).not.toContain('"next"');
+  });
+
+  it('cover at most 31 days: a longer window goes on with next (4.1 rule 3)', async () => {
+    const { pages } = await local(teaPosts(9, { every: 10 * DAY, newest: HOUR }));
+    const all = await pages('search', { query: 'tea', fromDate: '202401010000' }, 'fullarchive');
+    expect(all.map(page => page.results.length)).toEqual([4, 3, 2, 0, 0]);
+    expect(all.flatMap(idsOf)).toHaveLength(9);
+    for (const page of all) {
+      const times = page.results.map(post => Date.parse(String(post.created_at)));
+      if (times.length > 0)
+        expect(Math.max(...times) - Math.min(...times)).toBeLessThanOrEqual(31 * DAY);
+    }
+  });
+
+  it('of the same next are the same, whatever has come since (4.1 rule 5)', async () => {
+    const posts = teaPosts(40, { every: 13 * HOUR, newest: 0 });
+    const { search, service } = await local(posts);
+    const first = await search({ query: 'tea', maxResults: 10 });
+    const second = await search({ query: 'tea', maxResults: 10, next: first.page.next });
+    service.clock.advance(365 * DAY);
+    const later = await search({ query: 'tea', maxResults: 10, next: first.page.next });
+    expect(later.text).toBe(second.text);
+  });
+
+  it('do not take in posts that could not be found when the first was asked for', async () => {
+    const posts = [originalPost(NOW - 10 * SECOND, '99', 'tea'), ...teaPosts(20)];
+    const { search, service } = await local(posts);
+    const first = await search({ query: 'tea', maxResults: 10 });
+    service.clock.advance(HOUR);
+    const second = await search({ query: 'tea', maxResults: 10, next: first.page.next });
+    expect([...idsOf(first.page), ...idsOf(second.page)]).not.toContain('99');
+  });
+
+  it('go on after a restart of the service with the same seed', async () => {
+    const posts = teaPosts(25);
+    const before = await local(posts, { seed: 7 });
+    const { page } = await before.search({ query: 'tea', maxResults: 10 });
+    await before.service.stop();
+    const after = await local(posts, { seed: 7 });
+    const second = await after.search({ query: 'tea', maxResults: 10, next: page.next });
+    expect(idsOf(second.page)).toEqual(posts.slice(10, 20).map(post => post.id));
+    const other = await local(posts, { seed: 8 });
+    expect((await other.search({ query: 'tea', maxResults: 10, next: page.next })).status).toBe(
+      422,
+    );
+  });
+
+  it('can go on by GET from a POST, with next URL-encoded', async () => {
+    const posts = teaPosts(25);
+    const { search, ask } = await local(posts);
+    const { page } = await search({ query: 'tea', maxResults: 10 });
+    const query = new URLSearchParams({ query: 'tea', maxResults: '10', next: String(page.next) });
+    const second = await ask(`${SEARCH_PATH}?${query}`);
+    expect(idsOf(second.page)).toEqual(posts.slice(10, 20).map(post => post.id));
+  });
+
+  it('repeat the last post at the edge where duplicates are switched on (4.1 rule 5)', async () => {
+    const posts = teaPosts(30);
+    const { pages } = await local(posts, { duplicatesAtPageEdges: true });
+    const all = await pages('search', { query: 'tea', maxResults: 10 });
+    const ids = posts.map(post => post.id);
+    expect(all.map(idsOf)).toEqual([
+      ids.slice(0, 10),
+      ids.slice(9, 19),
+      ids.slice(18, 28),
+      ids.slice(27),
+    ]);
+  });
+
+  it.each([
+    ['query', { query: 'tea ' }],
+    ['tag', { tag: 'x' }],
+    ['maxResults', { maxResults: 11 }],
+  ])('are refused with 422 when %s differs from the first (4.1 rule 4)', async (_, change) => {
+    const { search } = await local(teaPosts(20));
+    const { page } = await search({ query: 'tea', maxResults: 10 });
+    const reply = await search({ query: 'tea', maxResults: 10, ...change, next: page.next });
+    expect(reply.status).toBe(422);
+    expect(reply.page.error?.message).toContain('repeat the identical request');
+  });
+
+  it('are refused with 422 when a date differs, the product, or the endpoint', async () => {
+    const { search, counts } = await local(teaPosts(20));
+    const { page } = await search({ query: 'tea', maxResults: 10 });
+    const again = { query: 'tea', maxResults: 10, next: page.next };
+    const from = await search({ ...again, fromDate: '202405010000' });
+    expect([from.status, from.page.error?.message]).toEqual([
+      422,
+      expect.stringContaining('fromDate'),
+    ]);
+    expect((await search({ ...again, toDate: '202405151234' })).status).toBe(422);
+    expect((await search(again, 'fullarchive')).status).toBe(422);
+    expect((await counts({ query: 'tea', next: page.next })).status).toBe(422);
+  });
+
+  it.each(['', 'x', 'null', 'AAAA', 12])('are refused with 422 for the next %j', async next => {
+    const { search } = await local(teaPosts(20));
+    expect((await search({ query: 'tea', next })).status).toBe(422);
+  });
+
+  it('together hold every match of the window exactly once, for any posts and any size', async () => {
+    // Posts at a few odd instants around the edges of 31 days, many of them at the same one.
+    const at = fc.tuple(fc.constantFrom(0, 30, 31, 62, 90), fc.integer({ min: -2, max: 2 }));
+    const posts = fc.uniqueArray(fc.tuple(at, fc.bigInt({ min: 1n, max: 10_000n })), {
+      selector: ([, id]) => id,
+      maxLength: 60,
+    });
+    let archive = new MemoryArchive([]);
+    const { pages } = await local([], {
+      archive: {
+        format: 'original',
+        search: (...call: Parameters<Archive['search']>) => archive.search(...call),
+        counts: (rule, window, bucketMs) => archive.counts(rule, window, bucketMs),
+        scan: window => archive.scan(window),
+        close: () => archive.close(),
+      },
+    });
+    const to = TODAY - DAY;
+    await fc.assert(
+      fc.asyncProperty(posts, fc.integer({ min: 10, max: 20 }), async (drafts, maxResults) => {
+        archive = new MemoryArchive(
+          drafts.map(([[days, ms], id]) => originalPost(to - days * DAY + ms, String(id), 'tea')),
+        );
+        const window = { from: to - 90 * DAY, to };
+        const all = await pages(
+          'search',
+          {
+            query: 'tea',
+            maxResults,
+            fromDate: formatTimestamp(window.from),
+            toDate: formatTimestamp(to),
+          },
+          'fullarchive',
+        );
+        const expected = archive.matches({ matches: () => true }, window).map(post => post.id);
+        expect(all.flatMap(idsOf)).toEqual(expected);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('refuses a query that is too complex, for example with too many phrases (7.1)', async () => {
+    const { search } = await local();
+    const phrases = (count: number) =>
+      Array.from({ length: count }, (_, index) => `"a ${index} b"`).join(' OR ');
+    expect((await search({ query: phrases(100) })).status).toBe(200);
+    const { status, page } = await search({ query: phrases(101) });
+    expect(status).toBe(422);
+    expect(page.error?.message).toContain('too complex to process. It has 101 phrase operators');
+  });
+});

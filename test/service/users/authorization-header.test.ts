@@ -1,0 +1,54 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseAuthorization } from '../../../src/service/users/authorization-header.js';
+import { percentEncode } from '../../../src/service/users/signature.js';
+
+describe('an Authorization header of the scheme OAuth', () => {
+  it('gives its parameters without the realm, in any spelling of the scheme', () => {
+    const header = 'oAUTH realm="a, \\b",\t oauth_nonce="x%2By" ,oauth_token=""';
+    expect(parseAuthorization(header)).toEqual([
+      ['oauth_nonce', 'x+y'],
+      ['oauth_token', ''],
+    ]);
+  });
+
+  it('gives back all that was put in', () => {
+    const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 10 });
+    fc.assert(
+      fc.property(fc.array(fc.tuple(text, text), { minLength: 1 }), pairs => {
+        fc.pre(pairs.every(([name]) => name.toLowerCase() !== 'realm'));
+        const list = pairs.map(
+          ([name, value]) => `${percentEncode(name)}="${percentEncode(value)}"`,
+        );
+        expect(parseAuthorization(`OAuth ${list.join(', ')}`)).toEqual(pairs);
+      }),
+    );
+  });
+
+  it.each([undefined, '', 'Basic YTpi', 'Bearer x', 'OAuthx a="b"'])(
+    'is none where there is another scheme: %s',
+    header => {
+      expect(parseAuthorization(header)).toBe(undefined);
+    },
+  );
+
+  it.each([
+    'OAuth oauth_nonce',
+    'OAuth oauth_nonce=x',
+    'OAuth oauth_nonce="x',
+    'OAuth oauth_nonce="x" oauth_token="y"',
+    'OAuth oauth_nonce="%"',
+    'OAuth oauth_nonce="%FF"',
+    'OAuth ,',
+  ])('is malformed: %s', header => {
+    expect(parseAuthorization(header)).toBe('malformed');
+  });
+
+  it('never takes long, whatever it holds', () => {
+    const began = performance.now();
+    for (const piece of [' ', 'a', '"', '=', ',', 'a="b" ', 'a="b",  '])
+      parseAuthorization(`OAuth ${piece.repeat(16_000 / piece.length)}`);
+    // A minute would be enough for what is quadratic to fail.
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+});

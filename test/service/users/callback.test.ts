@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isRegistered, withQuery } from '../../../src/service/users/callback.js';
+
+describe('a callback', () => {
+  it.each([
+    'oob',
+    'http://127.0.0.1/',
+    'http://127.0.0.1:34567/callback?state=5',
+    'https://localhost:1/a',
+    'http://[::1]:8080',
+    'http://127.1.2.3:80/',
+  ])('may be any of this machine where none is registered: %s', callback => {
+    expect(isRegistered(callback, undefined)).toBe(true);
+  });
+
+  it.each([
+    '',
+    'OOB',
+    'http://example.com/',
+    'http://127.0.0.1.example.com/',
+    'http://localhost.example.com/',
+    'http://127.0.0.1@example.com/',
+    'http://user@127.0.0.1/',
+    'http://example.com\\@127.0.0.1/',
+    'http://127.0.0.1/ x',
+    'http://127.0.0.1/#x',
+    'http://127.0.0.1/#',
+    'javascript:alert(1)//127.0.0.1',
+    'ftp://127.0.0.1/',
+    '//127.0.0.1/',
+    '/callback',
+    'http:127.0.0.1',
+  ])('is no other: %s', callback => {
+    expect(isRegistered(callback, undefined)).toBe(false);
+  });
+
+  const registered = ['https://app.example.com/callback', 'http://127.0.0.1:9000/'];
+
+  it.each([
+    'https://app.example.com/callback',
+    'https://APP.example.com:443/callback?state=1&x=%20',
+    'http://127.0.0.1:9000',
+  ])('is registered but for its query: %s', callback => {
+    expect(isRegistered(callback, registered)).toBe(true);
+  });
+
+  it.each([
+    'oob',
+    'http://app.example.com/callback',
+    'https://app.example.com/callback/',
+    'https://app.example.com/Callback',
+    'https://app.example.com/callback/../evil',
+    'https://app.example.com:444/callback',
+    'https://app.example.com.evil.com/callback',
+    'https://app.example.com@evil.com/callback',
+    'http://127.0.0.1:9001/',
+    'http://localhost:9000/',
+  ])('is not registered: %s', callback => {
+    expect(isRegistered(callback, registered)).toBe(false);
+  });
+
+  it('may be out of band where that is registered', () => {
+    expect(isRegistered('oob', [...registered, 'oob'])).toBe(true);
+  });
+
+  it('is never led astray by what stands in it', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), text => {
+        const callback = `https://app.example.com/callback${text}`;
+        if (!isRegistered(callback, registered)) return;
+        const { origin, pathname } = new URL(withQuery(callback, { oauth_token: 'x' }));
+        expect([origin, pathname]).toEqual(['https://app.example.com', '/callback']);
+      }),
+    );
+  });
+
+  it('keeps its own query, before what is added', () => {
+    expect(withQuery('http://127.0.0.1:9/a?b=c%20d&e', { oauth_token: 'x y', denied: '&' })).toBe(
+      'http://127.0.0.1:9/a?b=c%20d&e&oauth_token=x+y&denied=%26',
+    );
+    expect(withQuery('http://127.0.0.1:9', { a: '1' })).toBe('http://127.0.0.1:9/?a=1');
+  });
+});

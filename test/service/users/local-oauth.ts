@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach } from 'vitest';
+import type { ArchivedPost } from '../../../src/service/archive/archive.js';
+import {
+  type Addresses,
+  createService,
+  type Service,
+  type ServiceOptions,
+} from '../../../src/service/index.js';
+import {
+  type Parameter,
+  percentEncode,
+  signatureOf,
+} from '../../../src/service/users/signature.js';
+import { NOW } from '../local-service.js';
+import { MemoryArchive } from '../memory-archive.js';
+
+export interface OAuthReply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Of a form. */
+  readonly form: URLSearchParams;
+  readonly errors: readonly string[] | undefined;
+}
+
+/** What is asked for, and what is wrong with it on purpose. */
+export interface Ask {
+  readonly form?: Readonly<Record<string, string>> | readonly Parameter[];
+  /** What of the form is signed, where that is not all of it. */
+  readonly signedForm?: Readonly<Record<string, string>>;
+  readonly json?: unknown;
+  readonly body?: string;
+  readonly contentType?: string;
+  readonly query?: string;
+  readonly key?: string;
+  readonly secret?: string;
+  readonly token?: string | undefined;
+  readonly tokenSecret?: string | undefined;
+  /** In place of the usual parameters of the header, which are signed; `undefined` leaves one out. */
+  readonly signed?: Readonly<Record<string, string | undefined>>;
+  /** In place of parameters of the header, once they are signed. */
+  readonly forged?: Readonly<Record<string, string>>;
+  readonly authorization?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface AccessToken {
+  readonly token: string;
+  readonly tokenSecret: string;
+}
+
+export interface LocalOAuth {
+  readonly service: Service;
+  readonly addresses: Addresses;
+  readonly errors: unknown[];
+  post(path: string, ask?: Ask): Promise<OAuthReply>;
+  /** Step 1. */
+  requestToken(ask?: Ask, callback?: string): Promise<AccessToken>;
+  /** All three steps. */
+  signIn(handle: string, ask?: Ask): Promise<AccessToken>;
+  stop(): Promise<void>;
+}
+
+export const CALLBACK = 'http://127.0.0.1:34567/callback';
+
+const running: Service[] = [];
+
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.stop();
+});
+
+/** A service over posts in memory, whose clock stands still at `NOW`. Stopped after the test. */
+export async function localOAuth(
+  posts: readonly ArchivedPost[] = [],
+  options: ServiceOptions = {},
+): Promise<LocalOAuth> {
+  const errors: unknown[] = [];
+  const service = createService({
+    archive: new MemoryArchive(posts),
+    onError: error => errors.push(error),
+    ...options,
+  });
+  running.push(service);
+  service.clock.freeze();
+  service.clock.set(NOW);
+  const addresses = await service.start();
+
+  const post: LocalOAuth['post'] = async (path, ask = {}) => {
+    const { key = addresses.consumerKey, secret = addresses.consumerSecret } = ask;
+    const url = `${service.addresses().oauthUrl}${path}${ask.query === undefined ? '' : `?${ask.query}`}`;
+    const usual: Record<string, string | undefined> = {
+      oauth_consumer_key: key,
+      oauth_nonce: randomUUID(),
+      oauth_signature_method: 'HMAC-SHA1',
+      oauth_timestamp: String(Math.floor(service.clock.now() / 1000)),
+      oauth_token: ask.token,
+      oauth_version: '1.0',
+      ...ask.signed,
+    };
+    const header = Object.entries(usual).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined,
+    );
+    const form: readonly Parameter[] = Array.isArray(ask.form)
+      ? ask.form
+      : Object.entries(ask.form ?? {});
+    const signedForm = ask.signedForm === undefined ? form : Object.entries(ask.signedForm);
+    const signed = { method: 'POST', url, parameters: [...header, ...signedForm] };
+    const signature = signatureOf(signed, secret, ask.tokenSecret);
+    const sent = { ...Object.fromEntries(header), oauth_signature: signature, ...ask.forged };
+    const authorization = `OAuth ${Object.entries(sent)
+      .map(([name, value]) => `${name}="${percentEncode(value)}"`)
+      .join(', ')}`;
+    const json = ask.json === undefined ? undefined : JSON.stringify(ask.json);
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: {
+        authorization: ask.authorization ?? authorization,
+        'content-type':
+          ask.contentType ??
+          (json === undefined ? 'application/x-www-form-urlencoded' : 'application/json'),
+        ...ask.headers,
+      },
+      body: ask.body ?? json ?? form.map(pair => pair.map(percentEncode).join('=')).join('&'),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.includes('json') && text !== '';
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      form: new URLSearchParams(text),
+      errors: isJson ? (JSON.parse(text) as { errors?: string[] }).errors : undefined,
+    };
+  };
+
+  const tokenOf = ({ status, text, form }: OAuthReply): AccessToken => {
+    if (status !== 200) throw new Error(`${status} ${text}`);
+    return {
+      token: String(form.get('oauth_token')),
+      tokenSecret: String(form.get('oauth_token_secret')),
+    };
+  };
+
+  const requestToken: LocalOAuth['requestToken'] = async (ask, callback = CALLBACK) =>
+    tokenOf(await post('/oauth/request_token', { form: { oauth_callback: callback }, ...ask }));
+
+  const signIn: LocalOAuth['signIn'] = async (handle, ask) => {
+    const request = await requestToken(ask);
+    const user = await service.oauth.signIn(handle, 'local-service');
+    if (user === undefined) throw new Error(`There is no ${handle}`);
+    const verifier = verifierOf(await service.oauth.approve(request.token, user));
+    return tokenOf(
+      await post('/oauth/access_token', { ...ask, ...request, form: { oauth_verifier: verifier } }),
+    );
+  };
+
+  return { service, addresses, errors, post, requestToken, signIn, stop: () => service.stop() };
+}
+
+/** Of an approval: from the callback's query, or the PIN. */
+export function verifierOf(
+  approval: { readonly redirect: string } | { readonly pin: string },
+): string {
+  if ('pin' in approval) return approval.pin;
+  return String(new URL(approval.redirect).searchParams.get('oauth_verifier'));
+}

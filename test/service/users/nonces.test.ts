@@ -1,0 +1,53 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Nonces } from '../../../src/service/users/nonces.js';
+
+describe('a nonce', () => {
+  it('is good once for each timestamp and token, whatever came in between', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.constantFrom('a', 'b'), fc.nat(3), fc.constantFrom('x', 'y', 'z'))),
+        uses => {
+          const nonces = new Nonces();
+          const seen = new Set<string>();
+          for (const [whose, timestamp, nonce] of uses) {
+            const key = JSON.stringify([whose, timestamp, nonce]);
+            expect(nonces.use(whose, timestamp, nonce) !== undefined).toBe(!seen.has(key));
+            seen.add(key);
+          }
+        },
+      ),
+    );
+  });
+
+  it('is not taken any more rather than taken twice, once there are too many', () => {
+    const nonces = new Nonces(3);
+    for (const timestamp of [10, 11, 12]) expect(nonces.use('a', timestamp, 'x')).toBeDefined();
+    expect(nonces.remembers(10, 12)).toBe(true);
+    expect(nonces.use('a', 12, 'y')).toBeDefined();
+    expect([9, 10, 11, 12].map(timestamp => nonces.remembers(timestamp, 12))).toEqual([
+      false,
+      false,
+      true,
+      true,
+    ]);
+    expect(nonces.use('a', 11, 'x')).toBeUndefined();
+  });
+
+  it('is not taken where it could have come and been forgotten', () => {
+    const nonces = new Nonces();
+    nonces.forget(100);
+    expect([nonces.remembers(99, 100), nonces.remembers(100, 100)]).toEqual([false, true]);
+    // Of a clock that was set back to before then.
+    expect(nonces.remembers(98, 99)).toBe(true);
+  });
+
+  it('leaves room for others once its time is over', () => {
+    const nonces = new Nonces(2);
+    nonces.use('a', 1, 'x');
+    nonces.expire(2);
+    nonces.use('a', 5, 'x');
+    nonces.use('a', 6, 'x');
+    expect(nonces.remembers(5, 6)).toBe(true);
+  });
+});

@@ -1,0 +1,45 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { Activity } from '../../../src/activity/activity.js';
+import type { ActivityStreamsPost } from '../../../src/activity/activity-streams-post.js';
+import type { OriginalPost } from '../../../src/activity/original-post.js';
+import { engagementsOf } from '../../../src/service/users/engagements.js';
+import { findPost } from '../../../src/service/users/find-posts.js';
+import { archivedPost, archiveFolders } from '../archive/archive-folder.js';
+
+const folder = process.env.MILLRACE_REAL_DATA;
+const folders = archiveFolders();
+
+describe.skipIf(folder === undefined)('real posts (set MILLRACE_REAL_DATA to their folder)', () => {
+  test.each(['original', 'activity_streams'] as const)(
+    '%s posts are found by their ids, with the likes and reposts that they tell of',
+    async format => {
+      const source = path.join(folder as string, 'posts');
+      const files: Record<string, Buffer> = {};
+      for (const name of await readdir(source))
+        files[name] = await readFile(path.join(source, name));
+      const archive = await folders.open(await folders.make(files), { format });
+      const posts = Object.values(files)
+        .flatMap(file => file.toString().split('\n'))
+        .filter(line => line !== '')
+        .map(line => new Activity(Buffer.from(line)))
+        .filter(activity => activity.format === format)
+        .map(archivedPost);
+      expect(posts.length).toBeGreaterThan(20);
+      const { signal } = new AbortController();
+      for (const { id } of posts) {
+        const found = await findPost(archive, id, Date.now(), signal);
+        expect(found?.activity.id).toBe(id);
+      }
+      const engagements = await engagementsOf(posts, archive, signal);
+      for (const { id, activity } of posts) {
+        const { favorite_count, favoritesCount } = activity.post as OriginalPost &
+          ActivityStreamsPost;
+        const { favorites = -1, retweets = -1 } = engagements.get(id) ?? {};
+        expect(favorites).toBeGreaterThanOrEqual(favorite_count ?? favoritesCount ?? 0);
+        expect(retweets).toBeGreaterThanOrEqual(0);
+      }
+    },
+  );
+});

@@ -1,0 +1,315 @@
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import http from 'node:http';
+import fc from 'fast-check';
+import OAuth from 'oauth-1.0a';
+import { describe, expect, it } from 'vitest';
+import {
+  type Parameter,
+  percentEncode,
+  signatureOf,
+} from '../../../src/service/users/signature.js';
+import { MINUTE, SECOND } from '../../../src/time.js';
+import { NOW } from '../local-service.js';
+import { type Ask, CALLBACK, localOAuth, verifierOf } from './local-oauth.js';
+
+const PATH = '/oauth/request_token';
+const GOOD: Ask = { form: { oauth_callback: CALLBACK } };
+const seconds = (ms: number) => String(Math.floor(ms / SECOND));
+
+const REFUSED = 'Your account could not be authenticated. Reason: ';
+const BAD_SIGNATURE = expect.stringMatching(
+  /^3040: Bad signature\. Check the Authorization header, the content type and the JSON body/,
+);
+
+describe('a signed request', () => {
+  it.each<[string, Ask]>([
+    ['none', { authorization: '' }],
+    ['that of another scheme', { authorization: 'Basic YTpi' }],
+  ])('needs its header, not %s', async (_, ask) => {
+    const { post } = await localOAuth();
+    const { status, headers, errors } = await post(PATH, { ...GOOD, ...ask });
+    expect([status, errors]).toEqual([401, [`${REFUSED}Unknown Authorization Type`]]);
+    expect(headers.get('www-authenticate')).toBe('OAuth realm="millrace"');
+  });
+
+  it.each<[string, Ask, string]>([
+    ['a header', { authorization: 'OAuth a=' }, 'The Authorization header cannot be read'],
+    [
+      'all parameters',
+      { authorization: 'OAuth oauth_nonce="", oauth_timestamp="1"' },
+      'The Authorization header has no oauth_consumer_key, oauth_nonce, oauth_signature, oauth_signature_method',
+    ],
+    ['version 1.0', { signed: { oauth_version: '2.0' } }, 'oauth_version must be 1.0'],
+    [
+      'HMAC-SHA1',
+      { signed: { oauth_signature_method: 'PLAINTEXT' } },
+      'oauth_signature_method must be HMAC-SHA1',
+    ],
+    ['an application', { key: 'nobody' }, 'Consumer key not found'],
+    ['no token in this step', { token: 'x' }, 'Token not found'],
+  ])('needs %s', async (_, ask, reason) => {
+    const { post } = await localOAuth();
+    const { status, errors } = await post(PATH, { ...GOOD, ...ask });
+    expect([status, errors]).toEqual([401, [REFUSED + reason]]);
+  });
+
+  it('does not need a version', async () => {
+    const { post } = await localOAuth();
+    const ask = { ...GOOD, signed: { oauth_version: undefined } };
+    expect((await post(PATH, ask)).status).toBe(200);
+  });
+
+  it.each<[string, Ask]>([
+    ['the secret of the application', { secret: 'wrong' }],
+    ['the secret of a token', { tokenSecret: 'wrong' }],
+    ['a signature', { forged: { oauth_signature: 'AAAAAAAAAAAAAAAAAAAAAAAAAAA=' } }],
+    ['a parameter', { forged: { oauth_nonce: 'another' } }],
+    ['a parameter more', { forged: { x: 'y' } }],
+    ['the form', { body: `oauth_callback=${encodeURIComponent(CALLBACK)}&x=y` }],
+  ])('is refused where %s is another one', async (_, ask) => {
+    const { post } = await localOAuth();
+    const { status, errors } = await post(PATH, { ...GOOD, ...ask });
+    expect([status, errors]).toEqual([401, [BAD_SIGNATURE]]);
+  });
+
+  it('signs its query, and parameters that come more than once', async () => {
+    const { post } = await localOAuth();
+    const query = 'b=%3D%253D&a=x+y&a=%20&c@=&&d';
+    const form = [
+      ['oauth_callback', CALLBACK],
+      ['a', ' '],
+      ['a', '☃ & !'],
+      ['ü', ''],
+    ] as const;
+    expect((await post(PATH, { query, form })).status).toBe(200);
+  });
+
+  it('is that of oauth-1.0a', async () => {
+    const { addresses } = await localOAuth();
+    const { consumerKey: key, consumerSecret: secret, oauthUrl } = addresses;
+    const oauth = new OAuth({
+      consumer: { key, secret },
+      signature_method: 'HMAC-SHA1',
+      hash_function: (base, signingKey) =>
+        createHmac('sha1', signingKey).update(base).digest('base64'),
+    });
+    const url = oauthUrl + PATH;
+    const data = { oauth_callback: CALLBACK };
+    const authorized = oauth.authorize({ url, method: 'POST', data });
+    // Of real time, which the service does not have.
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { ...oauth.toHeader(authorized) },
+    });
+    expect(response.status).toBe(401);
+    expect(await response.text()).toContain('Timestamp out of bounds');
+    oauth.getTimeStamp = () => Math.floor(NOW / SECOND);
+    const good = await fetch(url, {
+      method: 'POST',
+      headers: { ...oauth.toHeader(oauth.authorize({ url, method: 'POST', data })) },
+    });
+    expect(good.status).toBe(200);
+  });
+
+  it.each([
+    ['EXAMPLE.com:80', 200],
+    ['example.com:8080', 401],
+  ])('is for the host that it names, however it is written: %s', async (host, status) => {
+    const { addresses } = await localOAuth();
+    const { consumerKey, consumerSecret, oauthUrl } = addresses;
+    const parameters: Parameter[] = [
+      ['oauth_callback', CALLBACK],
+      ['oauth_consumer_key', consumerKey],
+      ['oauth_nonce', 'x'],
+      ['oauth_signature_method', 'HMAC-SHA1'],
+      ['oauth_timestamp', seconds(NOW)],
+    ];
+    const signed = { method: 'POST', url: `http://example.com${PATH}`, parameters };
+    const all = [...parameters, ['oauth_signature', signatureOf(signed, consumerSecret)] as const];
+    const authorization = `OAuth ${all.map(([name, value]) => `${name}="${percentEncode(value)}"`)}`;
+    const request = http.request(oauthUrl + PATH, {
+      method: 'POST',
+      headers: { host, authorization },
+    });
+    request.end();
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+    response.resume();
+    expect(response.statusCode).toBe(status);
+  });
+
+  it.each<[string, Ask]>([
+    ['header', { form: [...pairs(GOOD), ['oauth_nonce', 'x']] }],
+    ['form', { form: [...pairs(GOOD), ...pairs(GOOD)] }],
+    ['query', { ...GOOD, query: 'oauth_callback=oob' }],
+  ])('has each parameter of the protocol once: not in the %s again', async (_, ask) => {
+    const { post } = await localOAuth();
+    const { status, errors } = await post(PATH, ask);
+    expect([status, errors]).toEqual([
+      400,
+      [expect.stringMatching(/^The parameter oauth_\w+ comes more than once$/)],
+    ]);
+  });
+
+  it.each(['once', 'twice'])('may have one token in header and form, signed %s', async times => {
+    const { post, requestToken, service } = await localOAuth();
+    const { token, tokenSecret } = await requestToken();
+    const user = { id: '7', handle: 'ann', name: 'Ann' };
+    const verifier = verifierOf(await service.oauth.approve(token, user));
+    const form = { oauth_token: token, oauth_verifier: verifier };
+    const ask: Ask = { token, tokenSecret, form };
+    const sent: Ask =
+      times === 'twice' ? ask : { ...ask, signedForm: { oauth_verifier: verifier } };
+    const other = { ...form, oauth_token: 'another' };
+    expect((await post('/oauth/access_token', { ...ask, form: other })).status).toBe(400);
+    const { status, text } = await post('/oauth/access_token', sent);
+    expect([status, text]).toEqual([200, expect.stringContaining('user_id=')]);
+  });
+
+  it.each<[string, Ask, number]>([
+    ['too large', { body: 'x'.repeat(16 * 1024 + 1) }, 413],
+    ['no UTF-8', { body: 'oauth_callback=%FF' }, 400],
+    ['in gzip', { headers: { 'content-encoding': 'gzip' } }, 415],
+  ])('is refused where its body is %s', async (_, ask, status) => {
+    const { post } = await localOAuth();
+    const reply = await post(PATH, { ...GOOD, ...ask });
+    expect([reply.status, reply.errors]).toEqual([status, [expect.any(String)]]);
+  });
+
+  it('is never answered with a failure of the service, whatever its header and body are', async () => {
+    const { post, errors } = await localOAuth([], { limits: 'relaxed' });
+    const name = fc.constantFrom('oauth_nonce', 'oauth_token', 'oauth_timestamp', 'realm', 'a b');
+    const value = fc.oneof(fc.string(), fc.constantFrom('%', '%FF', '1715776496', 'x"y'));
+    const parameter = fc.tuple(name, value).map(([name, value]) => `${name}="${value}"`);
+    const header = fc.oneof(
+      fc.string(),
+      fc.array(parameter).map(all => `OAuth ${all.join(',')}`),
+      fc.constant(undefined),
+    );
+    const text = fc.string({ unit: 'binary', maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(
+        header,
+        text,
+        fc.constantFrom(PATH, '/oauth/access_token'),
+        async (...all) => {
+          const [authorization, body, path] = all;
+          const { status, errors } = await post(path, {
+            body,
+            ...(authorization !== undefined && { authorization }),
+          });
+          expect([400, 401]).toContain(status);
+          expect(errors).toEqual([expect.any(String)]);
+        },
+      ),
+      { numRuns: 60 },
+    );
+    expect(errors).toEqual([]);
+  });
+
+  it('is a POST', async () => {
+    const { addresses } = await localOAuth();
+    for (const path of [PATH, '/oauth/access_token', '/insights/engagement/totals']) {
+      const response = await fetch(addresses.oauthUrl + path);
+      expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
+      expect(await response.json()).toEqual({ errors: [expect.any(String)] });
+    }
+  });
+
+  it('meets the faults that are planted for it', async () => {
+    const { service, post } = await localOAuth();
+    service.faults.plant({ kind: 'status', status: 503, endpoint: 'oauth' });
+    expect((await post(PATH, GOOD)).status).toBe(503);
+    expect((await post(PATH, GOOD)).status).toBe(200);
+  });
+});
+
+describe('the timestamp of a request', () => {
+  it.each([0, 5 * MINUTE, -5 * MINUTE])('may be off by a little: %d ms', async off => {
+    const { post } = await localOAuth();
+    const signed = { oauth_timestamp: seconds(NOW + off) };
+    expect((await post(PATH, { ...GOOD, signed })).status).toBe(200);
+  });
+
+  it.each([
+    seconds(NOW + 5 * MINUTE + 2 * SECOND),
+    seconds(NOW - 5 * MINUTE - 2 * SECOND),
+    '0',
+    '-1',
+    '',
+    '1e9',
+    ` ${seconds(NOW)}`,
+    `0${seconds(NOW)}`,
+    '9'.repeat(400),
+  ])('is one of now, by the clock of the service: not %s', async timestamp => {
+    const { post } = await localOAuth();
+    const { status, headers, errors } = await post(PATH, {
+      ...GOOD,
+      signed: { oauth_timestamp: timestamp },
+    });
+    expect(status).toBe(401);
+    if (timestamp === '') return;
+    expect(errors).toEqual([
+      `${REFUSED}Timestamp out of bounds: it is ${seconds(NOW)} by the service's clock`,
+    ]);
+    expect(headers.get('date')).toBe(new Date(NOW).toUTCString());
+  });
+
+  it('may be any where a limit says so', async () => {
+    const { post } = await localOAuth([], { limits: { signedWithinMs: Number.POSITIVE_INFINITY } });
+    for (const timestamp of ['1', seconds(Date.now())])
+      expect((await post(PATH, { ...GOOD, signed: { oauth_timestamp: timestamp } })).status).toBe(
+        200,
+      );
+  });
+
+  it('goes with a clock that is moved, also backwards', async () => {
+    const { service, post } = await localOAuth();
+    for (const ms of [15 * 24 * 60 * MINUTE, -30 * 24 * 60 * MINUTE]) {
+      service.clock.advance(ms);
+      expect((await post(PATH, GOOD)).status).toBe(200);
+    }
+  });
+});
+
+describe('the nonce of a request', () => {
+  it('is good once, also when two come at the same time', async () => {
+    const { post } = await localOAuth();
+    const ask = { ...GOOD, signed: { oauth_nonce: 'once' } };
+    const replies = await Promise.all([post(PATH, ask), post(PATH, ask)]);
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 401]);
+    const { errors } = await post(PATH, ask);
+    expect(errors).toEqual([`${REFUSED}oauth_nonce was used before`]);
+  });
+
+  it('is not used up by a request with a bad signature', async () => {
+    const { post } = await localOAuth();
+    const ask = { ...GOOD, signed: { oauth_nonce: 'once' } };
+    await post(PATH, { ...ask, secret: 'wrong' });
+    expect((await post(PATH, ask)).status).toBe(200);
+  });
+
+  it('may be that of another second or of another application', async () => {
+    const { addresses, post } = await localOAuth();
+    const { unapprovedConsumerKey: key, unapprovedConsumerSecret: secret } = addresses;
+    const signed = { oauth_nonce: 'once' };
+    const earlier = { ...signed, oauth_timestamp: seconds(NOW - SECOND) };
+    expect((await post(PATH, { ...GOOD, signed })).status).toBe(200);
+    expect((await post(PATH, { ...GOOD, signed: earlier })).status).toBe(200);
+    expect((await post(PATH, { ...GOOD, signed, key, secret })).status).toBe(200);
+  });
+
+  it('is remembered as long as its timestamp is taken', async () => {
+    const { service, post } = await localOAuth();
+    const signed = { oauth_nonce: 'once', oauth_timestamp: seconds(NOW + 5 * MINUTE) };
+    expect((await post(PATH, { ...GOOD, signed })).status).toBe(200);
+    for (let minute = 0; minute < 10; minute++) {
+      service.clock.advance(MINUTE);
+      expect((await post(PATH, { ...GOOD, signed })).status).toBe(401);
+    }
+  });
+});
+
+function pairs({ form = {} }: Ask): [string, string][] {
+  return Object.entries(form as Record<string, string>);
+}

@@ -1,0 +1,249 @@
+import { readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { StorageError } from '../../../src/errors.js';
+import { type Cursor, Flow } from '../../../src/flow/flow.js';
+import { pipeline } from '../../../src/flow/pipeline.js';
+import { type FilesOptions, files } from '../../../src/sinks/files/files.js';
+import { temporaryFolders } from '../temporary-folder.js';
+import { places } from './cursors.js';
+
+const temporaryFolder = temporaryFolders();
+
+const BATCHES = [['a', 'b'], ['c'], ['d', 'e'], ['f']];
+const ALL = '"a"\n"b"\n"c"\n"d"\n"e"\n"f"\n';
+
+function optionsIn(out: string, more: Partial<FilesOptions<string>> = {}): FilesOptions<string> {
+  return { path: `${out}/x.jsonl`, checkpoint: `${out}/run.json`, commitEvery: 0, ...more };
+}
+
+/** Runs until the source fails after so many batches. */
+async function interrupt(options: FilesOptions<string>, after: number): Promise<void> {
+  const broken = new Flow<string>(async function* (run) {
+    let given = 0;
+    for await (const batch of places(BATCHES).batches(run)) {
+      if (given++ === after) throw new Error('interrupted');
+      yield batch;
+    }
+  });
+  await expect(pipeline(broken, files(options))).rejects.toThrow('interrupted');
+}
+
+function finish(options: FilesOptions<string>, onOpen?: (from: number) => void) {
+  return pipeline(places(BATCHES, onOpen ? { onOpen } : {}), files(options));
+}
+
+describe('a checkpoint', () => {
+  it('lets the same script go on where it stood', async () => {
+    const out = await temporaryFolder();
+    await interrupt(optionsIn(out), 2);
+    expect((await readdir(out)).sort()).toEqual(['run.json', 'x.jsonl.part']);
+    expect(await readFile(`${out}/x.jsonl.part`, 'utf8')).toBe('"a"\n"b"\n"c"\n');
+    const opened: number[] = [];
+    const written = await finish(optionsIn(out), from => opened.push(from));
+    expect(opened).toEqual([2]);
+    expect(written).toEqual({
+      posts: 6,
+      bytes: 24,
+      files: [{ path: `${out}/x.jsonl`, posts: 6, bytes: 24 }],
+    });
+    expect((await readdir(out)).sort()).toEqual(['run.json', 'x.jsonl']);
+    expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(ALL);
+  });
+
+  it('opens nothing and returns the same once all is done, until it is deleted', async () => {
+    const out = await temporaryFolder();
+    const opened: number[] = [];
+    const first = await finish(optionsIn(out), from => opened.push(from));
+    expect(await finish(optionsIn(out), from => opened.push(from))).toEqual(first);
+    expect(opened).toEqual([0]);
+    await rm(`${out}/run.json`);
+    expect(await finish(optionsIn(out), from => opened.push(from))).toEqual(first);
+    expect(opened).toEqual([0, 0]);
+  });
+
+  it('is small, readable, and for its owner only', async () => {
+    const out = await temporaryFolder();
+    await interrupt(optionsIn(out, { path: item => `${out}/${item < 'c' ? 1 : 2}.jsonl` }), 2);
+    expect((await stat(`${out}/run.json`)).mode & 0o777).toBe(0o600);
+    const text = await readFile(`${out}/run.json`, 'utf8');
+    expect(text.replaceAll(out, 'out')).toBe(`{
+  "version": 1,
+  "state": "running",
+  "sink": {"path":"(a function)","gzip":false,"maxBytes":null,"line":false},
+  "flow": [],
+  "posts": 3,
+  "bytes": 12,
+  "cursor": {"next":2},
+  "files": [
+    {"path":"out/1.jsonl","posts":2,"bytes":8},
+    {"path":"out/2.jsonl","posts":1,"bytes":4}
+  ],
+  "check": "${JSON.parse(text).check}"
+}
+`);
+  });
+
+  it('keeps the cursor as it is when the batch arrives, not as its maker changes it later', async () => {
+    const out = await temporaryFolder();
+    let now = 0;
+    const source = new Flow<number>(async function* ({ resume }) {
+      if (resume !== undefined) return;
+      for (; now < 3; now++) yield { items: [now], cursor: { live: { toJSON: () => now } } };
+      throw new Error('interrupted');
+    });
+    const options = { path: `${out}/x`, checkpoint: `${out}/run.json`, commitEvery: 0 };
+    await expect(pipeline(source, files<number>(options))).rejects.toThrow('interrupted');
+    expect(JSON.parse(await readFile(`${out}/run.json`, 'utf8')).cursor).toEqual({ live: 2 });
+  });
+
+  it('commits the tail without a cursor at the end', async () => {
+    const out = await temporaryFolder();
+    const source = places(BATCHES, { cursorEvery: 3 });
+    expect((await pipeline(source, files(optionsIn(out)))).posts).toBe(6);
+    expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(ALL);
+  });
+
+  it('begins again when a source gave no cursor at all', async () => {
+    const out = await temporaryFolder();
+    async function* noPlaces() {
+      yield 'a';
+      throw new Error('interrupted');
+    }
+    await expect(pipeline(noPlaces(), files<string>(optionsIn(out)))).rejects.toThrow(
+      'interrupted',
+    );
+    expect((await finish(optionsIn(out))).posts).toBe(6);
+    expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(ALL);
+  });
+
+  it('commits at most every so often', async () => {
+    const out = await temporaryFolder();
+    await interrupt(optionsIn(out, { commitEvery: 60_000 }), 3);
+    expect((await readdir(out)).includes('run.json')).toBe(false);
+    expect((await finish(optionsIn(out, { commitEvery: 60_000 }))).posts).toBe(6);
+  });
+
+  it('commits while the source goes on, and what comes meanwhile is for the next commit', async () => {
+    const out = await temporaryFolder();
+    const batches = Array.from({ length: 400 }, (_, n) => [String(n)]);
+    const slow = new Flow<string>(async function* (run) {
+      for await (const batch of places(batches).batches(run)) {
+        yield batch;
+        if (Number(batch.items[0]) % 20 === 0) await new Promise(resolve => setTimeout(resolve, 3));
+        if (batch.items[0] === '399') throw new Error('interrupted');
+      }
+    });
+    const options = optionsIn(out, { commitEvery: 2, line: item => item });
+    await expect(pipeline(slow, files(options))).rejects.toThrow('interrupted');
+    const { cursor, posts } = JSON.parse(await readFile(`${out}/run.json`, 'utf8'));
+    expect(cursor.next).toBe(posts);
+    expect(posts).toBeGreaterThan(0);
+    await pipeline(places(batches), files(options));
+    expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(batches.map(([n]) => `${n}\n`).join(''));
+  });
+
+  it('cuts back what is longer than committed', async () => {
+    const out = await temporaryFolder();
+    await interrupt(optionsIn(out), 2);
+    await writeFile(`${out}/x.jsonl.part`, `"torn ${'x'.repeat(100)}`, { flag: 'a' });
+    await finish(optionsIn(out));
+    expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(ALL);
+  });
+
+  it.each([
+    [
+      'shorter',
+      (file: string) => truncate(file, 3),
+      /has only 3 bytes, but 12 of its bytes are counted/,
+    ],
+    ['missing', (file: string) => rm(file), /is missing, but 12 of its bytes are counted/],
+  ])('refuses to go on when an output is %s', async (_, damage, message) => {
+    const out = await temporaryFolder();
+    await interrupt(optionsIn(out), 2);
+    await damage(`${out}/x.jsonl.part`);
+    const run = finish(optionsIn(out));
+    await expect(run).rejects.toThrow(StorageError);
+    await expect(run).rejects.toThrow(message);
+    await expect(run).rejects.toThrow(/Put the file back, or delete the checkpoint/);
+    await expect(run).rejects.toMatchObject({ path: `${out}/x.jsonl.part` });
+  });
+
+  it('goes on with gzip and numbers', async () => {
+    const out = await temporaryFolder();
+    const options = optionsIn(out, { gzip: true, maxBytes: 8 });
+    await interrupt(options, 2);
+    await finish(options);
+    const names = (await readdir(out)).filter(name => name.endsWith('.gz')).sort();
+    expect(names).toEqual(['x.0001.jsonl.gz', 'x.0002.jsonl.gz', 'x.0003.jsonl.gz']);
+    const texts = await Promise.all(
+      names.map(async name => gunzipSync(await readFile(`${out}/${name}`))),
+    );
+    expect(texts.map(String)).toEqual(['"a"\n"b"\n', '"c"\n"d"\n', '"e"\n"f"\n']);
+  });
+
+  it.each([
+    ['another path', { path: 'other.jsonl' }],
+    ['gzip', { gzip: true }],
+    ['another size', { maxBytes: 7 }],
+    ['another line', { line: (item: string) => item }],
+  ] satisfies [string, Partial<FilesOptions<string>>][])('of %s is refused', async (_, more) => {
+    const out = await temporaryFolder();
+    await interrupt(optionsIn(out), 2);
+    const run = finish(optionsIn(out, more));
+    await expect(run).rejects.toThrow(StorageError);
+    await expect(run).rejects.toThrow(/belongs to another files\(\).*delete the checkpoint/);
+  });
+
+  it.each([
+    ['empty', () => '', /not a checkpoint/],
+    ['cut', (text: string) => text.slice(0, 100), /not a checkpoint/],
+    ['of another kind', () => '[]', /of version undefined/],
+    ['null', () => 'null', /not a checkpoint/],
+    [
+      'of another version',
+      (text: string) => text.replace('"version": 1', '"version": 2'),
+      /of version 2, not 1/,
+    ],
+    [
+      'wrong in one digit',
+      (text: string) => text.replace('"bytes":12', '"bytes":11'),
+      /damaged or was edited/,
+    ],
+    [
+      'without its sum',
+      (text: string) => text.replace(/,\n {2}"check": "\w+"/, ''),
+      /damaged or was edited/,
+    ],
+  ])('that is %s is refused', async (_, damage, message) => {
+    const out = await temporaryFolder();
+    await interrupt(optionsIn(out), 2);
+    await writeFile(`${out}/run.json`, damage(await readFile(`${out}/run.json`, 'utf8')));
+    const run = finish(optionsIn(out));
+    await expect(run).rejects.toThrow(StorageError);
+    await expect(run).rejects.toThrow(message);
+    await expect(run).rejects.toMatchObject({ path: `${out}/run.json` });
+    expect((await readdir(out)).sort()).toEqual(['run.json', 'x.jsonl.part']);
+  });
+
+  it('stands in a folder that it makes', async () => {
+    const out = await temporaryFolder();
+    await finish(optionsIn(out, { checkpoint: `${out}/a/b/run.json` }));
+    expect(await readdir(`${out}/a/b`)).toEqual(['run.json']);
+  });
+
+  it('keeps operators’ state in the cursor', async () => {
+    const out = await temporaryFolder();
+    const seen: (Cursor | undefined)[] = [];
+    const source = new Flow<string>(async function* ({ resume }) {
+      seen.push(resume);
+      if (resume === undefined) {
+        yield { items: ['a'], cursor: { at: { $: ['deep', { er: '9007199254740993' }] } } };
+        throw new Error('interrupted');
+      }
+    });
+    await expect(pipeline(source, files(optionsIn(out)))).rejects.toThrow('interrupted');
+    await pipeline(source, files(optionsIn(out)));
+    expect(seen).toEqual([undefined, { at: { $: ['deep', { er: '9007199254740993' }] } }]);
+  });
+});

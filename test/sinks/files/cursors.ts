@@ -1,0 +1,23 @@
+import { Flow } from '../../../src/flow/flow.js';
+
+export interface PlacesOptions {
+  /** A cursor stands after every so many batches. */
+  readonly cursorEvery?: number;
+  readonly onOpen?: (from: number) => void;
+}
+
+/** A source that gives these batches, and goes on after the batch that its cursor names. */
+export function places<T>(
+  batches: readonly (readonly T[])[],
+  { cursorEvery = 1, onOpen = () => {} }: PlacesOptions = {},
+): Flow<T> {
+  return new Flow<T>(async function* ({ resume }) {
+    const from = resume === undefined ? 0 : Number(resume.next);
+    onOpen(from);
+    for (let at = from; at < batches.length; at++)
+      yield {
+        items: batches[at] as readonly T[],
+        ...((at + 1) % cursorEvery === 0 ? { cursor: { next: at + 1 } } : {}),
+      };
+  });
+}

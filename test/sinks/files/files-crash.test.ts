@@ -1,0 +1,181 @@
+import { gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import { StorageError } from '../../../src/errors.js';
+import { Flow } from '../../../src/flow/flow.js';
+import { pipeline } from '../../../src/flow/pipeline.js';
+import { type FilesOptions, filesOn } from '../../../src/sinks/files/files.js';
+import type { Written } from '../../../src/sinks/files/written.js';
+import { nodeError, PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
+import { places } from './cursors.js';
+
+// A lock that a crash left empty is waited for; hundreds of crashes need not.
+vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
+
+interface Item {
+  readonly to: string;
+  readonly n: number;
+}
+
+const ITEMS: readonly (readonly Item[])[] = Array.from({ length: 12 }, (_, batch) =>
+  Array.from({ length: batch % 4 }, (_, n) => ({
+    to: 'abc'.charAt((batch + n) % 3),
+    n: batch * 10 + n,
+  })),
+);
+
+const OPTIONS: FilesOptions<Item> = {
+  path: ({ to }) => `/deep/out/${to}.jsonl`,
+  checkpoint: '/state/deep/run.json',
+  commitEvery: 0,
+};
+
+function run(disk: SimulatedDisk, options = OPTIONS, cursorEvery = 1): Promise<Written> {
+  return pipeline(places(ITEMS, { cursorEvery }), filesOn(disk, options));
+}
+
+/** Every output's content; the names of all files left beside are given, too. */
+function contentOf(disk: SimulatedDisk): Record<string, string> {
+  return Object.fromEntries(
+    disk
+      .files()
+      .filter(name => name !== '/state/deep/run.json')
+      .map(name => {
+        const bytes = disk.read(name);
+        return [name, (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString()];
+      }),
+  );
+}
+
+async function expectedOf(options = OPTIONS): Promise<Record<string, string>> {
+  const disk = new SimulatedDisk();
+  await run(disk, options);
+  return contentOf(disk);
+}
+
+async function callsOf(options = OPTIONS): Promise<number> {
+  const disk = new SimulatedDisk();
+  await run(disk, options);
+  return disk.calls;
+}
+
+function seeded(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** All of the calls in the slow suite; every fifth one otherwise. */
+const STEP = process.env.MILLRACE_SLOW === undefined ? 5 : 1;
+
+const VARIANTS: readonly [string, FilesOptions<Item>][] = [
+  ['plain files', OPTIONS],
+  ['gzip files', { ...OPTIONS, gzip: true }],
+  ['numbered files', { ...OPTIONS, maxBytes: 40 }],
+  ['numbered gzip files', { ...OPTIONS, maxBytes: 40, gzip: true }],
+  ['one open file', { ...OPTIONS, maxOpen: 1 }],
+];
+
+const noPlace = new Flow<Item>(() => {
+  throw new Error('Nothing is left to be opened');
+});
+
+describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
+  it.each([
+    ['the process is killed', 'kill'],
+    ['the power is cut', 'power'],
+  ])('give every item exactly once when %s at any call', async (_name, how) => {
+    const expected = await expectedOf(options);
+    const calls = await callsOf(options);
+    expect(calls).toBeGreaterThan(50);
+    for (let cut = 0; cut < calls; cut += STEP) {
+      const disk = new SimulatedDisk();
+      disk.cutAt = cut;
+      await expect(run(disk, options)).rejects.toBeInstanceOf(PowerCut);
+      if (how === 'power') disk.restart(seeded(cut));
+      else disk.keepAll();
+      await run(disk, options);
+      expect(contentOf(disk), `cut at call ${cut}`).toEqual(expected);
+      // What is complete stays so, though the power is cut with nothing but what was made safe.
+      disk.restart(() => 0);
+      await pipeline(noPlace, filesOn(disk, options));
+      expect(contentOf(disk), `cut at call ${cut}, and at the end`).toEqual(expected);
+    }
+  });
+
+  it('survive any series of power cuts', async () => {
+    const expected = await expectedOf(options);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 1, max: 150 }), { maxLength: 8 }),
+        fc.integer(),
+        fc.constantFrom(1, 2, 5, 100),
+        async (cuts, seed, cursorEvery) => {
+          const disk = new SimulatedDisk();
+          const random = seeded(seed);
+          for (const cut of cuts) {
+            disk.cutAt = cut;
+            await run(disk, options, cursorEvery).catch(error => {
+              if (!(error instanceof PowerCut)) throw error;
+            });
+            disk.restart(random);
+          }
+          await run(disk, options, cursorEvery);
+          expect(contentOf(disk)).toEqual(expected);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it.each(['ENOSPC', 'EIO'])('go on after %s at any call that writes', async code => {
+    const expected = await expectedOf(options);
+    const calls = await callsOf(options);
+    let failed = 0;
+    for (let at = 0; at < calls; at += STEP) {
+      const disk = new SimulatedDisk();
+      disk.before = (call, file) => {
+        if (disk.calls - 1 === at && /^(write|datasync|sync|rename|open w|mkdir)/.test(call))
+          throw nodeError(code, `${call} '${file}'`);
+      };
+      try {
+        await run(disk, options);
+      } catch (error) {
+        failed++;
+        expect(error).toBeInstanceOf(StorageError);
+        expect(error).toMatchObject({ code: 'ERR_STORAGE', retryable: true });
+        expect((error as StorageError).path).toMatch(/^\/(deep|state|$)/);
+        expect((error as StorageError).message).toContain((error as StorageError).path);
+      }
+      disk.before = () => {};
+      await run(disk, options);
+      expect(contentOf(disk), `failed at call ${at}`).toEqual(expected);
+    }
+    expect(failed).toBeGreaterThan(30 / STEP);
+  });
+});
+
+describe('the simulated disk', () => {
+  it('loses posts when the checkpoint is written first, so these tests can fail', async () => {
+    const expected = await expectedOf();
+    let wrong = 0;
+    for (let cut = 0; cut < (await callsOf()); cut++) {
+      const disk = new SimulatedDisk();
+      const lying = Object.create(disk) as SimulatedDisk;
+      // A disk whose datasync does nothing.
+      lying.open = async (file, flags) => {
+        const open = await disk.open(file, flags);
+        return { ...open, datasync: async () => {} };
+      };
+      disk.cutAt = cut;
+      await run(lying).catch(() => {});
+      disk.restart(seeded(cut));
+      const again = await run(lying).catch(() => undefined);
+      if (again === undefined || JSON.stringify(contentOf(disk)) !== JSON.stringify(expected))
+        wrong++;
+    }
+    expect(wrong).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,178 @@
+import { once } from 'node:events';
+import { lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { OptionError, StorageError } from '../../../src/errors.js';
+import { Flow } from '../../../src/flow/flow.js';
+import { pipeline } from '../../../src/flow/pipeline.js';
+import { type FilesOptions, files, filesOn } from '../../../src/sinks/files/files.js';
+import { spawn } from '../../child-processes.js';
+import { nodeError, SimulatedDisk } from '../../storage/simulated-disk.js';
+import { temporaryFolders } from '../temporary-folder.js';
+
+const temporaryFolder = temporaryFolders();
+
+/** Numbers as items, with a stop after the first until `gate`. */
+function numbers(first: number, count: number, gate?: Promise<unknown>): Flow<number> {
+  return new Flow(async function* () {
+    for (let n = 0; n < count; n++) {
+      yield { items: [first + n], cursor: { n } };
+      if (n === 0) await gate;
+    }
+  });
+}
+
+function gate(): { readonly opened: Promise<void>; open(): void } {
+  let open = () => {};
+  const opened = new Promise<void>(resolve => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+describe('two runs of files on one output', () => {
+  it('are told apart without a checkpoint: the second is refused, and the file is the first one’s', async () => {
+    const out = await temporaryFolder();
+    const options: FilesOptions<number> = { path: `${out}/posts.jsonl` };
+    const { opened, open } = gate();
+    const first = pipeline(numbers(0, 3000, opened), files(options));
+    await expect
+      .poll(() => readdir(out).then(names => names.includes('posts.jsonl.part')), {
+        timeout: 10_000,
+      })
+      .toBe(true);
+    await expect(pipeline(numbers(5000, 3), files(options))).rejects.toThrow(/Another run writes/);
+    open();
+    expect((await first).posts).toBe(3000);
+    const lines = (await readFile(`${out}/posts.jsonl`, 'utf8')).trimEnd().split('\n');
+    expect(lines).toEqual(Array.from({ length: 3000 }, (_, n) => String(n)));
+    expect(await readdir(out)).toEqual(['posts.jsonl']);
+  });
+
+  it('never resolve with posts that the other replaced, where paths come from items', async () => {
+    const out = await temporaryFolder();
+    const options: FilesOptions<number> = { path: () => `${out}/posts.jsonl` };
+    const { opened, open } = gate();
+    const first = pipeline(numbers(0, 3000, opened), files(options));
+    await expect
+      .poll(() => readdir(out).then(names => names.includes('posts.jsonl.part')), {
+        timeout: 10_000,
+      })
+      .toBe(true);
+    const second = pipeline(numbers(5000, 3000), files(options));
+    await second;
+    open();
+    await expect(first).rejects.toThrow(StorageError);
+    const lines = (await readFile(`${out}/posts.jsonl`, 'utf8')).trimEnd().split('\n');
+    expect(lines).toEqual(Array.from({ length: 3000 }, (_, n) => String(5000 + n)));
+  });
+});
+
+describe('files and links', () => {
+  it.each(['posts.jsonl.part', 'posts.jsonl', 'run.json', 'run.json.tmp'])(
+    'neither follow nor replace a symbolic link under %s',
+    async name => {
+      const out = await temporaryFolder();
+      await writeFile(`${out}/victim`, 'precious');
+      await symlink(`${out}/victim`, `${out}/${name}`);
+      const options = { path: `${out}/posts.jsonl`, checkpoint: `${out}/run.json`, commitEvery: 0 };
+      await expect(pipeline(numbers(0, 3), files(options))).rejects.toThrow(StorageError);
+      expect(await readFile(`${out}/victim`, 'utf8')).toBe('precious');
+      expect(await readlink(`${out}/${name}`)).toBe(`${out}/victim`);
+    },
+  );
+
+  it('leave a pipe under the name of an output as it is', async () => {
+    const out = await temporaryFolder();
+    const [code] = await once(spawn('mkfifo', [`${out}/posts.jsonl`]), 'close');
+    expect(code).toBe(0);
+    await expect(pipeline(numbers(0, 3), files({ path: `${out}/posts.jsonl` }))).rejects.toThrow(
+      'is not a regular file',
+    );
+    expect((await lstat(`${out}/posts.jsonl`)).isFIFO()).toBe(true);
+  });
+
+  it('write into a folder that is a symbolic link', async () => {
+    const out = await temporaryFolder();
+    await mkdir(`${out}/real`);
+    await symlink(`${out}/real`, `${out}/link`);
+    await pipeline(numbers(0, 1), files({ path: `${out}/link/posts.jsonl` }));
+    expect(await readFile(`${out}/real/posts.jsonl`, 'utf8')).toBe('0\n');
+  });
+});
+
+describe('names that files uses itself', () => {
+  it('are told apart when an item asks for them, and the run goes on', async () => {
+    const out = await temporaryFolder();
+    const names = ['run.json', 'run.json.tmp', 'run.json.lock', 'run.json.lock.old', 'a', 'a.part'];
+    const items = new Flow<string>(async function* () {
+      yield { items: names, cursor: {} };
+    });
+    const result = await pipeline(
+      items,
+      files({ path: name => `${out}/${name}`, checkpoint: `${out}/run.json` }),
+    );
+    expect(result.posts).toBe(names.length);
+    const written = await Promise.all(
+      result.files.map(async file => JSON.parse(await readFile(file.path, 'utf8'))),
+    );
+    expect(written).toEqual(names);
+    expect(result.files.map(file => path.basename(file.path))).toEqual([
+      ...['run%=.json', 'run.json%=.tmp', 'run.json%=.lock', 'run.json.lock%=.old'],
+      ...['a', 'a.part%='],
+    ]);
+  });
+
+  it('are refused as the only path before anything is opened', () => {
+    for (const file of ['run.json', './run.json', 'run.json.lock'])
+      expect(() => files({ path: file, checkpoint: 'run.json' })).toThrow(OptionError);
+  });
+});
+
+describe('a full disk', () => {
+  it('speaks of the checkpoint only when there is one', async () => {
+    const failing = async (from: number) => {
+      const disk = new SimulatedDisk();
+      let checkpoints = 0;
+      disk.before = (call, file) => {
+        if (call === 'rename' && file.endsWith('run.json.tmp')) checkpoints++;
+        if (call === 'write' && file.endsWith('.part') && checkpoints >= from)
+          throw nodeError('ENOSPC', call);
+      };
+      const options = { path: '/out/a.jsonl', checkpoint: '/out/run.json', commitEvery: 0 };
+      return pipeline(numbers(0, 5), filesOn(disk, options)).then(
+        () => 'no error',
+        (error: Error) => error.message,
+      );
+    };
+    expect(await failing(0)).toMatch(/make room, then run the same again\.$/);
+    expect(await failing(1)).toMatch(/again: it goes on from the checkpoint\.$/);
+  });
+});
+
+describe('a working folder that is deleted', () => {
+  it.each(['before', 'during'])(
+    'does not stop files, nor make it loop, when it is deleted %s the run',
+    async option => {
+      const folder = await temporaryFolder();
+      const cwd = `${folder}/work`;
+      await mkdir(cwd);
+      const script = path.join(import.meta.dirname, 'delete-working-folder.ts');
+      const tsx = import.meta.resolve('tsx');
+      const child = spawn(process.execPath, ['--import', tsx, script, option], {
+        cwd,
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      const hang = setTimeout(() => child.kill('SIGKILL'), 15_000);
+      let text = '';
+      child.stdout.on('data', data => {
+        text += data;
+      });
+      await once(child, 'close');
+      clearTimeout(hang);
+      expect(text).toBe('done');
+      expect(await readFile(`${cwd}/out/deep/1.jsonl`, 'utf8')).toBe('{"n":1}\n');
+      expect(await readFile(`${cwd}/out/deep/2.jsonl`, 'utf8')).toBe('{"n":2}\n');
+    },
+  );
+});

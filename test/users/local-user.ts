@@ -1,0 +1,42 @@
+import { type Account, type AccountOptions, account } from '../../src/http/account.js';
+import { realTime, type Timing } from '../../src/http/timing.js';
+import type { ArchivedPost } from '../../src/service/archive/archive.js';
+import type { Service, ServiceOptions } from '../../src/service/index.js';
+import { NOW } from '../service/local-service.js';
+import { localOAuth } from '../service/users/local-oauth.js';
+
+/** The service's clock stands still at `NOW`, and so does the client's. */
+export const STILL: Timing = { ...realTime, now: () => NOW };
+export const ANN = { id: '7', handle: 'ann', name: 'Ann' };
+
+export interface LocalUser {
+  readonly service: Service;
+  readonly acme: Account;
+  /** Another account of the same service. */
+  as(options: AccountOptions): Account;
+  /** What a browser does when ann consents. */
+  consent(address: string): Promise<Response>;
+  /** What it does when ann refuses. */
+  refuse(address: string): Promise<Response>;
+}
+
+/** A local service, and an account of it. Stopped after the test. */
+export async function localUser(
+  posts: readonly ArchivedPost[] = [],
+  options: ServiceOptions = {},
+): Promise<LocalUser> {
+  const { service, addresses } = await localOAuth(posts, options);
+  const as = (more: AccountOptions) =>
+    account({ ...addresses, timing: STILL, retry: { firstWait: 1, longestWait: 1 }, ...more }, {});
+  const consent = async (address: string) => {
+    const approval = await service.oauth.approve(tokenIn(address), ANN);
+    if (!('redirect' in approval)) throw new Error('There is no callback');
+    return fetch(approval.redirect);
+  };
+  const refuse = async (address: string) => fetch(String(service.oauth.deny(tokenIn(address))));
+  return { service, acme: as({}), as, consent, refuse };
+}
+
+export function tokenIn(address: string): string {
+  return String(new URL(address).searchParams.get('oauth_token'));
+}

@@ -1,0 +1,322 @@
+import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { inspect } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { AuthorizationError, OptionError, SignInError, StorageError } from '../../src/errors.js';
+import { type SignInOptions, signIn } from '../../src/users/sign-in.js';
+import { localUser, tokenIn } from './local-user.js';
+
+let folder: string;
+let store: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-sign-in-'));
+  store = path.join(folder, 'deep', 'tokens.json');
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const never = () => {
+  throw new Error('Nobody should have to sign in');
+};
+
+function failureOf(promise: Promise<unknown>): Promise<Error> {
+  return promise.then(
+    () => new Error('It did not fail'),
+    error => error,
+  );
+}
+
+/** The callback that an address will come back to. */
+function callbackOf({ service }: Awaited<ReturnType<typeof localUser>>, address: string): URL {
+  return new URL(String(service.oauth.pending(tokenIn(address))?.callback));
+}
+
+async function refusesConnections(url: URL): Promise<boolean> {
+  return fetch(url).then(
+    () => false,
+    () => true,
+  );
+}
+
+describe('signIn', () => {
+  it('gives the tokens of the user, and shows the browser a page of its own', async () => {
+    const local = await localUser();
+    let visit: Promise<Response> | undefined;
+    let callback: URL | undefined;
+    const token = await signIn(local.acme, {
+      open(address) {
+        callback = callbackOf(local, address);
+        visit = local.consent(address);
+      },
+    });
+    const page = await visit;
+    expect(token).toMatchObject({ userId: '7', screenName: 'ann' });
+    expect(callback?.hostname).toBe('127.0.0.1');
+    expect(page?.status).toBe(200);
+    expect(await page?.text()).toContain('You can close this page');
+    expect(page?.headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(page?.headers.get('cache-control')).toBe('no-store');
+    expect(await refusesConnections(callback as URL)).toBe(true);
+  });
+
+  it('keeps the tokens for their owner alone, and finds them the next time', async () => {
+    const { acme, consent } = await localUser();
+    const token = await signIn(acme, { store, open: consent });
+    expect((await stat(store)).mode & 0o777).toBe(0o600);
+    expect(await readdir(path.dirname(store))).toEqual(['tokens.json']);
+    const again = await signIn(acme, { store, open: never });
+    expect(again.token.reveal()).toBe(token.token.reveal());
+    expect(again.secret.reveal()).toBe(token.secret.reveal());
+    expect(again).toMatchObject({ userId: '7', screenName: 'ann' });
+    const shown = [inspect(again, { depth: 9 }), JSON.stringify(again)].join();
+    expect(shown).not.toContain(token.secret.reveal());
+    expect(shown).not.toContain(token.token.reveal());
+    const fresh = await signIn(acme, { store, again: true, open: consent });
+    expect(JSON.parse(await readFile(store, 'utf8')).token).toBe(fresh.token.reveal());
+  });
+
+  it('does not wait for whoever shows the address, but tells what goes wrong with it', async () => {
+    const { acme, consent } = await localUser();
+    await signIn(acme, {
+      open(address) {
+        consent(address);
+        return new Promise(() => {});
+      },
+    });
+    const failure = new Error('There is no browser');
+    const broken = { open: () => Promise.reject(failure) };
+    expect(await failureOf(signIn(acme, broken))).toBe(failure);
+    const throwing = {
+      open: () => {
+        throw failure;
+      },
+    };
+    expect(await failureOf(signIn(acme, throwing))).toBe(failure);
+  });
+
+  it('prints the address to standard error where nothing opens it', async () => {
+    const { acme, consent } = await localUser();
+    const write = vi.spyOn(process.stderr, 'write').mockImplementation(() => true);
+    try {
+      const signedIn = signIn(acme);
+      await vi.waitFor(() => expect(write).toHaveBeenCalled());
+      const address = /http\S+/.exec(String(write.mock.calls[0]?.[0]))?.[0] ?? '';
+      await consent(address);
+      await signedIn;
+    } finally {
+      write.mockRestore();
+    }
+  });
+
+  it('is an error of its own when the user refuses, and keeps nothing', async () => {
+    const { acme, refuse } = await localUser();
+    let visit: Promise<Response> | undefined;
+    const open = (address: string) => {
+      visit = refuse(address);
+    };
+    const error = await failureOf(signIn(acme, { store, open }));
+    expect(error).toBeInstanceOf(SignInError);
+    expect(error).toMatchObject({ failure: 'denied', code: 'ERR_SIGN_IN', retryable: false });
+    expect(await (await visit)?.text()).toContain('You have not authorized the application');
+    expect(await readdir(path.dirname(store))).toEqual([]);
+  });
+
+  it('ends when nobody comes, and when it is aborted, and leaves no port open', async () => {
+    const local = await localUser();
+    let callback: URL | undefined;
+    const open = (address: string) => {
+      callback = callbackOf(local, address);
+    };
+    const late = await failureOf(signIn(local.acme, { open, timeoutMs: 100 }));
+    expect(late).toMatchObject({ failure: 'timeout', code: 'ERR_SIGN_IN' });
+    expect(await refusesConnections(callback as URL)).toBe(true);
+    const reason = new Error('enough');
+    const controller = new AbortController();
+    const aborted = failureOf(
+      signIn(local.acme, {
+        signal: controller.signal,
+        open(address) {
+          open(address);
+          controller.abort(reason);
+        },
+      }),
+    );
+    expect(await aborted).toBe(reason);
+    expect(await refusesConnections(callback as URL)).toBe(true);
+    const before = { signal: controller.signal, open: never };
+    expect(await failureOf(signIn(local.acme, before))).toBe(reason);
+  });
+
+  it('takes nothing but the answer to its own request, once', async () => {
+    const local = await localUser();
+    const answers: [number, string][] = [];
+    const visit = async (url: string | URL, init: RequestInit = {}) => {
+      const response = await fetch(url, init);
+      answers.push([response.status, await response.text()]);
+    };
+    await signIn(local.acme, {
+      async open(address) {
+        const callback = callbackOf(local, address);
+        const token = tokenIn(address);
+        const at = (query: string) => `${callback}?${query}`;
+        await visit(new URL('/favicon.ico', callback));
+        await visit(at('oauth_token=another&oauth_verifier=x'));
+        await visit(at('denied=another'));
+        await visit(at('oauth_verifier=x'));
+        await visit(at(`oauth_token=${token}`));
+        await visit(at(`oauth_token=${token}&oauth_token=${token}&oauth_verifier=x`));
+        await visit(at('<script>alert(1)</script>'));
+        await visit(at(`oauth_token=${token}&oauth_verifier=x`), { method: 'POST' });
+        const approval = await local.service.oauth.approve(token, {
+          ...{ id: '7', handle: 'ann', name: 'Ann' },
+        });
+        await visit((approval as { redirect: string }).redirect);
+      },
+    });
+    expect(answers.map(([code]) => code)).toEqual([404, 400, 400, 400, 400, 400, 400, 405, 200]);
+    for (const [, text] of answers) expect(text).not.toContain('script');
+  });
+
+  it('is not reached under another name', async () => {
+    const local = await localUser();
+    let status: number | undefined;
+    const error = await failureOf(
+      signIn(local.acme, {
+        timeoutMs: 500,
+        async open(address) {
+          const callback = callbackOf(local, address);
+          const query = `oauth_token=${tokenIn(address)}&oauth_verifier=x`;
+          const response = await fetch(`http://localhost:${callback.port}/callback?${query}`).catch(
+            () => undefined,
+          );
+          status = response?.status;
+        },
+      }),
+    );
+    expect(error).toMatchObject({ failure: 'timeout' });
+    expect([400, undefined]).toContain(status);
+  });
+
+  it('comes back to the port and path that are registered', async () => {
+    const probe = createServer().listen(0, '127.0.0.1');
+    await once(probe, 'listening');
+    const { port } = probe.address() as AddressInfo;
+    const callback = `http://127.0.0.1:${port}/back/here`;
+    const { acme, consent } = await localUser([], { callbackUrls: [callback] });
+    const options: SignInOptions = { callbackPort: port, callbackPath: '/back/here' };
+    const taken = await failureOf(signIn(acme, { ...options, open: consent }));
+    expect(taken).toBeInstanceOf(OptionError);
+    expect(taken.message).toContain(String(port));
+    await new Promise(resolve => probe.close(resolve));
+    expect(await signIn(acme, { ...options, open: consent })).toMatchObject({ userId: '7' });
+    const elsewhere = await failureOf(signIn(acme, { open: consent }));
+    expect(elsewhere).toBeInstanceOf(AuthorizationError);
+    expect(elsewhere).toMatchObject({ failure: 'callback' });
+  });
+
+  it.each([
+    { store: '' },
+    { store: 7 },
+    { store: 'a\0b' },
+    { timeoutMs: 0 },
+    { timeoutMs: Number.NaN },
+    { callbackPort: -1 },
+    { callbackPort: 1.5 },
+    { callbackPort: 70_000 },
+    { callbackPath: 'no-slash' },
+    { callbackPath: '/a/../b' },
+    { callbackPath: '/a?b' },
+    { callbackPath: '/a b' },
+    { open: 'firefox' },
+    { opne: never },
+  ])('refuses %j at once', async options => {
+    const { acme } = await localUser();
+    await expect(signIn(acme, { open: never, ...options } as SignInOptions)).rejects.toBeInstanceOf(
+      OptionError,
+    );
+  });
+
+  it('needs an application', async () => {
+    const { as } = await localUser();
+    const { consumerKey: _, ...rest } = as({}).settings;
+    await expect(
+      signIn(as({ ...rest, consumerKey: undefined, consumerSecret: undefined } as never)),
+    ).rejects.toThrow('MILLRACE_CONSUMER_KEY');
+  });
+});
+
+describe('stored tokens', () => {
+  async function stored() {
+    const local = await localUser();
+    await signIn(local.acme, { store, open: local.consent });
+    return local;
+  }
+
+  it.each([
+    ['cut', (text: string) => text.slice(0, 40)],
+    ['no object', () => '7'],
+    ['empty', () => ''],
+    ['of another version', (text: string) => text.replace('"version": 1', '"version": 2')],
+    ['without a secret', (text: string) => text.replace(/"secret": "[^"]+"/, '"secret": ""')],
+    ['of another application', (text: string) => text.replace('local-app', 'other-app')],
+    ['of another address', (text: string) => text.replace('http://127.0.0.1', 'https://a.test')],
+  ])('that are %s are refused, and left as they are', async (_how, change) => {
+    const { acme, consent } = await stored();
+    const before = await readFile(store, 'utf8');
+    const after = change(before);
+    expect(after).not.toBe(before);
+    await writeFile(store, after);
+    const error = await failureOf(signIn(acme, { store, open: never }));
+    expect(error).toBeInstanceOf(StorageError);
+    expect(error.message).toContain('delete it to sign in again');
+    const secret = String(JSON.parse(before).secret);
+    expect(inspect(error, { depth: 9 })).not.toContain(secret);
+    expect(await readFile(store, 'utf8')).toBe(after);
+    await signIn(acme, { store, again: true, open: consent });
+    await signIn(acme, { store, open: never });
+  });
+
+  it.skipIf(process.platform === 'win32')('that others may read are refused', async () => {
+    const { acme } = await stored();
+    await chmod(store, 0o640);
+    await expect(signIn(acme, { store, open: never })).rejects.toThrow('chmod 600');
+  });
+
+  it('are of the same local service when it has another port', async () => {
+    const { as } = await stored();
+    const elsewhere = as({ oauthUrl: 'http://127.0.0.1:1' });
+    expect(await signIn(elsewhere, { store, open: never })).toMatchObject({ userId: '7' });
+  });
+
+  it('that cannot be kept are told before anyone has to sign in', async () => {
+    const { acme } = await localUser();
+    await mkdir(folder, { recursive: true });
+    await writeFile(path.join(folder, 'file'), '');
+    const error = await failureOf(
+      signIn(acme, { store: path.join(folder, 'file', 'tokens.json'), open: never }),
+    );
+    expect(error).toBeInstanceOf(StorageError);
+    expect(error.message).toContain('`store`');
+    const isFolder = await failureOf(signIn(acme, { store: folder, open: never }));
+    expect(isFolder).toBeInstanceOf(StorageError);
+    expect(isFolder.message).toContain('is no file');
+  });
+
+  it('have mode 0600 whatever the umask', async () => {
+    const { acme, consent } = await localUser();
+    for (const umask of [0o000, 0o077, 0o777]) {
+      const before = process.umask(umask);
+      try {
+        const file = path.join(folder, `tokens-${umask}.json`);
+        await signIn(acme, { store: file, open: consent });
+        expect((await stat(file)).mode & 0o777).toBe(0o600);
+      } finally {
+        process.umask(before);
+      }
+    }
+  });
+});
