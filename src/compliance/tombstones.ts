@@ -2,6 +2,7 @@ import path from 'node:path';
 import { checkOptions, checkValue, flag, type OptionTable, required, text } from '../check.js';
 import { DataError, StorageError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
+import { loadLmdb } from '../storage/load-lmdb.js';
 import { absolutePath } from '../storage/working-folder.js';
 import { damageOf } from './check-data-file.js';
 import type { ComplianceEvent } from './compliance-event.js';
@@ -162,9 +163,7 @@ export async function openTombstones(
       { path: folder },
     );
   try {
-    // A native library, for those who use it: all else must work where it cannot be loaded. A bundler
-    // sees this import, and leaves it where it is.
-    const { open } = await import('lmdb');
+    const { open } = await loadLmdb();
     const marks = open<Buffer, Buffer>({
       path: folder,
       noSubdir: false,

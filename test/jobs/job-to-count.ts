@@ -6,6 +6,8 @@ const acme = account(
   { historicalUrl, account: 'acme', publisher: 'twitter', email: 'a@b.c', password: 'secret' },
   {},
 );
+// The library loads it with the first request.
+await import('undici');
 // What the process took before, its loader of TypeScript included.
 const before = process.resourceUsage().maxRSS;
 const posts = await pipeline(

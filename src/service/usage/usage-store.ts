@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { StorageError } from '../../errors.js';
+import { loadLmdb } from '../../storage/load-lmdb.js';
 import { DAY, type Window } from '../../time.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { PRODUCTS, type ProductName, productOf } from './products.js';
@@ -119,8 +120,7 @@ export class UsageStore {
       const folder = this.#given ?? (await temporaryFolder('usage'));
       if (this.#given === undefined) this.#temporary = folder;
       await mkdir(folder, { recursive: true });
-      // A native library: all else must work where it cannot be loaded.
-      const { open } = await import('lmdb');
+      const { open } = await loadLmdb();
       const format = { encoding: 'binary', keyEncoding: 'binary' } as const;
       return open<Buffer, Buffer>({ path: folder, noSubdir: false, ...format });
     });

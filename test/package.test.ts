@@ -1,0 +1,191 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { build, type Format } from 'esbuild';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import manifest from '../package.json' with { type: 'json' };
+
+const exec = promisify(execFile);
+const root = path.resolve(import.meta.dirname, '..');
+const modules = path.join(root, 'node_modules');
+let folder: string;
+/** A project that has the packed library installed. */
+let project: string;
+
+const tsc = (...args: readonly string[]) =>
+  exec(process.execPath, [path.join(modules, 'typescript/bin/tsc'), ...args], {
+    cwd: project,
+  }).catch(error => {
+    throw new Error(`${error.stdout}${error.stderr}`);
+  });
+
+const SCRIPT = `
+import { account, collect, openTombstones, pipeline, search } from 'millrace';
+import { createService } from 'millrace/service';
+
+async function main() {
+  const service = createService();
+  const acme = account(await service.start());
+  const query = { product: '30day', query: 'rain', limit: 20 };
+  const posts = await pipeline(search(acme, query), collect());
+  await service.stop();
+  const tombstones = await openTombstones('tombstones').then(
+    opened => opened.close().then(() => 'opened'),
+    ({ name, code, message }) => ({ name, code, message }),
+  );
+  console.log(JSON.stringify({ posts: posts.length, tombstones }));
+}
+main();
+`;
+
+const TYPED = `
+import { account, type Activity, collect, Flow, openTombstones, pipeline, search } from 'millrace';
+import { createService, type Service } from 'millrace/service';
+
+export async function main(): Promise<readonly Activity[]> {
+  const service: Service = createService();
+  await using tombstones = await openTombstones('tombstones');
+  const nothing = new Flow<number>(async function* () {});
+  const numbers: readonly number[] = await pipeline(nothing, collect());
+  console.log(tombstones.size, numbers);
+  return pipeline(
+    search(account(await service.start()), { product: '30day', query: 'rain' }),
+    collect(),
+  );
+}
+`;
+
+beforeAll(async () => {
+  folder = await realpath(await mkdtemp(path.join(os.tmpdir(), 'millrace-package-')));
+  const packed = path.join(folder, 'packed');
+  project = path.join(folder, 'project');
+  const installed = path.join(project, 'node_modules');
+  await mkdir(packed);
+  await mkdir(installed, { recursive: true });
+  for (const name of ['package.json', 'README.md', 'LICENSE'])
+    await cp(path.join(root, name), path.join(packed, name));
+  await exec(process.execPath, [
+    path.join(modules, 'typescript/bin/tsc'),
+    ...['-p', path.join(root, 'src/tsconfig.json'), '--outDir', path.join(packed, 'dist')],
+  ]);
+  const { stdout } = await exec('npm', ['pack', '--ignore-scripts', '--silent'], { cwd: packed });
+  await exec('tar', ['xzf', stdout.trim()], { cwd: packed });
+  await cp(path.join(packed, 'package'), path.join(installed, 'millrace'), { recursive: true });
+  for (const name of Object.keys(manifest.dependencies))
+    await symlink(path.join(modules, name), path.join(installed, name));
+  await mkdir(path.join(installed, '@types'));
+  await symlink(path.join(modules, '@types/node'), path.join(installed, '@types/node'));
+  await writeFile(path.join(project, 'package.json'), '{ "type": "module" }');
+  await writeFile(path.join(project, 'script.js'), SCRIPT);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function run(script: string, cwd = path.dirname(script)): Promise<unknown> {
+  const { stdout, stderr } = await exec(process.execPath, [script], { cwd });
+  expect(stderr).not.toContain('    at ');
+  return JSON.parse(stdout);
+}
+
+describe('a project that installs the package', () => {
+  it.each([
+    ['nodenext', 'nodenext', 'main.ts'],
+    ['nodenext', 'nodenext', 'main.cts'],
+    ['esnext', 'bundler', 'main.ts'],
+  ])(
+    'compiles with skipLibCheck off: module %s, resolution %s, %s',
+    async (module, resolution, file) => {
+      const name = path.join(project, file);
+      await writeFile(name, TYPED);
+      await writeFile(
+        path.join(project, 'tsconfig.json'),
+        JSON.stringify({
+          compilerOptions: {
+            ...{ module, moduleResolution: resolution, target: 'es2022', types: ['node'] },
+            ...{
+              strict: true,
+              exactOptionalPropertyTypes: true,
+              skipLibCheck: false,
+              noEmit: true,
+            },
+          },
+          files: [file],
+        }),
+      );
+      await tsc('-p', '.');
+      await rm(name);
+    },
+  );
+
+  it('runs as an ES module', async () => {
+    expect(await run(path.join(project, 'script.js'))).toEqual({ posts: 20, tombstones: 'opened' });
+  });
+
+  it('reaches it from CommonJS: by `require` where Node can, and by `import()`', async () => {
+    const script = path.join(project, 'script.cjs');
+    const load = process.features.require_module === true ? 'require' : 'await import';
+    await writeFile(
+      script,
+      `(async () => {
+        const { pipeline } = ${load}('millrace');
+        const { createService } = ${load}('millrace/service');
+        const same = (await import('millrace')).pipeline === pipeline;
+        console.log(JSON.stringify([typeof pipeline, typeof createService, same]));
+      })();`,
+    );
+    expect(await run(script)).toEqual(['function', 'function', true]);
+  });
+});
+
+/** Bundles the script, and puts it in a folder of its own, with LMDB installed beside it or not. */
+async function bundle(format: Format, external: readonly string[]): Promise<string> {
+  const moved = await mkdtemp(path.join(folder, 'moved-'));
+  const outfile = path.join(moved, format === 'esm' ? 'bundle.mjs' : 'bundle.cjs');
+  const { warnings } = await build({
+    ...{ entryPoints: [path.join(project, 'script.js')], outfile, format, bundle: true },
+    ...{ platform: 'node', target: 'node20', external: [...external], logLevel: 'silent' },
+    // In an ES module, packages that are CommonJS have no `require` for the modules of Node.
+    ...(format === 'esm' && {
+      banner: {
+        js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",
+      },
+    }),
+  });
+  expect(warnings.filter(({ text }) => text.includes('millrace'))).toEqual([]);
+  return outfile;
+}
+
+describe('a bundle that runs elsewhere', () => {
+  it.each(['esm', 'cjs'] as const)(
+    'to %s works, and says at use that LMDB is not there',
+    async format => {
+      const answer = await run(await bundle(format, ['lmdb']));
+      expect(answer).toEqual({
+        posts: 20,
+        tombstones: {
+          name: 'StorageError',
+          code: 'ERR_STORAGE',
+          message: expect.stringContaining('keep `lmdb` external and install it'),
+        },
+      });
+    },
+  );
+
+  it.each(['esm', 'cjs'] as const)('to %s works with LMDB installed beside it', async format => {
+    const file = await bundle(format, ['lmdb']);
+    await mkdir(path.join(path.dirname(file), 'node_modules'));
+    await symlink(path.join(modules, 'lmdb'), path.join(path.dirname(file), 'node_modules/lmdb'));
+    expect(await run(file)).toEqual({ posts: 20, tombstones: 'opened' });
+  });
+
+  it.each(['esm', 'cjs'] as const)(
+    'to %s with LMDB in it fails at its use, and not before',
+    async format => {
+      expect(await run(await bundle(format, []))).toMatchObject({
+        posts: 20,
+        tombstones: { code: 'ERR_STORAGE' },
+      });
+    },
+  );
+});
