@@ -1,6 +1,6 @@
 import { DAY, HOUR, MINUTE, parseTimestamp, SECOND } from '../time.js';
 import type { Clock } from './clock.js';
-import { Refusal } from './http/problem.js';
+import { HttpProblem } from './http/http-problem.js';
 
 /**
  * Moves the clock: `set` to epoch milliseconds, `YYYYMMDDHHMM` or an ISO 8601 time; `advance` by
@@ -11,14 +11,14 @@ import { Refusal } from './http/problem.js';
 export function changeClock(clock: Clock, change: Readonly<Record<string, unknown>>): void {
   const { set, advance, frozen, ...rest } = change;
   const [stray] = Object.keys(rest);
-  if (stray !== undefined) throw new Refusal(422, `The clock has no '${stray}'`);
+  if (stray !== undefined) throw new HttpProblem(422, `The clock has no '${stray}'`);
   const instant = set === undefined ? undefined : instantOf(set);
   const span = advance === undefined ? undefined : spanOf(advance);
   if (frozen !== undefined && typeof frozen !== 'boolean')
-    throw new Refusal(422, "Expected 'frozen' to be true or false");
+    throw new HttpProblem(422, "Expected 'frozen' to be true or false");
   const target = (instant ?? clock.now()) + (span ?? 0);
   if (target < EARLIEST || target > LATEST)
-    throw new Refusal(422, 'The clock goes from the year 1 to the year 9999');
+    throw new HttpProblem(422, 'The clock goes from the year 1 to the year 9999');
   if (frozen === true) clock.freeze();
   if (instant !== undefined) clock.set(instant);
   if (span !== undefined) clock.advance(span);
@@ -32,7 +32,7 @@ const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
 function instantOf(value: unknown): number {
   const ms = typeof value === 'string' ? (parseTimestamp(value) ?? Date.parse(value)) : value;
   if (typeof ms !== 'number' || Number.isNaN(new Date(ms).getTime()))
-    throw new Refusal(
+    throw new HttpProblem(
       422,
       "Expected 'set' to be epoch milliseconds, YYYYMMDDHHMM or an ISO 8601 time",
     );
@@ -46,6 +46,9 @@ function spanOf(value: unknown): number {
   const [, amount, unit = 'ms'] = /^(-?\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(String(value)) ?? [];
   const ms = Number(amount) * (UNITS[unit] as number);
   if (!Number.isFinite(ms) || Math.abs(ms) > 100 * 365 * DAY)
-    throw new Refusal(422, "Expected 'advance' to be milliseconds or a time such as 30s, 31m, 15d");
+    throw new HttpProblem(
+      422,
+      "Expected 'advance' to be milliseconds or a time such as 30s, 31m, 15d",
+    );
   return ms;
 }

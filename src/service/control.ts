@@ -1,12 +1,12 @@
 import { OptionError } from '../errors.js';
 import { changeClock } from './change-clock.js';
 import type { Compliance } from './compliance/compliance.js';
-import { type Answer, jsonAnswer } from './http/answer.js';
+import type { ServiceContext } from './context.js';
 import type { Fault } from './http/fault-kinds.js';
-import { Refusal, searchErrorBody } from './http/problem.js';
+import { HttpProblem, searchErrorBody } from './http/http-problem.js';
+import { type HttpResponse, jsonResponse } from './http/http-response.js';
 import { parseJsonObject, readBody } from './http/request-body.js';
-import type { Exchange, Route } from './http/router.js';
-import type { ServiceContext } from './service.js';
+import type { RequestContext, Route } from './http/router.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
@@ -23,27 +23,27 @@ export function controlRoutes(
   oauth: OAuthProvider,
 ): readonly Route[] {
   const clockAnswer = () =>
-    jsonAnswer(200, { now: new Date(clock.now()).toISOString(), frozen: clock.frozen });
+    jsonResponse(200, { now: new Date(clock.now()).toISOString(), frozen: clock.frozen });
 
-  const plantFault = async (exchange: Exchange) => {
+  const plantFault = async (incoming: RequestContext) => {
     try {
-      return jsonAnswer(201, faults.plant((await readObject(exchange)) as unknown as Fault));
+      return jsonResponse(201, faults.plant((await readObject(incoming)) as unknown as Fault));
     } catch (error) {
-      if (error instanceof OptionError) throw new Refusal(422, error.message);
+      if (error instanceof OptionError) throw new HttpProblem(422, error.message);
       throw error;
     }
   };
 
-  const injectEvent = async ({ request }: Exchange) => {
+  const injectEvent = async ({ request }: RequestContext) => {
     // As text: ids may be too long for numbers.
     const event = (await readBody(request, MAX_BODY_BYTES)).toString();
     try {
       compliance.inject(event);
     } catch (error) {
-      if (error instanceof OptionError) throw new Refusal(422, error.message);
+      if (error instanceof OptionError) throw new HttpProblem(422, error.message);
       throw error;
     }
-    return jsonAnswer(201, {});
+    return jsonResponse(201, {});
   };
 
   const revoke = async (userId?: string) => {
@@ -55,23 +55,25 @@ export function controlRoutes(
 
   const route = (
     pattern: string,
-    methods: Readonly<Record<string, (exchange: Exchange) => Answer | Promise<Answer>>>,
+    methods: Readonly<
+      Record<string, (incoming: RequestContext) => HttpResponse | Promise<HttpResponse>>
+    >,
   ): Route => ({
     endpoint: 'control',
     methods: Object.keys(methods),
     pattern,
     errorBody: searchErrorBody,
-    handle(exchange) {
-      checkIsLocal(exchange);
-      return (methods[exchange.method] as (exchange: Exchange) => Answer)(exchange);
+    handle(incoming) {
+      checkIsLocal(incoming);
+      return (methods[incoming.method] as (incoming: RequestContext) => HttpResponse)(incoming);
     },
   });
 
   return [
     route('/_control/clock', {
       GET: clockAnswer,
-      async POST(exchange) {
-        changeClock(clock, await readObject(exchange));
+      async POST(incoming) {
+        changeClock(clock, await readObject(incoming));
         await settled(PATIENCE_MS);
         return clockAnswer();
       },
@@ -81,27 +83,27 @@ export function controlRoutes(
       },
     }),
     route('/_control/faults', {
-      GET: () => jsonAnswer(200, { faults: faults.list() }),
+      GET: () => jsonResponse(200, { faults: faults.list() }),
       POST: plantFault,
-      DELETE: () => jsonAnswer(200, { cleared: faults.clear() }),
+      DELETE: () => jsonResponse(200, { cleared: faults.clear() }),
     }),
     route('/_control/compliance', { POST: injectEvent }),
     route('/_control/grants', {
-      GET: () => jsonAnswer(200, { grants: oauth.grantsOf() }),
-      DELETE: async () => jsonAnswer(200, { revoked: await revoke() }),
+      GET: () => jsonResponse(200, { grants: oauth.grantsOf() }),
+      DELETE: async () => jsonResponse(200, { revoked: await revoke() }),
     }),
     route('/_control/grants/:user', {
       async DELETE({ path }) {
         const revoked = await revoke(path.user);
-        if (revoked === 0) throw new Refusal(404, `Not Found: no grants of user ${path.user}`);
-        return jsonAnswer(200, { revoked });
+        if (revoked === 0) throw new HttpProblem(404, `Not Found: no grants of user ${path.user}`);
+        return jsonResponse(200, { revoked });
       },
     }),
     route('/_control/faults/:id', {
       DELETE({ path }) {
         const cleared = faults.clear(Number(path.id));
-        if (cleared === 0) throw new Refusal(404, `Not Found: no fault with id ${path.id}`);
-        return jsonAnswer(200, { cleared });
+        if (cleared === 0) throw new HttpProblem(404, `Not Found: no fault with id ${path.id}`);
+        return jsonResponse(200, { cleared });
       },
     }),
   ];
@@ -111,17 +113,20 @@ export function controlRoutes(
  * Only this machine, and no web page that happens to be open on it: a page of another site sends
  * its own `Origin`, and one whose name was made to point here sends that name as `Host`.
  */
-function checkIsLocal({ request }: Exchange): void {
+function checkIsLocal({ request }: RequestContext): void {
   const from = request.socket.remoteAddress ?? '';
   const host = (request.headers.host ?? '').replace(/:\d+$/, '');
   const isLocal = /^(::ffff:)?127\./.test(from) || from === '::1';
   const hostIsLocal = /^(127(\.\d+){3}|localhost|\[::1\])$/i.test(host);
   if (!isLocal || !hostIsLocal || request.headers.origin !== undefined)
-    throw new Refusal(403, 'Forbidden: the control path answers to programs of this machine only');
+    throw new HttpProblem(
+      403,
+      'Forbidden: the control path answers to programs of this machine only',
+    );
 }
 
-async function readObject({ request }: Exchange): Promise<Record<string, unknown>> {
+async function readObject({ request }: RequestContext): Promise<Record<string, unknown>> {
   const body = parseJsonObject(await readBody(request, MAX_BODY_BYTES));
-  if (body === undefined) throw new Refusal(400, 'Expected a JSON object');
+  if (body === undefined) throw new HttpProblem(400, 'Expected a JSON object');
   return body;
 }

@@ -13,6 +13,7 @@ export type {
 export type { Clock } from './clock.js';
 export type { Compliance } from './compliance/compliance.js';
 export type { Addresses } from './http/addresses.js';
+export type { Endpoint } from './http/endpoints.js';
 export type {
   BodyFault,
   ContentCutFault,
@@ -35,9 +36,8 @@ export type {
   WrongCountFault,
   WrongTotalsFault,
 } from './http/fault-kinds.js';
+export { HttpProblem } from './http/http-problem.js';
 export type { Faults } from './http/planted-faults.js';
-export { Refusal } from './http/problem.js';
-export type { Endpoint } from './http/router.js';
 export type { Limits, LimitsOption, Rate } from './http/service-limits.js';
 export { type SampleOptions, samplePosts } from './sample/sample-posts.js';
 export { createService, type Service } from './service.js';

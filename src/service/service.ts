@@ -7,43 +7,22 @@ import { VisibleArchive } from './archive/visible-archive.js';
 import { Clock } from './clock.js';
 import { Compliance } from './compliance/compliance.js';
 import { pageRoutes } from './console/page-routes.js';
+import type { ServiceContext } from './context.js';
 import { controlRoutes } from './control.js';
 import type { Addresses } from './http/addresses.js';
-import { hangUp, listen, urlOf } from './http/listen.js';
+import { closeServer, listen, urlOf } from './http/listen.js';
 import { Faults } from './http/planted-faults.js';
 import { Quotas } from './http/quotas.js';
-import { createFrontDesk } from './http/request-listener.js';
+import { createRequestListener } from './http/request-listener.js';
 import { RequestLog } from './http/request-log.js';
-import { JobDesk } from './jobs/job-endpoints.js';
+import { JobEndpoints } from './jobs/job-endpoints.js';
 import { searchRoutes } from './search/search-routes.js';
 import { checkServiceOptions, type ServiceOptions, type Settings } from './service-options.js';
-import { StreamDesk } from './stream-endpoints.js';
+import { StreamEndpoints } from './stream-endpoints.js';
 import { UsageMeter } from './usage/usage-meter.js';
 import { usageRoutes } from './usage/usage-routes.js';
-import { OAuthDesk } from './users/oauth-endpoints.js';
+import { OAuthEndpoints } from './users/oauth-endpoints.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
-
-/** What the endpoints of all families share. */
-export interface ServiceContext {
-  readonly settings: Settings;
-  readonly clock: Clock;
-  readonly faults: Faults;
-  /** Every rate that is counted. */
-  readonly quotas: Quotas;
-  /** What was delivered. */
-  readonly usage: UsageMeter;
-  /** The last requests, for the console. */
-  readonly requests: RequestLog;
-  /**
-   * Opened on first use, without what compliance events hide. Without a format, that of the archive
-   * itself.
-   *
-   * @throws OptionError for a format that the archive does not have.
-   */
-  archive(format?: Format): Promise<Archive>;
-  /** Waits until all is done that is due by the clock, or for so many milliseconds of real time. */
-  settled(atMostMs?: number): Promise<void>;
-}
 
 /**
  * The local service: an ordinary `http.Server` that answers as service.md says.
@@ -60,9 +39,9 @@ export class Service extends Server {
   readonly oauth: OAuthProvider;
   readonly #settings: Settings;
   readonly #stopping: () => void;
-  readonly #jobs: JobDesk;
-  readonly #streams: StreamDesk;
-  readonly #oauth: OAuthDesk;
+  readonly #jobs: JobEndpoints;
+  readonly #streams: StreamEndpoints;
+  readonly #oauth: OAuthEndpoints;
   readonly #usage: UsageMeter;
   /** By format. */
   readonly #archives = new Map<Format, Promise<Archive>>();
@@ -105,9 +84,9 @@ export class Service extends Server {
       settled: atMostMs => this.#jobs.jobs.settled(atMostMs),
       archive: async format => new VisibleArchive(await this.#open(format), this.compliance, now),
     };
-    this.#jobs = new JobDesk(context, () => urlOf(this));
-    this.#streams = new StreamDesk(context, this.compliance);
-    this.#oauth = new OAuthDesk(context);
+    this.#jobs = new JobEndpoints(context, () => urlOf(this));
+    this.#streams = new StreamEndpoints(context, this.compliance);
+    this.#oauth = new OAuthEndpoints(context);
     this.oauth = this.#oauth.provider;
     const routes = [
       ...searchRoutes(context),
@@ -125,9 +104,9 @@ export class Service extends Server {
       }),
       ...(settings.control ? controlRoutes(context, this.compliance, this.oauth) : []),
     ];
-    const desk = createFrontDesk(routes, context);
-    this.#stopping = desk.stop;
-    this.on('request', desk.answer);
+    const listener = createRequestListener(routes, context);
+    this.#stopping = listener.stop;
+    this.on('request', listener.handle);
   }
 
   /**
@@ -215,7 +194,7 @@ export class Service extends Server {
   /** Ends every connection, then closes the archive. Resolves when all is closed. */
   async stop(): Promise<void> {
     this.#stopping();
-    await hangUp(this);
+    await closeServer(this);
     await this.#close();
   }
 

@@ -1,14 +1,14 @@
 import type { Compliance } from './compliance/compliance.js';
 import { complianceRoutes } from './compliance/compliance-routes.js';
+import type { ServiceContext } from './context.js';
 import type { Route } from './http/router.js';
 import { ReplayLog } from './replay/replay-log.js';
 import { replayRoutes } from './replay/replay-routes.js';
 import { rulesRoutes } from './replay/rules-routes.js';
 import { StreamRules } from './replay/stream-rules.js';
-import type { ServiceContext } from './service.js';
 
 /** All that there is to streams: replay, its rules, and compliance. */
-export class StreamDesk {
+export class StreamEndpoints {
   readonly compliance: Compliance;
   readonly routes: readonly Route[];
   readonly replays: ReplayLog;

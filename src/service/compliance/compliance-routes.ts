@@ -1,15 +1,15 @@
 import { MINUTE } from '../../time.js';
+import type { ServiceContext } from '../context.js';
 import {
   CONNECTIONS_EXCEEDED,
   checkGzip,
-  checkPlace,
+  checkStreamPath,
   checkStreamRate,
 } from '../http/check-stream.js';
-import { connection } from '../http/connection.js';
-import type { LiveWire } from '../http/live-response.js';
-import { messageErrorBody, Refusal } from '../http/problem.js';
-import type { Exchange, Route } from '../http/router.js';
-import type { ServiceContext } from '../service.js';
+import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
+import type { LiveResponse } from '../http/live-response.js';
+import type { RequestContext, Route } from '../http/router.js';
+import { streamConnection } from '../http/stream-connection.js';
 import type { Compliance } from './compliance.js';
 import type { ComplianceEvent } from './generated-events.js';
 
@@ -35,26 +35,26 @@ export function complianceRoutes(
   const { settings, clock, faults } = context;
   const connects = [context.quotas.window('complianceConnectRate')];
 
-  const handle = (exchange: Exchange) => {
-    checkPlace(exchange, settings, settings.complianceLabel);
+  const handle = (incoming: RequestContext) => {
+    checkStreamPath(incoming, settings, settings.complianceLabel);
     checkStreamRate(connects, () => CONNECTIONS_EXCEEDED);
-    checkGzip(exchange);
-    const { url } = exchange;
+    checkGzip(incoming);
+    const { url } = incoming;
     const partition = partitionOf(url.searchParams);
-    const feed = async (wire: LiveWire, signal: AbortSignal) => {
+    const feed = async (wire: LiveResponse, signal: AbortSignal) => {
       const send = (event: ComplianceEvent) => {
         if (partition === undefined || event.partition === partition)
           wire.push(Buffer.from(event.json));
       };
       const stop = compliance.listen(send);
       signal.addEventListener('abort', stop);
-      const flood = faults.meetStream('flood', 'compliance', url.pathname + url.search);
+      const flood = faults.matchStream('flood', 'compliance', url.pathname + url.search);
       if (flood === undefined) return;
       const now = clock.now();
       const window = { from: now - (flood.minutes ?? 60) * MINUTE, to: now };
       for (const event of await compliance.within(window, signal)) send(event);
     };
-    const live = connection(exchange, context, settings.complianceLabel, feed);
+    const live = streamConnection(incoming, context, settings.complianceLabel, feed);
     return { status: 200, body: [], live };
   };
   return PATTERNS.map(pattern => ({
@@ -71,7 +71,7 @@ function partitionOf(parameters: URLSearchParams): number | undefined {
   if (text === null) return undefined;
   const partition = /^\d$/.test(text) ? Number(text) : 0;
   if (partition < 1 || partition > PARTITIONS)
-    throw new Refusal(
+    throw new HttpProblem(
       406,
       `Invalid value for query parameter 'partition'. It must be 1 to ${PARTITIONS}.`,
     );

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Refusal } from '../http/problem.js';
+import { HttpProblem } from '../http/http-problem.js';
 import { readBody } from '../http/request-body.js';
 import type { Sessions } from './sessions.js';
 
@@ -11,7 +11,7 @@ const MAX_FORM_BYTES = 64 * 1024;
  */
 export function checkHost({ headers: { host = '' } }: IncomingMessage): void {
   if (!/^(127(\.\d{1,3}){3}|localhost|\[::1\])(:\d+)?$/i.test(host))
-    throw new Refusal(421, 'Misdirected Request: this service answers at 127.0.0.1 only');
+    throw new HttpProblem(421, 'Misdirected Request: this service answers at 127.0.0.1 only');
 }
 
 /**
@@ -25,10 +25,10 @@ export async function readForm<Who>(
 ): Promise<URLSearchParams> {
   const [type = ''] = (request.headers['content-type'] ?? '').split(';');
   if (type.trim().toLowerCase() !== 'application/x-www-form-urlencoded')
-    throw new Refusal(415, 'Unsupported Media Type: expected a form');
-  if (!isFromHere(request)) throw new Refusal(403, STRANGE);
+    throw new HttpProblem(415, 'Unsupported Media Type: expected a form');
+  if (!isFromHere(request)) throw new HttpProblem(403, STRANGE);
   const form = new URLSearchParams((await readBody(request, MAX_FORM_BYTES)).toString());
-  if (!sessions.isOwnForm(request, form.get('csrf'))) throw new Refusal(403, STRANGE);
+  if (!sessions.isOwnForm(request, form.get('csrf'))) throw new HttpProblem(403, STRANGE);
   return form;
 }
 

@@ -17,7 +17,7 @@ export function compliancePages({ compliance, context }: ConsoleParts): readonly
     {
       pattern: '/console/compliance',
       section: 'compliance',
-      async show({ exchange: { url, signal } }) {
+      async show({ incoming: { url, signal } }) {
         const wanted = url.searchParams.get('last') ?? '';
         const span = Object.hasOwn(SPANS, wanted) ? (wanted as keyof typeof SPANS) : '1h';
         const [words, ms] = SPANS[span];

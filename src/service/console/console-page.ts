@@ -1,16 +1,16 @@
 import type { Compliance } from '../compliance/compliance.js';
+import type { ServiceContext } from '../context.js';
 import type { Addresses } from '../http/addresses.js';
-import type { Exchange } from '../http/router.js';
-import type { JobDesk } from '../jobs/job-endpoints.js';
-import type { ServiceContext } from '../service.js';
-import type { StreamDesk } from '../stream-endpoints.js';
+import type { RequestContext } from '../http/router.js';
+import type { JobEndpoints } from '../jobs/job-endpoints.js';
+import type { StreamEndpoints } from '../stream-endpoints.js';
 import type { HtmlValue } from './html/html.js';
 
 /** What the pages of the console show. */
 export interface ConsoleParts {
   readonly context: ServiceContext;
-  readonly jobs: JobDesk;
-  readonly streams: StreamDesk;
+  readonly jobs: JobEndpoints;
+  readonly streams: StreamEndpoints;
   readonly compliance: Compliance;
   addresses(): Addresses;
 }
@@ -27,7 +27,7 @@ export const SECTIONS = {
 } as const;
 
 export interface Visit {
-  readonly exchange: Exchange;
+  readonly incoming: RequestContext;
   /** For every form. */
   readonly csrf: string;
 }

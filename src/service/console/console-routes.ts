@@ -1,7 +1,7 @@
-import type { Answer } from '../http/answer.js';
 import { isLogin } from '../http/basic-auth.js';
-import { Refusal, searchErrorBody } from '../http/problem.js';
-import type { Exchange, Route } from '../http/router.js';
+import { HttpProblem, searchErrorBody } from '../http/http-problem.js';
+import type { HttpResponse } from '../http/http-response.js';
+import type { RequestContext, Route } from '../http/router.js';
 import { checkHost, readForm } from './check-page-request.js';
 import { compliancePages } from './compliance-pages.js';
 import { type ConsolePage, type ConsoleParts, SECTIONS } from './console-page.js';
@@ -37,8 +37,8 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
     ...faultPages(parts),
   ];
 
-  const respond = async (page: ConsolePage, exchange: Exchange): Promise<Answer> => {
-    const { request, method, url } = exchange;
+  const respond = async (page: ConsolePage, incoming: RequestContext): Promise<HttpResponse> => {
+    const { request, method, url } = incoming;
     // First: whoever sends a form from elsewhere, and so without the cookie, must not be given one
     // in place of it.
     const form = method === 'POST' ? await readForm(request, sessions) : undefined;
@@ -47,7 +47,7 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
       const wanted = form === undefined ? url.pathname + url.search : HOME;
       return seeOther(`${SIGN_IN}?${new URLSearchParams({ next: wanted })}`, headers);
     }
-    const visit = { exchange, csrf };
+    const visit = { incoming, csrf };
     const result = form === undefined ? await page.show?.(visit) : await page.act?.(visit, form);
     if (result === undefined) throw new Error(`No ${method} for ${page.pattern}`);
     if ('goTo' in result) {
@@ -72,17 +72,17 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
   };
 
   const showSignIn = (
-    { request, url }: Exchange,
+    { request, url }: RequestContext,
     status = 200,
     { next = ownAddress(url.searchParams.get('next')), problem }: Partial<SignInForm> = {},
-  ): Answer => {
+  ): HttpResponse => {
     const { who, csrf, headers } = sessions.visitor(request);
     if (who !== undefined && problem === undefined) return seeOther(next);
     return pageAnswer(outsidePage(signInForm({ csrf, next, problem })), { status, headers });
   };
 
-  const signIn = async (exchange: Exchange): Promise<Answer> => {
-    const { request } = exchange;
+  const signIn = async (incoming: RequestContext): Promise<HttpResponse> => {
+    const { request } = incoming;
     const form = await readForm(request, sessions);
     attempts.check();
     const next = ownAddress(form.get('next'));
@@ -90,7 +90,7 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
     if (!isLogin(given, settings)) {
       attempts.failed();
       const problem = 'That is not the email and password of this account.';
-      return showSignIn(exchange, 401, { next, problem });
+      return showSignIn(incoming, 401, { next, problem });
     }
     return seeOther(next, sessions.signIn(request, settings.email));
   };
@@ -98,34 +98,34 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
   const route = (
     pattern: string,
     methods: readonly string[],
-    handle: (exchange: Exchange) => Promise<Answer> | Answer,
+    handle: (incoming: RequestContext) => Promise<HttpResponse> | HttpResponse,
   ): Route => ({
     endpoint: 'pages',
     methods,
     pattern,
     errorBody: searchErrorBody,
     errorPage,
-    handle(exchange) {
-      checkHost(exchange.request);
-      return handle(exchange);
+    handle(incoming) {
+      checkHost(incoming.request);
+      return handle(incoming);
     },
   });
 
   return [
-    route(SIGN_IN, ['GET', 'POST'], exchange =>
-      exchange.method === 'POST' ? signIn(exchange) : showSignIn(exchange),
+    route(SIGN_IN, ['GET', 'POST'], incoming =>
+      incoming.method === 'POST' ? signIn(incoming) : showSignIn(incoming),
     ),
     route('/console/sign-out', ['POST'], async ({ request }) => {
       await readForm(request, sessions);
       return seeOther(SIGN_IN, sessions.signOut(request));
     }),
     ...pages.map(page =>
-      route(page.pattern, [page.show && 'GET', page.act && 'POST'].filter(isName), exchange =>
-        respond(page, exchange),
+      route(page.pattern, [page.show && 'GET', page.act && 'POST'].filter(isName), incoming =>
+        respond(page, incoming),
       ),
     ),
     route('/console/:page', ['GET'], () => {
-      throw new Refusal(404, 'There is no such page.');
+      throw new HttpProblem(404, 'There is no such page.');
     }),
     ...['/', `${HOME}/`].map(path => route(path, ['GET'], () => seeOther(HOME))),
   ];

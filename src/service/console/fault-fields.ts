@@ -1,5 +1,5 @@
+import { ENDPOINTS } from '../http/endpoints.js';
 import type { Fault } from '../http/fault-kinds.js';
-import { ENDPOINTS } from '../http/router.js';
 
 /** A field of a form. */
 export interface FaultField {

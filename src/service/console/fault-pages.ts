@@ -1,7 +1,7 @@
 import { OptionError } from '../../errors.js';
 import { changeClock } from '../change-clock.js';
 import type { Fault, PlantedFault } from '../http/fault-kinds.js';
-import { Refusal } from '../http/problem.js';
+import { HttpProblem } from '../http/http-problem.js';
 import { clockForms } from './clock-forms.js';
 import type { ConsolePage, ConsoleParts, Done, Shown, Visit } from './console-page.js';
 import { faultOf, isFaultKind } from './fault-fields.js';
@@ -18,7 +18,7 @@ export function faultPages({ context }: ConsoleParts): readonly ConsolePage[] {
   const { clock, faults, settings, settled } = context;
 
   const shown = (
-    { csrf, exchange: { url } }: Visit,
+    { csrf, incoming: { url } }: Visit,
     { clockProblem, ...form }: Partial<FaultForm> & { clockProblem?: string } = {},
   ): Shown => {
     const wanted = url.searchParams.get('kind');
@@ -41,8 +41,8 @@ ${settings.control && html`<section class="card" aria-labelledby="plant"><h2 id=
   };
 
   const plant = (visit: Visit, form: URLSearchParams): Done | Shown => {
-    const kind = visit.exchange.url.searchParams.get('kind');
-    if (!isFaultKind(kind)) throw new Refusal(400, 'There is no such kind of fault.');
+    const kind = visit.incoming.url.searchParams.get('kind');
+    if (!isFaultKind(kind)) throw new HttpProblem(400, 'There is no such kind of fault.');
     try {
       faults.plant(faultOf(kind, form) as unknown as Fault);
     } catch (error) {
@@ -71,7 +71,7 @@ ${settings.control && html`<section class="card" aria-labelledby="plant"><h2 id=
       else if (action === 'set') changeClock(clock, { set: (form.get('set') ?? '').trim() });
       else changeClock(clock, { advance: form.get('span') ?? (form.get('advance') ?? '').trim() });
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof HttpProblem)) throw error;
       return shown(visit, { clockProblem: error.message });
     }
     await settled(PATIENCE_MS);
@@ -85,7 +85,7 @@ ${settings.control && html`<section class="card" aria-labelledby="plant"><h2 id=
       show: visit => shown(visit),
       act(visit, form) {
         if (!settings.control)
-          throw new Refusal(403, 'The control of this service is switched off.');
+          throw new HttpProblem(403, 'The control of this service is switched off.');
         const action = form.get('action');
         if (action === 'plant') return plant(visit, form);
         return action === 'clear' ? clear(form) : move(visit, form);

@@ -1,5 +1,5 @@
 import { formatTimestamp } from '../../time.js';
-import { Refusal } from '../http/problem.js';
+import { HttpProblem } from '../http/http-problem.js';
 import type { JobStatus } from '../jobs/job.js';
 import { jobDays } from '../jobs/job-days.js';
 import type { JobLife } from '../jobs/job-runner.js';
@@ -24,16 +24,16 @@ const PATIENCE_MS = 100;
 const MOST_RULES = 200;
 
 /** Historical jobs: all of them, and one by itself; accepting and rejecting on both. */
-export function jobPages({ jobs: desk, context }: ConsoleParts): readonly ConsolePage[] {
+export function jobPages({ jobs: endpoints, context }: ConsoleParts): readonly ConsolePage[] {
   const settle = async () => {
-    await desk.open();
-    await desk.jobs.settled(PATIENCE_MS);
+    await endpoints.open();
+    await endpoints.jobs.settled(PATIENCE_MS);
   };
   const find = async (uuid = ''): Promise<JobLife> => {
     await settle();
-    const life = desk.jobs.find(uuid);
+    const life = endpoints.jobs.find(uuid);
     if (life === undefined || life.expired)
-      throw new Refusal(404, 'There is no such job, or it has expired.');
+      throw new HttpProblem(404, 'There is no such job, or it has expired.');
     return life;
   };
   const list: ConsolePage = {
@@ -41,7 +41,7 @@ export function jobPages({ jobs: desk, context }: ConsoleParts): readonly Consol
     section: 'jobs',
     async show({ csrf }) {
       await settle();
-      const lives = desk.jobs.list().toReversed();
+      const lives = endpoints.jobs.list().toReversed();
       return {
         title: 'Jobs',
         lead: html`Made by your programs, quoted here, and run once someone accepts. ${countOf(lives.length, 'job')}, newest first; <a href="/console/jobs">look again</a>.`,
@@ -56,8 +56,8 @@ export function jobPages({ jobs: desk, context }: ConsoleParts): readonly Consol
   const one: ConsolePage = {
     pattern: '/console/jobs/:uuid',
     section: 'jobs',
-    async show({ exchange, csrf }) {
-      const life = await find(exchange.path.uuid);
+    async show({ incoming, csrf }) {
+      const life = await find(incoming.path.uuid);
       const { job } = life;
       const rules = job.rules.slice(0, MOST_RULES);
       return {
@@ -79,14 +79,14 @@ export function jobPages({ jobs: desk, context }: ConsoleParts): readonly Consol
         )}</section>`,
       };
     },
-    async act({ exchange }, form) {
-      const life = await find(exchange.path.uuid);
+    async act({ incoming }, form) {
+      const life = await find(incoming.path.uuid);
       const decision = form.get('decision');
       if (decision !== 'accept' && decision !== 'reject')
-        throw new Refusal(400, 'A job can be accepted or rejected, nothing else.');
+        throw new HttpProblem(400, 'A job can be accepted or rejected, nothing else.');
       const status = decision === 'accept' ? 'accepted' : 'rejected';
       if (!(await life.decide(status, context.settings.email)))
-        throw new Refusal(
+        throw new HttpProblem(
           409,
           `The job cannot be ${status}: it is ${life.job.status} now. Only a quoted job can be.`,
         );

@@ -1,4 +1,4 @@
-import { searchErrorBody } from '../http/problem.js';
+import { searchErrorBody } from '../http/http-problem.js';
 import type { Route } from '../http/router.js';
 import type { OAuthProvider } from '../users/oauth-provider.js';
 import type { ConsoleParts } from './console-page.js';

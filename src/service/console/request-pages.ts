@@ -1,7 +1,7 @@
 import { DAY, HOUR, MINUTE, SECOND } from '../../time.js';
+import { ENDPOINTS, type Endpoint } from '../http/endpoints.js';
 import type { Quota } from '../http/quotas.js';
 import type { LoggedRequest } from '../http/request-log.js';
-import { ENDPOINTS, type Endpoint } from '../http/router.js';
 import type { Rate } from '../http/service-limits.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
 import { type Html, html } from './html/html.js';
@@ -13,7 +13,7 @@ export function requestPages({ context }: ConsoleParts): readonly ConsolePage[] 
     {
       pattern: '/console/requests',
       section: 'requests',
-      show({ exchange: { url } }) {
+      show({ incoming: { url } }) {
         const family = ENDPOINTS.find(endpoint => endpoint === url.searchParams.get('family'));
         const { requests } = context.requests;
         const wanted = requests.filter(

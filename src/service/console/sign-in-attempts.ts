@@ -1,5 +1,5 @@
 import { MINUTE, SECOND } from '../../time.js';
-import { Refusal } from '../http/problem.js';
+import { HttpProblem } from '../http/http-problem.js';
 
 /** Wrong passwords in a minute after which no more are looked at. */
 const MOST = 10;
@@ -15,7 +15,7 @@ export class SignInAttempts {
     const first = this.#failures.at(-MOST);
     if (first === undefined) return;
     const seconds = Math.max(1, Math.ceil((first + MINUTE - now) / SECOND));
-    throw new Refusal(429, `Too many sign-ins failed. Try again in ${seconds} s.`, {
+    throw new HttpProblem(429, `Too many sign-ins failed. Try again in ${seconds} s.`, {
       'Retry-After': String(seconds),
     });
   }

@@ -1,9 +1,10 @@
+import type { ServiceContext } from '../context.js';
 import { isJobFault, isStreamFault } from '../http/check-fault.js';
+import type { Endpoint } from '../http/endpoints.js';
 import type { PlantedFault } from '../http/fault-kinds.js';
+import { searchErrorBody } from '../http/http-problem.js';
 import type { Faults } from '../http/planted-faults.js';
-import { searchErrorBody } from '../http/problem.js';
-import type { Endpoint, Route } from '../http/router.js';
-import type { ServiceContext } from '../service.js';
+import type { Route } from '../http/router.js';
 import { checkHost } from './check-page-request.js';
 import { clockFace } from './clock-forms.js';
 import { whatOf } from './fault-pages.js';

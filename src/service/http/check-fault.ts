@@ -1,7 +1,7 @@
 import { OptionError } from '../../errors.js';
 import { parseTimestamp } from '../../time.js';
+import { ENDPOINTS } from './endpoints.js';
 import type { Fault, JobFault, RequestFault, StreamFault } from './fault-kinds.js';
-import { ENDPOINTS } from './router.js';
 
 type Check = (value: unknown) => boolean;
 

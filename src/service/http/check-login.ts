@@ -1,12 +1,12 @@
 import type { Settings } from '../service-options.js';
 import { isAuthorized } from './basic-auth.js';
-import { Refusal } from './problem.js';
-import type { Exchange } from './router.js';
+import { HttpProblem } from './http-problem.js';
+import type { RequestContext } from './router.js';
 
 /** HTTP Basic with the credentials of a console login (service.md section 5): else 401. */
-export function checkLogin({ request }: Exchange, settings: Settings): void {
+export function checkLogin({ request }: RequestContext, settings: Settings): void {
   if (!isAuthorized(request.headers.authorization, settings))
-    throw new Refusal(401, 'Unauthorized: Invalid credentials', {
+    throw new HttpProblem(401, 'Unauthorized: Invalid credentials', {
       'WWW-Authenticate': 'Basic realm="millrace", charset="UTF-8"',
     });
 }

@@ -1,5 +1,5 @@
 import { DAY, SECOND } from '../../time.js';
-import { Refusal } from './problem.js';
+import { HttpProblem } from './http-problem.js';
 import { admit, fullOf, type RateWindow } from './rate-window.js';
 
 /** Counts a request in all windows, or says 429 and when to come again. */
@@ -12,7 +12,7 @@ export function checkRate(
   if (full === undefined) return;
   const { requests, perMs, byDay } = full.window.rate;
   const span = byDay && perMs === DAY ? 'a UTC day' : `${perMs / SECOND} s`;
-  throw new Refusal(429, `Exceeded rate limit: ${requests} requests in ${span} ${what}`, {
+  throw new HttpProblem(429, `Exceeded rate limit: ${requests} requests in ${span} ${what}`, {
     'Retry-After': String(Math.ceil(full.waitMs / SECOND)),
   });
 }
@@ -24,7 +24,7 @@ export function checkAppRate(
 ): void {
   const full = admit([window]);
   if (full === undefined) return;
-  throw new Refusal(429, 'Your app has exceeded the limit on API requests.', {
+  throw new HttpProblem(429, 'Your app has exceeded the limit on API requests.', {
     ...headers?.(),
     'Retry-After': String(Math.ceil(full.waitMs / SECOND)),
   });

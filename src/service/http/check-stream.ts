@@ -1,21 +1,24 @@
 import { SECOND } from '../../time.js';
 import type { Settings } from '../service-options.js';
-import { acceptsGzip } from './answer.js';
 import { checkLogin } from './check-login.js';
-import { Refusal } from './problem.js';
+import { HttpProblem } from './http-problem.js';
+import { acceptsGzip } from './http-response.js';
 import { admit, type RateWindow } from './rate-window.js';
-import type { Exchange } from './router.js';
+import type { RequestContext } from './router.js';
 
 /** The credentials, then the names of the path: 401, 404. */
-export function checkPlace(exchange: Exchange, settings: Settings, label: string): void {
-  checkLogin(exchange, settings);
-  const { path } = exchange;
+export function checkStreamPath(incoming: RequestContext, settings: Settings, label: string): void {
+  checkLogin(incoming, settings);
+  const { path } = incoming;
   if (
     path.account !== settings.account ||
     path.publisher !== settings.publisher ||
     path.label !== label
   )
-    throw new Refusal(404, 'Not Found: there is no such account, publisher or label (case counts)');
+    throw new HttpProblem(
+      404,
+      'Not Found: there is no such account, publisher or label (case counts)',
+    );
 }
 
 /** Counts a request in all windows, or says 429, in the words of its family, and when to come again. */
@@ -25,7 +28,7 @@ export function checkStreamRate(
 ): void {
   const full = admit(windows);
   if (full === undefined) return;
-  throw new Refusal(429, messageOf(full.window), {
+  throw new HttpProblem(429, messageOf(full.window), {
     'Retry-After': String(Math.ceil(full.waitMs / SECOND)),
   });
 }
@@ -33,9 +36,9 @@ export function checkStreamRate(
 export const CONNECTIONS_EXCEEDED = 'Your app has exceeded the limit on connection requests.';
 
 /** Streams come in gzip only (service.md 4.3, 4.5): else 406. */
-export function checkGzip({ request }: Exchange): void {
+export function checkGzip({ request }: RequestContext): void {
   if (!acceptsGzip(request.headers['accept-encoding']))
-    throw new Refusal(
+    throw new HttpProblem(
       406,
       'This connection requires compression. To enable compression, send an ' +
         "'Accept-Encoding: gzip' header in your request and be ready to uncompress the stream as " +

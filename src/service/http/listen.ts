@@ -28,7 +28,7 @@ export function urlOf(server: Server): string {
 }
 
 /** Ends every connection. */
-export async function hangUp(server: Server): Promise<void> {
+export async function closeServer(server: Server): Promise<void> {
   const closed = server.listening
     ? new Promise<void>(resolve => server.close(() => resolve()))
     : undefined;

@@ -3,7 +3,7 @@ import { Gzip } from 'minizlib';
 import type { ContentCutFault } from './fault-kinds.js';
 import { CutOff } from './send-live.js';
 
-export interface LiveWireOptions {
+export interface LiveResponseOptions {
   /** Milliseconds without a message after which a heartbeat is sent. */
   readonly heartbeatMs: number;
   /** Bytes of messages that may wait for the consumer. */
@@ -27,8 +27,8 @@ const CARRIAGE_RETURN = 0x0d;
  * One connection of a stream: messages go in, compressed bytes come out, each message in a flush of
  * its own as long as the consumer keeps up. What it has not taken yet waits, up to a limit.
  */
-export class LiveWire implements AsyncIterable<Buffer> {
-  readonly #options: LiveWireOptions;
+export class LiveResponse implements AsyncIterable<Buffer> {
+  readonly #options: LiveResponseOptions;
   readonly #gzip = new Gzip({ level: 4, flush: constants.Z_SYNC_FLUSH });
   #compressed: Buffer[] = [];
   #waiting: Uint8Array[] = [];
@@ -40,7 +40,7 @@ export class LiveWire implements AsyncIterable<Buffer> {
   #failure: { readonly error: unknown } | undefined;
   #wake: (() => void)[] = [];
 
-  constructor(options: LiveWireOptions) {
+  constructor(options: LiveResponseOptions) {
     this.#options = options;
     this.#gzip.on('data', chunk => this.#compressed.push(chunk));
     if (options.cut?.afterMessages === 0 && isBoundary(options.cut)) this.#cutHere();

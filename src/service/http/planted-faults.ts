@@ -1,4 +1,5 @@
 import { checkFault, isJobFault, isStreamFault } from './check-fault.js';
+import type { Endpoint } from './endpoints.js';
 import type {
   DelayFault,
   Fault,
@@ -7,10 +8,9 @@ import type {
   RequestFault,
   StreamFault,
 } from './fault-kinds.js';
-import type { Endpoint } from './router.js';
 
 /** What one request meets: at most one delay and one other fault. */
-export interface MetFaults {
+export interface MatchedFaults {
   readonly delay: DelayFault | undefined;
   readonly other: Exclude<RequestFault, DelayFault> | undefined;
 }
@@ -52,7 +52,7 @@ export class Faults {
   }
 
   /** What a request meets; counts as a hit. */
-  meet(endpoint: Endpoint, pathAndQuery: string): MetFaults {
+  match(endpoint: Endpoint, pathAndQuery: string): MatchedFaults {
     const take = (isWanted: (fault: Fault) => boolean): Fault | undefined =>
       this.#take(
         fault =>
@@ -63,12 +63,12 @@ export class Faults {
       );
     return {
       delay: take(fault => fault.kind === 'delay') as DelayFault | undefined,
-      other: take(fault => fault.kind !== 'delay') as MetFaults['other'],
+      other: take(fault => fault.kind !== 'delay') as MatchedFaults['other'],
     };
   }
 
   /** What a job meets; counts as a hit. */
-  meetJob<Kind extends JobFault['kind']>(
+  matchJob<Kind extends JobFault['kind']>(
     kind: Kind,
     title: string,
     isWanted: (fault: JobFault & { readonly kind: Kind }) => boolean = () => true,
@@ -84,7 +84,7 @@ export class Faults {
   }
 
   /** What a stream meets, one fault of each kind; counts as a hit. */
-  meetStream<Kind extends StreamFault['kind']>(
+  matchStream<Kind extends StreamFault['kind']>(
     kind: Kind,
     endpoint: Endpoint,
     pathAndQuery: string,

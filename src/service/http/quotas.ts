@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js';
+import type { Endpoint } from './endpoints.js';
 import { RateWindow } from './rate-window.js';
-import type { Endpoint } from './router.js';
 import type { Limits, Rate } from './service-limits.js';
 
 /** The limits that are rates. */

@@ -1,17 +1,19 @@
 import type { IncomingMessage } from 'node:http';
-import { Refusal } from './problem.js';
+import { HttpProblem } from './http-problem.js';
 
 /** The whole body of a request. Past the limit the answer is 413; the rest is left unread. */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const coding = request.headers['content-encoding'];
     if (coding !== undefined && coding !== 'identity')
-      return reject(new Refusal(415, `Unsupported Media Type: a body in ${coding} cannot be read`));
+      return reject(
+        new HttpProblem(415, `Unsupported Media Type: a body in ${coding} cannot be read`),
+      );
     const chunks: Buffer[] = [];
     let bytes = 0;
     const tooLarge = () => {
       request.off('data', take).pause();
-      reject(new Refusal(413, `Payload Too Large: the body may have ${maxBytes} bytes`));
+      reject(new HttpProblem(413, `Payload Too Large: the body may have ${maxBytes} bytes`));
     };
     const take = (chunk: Buffer) => {
       bytes += chunk.length;

@@ -1,15 +1,17 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
-import type { ServiceContext } from '../service.js';
-import { type Answer, jsonAnswer, sendAnswer } from './answer.js';
+import type { ServiceContext } from '../context.js';
+import type { Endpoint } from './endpoints.js';
 import type { BodyFault } from './fault-kinds.js';
-import { Refusal, searchErrorBody } from './problem.js';
+import { HttpProblem, searchErrorBody } from './http-problem.js';
+import { type HttpResponse, jsonResponse } from './http-response.js';
 import type { Outcome } from './request-log.js';
-import { createRouter, type Endpoint, type Exchange, type Route } from './router.js';
+import { createRouter, type RequestContext, type Route } from './router.js';
+import { sendResponse } from './send-response.js';
 
-export interface FrontDesk {
-  answer(request: IncomingMessage, response: ServerResponse): void;
+export interface RequestListener {
+  handle(request: IncomingMessage, response: ServerResponse): void;
   /** Lets go of every request under way. */
   stop(): void;
 }
@@ -23,7 +25,10 @@ export interface FrontDesk {
  * 5. that the query is UTF-8: 400;
  * 6. what the family checks.
  */
-export function createFrontDesk(routes: readonly Route[], context: ServiceContext): FrontDesk {
+export function createRequestListener(
+  routes: readonly Route[],
+  context: ServiceContext,
+): RequestListener {
   const find = createRouter(routes);
   const underWay = new Set<AbortController>();
 
@@ -35,7 +40,7 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
     const url = urlOf(request);
     const method = request.method === 'HEAD' ? 'GET' : String(request.method);
     const routed = url && find(url.pathname);
-    let answer: Answer;
+    let answer: HttpResponse;
     let bodyFault: BodyFault | undefined;
     let fault: string | undefined;
     const began = performance.now();
@@ -47,9 +52,9 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
     try {
       checkHosts(request);
       if (url === undefined || routed === undefined)
-        throw new Refusal(404, 'Not Found: there is nothing at this address');
+        throw new HttpProblem(404, 'Not Found: there is nothing at this address');
       const { route, path } = routed;
-      const met = context.faults.meet(route.endpoint, url.pathname + url.search);
+      const met = context.faults.match(route.endpoint, url.pathname + url.search);
       fault = [met.delay?.kind, met.other?.kind].filter(Boolean).join(', ') || undefined;
       if (met.delay !== undefined) await setTimeout(met.delay.ms, undefined, { signal });
       let bucketsUntilTimeout: number | undefined;
@@ -57,12 +62,12 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
       else if (met.other?.kind === 'counts-timeout') bucketsUntilTimeout = met.other.buckets;
       else bodyFault = met.other;
       if (!route.methods.includes(method))
-        throw new Refusal(405, `Method Not Allowed: use ${route.methods.join(' or ')}`, {
+        throw new HttpProblem(405, `Method Not Allowed: use ${route.methods.join(' or ')}`, {
           Allow: route.methods.join(', '),
         });
       checkQuery(request);
-      const exchange: Exchange = { request, method, url, path, signal, bucketsUntilTimeout };
-      answer = await route.handle(exchange);
+      const incoming: RequestContext = { request, method, url, path, signal, bucketsUntilTimeout };
+      answer = await route.handle(incoming);
     } catch (error) {
       if (signal.aborted) {
         note({ fault });
@@ -75,7 +80,7 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
       status: answer.status,
       quotas: routed && context.quotas.left(routed.route.endpoint),
     });
-    await sendAnswer(response, answer, bodyFault, signal);
+    await sendResponse(response, answer, bodyFault, signal);
   };
 
   const beginLog = (
@@ -92,22 +97,22 @@ export function createFrontDesk(routes: readonly Route[], context: ServiceContex
     });
   };
 
-  const errorAnswer = (error: unknown, method: string, route: Route | undefined): Answer => {
+  const errorAnswer = (error: unknown, method: string, route: Route | undefined): HttpResponse => {
     const now = context.clock.now();
-    const refusal = error instanceof Refusal ? error : internalError(error);
+    const refusal = error instanceof HttpProblem ? error : internalError(error);
     if (route?.errorPage !== undefined) return route.errorPage(refusal);
     const errorBody = route?.errorBody ?? searchErrorBody;
-    return jsonAnswer(refusal.status, errorBody(refusal.message, now, method), refusal.headers);
+    return jsonResponse(refusal.status, errorBody(refusal.message, now, method), refusal.headers);
   };
 
-  const internalError = (error: unknown): Refusal => {
+  const internalError = (error: unknown): HttpProblem => {
     context.settings.onError(error);
     const reason = error instanceof Error ? error.message : String(error);
-    return new Refusal(500, `Internal Server Error: ${reason}`);
+    return new HttpProblem(500, `Internal Server Error: ${reason}`);
   };
 
   return {
-    answer(request, response) {
+    handle(request, response) {
       const controller = new AbortController();
       // Clients learn the service's time from here.
       response.setHeader('Date', new Date(context.clock.now()).toUTCString());
@@ -144,7 +149,7 @@ function urlOf(request: IncomingMessage): URL | undefined {
 /** RFC 9112 section 3.2. Node takes the first of two, so the check of the host would depend on it. */
 function checkHosts({ rawHeaders }: IncomingMessage): void {
   const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host');
-  if (hosts.length > 1) throw new Refusal(400, 'Bad Request: there are two Host headers');
+  if (hosts.length > 1) throw new HttpProblem(400, 'Bad Request: there are two Host headers');
 }
 
 /** A query that is not UTF-8 would be searched for with other characters than were meant. */
@@ -154,7 +159,7 @@ function checkQuery({ url = '' }: IncomingMessage): void {
     String.fromCharCode(Number.parseInt(hex, 16)),
   );
   if (url.includes('?') && !isUtf8(Buffer.from(decoded, 'latin1')))
-    throw new Refusal(400, 'Bad Request: the query of the address is not UTF-8');
+    throw new HttpProblem(400, 'Bad Request: the query of the address is not UTF-8');
 }
 
 const STATUS_MESSAGES: Record<number, string> = {
@@ -172,8 +177,8 @@ function plantedRefusal({
   status: number;
   message?: string | undefined;
   retryAfter?: number | undefined;
-}): Refusal {
-  return new Refusal(
+}): HttpProblem {
+  return new HttpProblem(
     status,
     message,
     retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) },

@@ -1,5 +1,5 @@
+import type { Endpoint } from './endpoints.js';
 import type { Quota } from './quotas.js';
-import type { Endpoint } from './router.js';
 
 /** What comes to be known of a request. */
 export interface Outcome {

@@ -1,26 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import type { Answer } from './answer.js';
-import type { ErrorBody, Refusal } from './problem.js';
-
-/** What faults and messages call the families of endpoints. */
-export const ENDPOINTS = [
-  'search',
-  'counts',
-  'jobs',
-  'job-files',
-  'replay',
-  'rules',
-  'compliance',
-  'usage',
-  'oauth',
-  'engagement',
-  'pages',
-  'control',
-] as const;
-export type Endpoint = (typeof ENDPOINTS)[number];
+import type { Endpoint } from './endpoints.js';
+import type { ErrorBody, HttpProblem } from './http-problem.js';
+import type { HttpResponse } from './http-response.js';
 
 /** One request, on its way through its handler. */
-export interface Exchange {
+export interface RequestContext {
   readonly request: IncomingMessage;
   /** HEAD counts as GET. */
   readonly method: string;
@@ -40,8 +24,8 @@ export interface Route {
   readonly pattern: string;
   readonly errorBody: ErrorBody;
   /** In place of `errorBody`, where people read the answers. */
-  readonly errorPage?: ((refusal: Refusal) => Answer) | undefined;
-  handle(exchange: Exchange): Answer | Promise<Answer>;
+  readonly errorPage?: ((refusal: HttpProblem) => HttpResponse) | undefined;
+  handle(incoming: RequestContext): HttpResponse | Promise<HttpResponse>;
 }
 
 export interface RoutedPath {

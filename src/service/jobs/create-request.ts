@@ -1,6 +1,6 @@
 import type { Format } from '../../activity/activity.js';
 import { formatTimestamp, parseTimestamp, type Window } from '../../time.js';
-import { Refusal } from '../http/problem.js';
+import { HttpProblem } from '../http/http-problem.js';
 import { parseJsonObject } from '../http/request-body.js';
 import type { Limits } from '../http/service-limits.js';
 import type { RequestedRule } from './job-rules.js';
@@ -29,14 +29,17 @@ type Given = Readonly<Record<string, unknown>>;
 export function readCreateRequest(body: Uint8Array, checks: CreateChecks): CreateRequest {
   const given = parseJsonObject(body);
   if (given === undefined)
-    throw new Refusal(400, 'Invalid JSON. The body must be a JSON object that describes a job.');
+    throw new HttpProblem(
+      400,
+      'Invalid JSON. The body must be a JSON object that describes a job.',
+    );
   const problems: string[] = [];
   const title = readTitle(given, checks, problems);
   const format = readFormat(given, problems);
   checkPublisher(given, checks, problems);
   const window = readWindow(given, checks, problems);
   const rules = readRules(given, checks.limits.rulesPerJob, problems);
-  if (problems.length > 0) throw new Refusal(400, problems.join('\n'));
+  if (problems.length > 0) throw new HttpProblem(400, problems.join('\n'));
   return { title, format, window, rules };
 }
 

@@ -1,18 +1,18 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { Answer } from '../http/answer.js';
-import { messageErrorBody, Refusal } from '../http/problem.js';
-import type { Exchange, Route } from '../http/router.js';
+import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
+import type { HttpResponse } from '../http/http-response.js';
+import type { RequestContext, Route } from '../http/router.js';
 import { DATA_PATTERN, dataPath } from './data-urls.js';
-import type { JobDesk } from './job-endpoints.js';
+import type { JobEndpoints } from './job-endpoints.js';
 
 /** The second origin: files under signed URLs that expire, for whoever has the URL. */
-export function dataRoutes(desk: JobDesk): readonly Route[] {
-  const { context, urls } = desk;
+export function dataRoutes(endpoints: JobEndpoints): readonly Route[] {
+  const { context, urls } = endpoints;
   const { clock, settings } = context;
 
-  const find = (url: URL, { snapshot = '', y, m, d, h, minute }: Exchange['path']) => {
-    const life = desk.jobs.find(snapshot.slice(snapshot.lastIndexOf('_') + 1));
+  const find = (url: URL, { snapshot = '', y, m, d, h, minute }: RequestContext['path']) => {
+    const life = endpoints.jobs.find(snapshot.slice(snapshot.lastIndexOf('_') + 1));
     const segment = Date.parse(`${y}-${m}-${d}T${h}:${minute}Z`);
     const file = life?.files.find(listed => listed.segment === segment);
     // The rest of the path belongs to the name, too.
@@ -29,18 +29,18 @@ export function dataRoutes(desk: JobDesk): readonly Route[] {
       methods: ['GET'],
       pattern: DATA_PATTERN,
       errorBody: messageErrorBody,
-      async handle({ request, url, path }): Promise<Answer> {
+      async handle({ request, url, path }): Promise<HttpResponse> {
         // The signature decides. HTTP Basic, which all operations of jobs have, is let pass.
         if (!/^(basic .*)?$/is.test(request.headers.authorization ?? ''))
-          throw new Refusal(
+          throw new HttpProblem(
             400,
             'Only one way of authorization: the URL is signed; beside it only HTTP Basic is let pass',
           );
         const expiry = urls.expiryOf(url);
-        if (expiry === undefined) throw new Refusal(403, 'Forbidden: the signature is wrong');
-        if (clock.now() >= expiry) throw new Refusal(403, 'Forbidden: the URL has expired');
+        if (expiry === undefined) throw new HttpProblem(403, 'Forbidden: the signature is wrong');
+        if (clock.now() >= expiry) throw new HttpProblem(403, 'Forbidden: the URL has expired');
         const { job, file } = find(url, path);
-        const onDisk = await desk.jobs.dataFile(job, file.segment);
+        const onDisk = await endpoints.jobs.dataFile(job, file.segment);
         const { size } = await stat(onDisk).catch(() => {
           throw notFound();
         });
@@ -66,13 +66,13 @@ export function dataRoutes(desk: JobDesk): readonly Route[] {
   ];
 }
 
-function notFound(): Refusal {
-  return new Refusal(404, 'Not Found: there is no such file');
+function notFound(): HttpProblem {
+  return new HttpProblem(404, 'Not Found: there is no such file');
 }
 
 /** A single range of bytes, if one is asked for of this very content; any other header means all. */
 function rangeOf(
-  headers: Exchange['request']['headers'],
+  headers: RequestContext['request']['headers'],
   size: number,
   etag: string,
 ): { readonly start: number; readonly end: number } | undefined {
@@ -83,6 +83,6 @@ function rangeOf(
   const start = first === '' ? Math.max(size - Number(last), 0) : Number(first);
   const end = first === '' || last === '' ? size - 1 : Math.min(Number(last), size - 1);
   if (start >= size || start > end || (first === '' && Number(last) === 0))
-    throw new Refusal(416, 'Range Not Satisfiable', { 'Content-Range': `bytes */${size}` });
+    throw new HttpProblem(416, 'Range Not Satisfiable', { 'Content-Range': `bytes */${size}` });
   return { start, end };
 }

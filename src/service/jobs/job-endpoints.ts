@@ -1,15 +1,15 @@
 import { createServer, type Server } from 'node:http';
-import { hangUp, listen, urlOf } from '../http/listen.js';
-import { createFrontDesk } from '../http/request-listener.js';
+import type { ServiceContext } from '../context.js';
+import { closeServer, listen, urlOf } from '../http/listen.js';
+import { createRequestListener } from '../http/request-listener.js';
 import type { Route } from '../http/router.js';
-import type { ServiceContext } from '../service.js';
 import { dataRoutes } from './data-routes.js';
 import { createDataUrls, type DataUrls } from './data-urls.js';
 import { jobRoutes } from './job-routes.js';
 import { Jobs } from './jobs.js';
 
 /** All that there is to historical jobs: their endpoints, and a second origin for their files. */
-export class JobDesk {
+export class JobEndpoints {
   readonly context: ServiceContext;
   readonly urls: DataUrls;
   readonly routes: readonly Route[];
@@ -27,9 +27,9 @@ export class JobDesk {
     this.urls = createDataUrls(seed, account);
     this.#ownUrl = ownUrl;
     this.routes = jobRoutes(this);
-    const desk = createFrontDesk(dataRoutes(this), context);
-    this.#files = createServer(desk.answer);
-    this.#stopFiles = desk.stop;
+    const listener = createRequestListener(dataRoutes(this), context);
+    this.#files = createServer(listener.handle);
+    this.#stopFiles = listener.stop;
   }
 
   get jobs(): Jobs {
@@ -59,7 +59,7 @@ export class JobDesk {
   async close(): Promise<void> {
     this.#stopFiles();
     await this.#opened?.catch(() => {});
-    await hangUp(this.#files);
+    await closeServer(this.#files);
     await this.#jobs.close();
     // The service may be started again.
     this.#jobs = new Jobs(this.context);

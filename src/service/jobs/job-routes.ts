@@ -1,13 +1,13 @@
 import type { Format } from '../../activity/activity.js';
 import { OptionError } from '../../errors.js';
-import { type Answer, jsonAnswer } from '../http/answer.js';
 import { checkLogin } from '../http/check-login.js';
 import { checkRate } from '../http/check-rate.js';
-import { type ErrorBody, messageErrorBody, Refusal } from '../http/problem.js';
+import { type ErrorBody, HttpProblem, messageErrorBody } from '../http/http-problem.js';
+import { type HttpResponse, jsonResponse } from '../http/http-response.js';
 import { parseJsonObject, readBody } from '../http/request-body.js';
-import type { Exchange, Route } from '../http/router.js';
+import type { RequestContext, Route } from '../http/router.js';
 import { MAX_CREATE_BYTES, readCreateRequest, titleTaken } from './create-request.js';
-import type { JobDesk } from './job-endpoints.js';
+import type { JobEndpoints } from './job-endpoints.js';
 import { checkJobRules } from './job-rules.js';
 import type { JobLife } from './job-runner.js';
 import { createdView, invalidView, type JobPlace, jobListView, jobView } from './job-view.js';
@@ -19,7 +19,7 @@ import {
   suspectMinutesView,
 } from './results-listing.js';
 
-type Handler = (exchange: Exchange, place: JobPlace) => Promise<Answer>;
+type Handler = (incoming: RequestContext, place: JobPlace) => Promise<HttpResponse>;
 
 /** Milliseconds of real time that an answer waits for what is due by the clock. */
 const PATIENCE_MS = 100;
@@ -36,15 +36,15 @@ const PRODUCTS = ['rulestream', 'powertrack'];
  * 4. the job: 404;
  * 5. the body: 413, 415, 400; what it asks for: 400.
  */
-export function jobRoutes(desk: JobDesk): readonly Route[] {
-  const { context } = desk;
+export function jobRoutes(endpoints: JobEndpoints): readonly Route[] {
+  const { context } = endpoints;
   const { settings, clock, faults } = context;
   const { limits } = settings;
   const reads = [context.quotas.window('jobReadRate')];
   const checkReads = () => checkRate(reads, 'over status, results and list of jobs');
 
   const create: Handler = async ({ request }, place) => {
-    const { jobs } = desk;
+    const { jobs } = endpoints;
     const windows = jobs.creationWindows;
     checkRate(windows, 'to create jobs', { count: false });
     const body = await readBody(request, MAX_CREATE_BYTES);
@@ -57,14 +57,14 @@ export function jobRoutes(desk: JobDesk): readonly Route[] {
     await checkFormat(wanted.format);
     // Others may have come while the archive was opened.
     checkRate(windows, 'to create jobs', { count: false });
-    if (hasTitle(wanted.title)) throw new Refusal(400, titleTaken(wanted.title));
+    if (hasTitle(wanted.title)) throw new HttpProblem(400, titleTaken(wanted.title));
     const life = await jobs.create(wanted, rules);
     return textAnswer(201, createdView(life, outcomes, place));
   };
 
   const list: Handler = async (_, place) => {
     checkReads();
-    return jsonAnswer(200, jobListView(desk.jobs.list(), place));
+    return jsonResponse(200, jobListView(endpoints.jobs.list(), place));
   };
 
   const status: Handler = async ({ path }, place) => {
@@ -72,16 +72,20 @@ export function jobRoutes(desk: JobDesk): readonly Route[] {
     const life = find(path.uuid);
     const wrong =
       life.job.status === 'delivered'
-        ? faults.meetJob('wrong-totals', life.job.title, fault => fault.activityCount !== undefined)
+        ? faults.matchJob(
+            'wrong-totals',
+            life.job.title,
+            fault => fault.activityCount !== undefined,
+          )
         : undefined;
-    return jsonAnswer(200, jobView(life, place, wrong?.activityCount));
+    return jsonResponse(200, jobView(life, place, wrong?.activityCount));
   };
 
   const decide: Handler = async ({ request, path }, place) => {
     const life = find(path.uuid);
     const { status: wanted } = parseJsonObject(await readBody(request, 64 * 1024)) ?? {};
     if (wanted !== 'accept' && wanted !== 'reject')
-      throw new Refusal(
+      throw new HttpProblem(
         400,
         'Invalid JSON. The body must be {"status":"accept"} or {"status":"reject"}.',
       );
@@ -90,23 +94,23 @@ export function jobRoutes(desk: JobDesk): readonly Route[] {
       settings.email,
     );
     if (!decided)
-      throw new Refusal(
+      throw new HttpProblem(
         400,
         `Cannot ${wanted} the job: its status is '${find(path.uuid).job.status}'. ` +
           "Only a job with the status 'quoted' can be accepted or rejected.",
       );
-    return jsonAnswer(200, jobView(life, place));
+    return jsonResponse(200, jobView(life, place));
   };
 
   const results: Handler = async ({ path }, place) => {
     checkReads();
     const life = delivered(path.uuid);
-    const wrong = faults.meetJob(
+    const wrong = faults.matchJob(
       'wrong-totals',
       life.job.title,
       fault => fault.urlCount !== undefined || fault.totalFileSizeBytes !== undefined,
     );
-    return jsonAnswer(200, resultsListing(life, listingPlace(life, place), wrong));
+    return jsonResponse(200, resultsListing(life, listingPlace(life, place), wrong));
   };
 
   const csv: Handler = async ({ path }, place) => {
@@ -118,28 +122,28 @@ export function jobRoutes(desk: JobDesk): readonly Route[] {
   const suspectMinutes: Handler = async ({ path }) => {
     const life = delivered(path.uuid);
     if (!hasSuspectMinutes(life))
-      throw new Refusal(404, 'Not Found: no minute of this job is suspect');
-    return jsonAnswer(200, suspectMinutesView(life));
+      throw new HttpProblem(404, 'Not Found: no minute of this job is suspect');
+    return jsonResponse(200, suspectMinutesView(life));
   };
 
   const checkFormat = (format: Format) =>
     context.archive(format).catch(error => {
       if (!(error instanceof OptionError)) throw error;
-      throw new Refusal(400, `Invalid value for field 'dataFormat'. ${error.message}.`);
+      throw new HttpProblem(400, `Invalid value for field 'dataFormat'. ${error.message}.`);
     });
 
   const find = (uuid = ''): JobLife => {
-    const life = desk.jobs.find(uuid);
-    if (life === undefined) throw new Refusal(404, `Not Found: there is no job ${uuid}`);
+    const life = endpoints.jobs.find(uuid);
+    if (life === undefined) throw new HttpProblem(404, `Not Found: there is no job ${uuid}`);
     if (life.expired)
-      throw new Refusal(404, `Not Found: the job ${uuid} has expired and cannot be recovered`);
+      throw new HttpProblem(404, `Not Found: the job ${uuid} has expired and cannot be recovered`);
     return life;
   };
 
   const delivered = (uuid = ''): JobLife => {
     const life = find(uuid);
     if (life.job.status !== 'delivered')
-      throw new Refusal(
+      throw new HttpProblem(
         404,
         `Not Found: the job ${uuid} has no results; its status is '${life.job.status}'`,
       );
@@ -148,8 +152,8 @@ export function jobRoutes(desk: JobDesk): readonly Route[] {
 
   const listingPlace = (life: JobLife, place: JobPlace): ListingPlace => ({
     ...place,
-    urls: desk.urls,
-    filesUrl: desk.filesUrl,
+    urls: endpoints.urls,
+    filesUrl: endpoints.filesUrl,
     expiresAt: Math.min(life.expiresAt, clock.now() + settings.fileUrlMs),
   });
 
@@ -158,20 +162,23 @@ export function jobRoutes(desk: JobDesk): readonly Route[] {
     methods: Object.keys(methods),
     pattern: BASE + pattern,
     errorBody: jobErrorBody,
-    async handle(exchange) {
-      checkLogin(exchange, settings);
-      const { product = '', account, publisher } = exchange.path;
+    async handle(incoming) {
+      checkLogin(incoming, settings);
+      const { product = '', account, publisher } = incoming.path;
       if (
         !PRODUCTS.includes(product) ||
         account !== settings.account ||
         publisher !== settings.publisher
       )
-        throw new Refusal(404, 'Not Found: there is no such account or publisher (case counts)');
-      await desk.open();
-      await desk.jobs.settled(PATIENCE_MS);
+        throw new HttpProblem(
+          404,
+          'Not Found: there is no such account or publisher (case counts)',
+        );
+      await endpoints.open();
+      await endpoints.jobs.settled(PATIENCE_MS);
       const names = [product, 'accounts', account, 'publishers', publisher].map(encodeURIComponent);
-      const base = `${desk.url}/historical/${names.join('/')}`;
-      return (methods[exchange.method] as Handler)(exchange, { account, publisher, base });
+      const base = `${endpoints.url}/historical/${names.join('/')}`;
+      return (methods[incoming.method] as Handler)(incoming, { account, publisher, base });
     },
   });
 
@@ -194,6 +201,6 @@ function textAnswer(
   status: number,
   text: string,
   type = 'application/json; charset=utf-8',
-): Answer {
+): HttpResponse {
   return { status, headers: { 'Content-Type': type }, body: [Buffer.from(text)] };
 }

@@ -1,6 +1,6 @@
 import { floorTo, parseTimestamp, SECOND } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
-import type { ServiceContext } from '../service.js';
+import type { ServiceContext } from '../context.js';
 import { estimate } from './estimate.js';
 import { generate } from './generate.js';
 import { type DataFile, expiryOf, type Job, type JobChange, type JobStage } from './job.js';
@@ -185,7 +185,7 @@ export class JobLife {
           this.#progress = fraction;
         },
       });
-      const suspect = context.faults.meetJob('suspect-minutes', job.title);
+      const suspect = context.faults.matchJob('suspect-minutes', job.title);
       const suspectMinutes = suspect?.minutes
         .map(minute => parseTimestamp(minute) ?? 0)
         .filter(minute => job.from <= minute && minute < job.to);
@@ -224,7 +224,11 @@ export class JobLife {
   /** A planted failure, or a real one. */
   #fails(stage: JobStage, since: number, failed = false): JobChange | undefined {
     const { faults } = this.#world.context;
-    const planted = faults.meetJob('job-failure', this.#job.title, fault => fault.during === stage);
+    const planted = faults.matchJob(
+      'job-failure',
+      this.#job.title,
+      fault => fault.during === stage,
+    );
     return planted !== undefined || failed
       ? { status: 'failed', since, failure: stage }
       : undefined;

@@ -1,16 +1,16 @@
 import type { Window } from '../../time.js';
 import { parseTimestamp } from '../../time.js';
 import type { Compliance } from '../compliance/compliance.js';
+import type { ServiceContext } from '../context.js';
 import {
   CONNECTIONS_EXCEEDED,
   checkGzip,
-  checkPlace,
+  checkStreamPath,
   checkStreamRate,
 } from '../http/check-stream.js';
-import { connection } from '../http/connection.js';
-import { messageErrorBody, Refusal } from '../http/problem.js';
-import type { Exchange, Route } from '../http/router.js';
-import type { ServiceContext } from '../service.js';
+import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
+import type { RequestContext, Route } from '../http/router.js';
+import { streamConnection } from '../http/stream-connection.js';
 import type { ReplayEnd } from './info-message.js';
 import { type ReplayFaults, replay } from './replay.js';
 import type { ReplayLog } from './replay-log.js';
@@ -66,7 +66,7 @@ export function replayRoutes(
       const ms = parseTimestamp(minute) as number;
       return ms >= window.from && ms < window.to;
     };
-    const unprocessed = faults.meetStream('unprocessed-range', 'replay', pathAndQuery, fault =>
+    const unprocessed = faults.matchStream('unprocessed-range', 'replay', pathAndQuery, fault =>
       isWithin(fault.fromDate),
     );
     return {
@@ -74,12 +74,12 @@ export function replayRoutes(
       // That ending names no failed minutes; they would be lost.
       failed:
         unprocessed === undefined
-          ? faults.meetStream('minutes-failed', 'replay', pathAndQuery, fault =>
+          ? faults.matchStream('minutes-failed', 'replay', pathAndQuery, fault =>
               fault.minutes.some(isWithin),
             )
           : undefined,
-      countedWrong: faults.meetStream('wrong-count', 'replay', pathAndQuery)?.by ?? 0,
-      flood: faults.meetStream('flood', 'replay', pathAndQuery) !== undefined,
+      countedWrong: faults.matchStream('wrong-count', 'replay', pathAndQuery)?.by ?? 0,
+      flood: faults.matchStream('flood', 'replay', pathAndQuery) !== undefined,
     };
   };
 
@@ -88,24 +88,27 @@ export function replayRoutes(
     methods: ['GET'],
     pattern: '/replay/:type/accounts/:account/publishers/:publisher/:label.json',
     errorBody: messageErrorBody,
-    async handle(exchange: Exchange) {
-      checkPlace(exchange, settings, settings.streamLabel);
-      const { path, url, signal } = exchange;
+    async handle(incoming: RequestContext) {
+      checkStreamPath(incoming, settings, settings.streamLabel);
+      const { path, url, signal } = incoming;
       const type = Object.hasOwn(TYPES, path.type ?? '') ? TYPES[path.type as string] : undefined;
       if (type === undefined)
-        throw new Refusal(404, `Not Found: there is no stream of the type '${path.type}'`);
+        throw new HttpProblem(404, `Not Found: there is no stream of the type '${path.type}'`);
       checkStreamRate(connects, () => CONNECTIONS_EXCEEDED);
-      checkGzip(exchange);
+      checkGzip(incoming);
       const window = replayWindow(url.searchParams, clock.now(), settings.limits);
       await rules.open();
       if (type === 'rulestream' && rules.size === 0)
-        throw new Refusal(406, 'There are no rules for this stream. Add rules before connecting.');
+        throw new HttpProblem(
+          406,
+          'There are no rules for this stream. Add rules before connecting.',
+        );
 
       const token = {};
       if (type === 'rulestream') connected.add(token);
       const release = () => connected.delete(token);
       signal.addEventListener('abort', release);
-      const live = connection(exchange, context, settings.streamLabel, async (wire, stop) => {
+      const live = streamConnection(incoming, context, settings.streamLabel, async (wire, stop) => {
         const ended = log.begin(type, window);
         let end: ReplayEnd | undefined;
         try {

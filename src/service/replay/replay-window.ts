@@ -1,5 +1,5 @@
 import { DAY, floorTo, MINUTE, parseTimestamp, type Window } from '../../time.js';
-import { Refusal } from '../http/problem.js';
+import { HttpProblem } from '../http/http-problem.js';
 import type { Limits } from '../http/service-limits.js';
 
 /**
@@ -31,6 +31,6 @@ export function replayWindow(parameters: URLSearchParams, now: number, limits: L
   const to = dateOf('toDate', limits.replayToAgeMs);
   if (problems.length === 0 && from >= to)
     problems.push("Invalid date for query parameter 'fromDate'. It must be before 'toDate'.");
-  if (problems.length > 0) throw new Refusal(406, problems.join('\n'));
+  if (problems.length > 0) throw new HttpProblem(406, problems.join('\n'));
   return { from, to };
 }

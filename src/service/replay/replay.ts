@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { floorTo, MINUTE, parseTimestamp, SECOND, type Window } from '../../time.js';
 import type { MinutesFailedFault, UnprocessedRangeFault } from '../http/fault-kinds.js';
-import type { LiveWire } from '../http/live-response.js';
+import type { LiveResponse } from '../http/live-response.js';
 import { TurnTaking } from '../turn-taking.js';
 import { infoMessage, type ReplayEnd } from './info-message.js';
 import type { Replaying } from './replayed-posts.js';
@@ -33,7 +33,7 @@ const TOLD_AT_ONCE = 500;
  * where the connection ended before.
  */
 export async function replay(
-  wire: LiveWire,
+  wire: LiveResponse,
   replaying: Replaying,
   options: ReplayOptions,
 ): Promise<ReplayEnd | undefined> {

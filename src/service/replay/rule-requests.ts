@@ -1,5 +1,5 @@
 import { parseExact } from '../../json/exact-json.js';
-import { Refusal } from '../http/problem.js';
+import { HttpProblem } from '../http/http-problem.js';
 import { parseJsonObject } from '../http/request-body.js';
 
 export interface RequestedRule {
@@ -46,8 +46,8 @@ function objectOf(body: Uint8Array): Given {
 }
 
 /** The service's own words for whatever is wrong with a body (service.md 4.4 rule 5). */
-function badBody(): Refusal {
-  return new Refusal(
+function badBody(): HttpProblem {
+  return new HttpProblem(
     400,
     'Invalid JSON. The body must be in the format ' +
       '{"rules":[{"value":"rule1", "tag":"tag1"}, {"value":"rule2"}]} or ' +

@@ -1,12 +1,12 @@
 import { checkRule } from '../../rules/language/check-rule.js';
 import { serviceMessage } from '../../rules/language/problem.js';
-import type { Answer } from '../http/answer.js';
-import { checkPlace, checkStreamRate } from '../http/check-stream.js';
-import { messageErrorBody, Refusal } from '../http/problem.js';
+import type { ServiceContext } from '../context.js';
+import { checkStreamPath, checkStreamRate } from '../http/check-stream.js';
+import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
+import type { HttpResponse } from '../http/http-response.js';
 import type { RateWindow } from '../http/rate-window.js';
 import { readBody } from '../http/request-body.js';
-import type { Exchange, Route } from '../http/router.js';
-import type { ServiceContext } from '../service.js';
+import type { RequestContext, Route } from '../http/router.js';
 import { TurnTaking } from '../turn-taking.js';
 import { type RequestedRule, readDeletion, readRuleIds, readRules } from './rule-requests.js';
 import {
@@ -18,7 +18,7 @@ import {
 } from './rule-views.js';
 import type { StreamRules } from './stream-rules.js';
 
-type Handler = (exchange: Exchange) => Promise<Answer>;
+type Handler = (incoming: RequestContext) => Promise<HttpResponse>;
 
 const BASE = '/rules/:product/accounts/:account/publishers/:publisher/:label';
 /** `rulestream` stands for the name of the product; get by id is shown with and without `-replay`. */
@@ -89,7 +89,7 @@ export function rulesRoutes(
   const getOne: Handler = async ({ path: { id = '' } }) => {
     checkStreamRate([all], exceeded);
     const rule = rules.find(id);
-    if (rule === undefined) throw new Refusal(404, `Not Found: the stream has no rule ${id}`);
+    if (rule === undefined) throw new HttpProblem(404, `Not Found: the stream has no rule ${id}`);
     return { status: 200, body: rulesView([rule], clock.now()) };
   };
 
@@ -99,12 +99,12 @@ export function rulesRoutes(
     return { status: 200, body: validatedView(await checkAll(requested), clock.now()) };
   };
 
-  const change: Handler = exchange => {
-    const method = exchange.url.searchParams.get('_method')?.toLowerCase();
-    if (method === undefined || method === 'post') return add(exchange);
-    if (method === 'delete') return remove(exchange);
-    if (method === 'get') return getMany(exchange);
-    throw new Refusal(400, `Bad Request: _method is 'delete' or 'get', not '${method}'`);
+  const change: Handler = incoming => {
+    const method = incoming.url.searchParams.get('_method')?.toLowerCase();
+    if (method === undefined || method === 'post') return add(incoming);
+    if (method === 'delete') return remove(incoming);
+    if (method === 'get') return getMany(incoming);
+    throw new HttpProblem(400, `Bad Request: _method is 'delete' or 'get', not '${method}'`);
   };
 
   const route = (pattern: string, methods: Readonly<Record<string, Handler>>): Route => ({
@@ -112,12 +112,12 @@ export function rulesRoutes(
     methods: Object.keys(methods),
     pattern: BASE + pattern,
     errorBody: messageErrorBody,
-    async handle(exchange) {
-      checkPlace(exchange, settings, streamLabel);
-      if (!PRODUCTS.includes(exchange.path.product ?? ''))
-        throw new Refusal(404, 'Not Found: only the replay stream has rules here');
+    async handle(incoming) {
+      checkStreamPath(incoming, settings, streamLabel);
+      if (!PRODUCTS.includes(incoming.path.product ?? ''))
+        throw new HttpProblem(404, 'Not Found: only the replay stream has rules here');
       await rules.open();
-      return (methods[exchange.method] as Handler)(exchange);
+      return (methods[incoming.method] as Handler)(incoming);
     },
   });
 
@@ -133,7 +133,7 @@ function checkIdle(connections: number): void {
   if (connections === 0) return;
   const active =
     connections === 1 ? 'is 1 active connection' : `are ${connections} active connections`;
-  throw new Refusal(
+  throw new HttpProblem(
     406,
     'Rules cannot be added or deleted while a replay is connected to this stream. ' +
       `There ${active}.`,

@@ -1,38 +1,38 @@
 import { compileRule } from '../../rules/match/compile-rule.js';
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, type Window } from '../../time.js';
 import type { ArchiveQuery, CountedBucket } from '../archive/archive.js';
-import { type Answer, jsonAnswer } from '../http/answer.js';
-import type { Exchange } from '../http/router.js';
-import type { ServiceContext } from '../service.js';
+import type { ServiceContext } from '../context.js';
+import { type HttpResponse, jsonResponse } from '../http/http-response.js';
+import type { RequestContext } from '../http/router.js';
 import type { NextTokens } from './next-token.js';
-import { type OwnParameters, readSearchRequest } from './search-request.js';
+import { type EndpointParameters, readSearchRequest } from './search-request.js';
 
 const BUCKETS = { day: DAY, hour: HOUR, minute: MINUTE } as const;
 type Bucket = keyof typeof BUCKETS;
 
 /** One page of counts (service.md 4.2). */
 export async function countsPage(
-  exchange: Exchange,
+  incoming: RequestContext,
   context: ServiceContext,
   tokens: NextTokens,
-): Promise<Answer> {
-  const request = await readSearchRequest(exchange, context, tokens, PARAMETERS);
-  const { tree, window, own, asOf, after, nextAfter } = request;
+): Promise<HttpResponse> {
+  const request = await readSearchRequest(incoming, context, tokens, PARAMETERS);
+  const { tree, window, parameters, asOf, after, nextAfter } = request;
   const { limits, countsOrder, countsTimeoutMs } = context.settings;
   const page: PageRequest = {
     rule: { tree, matches: compileRule(tree, { product: 'search' }) },
     window,
     edge: after?.at,
-    bucketMs: BUCKETS[own.bucket],
+    bucketMs: BUCKETS[parameters.bucket],
     spanMs: limits.responseSpanMs,
     searchable: asOf - limits.searchDelayMs,
     timeoutMs: countsTimeoutMs,
-    bucketsUntilTimeout: exchange.bucketsUntilTimeout,
-    signal: exchange.signal,
+    bucketsUntilTimeout: incoming.bucketsUntilTimeout,
+    signal: incoming.signal,
   };
   const count = countsOrder === 'ascending' ? countForwards : countBackwards;
   const { buckets, edge } = await count(page, context);
-  return jsonAnswer(200, {
+  return jsonResponse(200, {
     results: buckets.map(bucket => ({
       timePeriod: formatTimestamp(bucket.start),
       count: bucket.count,
@@ -40,14 +40,14 @@ export async function countsPage(
     totalCount: buckets.reduce((sum, bucket) => sum + bucket.count, 0),
     next: edge === undefined ? undefined : nextAfter({ at: edge, id: '0' }),
     requestParameters: {
-      bucket: own.bucket,
+      bucket: parameters.bucket,
       fromDate: formatTimestamp(window.from),
       toDate: formatTimestamp(window.to),
     },
   });
 }
 
-const PARAMETERS: OwnParameters<{ readonly bucket: Bucket }> = {
+const PARAMETERS: EndpointParameters<{ readonly bucket: Bucket }> = {
   endpoint: 'counts',
   names: ['bucket'],
   read({ bucket = 'hour' }, problems) {

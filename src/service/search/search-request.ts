@@ -2,16 +2,17 @@ import { checkRule } from '../../rules/language/check-rule.js';
 import type { RuleNode } from '../../rules/language/tree.js';
 import type { Window } from '../../time.js';
 import type { Place } from '../archive/archive.js';
-import { Refusal, unprocessable, withPrefix } from '../http/problem.js';
+import type { ServiceContext } from '../context.js';
+import type { Endpoint } from '../http/endpoints.js';
+import { HttpProblem, unprocessable, withPrefix } from '../http/http-problem.js';
 import { parseJsonObject, readBody } from '../http/request-body.js';
-import type { Endpoint, Exchange } from '../http/router.js';
+import type { RequestContext } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
-import type { ServiceContext } from '../service.js';
 import { type NextTokens, requestDigest } from './next-token.js';
 import { type Product, searchWindow } from './search-window.js';
 
 /** What one of the two endpoints takes for itself, beside what both take. */
-export interface OwnParameters<Own> {
+export interface EndpointParameters<Own> {
   readonly endpoint: Endpoint;
   readonly names: readonly string[];
   /** The values, defaults filled in; adds what is wrong with them to the problems. JSON. */
@@ -22,7 +23,7 @@ export interface OwnParameters<Own> {
 export interface SearchRequest<Own> {
   readonly query: string;
   readonly tree: RuleNode;
-  readonly own: Own;
+  readonly parameters: Own;
   /** The dates as resolved; `requestParameters` echoes them. */
   readonly window: Window;
   /** The instant as of which the whole sequence of pages is answered. */
@@ -45,12 +46,12 @@ const MAX_BODY_BYTES = 64 * 1024;
  * 3. `next`, which has to belong to this very request: 422.
  */
 export async function readSearchRequest<Own>(
-  exchange: Exchange,
+  incoming: RequestContext,
   { settings: { limits }, clock }: ServiceContext,
   tokens: NextTokens,
-  parameters: OwnParameters<Own>,
+  parameters: EndpointParameters<Own>,
 ): Promise<SearchRequest<Own>> {
-  const given = exchange.method === 'GET' ? fromQuery(exchange.url) : await fromBody(exchange);
+  const given = incoming.method === 'GET' ? fromQuery(incoming.url) : await fromBody(incoming);
   const problems: string[] = [];
   for (const name of Object.keys(given))
     if (!SHARED_NAMES.includes(name) && !parameters.names.includes(name))
@@ -67,7 +68,7 @@ export async function readSearchRequest<Own>(
       "Invalid value for parameter 'next'. It must be copied unmodified from the previous response.",
     );
   const asOf = token?.asOf ?? clock.now();
-  const { product, account = '', label = '' } = exchange.path;
+  const { product, account = '', label = '' } = incoming.path;
   const dates = searchWindow({ fromDate, toDate }, product as Product, asOf, limits);
   problems.push(...dates.problems);
   const tree = readQuery(query, limits, problems);
@@ -84,7 +85,7 @@ export async function readSearchRequest<Own>(
   return {
     query,
     tree,
-    own,
+    parameters: own,
     window,
     asOf,
     after: token?.place,
@@ -155,9 +156,9 @@ function fromQuery(url: URL): Record<string, unknown> {
   return given;
 }
 
-async function fromBody({ request, url }: Exchange): Promise<Record<string, unknown>> {
+async function fromBody({ request, url }: RequestContext): Promise<Record<string, unknown>> {
   const body = parseJsonObject(await readBody(request, MAX_BODY_BYTES));
-  if (body === undefined) throw new Refusal(400, withPrefix('Invalid json, could not parse.'));
+  if (body === undefined) throw new HttpProblem(400, withPrefix('Invalid json, could not parse.'));
   const [stray] = url.searchParams.keys();
   if (stray !== undefined)
     throw unprocessable([

@@ -1,19 +1,19 @@
-import type { Answer } from '../http/answer.js';
+import type { ServiceContext } from '../context.js';
 import { checkLogin } from '../http/check-login.js';
 import { checkRate } from '../http/check-rate.js';
-import { Refusal, searchErrorBody } from '../http/problem.js';
-import type { Exchange, Route } from '../http/router.js';
-import type { ServiceContext } from '../service.js';
+import { HttpProblem, searchErrorBody } from '../http/http-problem.js';
+import type { HttpResponse } from '../http/http-response.js';
+import type { RequestContext, Route } from '../http/router.js';
 import type { ProductName } from '../usage/products.js';
 import { countsPage } from './counts.js';
 import { createNextTokens, type NextTokens } from './next-token.js';
 import { searchPage } from './search.js';
 
 type PageHandler = (
-  exchange: Exchange,
+  incoming: RequestContext,
   context: ServiceContext,
   tokens: NextTokens,
-) => Promise<Answer>;
+) => Promise<HttpResponse>;
 
 /** Search data and counts (service.md 4.1, 4.2), which share one rate. */
 export function searchRoutes(context: ServiceContext): readonly Route[] {
@@ -27,11 +27,11 @@ export function searchRoutes(context: ServiceContext): readonly Route[] {
     methods: ['GET', 'POST'],
     pattern,
     errorBody: searchErrorBody,
-    async handle(exchange) {
-      checkCaller(exchange, context);
+    async handle(incoming) {
+      checkCaller(incoming, context);
       checkRate(windows, 'over data and counts requests');
-      const answer = await page(exchange, context, tokens);
-      context.usage.requested(exchange.path.product as ProductName);
+      const answer = await page(incoming, context, tokens);
+      context.usage.requested(incoming.path.product as ProductName);
       return answer;
     },
   });
@@ -43,13 +43,16 @@ export function searchRoutes(context: ServiceContext): readonly Route[] {
 }
 
 /** The credentials come first: who has none learns nothing of accounts and labels. */
-function checkCaller(exchange: Exchange, { settings }: ServiceContext): void {
-  checkLogin(exchange, settings);
-  const { path } = exchange;
+function checkCaller(incoming: RequestContext, { settings }: ServiceContext): void {
+  checkLogin(incoming, settings);
+  const { path } = incoming;
   const isHere =
     (path.product === '30day' || path.product === 'fullarchive') &&
     path.account === settings.account &&
     path.label === settings.label;
   if (!isHere)
-    throw new Refusal(404, 'Not Found: there is no such product, account or label (case counts)');
+    throw new HttpProblem(
+      404,
+      'Not Found: there is no such product, account or label (case counts)',
+    );
 }

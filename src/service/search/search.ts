@@ -3,13 +3,13 @@ import type { MatchingRule } from '../../activity/activity.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
 import { formatTimestamp } from '../../time.js';
 import type { ArchivedPost, Place } from '../archive/archive.js';
-import type { Answer } from '../http/answer.js';
-import type { Exchange } from '../http/router.js';
-import type { ServiceContext } from '../service.js';
+import type { ServiceContext } from '../context.js';
+import type { HttpResponse } from '../http/http-response.js';
+import type { RequestContext } from '../http/router.js';
 import type { ProductName } from '../usage/products.js';
 import type { NextTokens } from './next-token.js';
 import {
-  type OwnParameters,
+  type EndpointParameters,
   readSearchRequest,
   type SearchRequest,
   textOf,
@@ -22,17 +22,17 @@ interface DataParameters {
 
 /** One page of posts (service.md 4.1). */
 export async function searchPage(
-  exchange: Exchange,
+  incoming: RequestContext,
   context: ServiceContext,
   tokens: NextTokens,
-): Promise<Answer> {
-  const request = await readSearchRequest(exchange, context, tokens, parameters(context));
-  const { window, own } = request;
-  const { posts, next } = await findPage(request, context, exchange.signal);
+): Promise<HttpResponse> {
+  const request = await readSearchRequest(incoming, context, tokens, parametersOf(context));
+  const { window, parameters } = request;
+  const { posts, next } = await findPage(request, context, incoming.signal);
   const rule = matchingRule(request);
-  if (exchange.request.method !== 'HEAD')
+  if (incoming.request.method !== 'HEAD')
     context.usage.delivered(
-      exchange.path.product as ProductName,
+      incoming.path.product as ProductName,
       posts.map(({ id }) => id),
     );
   const body: Uint8Array[] = [];
@@ -43,7 +43,7 @@ export async function searchPage(
   const rest = JSON.stringify({
     next,
     requestParameters: {
-      maxResults: own.maxResults,
+      maxResults: parameters.maxResults,
       fromDate: formatTimestamp(window.from),
       toDate: formatTimestamp(window.to),
     },
@@ -55,7 +55,9 @@ export async function searchPage(
 const OPEN = Buffer.from('{"results":[');
 const COMMA = Buffer.from(',');
 
-function parameters({ settings: { limits } }: ServiceContext): OwnParameters<DataParameters> {
+function parametersOf({
+  settings: { limits },
+}: ServiceContext): EndpointParameters<DataParameters> {
   return {
     endpoint: 'search',
     names: ['maxResults', 'tag'],
@@ -84,7 +86,7 @@ async function findPage(
   { settings, archive }: ServiceContext,
   signal: AbortSignal,
 ): Promise<Page> {
-  const { tree, window, asOf, after, own, nextAfter } = request;
+  const { tree, window, asOf, after, parameters, nextAfter } = request;
   const { responseSpanMs, searchDelayMs } = settings.limits;
   const found = Math.min(window.to, asOf - searchDelayMs);
   const to = after === undefined ? found : Math.min(found, after.at + 1);
@@ -95,7 +97,7 @@ async function findPage(
   const { posts, more } = await (await archive()).search(
     { tree, matches },
     { from, to },
-    { limit: own.maxResults, after, asOf, signal },
+    { limit: parameters.maxResults, after, asOf, signal },
   );
   const last = posts.at(-1);
   if (more && last !== undefined)
@@ -113,7 +115,7 @@ function justBefore({ at, id }: Place): Place {
  * The rule of a search is not stored anywhere, so no one has given it an id. It gets one from its
  * own text and tag: the same search, the same id, of 63 bits as all ids.
  */
-function matchingRule({ query, own: { tag } }: SearchRequest<DataParameters>): MatchingRule {
+function matchingRule({ query, parameters: { tag } }: SearchRequest<DataParameters>): MatchingRule {
   const digest = createHash('sha256')
     .update(JSON.stringify([query, tag]))
     .digest();

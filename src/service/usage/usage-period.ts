@@ -1,5 +1,5 @@
 import { DAY, floorTo, MINUTE, parseTimestamp, type Window } from '../../time.js';
-import { Refusal } from '../http/problem.js';
+import { HttpProblem } from '../http/http-problem.js';
 import { monthsLater, startOfMonth } from './months.js';
 
 export type UsageBucket = 'month' | 'day';
@@ -28,7 +28,7 @@ export function readUsageQuery(parameters: URLSearchParams): UsageQuery {
   const [from, to] = ['fromDate', 'toDate'].map(name => dayOf(name, parameters, problems));
   if (from !== undefined && to !== undefined && from >= to)
     problems.push("'fromDate' must be a day before 'toDate': both count by whole days.");
-  if (problems.length > 0) throw new Refusal(400, problems.join('\n'));
+  if (problems.length > 0) throw new HttpProblem(400, problems.join('\n'));
   return { bucket: bucket as UsageBucket | undefined, from, to };
 }
 

@@ -1,5 +1,5 @@
 import { DAY, floorTo, formatTimestamp, type Window } from '../../time.js';
-import type { ServiceContext } from '../service.js';
+import type { ServiceContext } from '../context.js';
 import { monthsLater, startOfMonth } from './months.js';
 import { PRODUCT_NAMES, PRODUCTS, type ProductName } from './products.js';
 import { bucketsOf, type UsageBucket, type UsageQuery, usagePeriod } from './usage-period.js';

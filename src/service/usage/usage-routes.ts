@@ -1,9 +1,9 @@
-import { jsonAnswer } from '../http/answer.js';
+import type { ServiceContext } from '../context.js';
 import { checkLogin } from '../http/check-login.js';
 import { checkRate } from '../http/check-rate.js';
-import { messageErrorBody, Refusal } from '../http/problem.js';
+import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
+import { jsonResponse } from '../http/http-response.js';
 import type { Route } from '../http/router.js';
-import type { ServiceContext } from '../service.js';
 import { readUsageQuery } from './usage-period.js';
 import { usageReport } from './usage-report.js';
 
@@ -23,14 +23,14 @@ export function usageRoutes(context: ServiceContext): readonly Route[] {
       methods: ['GET'],
       pattern: '/accounts/:account/usage.json',
       errorBody: messageErrorBody,
-      async handle(exchange) {
-        checkLogin(exchange, settings);
-        if (exchange.path.account !== settings.account)
-          throw new Refusal(404, 'Not Found: there is no such account (case counts)');
+      async handle(incoming) {
+        checkLogin(incoming, settings);
+        if (incoming.path.account !== settings.account)
+          throw new HttpProblem(404, 'Not Found: there is no such account (case counts)');
         checkRate(reports, 'for usage');
-        return jsonAnswer(
+        return jsonResponse(
           200,
-          await usageReport(context, readUsageQuery(exchange.url.searchParams)),
+          await usageReport(context, readUsageQuery(incoming.url.searchParams)),
         );
       },
     },

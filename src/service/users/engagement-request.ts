@@ -1,4 +1,4 @@
-import { Refusal } from '../http/problem.js';
+import { HttpProblem } from '../http/http-problem.js';
 import { parseJsonObject } from '../http/request-body.js';
 import type { Limits } from '../http/service-limits.js';
 
@@ -25,14 +25,15 @@ const LARGEST_ID = 2n ** 63n - 1n;
 /** Reads and checks a body. Everything that is wrong with it is said at once, a string each: 400. */
 export function readEngagementRequest(body: Uint8Array, limits: Limits): EngagementRequest {
   const given = parseJsonObject(body);
-  if (given === undefined) throw new Refusal(400, 'Invalid JSON. The body must be a JSON object');
+  if (given === undefined)
+    throw new HttpProblem(400, 'Invalid JSON. The body must be a JSON object');
   const problems = Object.keys(given)
     .filter(name => !FIELDS.includes(name))
     .map(name => `Unknown field: ${shown(name)}. Supported: ${FIELDS.join(', ')}`);
   const ids = readIds(given.tweet_ids, limits.engagementIds, problems);
   const types = readTypes(given.engagement_types, problems);
   const groupings = readGroupings(given.groupings, limits.engagementGroupings, problems);
-  if (problems.length > 0) throw new Refusal(400, problems.join('\n'));
+  if (problems.length > 0) throw new HttpProblem(400, problems.join('\n'));
   return { ids, types, groupings };
 }
 

@@ -1,10 +1,10 @@
 import { MINUTE } from '../../time.js';
 import type { ArchivedPost } from '../archive/archive.js';
-import { type Answer, jsonAnswer } from '../http/answer.js';
+import type { ServiceContext } from '../context.js';
 import { checkAppRate } from '../http/check-rate.js';
-import { errorsErrorBody, Refusal } from '../http/problem.js';
-import type { Exchange, Route } from '../http/router.js';
-import type { ServiceContext } from '../service.js';
+import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
+import { type HttpResponse, jsonResponse } from '../http/http-response.js';
+import type { RequestContext, Route } from '../http/router.js';
 import { readEngagementRequest } from './engagement-request.js';
 import { engagementTotals } from './engagement-totals.js';
 import { engagementsOf } from './engagements.js';
@@ -32,24 +32,28 @@ export function engagementRoutes(
   const { limits } = settings;
   const rate = quotas.window('engagementRate');
 
-  const totals = async (exchange: Exchange): Promise<Answer> => {
-    const { application, token, body } = await signed.check(exchange, {
+  const totals = async (incoming: RequestContext): Promise<HttpResponse> => {
+    const { application, token, body } = await signed.check(incoming, {
       maxBodyBytes: MAX_BODY_BYTES,
       tokenSecret: (token, of) => provider.grantWith(token, of)?.secret,
       tokenUnknown: 'Access token not found',
     });
-    if (!application.approved) throw new Refusal(403, 'Your application id is not authorized.');
+    if (!application.approved) throw new HttpProblem(403, 'Your application id is not authorized.');
     checkAppRate(rate, perMinute);
-    if (!/^application\/json *(;|$)/i.test(exchange.request.headers['content-type'] ?? ''))
-      throw new Refusal(415, 'Unsupported Media Type: the Content-Type must be application/json');
+    if (!/^application\/json *(;|$)/i.test(incoming.request.headers['content-type'] ?? ''))
+      throw new HttpProblem(
+        415,
+        'Unsupported Media Type: the Content-Type must be application/json',
+      );
     const request = readEngagementRequest(body, limits);
     const grant = provider.grantWith(String(token), application);
     const userId = grant?.revoked ? undefined : grant?.user.id;
-    const { posts, ...rest } = await lookUp(request.ids, userId, exchange.signal);
+    const { posts, ...rest } = await lookUp(request.ids, userId, incoming.signal);
     const headers = perMinute();
-    if (posts.length === 0) return jsonAnswer(rest.forbidden ? 403 : 400, errorsOf(rest), headers);
-    const engagements = await engagementsOf(posts, await archive(), exchange.signal);
-    return jsonAnswer(
+    if (posts.length === 0)
+      return jsonResponse(rest.forbidden ? 403 : 400, errorsOf(rest), headers);
+    const engagements = await engagementsOf(posts, await archive(), incoming.signal);
+    return jsonResponse(
       200,
       { ...engagementTotals(request, engagements), ...errorsOf(rest) },
       headers,

@@ -1,12 +1,12 @@
+import type { ServiceContext } from '../context.js';
 import type { Route } from '../http/router.js';
-import type { ServiceContext } from '../service.js';
 import { engagementRoutes } from './engagement-routes.js';
 import { OAuthProvider } from './oauth-provider.js';
 import { oauthRoutes } from './oauth-routes.js';
 import { SignedRequests } from './signed-requests.js';
 
 /** All that there is to applications and users: their sign-in, and what they may ask for. */
-export class OAuthDesk {
+export class OAuthEndpoints {
   readonly provider: OAuthProvider;
   readonly routes: readonly Route[];
   readonly #signed: SignedRequests;
@@ -32,9 +32,9 @@ export class OAuthDesk {
     ];
     this.routes = routes.map(route => ({
       ...route,
-      handle: async exchange => {
+      handle: async incoming => {
         await this.open();
-        return route.handle(exchange);
+        return route.handle(incoming);
       },
     }));
   }

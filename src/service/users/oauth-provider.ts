@@ -1,7 +1,7 @@
 import type { Archive } from '../archive/archive.js';
 import type { Clock } from '../clock.js';
 import { checkRate } from '../http/check-rate.js';
-import { Refusal } from '../http/problem.js';
+import { HttpProblem } from '../http/http-problem.js';
 import type { RateWindow } from '../http/rate-window.js';
 import type { Settings } from '../service-options.js';
 import {
@@ -152,7 +152,7 @@ export class OAuthProvider {
    */
   issue(application: Application, callback: string): RequestToken {
     if (!isRegistered(callback, this.#options.settings.callbackUrls))
-      throw new Refusal(
+      throw new HttpProblem(
         403,
         'Callback URL not approved for this client application. Approved callback URLs are those ' +
           'registered for it',
@@ -173,9 +173,9 @@ export class OAuthProvider {
   exchange(token: string, verifier: string): Grant {
     const grant = this.#requests.exchange(token, verifier);
     if (grant === 'pending')
-      throw new Refusal(401, 'The user has not authorized this request token yet');
+      throw new HttpProblem(401, 'The user has not authorized this request token yet');
     if (grant === undefined)
-      throw new Refusal(401, 'Invalid oauth_verifier for this request token');
+      throw new HttpProblem(401, 'Invalid oauth_verifier for this request token');
     return grant;
   }
 
@@ -197,6 +197,6 @@ export class OAuthProvider {
   }
 }
 
-function tokenGone(): Refusal {
-  return new Refusal(401, 'The request token is unknown, has expired or was used');
+function tokenGone(): HttpProblem {
+  return new HttpProblem(401, 'The request token is unknown, has expired or was used');
 }

@@ -1,8 +1,8 @@
-import type { Answer } from '../http/answer.js';
+import type { ServiceContext } from '../context.js';
 import { checkAppRate } from '../http/check-rate.js';
-import { errorsErrorBody, Refusal } from '../http/problem.js';
-import type { Exchange, Route } from '../http/router.js';
-import type { ServiceContext } from '../service.js';
+import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
+import type { HttpResponse } from '../http/http-response.js';
+import type { RequestContext, Route } from '../http/router.js';
 import type { OAuthProvider } from './oauth-provider.js';
 import type { SignedRequests } from './signed-requests.js';
 
@@ -23,8 +23,8 @@ export function oauthRoutes(
   const requestTokens = quotas.window('requestTokenRate');
   const accessTokens = quotas.window('accessTokenRate');
 
-  const requestToken = async (exchange: Exchange) => {
-    const { application, parameters } = await signed.check(exchange, {
+  const requestToken = async (incoming: RequestContext) => {
+    const { application, parameters } = await signed.check(incoming, {
       maxBodyBytes: MAX_BODY_BYTES,
     });
     checkAppRate(requestTokens);
@@ -37,8 +37,8 @@ export function oauthRoutes(
     });
   };
 
-  const accessToken = async (exchange: Exchange) => {
-    const { token = '', parameters } = await signed.check(exchange, {
+  const accessToken = async (incoming: RequestContext) => {
+    const { token = '', parameters } = await signed.check(incoming, {
       maxBodyBytes: MAX_BODY_BYTES,
       tokenSecret: (token, application) => provider.requestSecret(token, application),
       tokenUnknown: 'Request token not found',
@@ -66,11 +66,11 @@ export function oauthRoutes(
 
 function required(name: string, parameters: ReadonlyMap<string, string>): string {
   const value = parameters.get(name);
-  if (!value) throw new Refusal(400, `Missing parameter ${name}`);
+  if (!value) throw new HttpProblem(400, `Missing parameter ${name}`);
   return value;
 }
 
-function formAnswer(fields: Readonly<Record<string, string>>): Answer {
+function formAnswer(fields: Readonly<Record<string, string>>): HttpResponse {
   return {
     status: 200,
     headers: {

@@ -1,8 +1,8 @@
 import { SECOND } from '../../time.js';
 import type { Clock } from '../clock.js';
-import { Refusal } from '../http/problem.js';
+import { HttpProblem } from '../http/http-problem.js';
 import { readBody } from '../http/request-body.js';
-import type { Exchange } from '../http/router.js';
+import type { RequestContext } from '../http/router.js';
 import type { Application } from './application.js';
 import { parseAuthorization } from './authorization-header.js';
 import { NonceFile } from './nonce-file.js';
@@ -69,7 +69,7 @@ export class SignedRequests {
   }
 
   async check(
-    { request }: Exchange,
+    { request }: RequestContext,
     { maxBodyBytes, tokenSecret, tokenUnknown = 'Token not found' }: SignedRequestOptions,
   ): Promise<SignedRequest> {
     const header = parseAuthorization(request.headers.authorization);
@@ -132,12 +132,12 @@ export class SignedRequests {
     return timestamp;
   }
 
-  #refusal(reason: string): Refusal {
+  #refusal(reason: string): HttpProblem {
     return this.#refused(`Your account could not be authenticated. Reason: ${reason}`);
   }
 
-  #refused(message: string): Refusal {
-    return new Refusal(401, message, {
+  #refused(message: string): HttpProblem {
+    return new HttpProblem(401, message, {
       'WWW-Authenticate': 'OAuth realm="millrace"',
       // By which a client can tell how far its clock is off.
       Date: new Date(this.#clock.now()).toUTCString(),
@@ -168,7 +168,7 @@ function decoded<Value>(decode: () => Value, what: string): Value {
   try {
     return decode();
   } catch {
-    throw new Refusal(400, `${what} is not UTF-8 in percent encoding`);
+    throw new HttpProblem(400, `${what} is not UTF-8 in percent encoding`);
   }
 }
 
@@ -177,7 +177,7 @@ function collect(all: readonly Parameter[]): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>();
   for (const [name, value] of all) {
     if (parameters.has(name) && name.startsWith('oauth_'))
-      throw new Refusal(400, `The parameter ${name.slice(0, 40)} comes more than once`);
+      throw new HttpProblem(400, `The parameter ${name.slice(0, 40)} comes more than once`);
     parameters.set(name, value);
   }
   return parameters;

@@ -1,11 +1,11 @@
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LiveWire } from '../../../src/service/http/live-response.js';
+import { LiveResponse } from '../../../src/service/http/live-response.js';
 
-function wireOf(options: Partial<ConstructorParameters<typeof LiveWire>[0]> = {}) {
+function wireOf(options: Partial<ConstructorParameters<typeof LiveResponse>[0]> = {}) {
   const controller = new AbortController();
-  const wire = new LiveWire({
+  const wire = new LiveResponse({
     heartbeatMs: 60_000,
     backlogBytes: 1_000_000,
     signal: controller.signal,

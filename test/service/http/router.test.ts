@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { searchErrorBody } from '../../../src/service/http/problem.js';
+import { searchErrorBody } from '../../../src/service/http/http-problem.js';
 import { createRouter, type Route } from '../../../src/service/http/router.js';
 
 const route = (pattern: string): Route => ({

@@ -1,5 +1,5 @@
-import type { Answer } from '../../http/answer.js';
-import type { Refusal } from '../../http/problem.js';
+import type { HttpProblem } from '../../http/http-problem.js';
+import type { HttpResponse } from '../../http/http-response.js';
 import { type Html, type HtmlValue, html } from './html.js';
 import { layout } from './layout.js';
 import { pageAnswer } from './page-answer.js';
@@ -8,7 +8,7 @@ import { pageAnswer } from './page-answer.js';
 export const HOME = '/console';
 
 /** What cannot be done, on a page of its own. */
-export function errorPage({ status, message, headers }: Refusal): Answer {
+export function errorPage({ status, message, headers }: HttpProblem): HttpResponse {
   const body = html`<div class="card"><p class="alarm" role="alert">${message}</p>
 <p><a class="button" href="${HOME}">To the console</a></p></div>`;
   return pageAnswer(outsidePage({ title: titleOf(status), body }), { status, headers });

@@ -1,4 +1,4 @@
-import type { Answer } from '../../http/answer.js';
+import type { HttpResponse } from '../../http/http-response.js';
 import type { Html } from './html.js';
 
 export interface PageOptions {
@@ -9,7 +9,7 @@ export interface PageOptions {
 }
 
 /** A page for people. */
-export function pageAnswer(page: Html, options: PageOptions = {}): Answer {
+export function pageAnswer(page: Html, options: PageOptions = {}): HttpResponse {
   const { status = 200, headers, formTarget } = options;
   return {
     status,
@@ -23,12 +23,15 @@ export function pageAnswer(page: Html, options: PageOptions = {}): Answer {
 }
 
 /** "See other": what a form answers with, so that a reload sends nothing twice. */
-export function seeOther(location: string, headers: Readonly<Record<string, string>> = {}): Answer {
+export function seeOther(
+  location: string,
+  headers: Readonly<Record<string, string>> = {},
+): HttpResponse {
   return { status: 303, headers: { Location: location, ...guards(), ...headers }, body: [] };
 }
 
 /** A file of the pages themselves: no one's data. */
-export function assetAnswer(type: string, text: string): Answer {
+export function assetAnswer(type: string, text: string): HttpResponse {
   return {
     status: 200,
     headers: { ...guards(), 'Content-Type': type, 'Cache-Control': 'public, max-age=3600' },

@@ -1,4 +1,4 @@
-import type { Answer } from '../../http/answer.js';
+import type { HttpResponse } from '../../http/http-response.js';
 import type { User } from '../../users/grants.js';
 import type { UserGrant } from '../../users/oauth-provider.js';
 import { foreign, type Html, html } from '../html/html.js';
@@ -11,7 +11,7 @@ export function grantsPage(
   grants: readonly UserGrant[],
   csrf: string,
   notice: string | undefined,
-): Answer {
+): HttpResponse {
   const body = html`<div class="card"><p>You are signed in as ${nameOf(user)}.</p>
 <form method="post" action="${GRANTS_PATH}">${csrfField(csrf)}<div class="row"><button class="plain" name="action" value="sign-out">Sign out</button></div></form></div>
 ${grants.length === 0 ? html`<p class="card empty">You have allowed nothing to anyone.</p>` : grants.map(grant => grantCard(grant, csrf))}`;

@@ -1,5 +1,5 @@
-import type { Answer } from '../../http/answer.js';
-import type { Refusal } from '../../http/problem.js';
+import type { HttpProblem } from '../../http/http-problem.js';
+import type { HttpResponse } from '../../http/http-response.js';
 import type { User } from '../../users/grants.js';
 import { foreign, type Html, type HtmlValue, html } from '../html/html.js';
 import { layout } from '../html/layout.js';
@@ -14,13 +14,13 @@ export function userPage(
   title: HtmlValue,
   body: HtmlValue,
   { notice, ...options }: PageOptions & { readonly notice?: string | undefined } = {},
-): Answer {
+): HttpResponse {
   const place = 'accounts';
   const page = layout({ title, body, place, home: GRANTS_PATH, shape: 'narrow', notice });
   return pageAnswer(page, options);
 }
 
-export function userErrorPage({ status, message, headers }: Refusal): Answer {
+export function userErrorPage({ status, message, headers }: HttpProblem): HttpResponse {
   const body = html`<div class="card"><p class="alarm" role="alert">${message}</p>
 <p>Go back to the application and start again, or look at <a href="${GRANTS_PATH}">what you have allowed</a>.</p></div>`;
   return userPage(status < 500 ? 'That did not work' : 'Something broke', body, {

@@ -1,6 +1,6 @@
-import type { Answer } from '../../http/answer.js';
-import { errorsErrorBody, Refusal } from '../../http/problem.js';
-import type { Exchange, Route } from '../../http/router.js';
+import { errorsErrorBody, HttpProblem } from '../../http/http-problem.js';
+import type { HttpResponse } from '../../http/http-response.js';
+import type { RequestContext, Route } from '../../http/router.js';
 import type { User } from '../../users/grants.js';
 import type { OAuthProvider, PendingSignIn } from '../../users/oauth-provider.js';
 import { checkHost, readForm } from '../check-page-request.js';
@@ -21,20 +21,23 @@ const WRONG = 'There is no such user, or the password is wrong.';
 export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readonly Route[] {
   const sessions = new Sessions<User>('millrace-user', '/oauth');
 
-  const signIn = async (exchange: Exchange, form: URLSearchParams): Promise<Answer | undefined> => {
+  const signIn = async (
+    incoming: RequestContext,
+    form: URLSearchParams,
+  ): Promise<HttpResponse | undefined> => {
     const user = await oauth.signIn(form.get('handle') ?? '', form.get('password') ?? '');
-    return user && seeOther(here(exchange), sessions.signIn(exchange.request, user));
+    return user && seeOther(here(incoming), sessions.signIn(incoming.request, user));
   };
 
   const sign = (
-    exchange: Exchange,
+    incoming: RequestContext,
     { application, callback }: PendingSignIn,
     refused?: URLSearchParams,
-  ): Answer => {
-    const { csrf, headers } = sessions.visitor(exchange.request);
+  ): HttpResponse => {
+    const { csrf, headers } = sessions.visitor(incoming.request);
     const name = foreign(application.name);
     const body = userSignInForm({
-      action: here(exchange),
+      action: here(incoming),
       csrf,
       about: html`Sign in to go on to ${name}.`,
       handle: refused?.get('handle') ?? '',
@@ -46,12 +49,16 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
     return userPage('Sign in', body, { status, headers, formTarget: callbackTarget(callback) });
   };
 
-  const goTo = (redirect: string, { application, callback }: PendingSignIn): Answer =>
+  const goTo = (redirect: string, { application, callback }: PendingSignIn): HttpResponse =>
     callbackTarget(callback) === undefined
       ? userPage('Almost done', goOnCard(redirect, application.name))
       : seeOther(redirect);
 
-  const allow = async (token: string, user: User, pending: PendingSignIn): Promise<Answer> => {
+  const allow = async (
+    token: string,
+    user: User,
+    pending: PendingSignIn,
+  ): Promise<HttpResponse> => {
     const approval = await oauth.approve(token, user);
     return 'pin' in approval
       ? userPage('Your PIN', pinCard(approval.pin, pending.application.name))
@@ -59,18 +66,18 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
   };
 
   const decide = async (
-    exchange: Exchange,
+    incoming: RequestContext,
     token: string,
     pending: PendingSignIn,
-  ): Promise<Answer> => {
-    const { request } = exchange;
+  ): Promise<HttpResponse> => {
+    const { request } = incoming;
     const form = await readForm(request, sessions);
     const { who } = sessions.visitor(request);
     switch (form.get('action')) {
       case 'sign-in':
-        return (await signIn(exchange, form)) ?? sign(exchange, pending, form);
+        return (await signIn(incoming, form)) ?? sign(incoming, pending, form);
       case 'sign-out':
-        return seeOther(here(exchange), sessions.signOut(request));
+        return seeOther(here(incoming), sessions.signOut(request));
       case 'deny': {
         const redirect = oauth.deny(token);
         if (redirect !== undefined) return goTo(redirect, pending);
@@ -78,32 +85,32 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
         return userPage('Not allowed', body);
       }
       case 'allow':
-        return who === undefined ? sign(exchange, pending) : allow(token, who, pending);
+        return who === undefined ? sign(incoming, pending) : allow(token, who, pending);
       default:
-        throw new Refusal(400, 'The form says neither yes nor no.');
+        throw new HttpProblem(400, 'The form says neither yes nor no.');
     }
   };
 
-  const consent = (alwaysAsks: boolean) => (exchange: Exchange) => {
-    const { request, url, method } = exchange;
+  const consent = (alwaysAsks: boolean) => (incoming: RequestContext) => {
+    const { request, url, method } = incoming;
     const token = url.searchParams.get('oauth_token') ?? '';
     const pending = oauth.pending(token);
     if (pending === undefined)
-      throw new Refusal(401, 'This sign-in has expired, was used already, or never was.');
-    if (method === 'POST') return decide(exchange, token, pending);
+      throw new HttpProblem(401, 'This sign-in has expired, was used already, or never was.');
+    if (method === 'POST') return decide(incoming, token, pending);
     const { who, csrf, headers } = sessions.visitor(request);
-    if (who === undefined) return sign(exchange, pending);
+    if (who === undefined) return sign(incoming, pending);
     // HEAD, with which link checkers and previews look, must use nothing up.
     const goesOn = !alwaysAsks && request.method !== 'HEAD';
     if (goesOn && oauth.isGranted(who, pending.application)) return allow(token, who, pending);
-    const body = consentForm({ action: here(exchange), csrf, user: who, pending });
+    const body = consentForm({ action: here(incoming), csrf, user: who, pending });
     const formTarget = callbackTarget(pending.callback);
     const title = html`Allow ${foreign(pending.application.name)}?`;
     return userPage(title, body, { headers, formTarget });
   };
 
-  const grants = async (exchange: Exchange): Promise<Answer> => {
-    const { request, method } = exchange;
+  const grants = async (incoming: RequestContext): Promise<HttpResponse> => {
+    const { request, method } = incoming;
     const { who, csrf, headers } = sessions.visitor(request);
     const ask = (refused?: URLSearchParams) =>
       userPage(
@@ -123,12 +130,12 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
     }
     const form = await readForm(request, sessions);
     const action = form.get('action');
-    if (action === 'sign-in') return (await signIn(exchange, form)) ?? ask(form);
+    if (action === 'sign-in') return (await signIn(incoming, form)) ?? ask(form);
     if (action === 'sign-out') return seeOther(GRANTS_PATH, sessions.signOut(request));
     if (who === undefined) return ask();
     const application = oauth.applications.find(({ id }) => id === form.get('application'));
     if (action !== 'revoke' || application === undefined)
-      throw new Refusal(400, 'There is no such application.');
+      throw new HttpProblem(400, 'There is no such application.');
     const wasGranted = await oauth.revoke(who, application);
     sessions.tell(
       request,
@@ -145,9 +152,9 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
     pattern,
     errorBody: errorsErrorBody,
     errorPage: userErrorPage,
-    handle(exchange) {
-      checkHost(exchange.request);
-      return handle(exchange);
+    handle(incoming) {
+      checkHost(incoming.request);
+      return handle(incoming);
     },
   });
   return [
@@ -158,7 +165,7 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
 }
 
 /** The page itself, for its own forms. */
-function here({ url }: Exchange): string {
+function here({ url }: RequestContext): string {
   const token = url.searchParams.get('oauth_token');
   return token === null
     ? url.pathname

@@ -4,35 +4,16 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { BodyFault } from './fault-kinds.js';
 import { sendWithFault } from './faulty-body.js';
+import { acceptsGzip, type HttpResponse } from './http-response.js';
 import { drainBody, isUnread } from './request-body.js';
 import { sendLive } from './send-live.js';
-
-/** What a handler gives back. */
-export interface Answer {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** In pieces, so that a large page is never put together as one. */
-  readonly body: readonly Uint8Array[];
-  /** In place of `body`: what lies in a file and goes out as it is. */
-  readonly stored?: { readonly bytes: number; open(): Readable } | undefined;
-  /** In place of `body`: a stream in gzip, after whose end the service hangs up. */
-  readonly live?: AsyncIterable<Buffer> | undefined;
-}
-
-export function jsonAnswer(
-  status: number,
-  value: unknown,
-  headers: Readonly<Record<string, string>> = {},
-): Answer {
-  return { status, headers, body: [Buffer.from(JSON.stringify(value))] };
-}
 
 const BLOCK = 64 * 1024;
 
 /** Sends an answer, in gzip where the client takes it. Resolves when all is written. */
-export async function sendAnswer(
+export async function sendResponse(
   response: ServerResponse,
-  answer: Answer,
+  answer: HttpResponse,
   fault: BodyFault | undefined,
   signal: AbortSignal,
 ): Promise<void> {
@@ -88,15 +69,4 @@ function* blocksOf(pieces: readonly Uint8Array[]): Generator<Buffer> {
     }
   }
   if (bytes > 0) yield Buffer.concat(block, bytes);
-}
-
-/** Whether an `Accept-Encoding` header allows gzip: named or `*`, and not with a weight of 0. */
-export function acceptsGzip(header: string | string[] | undefined): boolean {
-  const weights = new Map<string, number>();
-  for (const part of String(header ?? '').split(',')) {
-    const [coding = '', ...parameters] = part.split(';').map(text => text.trim().toLowerCase());
-    const weight = parameters.find(text => text.startsWith('q='))?.slice(2);
-    weights.set(coding, weight === undefined ? 1 : Number(weight));
-  }
-  return (weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0) > 0;
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { formatSent } from '../../time.js';
 
 /** An answer that is not a success: its status, its message, and what its headers add. */
-export class Refusal extends Error {
+export class HttpProblem extends Error {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 
@@ -15,8 +15,8 @@ export class Refusal extends Error {
 }
 
 /** A 422: all that is wrong with a request, in the service's own frame of words. */
-export function unprocessable(problems: readonly string[]): Refusal {
-  return new Refusal(422, withPrefix(problems.map(problem => problem.trim()).join('\n')));
+export function unprocessable(problems: readonly string[]): HttpProblem {
+  return new HttpProblem(422, withPrefix(problems.map(problem => problem.trim()).join('\n')));
 }
 
 export function withPrefix(problem: string): string {

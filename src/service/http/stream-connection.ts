@@ -1,7 +1,7 @@
 import { formatSent } from '../../time.js';
-import type { ServiceContext } from '../service.js';
-import { LiveWire } from './live-response.js';
-import type { Exchange } from './router.js';
+import type { ServiceContext } from '../context.js';
+import { LiveResponse } from './live-response.js';
+import type { RequestContext } from './router.js';
 
 /** Milliseconds that a consumer that could not keep up has to read why. */
 const GRACE_MS = 1_000;
@@ -10,20 +10,20 @@ const GRACE_MS = 1_000;
  * One connection of a stream, from its first message to its end. `feed` starts when the headers are
  * sent; its signal fires when there is no one to send to any more.
  */
-export async function* connection(
-  { request, url, signal }: Exchange,
+export async function* streamConnection(
+  { request, url, signal }: RequestContext,
   { settings, clock, faults }: ServiceContext,
   label: string,
-  feed: (wire: LiveWire, signal: AbortSignal) => Promise<void>,
+  feed: (wire: LiveResponse, signal: AbortSignal) => Promise<void>,
 ): AsyncGenerator<Buffer> {
   const { account, heartbeatMs, streamBacklogBytes: backlogBytes } = settings;
   const endpoint = url.pathname.startsWith('/replay/') ? 'replay' : 'compliance';
   const stopping = new AbortController();
-  const wire = new LiveWire({
+  const wire = new LiveResponse({
     heartbeatMs,
     backlogBytes,
     signal,
-    cut: faults.meetStream('content-cut', endpoint, url.pathname + url.search),
+    cut: faults.matchStream('content-cut', endpoint, url.pathname + url.search),
     farewell: () =>
       Buffer.from(
         JSON.stringify({

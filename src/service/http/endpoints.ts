@@ -1,0 +1,16 @@
+/** What faults and messages call the families of endpoints. */
+export const ENDPOINTS = [
+  'search',
+  'counts',
+  'jobs',
+  'job-files',
+  'replay',
+  'rules',
+  'compliance',
+  'usage',
+  'oauth',
+  'engagement',
+  'pages',
+  'control',
+] as const;
+export type Endpoint = (typeof ENDPOINTS)[number];
