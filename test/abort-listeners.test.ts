@@ -8,7 +8,7 @@ import { abortable } from '../src/abortable.js';
 import { Flow } from '../src/flow/flow.js';
 import { pipeline } from '../src/flow/pipeline.js';
 import { type Account, account } from '../src/http/account.js';
-import { Pace } from '../src/http/rate-limiter.js';
+import { RateLimiter } from '../src/http/rate-limiter.js';
 import { LinkedAbort } from '../src/linked-abort.js';
 import { mapAsync } from '../src/operators/map-async.js';
 import { replayRules } from '../src/replay/replay-rules.js';
@@ -75,8 +75,8 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
     return usage(acme, { signal }).catch(() => {});
   },
   'a wait for a turn': async () => {
-    const pace = new Pace([{ requests: 1, per: 5 }]);
-    await Promise.all([1, 2, 3].map(() => pace.enter(undefined, signal)));
+    const pace = new RateLimiter([{ requests: 1, per: 5 }]);
+    await Promise.all([1, 2, 3].map(() => pace.acquire(undefined, signal)));
   },
   'a listing': () => collect()(replayRules(acme, { signal })),
   'a listing that is left early': async () => {

@@ -1,9 +1,8 @@
 import { type InStreamMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
 import { ConnectionError, DataError, HttpError, MillraceError } from '../errors.js';
 import type { Account } from '../http/account.js';
-import { connectStream } from '../http/live-connection.js';
-import { streamRecords } from '../http/live-records.js';
-import { isFinalRefusal } from '../http/stream-problem.js';
+import { connectLive, isFinalStatus } from '../http/live-connection.js';
+import { liveRecords } from '../http/live-records.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import { MINUTE, SECOND } from '../time.js';
 import { type ComplianceEvent, parseComplianceEvent } from './compliance-event.js';
@@ -53,10 +52,10 @@ export async function keepConnected(
   };
   let failures = 0;
   while (true) {
-    const start = await account.pace('compliance', url).enter(undefined, signal);
+    const start = await account.rateLimiter('compliance', url).acquire(undefined, signal);
     let trouble: MillraceError;
     try {
-      const connection = await connectStream(account, url, start, signal);
+      const connection = await connectLive(account, url, start, signal);
       everConnected = true;
       listener.connected(clock.now());
       let reason = 'without a reason';
@@ -66,7 +65,7 @@ export async function keepConnected(
           arrivals.push(clock.now());
           if (arrivals.length > BLOCKS_AHEAD) listener.heard(arrivals.shift() as number);
         };
-        const records = streamRecords(connection, { onBytes, onDamaged });
+        const records = liveRecords(connection, { onBytes, onDamaged });
         for await (const { items } of records) {
           failures = 0;
           const events: ComplianceEvent[] = [];
@@ -90,7 +89,7 @@ export async function keepConnected(
       signal.throwIfAborted();
       if (refused !== undefined) throw refused.error;
       if (!(error instanceof MillraceError)) throw error;
-      if (error instanceof HttpError ? isFinalRefusal(error) : !mayPass(error, everConnected))
+      if (error instanceof HttpError ? isFinalStatus(error) : !mayPass(error, everConnected))
         throw error;
       trouble = error;
     }

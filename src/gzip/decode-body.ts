@@ -1,6 +1,6 @@
 import { Gunzip } from 'minizlib';
 import { DataError } from '../errors.js';
-import { cutAnswer } from '../http/connection-errors.js';
+import { cutResponse } from '../http/connection-errors.js';
 
 /** What goes into the decoder at once: gzip grows a thousandfold at most, so this bounds a step. */
 const STEP = 4 * 1024;
@@ -9,7 +9,7 @@ const STEP = 4 * 1024;
  * A gzip body, decoded as it streams. One that ends early is a cut answer; one whose bytes are wrong
  * is a `DataError` that is worth another try, since they may have gone wrong on the way.
  */
-export async function* unzip(
+export async function* decodeBody(
   body: AsyncIterable<Buffer>,
   url: string,
 ): AsyncGenerator<Buffer, void, undefined> {
@@ -34,14 +34,14 @@ export async function* unzip(
       yield* take();
     }
   }
-  if (receivedBytes === 0) throw cutAnswer(url, 'its gzip body is empty');
+  if (receivedBytes === 0) throw cutResponse(url, 'its gzip body is empty');
   gunzip.end();
   yield* take();
 }
 
 function broken(cause: Error, url: string): Error {
   if ('code' in cause && cause.code === 'Z_BUF_ERROR')
-    return cutAnswer(url, 'its gzip body has no end', cause);
+    return cutResponse(url, 'its gzip body has no end', cause);
   return new DataError('The gzip body of the answer is damaged', {
     cause,
     place: { origin: url },

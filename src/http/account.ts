@@ -3,7 +3,7 @@ import { checkOptions, func, type OptionTable, record, special } from '../check.
 import { OptionError } from '../errors.js';
 import { MINUTE } from '../time.js';
 import { Connections } from './connections.js';
-import { Pace } from './rate-limiter.js';
+import { RateLimiter } from './rate-limiter.js';
 import { checkLimits, type Family, type Rate } from './rate-limits.js';
 import { checkRetryPolicy, type Retrying, type RetryPolicy } from './retry.js';
 import { redactor, type Secret } from './secret.js';
@@ -44,7 +44,7 @@ export interface AccountOptions extends SettingOptions {
  * Of all account objects of this process: the service counts by account, however many objects name
  * it and whatever their options are. Apart only where a test holds the clock.
  */
-const paces = new WeakMap<Timing, Map<string, Pace>>();
+const paces = new WeakMap<Timing, Map<string, RateLimiter>>();
 
 /** Settings whose origins take Basic credentials (service.md section 5). */
 const BASIC: readonly SettingName[] = [
@@ -152,11 +152,11 @@ export class Account {
   }
 
   /** The limiter of a family of calls, shared by all calls to the same account of the service. */
-  pace(family: Family, base: URL): Pace {
-    const shared = paces.get(this.timing) ?? new Map<string, Pace>();
+  rateLimiter(family: Family, base: URL): RateLimiter {
+    const shared = paces.get(this.timing) ?? new Map<string, RateLimiter>();
     paces.set(this.timing, shared);
     const key = JSON.stringify([family, base.origin, this.settings.account]);
-    const pace = shared.get(key) ?? new Pace([], this.timing);
+    const pace = shared.get(key) ?? new RateLimiter([], this.timing);
     shared.set(key, pace);
     pace.add(this.#limits[family]);
     return pace;

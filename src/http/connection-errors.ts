@@ -44,7 +44,7 @@ export function stalledConnection(url: string, ms: number, answering: boolean): 
 }
 
 /** An answer that ended in good order as HTTP goes, but not as its content does. */
-export function cutAnswer(url: string, what: string, cause?: unknown): ConnectionError {
+export function cutResponse(url: string, what: string, cause?: unknown): ConnectionError {
   return new ConnectionError(`The answer of ${url} is cut short: ${what}`, {
     url,
     failure: 'cut',

@@ -1,10 +1,10 @@
-import { DataError } from '../errors.js';
+import { DataError, type HttpError } from '../errors.js';
 import type { Account } from './account.js';
-import type { Start } from './rate-limiter.js';
-import { exchange } from './request.js';
+import type { Permit } from './rate-limiter.js';
+import { sendRequest } from './send-request.js';
 
 /** A stream of the service that is open: gzip that goes on as long as there is something to tell. */
-export interface StreamConnection {
+export interface LiveConnection {
   /** The address without its query, for messages. */
   readonly url: string;
   /**
@@ -24,18 +24,18 @@ export interface StreamConnection {
  *
  * @throws HttpError, ConnectionError, DataError, or the signal's reason.
  */
-export async function connectStream(
+export async function connectLive(
   account: Account,
   url: URL,
-  start: Start,
+  start: Permit,
   signal: AbortSignal,
-): Promise<StreamConnection> {
-  const answer = await exchange(account, {
+): Promise<LiveConnection> {
+  const answer = await sendRequest(account, {
     method: 'GET',
     url,
     headers: { connection: 'keep-alive', 'accept-encoding': 'gzip' },
     signal,
-  }).finally(() => start.answered());
+  }).finally(() => start.responded());
   const encoding = String(answer.headers['content-encoding'] ?? 'none');
   if (!/^(x-)?gzip$/i.test(encoding)) {
     answer.close();
@@ -46,10 +46,21 @@ export async function connectStream(
   }
   return {
     url: answer.url,
-    blocks: answer.wire,
+    blocks: answer.rawBlocks,
     get receivedBytes() {
       return answer.receivedBytes;
     },
     close: () => answer.close(),
   };
+}
+
+/** Wrong credentials, addresses and methods do not pass. */
+const FINAL: readonly number[] = [401, 403, 404, 405, 410];
+
+/**
+ * Whether connecting to a stream again is of no use. The service asks clients to connect again after
+ * any other status (service.md 4.3, 4.5): what it refuses for its own state, such as a 406, may pass.
+ */
+export function isFinalStatus({ status }: HttpError): boolean {
+  return (status >= 300 && status < 400) || FINAL.includes(status);
 }

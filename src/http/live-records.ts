@@ -4,9 +4,9 @@ import { GzipFile } from '../gzip/gzip-file.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { LineFramer } from '../json/line-framer.js';
 import { recordLimits } from '../json/record-limits.js';
-import type { StreamConnection } from './live-connection.js';
+import type { LiveConnection } from './live-connection.js';
 
-export interface StreamRecordsOptions {
+export interface LiveRecordsOptions {
   /** Told of each arrival, heartbeats too, a few before their records come. */
   readonly onBytes?: (() => void) | undefined;
   /** Told of each record that is no JSON object, or too large; one throws where it is absent. */
@@ -18,9 +18,9 @@ export interface StreamRecordsOptions {
  * are parted by CRLF and may be cut at any byte, in the gzip as in a character. Ends with the connection,
  * without the stages of a flow, each of which a message would have to pass.
  */
-export function streamRecords(
-  connection: StreamConnection,
-  { onBytes, onDamaged }: StreamRecordsOptions = {},
+export function liveRecords(
+  connection: LiveConnection,
+  { onBytes, onDamaged }: LiveRecordsOptions = {},
 ): Batches<Buffer> {
   const limits = recordLimits('stream');
   return framed(
@@ -30,7 +30,7 @@ export function streamRecords(
 }
 
 async function* inflated(
-  { blocks, url: origin }: StreamConnection,
+  { blocks, url: origin }: LiveConnection,
   onBytes: (() => void) | undefined,
 ): Batches<Buffer> {
   const file = new GzipFile({ plain: 'refuse', maxBytes: Number.POSITIVE_INFINITY, origin });

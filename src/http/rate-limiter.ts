@@ -11,9 +11,9 @@ import { realTime, type Timing } from './timing.js';
 const JITTER = 250;
 
 /** A request that was let through. */
-export interface Start {
+export interface Permit {
   /** To be called once the answer has begun, or the connection has failed. */
-  answered(): void;
+  responded(): void;
 }
 
 interface Counted {
@@ -31,7 +31,7 @@ interface Counted {
  * in a window with it. Of any `requests + 1` arrivals the latest start was thus let through when one
  * of the others had arrived at least `per` before.
  */
-export class Pace {
+export class RateLimiter {
   readonly #rates: Rate[] = [];
   /** What the service told. */
   #told: Rate | undefined;
@@ -57,7 +57,7 @@ export class Pace {
   }
 
   /** Waits for its turn. An abort rejects at once with the signal's reason and takes no turn. */
-  enter(kind?: string, signal?: AbortSignal): Promise<Start> {
+  acquire(kind?: string, signal?: AbortSignal): Promise<Permit> {
     const entered = this.#last.then(() => this.#admit(kind, signal));
     this.#last = entered.catch(() => {});
     return signal === undefined ? entered : abortable(entered, signal);
@@ -73,14 +73,14 @@ export class Pace {
     this.#told = rate;
   }
 
-  async #admit(kind: string | undefined, signal: AbortSignal | undefined): Promise<Start> {
+  async #admit(kind: string | undefined, signal: AbortSignal | undefined): Promise<Permit> {
     signal?.throwIfAborted();
     for (let wait = this.#waitFor(kind); wait > 0; wait = this.#waitFor(kind))
       await this.#timing.sleep(Math.ceil(wait), signal);
     const start: Counted = { kind, at: this.#timing.elapsed(), arrived: undefined };
     this.#starts.push(start);
     return {
-      answered: () => {
+      responded: () => {
         start.arrived ??= Math.min(this.#timing.elapsed(), start.at + JITTER);
       },
     };

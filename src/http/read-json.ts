@@ -1,6 +1,6 @@
 import { DataError } from '../errors.js';
 import { parseExact } from '../json/exact-json.js';
-import type { Answer } from './request.js';
+import type { HttpResponse } from './http-message.js';
 
 /** The listing of a job over ten years has half a million addresses. */
 const MOST_BYTES = 256 * 1024 * 1024;
@@ -8,7 +8,7 @@ const MOST_BYTES = 256 * 1024 * 1024;
 const MAX_SHOWN = 120;
 
 /** The whole body as text. */
-export async function readText(answer: Answer): Promise<string> {
+export async function readText(answer: HttpResponse): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of answer.body) {
@@ -23,7 +23,7 @@ export async function readText(answer: Answer): Promise<string> {
 }
 
 /** The whole body as JSON, with exact ids. One that is cut short is worth a retry. */
-export async function readJson(answer: Answer): Promise<unknown> {
+export async function readJson(answer: HttpResponse): Promise<unknown> {
   const text = await readText(answer);
   try {
     return parseExact(text);
@@ -36,7 +36,7 @@ export async function readJson(answer: Answer): Promise<unknown> {
  * The error of a body that is not JSON. What begins as none was sent by something else, such as a
  * proxy with a page for people; anything else may have been cut, and is worth a retry.
  */
-export function notJson({ url, headers }: Answer, text: string, cause: unknown): DataError {
+export function notJson({ url, headers }: HttpResponse, text: string, cause: unknown): DataError {
   const place = { origin: url };
   if (/^\s*([[{]|$)/.test(text))
     return new DataError('The answer is cut short, or is not JSON', {

@@ -67,3 +67,8 @@ function spellingsOf(text: string): string[] {
     bytes.toString('hex'),
   ];
 }
+
+/** An address as it may be shown: signatures travel in queries. */
+export function urlForMessages(url: URL): string {
+  return `${url.origin}${url.pathname}${url.search === '' ? '' : '?...'}`;
+}

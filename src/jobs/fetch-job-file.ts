@@ -1,8 +1,9 @@
 import { ConnectionError, DataError, HttpError } from '../errors.js';
 import type { Account } from '../http/account.js';
-import { type Answer, exchange } from '../http/request.js';
+import type { HttpResponse } from '../http/http-message.js';
 import { retry } from '../http/retry.js';
 import { redactor, Secret } from '../http/secret.js';
+import { sendRequest } from '../http/send-request.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
 
 /** Tries of one file, the first among them. */
@@ -25,13 +26,13 @@ export interface FetchRun {
 export function fetchJobFile<T>(
   file: JobFile,
   { account, list, signal }: FetchRun,
-  read: (answer: Answer) => Promise<T>,
+  read: (answer: HttpResponse) => Promise<T>,
 ): Promise<T> {
   const { retry: policy, timing, onRetry } = account;
   const attempt = async () => {
     const { url, listing } = list.addressOf(file);
     try {
-      const answer = await exchange(account, { method: 'GET', url, file: true, signal });
+      const answer = await sendRequest(account, { method: 'GET', url, isSignedUrl: true, signal });
       try {
         return await read(answer);
       } finally {

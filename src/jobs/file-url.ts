@@ -1,5 +1,5 @@
 import { DataError, type DataPlace } from '../errors.js';
-import { shownAddress } from '../http/request.js';
+import { urlForMessages } from '../http/secret.js';
 import { isLoopback } from '../http/settings.js';
 
 /**
@@ -27,5 +27,5 @@ export function excerpt(text: string): string {
 }
 
 function shown(url: URL): string {
-  return url.host === '' ? excerpt(url.href) : shownAddress(url).slice(0, 200);
+  return url.host === '' ? excerpt(url.href) : urlForMessages(url).slice(0, 200);
 }

@@ -1,10 +1,10 @@
 import { checkOptions, type OptionTable, signal as signalOption } from '../check.js';
 import { ConnectionError, HttpError, JobError, MillraceError, OptionError } from '../errors.js';
 import { Account } from '../http/account.js';
-import { type Request, request } from '../http/call.js';
-import { jobMessage } from '../http/problem.js';
+import type { HttpResponse } from '../http/http-message.js';
 import { readJson, readText } from '../http/read-json.js';
-import type { Answer } from '../http/request.js';
+import { type AccountRequest, request } from '../http/request.js';
+import { jobMessage } from '../http/response-error.js';
 import { retry } from '../http/retry.js';
 import {
   type CreatedJob,
@@ -284,7 +284,7 @@ function put(
   url: URL,
   body: string,
   signal: AbortSignal | undefined,
-): Omit<Request, 'family'> {
+): Omit<AccountRequest, 'family'> {
   const headers = { 'content-type': 'application/json; charset=utf-8' };
   return { method, url, body, headers, signal, once: true };
 }
@@ -293,7 +293,7 @@ function read<T>(
   account: Account,
   url: URL,
   signal: AbortSignal | undefined,
-  parse: (answer: Answer) => Promise<T>,
+  parse: (answer: HttpResponse) => Promise<T>,
 ): Promise<T> {
   return request(account, { method: 'GET', url, family: 'jobReads', signal }, parse);
 }

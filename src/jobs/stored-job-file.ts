@@ -1,6 +1,6 @@
 import { rememberInflated } from '../gzip/inflated.js';
 import { inflatedSize } from '../gzip/inflated-size.js';
-import type { Answer } from '../http/request.js';
+import type { HttpResponse } from '../http/http-message.js';
 import { SpoolFile } from '../storage/spool-file.js';
 import { type CheckedFile, checkStream, checkWhole } from './check-job-file.js';
 import type { MemoryBudget } from './memory-budget.js';
@@ -25,7 +25,7 @@ export interface Memory {
 
 /** Receives a file, in memory or in a temporary file, and checks it. `onBytes` hears of each chunk. */
 export async function storeJobFile(
-  answer: Answer,
+  answer: HttpResponse,
   memory: Memory,
   onBytes: (bytes: number) => void,
 ): Promise<StoredJobFile> {
@@ -61,7 +61,10 @@ export async function storeJobFile(
   }
 }
 
-async function spool(answer: Answer, onBytes: (bytes: number) => void): Promise<StoredJobFile> {
+async function spool(
+  answer: HttpResponse,
+  onBytes: (bytes: number) => void,
+): Promise<StoredJobFile> {
   const file = await SpoolFile.open();
   try {
     const written = async function* () {

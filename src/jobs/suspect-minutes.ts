@@ -1,8 +1,8 @@
 import { DataError, HttpError } from '../errors.js';
 import type { Account } from '../http/account.js';
-import { request } from '../http/call.js';
 import { readText } from '../http/read-json.js';
-import { shownAddress } from '../http/request.js';
+import { request } from '../http/request.js';
+import { urlForMessages } from '../http/secret.js';
 import { parseExact } from '../json/exact-json.js';
 import { formatTimestamp, parseTimestamp } from '../time.js';
 
@@ -28,7 +28,7 @@ export async function readSuspectMinutes(
     const minutes = words.map(minuteOf).filter(minute => minute !== undefined);
     if (words.length > 0 && minutes.length === 0)
       throw new DataError(`The list of suspect minutes has no dates: ${text.slice(0, 200)}`, {
-        place: { origin: shownAddress(url) },
+        place: { origin: urlForMessages(url) },
       });
     return [...new Set(minutes)].sort();
   } catch (error) {

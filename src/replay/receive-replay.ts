@@ -4,8 +4,8 @@ import {
   parseInStreamMessage,
 } from '../activity/in-stream-message.js';
 import { ConnectionError, DataError, type MillraceError } from '../errors.js';
-import type { StreamConnection } from '../http/live-connection.js';
-import { streamRecords } from '../http/live-records.js';
+import type { LiveConnection } from '../http/live-connection.js';
+import { liveRecords } from '../http/live-records.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import type { Spool } from './replay-spool.js';
 
@@ -34,7 +34,7 @@ export interface Received {
  * word. A connection that breaks is no error here, a disk that does is.
  */
 export async function receive(
-  connection: StreamConnection,
+  connection: LiveConnection,
   spool: Spool,
   signal: AbortSignal,
 ): Promise<Received> {
@@ -50,7 +50,7 @@ export async function receive(
   let info: InfoMessage | undefined;
   let trouble: MillraceError | undefined;
   try {
-    for await (const { items } of streamRecords(connection, { onDamaged })) {
+    for await (const { items } of liveRecords(connection, { onDamaged })) {
       const records: Buffer[] = [];
       for (const record of items) {
         const message = messageOf(record);

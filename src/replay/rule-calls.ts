@@ -1,9 +1,9 @@
 import { DataError, HttpError, OptionError, RulesError } from '../errors.js';
 import type { Account } from '../http/account.js';
-import { type Request, request } from '../http/call.js';
-import { refusalOf } from '../http/problem.js';
 import { Fields } from '../http/read-fields.js';
 import { readJson, readText } from '../http/read-json.js';
+import { type AccountRequest, request } from '../http/request.js';
+import { responseError } from '../http/response-error.js';
 import { checkRuleId, checkRules, checkRulesToDelete } from './check-rules.js';
 import { ruleBodies } from './rule-bodies.js';
 import { type RuleVerdict, ruleVerdicts } from './rule-verdicts.js';
@@ -82,7 +82,7 @@ export async function addReplayRules(
         const refused = answer.status === 422;
         const text = await readText(answer);
         const verdicts = ruleVerdicts(text, 'created');
-        if (refused && verdicts.length === 0) throw refusalOf(account, call, answer, text);
+        if (refused && verdicts.length === 0) throw responseError(account, call, answer, text);
         return { added: addedRules(verdicts, items, refused), refused };
       }),
     );
@@ -217,7 +217,7 @@ function post(
   url: URL,
   body: string,
   { signal }: ReplayRulesOptions,
-): Omit<Request, 'kind'> & { readonly kind?: string } {
+): Omit<AccountRequest, 'kind'> & { readonly kind?: string } {
   const headers = { 'content-type': 'application/json; charset=utf-8' };
   return { method: 'POST', url, body, headers, signal, family: 'replayRules' };
 }

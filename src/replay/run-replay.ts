@@ -3,8 +3,7 @@ import type { Batches, Cursor, Run } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { ReadAhead } from '../flow/read-ahead.js';
 import type { Account } from '../http/account.js';
-import { connectStream } from '../http/live-connection.js';
-import { isFinalRefusal } from '../http/stream-problem.js';
+import { connectLive, isFinalStatus } from '../http/live-connection.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { formatTimestamp, SECOND, type Window } from '../time.js';
 import { ConnectLog, replayFolder } from './connect-log.js';
@@ -72,7 +71,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const { signal, progress } = run;
   const resume = run.resume ?? job.resume;
   const place = resume === undefined ? undefined : replayPlace(identity, resume);
-  const { rates } = account.pace('replay', job.url);
+  const { rates } = account.rateLimiter('replay', job.url);
   const machine = new ReplayMachine(place?.state ?? window, { timings, rates });
   const seen = new SeenIds();
   if (place !== undefined) seen.restore(place.ids);
@@ -168,7 +167,7 @@ async function* connections<T>(
   { folder, spools, signal, progress }: Surroundings,
 ): AsyncGenerator<Delivery, void, undefined> {
   const { timing, clock, onRetry } = account;
-  const pace = account.pace('replay', url);
+  const pace = account.rateLimiter('replay', url);
   const log = new ConnectLog(folder, JSON.stringify([url.origin, account.settings.account]));
   let trouble: MillraceError | undefined;
   let attempts = 0;
@@ -194,7 +193,7 @@ async function* connections<T>(
     }
     waits.end();
     const { range } = action;
-    const start = await pace.enter(undefined, signal);
+    const start = await pace.acquire(undefined, signal);
     const at = timing.now();
     if (pace.rates.length > 0) await log.add(at);
     machine.dialled(at);
@@ -205,7 +204,7 @@ async function* connections<T>(
     let damaged: readonly Damaged[] = [];
     let inParts = isInParts(machine.state, range);
     try {
-      const connection = await connectStream(account, withDates(url, range), start, signal);
+      const connection = await connectLive(account, withDates(url, range), start, signal);
       const received = await receive(connection, spool, signal);
       const { activities, info, trouble: why } = received;
       damaged = received.damaged;
@@ -261,7 +260,7 @@ function refusedBy(
   if (!(error instanceof HttpError)) {
     if (!error.retryable) throw error;
     machine.refused(now, random);
-  } else if (isFinalRefusal(error)) throw error;
+  } else if (isFinalStatus(error)) throw error;
   else if (isOfDates(error)) machine.datesRefused(range, now, clock.now(), random);
   else if (error.status === 429) machine.limited(now, error.retryAfterMs);
   else machine.refused(now, random, error.retryAfterMs);

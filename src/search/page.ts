@@ -1,8 +1,8 @@
 import { DataError } from '../errors.js';
-import { request } from '../http/call.js';
-import { cutAnswer } from '../http/connection-errors.js';
+import { cutResponse } from '../http/connection-errors.js';
+import type { HttpResponse } from '../http/http-message.js';
 import { notJson } from '../http/read-json.js';
-import type { Answer } from '../http/request.js';
+import { request } from '../http/request.js';
 import { ElementSplitter } from '../json/element-splitter.js';
 import { parseTimestamp } from '../time.js';
 import type { Params, Query } from './query.js';
@@ -61,7 +61,7 @@ export function fetchPage<T>(
 }
 
 async function readPage<T>(
-  answer: Answer,
+  answer: HttpResponse,
   params: Params,
   parse: (bytes: Buffer, url: string) => T | undefined,
 ): Promise<Page<T>> {
@@ -93,7 +93,7 @@ async function readPage<T>(
   if (wrong !== undefined)
     throw /^\s*[[{]/.test(start) ? wrong.error : notJson(answer, start, wrong.error);
   // The connection ended in good order, but not the document: as good as a connection that broke.
-  if (!splitter.whole) throw cutAnswer(url, 'its JSON document has no end');
+  if (!splitter.whole) throw cutResponse(url, 'its JSON document has no end');
   const rest = splitter.end();
   return {
     items: elements.map(element => parse(element, url)).filter(item => item !== undefined),

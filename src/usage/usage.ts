@@ -1,9 +1,9 @@
 import { DataError, OptionError } from '../errors.js';
 import type { Account } from '../http/account.js';
-import { request } from '../http/call.js';
 import { checkNames } from '../http/check-names.js';
 import { Fields } from '../http/read-fields.js';
 import { readJson } from '../http/read-json.js';
+import { request } from '../http/request.js';
 import { serviceUrl } from '../http/service-url.js';
 import { parseTimestamp, type Timestamp, timestampOption } from '../time.js';
 

@@ -1,7 +1,7 @@
 import { AuthorizationError, type AuthorizationFailure } from '../errors.js';
 import type { Account } from '../http/account.js';
-import { refusalOf } from '../http/problem.js';
-import type { Answer, Exchange } from '../http/request.js';
+import type { HttpRequest, HttpResponse } from '../http/http-message.js';
+import { responseError } from '../http/response-error.js';
 import { SETTINGS } from '../http/settings.js';
 import { SECOND } from '../time.js';
 
@@ -47,16 +47,16 @@ const ADVICE: Readonly<Record<AuthorizationFailure, string>> = {
 };
 
 /** The error of a signed request that was refused, and what to do about it (service.md 7.5). */
-export function authorizationRefusal(
+export function authorizationError(
   account: Account,
-  call: Exchange,
-  answer: Answer,
+  call: HttpRequest,
+  answer: HttpResponse,
   text: string,
 ): AuthorizationError {
   const clockSkewMs = skewOf(answer.headers.date, account.timing.now());
   let failure: AuthorizationFailure = 'other';
   let authorId: string | undefined;
-  const error = refusalOf(account, call, answer, text, (_status, said) => {
+  const error = responseError(account, call, answer, text, (_status, said) => {
     failure = failureOf(said);
     authorId = /author id (\d{1,20})\b/i.exec(said)?.[1];
     return [ADVICE[failure], describeSkew(failure, clockSkewMs)]

@@ -1,15 +1,15 @@
 import type { Batch, Batches } from '../flow/flow.js';
 
 /** Items of several batches, or of a part of one, that are handled together. */
-export interface Gathered<T> {
+export interface CoalescedItems<T> {
   readonly items: readonly T[];
   /** The same as batches, each with the cursor that stands at its end. */
   readonly pieces: readonly Batch<T>[];
 }
 
-export interface GatheredOptions {
+export interface CoalesceOptions {
   /** Most items together. */
-  readonly most: number;
+  readonly maxItems: number;
   /** How long items wait for more, in milliseconds. */
   readonly waitMs: number;
 }
@@ -18,10 +18,10 @@ export interface GatheredOptions {
  * Gathers the items of batches, up to so many and no longer than a time, in their order. A cursor
  * stays behind the last item of its batch. An error of the input comes after what was read before.
  */
-export async function* gathered<T>(
+export async function* coalesce<T>(
   input: Batches<T>,
-  { most, waitMs }: GatheredOptions,
-): AsyncGenerator<Gathered<T>, void, undefined> {
+  { maxItems, waitMs }: CoalesceOptions,
+): AsyncGenerator<CoalescedItems<T>, void, undefined> {
   const iterator = input[Symbol.asyncIterator]();
   let next: Promise<Next<T>> | undefined;
   let pieces: Batch<T>[] = [];
@@ -29,7 +29,7 @@ export async function* gathered<T>(
   /** Until when the items wait. */
   let deadline = 0;
   let ended = false;
-  const take = (): Gathered<T> => {
+  const take = (): CoalescedItems<T> => {
     const together = { items: pieces.flatMap(({ items }) => items), pieces };
     pieces = [];
     count = 0;
@@ -55,7 +55,7 @@ export async function* gathered<T>(
       const { items, cursor, ...rest } = result.value;
       let at = 0;
       do {
-        const part = items.slice(at, at + most - count);
+        const part = items.slice(at, at + maxItems - count);
         at += part.length;
         count += part.length;
         add(
@@ -63,7 +63,7 @@ export async function* gathered<T>(
           at < items.length ? { ...rest, items: part } : { ...rest, items: part, cursor },
         );
         // What has no items waits for nothing.
-        if (count === most || count === 0) yield take();
+        if (count === maxItems || count === 0) yield take();
       } while (at < items.length);
     }
   } finally {

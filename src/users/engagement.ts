@@ -5,7 +5,7 @@ import { workAhead } from '../flow/work-ahead.js';
 import type { Account } from '../http/account.js';
 import { checkNames } from '../http/check-names.js';
 import { checkMilliseconds } from '../http/timeouts.js';
-import { gathered } from './coalesce.js';
+import { coalesce } from './coalesce.js';
 import { printTree } from './engagement-answer.js';
 import {
   engagementBatch,
@@ -111,7 +111,7 @@ export function engagement<
 
   return operator(
     async function* (input, { signal }) {
-      const gathering = gathered(input, { most: MOST_IDS, waitMs });
+      const gathering = coalesce(input, { maxItems: MOST_IDS, waitMs });
       const work = ({ items }: { readonly items: readonly Activity[] }) =>
         items.length === 0 ? undefined : measure(items, signal);
       for await (const { item, result } of workAhead(gathering, work, concurrency))

@@ -1,8 +1,8 @@
 import { DataError, OptionError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import { checkNames } from '../http/check-names.js';
+import type { HttpResponse } from '../http/http-message.js';
 import { readText } from '../http/read-json.js';
-import type { Answer } from '../http/request.js';
 import { Secret } from '../http/secret.js';
 import { serviceUrl } from '../http/service-url.js';
 import { signedCall } from './signed-call.js';
@@ -141,17 +141,17 @@ function checkCallback(callback: unknown): string {
   return text;
 }
 
-async function formOf(answer: Answer): Promise<Readonly<Record<string, string>>> {
+async function formOf(answer: HttpResponse): Promise<Readonly<Record<string, string>>> {
   return Object.fromEntries(new URLSearchParams((await readText(answer)).trim()));
 }
 
-function need(answer: Answer, name: string, value: string | undefined): string {
+function need(answer: HttpResponse, name: string, value: string | undefined): string {
   if (value === undefined || value === '') throw noToken(answer, name);
   return value;
 }
 
 /** Shows nothing of the answer: most of it is secret. */
-function noToken(answer: Answer, name: string): DataError {
+function noToken(answer: HttpResponse, name: string): DataError {
   return new DataError(
     `The answer is no token: it has no ${name}. Check the address of sign-ins (oauthUrl)`,
     { place: { origin: answer.url } },

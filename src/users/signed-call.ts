@@ -1,11 +1,11 @@
 import type { AuthorizationError } from '../errors.js';
 import type { Account } from '../http/account.js';
-import { type Request, request } from '../http/call.js';
-import { refusalText } from '../http/problem.js';
+import type { HttpResponse } from '../http/http-message.js';
 import type { Family } from '../http/rate-limits.js';
-import type { Answer } from '../http/request.js';
+import { type AccountRequest, request } from '../http/request.js';
+import { readErrorBody } from '../http/response-error.js';
 import type { Secret } from '../http/secret.js';
-import { authorizationRefusal } from './authorization-problem.js';
+import { authorizationError } from './authorization-problem.js';
 import { authorization } from './signature.js';
 
 /** A POST that is signed (service.md 4.8). */
@@ -35,7 +35,7 @@ const REFUSALS = [400, 401, 403, 413, 415, 422];
 export function signedCall<T>(
   account: Account,
   { url, family, body, token, tokenSecret, secrets = [], signal }: SignedCall,
-  read: (answer: Answer) => Promise<T>,
+  read: (answer: HttpResponse) => Promise<T>,
   salvage: (text: string, error: AuthorizationError) => T = (_text, error) => {
     throw error;
   },
@@ -44,7 +44,7 @@ export function signedCall<T>(
   const consumerSecret = account.need('consumerSecret', 'signed requests');
   const form = body instanceof URLSearchParams ? body : undefined;
   const credentials = { consumerKey, consumerSecret, token: token?.reveal(), tokenSecret };
-  const call: Request = {
+  const call: AccountRequest = {
     method: 'POST',
     url,
     family,
@@ -54,13 +54,13 @@ export function signedCall<T>(
       form === undefined
         ? { 'content-type': 'application/json' }
         : { 'content-type': 'application/x-www-form-urlencoded', accept: '*/*' },
-    statuses: REFUSALS,
+    expectedStatuses: REFUSALS,
     secrets: [...secrets, ...[token, tokenSecret].filter(secret => secret !== undefined)],
     authorize: () => authorization({ method: 'POST', url, form }, credentials, account.timing),
   };
   return request(account, call, async answer => {
     if (!REFUSALS.includes(answer.status)) return read(answer);
-    const text = await refusalText(answer, signal);
-    return salvage(text, authorizationRefusal(account, call, answer, text));
+    const text = await readErrorBody(answer, signal);
+    return salvage(text, authorizationError(account, call, answer, text));
   });
 }

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ConnectionError, DataError } from '../../src/errors.js';
-import { unzip } from '../../src/gzip/decode-body.js';
+import { decodeBody } from '../../src/gzip/decode-body.js';
 
 const URL = 'https://host.test/';
 
@@ -29,7 +29,7 @@ describe('a gzip body', () => {
         async (members, cuts) => {
           const zipped = Buffer.concat(members.map(member => gzipSync(member)));
           const edges = cuts.map(cut => Math.min(cut, zipped.length));
-          const plain = await all(unzip(inPieces(zipped, edges), URL));
+          const plain = await all(decodeBody(inPieces(zipped, edges), URL));
           expect(plain.equals(Buffer.concat(members))).toBe(true);
         },
       ),
@@ -39,7 +39,7 @@ describe('a gzip body', () => {
   it('that ends at any byte before its end is cut', async () => {
     const zipped = gzipSync('some text, and some text again');
     for (let length = 0; length < zipped.length; length++) {
-      const body = unzip(inPieces(zipped.subarray(0, length), []), URL);
+      const body = decodeBody(inPieces(zipped.subarray(0, length), []), URL);
       const error = await all(body).catch((caught: unknown) => caught);
       expect(error).toBeInstanceOf(ConnectionError);
       expect(error).toMatchObject({ failure: 'cut', retryable: true, url: URL });
@@ -52,7 +52,9 @@ describe('a gzip body', () => {
     for (let at = 0; at < zipped.length; at++) {
       const wrong = Buffer.from(zipped);
       wrong[at]! ^= 1;
-      const outcome = await all(unzip(inPieces(wrong, []), URL)).catch((caught: unknown) => caught);
+      const outcome = await all(decodeBody(inPieces(wrong, []), URL)).catch(
+        (caught: unknown) => caught,
+      );
       // Bits of the header that say nothing of the content may be wrong.
       if (outcome instanceof Buffer) expect(outcome.toString()).toBe(plain);
       else expect(outcome instanceof DataError || outcome instanceof ConnectionError).toBe(true);
@@ -62,7 +64,7 @@ describe('a gzip body', () => {
   it('that grows a thousandfold comes in small pieces, and stops when no one reads on', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
     let taken = 0;
-    for await (const chunk of unzip(inPieces(bomb, []), URL)) {
+    for await (const chunk of decodeBody(inPieces(bomb, []), URL)) {
       expect(chunk.length).toBeLessThanOrEqual(8 * 1024 * 1024);
       taken += chunk.length;
       if (taken > 8 * 1024 * 1024) break;

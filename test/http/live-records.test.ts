@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { Gzip } from 'minizlib';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/errors.js';
-import type { StreamConnection } from '../../src/http/live-connection.js';
-import { streamRecords } from '../../src/http/live-records.js';
+import type { LiveConnection } from '../../src/http/live-connection.js';
+import { liveRecords } from '../../src/http/live-records.js';
 
 /** A connection on which these bytes arrive, two at a time, before it ends or fails. */
-function connectionOf(wire: Buffer, cuts: readonly number[], failure?: Error): StreamConnection {
+function connectionOf(wire: Buffer, cuts: readonly number[], failure?: Error): LiveConnection {
   async function* blocks() {
     let at = 0;
     for (const cut of [...new Set(cuts)].sort((a, b) => a - b)) {
@@ -20,10 +20,10 @@ function connectionOf(wire: Buffer, cuts: readonly number[], failure?: Error): S
   return { url: 'here', blocks: blocks(), receivedBytes: 0, close: () => {} };
 }
 
-async function recordsOf(connection: StreamConnection) {
+async function recordsOf(connection: LiveConnection) {
   const records: string[] = [];
   try {
-    for await (const { items } of streamRecords(connection)) records.push(...items.map(String));
+    for await (const { items } of liveRecords(connection)) records.push(...items.map(String));
   } catch (error) {
     return { records, error };
   }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { account } from '../../src/http/account.js';
-import { Pace } from '../../src/http/rate-limiter.js';
+import { RateLimiter } from '../../src/http/rate-limiter.js';
 import { LIMITS, type Rate } from '../../src/http/rate-limits.js';
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/time.js';
 import { settled, VirtualTime } from './virtual-time.js';
@@ -32,18 +32,18 @@ describe('the pace of calls', () => {
         fc.array(call, { maxLength: 40 }),
         async (rates, calls) => {
           const time = new VirtualTime();
-          const pace = new Pace(rates, time);
+          const pace = new RateLimiter(rates, time);
           const starts: number[] = [];
           const arrivals: number[] = [];
           const order: number[] = [];
           calls.forEach(({ at, latency, transit }, index) => {
             time.at(at, async () => {
-              const start = await pace.enter();
+              const start = await pace.acquire();
               starts.push(time.elapsed());
               order.push(index);
               // On its way for at most 250 ms, and there before it is answered.
               arrivals.push(time.elapsed() + Math.min(250, latency * (transit / 100)));
-              time.at(time.elapsed() + latency, () => start.answered());
+              time.at(time.elapsed() + latency, () => start.responded());
             });
           });
           await time.run();
@@ -65,12 +65,12 @@ describe('the pace of calls', () => {
 
   it('uses up the rate when answers come fast: 20 a second gives 20 in almost every second', async () => {
     const time = new VirtualTime();
-    const pace = new Pace(LIMITS.search, time);
+    const pace = new RateLimiter(LIMITS.search, time);
     const starts: number[] = [];
     const all = Array.from({ length: 200 }, async () => {
-      const start = await pace.enter();
+      const start = await pace.acquire();
       starts.push(time.elapsed());
-      time.at(time.elapsed() + 5, () => start.answered());
+      time.at(time.elapsed() + 5, () => start.responded());
     });
     await time.run();
     await Promise.all(all);
@@ -81,11 +81,11 @@ describe('the pace of calls', () => {
 
   it('counts a kind of calls apart where a rate says so', async () => {
     const time = new VirtualTime();
-    const pace = new Pace(LIMITS.replayRules, time);
+    const pace = new RateLimiter(LIMITS.replayRules, time);
     const starts: Record<string, number[]> = { change: [], read: [] };
     const all = Array.from({ length: 70 }, async (_, i) => {
       const kind = i % 2 === 0 ? 'change' : 'read';
-      (await pace.enter(kind)).answered();
+      (await pace.acquire(kind)).responded();
       starts[kind]!.push(time.elapsed());
     });
     await time.run();
@@ -96,16 +96,16 @@ describe('the pace of calls', () => {
 
   it('lets a waiting call go at once when it is aborted, and the next one takes its turn', async () => {
     const time = new VirtualTime();
-    const pace = new Pace([{ requests: 1, per: 1000 }], time);
-    (await pace.enter()).answered();
+    const pace = new RateLimiter([{ requests: 1, per: 1000 }], time);
+    (await pace.acquire()).responded();
     const controller = new AbortController();
     const reason = { not: 'an error' };
     const outcomes: unknown[] = [];
-    const aborted = pace.enter(undefined, controller.signal).catch(error => outcomes.push(error));
+    const aborted = pace.acquire(undefined, controller.signal).catch(error => outcomes.push(error));
     const alsoAborted = pace
-      .enter(undefined, controller.signal)
+      .acquire(undefined, controller.signal)
       .catch(error => outcomes.push(error));
-    const next = pace.enter().then(() => outcomes.push(time.elapsed()));
+    const next = pace.acquire().then(() => outcomes.push(time.elapsed()));
     await settled();
     controller.abort(reason);
     await Promise.all([aborted, alsoAborted]);
@@ -115,13 +115,13 @@ describe('the pace of calls', () => {
     await next;
     expect(outcomes[2]).toBe(1000);
     expect(time.timers).toBe(0);
-    await expect(pace.enter(undefined, controller.signal)).rejects.toBe(reason);
+    await expect(pace.acquire(undefined, controller.signal)).rejects.toBe(reason);
   });
 
   it('lets everything through where there is no rate', async () => {
     const time = new VirtualTime();
-    const pace = new Pace([], time);
-    await Promise.all(Array.from({ length: 100 }, () => pace.enter()));
+    const pace = new RateLimiter([], time);
+    await Promise.all(Array.from({ length: 100 }, () => pace.acquire()));
     expect(time.slept).toEqual([]);
   });
 });
@@ -146,7 +146,8 @@ describe('the limits', () => {
 
   it('are shared by all account objects of one account, and by no others', () => {
     const url = new URL('https://shared.test/a');
-    const pace = (name: string, base = url) => account({ account: name }, {}).pace('search', base);
+    const pace = (name: string, base = url) =>
+      account({ account: name }, {}).rateLimiter('search', base);
     expect(pace('acme')).toBe(pace('acme'));
     expect(pace('acme')).toBe(pace('acme', new URL('https://shared.test/b')));
     expect(pace('acme')).not.toBe(pace('other'));
@@ -165,10 +166,10 @@ describe('the limits', () => {
       { ...acme, limits: { search: [] } },
       { ...acme, limits: { search: [{ requests: 100, per: SECOND }] } },
     ];
-    const paces = options.map(each => account(each, {}).pace('search', url));
+    const paces = options.map(each => account(each, {}).rateLimiter('search', url));
     const starts: number[] = [];
     const all = Array.from({ length: 120 }, async (_, i) => {
-      (await paces[i % paces.length]!.enter()).answered();
+      (await paces[i % paces.length]!.acquire()).responded();
       starts.push(time.elapsed());
     });
     await time.run();
@@ -184,7 +185,7 @@ describe('the limits', () => {
     const send = async (searchesPerMinute: number | undefined, requests: number) => {
       for (let i = 0; i < requests; i++) {
         const acme = account({ account: 'acme', timing: time, searchesPerMinute }, {});
-        (await acme.pace('search', url).enter()).answered();
+        (await acme.rateLimiter('search', url).acquire()).responded();
         starts.push(time.elapsed());
       }
     };
@@ -199,10 +200,10 @@ describe('the limits', () => {
   it('take in what the contract allows a minute', async () => {
     const time = new VirtualTime();
     const acme = account({ searchesPerMinute: 3, timing: time }, {});
-    const pace = acme.pace('search', new URL('https://shared.test'));
+    const pace = acme.rateLimiter('search', new URL('https://shared.test'));
     const starts: number[] = [];
     const all = Array.from({ length: 7 }, async () => {
-      (await pace.enter()).answered();
+      (await pace.acquire()).responded();
       starts.push(time.elapsed());
     });
     await time.run();

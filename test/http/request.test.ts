@@ -7,9 +7,10 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConnectionError, DataError, HttpError, MillraceError } from '../../src/errors.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
-import { request } from '../../src/http/call.js';
 import { brokenConnection } from '../../src/http/connection-errors.js';
-import { type Answer, type Exchange, exchange } from '../../src/http/request.js';
+import type { HttpRequest, HttpResponse } from '../../src/http/http-message.js';
+import { request } from '../../src/http/request.js';
+import { sendRequest } from '../../src/http/send-request.js';
 import { spawn } from '../child-processes.js';
 import { cut, json, reset, ScriptedServer, silence, stall, status } from './scripted-server.js';
 import { impatient } from './virtual-time.js';
@@ -37,11 +38,11 @@ function accountFor(options: AccountOptions = {}): Account {
   );
 }
 
-function get(acme: Account, more: Partial<Exchange> = {}): Promise<Answer> {
-  return exchange(acme, { method: 'GET', url: new URL(`${server.url}/path`), ...more });
+function get(acme: Account, more: Partial<HttpRequest> = {}): Promise<HttpResponse> {
+  return sendRequest(acme, { method: 'GET', url: new URL(`${server.url}/path`), ...more });
 }
 
-async function textOf(answer: Answer): Promise<string> {
+async function textOf(answer: HttpResponse): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of answer.body) chunks.push(chunk);
   return Buffer.concat(chunks).toString();
@@ -62,7 +63,7 @@ async function errorOf(promise: Promise<unknown>): Promise<MillraceError> {
 describe('an exchange', () => {
   it('sends what it is given, with credentials, and reads the answer', async () => {
     server.script.push(json({ answer: 'é🎉' }));
-    const answer = await exchange(accountFor(), {
+    const answer = await sendRequest(accountFor(), {
       method: 'POST',
       url: new URL(`${server.url}/a/b?c=d`),
       body: '{"x":"é"}',
@@ -123,12 +124,12 @@ describe('an exchange', () => {
     const other = await new ScriptedServer().start();
     other.otherwise = json({});
     const acme = accountFor();
-    await textOf(await exchange(acme, { method: 'GET', url: new URL(`${other.url}/file`) }));
+    await textOf(await sendRequest(acme, { method: 'GET', url: new URL(`${other.url}/file`) }));
     // The same port under another name is another origin, too.
     const named = new URL(server.url);
     named.hostname = 'localhost';
     server.script.push(json({}));
-    await textOf(await exchange(acme, { method: 'GET', url: named })).catch(() => {});
+    await textOf(await sendRequest(acme, { method: 'GET', url: named })).catch(() => {});
     expect(other.received[0]?.headers.authorization).toBeUndefined();
     for (const { headers } of server.received) expect(headers.authorization).toBeUndefined();
     await other.stop();
@@ -245,7 +246,7 @@ describe('a connection that breaks', () => {
     const { port } = closed.address() as AddressInfo;
     await new Promise(resolve => closed.close(resolve));
     const url = new URL(`http://127.0.0.1:${port}/x`);
-    const error = await errorOf(exchange(acme, { method: 'GET', url }));
+    const error = await errorOf(sendRequest(acme, { method: 'GET', url }));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({ failure: 'refused', retryable: true, url: url.href });
     expect(error.message).toContain('nothing listens there');
@@ -253,7 +254,7 @@ describe('a connection that breaks', () => {
 
   it('by https to a server of plain HTTP says so, and does not blame a certificate', async () => {
     const url = new URL(server.url.replace('http:', 'https:'));
-    const error = await errorOf(exchange(accountFor(), { method: 'GET', url }));
+    const error = await errorOf(sendRequest(accountFor(), { method: 'GET', url }));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({ failure: 'refused', retryable: false });
     expect(error.message).toContain('If it speaks plain HTTP, use http://');
@@ -407,7 +408,7 @@ describe('bytes that are no HTTP', () => {
     hello = bytes;
     const url = new URL(`http://127.0.0.1:${(raw.address() as AddressInfo).port}/`);
     const acme = accountFor();
-    const error = await errorOf(exchange(acme, { method: 'GET', url }).then(textOf));
+    const error = await errorOf(sendRequest(acme, { method: 'GET', url }).then(textOf));
     expect(error).toMatchObject({ code: 'ERR_CONNECTION', failure });
   });
 });
@@ -428,10 +429,10 @@ describe('a connection that is kept', () => {
     await once(raw, 'listening');
     const url = new URL(`http://127.0.0.1:${(raw.address() as AddressInfo).port}/`);
     const acme = accountFor();
-    expect(await textOf(await exchange(acme, { method: 'GET', url }))).toBe('right1');
+    expect(await textOf(await sendRequest(acme, { method: 'GET', url }))).toBe('right1');
     for (const wait of [0, 30]) {
       await new Promise(resolve => setTimeout(resolve, wait));
-      const text = await exchange(acme, { method: 'GET', url }).then(textOf, () => 'an error');
+      const text = await sendRequest(acme, { method: 'GET', url }).then(textOf, () => 'an error');
       expect(text).not.toContain('poison');
     }
     raw.close();
@@ -495,7 +496,7 @@ describe('an abort', () => {
 });
 
 describe('a request', () => {
-  const search = (acme: Account, read: (answer: Answer) => Promise<unknown> = textOf) =>
+  const search = (acme: Account, read: (answer: HttpResponse) => Promise<unknown> = textOf) =>
     request(acme, { method: 'GET', url: new URL(server.url), family: 'search' }, read);
 
   it('tries again from the beginning when the body breaks off', async () => {
@@ -533,7 +534,7 @@ describe('a request', () => {
     server.otherwise = json(1);
     const script = `
       const { account } = await import(${JSON.stringify(path.resolve('src/http/account.ts'))});
-      const { request } = await import(${JSON.stringify(path.resolve('src/http/call.ts'))});
+      const { request } = await import(${JSON.stringify(path.resolve('src/http/request.ts'))});
       const acme = account({ baseUrl: '${server.url}', email: 'a', password: 'b' }, {});
       const call = { method: 'GET', url: new URL('${server.url}'), family: 'search' };
       await request(acme, call, async answer => { for await (const chunk of answer.body); });

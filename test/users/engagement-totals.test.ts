@@ -174,11 +174,11 @@ describe('engagement totals of the local service', () => {
     const timing = { ...impatient(), now: as({}).timing.now };
     const acme = as({ timing });
     await engagementTotals(acme, { token, ids: [one] });
-    const pace = acme.pace('engagement', new URL(String(acme.settings.dataUrl)));
-    await pace.enter();
-    await pace.enter();
+    const pace = acme.rateLimiter('engagement', new URL(String(acme.settings.dataUrl)));
+    await pace.acquire();
+    await pace.acquire();
     expect(timing.slept).toEqual([]);
-    await pace.enter();
+    await pace.acquire();
     expect(timing.slept.length).toBeGreaterThan(0);
   });
 });

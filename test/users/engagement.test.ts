@@ -8,7 +8,7 @@ import { type AccountOptions, account } from '../../src/http/account.js';
 import { search } from '../../src/search/search.js';
 import { collect } from '../../src/sinks/collect.js';
 import { DAY, MINUTE } from '../../src/time.js';
-import { gathered } from '../../src/users/coalesce.js';
+import { coalesce } from '../../src/users/coalesce.js';
 import { type Engaged, engagement } from '../../src/users/engagement.js';
 import { signIn } from '../../src/users/sign-in.js';
 import { json, type Received, ScriptedServer, silence, status } from '../http/scripted-server.js';
@@ -279,7 +279,10 @@ describe('gathering', () => {
           });
           const out: number[] = [];
           const cursors = new Map<number, number>();
-          for await (const { items, pieces } of gathered(input.batches(), { most, waitMs })) {
+          for await (const { items, pieces } of coalesce(input.batches(), {
+            maxItems: most,
+            waitMs,
+          })) {
             expect(items.length).toBeLessThanOrEqual(most);
             expect(pieces.flatMap(piece => piece.items)).toEqual(items);
             for (const piece of pieces) {

@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import { HttpError } from '../errors.js';
 import type { Account } from './account.js';
-import type { Answer, Exchange } from './request.js';
+import type { HttpRequest, HttpResponse } from './http-message.js';
+import { parseRetryAfter } from './retry-after.js';
 import { SETTINGS } from './settings.js';
 
 /** How much of an error's body is read. */
@@ -12,12 +13,12 @@ const LONGEST_READ = 5_000;
 const MOST_SHOWN = 500;
 
 /** The error of an answer that is not a success. Reads its body, as far as it is worth it. */
-export async function refusal(
+export async function readResponseError(
   account: Account,
-  call: Exchange,
-  answer: Answer,
+  call: HttpRequest,
+  answer: HttpResponse,
 ): Promise<HttpError> {
-  return refusalOf(account, call, answer, await refusalText(answer, call.signal));
+  return responseError(account, call, answer, await readErrorBody(answer, call.signal));
 }
 
 /**
@@ -25,10 +26,10 @@ export async function refusal(
  *
  * @param advice What to do, by the status and what the service said, in which a secret may stand.
  */
-export function refusalOf(
+export function responseError(
   account: Account,
-  { method, secrets }: Exchange,
-  { status, url, headers }: Answer,
+  { method, secrets }: HttpRequest,
+  { status, url, headers }: HttpResponse,
   text: string,
   advice: (status: number, message: string) => string = adviceFor,
 ): HttpError {
@@ -54,32 +55,9 @@ export function refusalOf(
   });
 }
 
-/** Seconds beyond which a `Retry-After` is taken for this long: 68 years, as HTTP does with an overflow. */
-const MAX_RETRY_AFTER = 2 ** 31;
-/** As HTTP writes dates. `Date.parse` alone takes `-5` for a day of May 2001. */
-const HTTP_DATE = /^[A-Z][a-z]{2,8}, .* GMT$/;
-
-/**
- * Milliseconds of a `Retry-After`, in seconds or as a date. A date is held against the answer's own
- * `Date`, so that a clock that is wrong on either side does no harm. `undefined` for a value that asks
- * for no wait, such as 0 or a date in the past, and for one that is neither: the usual backoff applies.
- */
-export function parseRetryAfter(
-  value: string | undefined,
-  date: string | undefined,
-  now: number,
-): number | undefined {
-  const text = value?.trim() ?? '';
-  if (/^\d+$/.test(text)) return Math.min(Number(text), MAX_RETRY_AFTER) * 1000 || undefined;
-  const until = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
-  const sent = Date.parse(date ?? '');
-  const waitMs = until - (Number.isNaN(sent) ? now : sent);
-  return waitMs > 0 ? waitMs : undefined;
-}
-
 /** A body that breaks off, or takes for ever, is no news beside the status. */
-export async function refusalText(
-  answer: Answer,
+export async function readErrorBody(
+  answer: HttpResponse,
   signal: AbortSignal | undefined,
 ): Promise<string> {
   const chunks: Buffer[] = [];
