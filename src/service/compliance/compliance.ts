@@ -1,8 +1,8 @@
 import { DAY, floorTo, MINUTE, SECOND, SEGMENT, type Window } from '../../time.js';
 import type { Archive, ArchivedPost } from '../archive/archive.js';
 import type { Clock } from '../clock.js';
-import type { Replayed } from '../replay/replayed-posts.js';
-import { type ComplianceEvent, type Fate, Fates } from './generated-events.js';
+import type { ReplayItem } from '../replay/replayed-posts.js';
+import { type ComplianceEvent, type GeneratedEvent, GeneratedEvents } from './generated-events.js';
 import { InjectedEvents } from './injected-events.js';
 
 export interface ComplianceOptions {
@@ -26,7 +26,7 @@ const MOST_BEHIND = DAY;
  */
 export class Compliance {
   readonly #options: ComplianceOptions;
-  readonly #fates: Fates;
+  readonly #fates: GeneratedEvents;
   readonly #injected = new InjectedEvents();
   readonly #listeners = new Set<Listener>();
   /** Drawn events of the minute under way, made once for all its seconds. */
@@ -42,7 +42,7 @@ export class Compliance {
 
   constructor(options: ComplianceOptions) {
     this.#options = options;
-    this.#fates = new Fates(options.seed, options.rate);
+    this.#fates = new GeneratedEvents(options.seed, options.rate);
   }
 
   /**
@@ -73,11 +73,11 @@ export class Compliance {
   }
 
   get hidesNothing(): boolean {
-    return this.#fates.areNone && this.#injected.areNone;
+    return this.#fates.isOff && this.#injected.isEmpty;
   }
 
   /** The events of a window, in order of time, all partitions. */
-  async *replayed(window: Window, signal: AbortSignal): AsyncGenerator<Iterable<Replayed>> {
+  async *replayed(window: Window, signal: AbortSignal): AsyncGenerator<Iterable<ReplayItem>> {
     for (let from = window.from; from < window.to; from += SEGMENT) {
       const events = await this.within({ from, to: Math.min(from + SEGMENT, window.to) }, signal);
       yield events.map(({ at, json }) => ({ at, message: Buffer.from(json) }));
@@ -86,7 +86,7 @@ export class Compliance {
 
   async within(window: Window, signal: AbortSignal): Promise<readonly ComplianceEvent[]> {
     const injected = this.#injected.within(window);
-    if (this.#fates.areNone) return injected;
+    if (this.#fates.isOff) return injected;
     const drawn = await this.#fates.events(await this.#options.archive(), window, signal);
     return [...drawn, ...injected].sort((a, b) => a.at - b.at);
   }
@@ -118,14 +118,14 @@ export class Compliance {
     return (
       this.#injected.hidesPost(id, asOf) ||
       this.#injected.hidesUser(userId, asOf) ||
-      isHiddenBy(this.#fates.of(id, at, isRepost), asOf)
+      isHiddenBy(this.#fates.eventOf(id, at, isRepost), asOf)
     );
   }
 
   #start(): void {
     const { clock } = this.#options;
     this.#reached = clock.now();
-    if (this.#fates.areNone) return;
+    if (this.#fates.isOff) return;
     const plan = () => {
       this.#stop();
       this.#cancel = [clock.at(clock.now() + SECOND, look), clock.onMove(look)];
@@ -178,7 +178,7 @@ export class Compliance {
   }
 }
 
-function isHiddenBy(fate: Fate | undefined, asOf: number): boolean {
+function isHiddenBy(fate: GeneratedEvent | undefined, asOf: number): boolean {
   if (fate === undefined || fate.at > asOf) return false;
   if (fate.kind === 'delete') return true;
   return fate.kind === 'drop' && (fate.undoing === undefined || fate.undoing.at > asOf);

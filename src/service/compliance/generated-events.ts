@@ -1,7 +1,7 @@
 import { HOUR, MINUTE, type Window } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import { TurnTaking } from '../turn-taking.js';
-import { type EventKind, printEvent, type UserKind } from './compliance-shapes.js';
+import { type EventKind, printEvent, type UserKind } from './print-event.js';
 
 export interface ComplianceEvent {
   /** Epoch milliseconds. */
@@ -18,7 +18,7 @@ const DELAYS = [2 * MINUTE, 40 * MINUTE, 26 * HOUR];
 const UNDO_DELAY = 12 * MINUTE;
 
 /** What happens to a post, or to its author. */
-export interface Fate {
+export interface GeneratedEvent {
   readonly kind: EventKind;
   readonly at: number;
   readonly undoing: { readonly kind: EventKind; readonly at: number } | undefined;
@@ -54,7 +54,7 @@ const COUNTRIES = ['DE', 'FR', 'IN', 'TR', 'XX', 'XY'];
  * What becomes of a post follows from the seed and the post alone, so that whoever asks, and
  * whenever, is told the same.
  */
-export class Fates {
+export class GeneratedEvents {
   readonly #seed: string;
   readonly #rate: number;
 
@@ -64,12 +64,12 @@ export class Fates {
     this.#rate = rate;
   }
 
-  get areNone(): boolean {
+  get isOff(): boolean {
     return this.#rate === 0;
   }
 
   /** @param at When the post was made. */
-  of(id: string, at: number, isRepost: boolean): Fate | undefined {
+  eventOf(id: string, at: number, isRepost: boolean): GeneratedEvent | undefined {
     if (hash(`${this.#seed} ${id}`) >= this.#rate * 2 ** 32) return undefined;
     const choice = hash(`${id} ${this.#seed}`);
     const kind = isRepost
@@ -94,7 +94,7 @@ export class Fates {
     window: Window,
     signal: AbortSignal,
   ): Promise<readonly ComplianceEvent[]> {
-    if (this.areNone) return [];
+    if (this.isOff) return [];
     const events: ComplianceEvent[] = [];
     const turns = new TurnTaking();
     // An event comes a known time after its post, so that the posts to look at are known too.
@@ -103,7 +103,7 @@ export class Fates {
       for await (const { posts } of archive.scan(posted, { signal }))
         for (const { at, id, activity } of posts) {
           if (turns.isDue) await turns.take();
-          const fate = this.of(id, at, activity.verb === 'share');
+          const fate = this.eventOf(id, at, activity.verb === 'share');
           if (fate === undefined) continue;
           for (const event of [fate, ...(fate.undoing === undefined ? [] : [fate.undoing])]) {
             const isHere = event.at >= window.from && event.at < window.to;

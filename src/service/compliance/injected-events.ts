@@ -30,7 +30,7 @@ export class InjectedEvents {
   /** By id, with an initial for posts and users. */
   readonly #changes = new Map<string, Change[]>();
 
-  get areNone(): boolean {
+  get isEmpty(): boolean {
     return this.#events.length === 0;
   }
 

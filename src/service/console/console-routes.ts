@@ -2,20 +2,20 @@ import { isLogin } from '../http/basic-auth.js';
 import { HttpProblem, searchErrorBody } from '../http/http-problem.js';
 import type { HttpResponse } from '../http/http-response.js';
 import type { RequestContext, Route } from '../http/router.js';
-import { checkHost, readForm } from './check-page-request.js';
 import { compliancePages } from './compliance-pages.js';
 import { type ConsolePage, type ConsoleParts, SECTIONS } from './console-page.js';
 import { faultPages } from './fault-pages.js';
 import { errorPage, HOME, outsidePage } from './html/error-page.js';
 import { type Html, html } from './html/html.js';
 import { layout } from './html/layout.js';
-import { pageAnswer, seeOther } from './html/page-answer.js';
 import { csrfField } from './html/page-parts.js';
+import { pageResponse, seeOther } from './html/page-response.js';
+import { checkHost, readForm } from './html/read-form.js';
+import { Sessions } from './html/sessions.js';
 import { jobPages } from './job-pages.js';
 import { overviewPages } from './overview-pages.js';
 import { replayPages } from './replay-pages.js';
 import { requestPages } from './request-pages.js';
-import { Sessions } from './sessions.js';
 import { SignInAttempts } from './sign-in-attempts.js';
 import { type SignInForm, signInForm } from './sign-in-form.js';
 import { usagePages } from './usage-pages.js';
@@ -55,12 +55,12 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
       return seeOther(result.goTo);
     }
     const { title, lead, body, status } = result;
-    return pageAnswer(
+    return pageResponse(
       layout({
         title,
         lead: lead !== undefined && html`<p>${lead}</p>`,
         body,
-        place: 'console',
+        area: 'console',
         home: HOME,
         shape: 'wide',
         menu: menuOf(page.section),
@@ -78,7 +78,7 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
   ): HttpResponse => {
     const { who, csrf, headers } = sessions.visitor(request);
     if (who !== undefined && problem === undefined) return seeOther(next);
-    return pageAnswer(outsidePage(signInForm({ csrf, next, problem })), { status, headers });
+    return pageResponse(outsidePage(signInForm({ csrf, next, problem })), { status, headers });
   };
 
   const signIn = async (incoming: RequestContext): Promise<HttpResponse> => {

@@ -2,11 +2,11 @@ import { formatTimestamp } from '../../time.js';
 import { HttpProblem } from '../http/http-problem.js';
 import type { JobStatus } from '../jobs/job.js';
 import { jobDays } from '../jobs/job-days.js';
-import type { JobLife } from '../jobs/job-runner.js';
-import { statusMessage } from '../jobs/job-view.js';
+import type { JobRunner } from '../jobs/job-runner.js';
+import { statusMessage } from '../jobs/job-views.js';
 import { megabytes } from '../jobs/quote.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
-import { foreign, type Html, html } from './html/html.js';
+import { type Html, html, isolated } from './html/html.js';
 import {
   countOf,
   csrfField,
@@ -29,26 +29,26 @@ export function jobPages({ jobs: endpoints, context }: ConsoleParts): readonly C
     await endpoints.open();
     await endpoints.jobs.settled(PATIENCE_MS);
   };
-  const find = async (uuid = ''): Promise<JobLife> => {
+  const find = async (uuid = ''): Promise<JobRunner> => {
     await settle();
-    const life = endpoints.jobs.find(uuid);
-    if (life === undefined || life.expired)
+    const runner = endpoints.jobs.find(uuid);
+    if (runner === undefined || runner.expired)
       throw new HttpProblem(404, 'There is no such job, or it has expired.');
-    return life;
+    return runner;
   };
   const list: ConsolePage = {
     pattern: '/console/jobs',
     section: 'jobs',
     async show({ csrf }) {
       await settle();
-      const lives = endpoints.jobs.list().toReversed();
+      const runners = endpoints.jobs.list().toReversed();
       return {
         title: 'Jobs',
-        lead: html`Made by your programs, quoted here, and run once someone accepts. ${countOf(lives.length, 'job')}, newest first; <a href="/console/jobs">look again</a>.`,
+        lead: html`Made by your programs, quoted here, and run once someone accepts. ${countOf(runners.length, 'job')}, newest first; <a href="/console/jobs">look again</a>.`,
         body:
-          lives.length === 0
+          runners.length === 0
             ? html`<p class="card empty">No jobs yet. The <a href="/console#jobs">overview</a> has a command that makes one.</p>`
-            : html`<div class="cards">${lives.map(life => jobCard(life, csrf))}</div>`,
+            : html`<div class="cards">${runners.map(runner => jobCard(runner, csrf))}</div>`,
       };
     },
   };
@@ -57,22 +57,22 @@ export function jobPages({ jobs: endpoints, context }: ConsoleParts): readonly C
     pattern: '/console/jobs/:uuid',
     section: 'jobs',
     async show({ incoming, csrf }) {
-      const life = await find(incoming.path.uuid);
-      const { job } = life;
+      const runner = await find(incoming.path.uuid);
+      const { job } = runner;
       const rules = job.rules.slice(0, MOST_RULES);
       return {
         title: 'Job',
         lead: html`<a href="/console/jobs">All jobs</a>`,
-        body: html`${jobCard(life, csrf, true)}
+        body: html`${jobCard(runner, csrf, true)}
 <section class="card">${table(
           html`${countOf(job.rules.length, 'rule')}${job.rules.length > rules.length && html`, of which the first ${MOST_RULES}`}`,
           [
             {
               label: 'Rule',
               isHeader: true,
-              cell: ({ value }) => html`<code>${foreign(value)}</code>`,
+              cell: ({ value }) => html`<code>${isolated(value)}</code>`,
             },
-            { label: 'Tag', cell: ({ tag }) => (tag === null ? 'none' : foreign(tag)) },
+            { label: 'Tag', cell: ({ tag }) => (tag === null ? 'none' : isolated(tag)) },
             { label: 'Id', cell: ({ id }) => html`<code>${id}</code>` },
           ],
           rules,
@@ -80,17 +80,17 @@ export function jobPages({ jobs: endpoints, context }: ConsoleParts): readonly C
       };
     },
     async act({ incoming }, form) {
-      const life = await find(incoming.path.uuid);
+      const runner = await find(incoming.path.uuid);
       const decision = form.get('decision');
       if (decision !== 'accept' && decision !== 'reject')
         throw new HttpProblem(400, 'A job can be accepted or rejected, nothing else.');
       const status = decision === 'accept' ? 'accepted' : 'rejected';
-      if (!(await life.decide(status, context.settings.email)))
+      if (!(await runner.decide(status, context.settings.email)))
         throw new HttpProblem(
           409,
-          `The job cannot be ${status}: it is ${life.job.status} now. Only a quoted job can be.`,
+          `The job cannot be ${status}: it is ${runner.job.status} now. Only a quoted job can be.`,
         );
-      const goTo = `/console/jobs/${encodeURIComponent(life.job.uuid)}`;
+      const goTo = `/console/jobs/${encodeURIComponent(runner.job.uuid)}`;
       return { goTo, notice: `The job is ${status}.` };
     },
   };
@@ -109,17 +109,17 @@ const TONES: Readonly<Record<JobStatus, Tone>> = {
   failed: 'bad',
 };
 
-function jobCard(life: JobLife, csrf: string, isAlone = false): Html {
-  const { job, files, percentComplete } = life;
+function jobCard(runner: JobRunner, csrf: string, isAlone = false): Html {
+  const { job, files, percentComplete } = runner;
   const { uuid, title, status, quote } = job;
   const address = `/console/jobs/${encodeURIComponent(uuid)}`;
   const isAtWork = status === 'estimating' || status === 'running';
   const posts = files.reduce((sum, file) => sum + file.posts, 0);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   return html`<article class="card" aria-labelledby="job-${uuid}">
-<header><h2 id="job-${uuid}">${isAlone ? foreign(title) : html`<a href="${address}">${foreign(title)}</a>`}</h2>
+<header><h2 id="job-${uuid}">${isAlone ? isolated(title) : html`<a href="${address}">${isolated(title)}</a>`}</h2>
 ${stateOf(status, TONES[status])}</header>
-<p>${statusMessage(life)}</p>
+<p>${statusMessage(runner)}</p>
 ${isAtWork && html`<progress max="100" value="${percentComplete}" aria-label="Done">${percentComplete} %</progress>`}
 ${facts([
   ['Window', html`${minuteOf(job.from)} to ${minuteOf(job.to)} UTC`],
@@ -132,10 +132,10 @@ ${facts([
         ['Size', `${megabytes(bytes)} MB`],
       ] as const)
     : []),
-  ...(Number.isFinite(life.expiresAt) ? ([['Expires', instant(life.expiresAt)]] as const) : []),
+  ...(Number.isFinite(runner.expiresAt) ? ([['Expires', instant(runner.expiresAt)]] as const) : []),
   ...(isAlone
     ? ([
-        ['Requested', html`${instant(job.requestedAt)} by ${foreign(job.requestedBy)}`],
+        ['Requested', html`${instant(job.requestedAt)} by ${isolated(job.requestedBy)}`],
         ['Identifier', html`<code>${uuid}</code>`],
         [
           'fromDate, toDate',
@@ -144,7 +144,7 @@ ${facts([
         ...(job.acceptedAt === undefined
           ? []
           : ([
-              ['Decided', html`${instant(job.acceptedAt)} by ${foreign(job.acceptedBy ?? '')}`],
+              ['Decided', html`${instant(job.acceptedAt)} by ${isolated(job.acceptedBy ?? '')}`],
             ] as const)),
       ] as const)
     : []),

@@ -4,7 +4,7 @@ import type { LoggedReplay } from '../replay/replay-log.js';
 import { clockFace } from './clock-forms.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
 import { type EndpointGroup, endpointGroups } from './endpoint-list.js';
-import { foreign, type Html, html } from './html/html.js';
+import { type Html, html, isolated } from './html/html.js';
 import { command, countOf, facts, stateOf } from './html/page-parts.js';
 import { settingsCommand } from './shell-commands.js';
 
@@ -38,17 +38,17 @@ ${groups.map(groupCard)}
 
 function accountFacts(addresses: Addresses): Html {
   return facts([
-    ['Account', foreign(addresses.account)],
-    ['Label of search', foreign(addresses.label)],
-    ['Label of replay and its rules', foreign(addresses.streamLabel)],
-    ['Label of compliance', foreign(addresses.complianceLabel)],
-    ['Publisher', foreign(addresses.publisher)],
-    ['Login', foreign(addresses.email)],
-    ['Application', html`<code>${foreign(addresses.consumerKey)}</code>`],
+    ['Account', isolated(addresses.account)],
+    ['Label of search', isolated(addresses.label)],
+    ['Label of replay and its rules', isolated(addresses.streamLabel)],
+    ['Label of compliance', isolated(addresses.complianceLabel)],
+    ['Publisher', isolated(addresses.publisher)],
+    ['Login', isolated(addresses.email)],
+    ['Application', html`<code>${isolated(addresses.consumerKey)}</code>`],
     ['Its secret', secret(addresses.consumerSecret)],
     [
       'Application without approval',
-      html`<code>${foreign(addresses.unapprovedConsumerKey)}</code>`,
+      html`<code>${isolated(addresses.unapprovedConsumerKey)}</code>`,
     ],
     ['Its secret', secret(addresses.unapprovedConsumerSecret)],
   ]);

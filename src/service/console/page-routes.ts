@@ -4,7 +4,7 @@ import type { OAuthProvider } from '../users/oauth-provider.js';
 import type { ConsoleParts } from './console-page.js';
 import { consoleRoutes } from './console-routes.js';
 import { ICON_PATH, STYLE_PATH } from './html/layout.js';
-import { assetAnswer } from './html/page-answer.js';
+import { assetResponse } from './html/page-response.js';
 import { ICON, STYLE_SHEET } from './html/style-sheet.js';
 import { statusRoutes } from './status-routes.js';
 import { userRoutes } from './user/user-routes.js';
@@ -20,7 +20,7 @@ export function pageRoutes(parts: PageParts): readonly Route[] {
     methods: ['GET'],
     pattern,
     errorBody: searchErrorBody,
-    handle: () => assetAnswer(type, text),
+    handle: () => assetResponse(type, text),
   });
   return [
     asset(STYLE_PATH, 'text/css; charset=utf-8', STYLE_SHEET),

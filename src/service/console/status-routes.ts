@@ -5,14 +5,14 @@ import type { PlantedFault } from '../http/fault-kinds.js';
 import { searchErrorBody } from '../http/http-problem.js';
 import type { Faults } from '../http/planted-faults.js';
 import type { Route } from '../http/router.js';
-import { checkHost } from './check-page-request.js';
 import { clockFace } from './clock-forms.js';
 import { whatOf } from './fault-pages.js';
 import { errorPage } from './html/error-page.js';
 import { type Html, html } from './html/html.js';
 import { layout } from './html/layout.js';
-import { pageAnswer } from './html/page-answer.js';
 import { countOf, stateOf, type Tone, table } from './html/page-parts.js';
+import { pageResponse } from './html/page-response.js';
+import { checkHost } from './html/read-form.js';
 
 const FAMILIES: readonly (readonly [Endpoint, name: string])[] = [
   ['search', 'Search'],
@@ -44,10 +44,10 @@ export function statusRoutes({ faults, clock }: ServiceContext): readonly Route[
           met: faultsOf(faults, endpoint),
         }));
         const planted = faults.list();
-        return pageAnswer(
+        return pageResponse(
           layout({
             title: 'Status',
-            place: 'status',
+            area: 'status',
             home: '/status',
             shape: 'medium',
             corner: html`<a href="/console">Console</a>`,

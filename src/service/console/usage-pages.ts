@@ -8,7 +8,7 @@ import {
 } from '../usage/usage-report.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
 import { type Bar, barChart } from './html/bar-chart.js';
-import { foreign, type Html, html } from './html/html.js';
+import { type Html, html, isolated } from './html/html.js';
 import { countOf, facts, numberOf, stateOf, table } from './html/page-parts.js';
 
 const DAYS = 31;
@@ -51,7 +51,7 @@ ${productTable(publisher.products)}</section>`,
 function thisMonth({ name, used, projected, thresholds }: PublisherUsage): Html {
   const activities = used.at(-1)?.activities ?? 0;
   const passed = thresholds.filter(threshold => threshold.activities <= activities);
-  return html`<section class="card" aria-labelledby="month"><header><h2 id="month">This month, ${foreign(name)}</h2>
+  return html`<section class="card" aria-labelledby="month"><header><h2 id="month">This month, ${isolated(name)}</h2>
 <span class="row">${passed.map(({ type }) => stateOf(`${type} passed`, type === 'cap' ? 'bad' : 'warn'))}</span></header>
 ${facts([
   ['Used', html`<span class="headline">${countOf(activities, 'activity', 'activities')}</span>`],

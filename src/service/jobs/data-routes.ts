@@ -12,15 +12,15 @@ export function dataRoutes(endpoints: JobEndpoints): readonly Route[] {
   const { clock, settings } = context;
 
   const find = (url: URL, { snapshot = '', y, m, d, h, minute }: RequestContext['path']) => {
-    const life = endpoints.jobs.find(snapshot.slice(snapshot.lastIndexOf('_') + 1));
+    const runner = endpoints.jobs.find(snapshot.slice(snapshot.lastIndexOf('_') + 1));
     const segment = Date.parse(`${y}-${m}-${d}T${h}:${minute}Z`);
-    const file = life?.files.find(listed => listed.segment === segment);
+    const file = runner?.files.find(listed => listed.segment === segment);
     // The rest of the path belongs to the name, too.
     const isHere =
-      life !== undefined &&
-      dataPath(life.job, segment, settings.publisher, settings.account) === url.pathname;
-    if (!isHere || file === undefined || life.expired) throw notFound();
-    return { job: life.job, file };
+      runner !== undefined &&
+      dataPath(runner.job, segment, settings.publisher, settings.account) === url.pathname;
+    if (!isHere || file === undefined || runner.expired) throw notFound();
+    return { job: runner.job, file };
   };
 
   return [

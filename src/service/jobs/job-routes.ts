@@ -9,17 +9,17 @@ import type { RequestContext, Route } from '../http/router.js';
 import { MAX_CREATE_BYTES, readCreateRequest, titleTaken } from './create-request.js';
 import type { JobEndpoints } from './job-endpoints.js';
 import { checkJobRules } from './job-rules.js';
-import type { JobLife } from './job-runner.js';
-import { createdView, invalidView, type JobPlace, jobListView, jobView } from './job-view.js';
+import type { JobRunner } from './job-runner.js';
+import { createdView, invalidView, type JobAddress, jobListView, jobView } from './job-views.js';
 import {
+  type FileAddress,
   hasSuspectMinutes,
-  type ListingPlace,
   resultsCsv,
   resultsListing,
   suspectMinutesView,
 } from './results-listing.js';
 
-type Handler = (incoming: RequestContext, place: JobPlace) => Promise<HttpResponse>;
+type Handler = (incoming: RequestContext, place: JobAddress) => Promise<HttpResponse>;
 
 /** Milliseconds of real time that an answer waits for what is due by the clock. */
 const PATIENCE_MS = 100;
@@ -58,8 +58,8 @@ export function jobRoutes(endpoints: JobEndpoints): readonly Route[] {
     // Others may have come while the archive was opened.
     checkRate(windows, 'to create jobs', { count: false });
     if (hasTitle(wanted.title)) throw new HttpProblem(400, titleTaken(wanted.title));
-    const life = await jobs.create(wanted, rules);
-    return textAnswer(201, createdView(life, outcomes, place));
+    const runner = await jobs.create(wanted, rules);
+    return textAnswer(201, createdView(runner, outcomes, place));
   };
 
   const list: Handler = async (_, place) => {
@@ -69,27 +69,27 @@ export function jobRoutes(endpoints: JobEndpoints): readonly Route[] {
 
   const status: Handler = async ({ path }, place) => {
     checkReads();
-    const life = find(path.uuid);
+    const runner = find(path.uuid);
     const wrong =
-      life.job.status === 'delivered'
+      runner.job.status === 'delivered'
         ? faults.matchJob(
             'wrong-totals',
-            life.job.title,
+            runner.job.title,
             fault => fault.activityCount !== undefined,
           )
         : undefined;
-    return jsonResponse(200, jobView(life, place, wrong?.activityCount));
+    return jsonResponse(200, jobView(runner, place, wrong?.activityCount));
   };
 
   const decide: Handler = async ({ request, path }, place) => {
-    const life = find(path.uuid);
+    const runner = find(path.uuid);
     const { status: wanted } = parseJsonObject(await readBody(request, 64 * 1024)) ?? {};
     if (wanted !== 'accept' && wanted !== 'reject')
       throw new HttpProblem(
         400,
         'Invalid JSON. The body must be {"status":"accept"} or {"status":"reject"}.',
       );
-    const decided = await life.decide(
+    const decided = await runner.decide(
       wanted === 'accept' ? 'accepted' : 'rejected',
       settings.email,
     );
@@ -99,31 +99,35 @@ export function jobRoutes(endpoints: JobEndpoints): readonly Route[] {
         `Cannot ${wanted} the job: its status is '${find(path.uuid).job.status}'. ` +
           "Only a job with the status 'quoted' can be accepted or rejected.",
       );
-    return jsonResponse(200, jobView(life, place));
+    return jsonResponse(200, jobView(runner, place));
   };
 
   const results: Handler = async ({ path }, place) => {
     checkReads();
-    const life = delivered(path.uuid);
+    const runner = delivered(path.uuid);
     const wrong = faults.matchJob(
       'wrong-totals',
-      life.job.title,
+      runner.job.title,
       fault => fault.urlCount !== undefined || fault.totalFileSizeBytes !== undefined,
     );
-    return jsonResponse(200, resultsListing(life, listingPlace(life, place), wrong));
+    return jsonResponse(200, resultsListing(runner, listingPlace(runner, place), wrong));
   };
 
   const csv: Handler = async ({ path }, place) => {
     checkReads();
-    const life = delivered(path.uuid);
-    return textAnswer(200, resultsCsv(life, listingPlace(life, place)), 'text/csv; charset=utf-8');
+    const runner = delivered(path.uuid);
+    return textAnswer(
+      200,
+      resultsCsv(runner, listingPlace(runner, place)),
+      'text/csv; charset=utf-8',
+    );
   };
 
   const suspectMinutes: Handler = async ({ path }) => {
-    const life = delivered(path.uuid);
-    if (!hasSuspectMinutes(life))
+    const runner = delivered(path.uuid);
+    if (!hasSuspectMinutes(runner))
       throw new HttpProblem(404, 'Not Found: no minute of this job is suspect');
-    return jsonResponse(200, suspectMinutesView(life));
+    return jsonResponse(200, suspectMinutesView(runner));
   };
 
   const checkFormat = (format: Format) =>
@@ -132,29 +136,29 @@ export function jobRoutes(endpoints: JobEndpoints): readonly Route[] {
       throw new HttpProblem(400, `Invalid value for field 'dataFormat'. ${error.message}.`);
     });
 
-  const find = (uuid = ''): JobLife => {
-    const life = endpoints.jobs.find(uuid);
-    if (life === undefined) throw new HttpProblem(404, `Not Found: there is no job ${uuid}`);
-    if (life.expired)
+  const find = (uuid = ''): JobRunner => {
+    const runner = endpoints.jobs.find(uuid);
+    if (runner === undefined) throw new HttpProblem(404, `Not Found: there is no job ${uuid}`);
+    if (runner.expired)
       throw new HttpProblem(404, `Not Found: the job ${uuid} has expired and cannot be recovered`);
-    return life;
+    return runner;
   };
 
-  const delivered = (uuid = ''): JobLife => {
-    const life = find(uuid);
-    if (life.job.status !== 'delivered')
+  const delivered = (uuid = ''): JobRunner => {
+    const runner = find(uuid);
+    if (runner.job.status !== 'delivered')
       throw new HttpProblem(
         404,
-        `Not Found: the job ${uuid} has no results; its status is '${life.job.status}'`,
+        `Not Found: the job ${uuid} has no results; its status is '${runner.job.status}'`,
       );
-    return life;
+    return runner;
   };
 
-  const listingPlace = (life: JobLife, place: JobPlace): ListingPlace => ({
+  const listingPlace = (runner: JobRunner, place: JobAddress): FileAddress => ({
     ...place,
     urls: endpoints.urls,
     filesUrl: endpoints.filesUrl,
-    expiresAt: Math.min(life.expiresAt, clock.now() + settings.fileUrlMs),
+    expiresAt: Math.min(runner.expiresAt, clock.now() + settings.fileUrlMs),
   });
 
   const route = (pattern: string, methods: Readonly<Record<string, Handler>>): Route => ({

@@ -2,21 +2,21 @@ import { floorTo, parseTimestamp, SECOND } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import { estimate } from './estimate.js';
-import { generate } from './generate.js';
+import { generateFiles } from './generate-files.js';
+import type { IdleTracker } from './idle-tracker.js';
 import { type DataFile, expiryOf, type Job, type JobChange, type JobStage } from './job.js';
 import type { JobStore } from './job-store.js';
 import { quoteOf } from './quote.js';
-import type { Slots } from './slots.js';
-import type { Turns } from './turns.js';
+import type { Semaphore } from './semaphore.js';
 
-/** What the lives of all jobs share. */
-export interface JobWorld {
+/** What the runners of all jobs share. */
+export interface JobDependencies {
   readonly context: ServiceContext;
   readonly store: JobStore;
-  readonly turns: Turns;
-  readonly estimating: Slots;
-  readonly running: Slots;
-  /** Fires when the service stops; every life goes on from its record when it starts again. */
+  readonly idle: IdleTracker;
+  readonly estimating: Semaphore;
+  readonly running: Semaphore;
+  /** Fires when the service stops; every runner goes on from its record when it starts again. */
   readonly signal: AbortSignal;
 }
 
@@ -25,21 +25,21 @@ export interface JobWorld {
  * the service's clock, and as its work takes; when the clock is moved far ahead, each state still
  * begins at its own instant.
  */
-export class JobLife {
+export class JobRunner {
   readonly files: DataFile[];
   #job: Job;
-  readonly #world: JobWorld;
+  readonly #dependencies: JobDependencies;
   /** How much of the state's work is done, 0 to 1. */
   #progress = 0;
   #queued = false;
   #deciding = false;
-  #slots: Slots | undefined;
+  #semaphore: Semaphore | undefined;
   #wakeDecided: (() => void) | undefined;
 
-  constructor(job: Job, files: DataFile[], world: JobWorld) {
+  constructor(job: Job, files: DataFile[], dependencies: JobDependencies) {
     this.#job = job;
     this.files = files;
-    this.#world = world;
+    this.#dependencies = dependencies;
   }
 
   get job(): Job {
@@ -57,7 +57,7 @@ export class JobLife {
   }
 
   get expiresAt(): number {
-    return expiryOf(this.#job, this.#world.context.settings.limits.jobRetentionMs);
+    return expiryOf(this.#job, this.#dependencies.context.settings.limits.jobRetentionMs);
   }
 
   /** 0 to 100. */
@@ -83,7 +83,7 @@ export class JobLife {
     const decided: Job = { ...quoted, status, since: now, acceptedBy: by, acceptedAt: now };
     this.#deciding = true;
     try {
-      await this.#world.store.save(decided);
+      await this.#dependencies.store.save(decided);
     } finally {
       this.#deciding = false;
     }
@@ -95,23 +95,23 @@ export class JobLife {
   }
 
   get #now(): number {
-    return this.#world.context.clock.now();
+    return this.#dependencies.context.clock.now();
   }
 
   get #dwell() {
-    return this.#world.context.settings.jobDwellMs;
+    return this.#dependencies.context.settings.jobDwellMs;
   }
 
   /** What happens next; nothing where a decision has changed the job meanwhile. */
   async #next(): Promise<JobChange | undefined> {
     const { job } = this;
-    const { turns, signal, estimating, running } = this.#world;
+    const { idle, signal, estimating, running } = this.#dependencies;
     switch (job.status) {
       case 'opened':
       case 'accepted': {
         const isNew = job.status === 'opened';
         const due = job.since + this.#dwell[isNew ? 'opened' : 'accepted'];
-        await turns.until(due, signal);
+        await idle.waitUntil(due, signal);
         const since = await this.#take(isNew ? estimating : running, due);
         return { status: isNew ? 'estimating' : 'running', since };
       }
@@ -123,18 +123,18 @@ export class JobLife {
         return this.#run();
       case 'completed': {
         const since = job.since + this.#dwell.completed;
-        await turns.until(since, signal);
+        await idle.waitUntil(since, signal);
         return this.#fails('validation', since) ?? { status: 'delivered', since };
       }
       default:
-        await turns.until(this.expiresAt, signal);
+        await idle.waitUntil(this.expiresAt, signal);
         return this.#gone();
     }
   }
 
   async #change(change: JobChange | undefined): Promise<void> {
     if (change === undefined) return;
-    const { store, context } = this.#world;
+    const { store, context } = this.#dependencies;
     if (change.gone) this.files.length = 0;
     this.#progress = 0;
     this.#job = { ...this.#job, ...change };
@@ -148,7 +148,7 @@ export class JobLife {
   }
 
   async #estimate(): Promise<JobChange> {
-    const { context, signal } = this.#world;
+    const { context, signal } = this.#dependencies;
     const { limits, jobDollarsPerDay } = context.settings;
     const { job } = this;
     return this.#work('estimating', async archive => {
@@ -171,10 +171,10 @@ export class JobLife {
   }
 
   async #run(): Promise<JobChange> {
-    const { context, store, signal } = this.#world;
+    const { context, store, signal } = this.#dependencies;
     const { job, files } = this;
     return this.#work('running', async archive => {
-      await generate(job, {
+      await generateFiles(job, {
         archive,
         store,
         files,
@@ -198,10 +198,10 @@ export class JobLife {
     stage: 'estimating' | 'running',
     work: (archive: Archive) => Promise<(since: number) => JobChange>,
   ): Promise<JobChange> {
-    const { context, turns, signal } = this.#world;
+    const { context, idle, signal } = this.#dependencies;
     const { since } = this.#job;
     // After a restart no one holds a slot.
-    if (this.#slots === undefined) await this.#take(this.#world[stage], since);
+    if (this.#semaphore === undefined) await this.#take(this.#dependencies[stage], since);
     const due = since + this.#dwell[stage];
     const began = performance.now();
     let change: ((since: number) => JobChange) | undefined;
@@ -212,18 +212,18 @@ export class JobLife {
       context.settings.onError(error);
     }
     const workMs = Math.ceil(performance.now() - began);
-    if (change !== undefined) await turns.until(due, signal);
+    if (change !== undefined) await idle.waitUntil(due, signal);
     // As if the clock had gone on evenly, however far it was moved; and never in the future.
     const end = Math.max(since, Math.min(this.#now, Math.max(due, since + workMs)));
     const result = this.#fails(stage, end, change === undefined) ?? change?.(end);
-    this.#slots?.release(end);
-    this.#slots = undefined;
+    this.#semaphore?.release(end);
+    this.#semaphore = undefined;
     return result as JobChange;
   }
 
   /** A planted failure, or a real one. */
   #fails(stage: JobStage, since: number, failed = false): JobChange | undefined {
-    const { faults } = this.#world.context;
+    const { faults } = this.#dependencies.context;
     const planted = faults.matchJob(
       'job-failure',
       this.#job.title,
@@ -234,24 +234,24 @@ export class JobLife {
       : undefined;
   }
 
-  async #take(slots: Slots, at: number): Promise<number> {
-    const had = await this.#world.turns.pause<number>(this.#world.signal, wake => {
-      this.#queued = slots.full;
-      slots.take(at, wake);
+  async #take(semaphore: Semaphore, at: number): Promise<number> {
+    const had = await this.#dependencies.idle.wait<number>(this.#dependencies.signal, wake => {
+      this.#queued = semaphore.isFull;
+      semaphore.acquire(at, wake);
       return undefined;
     });
     this.#queued = false;
-    this.#slots = slots;
+    this.#semaphore = semaphore;
     return had;
   }
 
   /** Whether the customer decides before the quote expires. */
   async #decided(): Promise<boolean> {
-    const { turns, signal, context } = this.#world;
+    const { idle, signal, context } = this.#dependencies;
     const { expiresAt } = this;
     if (this.#now >= expiresAt) return false;
     let cancel: (() => void) | undefined;
-    const decided = await turns.pause<boolean>(signal, wake => {
+    const decided = await idle.wait<boolean>(signal, wake => {
       cancel = context.clock.at(expiresAt, () => wake(false));
       this.#wakeDecided = () => wake(true);
       return cancel;

@@ -3,11 +3,11 @@ import { setMaxListeners } from 'node:events';
 import type { ServiceContext } from '../context.js';
 import type { RateWindow } from '../http/rate-window.js';
 import type { CreateRequest } from './create-request.js';
+import { IdleTracker } from './idle-tracker.js';
 import type { Job, JobRule } from './job.js';
-import { JobLife, type JobWorld } from './job-runner.js';
+import { type JobDependencies, JobRunner } from './job-runner.js';
 import { JobStore } from './job-store.js';
-import { Slots } from './slots.js';
-import { Turns } from './turns.js';
+import { Semaphore } from './semaphore.js';
 
 /** All jobs of the account, those of earlier runs of the service too. */
 export class Jobs {
@@ -15,10 +15,10 @@ export class Jobs {
   readonly creationWindows: readonly RateWindow[];
   readonly #context: ServiceContext;
   readonly #store: JobStore;
-  readonly #turns: Turns;
-  readonly #world: JobWorld;
+  readonly #idle: IdleTracker;
+  readonly #dependencies: JobDependencies;
   readonly #stopping = new AbortController();
-  readonly #lives = new Map<string, JobLife>();
+  readonly #runners = new Map<string, JobRunner>();
   readonly #running = new Set<Promise<void>>();
   #opened: Promise<void> | undefined;
   #lastNumber = 0;
@@ -30,17 +30,17 @@ export class Jobs {
     // Every job listens.
     setMaxListeners(0, this.#stopping.signal);
     this.#store = new JobStore(settings.stateFolder);
-    this.#turns = new Turns(clock);
+    this.#idle = new IdleTracker(clock);
     this.creationWindows = [
       context.quotas.window('jobsPerDayRate'),
       context.quotas.window('jobsPerHourRate'),
     ];
-    this.#world = {
+    this.#dependencies = {
       context,
       store: this.#store,
-      turns: this.#turns,
-      estimating: new Slots(jobsEstimating),
-      running: new Slots(jobsRunning),
+      idle: this.#idle,
+      estimating: new Semaphore(jobsEstimating),
+      running: new Semaphore(jobsRunning),
       signal: this.#stopping.signal,
     };
   }
@@ -59,7 +59,7 @@ export class Jobs {
   async create(
     { title, format, window }: CreateRequest,
     rules: readonly JobRule[],
-  ): Promise<JobLife> {
+  ): Promise<JobRunner> {
     const now = this.#context.clock.now();
     const job: Job = {
       uuid: this.#newUuid(),
@@ -73,28 +73,28 @@ export class Jobs {
       status: 'opened',
       since: now,
     };
-    const life = new JobLife(job, [], this.#world);
+    const runner = new JobRunner(job, [], this.#dependencies);
     // Before it is kept: its title is taken, and it counts.
-    this.#lives.set(job.uuid, life);
+    this.#runners.set(job.uuid, runner);
     for (const rate of this.creationWindows) rate.count();
     try {
       await this.#store.save(job);
     } catch (error) {
-      this.#lives.delete(job.uuid);
+      this.#runners.delete(job.uuid);
       throw error;
     }
-    this.#start(life);
-    return life;
+    this.#start(runner);
+    return runner;
   }
 
   /** Expired ones, too. */
-  find(uuid: string): JobLife | undefined {
-    return this.#lives.get(uuid);
+  find(uuid: string): JobRunner | undefined {
+    return this.#runners.get(uuid);
   }
 
   /** In the order in which they were made; without the expired. */
-  list(): readonly JobLife[] {
-    return [...this.#lives.values()].filter(life => !life.expired);
+  list(): readonly JobRunner[] {
+    return [...this.#runners.values()].filter(runner => !runner.expired);
   }
 
   hasTitle(title: string): boolean {
@@ -107,7 +107,7 @@ export class Jobs {
 
   /** Waits until all is done that is due by the clock, or for so many milliseconds of real time. */
   settled(atMostMs?: number): Promise<void> {
-    return this.#turns.settled(atMostMs);
+    return this.#idle.settled(atMostMs);
   }
 
   /** Stops where the jobs are; a new `Jobs` with the same folder goes on from there. */
@@ -121,22 +121,22 @@ export class Jobs {
   async #load(): Promise<void> {
     const kept = await this.#store.load();
     for (const { job, files } of kept) {
-      this.#lives.set(job.uuid, new JobLife(job, files, this.#world));
+      this.#runners.set(job.uuid, new JobRunner(job, files, this.#dependencies));
       this.#lastNumber = job.number;
       for (const rate of this.creationWindows) rate.count(job.requestedAt);
     }
     // Who was at work before the service stopped is again, before those who waited.
-    const atWork = ({ job: { status } }: JobLife) =>
+    const atWork = ({ job: { status } }: JobRunner) =>
       status === 'estimating' || status === 'running';
-    const lives = [...this.#lives.values()].sort((a, b) => a.job.since - b.job.since);
-    for (const life of lives.filter(atWork)) this.#start(life);
-    for (const life of lives.filter(life => !atWork(life))) this.#start(life);
+    const runners = [...this.#runners.values()].sort((a, b) => a.job.since - b.job.since);
+    for (const runner of runners.filter(atWork)) this.#start(runner);
+    for (const runner of runners.filter(runner => !atWork(runner))) this.#start(runner);
   }
 
-  #start(life: JobLife): void {
+  #start(runner: JobRunner): void {
     const { signal } = this.#stopping;
-    const running = this.#turns
-      .during(() => life.run())
+    const running = this.#idle
+      .track(() => runner.run())
       .catch(error => {
         if (!signal.aborted) this.#context.settings.onError(error);
       })
@@ -147,7 +147,7 @@ export class Jobs {
   #newUuid(): string {
     for (;;) {
       const uuid = Array.from({ length: 10 }, () => randomInt(36).toString(36)).join('');
-      if (!this.#lives.has(uuid)) return uuid;
+      if (!this.#runners.has(uuid)) return uuid;
     }
   }
 }

@@ -15,7 +15,7 @@ import type { ReplayEnd } from './info-message.js';
 import { type ReplayFaults, replay } from './replay.js';
 import type { ReplayLog } from './replay-log.js';
 import { replayWindow } from './replay-window.js';
-import { type PostStream, type Replaying, replayedPosts } from './replayed-posts.js';
+import { type PostStream, type ReplayItems, replayedPosts } from './replayed-posts.js';
 import type { StreamRules } from './stream-rules.js';
 
 type StreamType = PostStream | 'compliance';
@@ -56,7 +56,7 @@ export function replayRoutes(
     type: StreamType,
     window: Window,
     signal: AbortSignal,
-  ): Replaying {
+  ): ReplayItems {
     if (type === 'compliance') yield* compliance.replayed(window, signal);
     else yield* replayedPosts(await context.archive(), window, type, rules.all(), signal);
   };

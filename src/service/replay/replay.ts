@@ -4,7 +4,7 @@ import type { MinutesFailedFault, UnprocessedRangeFault } from '../http/fault-ki
 import type { LiveResponse } from '../http/live-response.js';
 import { TurnTaking } from '../turn-taking.js';
 import { infoMessage, type ReplayEnd } from './info-message.js';
-import type { Replaying } from './replayed-posts.js';
+import type { ReplayItems } from './replayed-posts.js';
 
 export interface ReplayOptions {
   readonly window: Window;
@@ -34,7 +34,7 @@ const TOLD_AT_ONCE = 500;
  */
 export async function replay(
   wire: LiveResponse,
-  replaying: Replaying,
+  replaying: ReplayItems,
   options: ReplayOptions,
 ): Promise<ReplayEnd | undefined> {
   const { window, faults, signal, now, onSent } = options;

@@ -8,7 +8,7 @@ import type { Archive } from '../archive/archive.js';
 import type { StreamRule } from './stream-rules.js';
 
 /** What a replay comes to, one after the other. */
-export interface Replayed {
+export interface ReplayItem {
   /** Epoch milliseconds. */
   readonly at: number;
   /** Of a post. */
@@ -18,7 +18,7 @@ export interface Replayed {
 }
 
 /** Blocks in order of time; what is in them is made as it is taken. */
-export type Replaying = AsyncIterable<Iterable<Replayed>>;
+export type ReplayItems = AsyncIterable<Iterable<ReplayItem>>;
 
 /** The streams of posts; their names in paths (service.md 4.3). */
 export type PostStream = 'rulestream' | 'sample10' | 'firehose' | 'mentions';
@@ -30,7 +30,7 @@ export async function* replayedPosts(
   stream: PostStream,
   rules: readonly StreamRule[],
   signal: AbortSignal,
-): AsyncGenerator<Iterable<Replayed>> {
+): AsyncGenerator<Iterable<ReplayItem>> {
   const message = messageOf(stream, rules);
   for await (const { posts } of archive.scan(window, { signal }))
     yield (function* () {

@@ -4,11 +4,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Clock } from '../../../src/service/clock.js';
 import { createDataUrls, dataPath, localName } from '../../../src/service/jobs/data-urls.js';
+import { IdleTracker } from '../../../src/service/jobs/idle-tracker.js';
 import type { Job } from '../../../src/service/jobs/job.js';
 import { jobDays } from '../../../src/service/jobs/job-days.js';
 import { JobStore } from '../../../src/service/jobs/job-store.js';
 import { quoteOf } from '../../../src/service/jobs/quote.js';
-import { Turns } from '../../../src/service/jobs/turns.js';
 import { DAY, MINUTE, parseTimestamp } from '../../../src/time.js';
 import { temporaryFolder } from './temporary-folder.js';
 
@@ -101,55 +101,55 @@ describe('the address of a data file', () => {
   });
 });
 
-describe('turns', () => {
+describe('idle tracker', () => {
   it('are settled when all wait, and know at once who was woken', async () => {
     const clock = new Clock();
     clock.freeze();
-    const turns = new Turns(clock);
+    const idle = new IdleTracker(clock);
     const { signal } = new AbortController();
     const log: string[] = [];
     const start = clock.now();
-    const life = turns.during(async () => {
-      await turns.until(start + 10, signal);
+    const work = idle.track(async () => {
+      await idle.waitUntil(start + 10, signal);
       log.push('ten');
       await setTimeout(20);
       log.push('worked');
-      await turns.until(start + 20, signal);
+      await idle.waitUntil(start + 20, signal);
       log.push('twenty');
     });
-    await turns.settled();
+    await idle.settled();
     expect(log).toEqual([]);
     clock.advance(10);
-    await turns.settled();
+    await idle.settled();
     expect(log).toEqual(['ten', 'worked']);
     clock.advance(100);
-    await turns.settled();
+    await idle.settled();
     expect(log).toEqual(['ten', 'worked', 'twenty']);
-    await life;
+    await work;
   });
 
   it('are waited for so long and no longer', async () => {
-    const turns = new Turns(new Clock());
+    const idle = new IdleTracker(new Clock());
     let end: () => void = () => {};
-    const life = turns.during(() => new Promise(resolve => (end = resolve)));
-    await turns.settled(20);
+    const work = idle.track(() => new Promise(resolve => (end = resolve)));
+    await idle.settled(20);
     end();
-    await life;
-    await turns.settled();
+    await work;
+    await idle.settled();
   });
 
   it('end a wait when the service stops', async () => {
     const clock = new Clock();
     clock.freeze();
-    const turns = new Turns(clock);
+    const idle = new IdleTracker(clock);
     const stop = new AbortController();
     const reason = new Error('stop');
-    const life = turns.during(() => turns.until(clock.now() + DAY, stop.signal));
+    const work = idle.track(() => idle.waitUntil(clock.now() + DAY, stop.signal));
     stop.abort(reason);
-    await expect(life).rejects.toBe(reason);
-    await expect(turns.during(() => turns.until(0, stop.signal))).rejects.toBe(reason);
+    await expect(work).rejects.toBe(reason);
+    await expect(idle.track(() => idle.waitUntil(0, stop.signal))).rejects.toBe(reason);
     clock.advance(2 * DAY);
-    await turns.settled();
+    await idle.settled();
   });
 });
 

@@ -2,7 +2,7 @@ import type { HttpProblem } from '../../http/http-problem.js';
 import type { HttpResponse } from '../../http/http-response.js';
 import { type Html, type HtmlValue, html } from './html.js';
 import { layout } from './layout.js';
-import { pageAnswer } from './page-answer.js';
+import { pageResponse } from './page-response.js';
 
 /** Where the console begins. */
 export const HOME = '/console';
@@ -11,7 +11,7 @@ export const HOME = '/console';
 export function errorPage({ status, message, headers }: HttpProblem): HttpResponse {
   const body = html`<div class="card"><p class="alarm" role="alert">${message}</p>
 <p><a class="button" href="${HOME}">To the console</a></p></div>`;
-  return pageAnswer(outsidePage({ title: titleOf(status), body }), { status, headers });
+  return pageResponse(outsidePage({ title: titleOf(status), body }), { status, headers });
 }
 
 function titleOf(status: number): string {
@@ -23,5 +23,5 @@ function titleOf(status: number): string {
 
 /** A page for whoever is not signed in. */
 export function outsidePage(page: { readonly title: string; readonly body: HtmlValue }): Html {
-  return layout({ ...page, place: 'console', home: HOME, shape: 'narrow' });
+  return layout({ ...page, area: 'console', home: HOME, shape: 'narrow' });
 }

@@ -34,7 +34,7 @@ export function html(pieces: TemplateStringsArray, ...values: readonly HtmlValue
 }
 
 /** Text that someone chose: what turns the direction of writing ends where it ends. */
-export function foreign(text: string): Html {
+export function isolated(text: string): Html {
   return html`<bdi>${text}</bdi>`;
 }
 

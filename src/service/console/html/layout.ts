@@ -8,7 +8,7 @@ export interface Layout {
   readonly lead?: HtmlValue;
   readonly body: HtmlValue;
   /** What the pages belong to, beside the name. */
-  readonly place: string;
+  readonly area: string;
   /** Where the name leads. */
   readonly home: string;
   /** `wide` has room for a menu at the side. */
@@ -27,7 +27,7 @@ const styleAddress = `${STYLE_PATH}?v=${createHash('sha256').update(STYLE_SHEET)
 
 /** A whole page. */
 export function layout(page: Layout): Html {
-  const { title, lead, body, place, home, shape, menu, corner, notice } = page;
+  const { title, lead, body, area, home, shape, menu, corner, notice } = page;
   return html`${new Html('<!DOCTYPE html>')}
 <html lang="en">
 <head>
@@ -35,7 +35,7 @@ export function layout(page: Layout): Html {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<title>${textOf(title)} · Millrace ${place}</title>
+<title>${textOf(title)} · Millrace ${area}</title>
 <link rel="stylesheet" href="${styleAddress}">
 <link rel="icon" href="${ICON_PATH}" type="image/svg+xml">
 </head>
@@ -43,7 +43,7 @@ export function layout(page: Layout): Html {
 <a class="skip" href="#main">Skip to content</a>
 <header class="top"><div>
 <div class="bar">
-<a class="brand" href="${home}">${wheel}<span>Millrace <span>${place}</span></span></a>
+<a class="brand" href="${home}">${wheel}<span>Millrace <span>${area}</span></span></a>
 ${corner}
 </div>
 ${menu}

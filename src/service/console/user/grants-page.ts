@@ -1,9 +1,9 @@
 import type { HttpResponse } from '../../http/http-response.js';
 import type { User } from '../../users/grants.js';
 import type { UserGrant } from '../../users/oauth-provider.js';
-import { foreign, type Html, html } from '../html/html.js';
+import { type Html, html, isolated } from '../html/html.js';
 import { csrfField, instant } from '../html/page-parts.js';
-import { GRANTS_PATH, nameOf, userPage } from './user-page.js';
+import { GRANTS_PATH, nameOf, userPage } from './user-pages.js';
 
 /** What a user has allowed, each to be taken back. */
 export function grantsPage(
@@ -19,7 +19,7 @@ ${grants.length === 0 ? html`<p class="card empty">You have allowed nothing to a
 }
 
 function grantCard({ application: { id, name }, grantedAt }: UserGrant, csrf: string): Html {
-  return html`<article class="card" aria-labelledby="application-${id}"><h2 id="application-${id}">${foreign(name)}</h2>
+  return html`<article class="card" aria-labelledby="application-${id}"><h2 id="application-${id}">${isolated(name)}</h2>
 <p>Sees how often your posts were liked, shared and answered, since ${instant(grantedAt)}.</p>
 <form method="post" action="${GRANTS_PATH}">${csrfField(csrf)}<input type="hidden" name="application" value="${id}">
 <div class="row"><button class="danger" name="action" value="revoke">Take back<span class="unseen"> from ${name}</span></button></div></form></article>`;

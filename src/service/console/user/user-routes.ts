@@ -3,14 +3,14 @@ import type { HttpResponse } from '../../http/http-response.js';
 import type { RequestContext, Route } from '../../http/router.js';
 import type { User } from '../../users/grants.js';
 import type { OAuthProvider, PendingSignIn } from '../../users/oauth-provider.js';
-import { checkHost, readForm } from '../check-page-request.js';
-import { foreign, html } from '../html/html.js';
-import { seeOther } from '../html/page-answer.js';
-import { Sessions } from '../sessions.js';
+import { html, isolated } from '../html/html.js';
+import { seeOther } from '../html/page-response.js';
+import { checkHost, readForm } from '../html/read-form.js';
+import { Sessions } from '../html/sessions.js';
 import { callbackTarget } from './callback-target.js';
 import { consentForm, goOnCard, pinCard } from './consent-page.js';
 import { grantsPage } from './grants-page.js';
-import { GRANTS_PATH, userErrorPage, userPage, userSignInForm } from './user-page.js';
+import { GRANTS_PATH, userErrorPage, userPage, userSignInForm } from './user-pages.js';
 
 const WRONG = 'There is no such user, or the password is wrong.';
 
@@ -35,7 +35,7 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
     refused?: URLSearchParams,
   ): HttpResponse => {
     const { csrf, headers } = sessions.visitor(incoming.request);
-    const name = foreign(application.name);
+    const name = isolated(application.name);
     const body = userSignInForm({
       action: here(incoming),
       csrf,
@@ -81,7 +81,7 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
       case 'deny': {
         const redirect = oauth.deny(token);
         if (redirect !== undefined) return goTo(redirect, pending);
-        const body = html`<div class="card"><p>${foreign(pending.application.name)} has been given nothing. You can close this page.</p></div>`;
+        const body = html`<div class="card"><p>${isolated(pending.application.name)} has been given nothing. You can close this page.</p></div>`;
         return userPage('Not allowed', body);
       }
       case 'allow':
@@ -105,7 +105,7 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
     if (goesOn && oauth.isGranted(who, pending.application)) return allow(token, who, pending);
     const body = consentForm({ action: here(incoming), csrf, user: who, pending });
     const formTarget = callbackTarget(pending.callback);
-    const title = html`Allow ${foreign(pending.application.name)}?`;
+    const title = html`Allow ${isolated(pending.application.name)}?`;
     return userPage(title, body, { headers, formTarget });
   };
 

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { foreign, html } from '../../../../src/service/console/html/html.js';
+import { html, isolated } from '../../../../src/service/console/html/html.js';
 import { shellWord } from '../../../../src/service/console/html/page-parts.js';
 import { callbackTarget } from '../../../../src/service/console/user/callback-target.js';
 
@@ -29,7 +29,7 @@ describe('markup', () => {
   });
 
   it('keeps what turns the direction of writing to itself', () => {
-    expect(foreign('a\u202Eb<').text).toBe('<bdi>a\u202Eb&lt;</bdi>');
+    expect(isolated('a\u202Eb<').text).toBe('<bdi>a\u202Eb&lt;</bdi>');
   });
 
   it('has no control characters, but tabs and line ends', () => {

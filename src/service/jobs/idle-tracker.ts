@@ -5,7 +5,7 @@ import type { Clock } from '../clock.js';
  * Who has something to do now, and who waits: for the clock, for a slot, for a customer. Waking
  * counts at once, so that whoever asks right after the clock was moved knows that there is work.
  */
-export class Turns {
+export class IdleTracker {
   readonly #clock: Clock;
   #busy = 0;
   #asking: (() => void)[] = [];
@@ -15,7 +15,7 @@ export class Turns {
   }
 
   /** Counts as busy until it ends, but for its waits. */
-  async during(work: () => Promise<void>): Promise<void> {
+  async track(work: () => Promise<void>): Promise<void> {
     this.#busy++;
     try {
       await work();
@@ -25,7 +25,7 @@ export class Turns {
   }
 
   /** Waits for whatever calls `wake`. An abort rejects with the signal's reason. */
-  async pause<T>(
+  async wait<T>(
     signal: AbortSignal,
     arrange: (wake: (value: T) => void) => (() => void) | undefined,
   ): Promise<T> {
@@ -56,9 +56,9 @@ export class Turns {
   }
 
   /** Waits until the clock has reached an instant. */
-  async until(at: number, signal: AbortSignal): Promise<void> {
+  async waitUntil(at: number, signal: AbortSignal): Promise<void> {
     if (at > this.#clock.now())
-      await this.pause<void>(signal, wake => this.#clock.at(at, () => wake()));
+      await this.wait<void>(signal, wake => this.#clock.at(at, () => wake()));
     signal.throwIfAborted();
   }
 

@@ -4,7 +4,7 @@ interface Waiting {
 }
 
 /** So many at a time; the rest wait in line. Instants are those of the service's clock. */
-export class Slots {
+export class Semaphore {
   #free: number;
   readonly #line: Waiting[] = [];
 
@@ -13,12 +13,12 @@ export class Slots {
   }
 
   /** Whether one who came now would have to wait. */
-  get full(): boolean {
+  get isFull(): boolean {
     return this.#free === 0;
   }
 
   /** Calls back, at once where there is room, with the instant at which the slot was had. */
-  take(at: number, enter: (at: number) => void): void {
+  acquire(at: number, enter: (at: number) => void): void {
     if (this.#free > 0) {
       this.#free--;
       enter(at);

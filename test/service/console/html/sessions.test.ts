@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { Sessions } from '../../../src/service/console/sessions.js';
-import { SignInAttempts } from '../../../src/service/console/sign-in-attempts.js';
-import { HOUR, MINUTE } from '../../../src/time.js';
+import { Sessions } from '../../../../src/service/console/html/sessions.js';
+import { SignInAttempts } from '../../../../src/service/console/sign-in-attempts.js';
+import { HOUR, MINUTE } from '../../../../src/time.js';
 
 const asked = (cookie?: string, localPort = 80): IncomingMessage =>
   ({ headers: { cookie }, socket: { localPort } }) as unknown as IncomingMessage;
@@ -47,12 +47,12 @@ describe('sessions', () => {
     const { csrf, headers } = sessions.visitor(asked());
     const cookie = cookieOf(headers);
     expect(sessions.visitor(asked(cookie))).toEqual({ who: undefined, csrf, headers: {} });
-    expect(sessions.isOwnForm(asked(cookie), csrf)).toBe(true);
-    expect(sessions.isOwnForm(asked(cookie), `${csrf}x`)).toBe(false);
-    expect(sessions.isOwnForm(asked(cookie), null)).toBe(false);
-    expect(sessions.isOwnForm(asked(), csrf)).toBe(false);
+    expect(sessions.isFormToken(asked(cookie), csrf)).toBe(true);
+    expect(sessions.isFormToken(asked(cookie), `${csrf}x`)).toBe(false);
+    expect(sessions.isFormToken(asked(cookie), null)).toBe(false);
+    expect(sessions.isFormToken(asked(), csrf)).toBe(false);
     // Another process has another key.
-    expect(new Sessions('test', '/').isOwnForm(asked(cookie), csrf)).toBe(false);
+    expect(new Sessions('test', '/').isFormToken(asked(cookie), csrf)).toBe(false);
   });
 
   it('keep a notice for an answer that has a body', () => {

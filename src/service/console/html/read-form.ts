@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { HttpProblem } from '../http/http-problem.js';
-import { readBody } from '../http/request-body.js';
+import { HttpProblem } from '../../http/http-problem.js';
+import { readBody } from '../../http/request-body.js';
 import type { Sessions } from './sessions.js';
 
 const MAX_FORM_BYTES = 64 * 1024;
@@ -28,7 +28,7 @@ export async function readForm<Who>(
     throw new HttpProblem(415, 'Unsupported Media Type: expected a form');
   if (!isFromHere(request)) throw new HttpProblem(403, STRANGE);
   const form = new URLSearchParams((await readBody(request, MAX_FORM_BYTES)).toString());
-  if (!sessions.isOwnForm(request, form.get('csrf'))) throw new HttpProblem(403, STRANGE);
+  if (!sessions.isFormToken(request, form.get('csrf'))) throw new HttpProblem(403, STRANGE);
   return form;
 }
 

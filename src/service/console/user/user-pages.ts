@@ -1,10 +1,10 @@
 import type { HttpProblem } from '../../http/http-problem.js';
 import type { HttpResponse } from '../../http/http-response.js';
 import type { User } from '../../users/grants.js';
-import { foreign, type Html, type HtmlValue, html } from '../html/html.js';
+import { type Html, type HtmlValue, html, isolated } from '../html/html.js';
 import { layout } from '../html/layout.js';
-import { type PageOptions, pageAnswer } from '../html/page-answer.js';
 import { csrfField } from '../html/page-parts.js';
+import { type PageOptions, pageResponse } from '../html/page-response.js';
 
 /** Where users see what they have granted. */
 export const GRANTS_PATH = '/oauth/grants';
@@ -16,8 +16,8 @@ export function userPage(
   { notice, ...options }: PageOptions & { readonly notice?: string | undefined } = {},
 ): HttpResponse {
   const place = 'accounts';
-  const page = layout({ title, body, place, home: GRANTS_PATH, shape: 'narrow', notice });
-  return pageAnswer(page, options);
+  const page = layout({ title, body, area: place, home: GRANTS_PATH, shape: 'narrow', notice });
+  return pageResponse(page, options);
 }
 
 export function userErrorPage({ status, message, headers }: HttpProblem): HttpResponse {
@@ -59,5 +59,5 @@ ${otherwise}
 
 /** A person as others see them. */
 export function nameOf({ name, handle }: User): Html {
-  return html`<strong>${foreign(name)}</strong> <span class="quiet">${foreign(`@${handle}`)}</span>`;
+  return html`<strong>${isolated(name)}</strong> <span class="quiet">${isolated(`@${handle}`)}</span>`;
 }

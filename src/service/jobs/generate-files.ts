@@ -26,7 +26,7 @@ export interface GenerateOptions {
 const TURN_MS = 10;
 
 /** Writes the files of a job, one for each ten minutes with data (service.md 2.6), oldest first. */
-export async function generate(job: Job, options: GenerateOptions): Promise<void> {
+export async function generateFiles(job: Job, options: GenerateOptions): Promise<void> {
   const { archive, store, files, signal, onProgress, onWritten } = options;
   const matcher = await jobMatcher(job.rules, signal);
   const last = files.at(-1);

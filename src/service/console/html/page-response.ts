@@ -9,7 +9,7 @@ export interface PageOptions {
 }
 
 /** A page for people. */
-export function pageAnswer(page: Html, options: PageOptions = {}): HttpResponse {
+export function pageResponse(page: Html, options: PageOptions = {}): HttpResponse {
   const { status = 200, headers, formTarget } = options;
   return {
     status,
@@ -31,7 +31,7 @@ export function seeOther(
 }
 
 /** A file of the pages themselves: no one's data. */
-export function assetAnswer(type: string, text: string): HttpResponse {
+export function assetResponse(type: string, text: string): HttpResponse {
   return {
     status: 200,
     headers: { ...guards(), 'Content-Type': type, 'Cache-Control': 'public, max-age=3600' },

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { HOUR } from '../../time.js';
+import { HOUR } from '../../../time.js';
 
 /** Whoever sits in front of a browser. */
 export interface Visitor<Who> {
@@ -50,7 +50,7 @@ export class Sessions<Who> {
   }
 
   /** Whether a form came from a page that this very browser was given. */
-  isOwnForm(request: IncomingMessage, token: string | null): boolean {
+  isFormToken(request: IncomingMessage, token: string | null): boolean {
     const id = this.#idOf(request);
     const given = Buffer.from(token ?? '');
     const right = Buffer.from(this.#csrf(id ?? newId()));

@@ -3,11 +3,11 @@ import type { CreateRequest } from './create-request.js';
 import type { Job, JobStage, JobStatus } from './job.js';
 import { jobDays } from './job-days.js';
 import { printRuleOutcomes, type RuleOutcome } from './job-rules.js';
-import type { JobLife } from './job-runner.js';
+import type { JobRunner } from './job-runner.js';
 import { megabytes } from './quote.js';
 
 /** Whose jobs these are and where; what jobs do not keep themselves. */
-export interface JobPlace {
+export interface JobAddress {
   readonly account: string;
   readonly publisher: string;
   /** The address of all jobs, without `/jobs.json`. */
@@ -15,8 +15,8 @@ export interface JobPlace {
 }
 
 /** A job as every call but the list shows it (service.md 2.5). */
-export function jobView(life: JobLife, place: JobPlace, activityCountOff = 0): object {
-  const { job, files, percentComplete } = life;
+export function jobView(runner: JobRunner, place: JobAddress, activityCountOff = 0): object {
+  const { job, files, percentComplete } = runner;
   const { status, quote, acceptedBy, acceptedAt, completedAt = 0 } = job;
   const activityCount = files.reduce((sum, file) => sum + file.posts, 0);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
@@ -25,7 +25,7 @@ export function jobView(life: JobLife, place: JobPlace, activityCountOff = 0): o
     requestedBy: job.requestedBy,
     requestedAt: formatInstant(job.requestedAt),
     status,
-    statusMessage: statusMessage(life),
+    statusMessage: statusMessage(runner),
     jobURL: jobUrl(job, place),
     ...(quote && { quote: { ...quote, expiresAt: formatInstant(quote.expiresAt) } }),
     ...(acceptedAt !== undefined && { acceptedBy, acceptedAt: formatInstant(acceptedAt) }),
@@ -37,7 +37,7 @@ export function jobView(life: JobLife, place: JobPlace, activityCountOff = 0): o
         fileCount: files.length,
         fileSizeMb: megabytes(bytes),
         dataURL: jobUrl(job, place, '/results.json'),
-        expiresAt: formatInstant(life.expiresAt),
+        expiresAt: formatInstant(runner.expiresAt),
       },
     }),
   };
@@ -45,18 +45,18 @@ export function jobView(life: JobLife, place: JobPlace, activityCountOff = 0): o
 
 /** The answer to a create: the job and its rules. */
 export function createdView(
-  life: JobLife,
+  runner: JobRunner,
   outcomes: readonly RuleOutcome[],
-  place: JobPlace,
+  place: JobAddress,
 ): string {
-  return withRules(jobView(life, place), outcomes, life.job.requestedAt);
+  return withRules(jobView(runner, place), outcomes, runner.job.requestedAt);
 }
 
 /** What is said of a job that was not made since its rules are wrong (service.md 4.6). */
 export function invalidView(
   request: CreateRequest,
   outcomes: readonly RuleOutcome[],
-  place: JobPlace,
+  place: JobAddress,
   now: number,
 ): string {
   const { title, format, window } = request;
@@ -72,21 +72,21 @@ export function invalidView(
 const INVALID_RULES = 'Invalid Rules, see details.';
 
 /** The list (service.md 2.5, 4.6). */
-export function jobListView(lives: readonly JobLife[], place: JobPlace): object {
-  const delivered = lives.filter(({ job }) => job.status === 'delivered');
-  const sum = (numberOf: (life: JobLife) => number) =>
-    delivered.reduce((total, life) => total + numberOf(life), 0);
+export function jobListView(runners: readonly JobRunner[], place: JobAddress): object {
+  const delivered = runners.filter(({ job }) => job.status === 'delivered');
+  const sum = (numberOf: (runner: JobRunner) => number) =>
+    delivered.reduce((total, runner) => total + numberOf(runner), 0);
   return {
-    jobs: lives.map(life => ({
-      title: life.job.title,
-      jobURL: jobUrl(life.job, place),
-      status: life.job.status,
+    jobs: runners.map(runner => ({
+      title: runner.job.title,
+      jobURL: jobUrl(runner.job, place),
+      status: runner.job.status,
       publisher: place.publisher,
       streamType: 'track_v2',
-      fromDate: formatTimestamp(life.job.from),
-      toDate: formatTimestamp(life.job.to),
-      percentComplete: life.percentComplete,
-      ...(Number.isFinite(life.expiresAt) && { expiresAt: formatInstant(life.expiresAt) }),
+      fromDate: formatTimestamp(runner.job.from),
+      toDate: formatTimestamp(runner.job.to),
+      percentComplete: runner.percentComplete,
+      ...(Number.isFinite(runner.expiresAt) && { expiresAt: formatInstant(runner.expiresAt) }),
     })),
     delivered: {
       jobCount: delivered.length,
@@ -96,7 +96,7 @@ export function jobListView(lives: readonly JobLife[], place: JobPlace): object 
   };
 }
 
-export function jobUrl({ uuid }: Job, { base }: JobPlace, rest = '.json'): string {
+export function jobUrl({ uuid }: Job, { base }: JobAddress, rest = '.json'): string {
   return `${base}/jobs/${uuid}${rest}`;
 }
 
@@ -115,7 +115,7 @@ const HAS_PROGRESS: ReadonlySet<JobStatus> = new Set([
 
 function requestView(
   { title, format, from, to }: Pick<Job, 'title' | 'format' | 'from' | 'to'>,
-  { account, publisher }: JobPlace,
+  { account, publisher }: JobAddress,
 ) {
   const dates = { fromDate: formatTimestamp(from), toDate: formatTimestamp(to) };
   return { title, account, publisher, streamType: 'track_v2', format, ...dates };
@@ -141,7 +141,7 @@ const FAILURES: Record<JobStage, string> = {
 };
 
 /** What the job says of itself, as the service words it (service.md 2.5). */
-export function statusMessage({ job, queued, percentComplete }: JobLife): string {
+export function statusMessage({ job, queued, percentComplete }: JobRunner): string {
   switch (job.status) {
     case 'opened':
       return queued ? 'Request to auto-estimate queued.' : 'Waiting on quote from Gnip.';
