@@ -8,7 +8,7 @@ const job = await millrace.runJob(acme, {
   title: 'weather and sport, 1 January 2024',
   fromDate: '202401010000',
   toDate: '202401020000',
-  format: 'original',
+  dataFormat: 'original',
   rules: ['rain', 'football'].map(word => ({ value: word, tag: word })),
   decide: ({ costDollars = 0 }) => costDollars <= 500,
   onStatus: ({ status, percentComplete = 0 }) => console.error(`${status} ${percentComplete} %`),

@@ -11,7 +11,7 @@ if (process.argv.length < 3) {
     title: 'coffee and music',
     fromDate: '202401010600',
     toDate: '202401011200',
-    format: 'original',
+    dataFormat: 'original',
     rules: ['coffee', 'music'].map(word => ({ value: word, tag: word })),
     decide: () => true,
   });

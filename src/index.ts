@@ -7,6 +7,17 @@ export {
 } from './activity/activity.js';
 export type { ActivityStreamsPost } from './activity/activity-streams-post.js';
 export {
+  type ComplianceEvent,
+  type PostEditEvent,
+  type PostEvent,
+  type PostWithheldEvent,
+  parseComplianceEvent,
+  type ScrubGeoEvent,
+  type UnknownEvent,
+  type UserEvent,
+  type UserWithheldEvent,
+} from './activity/compliance-event.js';
+export {
   type InfoMessage,
   type InStreamMessage,
   type NoticeMessage,
@@ -27,24 +38,13 @@ export {
   compliance,
 } from './compliance/compliance.js';
 export {
-  type ComplianceEvent,
-  type PostEditEvent,
-  type PostEvent,
-  type PostWithheldEvent,
-  parseComplianceEvent,
-  type ScrubGeoEvent,
-  type UnknownEvent,
-  type UserEvent,
-  type UserWithheldEvent,
-} from './compliance/compliance-event.js';
-export {
   type IntoTombstonesOptions,
   intoTombstones,
   type Recorded,
 } from './compliance/into-tombstones.js';
-export type { HiddenReason, JudgeOptions } from './compliance/judge.js';
-export type { PostMark, UserMark } from './compliance/marks.js';
-export type { RedactOptions } from './compliance/redacted.js';
+export type { HiddenReason, VisibilityOptions } from './compliance/judge.js';
+export type { RedactOptions } from './compliance/redact.js';
+export type { PostTombstone, UserTombstone } from './compliance/tombstone.js';
 export {
   openTombstones,
   type Tombstones,

@@ -76,8 +76,6 @@ const EXCEPTIONS: readonly string[] = [
   'replay/replay.ts -> search/query.ts',
   'replay/replay-rules.ts -> operators/listing.ts',
   'replay/replay-spool.ts -> operators/json-lines.ts',
-  'replay/replay.ts -> compliance/compliance-event.ts',
-  'sinks/line.ts -> compliance/compliance-event.ts',
 ];
 
 /** The entry of the table that holds for a file: its folder's, or that of the folder above. */

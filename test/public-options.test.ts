@@ -19,7 +19,7 @@ const acme = millrace.account(
 const post = new millrace.Activity(Buffer.from('{"id":1}'));
 const { tree } = millrace.parseRule('snow');
 const window = { fromDate: '2024-01-01', toDate: '2024-01-02' };
-const job = { title: 't', format: 'original', rules: [{ value: 'snow' }], ...window } as const;
+const job = { title: 't', dataFormat: 'original', rules: [{ value: 'snow' }], ...window } as const;
 const query = { query: 'snow', product: 'fullarchive' };
 const uuid = '3fa85f64-5717-4562-b3fc-2c963f66afa6';
 const token = { token: 'x', secret: new millrace.Secret('y') };
@@ -104,8 +104,8 @@ const CALLS: readonly Row[] = [
   [
     'runJob',
     o => millrace.runJob(acme, o),
-    'polEvery',
-    'pollEvery',
+    'polIntervalMs',
+    'pollIntervalMs',
     { ...job, decide: () => true },
   ],
   ['search', o => millrace.search(acme, o), 'maxResult', 'maxResults', query],

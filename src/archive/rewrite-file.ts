@@ -7,7 +7,7 @@ import { createGzip } from 'node:zlib';
 import { Activity } from '../activity/activity.js';
 import { parseInStreamMessage } from '../activity/in-stream-message.js';
 import type { HiddenReason } from '../compliance/judge.js';
-import { type RedactOptions, redacted } from '../compliance/redacted.js';
+import { type RedactOptions, redact } from '../compliance/redact.js';
 import type { Tombstones } from '../compliance/tombstones.js';
 import { MillraceError, StorageError } from '../errors.js';
 import { type Batches, batchesOf, Flow } from '../flow/flow.js';
@@ -82,7 +82,7 @@ class Review implements Outcome {
     if (message !== undefined)
       return message.kind === 'info' ? withCount(record, this.#gone) : record;
     this.posts++;
-    const { activity, hidden, changed } = redacted(
+    const { activity, hidden, changed } = redact(
       this.#tombstones,
       new Activity(record),
       this.#options,

@@ -1,3 +1,4 @@
+import type { ComplianceEvent } from '../activity/compliance-event.js';
 import { OptionError } from '../errors.js';
 import { type Cursor, Flow } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
@@ -7,7 +8,6 @@ import type { OnDamaged } from '../json/damaged-record.js';
 import { checkReplay } from '../replay/replay.js';
 import type { ReplayTimings } from '../replay/replay-timings.js';
 import { parseTimestamp, type Timestamp, timestampOption } from '../time.js';
-import type { ComplianceEvent } from './compliance-event.js';
 import { type ComplianceGap, runCompliance } from './run-compliance.js';
 
 export type { ComplianceGap } from './run-compliance.js';

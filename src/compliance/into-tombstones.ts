@@ -1,6 +1,6 @@
+import type { ComplianceEvent } from '../activity/compliance-event.js';
 import { checkOptions, type OptionTable, optionError, special } from '../check.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
-import type { ComplianceEvent } from './compliance-event.js';
 import { Tombstones } from './tombstones.js';
 
 /** What was taken in. */

@@ -14,14 +14,14 @@ export type HiddenReason =
   | 'user withheld';
 
 /** What tombstones say of a post. */
-export interface Verdict {
+export interface Visibility {
   /** Why all of it is not to be shown. */
   readonly hidden: HiddenReason | undefined;
   /** Where in its bytes something is not to be shown, start and end: a place, or a quoted post. */
   readonly cleared: readonly (readonly [number, number])[];
 }
 
-export interface JudgeOptions {
+export interface VisibilityOptions {
   /**
    * Where posts are shown: two letters, such as `DE`. Posts that are withheld there are hidden; those
    * that are withheld everywhere (`XX`, `XY`) always are.
@@ -42,11 +42,11 @@ const PLACES = {
  * Whether a post may be shown, and all of it. One that shares a hidden post is hidden with it
  * (service.md section 6); one that quotes a hidden post loses the quoted one.
  */
-export function judge(
+export function visibilityOf(
   tombstones: Tombstones,
   activity: Activity,
-  options: JudgeOptions = {},
-): Verdict {
+  options: VisibilityOptions = {},
+): Visibility {
   const cleared: (readonly [number, number])[] = [];
   const hidden = visit(tombstones, activity, options, activity.raw, cleared);
   if (hidden !== undefined) return { hidden, cleared: [] };
@@ -56,7 +56,7 @@ export function judge(
 function visit(
   tombstones: Tombstones,
   activity: Activity,
-  options: JudgeOptions,
+  options: VisibilityOptions,
   root: Buffer,
   cleared: (readonly [number, number])[],
 ): HiddenReason | undefined {
@@ -91,7 +91,7 @@ function visit(
 function hiddenBy(
   tombstones: Tombstones,
   activity: Activity,
-  { country, earlierVersions = 'hide' }: JudgeOptions,
+  { country, earlierVersions = 'hide' }: VisibilityOptions,
 ): HiddenReason | undefined {
   const isWithheld = (countries: readonly string[] | undefined) =>
     countries?.some(code => EVERYWHERE.includes(code) || code === country?.toUpperCase()) === true;

@@ -1,18 +1,18 @@
 import { setMaxListeners } from 'node:events';
 import { abortable } from '../abortable.js';
+import type { ComplianceEvent } from '../activity/compliance-event.js';
 import { IncompleteError, OptionError } from '../errors.js';
 import { BatchQueue } from '../flow/batch-queue.js';
 import type { Batches, Cursor, Json, Run } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import type { OnDamaged } from '../json/damaged-record.js';
-import { without } from '../replay/minute-ranges.js';
-import { EVENTS } from '../replay/replay.js';
-import { replayPlace } from '../replay/replay-cursor.js';
+import { subtractRanges } from '../replay/minute-ranges.js';
+import { EVENT_PARSER } from '../replay/replay.js';
+import { parseReplayCursor } from '../replay/replay-cursor.js';
 import { type Gap, type ReplayRun, runReplay } from '../replay/run-replay.js';
 import { formatTimestamp, MINUTE, parseTimestamp, SECOND, type Window } from '../time.js';
-import type { ComplianceEvent } from './compliance-event.js';
-import { GapLedger, type LedgerState } from './gap-ledger.js';
-import { keepConnected } from './keep-connected.js';
+import { ConnectionGaps, type ConnectionGapsState } from './connection-gaps.js';
+import { maintainConnection } from './maintain-connection.js';
 
 /** Minutes whose events could not be had: a replay's reasons, or that there was to be none. */
 export interface ComplianceGap extends Omit<Gap, 'reason'> {
@@ -47,14 +47,14 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   const { account, urls } = job;
   const { timing } = account;
   const resume = run.resume ?? job.resume;
-  const start = resume === undefined ? { until: job.since, gaps: [] } : placeOf(job, resume);
-  const ledger = new GapLedger(urls.length, start);
+  const start = resume === undefined ? { until: job.since, gaps: [] } : parseCursor(job, resume);
+  const ledger = new ConnectionGaps(urls.length, start);
   const queue = new BatchQueue<ComplianceEvent>(AHEAD);
   const ours = new AbortController();
   const signal = AbortSignal.any([run.signal, ours.signal]);
   // Each connection listens in several places; that is no leak.
   setMaxListeners(0, signal);
-  const gapFound = new Wake();
+  const gapFound = new Signal();
 
   const damaged: OnDamaged = (record, error) => {
     if (job.onDamaged !== undefined) {
@@ -70,13 +70,13 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
 
   let told = timing.elapsed();
   const connections = urls.map((url, index) =>
-    keepConnected(account, url, signal, {
+    maintainConnection(account, url, signal, {
       connected: at => {
         ledger.connected(index, at);
         gapFound.wake();
       },
-      heard: at => {
-        ledger.heard(index, at);
+      received: at => {
+        ledger.received(index, at);
         if (timing.elapsed() - told >= QUIET) queue.poke();
       },
       damaged,
@@ -85,7 +85,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   );
   const work = [
     ...connections,
-    fill({ ...job, onDamaged: damaged }, ledger, queue, gapFound, signal),
+    fillGaps({ ...job, onDamaged: damaged }, ledger, queue, gapFound, signal),
   ];
   for (const one of work)
     one.catch(error => {
@@ -109,11 +109,11 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
 }
 
 /** Has the events of one gap after the other from replays; those wait until they are old enough. */
-async function fill(
+async function fillGaps(
   { account, replayOf, onGap, onDamaged }: ComplianceRun,
-  ledger: GapLedger,
+  ledger: ConnectionGaps,
   queue: BatchQueue<ComplianceEvent>,
-  gapFound: Wake,
+  gapFound: Signal,
   signal: AbortSignal,
 ): Promise<void> {
   while (true) {
@@ -128,14 +128,14 @@ async function fill(
       ledger.filled(gap);
       continue;
     }
-    const replay = { ...replayOf(gap), ...EVENTS, onGap, onDamaged };
+    const replay = { ...replayOf(gap), ...EVENT_PARSER, onGap, onDamaged };
     try {
       for await (const { items, cursor } of runReplay(replay, { signal })) {
         await queue.add(items);
         if (cursor === undefined) continue;
         // What is done of a long gap need not be done again by another run.
-        const { open } = replayPlace(replay.identity, cursor).state;
-        for (const done of without(gap, open)) ledger.filled(done);
+        const { open } = parseReplayCursor(replay.identity, cursor).state;
+        for (const done of subtractRanges(gap, open)) ledger.filled(done);
       }
       ledger.filled(gap);
     } catch (error) {
@@ -148,7 +148,7 @@ async function fill(
 }
 
 /** A promise that is kept again and again. */
-class Wake {
+class Signal {
   #kept: () => void = () => {};
   #promise = this.#fresh();
 
@@ -170,7 +170,10 @@ class Wake {
 }
 
 /** There is none before the first connections: a run that began there would know of no gap. */
-function cursorOf({ urls }: ComplianceRun, { until, gaps }: LedgerState): Cursor | undefined {
+function cursorOf(
+  { urls }: ComplianceRun,
+  { until, gaps }: ConnectionGapsState,
+): Cursor | undefined {
   if (until === undefined) return undefined;
   // Made for each message, and kept by few.
   return {
@@ -181,7 +184,7 @@ function cursorOf({ urls }: ComplianceRun, { until, gaps }: LedgerState): Cursor
   };
 }
 
-function placeOf({ urls }: ComplianceRun, cursor: Cursor): LedgerState {
+function parseCursor({ urls }: ComplianceRun, cursor: Cursor): ConnectionGapsState {
   const json = JSON.parse(JSON.stringify(cursor)) as Record<string, Json> | null;
   const { source, stream, until, gaps } = json ?? {};
   if (source !== 'compliance' || stream !== streamOf(urls))

@@ -1,12 +1,18 @@
 import path from 'node:path';
+import type { ComplianceEvent } from '../activity/compliance-event.js';
 import { checkOptions, checkValue, flag, type OptionTable, required, text } from '../check.js';
 import { DataError, StorageError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
 import { loadLmdb } from '../storage/load-lmdb.js';
 import { absolutePath } from '../storage/working-folder.js';
-import { damageOf } from './check-data-file.js';
-import type { ComplianceEvent } from './compliance-event.js';
-import { changesOf, decodeMark, encodeMark, type PostMark, type UserMark } from './marks.js';
+import { lmdbDamage } from './lmdb-damage.js';
+import {
+  changesOf,
+  decodeTombstone,
+  encodeTombstone,
+  type PostTombstone,
+  type UserTombstone,
+} from './tombstone.js';
 
 export interface TombstonesOptions {
   /** For those who only look up: any number of processes may, while one other records. */
@@ -25,7 +31,7 @@ const CURSOR = 0x63;
 const LARGEST_ID = 2n ** 64n - 1n;
 
 /** What is used of an LMDB database. Its own types need more of a consumer's compiler than ours do. */
-interface MarkStore {
+interface TombstoneStore {
   readonly flushed: Promise<unknown>;
   getBinary(key: Buffer): Buffer | undefined;
   put(key: Buffer, value: Buffer): Promise<boolean>;
@@ -43,24 +49,24 @@ interface MarkStore {
  */
 export class Tombstones {
   readonly folder: string;
-  readonly #marks: MarkStore;
+  readonly #marks: TombstoneStore;
   readonly #readOnly: boolean;
 
   /** @internal */
-  constructor(folder: string, marks: MarkStore, readOnly: boolean) {
+  constructor(folder: string, marks: TombstoneStore, readOnly: boolean) {
     this.folder = folder;
     this.#readOnly = readOnly;
     this.#marks = marks;
   }
 
   /** What is known of a post. */
-  post(id: string): PostMark | undefined {
-    return this.#get<PostMark>(POST, id);
+  post(id: string): PostTombstone | undefined {
+    return this.#get<PostTombstone>(POST, id);
   }
 
   /** What is known of a user. */
-  user(id: string): UserMark | undefined {
-    return this.#get<UserMark>(USER, id);
+  user(id: string): UserTombstone | undefined {
+    return this.#get<UserTombstone>(USER, id);
   }
 
   /** Where the source of that name stood at the last `record` that had a cursor for it. */
@@ -102,7 +108,9 @@ export class Tombstones {
           const key = keyOf(of === 'post' ? POST : USER, id);
           if (key === undefined) continue;
           const before = this.#marks.getBinary(key);
-          const after = encodeMark(change(before === undefined ? {} : decodeMark(before)));
+          const after = encodeTombstone(
+            change(before === undefined ? {} : decodeTombstone(before)),
+          );
           if (before === undefined || !after.equals(before)) this.#marks.put(key, after);
         }
         if (at !== undefined)
@@ -124,10 +132,10 @@ export class Tombstones {
     return this.close();
   }
 
-  #get<M extends PostMark | UserMark>(kind: number, id: string): M | undefined {
+  #get<M extends PostTombstone | UserTombstone>(kind: number, id: string): M | undefined {
     const key = keyOf(kind, id);
     const bytes = key === undefined ? undefined : this.#bytes(key);
-    return bytes === undefined ? undefined : decodeMark<M>(bytes);
+    return bytes === undefined ? undefined : decodeTombstone<M>(bytes);
   }
 
   #bytes(key: Buffer): Buffer | undefined {
@@ -156,7 +164,7 @@ export async function openTombstones(
   const { readOnly } = checkOptions('openTombstones', OPTIONS, options);
   // Events are recorded long after, when the working folder may be another.
   folder = absolutePath(folder);
-  const damage = damageOf(path.join(folder, 'data.mdb'));
+  const damage = lmdbDamage(path.join(folder, 'data.mdb'));
   if (damage !== undefined)
     throw new StorageError(
       `Could not open the tombstones in ${folder}: ${damage}. Put a copy of data.mdb back, or remove the folder and have the events again`,

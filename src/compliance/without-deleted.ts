@@ -2,7 +2,7 @@ import type { Activity } from '../activity/activity.js';
 import { checkOptions, flag, type OptionTable, oneOf, optionError, special } from '../check.js';
 import { type Operator, operator } from '../flow/flow.js';
 import { withOrigin } from '../flow/with-origin.js';
-import { type RedactOptions, redacted } from './redacted.js';
+import { type RedactOptions, redact } from './redact.js';
 import { Tombstones } from './tombstones.js';
 
 export const REDACT_OPTIONS = {
@@ -42,7 +42,7 @@ export function withoutDeleted(
       for await (const batch of input) {
         const items = withOrigin(batch.origin, () =>
           batch.items
-            .map(activity => redacted(tombstones, activity, redacting).activity)
+            .map(activity => redact(tombstones, activity, redacting).activity)
             .filter(activity => activity !== undefined),
         );
         progress?.drop('deleted', batch.items.length - items.length);

@@ -13,7 +13,7 @@ export interface CheckedFile {
 }
 
 /** What `inflateWhole` makes of it is returned too, for whom it saves inflating the file again. */
-export interface CheckedWhole extends CheckedFile {
+export interface CheckedContent extends CheckedFile {
   readonly content: Buffer | undefined;
 }
 
@@ -22,13 +22,13 @@ export interface CheckedWhole extends CheckedFile {
  *
  * @throws DataError that is worth another try: cut short, corrupt, or not as many posts as it says.
  */
-export async function checkWhole(
+export async function checkJobFile(
   file: Buffer,
   origin: string,
   most: number,
-): Promise<CheckedWhole> {
+): Promise<CheckedContent> {
   const content = await inflateWhole(file, most);
-  if (content === undefined) return { ...(await checkStream([file], origin)), content };
+  if (content === undefined) return { ...(await checkJobFileStream([file], origin)), content };
   const count = new PostCount(origin);
   count.push(content);
   count.end();
@@ -36,7 +36,7 @@ export async function checkWhole(
 }
 
 /** Checks a file as its bytes come, in bounded memory, beside the main thread. */
-export async function checkStream(
+export async function checkJobFileStream(
   file: Iterable<Buffer> | AsyncIterable<Buffer>,
   origin: string,
 ): Promise<CheckedFile> {

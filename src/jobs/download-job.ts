@@ -10,13 +10,13 @@ import { LinkedAbort } from '../linked-abort.js';
 import type { Lock } from '../storage/lock.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { storing } from '../storage/storage-error.js';
-import { type CheckedFile, checkStream } from './check-job-file.js';
-import { type FetchRun, fetchJobFile, isOfOneFile } from './fetch-job-file.js';
+import { type CheckedFile, checkJobFileStream } from './check-job-file.js';
+import { type FetchRun, fetchJobFile, isFileError } from './fetch-job-file.js';
 import type { JobName } from './job.js';
 import { type JobFile, readJobFiles } from './job-file-list.js';
 import { checkDownload, type JobFilesOptions } from './job-files.js';
-import { claimFolder } from './job-folder.js';
-import { type JobVerdict, judge } from './job-verdict.js';
+import { lockJobFolder } from './job-folder.js';
+import { type JobVerdict, jobVerdict } from './job-verdict.js';
 
 export interface DownloadJobOptions extends Pick<JobFilesOptions, 'concurrency' | 'totals'> {
   /** Made if it is not there. A folder holds the files of one job, and one download writes to it at a time. */
@@ -85,7 +85,7 @@ async function download(
   // Every file under way listens to it, which is no leak.
   setMaxListeners(0, signal);
   const list = await readJobFiles(account, job, signal);
-  const lock = await claimFolder(folder, list.job);
+  const lock = await lockJobFolder(folder, list.job);
 
   const checked = new Map<JobFile, CheckedFile>();
   let failures = 0;
@@ -116,7 +116,7 @@ async function download(
     } catch (error) {
       if (!(error instanceof Error) || own.signal.aborted) return;
       if (!options.signal?.aborted) lastError = error;
-      if (isOfOneFile(error) && ++failures < GIVE_UP) return;
+      if (isFileError(error) && ++failures < GIVE_UP) return;
       fatal = error;
       own.abort();
     }
@@ -136,7 +136,7 @@ async function download(
   const found = [...checked.values()];
   const sum = (of: (file: CheckedFile) => number) => found.reduce((all, file) => all + of(file), 0);
   const missing = list.files.filter(file => !checked.has(file)).map(file => file.name);
-  const verdict = judge(list, {
+  const verdict = jobVerdict(list, {
     files: found.length,
     bytes: sum(file => file.bytes),
     posts: sum(file => file.posts),
@@ -156,7 +156,7 @@ async function download(
 async function checkKept(file: string, signal: AbortSignal): Promise<CheckedFile | undefined> {
   return storing('read', file, async () => {
     try {
-      return await checkStream(createReadStream(file, { signal }), file);
+      return await checkJobFileStream(createReadStream(file, { signal }), file);
     } catch (error) {
       if (error instanceof DataError || isNodeError(error, 'ENOENT')) return undefined;
       throw error;
@@ -173,7 +173,7 @@ function fetchTo(
   const write = async (body: AsyncIterable<Buffer>, part: FileHandle, url: string) => {
     for await (const chunk of body) await part.appendFile(chunk);
     // What counts is what is in the file, not what came.
-    const checked = await checkStream(createReadStream(aside, { signal: run.signal }), url);
+    const checked = await checkJobFileStream(createReadStream(aside, { signal: run.signal }), url);
     await lock.check();
     return checked;
   };

@@ -50,7 +50,7 @@ export function fetchJobFile<T>(
 }
 
 /** Whether only this file is to blame, so that the others may still be had. */
-export function isOfOneFile(error: unknown): error is HttpError | DataError | ConnectionError {
+export function isFileError(error: unknown): error is HttpError | DataError | ConnectionError {
   if (error instanceof ConnectionError) return error.failure !== 'refused';
   return error instanceof HttpError || error instanceof DataError;
 }

@@ -8,24 +8,24 @@ import { isLoopback } from '../http/settings.js';
  *
  * @throws DataError
  */
-export function checkFileAddress(text: string, place: DataPlace): URL {
+export function checkFileUrl(text: string, place: DataPlace): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isSafe =
     url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
   if (url !== undefined && isSafe && url.username === '' && url.password === '') return url;
   throw new DataError(
-    `Expected the address of each file to be https, got ${url === undefined ? excerpt(text) : shown(url)}`,
+    `Expected the address of each file to be https, got ${url === undefined ? excerptWithoutQuery(text) : shown(url)}`,
     { place },
   );
 }
 
 /** The start of a text that is not what was expected, without what could be a signature. */
-export function excerpt(text: string): string {
+export function excerptWithoutQuery(text: string): string {
   const [start = ''] = text.split('?', 1);
   const cut = start.slice(0, 80);
   return JSON.stringify(cut.length < text.length ? `${cut}...` : cut);
 }
 
 function shown(url: URL): string {
-  return url.host === '' ? excerpt(url.href) : urlForMessages(url).slice(0, 200);
+  return url.host === '' ? excerptWithoutQuery(url.href) : urlForMessages(url).slice(0, 200);
 }

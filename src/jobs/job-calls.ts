@@ -49,7 +49,7 @@ const CALL_OPTIONS = { signal: signalOption() } satisfies OptionTable<JobCallOpt
  *   title: 'snow 2014',
  *   fromDate: '201401010000',
  *   toDate: '201402010000',
- *   format: 'original',
+ *   dataFormat: 'original',
  *   rules: [{ value: 'snow lang:en', tag: 'snow' }],
  * });
  */
@@ -68,7 +68,7 @@ export async function createJob(
       refuseError(value, checked.title);
       return parseJob(value, answer.url);
     });
-  return surely(account, create, () => findCreated(account, checked, { signal }), signal);
+  return sendOnce(account, create, () => findCreated(account, checked, { signal }), signal);
 }
 
 /**
@@ -176,13 +176,13 @@ export async function findJob(
 }
 
 /** @throws JobError when the job has the title of this request, but another window or format. */
-export function mustMatch(job: Job, asked: CheckedJobRequest): void {
-  const { uuid, status, title, fromDate, toDate, format = asked.dataFormat } = job;
+export function checkSameJob(job: Job, asked: CheckedJobRequest): void {
+  const { uuid, status, title, fromDate, toDate, dataFormat = asked.dataFormat } = job;
   const differs =
     fromDate !== asked.fromDate || toDate !== asked.toDate
       ? `from ${fromDate} to ${toDate}, not ${asked.fromDate} to ${asked.toDate}`
-      : format !== asked.dataFormat
-        ? `its format is ${format}, not ${asked.dataFormat}`
+      : dataFormat !== asked.dataFormat
+        ? `its format is ${dataFormat}, not ${asked.dataFormat}`
         : undefined;
   if (differs === undefined) return;
   throw new JobError(
@@ -226,14 +226,14 @@ async function decide(
       job,
     );
   };
-  return surely(account, send, done, signal);
+  return sendOnce(account, send, done, signal);
 }
 
 /**
  * Sends what must not be done twice. Where it is not known whether it was done, `done` looks before
  * the next try, and before a refusal is believed: it may be our own deed that is in the way.
  */
-function surely<T>(
+function sendOnce<T>(
   account: Account,
   send: () => Promise<T>,
   done: () => Promise<T | undefined>,
@@ -252,7 +252,7 @@ function surely<T>(
         const late = await done();
         if (late !== undefined) return late;
       }
-      unsure ||= isUnsure(error);
+      unsure ||= isOutcomeUnknown(error);
       throw error;
     }
   };
@@ -260,7 +260,7 @@ function surely<T>(
 }
 
 /** Whether a request may have been carried out although it failed. */
-function isUnsure(error: unknown): boolean {
+function isOutcomeUnknown(error: unknown): boolean {
   if (error instanceof ConnectionError) return error.failure !== 'refused';
   if (error instanceof HttpError) return error.status >= 500;
   return error instanceof MillraceError;
@@ -275,7 +275,7 @@ async function findCreated(
   const found = jobs.find(job => job.title === asked.title);
   if (found === undefined) return undefined;
   const job = await getJob(account, found, options);
-  mustMatch(job, asked);
+  checkSameJob(job, asked);
   return job;
 }
 

@@ -1,5 +1,5 @@
 import { DataError } from '../errors.js';
-import { checkFileAddress, excerpt } from './file-url.js';
+import { checkFileUrl, excerptWithoutQuery } from './file-url.js';
 import type { JobCsvFile } from './job.js';
 
 /**
@@ -16,10 +16,10 @@ export function parseJobCsv(text: string, origin: string): JobCsvFile[] {
     const [name = '', url, ...rest] = line.split('\t');
     if (name === '' || url === undefined || rest.length > 0 || /\p{Cc}/u.test(name))
       throw new DataError(
-        `The answer is not the files of a job: expected a name, a tab and an address, got ${line === '' ? 'an empty line' : excerpt(line)}`,
+        `The answer is not the files of a job: expected a name, a tab and an address, got ${line === '' ? 'an empty line' : excerptWithoutQuery(line)}`,
         { place, retryable: true },
       );
-    checkFileAddress(url, place);
+    checkFileUrl(url, place);
     return { name, url };
   });
 }

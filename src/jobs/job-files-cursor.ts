@@ -5,11 +5,11 @@ import type { JobFile, JobFileList } from './job-file-list.js';
 import type { Delivered } from './job-verdict.js';
 
 /** How far a download has come: files up to `next` are done, but for those that are missing. */
-export interface JobPlace extends Delivered {
+export interface DownloadState extends Delivered {
   readonly next: number;
 }
 
-const START: JobPlace = {
+const START: DownloadState = {
   next: 0,
   files: 0,
   bytes: 0,
@@ -19,7 +19,7 @@ const START: JobPlace = {
 };
 
 /** Turns places into cursors and back, for one list of files. */
-export class JobPlaces {
+export class DownloadCursors {
   readonly #list: JobFileList;
   /** After so many files, a mark of which they were. */
   readonly #marks: readonly string[];
@@ -27,10 +27,10 @@ export class JobPlaces {
   constructor(list: JobFileList) {
     this.#list = list;
     let mark = '';
-    this.#marks = ['', ...list.files.map(file => (mark = markOf(mark, file)))];
+    this.#marks = ['', ...list.files.map(file => (mark = digestOf(mark, file)))];
   }
 
-  cursorAt(place: JobPlace): Cursor {
+  cursorAt(place: DownloadState): Cursor {
     return {
       source: 'job-files',
       job: this.#list.job.uuid,
@@ -40,17 +40,17 @@ export class JobPlaces {
   }
 
   /** @throws OptionError when the cursor is of another job, or its files are no longer the same. */
-  placeAt(resume: Cursor | undefined): JobPlace {
+  stateAt(resume: Cursor | undefined): DownloadState {
     if (resume === undefined) return START;
     const { job } = this.#list;
     const { source, job: uuid, seen, ...rest } = resume;
-    const place = rest as unknown as JobPlace;
+    const place = rest as unknown as DownloadState;
     if (source !== 'job-files' || uuid !== job.uuid)
       throw new OptionError(
         'resume',
         `The place to go on from does not belong to the job ${JSON.stringify(job.title)} (${job.uuid}). Remove the checkpoint to begin anew`,
       );
-    if (!isPlace(place) || seen !== this.#marks[place.next])
+    if (!isDownloadState(place) || seen !== this.#marks[place.next])
       throw new OptionError(
         'resume',
         `The job ${JSON.stringify(job.title)} (${job.uuid}) lists other files than those that were read before. Remove the checkpoint to begin anew`,
@@ -59,11 +59,18 @@ export class JobPlaces {
   }
 }
 
-function isPlace({ next, files, bytes, posts, suspectMinutes, missing }: JobPlace): boolean {
+function isDownloadState({
+  next,
+  files,
+  bytes,
+  posts,
+  suspectMinutes,
+  missing,
+}: DownloadState): boolean {
   const counts = [next, files, bytes, posts].every(count => Number.isSafeInteger(count));
   return counts && Array.isArray(suspectMinutes) && Array.isArray(missing);
 }
 
-function markOf(before: string, { name }: JobFile): string {
+function digestOf(before: string, { name }: JobFile): string {
   return createHash('sha256').update(`${before}\n${name}`).digest('hex').slice(0, 16);
 }

@@ -7,12 +7,12 @@ import type { Account } from '../http/account.js';
 import { checkNames } from '../http/check-names.js';
 import { checkWhole } from '../search/query.js';
 import { parseTimestamp, SEGMENT } from '../time.js';
-import { fetchJobFile, isOfOneFile } from './fetch-job-file.js';
+import { fetchJobFile, isFileError } from './fetch-job-file.js';
 import { type JobName, uuidOf } from './job.js';
 import { jobsUrl } from './job-calls.js';
 import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js';
-import { type JobPlace, JobPlaces } from './job-files-cursor.js';
-import { type JobVerdict, judge } from './job-verdict.js';
+import { DownloadCursors, type DownloadState } from './job-files-cursor.js';
+import { type JobVerdict, jobVerdict } from './job-verdict.js';
 import { MemoryBudget } from './memory-budget.js';
 import { type StoredJobFile, storeJobFile } from './stored-job-file.js';
 
@@ -117,8 +117,8 @@ class Download {
     // Every file under way listens to it, which is no leak.
     setMaxListeners(0, signal);
     const list = await readJobFiles(this.#account, this.#job, signal);
-    const places = new JobPlaces(list);
-    let place = places.placeAt(resume);
+    const places = new DownloadCursors(list);
+    let place = places.stateAt(resume);
     try {
       for await (const { file, fetched } of this.#fetchAll(list, list.files.slice(place.next))) {
         place = { ...place, next: place.next + 1 };
@@ -184,7 +184,7 @@ class Download {
       else this.#stored.add(stored);
       return { stored };
     } catch (error) {
-      if (signal.aborted || !isOfOneFile(error)) throw error;
+      if (signal.aborted || !isFileError(error)) throw error;
       this.#lastError = error;
       return { error };
     }
@@ -204,7 +204,7 @@ class Download {
     }
   }
 
-  #count({ name }: JobFile, place: JobPlace, list: JobFileList): void {
+  #count({ name }: JobFile, place: DownloadState, list: JobFileList): void {
     const { progress } = this.#run;
     if (progress === undefined) return;
     progress.received++;
@@ -216,12 +216,12 @@ class Download {
   /** Tells the verdict. The error, unless all is there. */
   #end(
     list: JobFileList,
-    place: JobPlace,
-    places: JobPlaces,
+    place: DownloadState,
+    places: DownloadCursors,
     cause: unknown,
   ): IncompleteError | undefined {
     const rest = list.files.slice(place.next).map(file => file.name);
-    const verdict = judge(list, { ...place, missing: [...place.missing, ...rest] });
+    const verdict = jobVerdict(list, { ...place, missing: [...place.missing, ...rest] });
     this.#options.onVerdict?.(verdict);
     const filesMissing = place.missing.length + rest.length > 0;
     const excused = this.#options.totals === 'report' && !filesMissing;
@@ -236,7 +236,10 @@ class Download {
   }
 }
 
-function added(place: JobPlace, { bytes, posts, suspectMinutes }: StoredJobFile): JobPlace {
+function added(
+  place: DownloadState,
+  { bytes, posts, suspectMinutes }: StoredJobFile,
+): DownloadState {
   return {
     ...place,
     files: place.files + 1,

@@ -17,7 +17,7 @@ const LOCK = '.millrace-job.lock';
  *
  * @throws StorageError when another download has the lock, or the folder holds another job.
  */
-export async function claimFolder(folder: string, job: Job): Promise<Lock> {
+export async function lockJobFolder(folder: string, job: Job): Promise<Lock> {
   await storing('make', folder, () => mkdir(folder, { recursive: true }));
   const lock = await takeLock(path.join(folder, LOCK), {
     refusal: `Another download writes to the folder ${folder}`,

@@ -17,7 +17,7 @@ export interface JobRequest {
   readonly fromDate: Timestamp;
   /** Last minute, exclusive: a whole day ends at 0000 of the next. */
   readonly toDate: Timestamp;
-  readonly format: Format;
+  readonly dataFormat: Format;
   /** 1 to 1000, each of its own value. */
   readonly rules: readonly JobRule[];
 }
@@ -37,12 +37,12 @@ const FORMATS: readonly unknown[] = ['original', 'activity_streams'] satisfies F
 
 /** The members of a request. */
 export const JOB_REQUEST_NAMES = [
-  ...(['title', 'fromDate', 'toDate', 'format', 'rules'] as const),
+  ...(['title', 'fromDate', 'toDate', 'dataFormat', 'rules'] as const),
 ] satisfies (keyof JobRequest)[];
 
 /** @throws OptionError; for rules, with all that is wrong with any of them. */
 export function checkJobRequest(request: JobRequest): CheckedJobRequest {
-  const { format } = request;
+  const { dataFormat } = request;
   const title = checkTitle(request.title);
   const { fromDate, toDate, from } = jobWindow(request.fromDate, request.toDate);
   if (from < FIRST_POST)
@@ -50,12 +50,12 @@ export function checkJobRequest(request: JobRequest): CheckedJobRequest {
       'fromDate',
       `\`fromDate\` ${fromDate} is before the first posts, of 21 March 2006`,
     );
-  if (!FORMATS.includes(format))
+  if (!FORMATS.includes(dataFormat))
     throw new OptionError(
-      'format',
-      `Expected \`format\` to be 'original' or 'activity_streams', got ${JSON.stringify(format)}`,
+      'dataFormat',
+      `Expected \`dataFormat\` to be 'original' or 'activity_streams', got ${JSON.stringify(dataFormat)}`,
     );
-  return { title, fromDate, toDate, dataFormat: format, rules: checkRules(request.rules) };
+  return { title, fromDate, toDate, dataFormat: dataFormat, rules: checkRules(request.rules) };
 }
 
 export function checkTitle(title: unknown): string {

@@ -38,7 +38,7 @@ export interface Delivered {
 }
 
 /** Holds what was delivered against what the service says. */
-export function judge(list: JobFileList, delivered: Delivered): JobVerdict {
+export function jobVerdict(list: JobFileList, delivered: Delivered): JobVerdict {
   const { job, urlCount, totalBytes } = list;
   const { missing } = delivered;
   const files = { expected: urlCount, delivered: delivered.files };
@@ -65,10 +65,10 @@ export function judge(list: JobFileList, delivered: Delivered): JobVerdict {
     missing: all,
     summary: [
       `Job ${JSON.stringify(job.title)} (${job.uuid}): ${of(files)} files with ${of(posts)} posts`,
-      all.length === 0 ? 'nothing is missing' : `missing: ${shortened(all)}`,
+      all.length === 0 ? 'nothing is missing' : `missing: ${firstNames(all)}`,
       suspectMinutes.length === 0
         ? 'no suspect minutes'
-        : `${suspectMinutes.length} suspect minutes: ${shortened(suspectMinutes)}`,
+        : `${suspectMinutes.length} suspect minutes: ${firstNames(suspectMinutes)}`,
     ].join('; '),
     exitCode: all.length > 0 ? 1 : suspectMinutes.length > 0 ? 2 : 0,
   };
@@ -85,7 +85,7 @@ function of({ expected, delivered }: ExpectedAndDelivered): string {
 
 const MOST_SHOWN = 20;
 
-function shortened(names: readonly string[]): string {
+function firstNames(names: readonly string[]): string {
   const rest = names.length - MOST_SHOWN;
   const shown = names.slice(0, MOST_SHOWN).join(', ');
   return rest > 0 ? `${shown} and ${rest} more` : shown;

@@ -1,7 +1,7 @@
 import type { Format } from '../activity/activity.js';
 import { OptionError } from '../errors.js';
 import { Fields } from '../http/read-fields.js';
-import { checkFileAddress } from './file-url.js';
+import { checkFileUrl } from './file-url.js';
 
 /** Where a job stands (service.md section 3). */
 export type JobStatus =
@@ -49,7 +49,7 @@ export interface Job {
   readonly account?: string | undefined;
   readonly publisher?: string | undefined;
   readonly streamType?: string | undefined;
-  readonly format?: Format | undefined;
+  readonly dataFormat?: Format | undefined;
   /** `YYYYMMDDHHMM`, UTC, inclusive. */
   readonly fromDate: string;
   /** `YYYYMMDDHHMM`, UTC, exclusive. */
@@ -162,7 +162,7 @@ export function parseJob(value: unknown, origin: string, fallback?: string): Cre
     ...parseListed(job, fallback),
     statusMessage: job.text('statusMessage') ?? '',
     account: job.text('account'),
-    format: formatOf(job.text('format')),
+    dataFormat: formatOf(job.text('format')),
     requestedBy: job.text('requestedBy'),
     requestedAt: job.text('requestedAt'),
     quote: parseQuote(job.object('quote')),
@@ -192,7 +192,7 @@ export function parseJobList(value: unknown, origin: string): JobList {
 export function parseJobListing(value: unknown, origin: string): JobListing {
   const listing = new Fields(value, 'the files of a job', origin);
   const urlList = listing.texts('urlList');
-  for (const url of urlList) checkFileAddress(url, { origin });
+  for (const url of urlList) checkFileUrl(url, { origin });
   return {
     urlCount: listing.needNumber('urlCount'),
     urlList,

@@ -4,7 +4,7 @@ import { checkNames } from '../http/check-names.js';
 import { checkMilliseconds } from '../http/timeouts.js';
 import { SECOND } from '../time.js';
 import type { CreatedJob, DeliveredJob, Job, JobListItem, JobQuote } from './job.js';
-import { acceptJob, createJob, getJob, listJobs, mustMatch, rejectJob } from './job-calls.js';
+import { acceptJob, checkSameJob, createJob, getJob, listJobs, rejectJob } from './job-calls.js';
 import {
   type CheckedJobRequest,
   checkJobRequest,
@@ -23,7 +23,7 @@ export interface RunJobOptions extends JobRequest {
    * The longest time between two looks at the job, in milliseconds; the first ones come sooner.
    * @default 30000
    */
-  readonly pollEvery?: number | undefined;
+  readonly pollIntervalMs?: number | undefined;
   /** Told when status, message or progress have changed, and of the job as it is found. */
   readonly onStatus?: ((job: Job) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -31,7 +31,7 @@ export interface RunJobOptions extends JobRequest {
 
 const RUN_OPTIONS: readonly string[] = [
   ...JOB_REQUEST_NAMES,
-  ...['decide', 'onStatus', 'signal', 'pollEvery'],
+  ...['decide', 'onStatus', 'signal', 'pollIntervalMs'],
 ];
 
 const FIRST_LOOK = SECOND;
@@ -55,33 +55,33 @@ const LATER = 1.5;
  *   title: 'snow 2014',
  *   fromDate: '201401010000',
  *   toDate: '201402010000',
- *   format: 'original',
+ *   dataFormat: 'original',
  *   rules: [{ value: 'snow lang:en', tag: 'snow' }],
  *   decide: quote => (quote.costDollars ?? 0) <= 500 && quote.estimatedDurationHours < 24,
  * });
  */
 export async function runJob(account: Account, options: RunJobOptions): Promise<DeliveredJob> {
   checkNames('options', options, RUN_OPTIONS);
-  const { decide, onStatus, signal, pollEvery = 30 * SECOND } = options;
+  const { decide, onStatus, signal, pollIntervalMs = 30 * SECOND } = options;
   if (typeof decide !== 'function')
     throw new OptionError('decide', 'Expected `decide` to be a function of the quote');
-  checkMilliseconds('pollEvery', pollEvery);
-  let job = await join(account, options);
+  checkMilliseconds('pollIntervalMs', pollIntervalMs);
+  let job = await findOrCreate(account, options);
   let shown: Job | undefined;
   let wait = FIRST_LOOK;
   while (true) {
     if (shown === undefined || hasMoved(shown, job)) onStatus?.(job);
-    if (shown?.status !== job.status) wait = Math.min(FIRST_LOOK, pollEvery);
+    if (shown?.status !== job.status) wait = Math.min(FIRST_LOOK, pollIntervalMs);
     shown = job;
     if (isDelivered(job)) return job;
     refuseEnded(job);
     if (job.status === 'quoted' && job.quote !== undefined) {
-      job = await settle(account, job, job.quote, options);
+      job = await decideQuote(account, job, job.quote, options);
       continue;
     }
     await account.timing.sleep(wait, signal);
-    wait = Math.min(wait * LATER, pollEvery);
-    job = await look(account, job, signal);
+    wait = Math.min(wait * LATER, pollIntervalMs);
+    job = await readJob(account, job, signal);
   }
 }
 
@@ -90,24 +90,24 @@ export function isDelivered(job: Job): job is DeliveredJob {
 }
 
 /** The job of this request, made if there is none. */
-async function join(account: Account, options: RunJobOptions): Promise<Job> {
+async function findOrCreate(account: Account, options: RunJobOptions): Promise<Job> {
   const { signal } = options;
   const checked = checkJobRequest(options);
   const asked = { ...checked, title: titleWithRules(checked) };
-  const joined = await joinFound(account, asked, signal);
+  const joined = await findExisting(account, asked, signal);
   if (joined !== undefined) return joined;
   try {
     return withoutRules(await createJob(account, { ...options, title: asked.title }, { signal }));
   } catch (error) {
     if (!isRefusal(error)) throw error;
     // Another run of the same script may have been faster.
-    const late = await joinFound(account, asked, signal);
+    const late = await findExisting(account, asked, signal);
     if (late === undefined) throw error;
     return late;
   }
 }
 
-async function joinFound(
+async function findExisting(
   account: Account,
   asked: CheckedJobRequest,
   signal: AbortSignal | undefined,
@@ -120,8 +120,8 @@ async function joinFound(
     if (other !== undefined) throw otherRules(other, title);
     return undefined;
   }
-  const job = await look(account, found, signal);
-  mustMatch(job, asked);
+  const job = await readJob(account, found, signal);
+  checkSameJob(job, asked);
   return job;
 }
 
@@ -156,7 +156,7 @@ function hasMoved(before: Job, now: Job): boolean {
   );
 }
 
-async function settle(
+async function decideQuote(
   account: Account,
   job: Job,
   quote: JobQuote,
@@ -183,7 +183,7 @@ async function accept(account: Account, job: Job, signal: AbortSignal | undefine
     if (!isRefusal(error)) throw error;
     // Another run of the same script may have been faster, and the service may be slow to show it.
     for (let again = 0; again < 3; again++) {
-      const now = await look(account, job, signal);
+      const now = await readJob(account, job, signal);
       if (now.status !== 'quoted') return now;
       await account.timing.sleep(FIRST_LOOK, signal);
     }
@@ -191,7 +191,7 @@ async function accept(account: Account, job: Job, signal: AbortSignal | undefine
   }
 }
 
-async function look(
+async function readJob(
   account: Account,
   job: Pick<Job, 'uuid' | 'title' | 'status'>,
   signal: AbortSignal | undefined,

@@ -2,7 +2,7 @@ import { rememberInflated } from '../gzip/inflated.js';
 import { inflatedSize } from '../gzip/inflated-size.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { SpoolFile } from '../storage/spool-file.js';
-import { type CheckedFile, checkStream, checkWhole } from './check-job-file.js';
+import { type CheckedFile, checkJobFile, checkJobFileStream } from './check-job-file.js';
 import type { MemoryBudget } from './memory-budget.js';
 
 /** Larger files do not stay in memory. */
@@ -48,7 +48,7 @@ export async function storeJobFile(
     const whole = Buffer.concat(chunks);
     const size = inflatedSize(whole);
     if (memory.inflated.take(size)) kept = size;
-    const { content, ...checked } = await checkWhole(whole, answer.url, kept);
+    const { content, ...checked } = await checkJobFile(whole, answer.url, kept);
     // Whoever unzips it next need not do it again.
     if (content !== undefined) rememberInflated(whole, content);
     const blocks = async function* () {
@@ -74,7 +74,7 @@ async function spool(
         yield chunk;
       }
     };
-    const checked = await checkStream(written(), answer.url);
+    const checked = await checkJobFileStream(written(), answer.url);
     return {
       ...checked,
       origin: answer.url,

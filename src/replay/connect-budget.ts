@@ -5,7 +5,7 @@ import { SECOND } from '../time.js';
 const ARRIVAL = SECOND;
 
 /** When the next connection may be made, under every rate. */
-export function connectFreeAt(
+export function nextConnectAt(
   connects: readonly number[],
   rates: readonly Rate[],
   now: number,
@@ -31,7 +31,7 @@ export function recentConnects(
 }
 
 /** A time that both lists have is the same connection, as often as the longer list has it. */
-export function mergedConnects(
+export function mergeConnects(
   own: readonly number[],
   others: readonly number[],
 ): readonly number[] {

@@ -1,7 +1,7 @@
 import { floorTo, MINUTE, type Window } from '../time.js';
 
 /** The parts of a window that none of `others` covers, in order. */
-export function without(window: Window, others: readonly Window[]): Window[] {
+export function subtractRanges(window: Window, others: readonly Window[]): Window[] {
   const parts: Window[] = [];
   let from = window.from;
   for (const other of others.toSorted((a, b) => a.from - b.from)) {
@@ -25,7 +25,7 @@ export function wholeMinutes({ from, to }: Window): Window {
 }
 
 /** Neighbours that are alike become one. */
-export function joined<T extends Window>(
+export function mergeRanges<T extends Window>(
   ranges: readonly T[],
   alike: (a: T, b: T) => boolean,
 ): T[] {

@@ -26,14 +26,14 @@ export interface Received {
   /** The service's last word; absent when the connection ended without. */
   readonly info: InfoMessage | undefined;
   /** Why there is none. */
-  readonly trouble: MillraceError | undefined;
+  readonly error: MillraceError | undefined;
 }
 
 /**
  * Puts all activities of a connection into a spool, as fast as they come, up to the service's last
  * word. A connection that breaks is no error here, a disk that does is.
  */
-export async function receive(
+export async function receiveReplay(
   connection: LiveConnection,
   spool: Spool,
   signal: AbortSignal,
@@ -71,7 +71,7 @@ export async function receive(
     // After the last word only bytes that are wrong take it back, not how the connection went.
     // What looks damaged may have gone wrong on the way, unless the checksum at the end says otherwise.
     if (info === undefined || isCorrupt(error) || damaged.length > 0)
-      return { activities, damaged, info: undefined, trouble: error };
+      return { activities, damaged, info: undefined, error: error };
   } finally {
     connection.close();
   }
@@ -80,7 +80,7 @@ export async function receive(
       `The replay of ${connection.url} ended without a word on whether it is complete`,
       { failure: 'cut', url: connection.url },
     );
-  return { activities, damaged, info, trouble: info === undefined ? trouble : undefined };
+  return { activities, damaged, info, error: info === undefined ? trouble : undefined };
 }
 
 /** A record that cannot be read is for the one who parses it to refuse. */

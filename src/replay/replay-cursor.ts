@@ -31,7 +31,7 @@ export function replayCursor(request: ReplayIdentity, state: ReplayState, seen: 
 }
 
 /** @throws OptionError when the cursor is of another request, or damaged. */
-export function replayPlace(
+export function parseReplayCursor(
   request: ReplayIdentity,
   cursor: Cursor,
 ): { readonly state: ReplayState; readonly ids: unknown } {

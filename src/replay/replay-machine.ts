@@ -1,7 +1,7 @@
 import type { Rate } from '../http/rate-limits.js';
 import { floorTo, HOUR, MINUTE, type Window } from '../time.js';
-import { connectFreeAt, mergedConnects, recentConnects } from './connect-budget.js';
-import { joined, overlap, wholeMinutes, without } from './minute-ranges.js';
+import { mergeConnects, nextConnectAt, recentConnects } from './connect-budget.js';
+import { mergeRanges, overlap, subtractRanges, wholeMinutes } from './minute-ranges.js';
 import { type ReplayTimings, TIMINGS } from './replay-timings.js';
 
 /** Minutes that are not confirmed. */
@@ -87,7 +87,7 @@ export class ReplayMachine {
     const fresh = { mismatches: 0, failures: 0, partial: false };
     this.#open = 'open' in start ? start.open : [{ from: start.from, to: start.to, ...fresh }];
     this.#gaps = 'open' in start ? start.gaps : [];
-    this.#chunk = 'open' in start ? start.chunk : timings.firstChunk;
+    this.#chunk = 'open' in start ? start.chunk : timings.firstChunkMs;
     this.#connects = 'open' in start ? start.connects : [];
   }
 
@@ -109,18 +109,18 @@ export class ReplayMachine {
       return { do: 'wait', ms: range - serviceNow, why: 'too recent' };
     if (this.#notBefore > now)
       return { do: 'wait', ms: this.#notBefore - now, why: 'after a failure' };
-    const free = connectFreeAt(this.#connects, this.#rates, now);
+    const free = nextConnectAt(this.#connects, this.#rates, now);
     if (free > now) return { do: 'wait', ms: free - now, why: 'connect limit' };
     return { do: 'connect', range: typeof range === 'number' ? this.#firstRange() : range };
   }
 
   /** Connections that others made within the same budget, or this one before a restart. */
   alsoConnected(times: readonly number[]): void {
-    this.#connects = mergedConnects(this.#connects, times);
+    this.#connects = mergeConnects(this.#connects, times);
   }
 
   /** To be told, and to be made durable, before dialling. */
-  dialled(now: number): void {
+  connecting(now: number): void {
     this.#connects = [...recentConnects(this.#connects, this.#rates, now), now];
   }
 
@@ -129,8 +129,8 @@ export class ReplayMachine {
    * changes by itself. Otherwise an edge that is near gives way; with none near, it is a refusal as any.
    */
   datesRefused(range: Window, now: number, serviceNow: number, random: number): void {
-    const { youngestFrom, youngestTo } = this.#timings;
-    const young = serviceNow - Math.max(range.to + youngestTo, range.from + youngestFrom);
+    const { youngestFromMs, youngestToMs } = this.#timings;
+    const young = serviceNow - Math.max(range.to + youngestToMs, range.from + youngestFromMs);
     const old = range.from - this.#oldestAt(serviceNow);
     if (Math.min(young, old) > MAX_MARGIN) {
       this.refused(now, random);
@@ -145,7 +145,7 @@ export class ReplayMachine {
   /** 429, with what it says of how long. */
   limited(now: number, retryAfterMs: number | undefined): void {
     this.#fruitless++;
-    this.#notBefore = now + (retryAfterMs ?? this.#timings.rateLimitWait);
+    this.#notBefore = now + (retryAfterMs ?? this.#timings.rateLimitWaitMs);
   }
 
   /** No connection, or an answer such as 503. `random` is from 0 up to 1. */
@@ -156,8 +156,8 @@ export class ReplayMachine {
 
   /** The connection ended in any way but with the service's last word. */
   cut(now: number, random: number): void {
-    const { shortestChunk } = this.#timings;
-    this.#chunk = Math.max(shortestChunk, floorTo(MINUTE, this.#chunk / 2));
+    const { minChunkMs } = this.#timings;
+    this.#chunk = Math.max(minChunkMs, floorTo(MINUTE, this.#chunk / 2));
     this.#fruitless++;
     // The first is mere bad luck; what makes it a habit is slowed down.
     this.#backOff(now, random, this.#fruitless - 1, 0);
@@ -168,10 +168,10 @@ export class ReplayMachine {
    * handed on: otherwise they will all come again.
    */
   ended(range: Window, end: ReplayEnd, received: number, now: number, random: number): boolean {
-    const { mismatches, failures, longestChunk } = this.#timings;
+    const { mismatches, failures, maxChunkMs } = this.#timings;
     const before = this.#take(range);
-    const lacking = lackingOf(range, end);
-    const whole = without(range, lacking);
+    const lacking = undeliveredOf(range, end);
+    const whole = subtractRanges(range, lacking);
     const failed = lacking.map(part => ({ ...before, ...part, failures: before.failures + 1 }));
 
     // It spoke its last word, so what is asked for comes to an end by the counts below.
@@ -195,7 +195,7 @@ export class ReplayMachine {
     else {
       this.#notBefore = 0;
       if (end.outcome === 'completed' && !miscounted)
-        this.#chunk = Math.min(longestChunk, 2 * this.#chunk);
+        this.#chunk = Math.min(maxChunkMs, 2 * this.#chunk);
     }
     return handedOn;
   }
@@ -211,7 +211,7 @@ export class ReplayMachine {
 
   /** The first minute that the service still has, by its clock alone. */
   #oldestAt(serviceNow: number): number {
-    return floorTo(MINUTE, serviceNow - this.#timings.oldest);
+    return floorTo(MINUTE, serviceNow - this.#timings.oldestMs);
   }
 
   /** What to ask for to learn the service's time. */
@@ -222,19 +222,19 @@ export class ReplayMachine {
 
   /** The minutes to ask for at this time of the service, or from when on there are any. */
   #rangeAt(now: number): Window | number {
-    const { youngestFrom, youngestTo, firstChunk } = this.#timings;
-    const youngest = floorTo(MINUTE, now - youngestTo - this.#youngMargin);
+    const { youngestFromMs, youngestToMs, firstChunkMs } = this.#timings;
+    const youngest = floorTo(MINUTE, now - youngestToMs - this.#youngMargin);
     const asked = this.#open.map(range => {
       const full = Math.min(range.to, range.from + this.#chunk);
       // Small pieces at the young edge would use up the connects.
-      const least = Math.min(full, range.from + firstChunk);
-      const at = Math.max(range.from + youngestFrom, least + youngestTo) + this.#youngMargin;
+      const least = Math.min(full, range.from + firstChunkMs);
+      const at = Math.max(range.from + youngestFromMs, least + youngestToMs) + this.#youngMargin;
       return { from: range.from, to: Math.min(full, Math.max(youngest, least)), at, range };
     });
     // What had trouble comes after what was not tried yet: it must not keep the rest waiting.
     const [best] = asked
       .filter(({ at }) => at <= now)
-      .sort((a, b) => troubles(a.range) - troubles(b.range) || a.from - b.from);
+      .sort((a, b) => retriesOf(a.range) - retriesOf(b.range) || a.from - b.from);
     if (best !== undefined) return { from: best.from, to: best.to };
     return Math.min(...asked.map(({ at }) => at));
   }
@@ -248,7 +248,7 @@ export class ReplayMachine {
   }
 
   #keepOpen(ranges: readonly OpenRange[]): void {
-    this.#open = joined(
+    this.#open = mergeRanges(
       [...this.#open, ...ranges],
       (a, b) =>
         a.mismatches === b.mismatches && a.failures === b.failures && a.partial === b.partial,
@@ -257,18 +257,18 @@ export class ReplayMachine {
 
   #gap(parts: readonly Window[], reason: GapReason): void {
     const gaps = parts.map(({ from, to }) => ({ from, to, reason }));
-    this.#gaps = joined([...this.#gaps, ...gaps], (a, b) => a.reason === b.reason);
+    this.#gaps = mergeRanges([...this.#gaps, ...gaps], (a, b) => a.reason === b.reason);
   }
 
   #backOff(now: number, random: number, times: number, least: number): void {
-    const { firstWait, longestWait } = this.#timings;
-    const most = times === 0 ? 0 : Math.min(longestWait, firstWait * 2 ** (times - 1));
+    const { firstWaitMs, maxWaitMs } = this.#timings;
+    const most = times === 0 ? 0 : Math.min(maxWaitMs, firstWaitMs * 2 ** (times - 1));
     this.#notBefore = now + Math.max(least, most * (0.5 + random / 2));
   }
 }
 
 /** The minutes of a range that the service says it has not delivered. */
-function lackingOf(range: Window, end: ReplayEnd): Window[] {
+function undeliveredOf(range: Window, end: ReplayEnd): Window[] {
   const { outcome, minutesFailed, unprocessedRange } = end;
   if (outcome === 'completed') return [];
   const told =
@@ -278,7 +278,7 @@ function lackingOf(range: Window, end: ReplayEnd): Window[] {
   const parts = told.flatMap(part => overlap(range, wholeMinutes(part)) ?? []);
   // It went wrong, and nothing says where.
   if (parts.length === 0) return [range];
-  return joined(parts, () => true).map(({ from, to }) => ({ from, to }));
+  return mergeRanges(parts, () => true).map(({ from, to }) => ({ from, to }));
 }
 
 function wider(margin: number): number {
@@ -286,9 +286,9 @@ function wider(margin: number): number {
 }
 
 function cutOut(range: OpenRange, parts: readonly Window[]): OpenRange[] {
-  return without(range, parts).map(part => ({ ...range, ...part }));
+  return subtractRanges(range, parts).map(part => ({ ...range, ...part }));
 }
 
-function troubles({ mismatches, failures }: OpenRange): number {
+function retriesOf({ mismatches, failures }: OpenRange): number {
   return mismatches + failures;
 }

@@ -3,20 +3,20 @@ import { DAY, MINUTE, SECOND } from '../time.js';
 /** All in milliseconds but the counts. What the service demands is in service.md 4.3 and section 8. */
 export interface ReplayTimings {
   /** How far back a replay reaches. */
-  readonly oldest: number;
+  readonly oldestMs: number;
   /** How old `fromDate` must be. */
-  readonly youngestFrom: number;
+  readonly youngestFromMs: number;
   /** How old `toDate` must be. */
-  readonly youngestTo: number;
+  readonly youngestToMs: number;
   /** How much of the window one connection asks for: at first, at most, and at least. */
-  readonly firstChunk: number;
-  readonly longestChunk: number;
-  readonly shortestChunk: number;
+  readonly firstChunkMs: number;
+  readonly maxChunkMs: number;
+  readonly minChunkMs: number;
   /** Up to where the first wait after a failure is drawn; it doubles with each. */
-  readonly firstWait: number;
-  readonly longestWait: number;
+  readonly firstWaitMs: number;
+  readonly maxWaitMs: number;
   /** After a 429 that does not say how long. */
-  readonly rateLimitWait: number;
+  readonly rateLimitWaitMs: number;
   /** Connections in a row that confirm no minute before the replay gives up. */
   readonly attempts: number;
   /** Counts that differ before the minutes are taken as they are, and reported. */
@@ -26,15 +26,15 @@ export interface ReplayTimings {
 }
 
 export const TIMINGS: ReplayTimings = {
-  oldest: 5 * DAY,
-  youngestFrom: 31 * MINUTE,
-  youngestTo: 30 * MINUTE,
-  firstChunk: 16 * MINUTE,
-  longestChunk: 64 * MINUTE,
-  shortestChunk: 2 * MINUTE,
-  firstWait: 5 * SECOND,
-  longestWait: 320 * SECOND,
-  rateLimitWait: 300 * SECOND,
+  oldestMs: 5 * DAY,
+  youngestFromMs: 31 * MINUTE,
+  youngestToMs: 30 * MINUTE,
+  firstChunkMs: 16 * MINUTE,
+  maxChunkMs: 64 * MINUTE,
+  minChunkMs: 2 * MINUTE,
+  firstWaitMs: 5 * SECOND,
+  maxWaitMs: 320 * SECOND,
+  rateLimitWaitMs: 300 * SECOND,
   attempts: 20,
   mismatches: 3,
   failures: 10,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Activity } from '../activity/activity.js';
-import { type ComplianceEvent, parseComplianceEvent } from '../compliance/compliance-event.js';
+import { type ComplianceEvent, parseComplianceEvent } from '../activity/compliance-event.js';
 import { OptionError } from '../errors.js';
 import { type Cursor, Flow } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
@@ -10,10 +10,10 @@ import type { OnDamaged } from '../json/damaged-record.js';
 import { checkWhole, oneOf } from '../search/query.js';
 import { DAY, MINUTE, parseTimestamp, type Timestamp, timestampOption } from '../time.js';
 import { type ReplayTimings, TIMINGS } from './replay-timings.js';
+import type { ReplayWait } from './replay-wait.js';
 import { type Gap, type ReplayRun, runReplay } from './run-replay.js';
-import type { ReplayWait } from './waits.js';
 
-export type { ReplayWait } from './waits.js';
+export type { ReplayWait } from './replay-wait.js';
 
 export interface ReplayOptions {
   /** Which stream to have again: `rulestream` is the rule-based one (service.md 4.3). */
@@ -113,13 +113,13 @@ export function replay(
   const job = checkReplay(account, options);
   const identity = [{ step: 'replay', ...job.identity }];
   return options.streamType === 'compliance'
-    ? new Flow(run => runReplay({ ...job, ...EVENTS }, run), undefined, identity)
-    : new Flow(run => runReplay({ ...job, ...ACTIVITIES }, run), undefined, identity);
+    ? new Flow(run => runReplay({ ...job, ...EVENT_PARSER }, run), undefined, identity)
+    : new Flow(run => runReplay({ ...job, ...ACTIVITY_PARSER }, run), undefined, identity);
 }
 
-type Kind<T> = Pick<ReplayRun<T>, 'parse' | 'idOf' | 'timeOf'>;
+type RecordParser<T> = Pick<ReplayRun<T>, 'parse' | 'idOf' | 'timeOf'>;
 
-const ACTIVITIES: Kind<Activity> = {
+const ACTIVITY_PARSER: RecordParser<Activity> = {
   parse: record => new Activity(record),
   idOf: activity => activity.id,
   timeOf(activity) {
@@ -132,7 +132,7 @@ const ACTIVITIES: Kind<Activity> = {
 };
 
 /** An event has no id: two are the same when all of their bytes are. */
-export const EVENTS: Kind<ComplianceEvent> = {
+export const EVENT_PARSER: RecordParser<ComplianceEvent> = {
   parse: parseComplianceEvent,
   idOf: ({ raw }) => createHash('sha256').update(raw).digest('base64'),
   // An event may come in another minute than that of its own time, whatever that time is.
@@ -188,10 +188,10 @@ function checkTimings(options: Partial<ReplayTimings> = {}): ReplayTimings {
   for (const name of Object.keys(TIMINGS) as (keyof ReplayTimings)[]) {
     const value = options[name];
     if (value === undefined) continue;
-    const least = ['firstWait', 'longestWait', 'rateLimitWait'].includes(name) ? 0 : 1;
+    const least = ['firstWaitMs', 'maxWaitMs', 'rateLimitWaitMs'].includes(name) ? 0 : 1;
     checkWhole(`timings.${name}`, value, least, Number.MAX_SAFE_INTEGER);
     // A part of a minute would be taken for delivered, and never asked for.
-    if (name.endsWith('Chunk') && value % MINUTE !== 0)
+    if (name.endsWith('ChunkMs') && value % MINUTE !== 0)
       throw new OptionError(
         `timings.${name}`,
         `Expected \`timings.${name}\` to be whole minutes, in milliseconds`,

@@ -4,7 +4,7 @@ import { Fields } from '../http/read-fields.js';
 import { readJson, readText } from '../http/read-json.js';
 import { type AccountRequest, request } from '../http/request.js';
 import { responseError } from '../http/response-error.js';
-import { checkRuleId, checkRules, checkRulesToDelete } from './check-rules.js';
+import { checkRuleId, checkRules, checkRulesToDelete } from './replay-rule.js';
 import { ruleBodies } from './rule-bodies.js';
 import { type RuleVerdict, ruleVerdicts } from './rule-verdicts.js';
 import { type ReplayRulesOptions, replayRulesUrl } from './rules-url.js';

@@ -8,13 +8,13 @@ import type { OnDamaged } from '../json/damaged-record.js';
 import { formatTimestamp, SECOND, type Window } from '../time.js';
 import { ConnectLog, replayFolder } from './connect-log.js';
 import { overlap } from './minute-ranges.js';
-import { type Damaged, receive } from './receive-replay.js';
-import { type ReplayIdentity, replayCursor, replayPlace } from './replay-cursor.js';
+import { type Damaged, receiveReplay } from './receive-replay.js';
+import { parseReplayCursor, type ReplayIdentity, replayCursor } from './replay-cursor.js';
 import { ReplayMachine, type ReplayState } from './replay-machine.js';
 import { Spool } from './replay-spool.js';
 import type { ReplayTimings } from './replay-timings.js';
+import { type ReplayWait, WaitReporter } from './replay-wait.js';
 import { SeenIds } from './seen-ids.js';
-import { type ReplayWait, Waits } from './waits.js';
 
 /** Minutes that could not be had, in the service's own words for time. */
 export interface Gap {
@@ -70,7 +70,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const { account, identity, window, timings } = job;
   const { signal, progress } = run;
   const resume = run.resume ?? job.resume;
-  const place = resume === undefined ? undefined : replayPlace(identity, resume);
+  const place = resume === undefined ? undefined : parseReplayCursor(identity, resume);
   const { rates } = account.rateLimiter('replay', job.url);
   const machine = new ReplayMachine(place?.state ?? window, { timings, rates });
   const seen = new SeenIds();
@@ -174,7 +174,7 @@ async function* connections<T>(
   let refusals = 0;
   /** Whether `onRetry` has yet to hear of `trouble`. */
   let untold = false;
-  const waits = new Waits(onWait, progress);
+  const waits = new WaitReporter(onWait, progress);
   while (true) {
     signal.throwIfAborted();
     if (pace.rates.length > 0) machine.alsoConnected(await log.read());
@@ -196,7 +196,7 @@ async function* connections<T>(
     const start = await pace.acquire(undefined, signal);
     const at = timing.now();
     if (pace.rates.length > 0) await log.add(at);
-    machine.dialled(at);
+    machine.connecting(at);
     attempts++;
     const spool = new Spool(folder, maxMemory);
     spools.add(spool);
@@ -205,8 +205,8 @@ async function* connections<T>(
     let inParts = isInParts(machine.state, range);
     try {
       const connection = await connectLive(account, withDates(url, range), start, signal);
-      const received = await receive(connection, spool, signal);
-      const { activities, info, trouble: why } = received;
+      const received = await receiveReplay(connection, spool, signal);
+      const { activities, info, error: why } = received;
       damaged = received.damaged;
       const now = timing.now();
       refusals = 0;

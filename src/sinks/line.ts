@@ -1,6 +1,6 @@
 import { Activity } from '../activity/activity.js';
+import type { ComplianceEvent } from '../activity/compliance-event.js';
 import type { Routed } from '../activity/routed.js';
-import type { ComplianceEvent } from '../compliance/compliance-event.js';
 import { DataError } from '../errors.js';
 
 export const LINE_FEED = 10;

@@ -5,12 +5,12 @@ import os from 'node:os';
 import path from 'node:path';
 import { constants, createGzip, type Gzip } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ComplianceEvent } from '../../src/activity/compliance-event.js';
 import {
   type ComplianceGap,
   type ComplianceOptions,
   compliance,
 } from '../../src/compliance/compliance.js';
-import type { ComplianceEvent } from '../../src/compliance/compliance-event.js';
 import { ConnectionError, HttpError, OptionError } from '../../src/errors.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';

@@ -1,7 +1,4 @@
-import {
-  type ComplianceEvent,
-  parseComplianceEvent,
-} from '../../src/compliance/compliance-event.js';
+import { type ComplianceEvent, parseComplianceEvent } from '../../src/activity/compliance-event.js';
 
 export function event(value: object): ComplianceEvent {
   return parseComplianceEvent(Buffer.from(JSON.stringify(value)));

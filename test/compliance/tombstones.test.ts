@@ -4,9 +4,14 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
-import type { ComplianceEvent } from '../../src/compliance/compliance-event.js';
+import type { ComplianceEvent } from '../../src/activity/compliance-event.js';
 import { intoTombstones } from '../../src/compliance/into-tombstones.js';
-import { changesOf, decodeMark, encodeMark, type PostMark } from '../../src/compliance/marks.js';
+import {
+  changesOf,
+  decodeTombstone,
+  encodeTombstone,
+  type PostTombstone,
+} from '../../src/compliance/tombstone.js';
 import { openTombstones, type Tombstones } from '../../src/compliance/tombstones.js';
 import { DataError, OptionError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow/flow.js';
@@ -58,8 +63,8 @@ describe('marks', () => {
     for (const { of, id, change } of events.flatMap(changesOf)) {
       const key = `${of} ${id}`;
       const before = marks.get(key);
-      const mark = change(before === undefined ? {} : decodeMark(Buffer.from(before)));
-      marks.set(key, encodeMark(mark).toString());
+      const mark = change(before === undefined ? {} : decodeTombstone(Buffer.from(before)));
+      marks.set(key, encodeTombstone(mark).toString());
     }
     return [...marks].toSorted();
   };
@@ -84,11 +89,11 @@ describe('marks', () => {
   });
 
   it('take one byte for a deleted post', () => {
-    const mark: PostMark = { deleted: true };
-    expect(encodeMark(mark).length).toBe(1);
-    expect(decodeMark(encodeMark(mark))).toEqual(mark);
-    const more: PostMark = { ...mark, withheld: [5, ['DE']] };
-    expect(decodeMark(encodeMark(more))).toEqual(more);
+    const mark: PostTombstone = { deleted: true };
+    expect(encodeTombstone(mark).length).toBe(1);
+    expect(decodeTombstone(encodeTombstone(mark))).toEqual(mark);
+    const more: PostTombstone = { ...mark, withheld: [5, ['DE']] };
+    expect(decodeTombstone(encodeTombstone(more))).toEqual(more);
   });
 });
 

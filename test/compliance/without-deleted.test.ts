@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
-import type { RedactOptions } from '../../src/compliance/redacted.js';
+import type { RedactOptions } from '../../src/compliance/redact.js';
 import { openTombstones, type Tombstones } from '../../src/compliance/tombstones.js';
 import { withoutDeleted } from '../../src/compliance/without-deleted.js';
 import { OptionError } from '../../src/errors.js';

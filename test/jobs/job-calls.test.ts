@@ -21,7 +21,7 @@ const REQUEST: JobRequest = {
   title: 'snow',
   fromDate: '201401010000',
   toDate: new Date(Date.UTC(2014, 0, 2)),
-  format: 'original',
+  dataFormat: 'original',
   rules: [
     { value: 'snow lang:en', tag: 'a' },
     { value: 'rain', tag: null },
@@ -120,7 +120,7 @@ describe('creating a job', () => {
     ['fromDate', { fromDate: '201413010000' }, /must be a UTC time such as '202401312359'/],
     ['fromDate', { fromDate: '200001010000' }, /21 March 2006/],
     ['toDate', { toDate: '201401010000' }, /must be after/],
-    ['format', { format: 'activity-streams' }, /activity_streams/],
+    ['dataFormat', { dataFormat: 'activity-streams' }, /activity_streams/],
     ['rules', { rules: [] }, /at least one/],
     [
       'rules',

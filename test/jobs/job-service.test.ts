@@ -42,13 +42,13 @@ async function delivered(faults: readonly Fault[] = [], options: ServiceOptions 
     title: 'coffee and music',
     fromDate: '202401010000',
     toDate: '202401010200',
-    format: options.format ?? 'original',
+    dataFormat: options.format ?? 'original',
     rules: [
       { value: 'coffee', tag: 'c' },
       { value: 'music OR rain', tag: 'm' },
     ],
     decide: () => true,
-    pollEvery: 20,
+    pollIntervalMs: 20,
   });
   return { acme, job, service };
 }

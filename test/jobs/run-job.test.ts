@@ -12,10 +12,10 @@ const OPTIONS: RunJobOptions = {
   title: 'coffee',
   fromDate: '202401010000',
   toDate: '202401010100',
-  format: 'original',
+  dataFormat: 'original',
   rules: [{ value: 'coffee OR music', tag: 'a' }],
   decide: () => true,
-  pollEvery: 10,
+  pollIntervalMs: 10,
 };
 
 const running: Service[] = [];
@@ -147,7 +147,7 @@ describe('the life of a job', () => {
     ['another tag', { rules: [{ ...RULE, tag: 'b' }] }, /it has other rules/],
     ['no tag', { rules: [{ value: RULE.value }] }, /it has other rules/],
     ['another window', { toDate: '202401010200' }, /to 202401010100, not/],
-    ['another format', { format: 'activity_streams' }, /its format is original/],
+    ['another format', { dataFormat: 'activity_streams' }, /its format is original/],
   ])('does not join a job of that title with %s, and makes none', async (_, other, message) => {
     const { acme } = await start();
     const { uuid } = await runJob(acme, OPTIONS);
@@ -183,7 +183,7 @@ describe('the life of a job', () => {
 
   it.each([
     ['decide', { decide: undefined as never }],
-    ['pollEvery', { pollEvery: 0 }],
+    ['pollIntervalMs', { pollIntervalMs: 0 }],
     ['rules', { rules: [{ value: 'has:vidoes' }] }],
   ])('is not begun with a bad `%s`', async (option, bad) => {
     const { acme } = await start();

@@ -63,7 +63,7 @@ describe('a connection', () => {
   it('waits when five were made in five minutes, across restarts too', () => {
     const machine = machineOf();
     machine.alsoConnected([4, 3].map(n => NOW - n * MINUTE));
-    for (const n of [2, 1, 0]) machine.dialled(NOW - n * MINUTE);
+    for (const n of [2, 1, 0]) machine.connecting(NOW - n * MINUTE);
     expect(at(machine)).toMatchObject({ do: 'wait', ms: MINUTE + SECOND, why: 'connect limit' });
   });
 

@@ -162,7 +162,7 @@ describe('a replay', () => {
     const window = past(200);
     server.otherwise = wholeReplay(wirePosts(window, 1));
     const waits: ReplayWait[] = [];
-    const timings = { longestChunk: 16 * MINUTE };
+    const timings = { maxChunkMs: 16 * MINUTE };
     await collected(posts(window, { timings, onWait: wait => waits.push(wait) }));
     expect(new Set(waits.map(({ reason }) => reason))).toEqual(new Set(['connect limit']));
     expect(waits.every(({ waitMs }) => waitMs > 0)).toBe(true);
@@ -308,7 +308,7 @@ describe('what the service says at the end', () => {
     const end = info(WITH_ERRORS, 8, { minutes_failed: [formatSent(window.from + 2 * MINUTE)] });
     server.script.push(stream([...events.slice(0, 8).map(({ json }) => json), end]));
     server.otherwise = wholeReplay(events);
-    const options = { streamType: 'compliance' as never, timings: { firstChunk: 8 * MINUTE } };
+    const options = { streamType: 'compliance' as never, timings: { firstChunkMs: 8 * MINUTE } };
     const kept: number[] = [];
     let count = 0;
     for await (const { items, cursor } of posts(window, options).batches()) {
@@ -595,7 +595,7 @@ describe('the budget of five connections in five minutes', () => {
   it('is kept by one run', async () => {
     const window = past(200);
     server.otherwise = wholeReplay(wirePosts(window, 1));
-    await collected(posts(window, { timings: { longestChunk: 16 * MINUTE } }));
+    await collected(posts(window, { timings: { maxChunkMs: 16 * MINUTE } }));
     expect(server.received.length).toBe(13);
     expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(2 * 300_000);
   });
@@ -642,7 +642,7 @@ describe('a consumer', () => {
       response.on('finish', () => done.push(1));
       await wholeReplay(sent)(response, request);
     };
-    const flow = posts(window, { maxMemory: 10_000, timings: { firstChunk: 8 * MINUTE } });
+    const flow = posts(window, { maxMemory: 10_000, timings: { firstChunkMs: 8 * MINUTE } });
     const got: Activity[] = [];
     for await (const post of flow as AsyncIterable<Activity>) {
       if (got.length === 0) {
@@ -761,7 +761,7 @@ describe('options of a replay', () => {
       { onGap: 'log' },
       { timings: { attempts: 0 } },
       { timings: { atempts: 1 } },
-      { timings: { firstChunk: 90_000 } },
+      { timings: { firstChunkMs: 90_000 } },
       { timings: null },
       { streamLabel: '' },
       { streamLabel: 7 },

@@ -169,7 +169,7 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
       }
       if (crash()) continue run;
       log.push(now);
-      machine.dialled(now);
+      machine.connecting(now);
       if (crash()) continue run;
       const answer = service(action.range);
       if (answer.status !== 0) heard = true;

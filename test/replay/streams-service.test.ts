@@ -81,7 +81,7 @@ function posts(options: Partial<ReplayOptions> = {}) {
     fromDate: new Date(window.from),
     toDate: new Date(window.to),
     folder,
-    timings: { firstChunk: 8 * MINUTE },
+    timings: { firstChunkMs: 8 * MINUTE },
     ...(options as object),
   });
 }

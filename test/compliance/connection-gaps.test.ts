@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { GapLedger } from '../../src/compliance/gap-ledger.js';
+import { ConnectionGaps } from '../../src/compliance/connection-gaps.js';
 import { MINUTE } from '../../src/time.js';
 
 const START = Date.UTC(2024, 4, 15, 12);
 
 describe('the gaps of a compliance stream', () => {
   it('are none before the first connection, and what lies between two after it', () => {
-    const ledger = new GapLedger(1);
+    const ledger = new ConnectionGaps(1);
     expect(ledger.state).toEqual({ until: undefined, gaps: [] });
     ledger.connected(0, START + 30_000);
     expect(ledger.state).toEqual({ until: START + 30_000, gaps: [] });
-    ledger.heard(0, START + 10 * MINUTE);
+    ledger.received(0, START + 10 * MINUTE);
     ledger.connected(0, START + 12 * MINUTE + 1);
     expect(ledger.state.gaps).toEqual([{ from: START + 9 * MINUTE, to: START + 14 * MINUTE }]);
     ledger.filled({ from: START + 9 * MINUTE, to: START + 11 * MINUTE });
@@ -19,7 +19,7 @@ describe('the gaps of a compliance stream', () => {
   });
 
   it('reach back to the end of the run before', () => {
-    const ledger = new GapLedger(2, { until: START, gaps: [] });
+    const ledger = new ConnectionGaps(2, { until: START, gaps: [] });
     ledger.connected(0, START + MINUTE);
     expect(ledger.state.until).toBe(START);
     ledger.connected(1, START + 5 * MINUTE);
@@ -42,7 +42,7 @@ describe('the gaps of a compliance stream', () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), steps => {
-        let ledger = new GapLedger(3);
+        let ledger = new ConnectionGaps(3);
         let now = START;
         /** Since when each connection stands, or nothing; and moments that were not covered. */
         const stands: (number | undefined)[] = [undefined, undefined, undefined];
@@ -57,10 +57,10 @@ describe('the gaps of a compliance stream', () => {
             stands[connection] = now;
             ever[connection] = true;
           } else if (what === 'hear' && stands[connection] !== undefined)
-            ledger.heard(connection, now);
+            ledger.received(connection, now);
           else if (what === 'lose') stands[connection] = undefined;
           else if (what === 'restart' && ledger.state.until !== undefined) {
-            ledger = new GapLedger(3, structuredClone(ledger.state));
+            ledger = new ConnectionGaps(3, structuredClone(ledger.state));
             stands.fill(undefined);
           }
         }

@@ -1,8 +1,8 @@
-import { parseIsoTime } from '../activity/posted-at.js';
 import { DataError } from '../errors.js';
 import { bufferOf } from '../json/decode-utf8.js';
 import { parseExact } from '../json/exact-json.js';
 import { beginning } from '../json/excerpt.js';
+import { parseIsoTime } from './posted-at.js';
 
 /** What every event has. */
 interface EventCommon {
@@ -88,7 +88,9 @@ export type ComplianceEvent =
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What is left of an event once its time and bytes are told. */
-type Told<E = ComplianceEvent> = E extends ComplianceEvent ? Omit<E, keyof EventCommon> : never;
+type EventFields<E = ComplianceEvent> = E extends ComplianceEvent
+  ? Omit<E, keyof EventCommon>
+  : never;
 
 const USER_KINDS: ReadonlySet<string> = new Set<UserEvent['kind']>([
   'user_delete',
@@ -122,7 +124,7 @@ export function parseComplianceEvent(document: Uint8Array): ComplianceEvent {
 }
 
 /** `{"delete":{"status":{...},"timestamp_ms":"..."}}` and the like. */
-function streamEvent(name: string, fields: Fields): Told | undefined {
+function streamEvent(name: string, fields: Fields): EventFields | undefined {
   const status = objectOf(fields.status);
   const about = status ?? objectOf(fields.favorite) ?? objectOf(fields.user) ?? fields;
   const id = idIn(about, 'id');
@@ -156,7 +158,7 @@ function streamEvent(name: string, fields: Fields): Told | undefined {
 }
 
 /** `{"verb":"delete","object":{"id":"tag:..."},...}` and the like. */
-function activityEvent(root: Fields): Told | undefined {
+function activityEvent(root: Fields): EventFields | undefined {
   const object = objectOf(root.object) ?? {};
   const id = lastDigits(object.id);
   const userId = lastDigits(objectOf(root.actor)?.id) ?? lastDigits(object.user_id);
@@ -182,12 +184,12 @@ function activityEvent(root: Fields): Told | undefined {
   }
 }
 
-function userEvent(name: string, userId: string | undefined): Told | undefined {
+function userEvent(name: string, userId: string | undefined): EventFields | undefined {
   if (userId === undefined || !USER_KINDS.has(name)) return undefined;
   return { kind: name as UserEvent['kind'], userId };
 }
 
-function editEvent(postId: string, fields: Fields): Told {
+function editEvent(postId: string, fields: Fields): EventFields {
   const listed = Array.isArray(fields.edit_tweet_ids) ? fields.edit_tweet_ids : [];
   const ids = listed.map(lastDigits).filter(id => id !== undefined);
   const initialId = idIn(fields, 'initial_tweet_id');

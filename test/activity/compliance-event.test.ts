@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseComplianceEvent } from '../../src/compliance/compliance-event.js';
+import { parseComplianceEvent } from '../../src/activity/compliance-event.js';
 import { DataError } from '../../src/errors.js';
 
 const parse = (text: string) => {

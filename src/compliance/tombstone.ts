@@ -1,25 +1,25 @@
-import type { ComplianceEvent } from './compliance-event.js';
+import type { ComplianceEvent } from '../activity/compliance-event.js';
 
 /** Something that was said last at a time (epoch milliseconds), and what. */
-type Said<T> = readonly [at: number, what: T];
+type Timed<T> = readonly [at: number, what: T];
 
 /** All that is known of a post. */
-export interface PostMark {
+export interface PostTombstone {
   /** For good. */
   readonly deleted?: true;
   /** There is a newer version, for good. */
   readonly edited?: true;
-  readonly dropped?: Said<boolean>;
+  readonly dropped?: Timed<boolean>;
   /** Two letters each, upper case; `XX` and `XY` stand for all countries. */
-  readonly withheld?: Said<readonly string[]>;
+  readonly withheld?: Timed<readonly string[]>;
 }
 
 /** All that is known of a user. */
-export interface UserMark {
-  readonly deleted?: Said<boolean>;
-  readonly protected?: Said<boolean>;
-  readonly suspended?: Said<boolean>;
-  readonly withheld?: Said<readonly string[]>;
+export interface UserTombstone {
+  readonly deleted?: Timed<boolean>;
+  readonly protected?: Timed<boolean>;
+  readonly suspended?: Timed<boolean>;
+  readonly withheld?: Timed<readonly string[]>;
   /** Posts up to this id have lost their places, for good. */
   readonly scrubbedUpTo?: string;
 }
@@ -29,12 +29,12 @@ export type Change =
   | {
       readonly of: 'post';
       readonly id: string;
-      readonly change: (mark: PostMark) => PostMark;
+      readonly change: (mark: PostTombstone) => PostTombstone;
     }
   | {
       readonly of: 'user';
       readonly id: string;
-      readonly change: (mark: UserMark) => UserMark;
+      readonly change: (mark: UserTombstone) => UserTombstone;
     };
 
 const USER_STATES = {
@@ -97,13 +97,13 @@ export function changesOf(event: ComplianceEvent): readonly Change[] {
 /** Nothing but deleted is what most posts are: one byte has to do. */
 const DELETED = Buffer.from('D');
 
-export function encodeMark(mark: PostMark | UserMark): Buffer {
+export function encodeTombstone(mark: PostTombstone | UserTombstone): Buffer {
   const keys = Object.keys(mark);
   if (keys.length === 1 && 'deleted' in mark && mark.deleted === true) return DELETED;
   return Buffer.from(JSON.stringify(Object.fromEntries(Object.entries(mark).sort())));
 }
 
-export function decodeMark<M extends PostMark | UserMark>(bytes: Uint8Array): M {
+export function decodeTombstone<M extends PostTombstone | UserTombstone>(bytes: Uint8Array): M {
   if (bytes.length === 1 && bytes[0] === DELETED[0]) return { deleted: true } as M;
   return JSON.parse(Buffer.from(bytes).toString()) as M;
 }
@@ -114,17 +114,17 @@ export function largerId(a: string | undefined, b: string): string {
 }
 
 /** Of two that were said at the same moment the one counts that hides more. */
-function later<T>(a: Said<T> | undefined, b: Said<T>): Said<T> {
+function later<T>(a: Timed<T> | undefined, b: Timed<T>): Timed<T> {
   if (a === undefined || b[0] > a[0]) return b;
   if (b[0] < a[0]) return a;
   return JSON.stringify(b[1]) > JSON.stringify(a[1]) ? b : a;
 }
 
-function ofPost(id: string, change: (mark: PostMark) => PostMark): Change {
+function ofPost(id: string, change: (mark: PostTombstone) => PostTombstone): Change {
   return { of: 'post', id, change };
 }
 
-function ofUser(id: string, change: (mark: UserMark) => UserMark): Change {
+function ofUser(id: string, change: (mark: UserTombstone) => UserTombstone): Change {
   return { of: 'user', id, change };
 }
 

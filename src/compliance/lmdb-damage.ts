@@ -13,7 +13,7 @@ const MAGIC = 0xbeefc0de;
  *
  * @returns what is wrong with it, or `undefined`.
  */
-export function damageOf(file: string): string | undefined {
+export function lmdbDamage(file: string): string | undefined {
   let handle: number;
   try {
     handle = openSync(file, 'r');

@@ -1,11 +1,11 @@
-import { joined, without } from '../replay/minute-ranges.js';
+import { mergeRanges, subtractRanges } from '../replay/minute-ranges.js';
 import { floorTo, MINUTE, type Window } from '../time.js';
 
 /** Room between the time of an event and that of its arrival, on either side of a gap. */
 const LATE = MINUTE;
 
 /** What a cursor holds. */
-export interface LedgerState {
+export interface ConnectionGapsState {
   /** Up to when all connections have brought what there was, epoch milliseconds. */
   readonly until: number | undefined;
   /** Whole minutes that are still to be filled. */
@@ -16,15 +16,15 @@ export interface LedgerState {
  * When the connections of a compliance stream were not there: what came meanwhile has to be had from a
  * replay. No I/O and no clock: times are given.
  */
-export class GapLedger {
+export class ConnectionGaps {
   /** When each connection was last known to have brought all; nothing before the first. */
   readonly #heard: (number | undefined)[];
   #gaps: readonly Window[];
 
   /** @param start with `until`, all since then is missing until a connection is made. */
-  constructor(connections: number, start: LedgerState = { until: undefined, gaps: [] }) {
+  constructor(connections: number, start: ConnectionGapsState = { until: undefined, gaps: [] }) {
     this.#heard = Array.from({ length: connections }, () => start.until);
-    this.#gaps = joined(start.gaps, () => true);
+    this.#gaps = mergeRanges(start.gaps, () => true);
   }
 
   /** A connection was made; what was before is a gap, unless nothing was. */
@@ -36,23 +36,23 @@ export class GapLedger {
       from: floorTo(MINUTE, before - LATE),
       to: floorTo(MINUTE, Math.max(at, before) + LATE + MINUTE - 1),
     };
-    this.#gaps = joined([...this.#gaps, gap], () => true);
+    this.#gaps = mergeRanges([...this.#gaps, gap], () => true);
   }
 
   /** All that came over a connection up to then was handed on. */
-  heard(connection: number, at: number): void {
+  received(connection: number, at: number): void {
     this.#heard[connection] = Math.max(at, this.#heard[connection] ?? at);
   }
 
   filled(window: Window): void {
-    this.#gaps = this.#gaps.flatMap(gap => without(gap, [window]));
+    this.#gaps = this.#gaps.flatMap(gap => subtractRanges(gap, [window]));
   }
 
   get oldest(): Window | undefined {
     return this.#gaps[0];
   }
 
-  get state(): LedgerState {
+  get state(): ConnectionGapsState {
     const known = this.#heard.filter(at => at !== undefined);
     const until = known.length < this.#heard.length ? undefined : Math.min(...known);
     return { until, gaps: this.#gaps };

@@ -15,7 +15,7 @@ export interface ReplayWait {
 }
 
 /** Tells of each wait once, however many steps it is made in. */
-export class Waits {
+export class WaitReporter {
   readonly #onWait: ((wait: ReplayWait) => void) | undefined;
   readonly #progress: Progress | undefined;
   #told: Pick<ReplayWait, 'reason' | 'until'> | undefined;

@@ -1,3 +1,4 @@
+import { type ComplianceEvent, parseComplianceEvent } from '../activity/compliance-event.js';
 import { type InStreamMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
 import { ConnectionError, DataError, HttpError, MillraceError } from '../errors.js';
 import type { Account } from '../http/account.js';
@@ -5,13 +6,12 @@ import { connectLive, isFinalStatus } from '../http/live-connection.js';
 import { liveRecords } from '../http/live-records.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import { MINUTE, SECOND } from '../time.js';
-import { type ComplianceEvent, parseComplianceEvent } from './compliance-event.js';
 
 /** What is told of a connection. Times are epoch milliseconds. */
 export interface Listener {
   connected(at: number): void;
   /** All that came before that time was handed on. */
-  heard(at: number): void;
+  received(at: number): void;
   /** Resolves when there is room for more. */
   /** Told of a record that is no event; what it throws ends all. */
   damaged(record: DamagedRecord, error: DataError): void;
@@ -33,7 +33,7 @@ const LIMITED = MINUTE;
  * Stays connected to a stream that does not end (service.md 4.5, 7.4), until the signal. Resolves
  * never, and rejects for what no waiting will mend, or when not even the first connection can be made.
  */
-export async function keepConnected(
+export async function maintainConnection(
   account: Account,
   url: URL,
   signal: AbortSignal,
@@ -63,7 +63,7 @@ export async function keepConnected(
         const arrivals: number[] = [];
         const onBytes = () => {
           arrivals.push(clock.now());
-          if (arrivals.length > BLOCKS_AHEAD) listener.heard(arrivals.shift() as number);
+          if (arrivals.length > BLOCKS_AHEAD) listener.received(arrivals.shift() as number);
         };
         const records = liveRecords(connection, { onBytes, onDamaged });
         for await (const { items } of records) {
@@ -89,7 +89,7 @@ export async function keepConnected(
       signal.throwIfAborted();
       if (refused !== undefined) throw refused.error;
       if (!(error instanceof MillraceError)) throw error;
-      if (error instanceof HttpError ? isFinalStatus(error) : !mayPass(error, everConnected))
+      if (error instanceof HttpError ? isFinalStatus(error) : !isTransient(error, everConnected))
         throw error;
       trouble = error;
     }
@@ -111,7 +111,7 @@ function readRecord(record: Buffer): InStreamMessage | ComplianceEvent | DataErr
 }
 
 /** Bytes that are wrong may have gone wrong on the way, where there were good ones before. */
-function mayPass({ code, retryable }: MillraceError, everConnected: boolean): boolean {
+function isTransient({ code, retryable }: MillraceError, everConnected: boolean): boolean {
   return retryable || (everConnected && (code === 'ERR_DATA' || code === 'ERR_CONNECTION'));
 }
 

@@ -1,9 +1,9 @@
 import { Activity } from '../activity/activity.js';
 import { formatSent } from '../time.js';
-import { type HiddenReason, type JudgeOptions, judge } from './judge.js';
+import { type HiddenReason, type VisibilityOptions, visibilityOf } from './judge.js';
 import type { Tombstones } from './tombstones.js';
 
-export interface RedactOptions extends JudgeOptions {
+export interface RedactOptions extends VisibilityOptions {
   /**
    * Leave something in the place of a hidden post: its id, its time, its author's id, the rules that
    * it matched and why it is hidden, without a word of it.
@@ -23,12 +23,12 @@ export interface Redacted {
 const NULL = Buffer.from('null');
 
 /** A post without what tombstones forbid. What may stay keeps its bytes. */
-export function redacted(
+export function redact(
   tombstones: Tombstones,
   activity: Activity,
   options: RedactOptions = {},
 ): Redacted {
-  const { hidden, cleared } = judge(tombstones, activity, options);
+  const { hidden, cleared } = visibilityOf(tombstones, activity, options);
   if (hidden !== undefined) {
     if (options.mask !== true) return { activity: undefined, hidden, changed: true };
     const mask = masked(activity, hidden);
