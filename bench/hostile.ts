@@ -1,4 +1,4 @@
-import { Activity, checkRule, compileRules } from 'millrace';
+import { Activity, rules } from 'millrace';
 import type { Study } from './question.js';
 
 interface Case {
@@ -52,7 +52,7 @@ function post(name: string, textOf: (length: number) => string): Case {
   return {
     name,
     prepare(length) {
-      const matcher = compileRules(words.map(value => ({ value })));
+      const matcher = rules.compileAll(words.map(value => ({ value })));
       const raw = { created_at: '', id_str: '1', text: textOf(length) };
       const activity = new Activity(Buffer.from(JSON.stringify(raw)));
       return () => matcher.match(activity);
@@ -65,7 +65,7 @@ function rule(name: string, textOf: (length: number) => string): Case {
     name,
     prepare(length) {
       const text = textOf(length);
-      return () => checkRule(text, { product: 'search' });
+      return () => rules.check(text, { product: 'search' });
     },
   };
 }

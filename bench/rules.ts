@@ -1,4 +1,4 @@
-import { Activity, compileRules } from 'millrace';
+import { Activity, rules } from 'millrace';
 import { median } from './measure.js';
 import type { Study } from './question.js';
 import type { Chart } from './record.js';
@@ -27,7 +27,7 @@ interface Row {
 }
 
 /** A post against many rules. Rates are posts a second of CPU time, that of garbage collection included. */
-export const rules: Study = {
+export const rulesQuestion: Study = {
   name: 'rules',
   title: 'Rules: which of many rules does a post match',
   run({ quick }) {
@@ -45,7 +45,9 @@ export const rules: Study = {
     const fewParsing = rateOf(raw, passes, bytes => fewMatcher(new Activity(bytes)));
 
     const before = millisecondsOfCpu();
-    const matcher = compileRules(all.map((one, i) => ({ value: ruleText(one), id: String(i) })));
+    const matcher = rules.compileAll(
+      all.map((one, i) => ({ value: ruleText(one), id: String(i) })),
+    );
     const buildSeconds = (millisecondsOfCpu() - before) / 1_000;
     let matches = 0;
     for (const post of posts) matches += matcher.match(post).length;
@@ -91,7 +93,7 @@ function chartOf(rows: readonly Row[], manyRules: number): Chart {
   ];
   return {
     name: 'rules',
-    title: rules.title,
+    title: rulesQuestion.title,
     unit: 'posts a second of one core',
     better: 'more',
     logarithmic: true,
@@ -154,7 +156,7 @@ function millisecondsOfCpu(): number {
 }
 
 function changeTimes(
-  matcher: ReturnType<typeof compileRules>,
+  matcher: ReturnType<typeof rules.compileAll>,
   added: Parameters<typeof indexed>[0],
   rulesBefore: number,
 ): { median: number; worst: number } {

@@ -15,7 +15,7 @@ import { parsedPath } from './parsed-path.js';
 import type { Places, Question, Study } from './question.js';
 import { MACHINE, raceChart, readRecord, record } from './record.js';
 import { report } from './report.js';
-import { rules } from './rules.js';
+import { rulesQuestion } from './rules.js';
 import { search } from './search.js';
 import { storedFiles } from './stored-files.js';
 import { tombstones } from './tombstones.js';
@@ -25,7 +25,7 @@ const STUDIES: readonly Study[] = [
   liveLatency,
   liveSlow,
   search,
-  rules,
+  rulesQuestion,
   hostile,
   archiveSearch,
   tombstones,

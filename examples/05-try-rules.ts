@@ -1,9 +1,9 @@
 // Rules tried on stored posts before a job is paid for: what is wrong with each, or how many posts it
 // would match, and one of them. Give a folder of gzip files, then the rules.
 import { existsSync } from 'node:fs';
-import { activities, checkRule, compileRules, gunzip, jsonLines, localFiles, pipeline, renderProblem } from 'millrace';
+import { activities, gunzip, jsonLines, localFiles, pipeline, rules } from 'millrace';
 
-const [folder = 'archive', ...rules] = process.argv.slice(2);
+const [folder = 'archive', ...texts] = process.argv.slice(2);
 if (!existsSync(folder)) {
   console.error(`There is no folder ${folder}. For one with a few files of sample posts, run:
   npx tsx examples/07-stored-files-by-tag.ts
@@ -11,12 +11,12 @@ and then this example with out/archive. A folder of gzip files that you have dow
   process.exit(1);
 }
 const good: string[] = [];
-for (const rule of rules) {
-  const { tree, problems } = checkRule(rule, { product: 'historical' });
-  for (const problem of problems) console.log(`${renderProblem(rule, problem)}\n`);
+for (const rule of texts) {
+  const { tree, problems } = rules.check(rule, { product: 'historical' });
+  for (const problem of problems) console.log(`${rules.renderProblem(rule, problem)}\n`);
   if (tree !== undefined) good.push(rule);
 }
-const matcher = compileRules(good.map(rule => ({ value: rule, tag: rule })));
+const matcher = rules.compileAll(good.map(rule => ({ value: rule, tag: rule })));
 const samples = new Map<string, string[]>(good.map(rule => [rule, []]));
 const posts = await pipeline(localFiles(folder), gunzip(), jsonLines(), activities(), async input => {
   let count = 0;
@@ -26,5 +26,5 @@ const posts = await pipeline(localFiles(folder), gunzip(), jsonLines(), activiti
   }
   return count;
 });
-for (const [rule, texts] of samples)
-  console.log(`${texts.length} of ${posts} posts match ${rule}, such as: ${texts[0] ?? 'none'}`);
+for (const [rule, found] of samples)
+  console.log(`${found.length} of ${posts} posts match ${rule}, such as: ${found[0] ?? 'none'}`);

@@ -4,7 +4,7 @@ import { createService } from 'millrace/service';
 
 const service = createService({ jobDollarsPerDay: 500, stateFolder: 'out/job/service' });
 const acme = millrace.account(await service.start());
-const job = await millrace.runJob(acme, {
+const job = await millrace.jobs.run(acme, {
   title: 'weather and sport, 1 January 2024',
   fromDate: '202401010000',
   toDate: '202401020000',

@@ -7,7 +7,7 @@ const [folder = 'out/archive'] = process.argv.slice(2);
 if (process.argv.length < 3) {
   const service = createService({ stateFolder: 'out/archive/.service' });
   const acme = millrace.account(await service.start());
-  const job = await millrace.runJob(acme, {
+  const job = await millrace.jobs.run(acme, {
     title: 'coffee and music',
     fromDate: '202401010600',
     toDate: '202401011200',
@@ -15,7 +15,7 @@ if (process.argv.length < 3) {
     rules: ['coffee', 'music'].map(word => ({ value: word, tag: word })),
     decide: () => true,
   });
-  console.log((await millrace.downloadJob(acme, job, { folder })).summary);
+  console.log((await millrace.jobs.download(acme, job, { folder })).summary);
   await service.stop();
 }
 const { posts, files } = await millrace.pipeline(

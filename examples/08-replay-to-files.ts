@@ -1,11 +1,11 @@
 // Two hours of a rule-based stream of yesterday into a compressed file for each hour: complete, or an
 // error that says which minutes are missing. Kill it and run it again: it goes on where it stood.
-import { account, addReplayRules, files, pipeline, replay } from 'millrace';
+import { account, files, pipeline, replay, replayRules } from 'millrace';
 import { createService } from 'millrace/service';
 
 const service = createService({ postsPerMinute: 60, stateFolder: 'out/replay/service' });
 const acme = account(await service.start());
-await addReplayRules(acme, [
+await replayRules.add(acme, [
   { value: 'coffee OR espresso', tag: 'coffee' },
   { value: 'rain lang:en', tag: 'rain' },
 ]);

@@ -1,5 +1,5 @@
 // Makes the rules of the replay stream equal to a list: first what would change, then the change.
-import { account, renderRuleChanges, replayRules, syncRules } from 'millrace';
+import { account, replayRules } from 'millrace';
 import { createService } from 'millrace/service';
 
 const wanted = [
@@ -10,7 +10,7 @@ const wanted = [
 
 const service = createService({ stateFolder: 'out/rules/service' });
 const acme = account(await service.start());
-console.log(renderRuleChanges(await syncRules(acme, wanted, { dryRun: true })));
-await syncRules(acme, wanted);
-for await (const { id, tag, value } of replayRules(acme)) console.log(id, tag, value);
+console.log(replayRules.renderChanges(await replayRules.sync(acme, wanted, { dryRun: true })));
+await replayRules.sync(acme, wanted);
+for await (const { id, tag, value } of replayRules.list(acme)) console.log(id, tag, value);
 await service.stop();

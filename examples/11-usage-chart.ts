@@ -1,5 +1,5 @@
 // What the account has used: rows into a file, and a chart with the projection and the contract's caps.
-import { account, files, pipeline, search, usage, usageChart, usageRows } from 'millrace';
+import { account, files, pipeline, search, usage } from 'millrace';
 import { createService } from 'millrace/service';
 
 const service = createService({ usageAlert: 4_000, usageCap: 5_000, requestCap: 10 });
@@ -15,7 +15,7 @@ for (const daysAgo of [55, 30, 0]) {
   await pipeline(posts, files({ path: `out/usage/posts-${daysAgo}.jsonl` }));
 }
 
-console.log(usageChart(await usage(acme)));
-const rows = await pipeline(usageRows(acme), files({ path: 'out/usage/rows.jsonl' }));
+console.log(usage.chart(await usage.report(acme)));
+const rows = await pipeline(usage.rows(acme), files({ path: 'out/usage/rows.jsonl' }));
 console.log(`\nThe same as rows: ${rows.bytes} bytes in out/usage/rows.jsonl`);
 await service.stop();

@@ -1,5 +1,5 @@
 // A user signs in and authorizes the application; then the totals of the posts that a search finds.
-import { account, collect, engagement, map, pipeline, search, signIn, stdout } from 'millrace';
+import { account, collect, engagement, map, pipeline, search, stdout, users } from 'millrace';
 import { createService } from 'millrace/service';
 
 const service = createService({ postsPerMinute: 2, stateFolder: 'out/engagement/service' });
@@ -17,7 +17,7 @@ async function consent(address: string) {
 }
 
 // With the real service, leave `open` out: the address is printed, for a browser.
-const token = await signIn(acme, { store: 'out/engagement/token.json', open: consent });
+const token = await users.signIn(acme, { store: 'out/engagement/token.json', open: consent });
 console.error(`${token.screenName} authorized the application; the token prints as ${token.token}`);
 const query = `from:${token.screenName} -is:retweet`;
 await pipeline(

@@ -25,6 +25,7 @@ const ARROWS: Record<string, readonly string[]> = {
   storage: ['errors', 'time', 'check'],
   http: FOUNDATIONS,
   activity: ['errors', 'time', 'json'],
+  'rules/rules': ['rules'],
   'rules/language': ['errors', 'check', 'closest', 'activity', 'json'],
   'rules/match': ['rules/language', 'errors', 'check', 'activity', 'json'],
   'rules/index': ['rules/language', 'rules/match', 'errors', 'check', 'activity', 'json'],
@@ -74,7 +75,7 @@ const EXCEPTIONS: readonly string[] = [
   'rules/match/explain-match.ts -> rules/index/post-terms.ts',
   'jobs/job-files.ts -> search/query.ts',
   'replay/replay.ts -> search/query.ts',
-  'replay/replay-rules.ts -> operators/listing.ts',
+  'replay/list-rules.ts -> operators/listing.ts',
   'replay/replay-spool.ts -> operators/json-lines.ts',
 ];
 

@@ -1,6 +1,6 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { compileRule, parseRule } from 'millrace';
+import { rules } from 'millrace';
 import { type Archive, type ArchiveQuery, createService, type Service } from 'millrace/service';
 import type { Posts } from './posts.js';
 import { type Month, PAGE, type Query } from './queries.js';
@@ -73,9 +73,9 @@ export async function close(): Promise<void> {
 
 /** From its text each time, as a request brings it. */
 function queryOf({ rule }: Query): ArchiveQuery {
-  const { tree } = parseRule(rule);
+  const { tree } = rules.parse(rule);
   if (tree === undefined) throw new Error(`Not a rule: ${rule}`);
-  const matches = compileRule(tree, { product: 'search' });
+  const matches = rules.compile(tree, { product: 'search' });
   return { tree, matches };
 }
 

@@ -3,8 +3,8 @@ import path from 'node:path';
 import {
   type Activity,
   activities,
-  batchesOf,
   dedupe,
+  type Flow,
   gunzip,
   jsonLines,
   localFiles,
@@ -35,7 +35,10 @@ const nowhere: Sink<{ readonly activity: Activity }, number> = async (input, run
   let used = 0;
   let posts = 0;
   let last: Activity | undefined;
-  for await (const { items, giveBack } of batchesOf(input, { ...run, borrows: true })) {
+  for await (const { items, giveBack } of (input as Flow<{ readonly activity: Activity }>).batches({
+    ...run,
+    borrows: true,
+  })) {
     for (const { activity } of items) {
       if (used + activity.raw.length > BUFFER) used = 0;
       lines.set(activity.raw, used);

@@ -1,7 +1,7 @@
 import { parse, test } from 'liqe';
 import lucene from 'lucene';
 import luceneFilter from 'lucene-filter';
-import { type Activity, compileRule, compileRules, parseRule } from 'millrace';
+import { type Activity, rules } from 'millrace';
 import sift from 'sift';
 import type { BenchRule, Condition } from './workload.js';
 
@@ -72,18 +72,20 @@ export function ruleText(rule: BenchRule): string {
   });
 }
 
-export function indexed(rules: readonly BenchRule[]): Matcher<Activity> {
-  const matcher = compileRules(rules.map((rule, i) => ({ value: ruleText(rule), id: String(i) })));
+export function indexed(benchRules: readonly BenchRule[]): Matcher<Activity> {
+  const matcher = rules.compileAll(
+    benchRules.map((rule, i) => ({ value: ruleText(rule), id: String(i) })),
+  );
   return post => matcher.match(post).map(({ id }) => Number(id));
 }
 
 /** What a loop over single rules of ours costs, without the index. */
-export function oneByOne(rules: readonly BenchRule[]): Matcher<Activity> {
+export function oneByOne(benchRules: readonly BenchRule[]): Matcher<Activity> {
   return loop(
-    rules.map(rule => {
-      const { tree } = parseRule(ruleText(rule));
+    benchRules.map(rule => {
+      const { tree } = rules.parse(ruleText(rule));
       if (tree === undefined) throw new Error(`Not a rule: ${ruleText(rule)}`);
-      return compileRule(tree);
+      return rules.compile(tree);
     }),
   );
 }

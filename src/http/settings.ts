@@ -48,7 +48,7 @@ export const SETTINGS = {
   consumerKey: { kind: 'text', env: 'MILLRACE_CONSUMER_KEY' },
   /** Its secret. */
   consumerSecret: { kind: 'secret', env: 'MILLRACE_CONSUMER_SECRET' },
-  /** Access token of a user of the application, where `signIn` is not what gets it. */
+  /** Access token of a user of the application, where `users.signIn` is not what gets it. */
   accessToken: { kind: 'secret', env: 'MILLRACE_ACCESS_TOKEN' },
   /** Its secret. */
   accessTokenSecret: { kind: 'secret', env: 'MILLRACE_ACCESS_TOKEN_SECRET' },

@@ -53,7 +53,7 @@ const GIVE_UP = 8;
  * @throws StorageError for a folder that holds another job, or that another download writes to.
  * @throws What `onFile` throws: the download ends there.
  * @example
- * const verdict = await downloadJob(account(), job, { folder: 'archive', concurrency: 8 });
+ * const verdict = await jobs.download(account(), job, { folder: 'archive', concurrency: 8 });
  * console.log(verdict.summary);
  * process.exitCode = verdict.exitCode;
  */

@@ -45,7 +45,7 @@ const CALL_OPTIONS = { signal: signalOption() } satisfies OptionTable<JobCallOpt
  * @throws HttpError when the service refuses the job, a title that exists among the reasons.
  * @throws JobError when the title turns out to be that of another job.
  * @example
- * const job = await createJob(account(), {
+ * const job = await jobs.create(account(), {
  *   title: 'snow 2014',
  *   fromDate: '201401010000',
  *   toDate: '201402010000',
@@ -58,7 +58,7 @@ export async function createJob(
   options: JobRequest,
   callOptions: JobCallOptions = {},
 ): Promise<CreatedJob> {
-  const { signal } = checkOptions('createJob', CALL_OPTIONS, callOptions);
+  const { signal } = checkOptions('jobs.create', CALL_OPTIONS, callOptions);
   const checked = checkJobRequest(options);
   const url = jobsUrl(account, 'jobs.json');
   const body = JSON.stringify({ publisher: account.need('publisher', 'jobs'), ...checked });
@@ -81,7 +81,7 @@ export function getJob(
   job: JobName,
   callOptions: JobCallOptions = {},
 ): Promise<Job> {
-  const { signal } = checkOptions('getJob', CALL_OPTIONS, callOptions);
+  const { signal } = checkOptions('jobs.get', CALL_OPTIONS, callOptions);
   const uuid = uuidOf(job);
   return read(account, jobsUrl(account, `jobs/${uuid}.json`), signal, async answer =>
     withoutRules(parseJob(await readJson(answer), answer.url, uuid)),
@@ -99,7 +99,7 @@ export function acceptJob(
   job: JobName,
   options: JobCallOptions = {},
 ): Promise<Job> {
-  checkOptions('acceptJob', CALL_OPTIONS, options);
+  checkOptions('jobs.accept', CALL_OPTIONS, options);
   return decide(account, uuidOf(job), 'accept', options);
 }
 
@@ -113,13 +113,13 @@ export function rejectJob(
   job: JobName,
   options: JobCallOptions = {},
 ): Promise<Job> {
-  checkOptions('rejectJob', CALL_OPTIONS, options);
+  checkOptions('jobs.reject', CALL_OPTIONS, options);
   return decide(account, uuidOf(job), 'reject', options);
 }
 
 /**
  * Where the files of a delivered job are (service.md 2.6). The addresses work for a while only; ask
- * again for fresh ones. `jobFiles` and `downloadJob` do all of this by themselves.
+ * again for fresh ones. `jobFiles` and `jobs.download` do all of this by themselves.
  *
  * @throws HttpError with status 404 for a job that is not delivered.
  * @throws DataError for an answer that is no such listing.
@@ -129,7 +129,7 @@ export function jobResults(
   job: JobName,
   callOptions: JobCallOptions = {},
 ): Promise<JobListing> {
-  const { signal } = checkOptions('jobResults', CALL_OPTIONS, callOptions);
+  const { signal } = checkOptions('jobs.results', CALL_OPTIONS, callOptions);
   return read(account, jobsUrl(account, `jobs/${uuidOf(job)}/results.json`), signal, async answer =>
     parseJobListing(await readJson(answer), answer.url),
   );
@@ -146,7 +146,7 @@ export function jobResultsCsv(
   job: JobName,
   callOptions: JobCallOptions = {},
 ): Promise<JobCsvFile[]> {
-  const { signal } = checkOptions('jobResultsCsv', CALL_OPTIONS, callOptions);
+  const { signal } = checkOptions('jobs.resultsCsv', CALL_OPTIONS, callOptions);
   return read(account, jobsUrl(account, `jobs/${uuidOf(job)}/results.csv`), signal, async answer =>
     parseJobCsv(await readText(answer), answer.url),
   );
@@ -154,14 +154,14 @@ export function jobResultsCsv(
 
 /** All jobs of the account that have not expired, and what was delivered so far (service.md 4.6.6). */
 export function listJobs(account: Account, callOptions: JobCallOptions = {}): Promise<JobList> {
-  const { signal } = checkOptions('listJobs', CALL_OPTIONS, callOptions);
+  const { signal } = checkOptions('jobs.list', CALL_OPTIONS, callOptions);
   return read(account, jobsUrl(account, 'jobs.json'), signal, async answer =>
     parseJobList(await readJson(answer), answer.url),
   );
 }
 
 /**
- * The job with this title, if there is one that has not expired; otherwise one that `runJob` made for
+ * The job with this title, if there is one that has not expired; otherwise one that `jobs.run` made for
  * this title.
  */
 export async function findJob(
@@ -169,7 +169,7 @@ export async function findJob(
   title: string,
   options: JobCallOptions = {},
 ): Promise<JobListItem | undefined> {
-  checkOptions('findJob', CALL_OPTIONS, options);
+  checkOptions('jobs.find', CALL_OPTIONS, options);
   checkTitle(title);
   const { jobs } = await listJobs(account, options);
   return jobs.find(job => job.title === title) ?? jobs.find(job => plainTitle(job.title) === title);

@@ -7,8 +7,8 @@ import { DAY, floorTo, MINUTE, parseTimestamp, type Timestamp, timestampOption }
  *
  * @throws OptionError for dates that are none, or where `toDate` is not after `fromDate`.
  * @example
- * countJobDays('201201010000', '201201020000') // 1
- * countJobDays('201201010001', '201201020001') // 2
+ * jobs.countDays('201201010000', '201201020000') // 1
+ * jobs.countDays('201201010001', '201201020001') // 2
  */
 export function countJobDays(fromDate: Timestamp, toDate: Timestamp): number {
   const { from, to } = jobWindow(fromDate, toDate);

@@ -4,7 +4,7 @@ import type { CheckedJobRequest } from './job-request.js';
 const DIGEST = / \(rules [0-9a-f]{8}\)$/;
 
 /**
- * The title that `runJob` sends: the one that was asked for, with a digest of the rules behind it. The
+ * The title that `jobs.run` sends: the one that was asked for, with a digest of the rules behind it. The
  * service tells title, dates and format of a job that it has, but not its rules. Their order does not count.
  */
 export function titleWithRules({ title, rules }: CheckedJobRequest): string {

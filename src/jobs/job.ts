@@ -114,7 +114,7 @@ export interface JobList {
   /** Of all jobs that were delivered. */
   readonly delivered: {
     readonly jobCount: number;
-    /** Historical days, see `countJobDays`. */
+    /** Historical days, see `jobs.countDays`. */
     readonly jobDaysRun: number;
     readonly activityCount: number;
   };

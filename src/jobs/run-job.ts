@@ -49,9 +49,9 @@ const LATER = 1.5;
  *
  * @throws OptionError before anything is sent.
  * @throws JobError for a job that has failed, was rejected (also by `decide`), has expired, or has the
- * title but other rules, dates or another format, or was not made by `runJob`.
+ * title but other rules, dates or another format, or was not made by `jobs.run`.
  * @example
- * const job = await runJob(account(), {
+ * const job = await jobs.run(account(), {
  *   title: 'snow 2014',
  *   fromDate: '201401010000',
  *   toDate: '201402010000',
@@ -128,7 +128,7 @@ async function findExisting(
 function otherRules({ uuid, status, title }: JobListItem, asked: string): JobError {
   const why =
     title === asked
-      ? 'it was not made by `runJob`, so its rules are not known. Choose another title, or go on with that job by `getJob`, `acceptJob` and `jobFiles`'
+      ? 'it was not made by `jobs.run`, so its rules are not known. Choose another title, or go on with that job by `jobs.get`, `jobs.accept` and `jobFiles`'
       : 'it has other rules. Choose another title';
   return new JobError(
     `There is another job with the title ${JSON.stringify(asked)} (${uuid}): ${why}`,

@@ -1,61 +1,20 @@
-import { IdWindow } from '../activity/id-window.js';
-import { BatchQueue } from '../flow/batch-queue.js';
-import { batchesOf, Flow, type Run } from '../flow/flow.js';
-import type { Account } from '../http/account.js';
-import { Fields } from '../http/read-fields.js';
-import { request } from '../http/request.js';
-import { LinkedAbort } from '../linked-abort.js';
-import { listing } from '../operators/listing.js';
-import { parseReplayRule, type ReplayRule } from './rule-calls.js';
-import { type ReplayRulesOptions, replayRulesUrl } from './rules-url.js';
-
-/** Rules that may wait for the consumer. */
-const AHEAD = 2_000;
-
-/**
- * The rules of the replay stream (service.md 4.4), streamed: of hundreds of thousands, no more than a
- * few are in memory. A listing that breaks off is asked for again, and goes on with the rules that
- * were not there yet.
- *
- * @throws OptionError at once, for what is missing in the account.
- * @throws HttpError, ConnectionError, DataError from the flow.
- * @example
- * for await (const { id, value, tag } of replayRules(account())) console.log(id, tag, value);
- */
-export function replayRules(account: Account, options: ReplayRulesOptions = {}): Flow<ReplayRule> {
-  const url = replayRulesUrl(account, options);
-  return new Flow(run => listed(account, url, run, options.signal), undefined, [
-    { step: 'replayRules', path: url.pathname },
-  ]);
-}
-
-async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal | undefined) {
-  const linked = new LinkedAbort(run.signal, signal);
-  const bound = linked.signal;
-  const queue = new BatchQueue<ReplayRule>(AHEAD);
-  const seen = new IdWindow(Number.POSITIVE_INFINITY);
-  const call = {
-    method: 'GET',
-    url,
-    family: 'replayRules',
-    kind: 'change',
-    signal: bound,
-  } as const;
-  request(account, call, async answer => {
-    for await (const { items } of batchesOf(listing('rules')(answer.body), { signal: bound })) {
-      const rules = items.map(rule => parseReplayRule(new Fields(rule, 'a rule', answer.url)));
-      await queue.add(rules.filter(({ id, value }) => seen.add(id ?? `value ${value}`)));
-    }
-  }).then(
-    () => queue.end(),
-    error => queue.fail(error),
-  );
-  try {
-    for await (const items of queue.read()) {
-      if (run.progress !== undefined) run.progress.received += items.length;
-      yield { items };
-    }
-  } finally {
-    linked.unlink();
-  }
-}
+/** The rules of a replay stream, as the namespace `replayRules` of the package. */
+export { replayRules as list } from './list-rules.js';
+export {
+  type AddedRule,
+  addReplayRules as add,
+  type DeletedRule,
+  deleteReplayRules as delete,
+  getReplayRules as get,
+  type NewRule,
+  type ReplayRule,
+  type ReplayRulesOptions,
+  type ValidatedRule,
+  validateReplayRules as validate,
+} from './rule-calls.js';
+export {
+  type RuleChanges,
+  renderRuleChanges as renderChanges,
+  type SyncRulesOptions,
+  syncRules as sync,
+} from './sync-rules.js';

@@ -66,7 +66,7 @@ const READ_BYTES = 5_000_000;
  * @throws RulesError for invalid rules: `results` says which and why, and what was added before.
  * @throws HttpError with status 406 while a replay of the stream runs.
  * @example
- * await addReplayRules(account(), [{ value: 'snow lang:en', tag: 'snow' }]);
+ * await replayRules.add(account(), [{ value: 'snow lang:en', tag: 'snow' }]);
  */
 export async function addReplayRules(
   account: Account,
@@ -99,7 +99,7 @@ export async function addReplayRules(
  * service only answers that it worked, every rule counts as deleted.
  * @throws HttpError with status 406 while a replay of the stream runs.
  * @example
- * await deleteReplayRules(account(), [{ value: 'snow lang:en' }, { id: '734938587381145604' }]);
+ * await replayRules.delete(account(), [{ value: 'snow lang:en' }, { id: '734938587381145604' }]);
  */
 export async function deleteReplayRules(
   account: Account,
@@ -139,7 +139,7 @@ export async function deleteReplayRules(
  * have are left out.
  *
  * @example
- * const [rule] = await getReplayRules(account(), ['734938587381145604']);
+ * const [rule] = await replayRules.get(account(), ['734938587381145604']);
  */
 export async function getReplayRules(
   account: Account,
@@ -164,13 +164,13 @@ export async function getReplayRules(
 
 /**
  * Asks the service what it thinks of rules, without adding them (service.md 4.4 rule 6). For the
- * same without a request, see `checkRule`.
+ * same without a request, see `rules.check`.
  *
  * @returns one answer for each rule, in their order.
  * @throws HttpError with status 404 where the service does not have this call.
  * @throws DataError where an answer does not say of each rule whether it is valid.
  * @example
- * const [{ valid, reason }] = await validateReplayRules(account(), [{ value: 'has:vidoes' }]);
+ * const [{ valid, reason }] = await replayRules.validate(account(), [{ value: 'has:vidoes' }]);
  */
 export async function validateReplayRules(
   account: Account,

@@ -1,7 +1,7 @@
 import { DataError, HttpError, OptionError, RulesError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import { checkNames } from '../http/check-names.js';
-import { replayRules } from './replay-rules.js';
+import { replayRules } from './list-rules.js';
 import {
   addReplayRules,
   deleteReplayRules,
@@ -42,8 +42,8 @@ export interface RuleChanges {
  * @throws RulesError when the service calls a new rule invalid; `results` says which and why.
  * @throws HttpError with status 406 while a replay of the stream runs (service.md 4.4 rule 1).
  * @example
- * const changes = await syncRules(account(), rules, { dryRun: true });
- * console.log(renderRuleChanges(changes));
+ * const changes = await replayRules.sync(account(), rules, { dryRun: true });
+ * console.log(replayRules.renderChanges(changes));
  */
 export async function syncRules(
   account: Account,

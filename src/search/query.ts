@@ -10,7 +10,7 @@ export type Product = '30day' | 'fullarchive';
 /** What searches and counts have in common (service.md 4.1, 4.2). */
 export interface QueryOptions {
   /**
-   * The whole rule, with all operators: 1 to 2048 characters. It is checked as `checkRule` does for
+   * The whole rule, with all operators: 1 to 2048 characters. It is checked as `rules.check` does for
    * product `search`, before anything is sent.
    */
   readonly query: string;

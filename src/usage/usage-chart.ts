@@ -1,6 +1,6 @@
 import { OptionError } from '../errors.js';
 import { checkNames } from '../http/check-names.js';
-import type { ProductUsage, UsageReport, UsageSpan } from './usage.js';
+import type { ProductUsage, UsageReport, UsageSpan } from './usage-report.js';
 import { alertOf, capOf, isProjected, periodOf } from './usage-table.js';
 
 export interface UsageChartOptions {
@@ -28,7 +28,7 @@ const NARROWEST = 40;
  *
  * @throws OptionError for a width below 40 or a number of lines below 1.
  * @example
- * console.log(usageChart(await usage(account())));
+ * console.log(usage.chart(await usage(account())));
  */
 export function usageChart(report: UsageReport, options: UsageChartOptions = {}): string {
   checkNames('options', options, ['width', 'lines']);

@@ -1,7 +1,7 @@
 import { Flow } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import { LinkedAbort } from '../linked-abort.js';
-import { type UsageOptions, usage, usageUrl } from './usage.js';
+import { type UsageOptions, usage, usageUrl } from './usage-report.js';
 import { type UsageRow, usageTable } from './usage-table.js';
 
 /**
@@ -10,7 +10,7 @@ import { type UsageRow, usageTable } from './usage-table.js';
  *
  * @throws OptionError at once, as `usage`; HttpError, ConnectionError, DataError from the flow.
  * @example
- * await pipeline(usageRows(account(), { bucket: 'day' }), files({ path: 'usage.jsonl' }));
+ * await pipeline(usage.rows(account(), { bucket: 'day' }), files({ path: 'usage.jsonl' }));
  */
 export function usageRows(account: Account, options: UsageOptions = {}): Flow<UsageRow> {
   const { pathname, search } = usageUrl(account, options);

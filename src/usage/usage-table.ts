@@ -1,5 +1,5 @@
 import { formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
-import type { ProductUsage, UsageReport, UsageSpan } from './usage.js';
+import type { ProductUsage, UsageReport, UsageSpan } from './usage-report.js';
 
 /** One line of a usage report: what one product, or all of a publisher, came to in one bucket. */
 export interface UsageRow {

@@ -12,7 +12,7 @@ import { signedCall } from './signed-call.js';
 /** Ids that one request may have. */
 export const MOST_IDS = 250;
 
-/** Whose posts are asked about: what `signIn` gives, or the account's own settings. */
+/** Whose posts are asked about: what `users.signIn` gives, or the account's own settings. */
 export type UserToken = Pick<AccessToken, 'token' | 'secret'>;
 
 /** What is asked of every batch. */
@@ -90,11 +90,17 @@ export function engagementUrl(account: Account): URL {
 export function userToken(account: Account, token: unknown): UserToken {
   if (token === undefined)
     return {
-      token: account.need('accessToken', 'engagement totals, unless `token` comes from signIn()'),
+      token: account.need(
+        'accessToken',
+        'engagement totals, unless `token` comes from users.signIn()',
+      ),
       secret: account.need('accessTokenSecret', 'engagement totals'),
     };
   const { token: key, secret } = Object(token) as Partial<UserToken>;
   if (!(key instanceof Secret) || !(secret instanceof Secret))
-    throw new OptionError('token', 'Expected `token` to be what `signIn` or `accessToken` gave');
+    throw new OptionError(
+      'token',
+      'Expected `token` to be what `users.signIn` or `accessToken` gave',
+    );
   return { token: key, secret };
 }

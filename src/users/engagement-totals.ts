@@ -43,7 +43,7 @@ export interface EngagementTotalsOptions<
   readonly groupings?: G | undefined;
   /** Counts as exact strings, as the service has them, or as numbers. @default 'string' */
   readonly counts?: As | undefined;
-  /** What `signIn` gave. @default the account's `accessToken` and `accessTokenSecret` */
+  /** What `users.signIn` gave. @default the account's `accessToken` and `accessTokenSecret` */
   readonly token?: UserToken | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -72,8 +72,8 @@ export const BY_POST: ByPost = { byPost: { group_by: ['tweet.id', 'engagement.ty
  * @throws AuthorizationError when the service refuses a request; `forbidden` when no post may be seen.
  * @throws HttpError, ConnectionError, DataError
  * @example
- * const token = await signIn(acme, { store: 'tokens.json' });
- * const { totals, errors } = await engagementTotals(acme, {
+ * const token = await users.signIn(acme, { store: 'tokens.json' });
+ * const { totals, errors } = await users.engagementTotals(acme, {
  *   token,
  *   ids: ['1060976163948904448'],
  *   types: ['favorites'],

@@ -32,7 +32,7 @@ export interface EngagementOptions<
   readonly types?: readonly Type[] | undefined;
   /** Counts as exact strings, as the service has them, or as numbers. @default 'string' */
   readonly counts?: As | undefined;
-  /** What `signIn` gave. @default the account's `accessToken` and `accessTokenSecret` */
+  /** What `users.signIn` gave. @default the account's `accessToken` and `accessTokenSecret` */
   readonly token?: UserToken | undefined;
   /** Most requests under way at a time. @default 2 */
   readonly concurrency?: number | undefined;
@@ -59,7 +59,7 @@ export interface Engaged<Type extends EngagementType = EngagementType, C = strin
  * @example
  * await pipeline(
  *   search(acme, { product: '30day', query: 'from:luna_reads12' }),
- *   engagement(acme, { token: await signIn(acme), counts: 'number' }),
+ *   engagement(acme, { token: await users.signIn(acme), counts: 'number' }),
  *   map(({ activity, totals, errors }) => ({ id: activity.id, ...totals, errors })),
  *   files({ path: 'totals.jsonl' }),
  * );

@@ -46,13 +46,13 @@ export interface AccessTokenOptions {
 
 /**
  * The first of the three steps by which a user authorizes the application (service.md 4.8): a token for
- * the sign-in address. `signIn` does all three.
+ * the sign-in address. `users.signIn` does all three.
  *
  * @throws OptionError for what is missing in the account, and for a callback that is no address.
  * @throws AuthorizationError with the failure `callback` for one that is not registered, and others.
  * @example
- * const token = await requestToken(acme, { callback: 'https://app.example/signed-in' });
- * response.redirect(signInAddress(acme, token));
+ * const token = await users.requestToken(acme, { callback: 'https://app.example/signed-in' });
+ * response.redirect(users.signInAddress(acme, token));
  */
 export async function requestToken(
   account: Account,
@@ -105,7 +105,7 @@ export async function accessToken(
   const { token, verifier, signal } = options;
   const url = stepUrl(account, 'access_token');
   if (typeof token?.token !== 'string' || !(token.secret instanceof Secret))
-    throw new OptionError('token', 'Expected `token` to be what `requestToken` gave');
+    throw new OptionError('token', 'Expected `token` to be what `users.requestToken` gave');
   if (typeof verifier !== 'string' || verifier === '')
     throw new OptionError(
       'verifier',

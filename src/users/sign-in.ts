@@ -51,8 +51,8 @@ const OPTIONS: readonly (keyof SignInOptions)[] = [
  * @throws AuthorizationError when the service refuses a step.
  * @throws StorageError when the tokens cannot be kept, or those that are kept not be used.
  * @example
- * const token = await signIn(acme, { store: `${homedir()}/.millrace/tokens.json` });
- * const { totals } = await engagementTotals(acme, { token, ids });
+ * const token = await users.signIn(acme, { store: `${homedir()}/.millrace/tokens.json` });
+ * const { totals } = await users.engagementTotals(acme, { token, ids });
  */
 export async function signIn(account: Account, options: SignInOptions = {}): Promise<AccessToken> {
   checkNames('options', options, OPTIONS);

@@ -2,10 +2,10 @@ import {
   account,
   activities,
   dedupe,
-  downloadJob,
   files,
   gunzip,
   jobFiles,
+  jobs,
   jsonLines,
   pipeline,
 } from 'millrace';
@@ -15,7 +15,7 @@ const [out = '', options = '{}', job = '', what = 'files'] = process.argv.slice(
 const acme = account(JSON.parse(options));
 
 process.stdout.write('started\n');
-if (what === 'folder') await downloadJob(acme, job, { folder: out });
+if (what === 'folder') await jobs.download(acme, job, { folder: out });
 else
   await pipeline(
     jobFiles(acme, job),

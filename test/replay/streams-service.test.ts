@@ -7,15 +7,12 @@ import {
   type Activity,
   account,
   activities,
-  addReplayRules,
   collect,
   completeness,
   compliance,
   counts,
-  deleteReplayRules,
   Flow,
   files,
-  getReplayRules,
   gunzip,
   HttpError,
   IncompleteError,
@@ -28,8 +25,6 @@ import {
   RulesError,
   replay,
   replayRules,
-  syncRules,
-  validateReplayRules,
   withoutDeleted,
 } from 'millrace';
 import { createService, type Fault, type Service } from 'millrace/service';
@@ -100,7 +95,7 @@ describe('a replay of the local service', () => {
     const target = path.join(folder, 'out');
     // Rules read what a post quotes, searches and their counts do not.
     const query = '(coffee OR rain OR music OR #music OR snow) -is:quote';
-    await addReplayRules(acme(), [{ value: query, tag: 't' }]);
+    await replayRules.add(acme(), [{ value: query, tag: 't' }]);
     const written = await pipeline(
       posts({ streamType: 'rulestream' } as object),
       files({ path: `${target}/{hour}.jsonl.gz`, checkpoint: `${target}/checkpoint.json` }),
@@ -255,30 +250,30 @@ describe('a replay of the local service', () => {
 describe('rules of the local service', () => {
   it('are added, validated, listed, got, deleted and made equal to a list', async () => {
     const of = acme();
-    const added = await addReplayRules(of, [{ value: 'snow', tag: 'w' }, { value: 'rain' }]);
+    const added = await replayRules.add(of, [{ value: 'snow', tag: 'w' }, { value: 'rain' }]);
     expect(added.every(({ created, id }) => created && /^\d{15,}$/.test(id ?? ''))).toBe(true);
-    const listed = await collect()(replayRules(of));
+    const listed = await collect()(replayRules.list(of));
     expect(listed).toEqual(added.map(({ value, tag, id }) => ({ value, tag, id })));
-    expect(await getReplayRules(of, [added[1]?.id ?? ''])).toEqual([listed[1]]);
-    const [again] = await addReplayRules(of, [{ value: 'snow' }]);
+    expect(await replayRules.get(of, [added[1]?.id ?? ''])).toEqual([listed[1]]);
+    const [again] = await replayRules.add(of, [{ value: 'snow' }]);
     expect(again).toMatchObject({
       created: false,
       reason: 'A rule with this value already exists',
     });
 
-    const error = await addReplayRules(of, [{ value: 'ok' }, { value: '-only' }]).catch(e => e);
+    const error = await replayRules.add(of, [{ value: 'ok' }, { value: '-only' }]).catch(e => e);
     expect(error).toBeInstanceOf(RulesError);
     expect(error.results[1].reason).toBeTypeOf('string');
-    const verdicts = await validateReplayRules(of, [{ value: 'has:vidoes' }, { value: 'ok' }]);
+    const verdicts = await replayRules.validate(of, [{ value: 'has:vidoes' }, { value: 'ok' }]);
     expect(verdicts.map(({ valid }) => valid)).toEqual([false, true]);
 
     const wanted = [{ value: 'snow', tag: 'x' }, { value: 'ice' }];
-    expect(await syncRules(of, wanted)).toMatchObject({ applied: true, unchanged: 0 });
-    expect(await collect()(replayRules(of))).toMatchObject([
+    expect(await replayRules.sync(of, wanted)).toMatchObject({ applied: true, unchanged: 0 });
+    expect(await collect()(replayRules.list(of))).toMatchObject([
       { value: 'ice', tag: null },
       { value: 'snow', tag: 'x' },
     ]);
-    expect(await deleteReplayRules(of, [{ value: 'ice' }, { value: 'Ice' }])).toMatchObject([
+    expect(await replayRules.delete(of, [{ value: 'ice' }, { value: 'Ice' }])).toMatchObject([
       { deleted: true },
       { deleted: false },
     ]);
@@ -289,7 +284,7 @@ describe('rules of the local service', () => {
     service = createService({ limits: 'relaxed', replayPostsPerSecond: 20 });
     addresses = await service.start(0);
     const of = acme();
-    await addReplayRules(of, [{ value: 'lang:en OR lang:es' }]);
+    await replayRules.add(of, [{ value: 'lang:en OR lang:es' }]);
     const stop = new AbortController();
     const flow = posts({ streamType: 'rulestream' } as object).batches({ signal: stop.signal });
     const running = flow[Symbol.asyncIterator]().next();
@@ -297,7 +292,7 @@ describe('rules of the local service', () => {
     let error: unknown;
     for (let tries = 0; tries < 100 && error === undefined; tries++) {
       await new Promise(resolve => setTimeout(resolve, 2));
-      error = await addReplayRules(of, [{ value: `snow ${tries}` }]).then(
+      error = await replayRules.add(of, [{ value: `snow ${tries}` }]).then(
         () => undefined,
         e => e,
       );

@@ -41,12 +41,12 @@ export const MATCHER_OPTIONS = {
 
 /**
  * A matcher from an activity, of either format, to all the rules that it matches. It gives the same
- * answers as `compileRule` for each of them, but a post is compared only with the few rules whose
+ * answers as `rules.compile` for each of them, but a post is compared only with the few rules whose
  * rarest terms it has: hundreds of thousands of rules may be matched at once.
  *
  * @throws OptionError `rules` when any rule is refused by the product; names each with its problems.
  * @example
- * const matcher = compileRules([{ value: 'snow -is:retweet', tag: 'weather' }]);
+ * const matcher = rules.compileAll([{ value: 'snow -is:retweet', tag: 'weather' }]);
  * for await (const activity of flow) console.log(activity.id, matcher.match(activity));
  */
 export function compileRules(
@@ -68,7 +68,7 @@ export class RuleMatcher {
   readonly #numbers = new Map<string, number>();
 
   constructor(options: CompileRulesOptions = {}) {
-    const checked = checkOptions('compileRules', MATCHER_OPTIONS, options);
+    const checked = checkOptions('rules.compileAll', MATCHER_OPTIONS, options);
     const { product, frequency = usualFrequency } = checked;
     this.#product = product;
     this.#index = new RuleIndex(dialectOf(product), frequency);
@@ -95,7 +95,7 @@ export class RuleMatcher {
    * @throws OptionError `rules`
    */
   add(rules: readonly Rule[]): void {
-    checkValue('compileRules', 'rules', RULES, rules);
+    checkValue('rules.compileAll', 'rules', RULES, rules);
     const trees = this.#checked(rules);
     rules.forEach((rule, i) => {
       const key = keyOf(rule);

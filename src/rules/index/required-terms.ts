@@ -26,7 +26,7 @@ export interface PlannedRule {
  * The plan of a rule: terms joined as the rule joins its clauses. A negation is part of it only
  * where its own plan is exact: leaving out a candidate too many would lose a match.
  *
- * @example planOf(parseRule('snow (has:links OR "new york") -is:retweet').tree, 'search')
+ * @example planOf(rules.parse('snow (has:links OR "new york") -is:retweet').tree, 'search')
  * // all of: snow; any of has:links, all of new, york; not is:retweet. Not exact: a phrase is more.
  */
 export function planOf(tree: RuleNode, product: RuleProduct): PlannedRule {
@@ -90,7 +90,7 @@ function join(kind: 'all' | 'any', plans: readonly TermPlan[]): TermPlan {
  * The cheapest terms such that every match has at least one of them, or `undefined` where no terms
  * are known to be required. `frequency` estimates how many of all posts have a term, 0 to 1.
  *
- * @example requiredTerms(parseRule('snow (sledge OR sleigh)').tree, 'search') // ['sledge', 'sleigh']
+ * @example requiredTerms(rules.parse('snow (sledge OR sleigh)').tree, 'search') // ['sledge', 'sleigh']
  */
 export function requiredTerms(
   tree: RuleNode,

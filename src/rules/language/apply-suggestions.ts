@@ -7,7 +7,7 @@ import type { Problem, TextEdit } from './problem.js';
  *
  * @example
  * const text = 'country_code:us cat';
- * applySuggestions(text, checkRule(text, { product: 'replay' }).problems) // 'place_country:us cat'
+ * rules.applySuggestions(text, rules.check(text, { product: 'replay' }).problems) // 'place_country:us cat'
  */
 export function applySuggestions(text: string, problems: readonly Problem[]): string {
   /** In the order of the text; no two of them touch the same place. */

@@ -54,12 +54,12 @@ const TEXT = required(
  * @throws OptionError for a rule that is not a string, and for options that cannot work.
  *
  * @example
- * const { problems } = checkRule('cat has:vidoes', { product: 'replay' });
+ * const { problems } = rules.check('cat has:vidoes', { product: 'replay' });
  * problems[0].suggestion.label // 'did you mean `videos`?'
  */
 export function checkRule(text: string, options: CheckOptions = {}): ParsedRule {
-  checkValue('checkRule', 'rule', TEXT, text);
-  const { product, tag } = checkOptions('checkRule', OPTIONS, options);
+  checkValue('rules.check', 'rule', TEXT, text);
+  const { product, tag } = checkOptions('rules.check', OPTIONS, options);
   const { tree, problems } = check(text, product, tag);
   return leadsToRule(text, problems, product)
     ? { tree, problems }

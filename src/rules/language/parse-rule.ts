@@ -25,9 +25,9 @@ export interface ParsedRule {
 
 /**
  * Reads a rule. Never throws: whatever is wrong with the text, whichever product it is for, is in
- * `problems`; `checkRule` adds what a product does not accept.
+ * `problems`; `rules.check` adds what a product does not accept.
  *
- * @example parseRule('(cat OR dog) -has:links').tree?.kind // 'and'
+ * @example rules.parse('(cat OR dog) -has:links').tree?.kind // 'and'
  */
 export function parseRule(text: string): ParsedRule {
   const { draft, problems } = parseDraft(text);

@@ -12,7 +12,7 @@ import type {
  * The text of a tree: parentheses where they are needed, quotes where they are needed, operators
  * under their present names. Parsing it gives the same tree again, but for positions.
  *
- * @example printRule(parseRule('((cat  OR dog)) user_bio:"vet"').tree) // '(cat OR dog) bio:vet'
+ * @example rules.print(rules.parse('((cat  OR dog)) user_bio:"vet"').tree) // '(cat OR dog) bio:vet'
  */
 export function printRule(tree: RuleNode): string {
   switch (tree.kind) {

@@ -107,7 +107,7 @@ const DOUBLE_SPACED: ReadonlySet<ProblemCode> = new Set(['R003', 'R006', 'R007',
  * The service's text for a rule: the message of each error, in order, each with its line end or two.
  * Empty for a rule that it accepts.
  *
- * @example serviceMessage(checkRule('-follow', { product: 'replay' }).problems)
+ * @example serviceMessage(rules.check('-follow', { product: 'replay' }).problems)
  * // 'Rules must contain a non-negation term (at position 1)\nRules must contain at least ...\n'
  */
 export function serviceMessage(problems: readonly Problem[]): string {

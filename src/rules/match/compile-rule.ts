@@ -32,22 +32,22 @@ export const COMPILE_OPTIONS = {
   product: oneOf('whose matching to follow', RULE_PRODUCTS, 'historical'),
 } satisfies OptionTable<CompileRuleOptions>;
 
-const TREE = required(record<RuleNode>('the tree of an accepted rule, as `parseRule` gives it'));
+const TREE = required(record<RuleNode>('the tree of an accepted rule, as `rules.parse` gives it'));
 
 /**
  * A test of activities of either format: whether the rule matches. This is what the language means;
- * `compileRules` gives the same answers for many rules at once.
+ * `rules.compileAll` gives the same answers for many rules at once.
  *
  * @example
- * const { tree } = parseRule('snow (has:images OR from:karl)');
- * if (tree !== undefined) activities.filter(compileRule(tree, { product: 'search' }));
+ * const { tree } = rules.parse('snow (has:images OR from:karl)');
+ * if (tree !== undefined) activities.filter(rules.compile(tree, { product: 'search' }));
  */
 export function compileRule(
   tree: RuleNode,
   options: CompileRuleOptions = {},
 ): (activity: Activity) => boolean {
-  checkValue('compileRule', 'tree', TREE, tree);
-  const { product } = checkOptions('compileRule', COMPILE_OPTIONS, options);
+  checkValue('rules.compile', 'tree', TREE, tree);
+  const { product } = checkOptions('rules.compile', COMPILE_OPTIONS, options);
   const dialect = dialectOf(product);
   const matches = compileTree(tree, dialect);
   return activity => matches(readPost(activity, dialect));

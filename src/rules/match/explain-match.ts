@@ -23,7 +23,7 @@ export interface Explanation {
  *
  * @throws OptionError `rule` when the product refuses it.
  * @example
- * console.log(renderExplanation(explainMatch('snow (has:images OR from:karl)', activity)));
+ * console.log(rules.renderExplanation(rules.explain('snow (has:images OR from:karl)', activity)));
  * // no   snow (has:images OR from:karl)
  * //   yes  snow
  * // > no   has:images OR from:karl
@@ -35,7 +35,7 @@ export function explainMatch(
   activity: Activity,
   options: CompileRuleOptions = {},
 ): Explanation {
-  const { product } = checkOptions('explainMatch', COMPILE_OPTIONS, options);
+  const { product } = checkOptions('rules.explain', COMPILE_OPTIONS, options);
   const { tree, problems } = checkRule(rule, { product });
   if (tree === undefined)
     throw new OptionError(

@@ -1,13 +1,6 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import {
-  type Account,
-  accessToken,
-  account,
-  engagementTotals,
-  requestToken,
-  signInAddress,
-} from 'millrace';
+import { type Account, account, users } from 'millrace';
 import {
   type Browser,
   type BrowserContext,
@@ -77,8 +70,8 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
     it('goes from the request token to totals: sign in, consent, callback, token', async () => {
       const { acme, posts, callback, visit } = await application();
       const page = await visit();
-      const token = await requestToken(acme, { callback: callback.address });
-      await page.goto(signInAddress(acme, token));
+      const token = await users.requestToken(acme, { callback: callback.address });
+      await page.goto(users.signInAddress(acme, token));
       await page.getByLabel('Handle').fill('@ann');
       await page.getByLabel('Password').fill('local-service');
       await page.getByRole('button', { name: 'Sign in' }).click();
@@ -91,10 +84,10 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
       const came = callback.last();
       expect(came.searchParams.get('oauth_token')).toBe(token.token);
       const verifier = String(came.searchParams.get('oauth_verifier'));
-      const access = await accessToken(acme, { token, verifier });
+      const access = await users.accessToken(acme, { token, verifier });
       expect(access).toMatchObject({ userId: '7', screenName: 'ann' });
       const ids = posts.map(({ id }) => id);
-      const { totals, errors } = await engagementTotals(acme, { token: access, ids });
+      const { totals, errors } = await users.engagementTotals(acme, { token: access, ids });
       expect(Object.keys(totals.byPost).sort()).toEqual(ids.slice(0, 2).sort());
       expect(totals.byPost[String(ids[0])]).toMatchObject({ favorites: '3', retweets: '2' });
       expect(errors).toHaveLength(1);
@@ -103,8 +96,8 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
     it('tells the application that it was denied', async () => {
       const { acme, callback, visit } = await application();
       const page = await visit();
-      const token = await requestToken(acme, { callback: callback.address });
-      await page.goto(signInAddress(acme, token));
+      const token = await users.requestToken(acme, { callback: callback.address });
+      await page.goto(users.signInAddress(acme, token));
       await signIn(page);
       await page.getByRole('button', { name: 'Do not allow' }).click();
       await page.getByText('Back in the application').waitFor();
@@ -115,22 +108,22 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
     it('asks no second time, unless it is told to', async () => {
       const { acme, callback, visit } = await application();
       const page = await visit();
-      const next = () => requestToken(acme, { callback: callback.address });
-      await page.goto(signInAddress(acme, await next()));
+      const next = () => users.requestToken(acme, { callback: callback.address });
+      await page.goto(users.signInAddress(acme, await next()));
       await signIn(page);
       await page.getByRole('button', { name: 'Allow', exact: true }).click();
       await page.getByText('Back in the application').waitFor();
       const second = await next();
-      await page.goto(signInAddress(acme, second));
+      await page.goto(users.signInAddress(acme, second));
       expect(callback.last().searchParams.get('oauth_token')).toBe(second.token);
       // In another browser: from the password to the application, by redirects of a form.
       const other = await visit();
       const third = await next();
-      await other.goto(signInAddress(acme, third));
+      await other.goto(users.signInAddress(acme, third));
       await signIn(other);
       await other.getByText('Back in the application').waitFor();
       expect(callback.last().searchParams.get('oauth_token')).toBe(third.token);
-      await other.goto(signInAddress(acme, await next(), { always: true }));
+      await other.goto(users.signInAddress(acme, await next(), { always: true }));
       expect(await other.getByRole('button', { name: 'Allow', exact: true }).isVisible()).toBe(
         true,
       );
@@ -139,25 +132,25 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
     it('shows a PIN, which is the verifier, and takes a grant back', async () => {
       const { acme, addresses, posts, visit } = await application();
       const page = await visit();
-      const token = await requestToken(acme, { callback: 'oob' });
-      await page.goto(signInAddress(acme, token));
+      const token = await users.requestToken(acme, { callback: 'oob' });
+      await page.goto(users.signInAddress(acme, token));
       await signIn(page);
       await page.getByRole('button', { name: 'Allow', exact: true }).click();
       const verifier = String(await page.getByLabel('PIN').textContent());
-      const access = await accessToken(acme, { token, verifier });
+      const access = await users.accessToken(acme, { token, verifier });
       const ids = [String(posts[0]?.id)];
-      await engagementTotals(acme, { token: access, ids });
+      await users.engagementTotals(acme, { token: access, ids });
       await page.goto(`${addresses.oauthUrl}/oauth/grants`);
       await page.getByRole('button', { name: 'Take back' }).click();
       expect(await page.getByRole('status').textContent()).toContain('sees no more of your totals');
-      await expect(engagementTotals(acme, { token: access, ids })).rejects.toThrow();
+      await expect(users.engagementTotals(acme, { token: access, ids })).rejects.toThrow();
     });
 
     it('shows a hostile name as text, and lets a phone see all of it', async () => {
       const { acme, callback, visit } = await application();
       const page = await visit({ viewport: PHONE, javaScriptEnabled: true });
-      const token = await requestToken(acme, { callback: callback.address });
-      await page.goto(signInAddress(acme, token));
+      const token = await users.requestToken(acme, { callback: callback.address });
+      await page.goto(users.signInAddress(acme, token));
       await expectToFit(page);
       await signIn(page, 'mallory');
       expect(await page.getByText('You are signed in as').textContent()).toContain(

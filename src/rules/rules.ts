@@ -1,0 +1,44 @@
+/** The rule language, as the namespace `rules` of the package. */
+export {
+  type CompileRulesOptions,
+  compileRules as compileAll,
+  type Rule,
+  RuleMatcher,
+} from './index/compile-rules.js';
+export { applySuggestions } from './language/apply-suggestions.js';
+export { type CheckOptions, checkRule as check } from './language/check-rule.js';
+export {
+  type OperatorSpec,
+  operators,
+  type RuleProduct,
+  type ValueKind,
+} from './language/operators.js';
+export { type ParsedRule, parseRule as parse } from './language/parse-rule.js';
+export { printRule as print } from './language/print-rule.js';
+export type { Problem, ProblemCode, Suggestion, TextEdit } from './language/problem.js';
+export { renderProblem } from './language/render-problem.js';
+export type {
+  And,
+  BoundingBox,
+  Clause,
+  CountRange,
+  HasValue,
+  IsValue,
+  Not,
+  OperatorClause,
+  OperatorName,
+  OperatorValues,
+  Or,
+  PointRadius,
+  Proximity,
+  RuleNode,
+  Span,
+  TextClause,
+  Tree,
+} from './language/tree.js';
+export { type CompileRuleOptions, compileRule as compile } from './match/compile-rule.js';
+export {
+  type Explanation,
+  explainMatch as explain,
+  renderExplanation,
+} from './match/explain-match.js';

@@ -1,0 +1,175 @@
+import { DataError, OptionError } from '../errors.js';
+import type { Account } from '../http/account.js';
+import { checkNames } from '../http/check-names.js';
+import { Fields } from '../http/read-fields.js';
+import { readJson } from '../http/read-json.js';
+import { request } from '../http/request.js';
+import { serviceUrl } from '../http/service-url.js';
+import { parseTimestamp, type Timestamp, timestampOption } from '../time.js';
+
+export type UsageBucket = 'month' | 'day';
+
+export interface UsageOptions {
+  /** @default 'month' */
+  readonly bucket?: UsageBucket | undefined;
+  /**
+   * Inclusive, by whole UTC days: hours and minutes are reset. The service has twelve months.
+   * @default two months before the present one
+   */
+  readonly fromDate?: Timestamp | undefined;
+  /**
+   * Exclusive, by whole UTC days. The present day or a later one gives what is there up to the last
+   * full day.
+   * @default now
+   */
+  readonly toDate?: Timestamp | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What was used in a span of time, or will have been. */
+export interface UsageSpan {
+  /** Each counted once a UTC day, real time and replay together. */
+  readonly activities: number;
+  /** Of search products, where the service tells. */
+  readonly requests?: number | undefined;
+  /** `YYYYMMDDHHMM`, UTC, inclusive. */
+  readonly fromDate: string;
+  /** `YYYYMMDDHHMM`, UTC, exclusive. */
+  readonly toDate: string;
+}
+
+/** An amount that the contract sets, of activities or of requests. */
+export interface UsageThreshold {
+  readonly type: 'alert' | 'cap' | (string & {});
+  readonly activities?: number | undefined;
+  readonly requests?: number | undefined;
+}
+
+export interface ProductUsage {
+  readonly name: string;
+  /** `search`, `rulestream` and others. */
+  readonly type: string;
+  /** One for each bucket, in order of time. */
+  readonly used: readonly UsageSpan[];
+  /** To the end of the present month. */
+  readonly projected?: UsageSpan | undefined;
+  readonly thresholds: readonly UsageThreshold[];
+}
+
+export interface PublisherUsage extends ProductUsage {
+  readonly products: readonly ProductUsage[];
+}
+
+/** Usage report (service.md 2.8). */
+export interface UsageReport {
+  readonly account: {
+    readonly name: string;
+    readonly status: 'active' | 'inactive' | (string & {});
+  };
+  readonly bucket: UsageBucket | (string & {});
+  /** The period that is really reported: `YYYYMMDDHHMM`, UTC, inclusive. */
+  readonly fromDate: string;
+  /** `YYYYMMDDHHMM`, UTC, exclusive. */
+  readonly toDate: string;
+  /** Those with active products in the period. */
+  readonly publishers: readonly PublisherUsage[];
+}
+
+/**
+ * What the account has used, by month or day, and what the present month will come to (service.md
+ * 4.7). At most two requests a minute are made: more wait. Numbers may differ from invoices. A
+ * `fromDate` of more than twelve months ago brings a report of nothing.
+ *
+ * `usage.rows` makes rows of it for files, and `usage.chart` a picture for a terminal.
+ *
+ * @throws OptionError for another bucket, for what is no date, and for a window of no whole day.
+ * @throws HttpError, ConnectionError, DataError
+ * @example
+ * const report = await usage(account(), { bucket: 'day', fromDate: '202410010000' });
+ * console.log(usage.chart(report));
+ */
+export async function usage(account: Account, options: UsageOptions = {}): Promise<UsageReport> {
+  const url = usageUrl(account, options);
+  const { signal } = options;
+  return request(account, { method: 'GET', url, family: 'usage', signal }, async answer =>
+    parseReport(new Fields(await readJson(answer), 'a usage report', answer.url), answer.url),
+  );
+}
+
+/** Checks everything, before anything is opened. */
+export function usageUrl(account: Account, options: UsageOptions): URL {
+  checkNames('options', options, ['bucket', 'fromDate', 'toDate', 'signal']);
+  const { bucket, fromDate, toDate } = options;
+  const url = serviceUrl(account, 'accountApiUrl', 'usage reports', 'accounts', [
+    'account',
+    'email',
+    'password',
+  ]);
+  const name = encodeURIComponent(account.need('account', 'usage reports'));
+  url.pathname += `/${name}/usage.json`;
+  if (bucket !== undefined && bucket !== 'month' && bucket !== 'day')
+    throw new OptionError(
+      'bucket',
+      `Expected \`bucket\` to be 'month' or 'day', got ${JSON.stringify(bucket)}`,
+    );
+  const [from, to] = [dayOption('fromDate', fromDate), dayOption('toDate', toDate)];
+  if (from !== undefined && to !== undefined && from >= to)
+    throw new OptionError(
+      'fromDate',
+      `\`fromDate\` must lie a day before \`toDate\`: both count by whole UTC days, and are ${from} and ${to}`,
+    );
+  for (const [parameter, value] of Object.entries({ bucket, fromDate: from, toDate: to }))
+    if (value !== undefined) url.searchParams.set(parameter, value);
+  return url;
+}
+
+/** The service resets hour and minute; done here, it shows what is asked for. */
+function dayOption(option: string, value: Timestamp | undefined): string | undefined {
+  return value === undefined ? undefined : `${timestampOption(option, value).slice(0, 8)}0000`;
+}
+
+function parseReport(report: Fields, origin: string): UsageReport {
+  const account = report.object('account') ?? report.refuse('account', 'an object');
+  return {
+    account: { name: account.needText('name'), status: account.needText('status') },
+    bucket: report.needText('bucket'),
+    fromDate: report.needText('fromDate'),
+    toDate: report.needText('toDate'),
+    publishers: report.objects('publishers').map(publisher => ({
+      ...parseProduct(publisher, origin),
+      products: publisher.objects('products').map(product => parseProduct(product, origin)),
+    })),
+  };
+}
+
+function parseProduct(product: Fields, origin: string): ProductUsage {
+  const projected = product.object('projected');
+  return {
+    name: product.needText('name'),
+    type: product.needText('type'),
+    used: product.objects('used').map(span => parseSpan(span, origin)),
+    projected: projected === undefined ? undefined : parseSpan(projected, origin),
+    thresholds: product.objects('thresholds').map(threshold => ({
+      type: threshold.needText('type'),
+      activities: threshold.number('activities'),
+      requests: threshold.number('requests'),
+    })),
+  };
+}
+
+function parseSpan(span: Fields, origin: string): UsageSpan {
+  const [fromDate, toDate] = ['fromDate', 'toDate'].map(name => {
+    const date = span.needText(name);
+    if (parseTimestamp(date) === undefined)
+      throw new DataError(`A date of the usage report is no YYYYMMDDHHMM: ${date.slice(0, 40)}`, {
+        place: { origin },
+      });
+    return date;
+  }) as [string, string];
+  return {
+    activities: span.needNumber('activities'),
+    requests: span.number('requests'),
+    fromDate,
+    toDate,
+  };
+}

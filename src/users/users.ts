@@ -1,0 +1,30 @@
+/** Sign-in of users by OAuth 1.0a and the totals of their posts, as the namespace `users` of the package. */
+export type { EngagementProblem } from './engagement-answer.js';
+export type { UserToken } from './engagement-batch.js';
+export type {
+  Count,
+  CountAs,
+  EngagementType,
+  GroupBy,
+  GroupedTotals,
+  Grouping,
+  Groupings,
+  Totals,
+} from './engagement-request.js';
+export {
+  type ByPost,
+  type EngagementTotals,
+  type EngagementTotalsOptions,
+  engagementTotals,
+} from './engagement-totals.js';
+export { type SignInOptions, signIn } from './sign-in.js';
+export {
+  type AccessToken,
+  type AccessTokenOptions,
+  accessToken,
+  type RequestToken,
+  type RequestTokenOptions,
+  requestToken,
+  type SignInAddressOptions,
+  signInAddress,
+} from './sign-in-steps.js';
