@@ -4,8 +4,8 @@ import type { Clock } from './clock.js';
 import type { Faults } from './http/planted-faults.js';
 import type { Quotas } from './http/quotas.js';
 import type { RequestLog } from './http/request-log.js';
+import type { ProductName } from './products.js';
 import type { Settings } from './service-options.js';
-import type { UsageMeter } from './usage/usage-meter.js';
 
 /** What the endpoints of all families share. */
 export interface ServiceContext {
@@ -14,8 +14,8 @@ export interface ServiceContext {
   readonly faults: Faults;
   /** Every rate that is counted. */
   readonly quotas: Quotas;
-  /** What was delivered. */
-  readonly usage: UsageMeter;
+  /** Counts what was delivered. */
+  readonly usage: UsageCounter;
   /** The last requests, for the console. */
   readonly requests: RequestLog;
   /**
@@ -27,4 +27,12 @@ export interface ServiceContext {
   archive(format?: Format): Promise<Archive>;
   /** Waits until all is done that is due by the clock, or for so many milliseconds of real time. */
   settled(atMostMs?: number): Promise<void>;
+}
+
+/** Takes what the families deliver, for the usage report. */
+export interface UsageCounter {
+  /** Posts that were sent or written, by id; each counts once a day and product. */
+  delivered(product: ProductName, ids: readonly string[]): void;
+  /** One request for search or counts. */
+  requested(product: ProductName): void;
 }

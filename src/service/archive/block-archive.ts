@@ -1,6 +1,6 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Format } from '../../activity/activity.js';
 import { floorTo, SECOND, SEGMENT, type Window } from '../../time.js';
+import { EventLoopYield } from '../event-loop-yield.js';
 import type {
   Archive,
   ArchivedPost,
@@ -19,8 +19,6 @@ import type { Ordinals } from './ordinals.js';
 
 /** Posts that are read at once to see whether they match. */
 const BATCH = 128;
-/** Milliseconds of work after which others get their turn. */
-const TURN_MS = 12;
 
 /** The archive over blocks: what a block's index cannot decide, the posts themselves do. */
 export class BlockArchive implements Archive {
@@ -40,19 +38,19 @@ export class BlockArchive implements Archive {
     window: Window,
     { limit, after, signal }: SearchOptions,
   ): Promise<SearchAnswer> {
-    const turns = new Turns(signal);
+    const work = new EventLoopYield(signal);
     const span = this.#span(window);
     const newest =
       after === undefined ? span : { ...span, to: Math.min(span.to, after.at + SECOND) };
     const posts: ArchivedPost[] = [];
     for (const stretch of [...this.#blocks.within(newest)].reverse()) {
-      await turns.take();
+      await work.pause();
       const block = await this.#blocks.open(stretch);
       const [start, end] = range(block, newest, after);
       if (start === end) continue;
       const wanted = limit + 1 - posts.length;
       const part = { block, start, end, ...candidates(rule.tree, block) };
-      for await (const ordinals of matching(rule, part, turns, wanted)) {
+      for await (const ordinals of matching(rule, part, work, wanted)) {
         const kept = ordinals.slice(0, limit - posts.length);
         posts.push(...(await archived(block, kept, signal)));
         if (kept.length < ordinals.length) return { posts, more: true };
@@ -67,7 +65,7 @@ export class BlockArchive implements Archive {
     bucketMs: number,
     { deadlineMs = Number.POSITIVE_INFINITY, signal }: CountsOptions = {},
   ): Promise<CountsAnswer> {
-    const turns = new Turns(signal);
+    const work = new EventLoopYield(signal);
     const started = performance.now();
     const first = floorTo(bucketMs, window.from);
     const buckets: CountedBucket[] = [];
@@ -75,7 +73,7 @@ export class BlockArchive implements Archive {
     const counts = new Float64Array(buckets.length);
     let reached = window.to;
     for (const stretch of this.#blocks.within(this.#span(window))) {
-      await turns.take();
+      await work.pause();
       const whole = Math.floor((stretch.from - first) / bucketMs);
       if (whole > 0 && performance.now() - started > deadlineMs) {
         reached = first + whole * bucketMs;
@@ -84,7 +82,7 @@ export class BlockArchive implements Archive {
       const block = await this.#blocks.open(stretch);
       const [start, end] = range(block, this.#span(window), undefined);
       const part = { block, start, end, ...candidates(rule.tree, block) };
-      await count(rule, part, turns, { first, bucketMs, counts });
+      await count(rule, part, work, { first, bucketMs, counts });
     }
     const complete = buckets.filter(bucket => bucket.start < reached);
     return {
@@ -97,14 +95,14 @@ export class BlockArchive implements Archive {
     window: Window,
     { signal }: { readonly signal?: AbortSignal | undefined } = {},
   ): AsyncGenerator<ScannedSegment> {
-    const turns = new Turns(signal);
+    const work = new EventLoopYield(signal);
     const span = this.#span(window);
     let pending: { segment: number; posts: ArchivedPost[] } | undefined;
     for (const stretch of this.#blocks.within(span)) {
       const block = await this.#blocks.open(stretch);
       const [start, end] = range(block, span, undefined);
       for (let newest = end; newest > start; ) {
-        await turns.take();
+        await work.pause();
         const segment = floorTo(SEGMENT, block.timeAt(newest - 1));
         let oldest = newest;
         while (newest > start && block.timeAt(newest - 1) < segment + SEGMENT) newest--;
@@ -171,7 +169,7 @@ interface Part extends Candidates {
 async function* matching(
   rule: ArchiveQuery,
   { block, ordinals, exact, start, end }: Part,
-  turns: Turns,
+  work: EventLoopYield,
   wanted: number,
 ): AsyncGenerator<readonly number[]> {
   if (exact) {
@@ -183,7 +181,7 @@ async function* matching(
     yield found;
     return;
   }
-  for (const batch of batches(ordinals, start, end)) yield verified(rule, block, batch, turns);
+  for (const batch of batches(ordinals, start, end)) yield verified(rule, block, batch, work);
 }
 
 interface Tally {
@@ -196,7 +194,7 @@ interface Tally {
 async function count(
   rule: ArchiveQuery,
   { block, ordinals, exact, start, end }: Part,
-  turns: Turns,
+  work: EventLoopYield,
   { first, bucketMs, counts }: Tally,
 ): Promise<void> {
   const bucketOf = (ordinal: number) => Math.floor((block.timeAt(ordinal) - first) / bucketMs);
@@ -205,7 +203,7 @@ async function count(
   };
   if (!exact) {
     for (const batch of batches(ordinals, start, end))
-      for (const ordinal of await verified(rule, block, batch, turns)) add(bucketOf(ordinal), 1);
+      for (const ordinal of await verified(rule, block, batch, work)) add(bucketOf(ordinal), 1);
     return;
   }
   for (let newest = start; newest < end; ) {
@@ -235,10 +233,10 @@ async function verified(
   rule: ArchiveQuery,
   block: Block,
   ordinals: readonly number[],
-  turns: Turns,
+  work: EventLoopYield,
 ): Promise<readonly number[]> {
-  await turns.take();
-  const activities = await block.load(ordinals, turns.signal);
+  await work.pause();
+  const activities = await block.load(ordinals, work.signal);
   return ordinals.filter((_, i) => {
     const activity = activities[i];
     return activity !== undefined && rule.matches(activity);
@@ -255,22 +253,4 @@ async function archived(
     const ordinal = ordinals[i] as number;
     return { at: block.timeAt(ordinal), id: block.idAt(ordinal), activity };
   });
-}
-
-/** Lets the rest of the process have its turn during long work, and ends the work when it is aborted. */
-class Turns {
-  readonly signal: AbortSignal | undefined;
-  #began = performance.now();
-
-  constructor(signal: AbortSignal | undefined) {
-    this.signal = signal;
-  }
-
-  async take(): Promise<void> {
-    if (performance.now() - this.#began > TURN_MS) {
-      await setImmediate();
-      this.#began = performance.now();
-    }
-    this.signal?.throwIfAborted();
-  }
 }

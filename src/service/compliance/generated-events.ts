@@ -1,6 +1,6 @@
 import { HOUR, MINUTE, type Window } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
-import { TurnTaking } from '../turn-taking.js';
+import { EventLoopYield } from '../event-loop-yield.js';
 import { type EventKind, printEvent, type UserKind } from './print-event.js';
 
 export interface ComplianceEvent {
@@ -96,13 +96,13 @@ export class GeneratedEvents {
   ): Promise<readonly ComplianceEvent[]> {
     if (this.isOff) return [];
     const events: ComplianceEvent[] = [];
-    const turns = new TurnTaking();
+    const work = new EventLoopYield(signal);
     // An event comes a known time after its post, so that the posts to look at are known too.
     for (const delay of DELAYS.flatMap(delay => [delay, delay + UNDO_DELAY])) {
       const posted = { from: window.from - delay - 1000, to: window.to - delay };
       for await (const { posts } of archive.scan(posted, { signal }))
         for (const { at, id, activity } of posts) {
-          if (turns.isDue) await turns.take();
+          if (work.isDue) await work.pause();
           const fate = this.eventOf(id, at, activity.verb === 'share');
           if (fate === undefined) continue;
           for (const event of [fate, ...(fate.undoing === undefined ? [] : [fate.undoing])]) {

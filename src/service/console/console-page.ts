@@ -4,6 +4,7 @@ import type { Addresses } from '../http/addresses.js';
 import type { RequestContext } from '../http/router.js';
 import type { JobEndpoints } from '../jobs/job-endpoints.js';
 import type { StreamEndpoints } from '../stream-endpoints.js';
+import type { UsageMeter } from '../usage/usage-meter.js';
 import type { HtmlValue } from './html/html.js';
 
 /** What the pages of the console show. */
@@ -12,6 +13,7 @@ export interface ConsoleParts {
   readonly jobs: JobEndpoints;
   readonly streams: StreamEndpoints;
   readonly compliance: Compliance;
+  readonly usage: UsageMeter;
   addresses(): Addresses;
 }
 

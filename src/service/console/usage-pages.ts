@@ -16,7 +16,7 @@ const DAYS = 31;
 const LABELLED = 7;
 
 /** Usage as the report has it (service.md 2.8), in charts and in numbers. */
-export function usagePages({ context }: ConsoleParts): readonly ConsolePage[] {
+export function usagePages({ context, usage }: ConsoleParts): readonly ConsolePage[] {
   return [
     {
       pattern: '/console/usage',
@@ -24,8 +24,14 @@ export function usagePages({ context }: ConsoleParts): readonly ConsolePage[] {
       async show() {
         const now = context.clock.now();
         const [months, days] = await Promise.all([
-          usageReport(context, { bucket: 'month', from: monthsLater(startOfMonth(now), -11) }),
-          usageReport(context, { bucket: 'day', from: floorTo(DAY, now) - (DAYS - 1) * DAY }),
+          usageReport(context, usage, {
+            bucket: 'month',
+            from: monthsLater(startOfMonth(now), -11),
+          }),
+          usageReport(context, usage, {
+            bucket: 'day',
+            from: floorTo(DAY, now) - (DAYS - 1) * DAY,
+          }),
         ]);
         const [publisher] = months.publishers;
         const { status } = months.account;

@@ -1,8 +1,8 @@
-import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { MINUTE, type Window } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
+import { EventLoopYield } from '../event-loop-yield.js';
 import type { JobRule } from './job.js';
 import { jobMatcher } from './job-matcher.js';
 
@@ -45,6 +45,7 @@ export async function estimate(
   let bytes = 0;
   let done = 0;
   const began = performance.now();
+  const work = new EventLoopYield(signal);
   for (const minute of sample) {
     const from = window.from + minute * MINUTE;
     for await (const segment of archive.scan({ from, to: from + MINUTE }, { signal }))
@@ -60,8 +61,7 @@ export async function estimate(
     const spent = performance.now() - began;
     onProgress(Math.max(done / sample.length, Math.min(spent / ENOUGH_MS, 1) * 0.99));
     if (spent > ENOUGH_MS && done >= FEWEST_MINUTES) break;
-    await setImmediate();
-    signal.throwIfAborted();
+    await work.pause();
   }
   const scale = minutes / done;
   const packed = probed === 0 ? 0 : (await promisify(gzip)(Buffer.concat(probe))).length / probed;

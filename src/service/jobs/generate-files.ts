@@ -1,8 +1,8 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Activity } from '../../activity/activity.js';
 import type { RuleMatcher } from '../../rules/index/compile-rules.js';
 import { formatSent, SEGMENT } from '../../time.js';
 import type { Archive, ArchivedPost } from '../archive/archive.js';
+import { EventLoopYield } from '../event-loop-yield.js';
 import type { DataFile, Job } from './job.js';
 import { jobMatcher } from './job-matcher.js';
 import type { JobStore } from './job-store.js';
@@ -21,9 +21,6 @@ export interface GenerateOptions {
   /** Told how much of the window is done, 0 to 1. */
   onProgress(fraction: number): void;
 }
-
-/** Milliseconds of work after which others get their turn. */
-const TURN_MS = 10;
 
 /** Writes the files of a job, one for each ten minutes with data (service.md 2.6), oldest first. */
 export async function generateFiles(job: Job, options: GenerateOptions): Promise<void> {
@@ -56,13 +53,9 @@ async function matchAll(
   signal: AbortSignal,
 ): Promise<readonly Activity[]> {
   const matched: Activity[] = [];
-  let began = performance.now();
+  const work = new EventLoopYield(signal);
   for (const { activity } of posts) {
-    if (performance.now() - began > TURN_MS) {
-      await setImmediate();
-      signal.throwIfAborted();
-      began = performance.now();
-    }
+    if (work.isDue) await work.pause();
     const rules = matcher.match(activity);
     if (rules.length > 0) matched.push(activity.withMatchingRules(rules));
   }

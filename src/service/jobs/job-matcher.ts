@@ -1,8 +1,8 @@
-import { setImmediate } from 'node:timers/promises';
 import { RuleMatcher } from '../../rules/index/compile-rules.js';
+import { EventLoopYield } from '../event-loop-yield.js';
 import type { JobRule } from './job.js';
 
-/** Rules that are compiled at once, before others get their turn. */
+/** Rules that are compiled between two checks of the time. */
 const AT_ONCE = 20;
 
 /** The matcher of a job's rules. */
@@ -11,10 +11,10 @@ export async function jobMatcher(
   signal: AbortSignal,
 ): Promise<RuleMatcher> {
   const matcher = new RuleMatcher({ product: 'historical' });
+  const work = new EventLoopYield(signal);
   for (let at = 0; at < rules.length; at += AT_ONCE) {
     matcher.add(rules.slice(at, at + AT_ONCE));
-    await setImmediate();
-    signal.throwIfAborted();
+    await work.pause();
   }
   return matcher;
 }

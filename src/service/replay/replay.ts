@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { floorTo, MINUTE, parseTimestamp, SECOND, type Window } from '../../time.js';
+import { EventLoopYield } from '../event-loop-yield.js';
 import type { MinutesFailedFault, UnprocessedRangeFault } from '../http/fault-kinds.js';
 import type { LiveResponse } from '../http/live-response.js';
-import { TurnTaking } from '../turn-taking.js';
 import { infoMessage, type ReplayEnd } from './info-message.js';
 import type { ReplayItems } from './replayed-posts.js';
 
@@ -41,7 +41,7 @@ export async function replay(
   const failed = new Set(faults.failed?.minutes.map(minute => parseTimestamp(minute) as number));
   const stop = faults.unprocessed && (parseTimestamp(faults.unprocessed.fromDate) as number);
   const pace = new Pace(options.postsPerSecond, signal);
-  const turns = new TurnTaking();
+  const work = new EventLoopYield();
   let activityCount = 0;
   const sent: string[] = [];
   let unprocessed: Window | undefined;
@@ -52,7 +52,7 @@ export async function replay(
     let looked = 0;
     for await (const block of replaying)
       for (const { at, id, message } of block) {
-        if (turns.isDue) await turns.take();
+        if (work.isDue) await work.pause();
         if (!wire.isOpen) return;
         minute = floorTo(MINUTE, at);
         const isFailing = failed.has(minute);

@@ -1,13 +1,13 @@
 import { checkRule } from '../../rules/language/check-rule.js';
 import { serviceMessage } from '../../rules/language/problem.js';
 import type { ServiceContext } from '../context.js';
+import { EventLoopYield } from '../event-loop-yield.js';
 import { checkStreamPath, checkStreamRate } from '../http/check-stream.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import type { HttpResponse } from '../http/http-response.js';
 import type { RateWindow } from '../http/rate-window.js';
 import { readBody } from '../http/request-body.js';
 import type { RequestContext, Route } from '../http/router.js';
-import { TurnTaking } from '../turn-taking.js';
 import { type RequestedRule, readDeletion, readRuleIds, readRules } from './rule-requests.js';
 import {
   addedView,
@@ -142,9 +142,9 @@ function checkIdle(connections: number): void {
 
 async function checkAll(requested: readonly RequestedRule[]): Promise<readonly RuleOutcome[]> {
   const outcomes: RuleOutcome[] = [];
-  const turns = new TurnTaking();
+  const work = new EventLoopYield();
   for (const rule of requested) {
-    if (turns.isDue) await turns.take();
+    if (work.isDue) await work.pause();
     const { value, tag } = rule;
     const message = serviceMessage(checkRule(value, { product: 'replay', tag }).problems);
     outcomes.push(message === '' ? { ...rule, done: true } : { ...rule, done: false, message });

@@ -4,7 +4,7 @@ import { checkRate } from '../http/check-rate.js';
 import { HttpProblem, searchErrorBody } from '../http/http-problem.js';
 import type { HttpResponse } from '../http/http-response.js';
 import type { RequestContext, Route } from '../http/router.js';
-import type { ProductName } from '../usage/products.js';
+import type { ProductName } from '../products.js';
 import { countsPage } from './counts.js';
 import { createNextTokens, type NextTokens } from './next-token.js';
 import { searchPage } from './search.js';

@@ -6,7 +6,7 @@ import type { ArchivedPost, Place } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import type { HttpResponse } from '../http/http-response.js';
 import type { RequestContext } from '../http/router.js';
-import type { ProductName } from '../usage/products.js';
+import type { ProductName } from '../products.js';
 import type { NextTokens } from './next-token.js';
 import {
   type EndpointParameters,

@@ -1,7 +1,7 @@
 import { DAY, floorTo, type Window } from '../../time.js';
 import type { Clock } from '../clock.js';
+import type { ProductName } from '../products.js';
 import { monthsLater } from './months.js';
-import type { ProductName } from './products.js';
 import { type DayUsage, type UsageChange, UsageStore } from './usage-store.js';
 
 export interface UsageMeterOptions {

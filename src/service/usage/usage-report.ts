@@ -1,7 +1,8 @@
 import { DAY, floorTo, formatTimestamp, type Window } from '../../time.js';
 import type { ServiceContext } from '../context.js';
+import { PRODUCT_NAMES, PRODUCTS, type ProductName } from '../products.js';
 import { monthsLater, startOfMonth } from './months.js';
-import { PRODUCT_NAMES, PRODUCTS, type ProductName } from './products.js';
+import type { UsageMeter } from './usage-meter.js';
 import { bucketsOf, type UsageBucket, type UsageQuery, usagePeriod } from './usage-period.js';
 import type { DayUsage } from './usage-store.js';
 
@@ -46,10 +47,11 @@ export interface UsageReport {
  *
  * @throws StorageError when it cannot be read.
  * @example
- * const report = await usageReport(context, { bucket: 'day' });
+ * const report = await usageReport(context, meter, { bucket: 'day' });
  */
 export async function usageReport(
-  { settings, clock, usage }: Pick<ServiceContext, 'settings' | 'clock' | 'usage'>,
+  { settings, clock }: Pick<ServiceContext, 'settings' | 'clock'>,
+  meter: UsageMeter,
   query: UsageQuery = {},
 ): Promise<UsageReport> {
   const now = clock.now();
@@ -68,7 +70,7 @@ export async function usageReport(
   if (period.from < oldest) return { ...head, publishers: [] };
 
   const window = { from: Math.min(period.from, month.from), to: Math.max(period.to, month.to) };
-  const days = await usage.days(window);
+  const days = await meter.days(window);
   const active = PRODUCT_NAMES.filter(name =>
     days.some(({ day, product }) => product === name && isWithin(period, day)),
   );

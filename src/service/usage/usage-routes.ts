@@ -4,6 +4,7 @@ import { checkRate } from '../http/check-rate.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { jsonResponse } from '../http/http-response.js';
 import type { Route } from '../http/router.js';
+import type { UsageMeter } from './usage-meter.js';
 import { readUsageQuery } from './usage-period.js';
 import { usageReport } from './usage-report.js';
 
@@ -14,7 +15,7 @@ import { usageReport } from './usage-report.js';
  * 3. the rate: 429;
  * 4. the parameters: 400.
  */
-export function usageRoutes(context: ServiceContext): readonly Route[] {
+export function usageRoutes(context: ServiceContext, meter: UsageMeter): readonly Route[] {
   const { settings, quotas } = context;
   const reports = [quotas.window('usageRate')];
   return [
@@ -30,7 +31,7 @@ export function usageRoutes(context: ServiceContext): readonly Route[] {
         checkRate(reports, 'for usage');
         return jsonResponse(
           200,
-          await usageReport(context, readUsageQuery(incoming.url.searchParams)),
+          await usageReport(context, meter, readUsageQuery(incoming.url.searchParams)),
         );
       },
     },

@@ -5,8 +5,8 @@ import type { RootDatabase } from 'lmdb';
 import { StorageError } from '../../errors.js';
 import { loadLmdb } from '../../storage/load-lmdb.js';
 import { DAY, type Window } from '../../time.js';
+import { PRODUCTS, type ProductName, productOf } from '../products.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { PRODUCTS, type ProductName, productOf } from './products.js';
 
 /** What was delivered of a product on a UTC day. */
 export interface DayUsage {

@@ -5,7 +5,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Clock } from '../../../src/service/clock.js';
-import { PRODUCT_NAMES, type ProductName } from '../../../src/service/usage/products.js';
+import { PRODUCT_NAMES, type ProductName } from '../../../src/service/products.js';
 import { UsageMeter } from '../../../src/service/usage/usage-meter.js';
 import { DAY } from '../../../src/time.js';
 import { spawn } from '../../child-processes.js';
