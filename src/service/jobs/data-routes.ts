@@ -4,10 +4,10 @@ import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import type { HttpResponse } from '../http/http-response.js';
 import type { RequestContext, Route } from '../http/router.js';
 import { DATA_PATTERN, dataPath } from './data-urls.js';
-import type { JobEndpoints } from './job-endpoints.js';
+import type { JobAccess } from './job-routes.js';
 
 /** The second origin: files under signed URLs that expire, for whoever has the URL. */
-export function dataRoutes(endpoints: JobEndpoints): readonly Route[] {
+export function dataRoutes(endpoints: JobAccess): readonly Route[] {
   const { context, urls } = endpoints;
   const { clock, settings } = context;
 

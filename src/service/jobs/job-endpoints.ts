@@ -5,11 +5,11 @@ import { createRequestListener } from '../http/request-listener.js';
 import type { Route } from '../http/router.js';
 import { dataRoutes } from './data-routes.js';
 import { createDataUrls, type DataUrls } from './data-urls.js';
-import { jobRoutes } from './job-routes.js';
+import { type JobAccess, jobRoutes } from './job-routes.js';
 import { Jobs } from './jobs.js';
 
 /** All that there is to historical jobs: their endpoints, and a second origin for their files. */
-export class JobEndpoints {
+export class JobEndpoints implements JobAccess {
   readonly context: ServiceContext;
   readonly urls: DataUrls;
   readonly routes: readonly Route[];

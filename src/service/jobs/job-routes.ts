@@ -1,5 +1,6 @@
 import type { Format } from '../../activity/activity.js';
 import { OptionError } from '../../errors.js';
+import type { ServiceContext } from '../context.js';
 import { checkLogin } from '../http/check-login.js';
 import { checkRate } from '../http/check-rate.js';
 import { type ErrorBody, HttpProblem, messageErrorBody } from '../http/http-problem.js';
@@ -7,10 +8,11 @@ import { type HttpResponse, jsonResponse } from '../http/http-response.js';
 import { parseJsonObject, readBody } from '../http/request-body.js';
 import type { RequestContext, Route } from '../http/router.js';
 import { MAX_CREATE_BYTES, readCreateRequest, titleTaken } from './create-request.js';
-import type { JobEndpoints } from './job-endpoints.js';
+import type { DataUrls } from './data-urls.js';
 import { checkJobRules } from './job-rules.js';
 import type { JobRunner } from './job-runner.js';
 import { createdView, invalidView, type JobAddress, jobListView, jobView } from './job-views.js';
+import type { Jobs } from './jobs.js';
 import {
   type FileAddress,
   hasSuspectMinutes,
@@ -18,6 +20,18 @@ import {
   resultsListing,
   suspectMinutesView,
 } from './results-listing.js';
+
+/** What the routes need of the job endpoints. */
+export interface JobAccess {
+  readonly context: ServiceContext;
+  readonly urls: DataUrls;
+  readonly jobs: Jobs;
+  /** Where the service listens. */
+  readonly url: string;
+  /** Where the data files are. */
+  readonly filesUrl: string;
+  open(): Promise<void>;
+}
 
 type Handler = (incoming: RequestContext, place: JobAddress) => Promise<HttpResponse>;
 
@@ -36,7 +50,7 @@ const PRODUCTS = ['rulestream', 'powertrack'];
  * 4. the job: 404;
  * 5. the body: 413, 415, 400; what it asks for: 400.
  */
-export function jobRoutes(endpoints: JobEndpoints): readonly Route[] {
+export function jobRoutes(endpoints: JobAccess): readonly Route[] {
   const { context } = endpoints;
   const { settings, clock, faults } = context;
   const { limits } = settings;
