@@ -1,11 +1,7 @@
 import { MINUTE } from '../../time.js';
 import type { ServiceContext } from '../context.js';
-import {
-  CONNECTIONS_EXCEEDED,
-  checkGzip,
-  checkStreamPath,
-  checkStreamRate,
-} from '../http/check-stream.js';
+import { checkRate, connectionsExceeded } from '../http/check-rate.js';
+import { checkGzip, checkStreamPath } from '../http/check-stream.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import type { LiveResponse } from '../http/live-response.js';
 import type { RequestContext, Route } from '../http/router.js';
@@ -37,7 +33,7 @@ export function complianceRoutes(
 
   const handle = (incoming: RequestContext) => {
     checkStreamPath(incoming, settings, settings.complianceLabel);
-    checkStreamRate(connects, () => CONNECTIONS_EXCEEDED);
+    checkRate(connects, connectionsExceeded);
     checkGzip(incoming);
     const { url } = incoming;
     const partition = partitionOf(url.searchParams);

@@ -2,30 +2,43 @@ import { DAY, SECOND } from '../../time.js';
 import { HttpProblem } from './http-problem.js';
 import { admit, fullOf, type RateWindow } from './rate-window.js';
 
-/** Counts a request in all windows, or says 429 and when to come again. */
+export interface RateCheck {
+  /** Whether the request is counted; `false` for one that is counted when it succeeds. */
+  readonly count?: boolean | undefined;
+  /** Added to those of the 429. */
+  readonly headers?: (() => Readonly<Record<string, string>>) | undefined;
+}
+
+/**
+ * Counts a request in all windows or in none.
+ *
+ * @param message Says which limit is exceeded, in the words of the family.
+ * @throws HttpProblem 429 with `Retry-After` when a window has no room.
+ */
 export function checkRate(
   windows: readonly RateWindow[],
-  what: string,
-  { count = true }: { readonly count?: boolean } = {},
+  message: (full: RateWindow) => string,
+  { count = true, headers }: RateCheck = {},
 ): void {
   const full = count ? admit(windows) : fullOf(windows);
   if (full === undefined) return;
-  const { requests, perMs, byDay } = full.window.rate;
-  const span = byDay && perMs === DAY ? 'a UTC day' : `${perMs / SECOND} s`;
-  throw new HttpProblem(429, `Exceeded rate limit: ${requests} requests in ${span} ${what}`, {
-    'Retry-After': String(Math.ceil(full.waitMs / SECOND)),
-  });
-}
-
-/** Counts a request of an application, or says 429, in the words of its family, and when to come again. */
-export function checkAppRate(
-  window: RateWindow,
-  headers?: () => Readonly<Record<string, string>>,
-): void {
-  const full = admit([window]);
-  if (full === undefined) return;
-  throw new HttpProblem(429, 'Your app has exceeded the limit on API requests.', {
+  throw new HttpProblem(429, message(full.window), {
     ...headers?.(),
     'Retry-After': String(Math.ceil(full.waitMs / SECOND)),
   });
 }
+
+/** `Exceeded rate limit: 2 requests in 60 s for usage`. */
+export function rateExceeded(what: string): (full: RateWindow) => string {
+  return ({ rate: { requests, perMs, byDay } }) => {
+    const span = byDay && perMs === DAY ? 'a UTC day' : `${perMs / SECOND} s`;
+    return `Exceeded rate limit: ${requests} requests in ${span} ${what}`;
+  };
+}
+
+/** Streams. */
+export const connectionsExceeded = (): string =>
+  'Your app has exceeded the limit on connection requests.';
+
+/** Applications of OAuth. */
+export const requestsExceeded = (): string => 'Your app has exceeded the limit on API requests.';

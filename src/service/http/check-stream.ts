@@ -1,9 +1,7 @@
-import { SECOND } from '../../time.js';
 import type { Settings } from '../service-options.js';
 import { checkLogin } from './check-login.js';
 import { HttpProblem } from './http-problem.js';
 import { acceptsGzip } from './http-response.js';
-import { admit, type RateWindow } from './rate-window.js';
 import type { RequestContext } from './router.js';
 
 /** The credentials, then the names of the path: 401, 404. */
@@ -20,20 +18,6 @@ export function checkStreamPath(incoming: RequestContext, settings: Settings, la
       'Not Found: there is no such account, publisher or label (case counts)',
     );
 }
-
-/** Counts a request in all windows, or says 429, in the words of its family, and when to come again. */
-export function checkStreamRate(
-  windows: readonly RateWindow[],
-  messageOf: (full: RateWindow) => string,
-): void {
-  const full = admit(windows);
-  if (full === undefined) return;
-  throw new HttpProblem(429, messageOf(full.window), {
-    'Retry-After': String(Math.ceil(full.waitMs / SECOND)),
-  });
-}
-
-export const CONNECTIONS_EXCEEDED = 'Your app has exceeded the limit on connection requests.';
 
 /** Streams come in gzip only (service.md 4.3, 4.5): else 406. */
 export function checkGzip({ request }: RequestContext): void {

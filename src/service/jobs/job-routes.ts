@@ -2,7 +2,7 @@ import type { Format } from '../../activity/activity.js';
 import { OptionError } from '../../errors.js';
 import type { ServiceContext } from '../context.js';
 import { checkLogin } from '../http/check-login.js';
-import { checkRate } from '../http/check-rate.js';
+import { checkRate, rateExceeded } from '../http/check-rate.js';
 import { type ErrorBody, HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { type HttpResponse, jsonResponse } from '../http/http-response.js';
 import { parseJsonObject, readBody } from '../http/request-body.js';
@@ -55,12 +55,12 @@ export function jobRoutes(endpoints: JobAccess): readonly Route[] {
   const { settings, clock, faults } = context;
   const { limits } = settings;
   const reads = [context.quotas.window('jobReadRate')];
-  const checkReads = () => checkRate(reads, 'over status, results and list of jobs');
+  const checkReads = () => checkRate(reads, rateExceeded('over status, results and list of jobs'));
 
   const create: Handler = async ({ request }, place) => {
     const { jobs } = endpoints;
     const windows = jobs.creationWindows;
-    checkRate(windows, 'to create jobs', { count: false });
+    checkRate(windows, rateExceeded('to create jobs'), { count: false });
     const body = await readBody(request, MAX_CREATE_BYTES);
     const now = clock.now();
     const { publisher } = place;
@@ -70,7 +70,7 @@ export function jobRoutes(endpoints: JobAccess): readonly Route[] {
     if (invalid) return textAnswer(400, invalidView(wanted, outcomes, place, now));
     await checkFormat(wanted.format);
     // Others may have come while the archive was opened.
-    checkRate(windows, 'to create jobs', { count: false });
+    checkRate(windows, rateExceeded('to create jobs'), { count: false });
     if (hasTitle(wanted.title)) throw new HttpProblem(400, titleTaken(wanted.title));
     const runner = await jobs.create(wanted, rules);
     return textAnswer(201, createdView(runner, outcomes, place));

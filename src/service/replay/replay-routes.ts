@@ -2,12 +2,8 @@ import type { Window } from '../../time.js';
 import { parseTimestamp } from '../../time.js';
 import type { Compliance } from '../compliance/compliance.js';
 import type { ServiceContext } from '../context.js';
-import {
-  CONNECTIONS_EXCEEDED,
-  checkGzip,
-  checkStreamPath,
-  checkStreamRate,
-} from '../http/check-stream.js';
+import { checkRate, connectionsExceeded } from '../http/check-rate.js';
+import { checkGzip, checkStreamPath } from '../http/check-stream.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import type { RequestContext, Route } from '../http/router.js';
 import { streamConnection } from '../http/stream-connection.js';
@@ -94,7 +90,7 @@ export function replayRoutes(
       const type = Object.hasOwn(TYPES, path.type ?? '') ? TYPES[path.type as string] : undefined;
       if (type === undefined)
         throw new HttpProblem(404, `Not Found: there is no stream of the type '${path.type}'`);
-      checkStreamRate(connects, () => CONNECTIONS_EXCEEDED);
+      checkRate(connects, connectionsExceeded);
       checkGzip(incoming);
       const window = replayWindow(url.searchParams, clock.now(), settings.limits);
       await rules.open();

@@ -2,7 +2,8 @@ import { checkRule } from '../../rules/language/check-rule.js';
 import { serviceMessage } from '../../rules/language/problem.js';
 import type { ServiceContext } from '../context.js';
 import { EventLoopYield } from '../event-loop-yield.js';
-import { checkStreamPath, checkStreamRate } from '../http/check-stream.js';
+import { checkRate } from '../http/check-rate.js';
+import { checkStreamPath } from '../http/check-stream.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import type { HttpResponse } from '../http/http-response.js';
 import type { RateWindow } from '../http/rate-window.js';
@@ -50,12 +51,12 @@ export function rulesRoutes(
   const exceeded = (full: RateWindow) => (full === all ? REQUESTS_EXCEEDED : CHANGES_EXCEEDED);
 
   const list: Handler = async () => {
-    checkStreamRate([changes, all], exceeded);
+    checkRate([changes, all], exceeded);
     return { status: 200, body: rulesView(rules.all(), clock.now()) };
   };
 
   const add: Handler = async ({ request }) => {
-    checkStreamRate([changes, all], exceeded);
+    checkRate([changes, all], exceeded);
     checkIdle(connections());
     const requested = readRules(await readBody(request, limits.ruleChangeBytes));
     const checked = await checkAll(requested);
@@ -71,7 +72,7 @@ export function rulesRoutes(
   };
 
   const remove: Handler = async ({ request }) => {
-    checkStreamRate([changes, all], exceeded);
+    checkRate([changes, all], exceeded);
     checkIdle(connections());
     const requested = readDeletion(await readBody(request, limits.ruleReadBytes));
     checkIdle(connections());
@@ -80,21 +81,21 @@ export function rulesRoutes(
   };
 
   const getMany: Handler = async ({ request }) => {
-    checkStreamRate([all], exceeded);
+    checkRate([all], exceeded);
     const ids = readRuleIds(await readBody(request, limits.ruleReadBytes));
     const found = [...new Set(ids)].flatMap(id => rules.find(id) ?? []);
     return { status: 200, body: rulesView(found, clock.now()) };
   };
 
   const getOne: Handler = async ({ path: { id = '' } }) => {
-    checkStreamRate([all], exceeded);
+    checkRate([all], exceeded);
     const rule = rules.find(id);
     if (rule === undefined) throw new HttpProblem(404, `Not Found: the stream has no rule ${id}`);
     return { status: 200, body: rulesView([rule], clock.now()) };
   };
 
   const validate: Handler = async ({ request }) => {
-    checkStreamRate([all], exceeded);
+    checkRate([all], exceeded);
     const requested = readRules(await readBody(request, limits.ruleChangeBytes));
     return { status: 200, body: validatedView(await checkAll(requested), clock.now()) };
   };

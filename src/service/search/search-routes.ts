@@ -1,6 +1,6 @@
 import type { ServiceContext } from '../context.js';
 import { checkLogin } from '../http/check-login.js';
-import { checkRate } from '../http/check-rate.js';
+import { checkRate, rateExceeded } from '../http/check-rate.js';
 import { HttpProblem, searchErrorBody } from '../http/http-problem.js';
 import type { HttpResponse } from '../http/http-response.js';
 import type { RequestContext, Route } from '../http/router.js';
@@ -29,7 +29,7 @@ export function searchRoutes(context: ServiceContext): readonly Route[] {
     errorBody: searchErrorBody,
     async handle(incoming) {
       checkCaller(incoming, context);
-      checkRate(windows, 'over data and counts requests');
+      checkRate(windows, rateExceeded('over data and counts requests'));
       const answer = await page(incoming, context, tokens);
       context.usage.requested(incoming.path.product as ProductName);
       return answer;

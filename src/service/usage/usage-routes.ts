@@ -1,6 +1,6 @@
 import type { ServiceContext } from '../context.js';
 import { checkLogin } from '../http/check-login.js';
-import { checkRate } from '../http/check-rate.js';
+import { checkRate, rateExceeded } from '../http/check-rate.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { jsonResponse } from '../http/http-response.js';
 import type { Route } from '../http/router.js';
@@ -28,7 +28,7 @@ export function usageRoutes(context: ServiceContext, meter: UsageMeter): readonl
         checkLogin(incoming, settings);
         if (incoming.path.account !== settings.account)
           throw new HttpProblem(404, 'Not Found: there is no such account (case counts)');
-        checkRate(reports, 'for usage');
+        checkRate(reports, rateExceeded('for usage'));
         return jsonResponse(
           200,
           await usageReport(context, meter, readUsageQuery(incoming.url.searchParams)),

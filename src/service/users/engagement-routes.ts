@@ -1,7 +1,7 @@
 import { MINUTE } from '../../time.js';
 import type { ArchivedPost } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
-import { checkAppRate } from '../http/check-rate.js';
+import { checkRate, requestsExceeded } from '../http/check-rate.js';
 import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
 import { type HttpResponse, jsonResponse } from '../http/http-response.js';
 import type { RequestContext, Route } from '../http/router.js';
@@ -39,7 +39,7 @@ export function engagementRoutes(
       tokenUnknown: 'Access token not found',
     });
     if (!application.approved) throw new HttpProblem(403, 'Your application id is not authorized.');
-    checkAppRate(rate, perMinute);
+    checkRate([rate], requestsExceeded, { headers: perMinute });
     if (!/^application\/json *(;|$)/i.test(incoming.request.headers['content-type'] ?? ''))
       throw new HttpProblem(
         415,

@@ -1,6 +1,6 @@
 import type { Archive } from '../archive/archive.js';
 import type { Clock } from '../clock.js';
-import { checkRate } from '../http/check-rate.js';
+import { checkRate, rateExceeded } from '../http/check-rate.js';
 import { HttpProblem } from '../http/http-problem.js';
 import type { RateWindow } from '../http/rate-window.js';
 import type { Settings } from '../service-options.js';
@@ -83,7 +83,7 @@ export class OAuthProvider {
    */
   async signIn(handle: string, password: string): Promise<User | undefined> {
     const { settings, clock, signIns, archive } = this.#options;
-    checkRate([signIns], 'to sign in');
+    checkRate([signIns], rateExceeded('to sign in'));
     await this.open();
     if (!isSameSecret(password, settings.userPassword)) return undefined;
     return findAuthor(await archive(), handle.trim(), clock.now());

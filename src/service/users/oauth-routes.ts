@@ -1,5 +1,5 @@
 import type { ServiceContext } from '../context.js';
-import { checkAppRate } from '../http/check-rate.js';
+import { checkRate, requestsExceeded } from '../http/check-rate.js';
 import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
 import type { HttpResponse } from '../http/http-response.js';
 import type { RequestContext, Route } from '../http/router.js';
@@ -27,7 +27,7 @@ export function oauthRoutes(
     const { application, parameters } = await signed.check(incoming, {
       maxBodyBytes: MAX_BODY_BYTES,
     });
-    checkAppRate(requestTokens);
+    checkRate([requestTokens], requestsExceeded);
     const callback = required('oauth_callback', parameters);
     const { token, secret } = provider.issue(application, callback);
     return formAnswer({
@@ -43,7 +43,7 @@ export function oauthRoutes(
       tokenSecret: (token, application) => provider.requestSecret(token, application),
       tokenUnknown: 'Request token not found',
     });
-    checkAppRate(accessTokens);
+    checkRate([accessTokens], requestsExceeded);
     const verifier = required('oauth_verifier', parameters);
     const { user, ...grant } = provider.exchange(token, verifier);
     return formAnswer({
