@@ -3,8 +3,8 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SETTINGS } from '../src/http/settings.js';
 import { checkRule } from '../src/rules/language/check-rule.js';
-import { operators } from '../src/rules/language/operators.js';
 import { renderProblem } from '../src/rules/language/render-problem.js';
+import { operators } from '../src/rules/operators/operators.js';
 
 const root = path.resolve(import.meta.dirname, '..');
 const readme = readFileSync(path.join(root, 'README.md'), 'utf8');

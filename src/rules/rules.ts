@@ -7,16 +7,19 @@ export {
 } from './index/compile-rules.js';
 export { applySuggestions } from './language/apply-suggestions.js';
 export { type CheckOptions, checkRule as check } from './language/check-rule.js';
-export {
-  type OperatorSpec,
-  operators,
-  type RuleProduct,
-  type ValueKind,
-} from './language/operators.js';
 export { type ParsedRule, parseRule as parse } from './language/parse-rule.js';
 export { printRule as print } from './language/print-rule.js';
 export type { Problem, ProblemCode, Suggestion, TextEdit } from './language/problem.js';
 export { renderProblem } from './language/render-problem.js';
+export { type CompileRuleOptions, compileRule as compile } from './match/compile-rule.js';
+export {
+  type Explanation,
+  explainMatch as explain,
+  renderExplanation,
+} from './match/explain-match.js';
+export type { OperatorSpec, ValueKind } from './operators/operator.js';
+export { operators } from './operators/operators.js';
+export type { RuleProduct } from './post/dialect.js';
 export type {
   And,
   BoundingBox,
@@ -35,10 +38,4 @@ export type {
   Span,
   TextClause,
   Tree,
-} from './language/tree.js';
-export { type CompileRuleOptions, compileRule as compile } from './match/compile-rule.js';
-export {
-  type Explanation,
-  explainMatch as explain,
-  renderExplanation,
-} from './match/explain-match.js';
+} from './tree.js';

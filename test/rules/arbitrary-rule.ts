@@ -1,20 +1,12 @@
 import fc from 'fast-check';
 import { checkRule } from '../../src/rules/language/check-rule.js';
 import { countryCodes, languageCodes } from '../../src/rules/language/codes.js';
-import {
-  hasValues,
-  isAvailable,
-  operators,
-  type RuleProduct,
-} from '../../src/rules/language/operators.js';
 import { printRule } from '../../src/rules/language/print-rule.js';
 import { isWord, isWordStart } from '../../src/rules/language/rule-characters.js';
-import type {
-  Clause,
-  OperatorName,
-  OperatorValues,
-  RuleNode,
-} from '../../src/rules/language/tree.js';
+import { hasValues } from '../../src/rules/operators/flag-operators.js';
+import { isAvailable, operators } from '../../src/rules/operators/operators.js';
+import type { RuleProduct } from '../../src/rules/post/dialect.js';
+import type { Clause, OperatorName, OperatorValues, RuleNode } from '../../src/rules/tree.js';
 
 export interface RuleVocabulary {
   /** Words that texts are made of; few words make many matches. By default anything. */

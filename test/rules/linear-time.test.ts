@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
 import { compileRules } from '../../src/rules/index/compile-rules.js';
 import { checkRule } from '../../src/rules/language/check-rule.js';
-import { tokenise } from '../../src/rules/match/tokeniser.js';
+import { tokenise } from '../../src/rules/post/tokeniser.js';
 
 const TEXTS: Record<string, (length: number) => string> = {
   'one mark over and over': length => `a${'\u0301'.repeat(length)}`,

@@ -3,10 +3,11 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
 import { compileRules } from '../../src/rules/index/compile-rules.js';
-import { postTerms } from '../../src/rules/index/post-terms.js';
 import { checkRule } from '../../src/rules/language/check-rule.js';
 import { parseRule } from '../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../src/rules/match/compile-rule.js';
+import { postTerms } from '../../src/rules/operators/post-terms.js';
+import { rulePost } from '../../src/rules/post/rule-post.js';
 
 /** Names a folder of posts that were published elsewhere; without it there is nothing to test. */
 const folder = process.env.MILLRACE_REAL_DATA ?? '';
@@ -27,8 +28,8 @@ describe.skipIf(folder === '')('real posts (MILLRACE_REAL_DATA)', () => {
       for (const original of posts('original-tweet-parser')) {
         const other = streams.get(original.id);
         if (other === undefined) continue;
-        expect([...postTerms(other, product).terms].sort()).toEqual(
-          [...postTerms(original, product).terms].sort(),
+        expect([...postTerms(rulePost(other, product))].sort()).toEqual(
+          [...postTerms(rulePost(original, product))].sort(),
         );
       }
       expect(streams.size).toBe(11);

@@ -10,11 +10,11 @@ import {
 } from '../../check.js';
 import { OptionError } from '../../errors.js';
 import { checkRule } from '../language/check-rule.js';
-import type { RuleProduct } from '../language/operators.js';
 import { serviceMessage } from '../language/problem.js';
-import type { RuleNode } from '../language/tree.js';
 import { COMPILE_OPTIONS, type CompileRuleOptions } from '../match/compile-rule.js';
-import { dialectOf } from '../match/dialect.js';
+import type { RuleProduct } from '../post/dialect.js';
+import { dialectOf } from '../post/dialect.js';
+import type { RuleNode } from '../tree.js';
 import { RuleIndex } from './rule-index.js';
 import { usualFrequency } from './term-frequency.js';
 

@@ -1,4 +1,4 @@
-import { HASH_START, hashText } from '../match/tokeniser.js';
+import { HASH_START, hashText } from '../post/tokeniser.js';
 
 /**
  * The terms that rules use, each with a small number. A post's terms are looked up by their units,

@@ -1,17 +1,10 @@
 import type { Person, PostFields } from '../../activity/post-fields.js';
-import type { Dialect } from '../match/dialect.js';
-import { hashUnits, Scanner } from '../match/tokeniser.js';
+import { type IndexedOperators, indexedOperators } from '../operators/indexed-operators.js';
+import { PIECE } from '../operators/piece-operators.js';
+import type { Dialect } from '../post/dialect.js';
+import { RulePost } from '../post/rule-post.js';
+import { hashUnits, Scanner } from '../post/tokeniser.js';
 import type { Kind, Lexicon } from './lexicon.js';
-import {
-  type FieldOperator,
-  fieldTexts,
-  HAS_VALUES,
-  IS_VALUES,
-  indexedFields,
-  PIECE,
-  PostTerms,
-  sourceKey,
-} from './post-terms.js';
 
 /** How far a token is from the one before: at its side, one blank away, or more. */
 export const TOUCHING = 0;
@@ -28,10 +21,10 @@ export class PostScan {
   readonly #scanner: Scanner;
   readonly #kinds: ReturnType<typeof kindsOf>;
   readonly #pair = new Uint16Array(64);
-  #terms: PostTerms | undefined;
+  #post: RulePost | undefined;
   /** The post that each term was last seen in. */
   #stamps = new Int32Array(1024);
-  #post = 0;
+  #stamp = 0;
   /** The terms of the post, `count` of them, each once. */
   present: Int32Array = new Int32Array(1024);
   count = 0;
@@ -47,16 +40,16 @@ export class PostScan {
     this.#lexicon = lexicon;
     this.#dialect = dialect;
     this.#scanner = new Scanner(dialect.accents);
-    this.#kinds = kindsOf(lexicon, indexedFields(dialect));
+    this.#kinds = kindsOf(lexicon, indexedOperators(dialect));
   }
 
-  /** The same post for whatever has no number. */
-  get terms(): PostTerms {
-    return this.#terms as PostTerms;
+  /** The post itself, for tests beyond terms and sequences. */
+  get post(): RulePost {
+    return this.#post as RulePost;
   }
 
   has(term: number): boolean {
-    return this.#stamps[term] === this.#post;
+    return this.#stamps[term] === this.#stamp;
   }
 
   /** The stamps, and the stamp of this post, for loops that ask often. */
@@ -65,35 +58,36 @@ export class PostScan {
   }
 
   get stamp(): number {
-    return this.#post;
+    return this.#stamp;
   }
 
   read(fields: PostFields): void {
     this.#begin();
-    this.#terms = new PostTerms(fields, this.#dialect);
-    const { parts } = this.#terms;
-    const { contains, urlContains } = this.#kinds;
+    const post = new RulePost(fields, this.#dialect);
+    this.#post = post;
+    const { parts } = post;
     for (const part of parts) {
       this.#readSequence(part.text);
-      if (contains.terms > 0 && part === fields) this.#readPieces(contains);
+      if (part === fields) this.#readPieces('text');
     }
     this.textsEnd = this.sequenceEnd;
     for (const part of parts)
       for (const { expanded, unwound, display } of part.links) {
         this.#readSequence(expanded);
-        if (urlContains.terms > 0) this.#readPieces(urlContains);
+        this.#readPieces('links');
         if (unwound !== expanded) {
           this.#readSequence(unwound);
-          if (urlContains.terms > 0) this.#readPieces(urlContains);
+          this.#readPieces('links');
         }
         this.#readSequence(display);
       }
     for (const part of parts) this.#readEntities(part);
-    this.#readPeople(fields);
-    this.#readValues(fields);
-    this.#readFlags(this.#terms);
-    for (const { operator, kind } of this.#kinds.fields)
-      if (kind.terms > 0) this.#readField(operator, kind, fields);
+    for (const { kind, keys } of this.#kinds.keys)
+      if (kind.terms > 0) for (const key of keys(fields, this.#dialect)) this.#markText(kind, key);
+    for (const { term, test } of this.#kinds.flags)
+      if (term.id !== -1 && test(post)) this.#mark(term.id);
+    for (const { kind, texts } of this.#kinds.fields)
+      if (kind.terms > 0) this.#readField(kind, texts(fields));
   }
 
   #begin(): void {
@@ -103,11 +97,11 @@ export class PostScan {
       grown.set(this.#stamps);
       this.#stamps = grown;
     }
-    if (this.#post === 0x7fffffff) {
+    if (this.#stamp === 0x7fffffff) {
       this.#stamps.fill(0);
-      this.#post = 0;
+      this.#stamp = 0;
     }
-    this.#post++;
+    this.#stamp++;
     this.count = 0;
     this.sequenceEnd = 0;
   }
@@ -137,9 +131,11 @@ export class PostScan {
   }
 
   /** Of the text that was scanned last. */
-  #readPieces(kind: Kind): void {
+  #readPieces(of: 'text' | 'links'): void {
     const { units, length } = this.#scanner;
-    for (let at = 0; at + PIECE <= length; at++) this.#markUnits(kind, units, at, at + PIECE);
+    for (const { kind, of: where } of this.#kinds.pieces)
+      if (kind.terms > 0 && where === of)
+        for (let at = 0; at + PIECE <= length; at++) this.#markUnits(kind, units, at, at + PIECE);
   }
 
   /** Neighbours of a script without spaces are a term together. */
@@ -174,44 +170,9 @@ export class PostScan {
     if (mention.terms > 0) for (const person of mentions) this.#markPerson(mention, person);
   }
 
-  #readPeople(fields: PostFields): void {
-    const { from, to, retweetsOf, retweetsOfStatusId } = this.#kinds;
-    if (from.terms > 0) this.#markPerson(from, fields.author);
-    if (to.terms > 0 && fields.replyTo !== undefined) this.#markPerson(to, fields.replyTo);
-    if (retweetsOf.terms === 0 && retweetsOfStatusId.terms === 0) return;
-    const { retweeted } = fields;
-    if (retweeted === undefined) return;
-    this.#markPerson(retweetsOf, retweeted.author);
-    this.#markText(retweetsOfStatusId, retweeted.id);
-  }
-
-  #readValues(fields: PostFields): void {
-    const { lang, inReplyToStatusId, placeCountry, profileCountry, source } = this.#kinds;
-    if (lang.terms > 0) this.#markText(lang, fields.lang);
-    if (inReplyToStatusId.terms > 0 && fields.repliedId !== '')
-      this.#markText(inReplyToStatusId, fields.repliedId);
-    if (placeCountry.terms > 0 && fields.place !== undefined)
-      this.#markText(placeCountry, fields.place.countryCode);
-    if (profileCountry.terms > 0)
-      for (const { countryCode } of fields.author.homes)
-        this.#markText(profileCountry, countryCode);
-    if (source.terms > 0) {
-      const { name, link } = fields.source;
-      this.#markText(source, sourceKey(name, this.#dialect));
-      this.#markText(source, sourceKey(link, this.#dialect));
-    }
-  }
-
-  #readFlags(terms: PostTerms): void {
-    for (const { value, term } of this.#kinds.is)
-      if (term.id !== -1 && terms.is(value)) this.#mark(term.id);
-    for (const { value, term } of this.#kinds.has)
-      if (term.id !== -1 && terms.has(value)) this.#mark(term.id);
-  }
-
-  #readField(operator: FieldOperator, kind: Kind, fields: PostFields): void {
+  #readField(kind: Kind, texts: readonly string[]): void {
     const scanner = this.#scanner;
-    for (const text of fieldTexts(operator, fields)) {
+    for (const text of texts) {
       if (text === '') continue;
       scanner.read(text);
       const { units, starts, ends, singles, count } = scanner;
@@ -243,8 +204,8 @@ export class PostScan {
 
   /** -1 is no term. */
   #mark(term: number): void {
-    if (term === -1 || this.#stamps[term] === this.#post) return;
-    this.#stamps[term] = this.#post;
+    if (term === -1 || this.#stamps[term] === this.#stamp) return;
+    this.#stamps[term] = this.#stamp;
     if (this.count === this.present.length) this.present = doubled(this.present);
     this.present[this.count++] = term;
   }
@@ -265,30 +226,16 @@ function doubled(list: Int32Array): Int32Array {
   return longer;
 }
 
-/** What a post is looked through for, each kind of terms in the lexicon. */
-function kindsOf(lexicon: Lexicon, fieldOperators: readonly FieldOperator[]) {
-  const flag = <Value extends string>(operator: string, value: Value) => ({
-    value,
-    term: lexicon.watch(`${operator}:${value}`),
-  });
+/** The kinds of terms that a post is read for. */
+function kindsOf(lexicon: Lexicon, { keys, fields, pieces, flags }: IndexedOperators) {
   return {
     word: lexicon.kind(''),
     hashtag: lexicon.kind('#'),
     cashtag: lexicon.kind('$'),
     mention: lexicon.kind('@'),
-    from: lexicon.kind('from:'),
-    to: lexicon.kind('to:'),
-    retweetsOf: lexicon.kind('retweets_of:'),
-    retweetsOfStatusId: lexicon.kind('retweets_of_status_id:'),
-    inReplyToStatusId: lexicon.kind('in_reply_to_status_id:'),
-    lang: lexicon.kind('lang:'),
-    contains: lexicon.kind('contains:'),
-    urlContains: lexicon.kind('url_contains:'),
-    source: lexicon.kind('source:'),
-    placeCountry: lexicon.kind('place_country:'),
-    profileCountry: lexicon.kind('profile_country:'),
-    fields: fieldOperators.map(operator => ({ operator, kind: lexicon.kind(`${operator}:`) })),
-    is: IS_VALUES.map(value => flag('is', value)),
-    has: HAS_VALUES.map(value => flag('has', value)),
+    keys: keys.map(({ prefix, keys }) => ({ kind: lexicon.kind(prefix), keys })),
+    fields: fields.map(({ prefix, texts }) => ({ kind: lexicon.kind(prefix), texts })),
+    pieces: pieces.map(({ prefix, of }) => ({ kind: lexicon.kind(prefix), of })),
+    flags: flags.map(({ term, test }) => ({ term: lexicon.watch(term), test })),
   };
 }

@@ -1,7 +1,7 @@
-import type { RuleProduct } from '../language/operators.js';
-import type { RuleNode } from '../language/tree.js';
-import { type Dialect, dialectOf } from '../match/dialect.js';
-import { clauseTerms } from './clause-terms.js';
+import { clauseTerms } from '../match/clause-terms.js';
+import type { RuleProduct } from '../post/dialect.js';
+import { type Dialect, dialectOf } from '../post/dialect.js';
+import type { RuleNode } from '../tree.js';
 import { usualFrequency } from './term-frequency.js';
 
 /**

@@ -1,5 +1,5 @@
-import type { RuleNode } from '../language/tree.js';
-import type { Dialect } from '../match/dialect.js';
+import type { Dialect } from '../post/dialect.js';
+import type { RuleNode } from '../tree.js';
 import { IntPool } from './int-pool.js';
 import type { Lexicon } from './lexicon.js';
 import { Postings } from './postings.js';

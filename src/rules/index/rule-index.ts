@@ -1,6 +1,6 @@
 import type { PostFields } from '../../activity/post-fields.js';
-import type { RuleNode } from '../language/tree.js';
-import type { Dialect } from '../match/dialect.js';
+import type { Dialect } from '../post/dialect.js';
+import type { RuleNode } from '../tree.js';
 import { IntPool } from './int-pool.js';
 import { Lexicon } from './lexicon.js';
 import { PostScan } from './post-scan.js';

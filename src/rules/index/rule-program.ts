@@ -1,8 +1,8 @@
-import type { Clause, RuleNode } from '../language/tree.js';
+import { clauseTerms } from '../match/clause-terms.js';
 import { compileClause } from '../match/compile-rule.js';
-import type { Dialect } from '../match/dialect.js';
-import { phraseOf, wordsOf } from '../match/phrase.js';
-import { clauseTerms } from './clause-terms.js';
+import type { Dialect } from '../post/dialect.js';
+import { phraseOf, wordsOf } from '../post/phrase.js';
+import type { Clause, RuleNode } from '../tree.js';
 import type { Lexicon } from './lexicon.js';
 import type { PostScan } from './post-scan.js';
 import { sequenceTest } from './sequence-test.js';
@@ -114,7 +114,7 @@ class Assembler {
         reference,
         'texts only',
       );
-    return post => reference(post.terms);
+    return post => reference(post.post);
   }
 
   #test(test: Test, yes: number, no: number): number {

@@ -1,7 +1,7 @@
-import type { Phrase } from '../match/phrase.js';
+import type { PostTest } from '../operators/operator.js';
+import type { Phrase } from '../post/phrase.js';
 import type { Lexicon } from './lexicon.js';
 import { APART, ONE_BLANK, type PostScan, TOUCHING } from './post-scan.js';
-import type { PostTerms } from './post-terms.js';
 
 /**
  * Whether words stand one after the other, over the numbers of a scanned post. The words must be in
@@ -11,10 +11,10 @@ import type { PostTerms } from './post-terms.js';
 export function sequenceTest(
   { words, exact }: Phrase,
   lexicon: Lexicon,
-  reference: (post: PostTerms) => boolean,
+  reference: PostTest,
   where: 'texts only' | 'addresses too',
 ): (post: PostScan) => boolean {
-  if (words.length === 0) return post => reference(post.terms);
+  if (words.length === 0) return post => reference(post.post);
   const numbers = words.map(word => lexicon.numberOf(word));
   const gaps = exact === undefined ? undefined : gapsOf(words, exact);
   const byText = exact !== undefined && gaps === undefined;
@@ -32,7 +32,7 @@ export function sequenceTest(
       )
         i++;
       if (i < numbers.length) continue;
-      return byText ? reference(post.terms) : true;
+      return byText ? reference(post.post) : true;
     }
     return false;
   };

@@ -1,4 +1,6 @@
-import { isSingle } from '../match/tokeniser.js';
+import { ruleOperators } from '../operators/operators.js';
+import { isSingle } from '../post/tokeniser.js';
+import type { OperatorName } from '../tree.js';
 
 /**
  * A guess at how many of all posts have a term, 0 to 1, for an index that has not seen any post yet.
@@ -7,41 +9,14 @@ import { isSingle } from '../match/tokeniser.js';
 export function usualFrequency(term: string): number {
   const known = KNOWN.get(term);
   if (known !== undefined) return known;
-  const prefix = /^(?:[#@$]|\w+:)/.exec(term)?.[0];
-  if (prefix === undefined) return frequencyOfWord(term);
-  const value = term.slice(prefix.length);
-  switch (prefix) {
-    case '#':
-    case '$':
-      return 0.0005;
-    case '@':
-    case 'to:':
-    case 'retweets_of:':
-      return 0.0002;
-    case 'from:':
-      return 0.00005;
-    case 'retweets_of_status_id:':
-    case 'in_reply_to_status_id:':
-      return 0.00001;
-    case 'lang:':
-    case 'source:':
-      return 0.05;
-    case 'is:':
-    case 'has:':
-      return 0.2;
-    case 'contains:':
-      return 0.02;
-    case 'url_contains:':
-    case 'place_country:':
-      return 0.01;
-    case 'profile_country:':
-      return 0.1;
-    case 'place:':
-      return 0.1 * frequencyOfWord(value);
-    default:
-      return frequencyOfWord(value);
-  }
+  const [prefix = '', name = ''] = /^(?:[#@$]|(\w+):)/.exec(term) ?? [];
+  if (prefix in MARKS) return MARKS[prefix] as number;
+  const word = frequencyOfWord(term.slice(prefix.length));
+  return name in ruleOperators ? ruleOperators[name as OperatorName].frequency(word) : word;
 }
+
+/** Hashtags, cashtags and mentions. */
+const MARKS: { readonly [mark: string]: number } = { '#': 0.0005, $: 0.0005, '@': 0.0002 };
 
 function frequencyOfWord(word: string): number {
   if (COMMON.has(word)) return 0.1;

@@ -6,10 +6,12 @@ import {
   required,
   special,
 } from '../../check.js';
+import { isAvailable, mayStandAlone } from '../operators/operators.js';
+import { RULE_PRODUCTS, type RuleProduct } from '../post/dialect.js';
+import type { RuleNode } from '../tree.js';
 import { applySuggestions } from './apply-suggestions.js';
 import { stopWords } from './codes.js';
 import { lintRule } from './lint-rule.js';
-import { isAvailable, mayStandAlone, RULE_PRODUCTS, type RuleProduct } from './operators.js';
 import { type ParsedRule, parseDraft } from './parse-rule.js';
 import type { Problem } from './problem.js';
 import { type Draft, type Leaf, MAX_PROBLEMS } from './reader.js';
@@ -23,7 +25,6 @@ import {
   sampledOr,
   tagTooLong,
 } from './rule-problems.js';
-import type { RuleNode } from './tree.js';
 
 export interface CheckOptions {
   /** Whose rule it is. @default 'historical' */

@@ -1,9 +1,9 @@
-import { operatorNames } from './operators.js';
+import { operatorNames, operators } from '../operators/operators.js';
+import type { OperatorClause, Span, TextClause } from '../tree.js';
 import type { Problem, ProblemCode, Suggestion, TextEdit } from './problem.js';
 import type { Draft, Leaf } from './reader.js';
 import { isSpace } from './rule-characters.js';
 import { quoting, suggest } from './syntax-problems.js';
-import type { OperatorClause, Span, TextClause } from './tree.js';
 
 /** What the service accepts without a word, though it may not be what was meant. */
 export function lintRule(text: string, draft: Draft): Problem[] {
@@ -239,7 +239,7 @@ const FORMS: { readonly [kind: string]: RegExp } = {
 
 function lintHandle(text: string, clause: OperatorClause, warnings: Problem[]): void {
   const { name, value, start, end } = clause;
-  if (name !== 'from' && name !== 'to' && name !== 'retweets_of') return;
+  if (operators[name].value !== 'user' || typeof value !== 'string') return;
   if (/^\w+$/.test(value)) return;
   const span = { start: text.indexOf(':', start) + 1, end };
   warnings.push(warning('R107', span, 'no handle looks like that, so this never matches'));

@@ -1,3 +1,4 @@
+import type { RuleNode } from '../tree.js';
 import type { Problem } from './problem.js';
 import { readClause } from './read-clause.js';
 import { CLOSE, COLON, type Draft, MAX_PROBLEMS, MINUS, OPEN, Reader } from './reader.js';
@@ -14,7 +15,6 @@ import {
   tooLong,
   unclosedGroup,
 } from './syntax-problems.js';
-import type { RuleNode } from './tree.js';
 
 export interface ParsedRule {
   /** There unless a problem is an error. */

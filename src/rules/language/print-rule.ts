@@ -1,4 +1,3 @@
-import { isWord } from './rule-characters.js';
 import type {
   BoundingBox,
   Clause,
@@ -6,7 +5,8 @@ import type {
   OperatorClause,
   PointRadius,
   RuleNode,
-} from './tree.js';
+} from '../tree.js';
+import { isWord } from './rule-characters.js';
 
 /**
  * The text of a tree: parentheses where they are needed, quotes where they are needed, operators

@@ -1,4 +1,4 @@
-import type { Span } from './tree.js';
+import type { Span } from '../tree.js';
 
 /** Something wrong with a rule, for the service's answers and for people. */
 export interface Problem extends Span {

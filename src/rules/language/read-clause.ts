@@ -1,3 +1,4 @@
+import type { TextClause } from '../tree.js';
 import { readOperator } from './read-operator.js';
 import { CLOSE_BRACKET, COLON, type Leaf, OPEN_BRACKET, QUOTE, type Reader } from './reader.js';
 import { isWordStart, startsWord, wordEnd } from './rule-characters.js';
@@ -11,7 +12,6 @@ import {
   shorten,
   suggest,
 } from './syntax-problems.js';
-import type { TextClause } from './tree.js';
 
 /**
  * Reads one clause where something other than white space, a parenthesis or `OR` stands. What cannot

@@ -1,6 +1,6 @@
+import type { BoundingBox, OperatorName, PointRadius, Span } from '../tree.js';
 import { OPEN_BRACKET, type Reader } from './reader.js';
 import { at, badInput, cannotParse, error, suggest } from './syntax-problems.js';
-import type { BoundingBox, OperatorName, PointRadius, Span } from './tree.js';
 
 /** Radius and sides have to be less than that. */
 const MAX_MILES = 25;

@@ -1,8 +1,9 @@
-import { deprecatedOperators, operatorNames, operators } from './operators.js';
+import { deprecatedOperators } from '../operators/deprecated-operators.js';
+import { operatorNames, operators } from '../operators/operators.js';
+import type { OperatorName } from '../tree.js';
 import { readValue } from './read-value.js';
 import { COLON, type Leaf, type Reader } from './reader.js';
 import { cannotParse, quoting, unknownField } from './syntax-problems.js';
-import type { OperatorName } from './tree.js';
 import { deprecated } from './value-problems.js';
 
 /** Reads on at the colon behind the word that starts at `start`. */

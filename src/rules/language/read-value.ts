@@ -1,16 +1,12 @@
+import { deprecatedHasValues } from '../operators/deprecated-operators.js';
+import { hasAliases, hasValues, isValues } from '../operators/flag-operators.js';
+import type { ValueKind } from '../operators/operator.js';
+import type { HasValue, IsValue, OperatorName, OperatorValues, Span } from '../tree.js';
 import { countryCodes, languageCodes } from './codes.js';
-import {
-  deprecatedHasValues,
-  hasAliases,
-  hasValues,
-  isValues,
-  type ValueKind,
-} from './operators.js';
 import { readBox, readRadius } from './read-geo.js';
 import { CLOSE, OPEN, QUOTE, type Reader } from './reader.js';
 import { isSpace, startsWord, wordEnd } from './rule-characters.js';
 import { badInput } from './syntax-problems.js';
-import type { HasValue, IsValue, OperatorName, OperatorValues, Span } from './tree.js';
 import {
   badCount,
   badCountry,

@@ -1,7 +1,7 @@
+import type { Clause, Span, Tree } from '../tree.js';
 import type { Problem } from './problem.js';
 import { isSpace } from './rule-characters.js';
 import { badCharacter, cannotParse, unclosedPhrase } from './syntax-problems.js';
-import type { Clause, Span, Tree } from './tree.js';
 
 /** A clause that could not be read, or not taken; `name` is its operator where that is known. */
 export interface Unread extends Span {

@@ -1,6 +1,6 @@
 import stringWidth from 'string-width';
+import type { Span } from '../tree.js';
 import type { Problem } from './problem.js';
-import type { Span } from './tree.js';
 
 /**
  * A problem as people read it: what is wrong, the rule with a caret under the place, and what to do.

@@ -1,8 +1,8 @@
-import type { RuleProduct } from './operators.js';
+import type { RuleProduct } from '../post/dialect.js';
+import type { OperatorClause, Span } from '../tree.js';
 import type { Problem, Suggestion } from './problem.js';
 import type { Draft } from './reader.js';
 import { at, error, suggest } from './syntax-problems.js';
-import type { OperatorClause, Span } from './tree.js';
 import { unavailable } from './value-problems.js';
 
 export function onlyNegated({ start, end }: Span): Problem {

@@ -1,7 +1,8 @@
 import { closest } from '../../closest.js';
-import { deprecatedOperators, operatorNames } from './operators.js';
+import { deprecatedOperators } from '../operators/deprecated-operators.js';
+import { operatorNames } from '../operators/operators.js';
+import type { Span } from '../tree.js';
 import type { Problem, ProblemCode, Suggestion, TextEdit } from './problem.js';
-import type { Span } from './tree.js';
 
 /** Most characters of a rule, in every product (service.md section 8). */
 export const MAX_CHARACTERS = 2048;

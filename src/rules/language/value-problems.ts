@@ -1,10 +1,11 @@
 import { closest } from '../../closest.js';
+import { hasValues } from '../operators/flag-operators.js';
+import type { ValueKind } from '../operators/operator.js';
+import type { OperatorName, Span } from '../tree.js';
 import { countrySynonyms, languageCodes, languageSynonyms } from './codes.js';
-import { hasValues, type ValueKind } from './operators.js';
 import type { Problem, Suggestion } from './problem.js';
 import { isWord } from './rule-characters.js';
 import { at, badInput, error, quoting, shorten, suggest } from './syntax-problems.js';
-import type { OperatorName, Span } from './tree.js';
 
 /** The service's words for an operator that exists, but not there. */
 export function unavailable(operator: string, { start }: Span): string {

@@ -1,5 +1,5 @@
 import type { Activity } from '../../activity/activity.js';
-import { fieldsOf, type Person, type Position } from '../../activity/post-fields.js';
+import { fieldsOf, type Person } from '../../activity/post-fields.js';
 import {
   checkOptions,
   checkValue,
@@ -8,16 +8,13 @@ import {
   record,
   required,
 } from '../../check.js';
-import { PostTerms, sourceKey } from '../index/post-terms.js';
-import { RULE_PRODUCTS, type RuleProduct } from '../language/operators.js';
-import type { Clause, CountRange, OperatorClause, RuleNode } from '../language/tree.js';
-import { type Dialect, dialectOf } from './dialect.js';
-import { withinBox, withinRadius } from './geo.js';
-import { holdsPhrase, holdsProximity, phraseOf, wordsOf } from './phrase.js';
-import { fold } from './tokeniser.js';
-
-/** Whether a rule, or a part of one, matches a post. */
-export type Matches = (post: PostTerms) => boolean;
+import type { PostTest, RuleOperator } from '../operators/operator.js';
+import { ruleOperators } from '../operators/operators.js';
+import { type Dialect, dialectOf, RULE_PRODUCTS, type RuleProduct } from '../post/dialect.js';
+import { holdsPhrase, holdsProximity, phraseOf, wordsOf } from '../post/phrase.js';
+import { RulePost } from '../post/rule-post.js';
+import { fold } from '../post/tokeniser.js';
+import type { Clause, RuleNode } from '../tree.js';
 
 export interface CompileRuleOptions {
   /**
@@ -53,16 +50,16 @@ export function compileRule(
   return activity => matches(readPost(activity, dialect));
 }
 
-let last: { readonly activity: Activity; readonly post: PostTerms } | undefined;
+let last: { readonly activity: Activity; readonly post: RulePost } | undefined;
 
 /** Several rules are often asked about the same post, one after the other. */
-function readPost(activity: Activity, dialect: Dialect): PostTerms {
+function readPost(activity: Activity, dialect: Dialect): RulePost {
   if (last?.activity !== activity || last.post.dialect !== dialect)
-    last = { activity, post: new PostTerms(fieldsOf(activity), dialect) };
+    last = { activity, post: new RulePost(fieldsOf(activity), dialect) };
   return last.post;
 }
 
-export function compileTree(node: RuleNode, dialect: Dialect): Matches {
+export function compileTree(node: RuleNode, dialect: Dialect): PostTest {
   switch (node.kind) {
     case 'and': {
       const all = node.nodes.map(child => compileTree(child, dialect));
@@ -81,7 +78,7 @@ export function compileTree(node: RuleNode, dialect: Dialect): Matches {
   }
 }
 
-export function compileClause(clause: Clause, dialect: Dialect): Matches {
+export function compileClause(clause: Clause, dialect: Dialect): PostTest {
   switch (clause.kind) {
     case 'keyword': {
       const words = wordsOf(clause.text, dialect);
@@ -112,94 +109,10 @@ export function compileClause(clause: Clause, dialect: Dialect): Matches {
       const isThem = isPerson(clause.text);
       return ({ parts }) => parts.some(part => part.mentions.some(isThem));
     }
-    case 'operator':
-      return compileOperator(clause, dialect);
-  }
-}
-
-function compileOperator(clause: OperatorClause, dialect: Dialect): Matches {
-  switch (clause.name) {
-    case 'contains': {
-      const part = fold(clause.value, dialect.accents);
-      // Its own text only: a quoted post's is for words and phrases.
-      return ({ texts }) => texts[0]?.folded.includes(part) === true;
+    case 'operator': {
+      const operator: RuleOperator<never> = ruleOperators[clause.name];
+      return operator.test(clause.value as never, dialect);
     }
-    case 'url': {
-      const phrase = wordsOf(clause.value, dialect);
-      return ({ addresses }) => addresses.some(tokens => holdsPhrase(tokens, phrase));
-    }
-    case 'url_contains': {
-      const part = fold(clause.value, dialect.accents);
-      return ({ addresses }) => addresses.some(({ folded }) => folded.includes(part));
-    }
-    case 'bio':
-    case 'bio_name':
-    case 'bio_location':
-    case 'place':
-    case 'profile_region':
-    case 'profile_locality':
-    case 'profile_subregion':
-    case 'url_title':
-    case 'url_description': {
-      const phrase = phraseOf(clause.value, dialect);
-      return post => post.field(clause.name).some(tokens => holdsPhrase(tokens, phrase));
-    }
-    case 'from': {
-      const isThem = isPerson(clause.value);
-      return ({ fields }) => isThem(fields.author);
-    }
-    case 'to': {
-      const isThem = isPerson(clause.value);
-      return ({ fields }) => fields.replyTo !== undefined && isThem(fields.replyTo);
-    }
-    case 'retweets_of': {
-      const isThem = isPerson(clause.value);
-      return ({ fields }) => fields.retweeted !== undefined && isThem(fields.retweeted.author);
-    }
-    case 'retweets_of_status_id':
-      return ({ fields }) => fields.retweeted?.id === clause.value;
-    case 'in_reply_to_status_id':
-      return ({ fields }) => fields.repliedId === clause.value;
-    case 'source': {
-      const source = sourceKey(clause.value, dialect);
-      return ({ fields: { source: application } }) =>
-        sourceKey(application.name, dialect) === source ||
-        sourceKey(application.link, dialect) === source;
-    }
-    case 'lang': {
-      const lang = clause.value.toLowerCase();
-      return ({ fields }) => fields.lang === lang;
-    }
-    case 'place_country': {
-      const country = clause.value.toUpperCase();
-      return ({ fields }) => fields.place?.countryCode === country;
-    }
-    case 'profile_country': {
-      const country = clause.value.toUpperCase();
-      return ({ fields }) => fields.author.homes.some(home => home.countryCode === country);
-    }
-    case 'is':
-      return post => post.is(clause.value);
-    case 'has':
-      return post => post.has(clause.value);
-    case 'statuses_count':
-      return ({ fields }) => within(clause.value, fields.author.statuses);
-    case 'followers_count':
-      return ({ fields }) => within(clause.value, fields.author.followers);
-    case 'friends_count':
-      return ({ fields }) => within(clause.value, fields.author.friends);
-    case 'listed_count':
-      return ({ fields }) => within(clause.value, fields.author.listed);
-    case 'point_radius':
-      return standsIn(withinRadius(clause.value));
-    case 'bounding_box':
-      return standsIn(withinBox(clause.value));
-    case 'profile_point_radius':
-      return livesIn(withinRadius(clause.value));
-    case 'profile_bounding_box':
-      return livesIn(withinBox(clause.value));
-    case 'sample':
-      return ({ fields }) => sampleOf(fields.id) < clause.value;
   }
 }
 
@@ -207,28 +120,4 @@ function compileOperator(clause: OperatorClause, dialect: Dialect): Matches {
 function isPerson(text: string): (person: Person) => boolean {
   const wanted = text.toLowerCase();
   return ({ handle, id }) => handle === wanted || id === wanted;
-}
-
-function within({ min, max = Number.POSITIVE_INFINITY }: CountRange, count: number): boolean {
-  return count >= min && count <= max;
-}
-
-/** By its exact position, or by a place that lies in the area with all its corners. */
-function standsIn(inArea: (position: Position) => boolean): Matches {
-  return ({ fields: { position, place } }) =>
-    (position !== undefined && inArea(position)) ||
-    (place !== undefined && place.corners.length > 0 && place.corners.every(inArea));
-}
-
-function livesIn(inArea: (position: Position) => boolean): Matches {
-  return ({ fields }) =>
-    fields.author.homes.some(({ position }) => position !== undefined && inArea(position));
-}
-
-/** Which hundredth of all posts a post is in: the same whenever and wherever it is asked. */
-function sampleOf(id: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
-  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
-  return ((hash ^ (hash >>> 13)) >>> 0) % 100;
 }

@@ -1,10 +1,10 @@
 import type { Activity } from '../../activity/activity.js';
 import { checkOptions } from '../../check.js';
 import { OptionError } from '../../errors.js';
-import { type PostTerms, postTerms } from '../index/post-terms.js';
 import { checkRule } from '../language/check-rule.js';
 import { serviceMessage } from '../language/problem.js';
-import type { RuleNode } from '../language/tree.js';
+import { type RulePost, rulePost } from '../post/rule-post.js';
+import type { RuleNode } from '../tree.js';
 import { COMPILE_OPTIONS, type CompileRuleOptions, compileTree } from './compile-rule.js';
 
 /** What became of a rule, or of a part of one, on a post. */
@@ -42,7 +42,7 @@ export function explainMatch(
       'rule',
       `Not a rule for ${product}: ${JSON.stringify(rule)}: ${serviceMessage(problems).trim()}`,
     );
-  const post = postTerms(activity, product);
+  const post = rulePost(activity, product);
   return explainNode(tree, rule, post, matches(tree, post));
 }
 
@@ -60,7 +60,7 @@ function linesOf({ text, matched, decided, parts }: Explanation, indent: string)
 function explainNode(
   node: RuleNode,
   rule: string,
-  post: PostTerms,
+  post: RulePost,
   matched: boolean,
   decided = true,
 ): Explanation {
@@ -86,6 +86,6 @@ function childrenOf(node: RuleNode): readonly RuleNode[] {
   return node.kind === 'not' ? [node.node] : [];
 }
 
-function matches(node: RuleNode, post: PostTerms): boolean {
+function matches(node: RuleNode, post: RulePost): boolean {
   return compileTree(node, post.dialect)(post);
 }

@@ -1,5 +1,5 @@
 import type { Activity, Author, Format } from '../../activity/activity.js';
-import type { RuleNode } from '../../rules/language/tree.js';
+import type { RuleNode } from '../../rules/tree.js';
 import type { Window } from '../../time.js';
 
 /** Where a post stands in an archive: newest first, by time and then by id. */

@@ -13,7 +13,7 @@ export interface Block {
   /** When a post was made, as its format tells it: whole seconds, in epoch milliseconds. */
   timeAt(ordinal: number): number;
   idAt(ordinal: number): string;
-  /** Posts that have a term of search (`PostTerms.terms`). The set is the caller's to change. */
+  /** Posts that have a term of search (`postTerms`). The set is the caller's to change. */
   postings(term: string): Ordinals;
   /** What the index knows beyond terms, where it does. */
   readonly details?: BlockDetails | undefined;

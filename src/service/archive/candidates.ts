@@ -1,8 +1,10 @@
 import type { Position } from '../../activity/post-fields.js';
-import { type ClauseTerms, clauseTerms } from '../../rules/index/clause-terms.js';
-import type { And, Clause, Or, RuleNode } from '../../rules/language/tree.js';
-import { dialectOf } from '../../rules/match/dialect.js';
-import { withinBox, withinRadius } from '../../rules/match/geo.js';
+import { clauseTerms } from '../../rules/match/clause-terms.js';
+import { isPositionIn } from '../../rules/operators/area-operator.js';
+import type { RequiredTerms, RuleOperator } from '../../rules/operators/operator.js';
+import { ruleOperators } from '../../rules/operators/operators.js';
+import { dialectOf } from '../../rules/post/dialect.js';
+import type { And, Clause, Or, RuleNode } from '../../rules/tree.js';
 import type { Block, BlockDetails } from './block.js';
 import { Ordinals } from './ordinals.js';
 import { holdingWords, type WantedWords, wantedWords } from './wanted-words.js';
@@ -71,7 +73,7 @@ function ofClause(clause: Clause, block: Block): Candidates {
 }
 
 /** What a clause asks of any block. */
-interface Needs extends ClauseTerms {
+interface Needs extends RequiredTerms {
   /** Where it asks for several words. */
   readonly words: WantedWords | undefined;
   readonly inArea: ((position: Position) => boolean) | undefined;
@@ -97,12 +99,10 @@ function needsOf(clause: Clause): Needs {
 
 function areaOf(clause: Clause): ((position: Position) => boolean) | undefined {
   if (clause.kind !== 'operator') return undefined;
-  if (clause.name === 'point_radius') return withinRadius(clause.value);
-  if (clause.name === 'bounding_box') return withinBox(clause.value);
-  return undefined;
+  const operator: RuleOperator<never> = ruleOperators[clause.name];
+  return operator.area?.(clause.value as never);
 }
 
-/** By its exact position, or by a place that lies in the area with all its corners. */
 function standingIn(
   block: Block,
   details: BlockDetails,
@@ -110,10 +110,6 @@ function standingIn(
 ): Ordinals {
   const found = new Ordinals(block.count);
   for (const { ordinal, position, corners } of details.spots())
-    if (
-      (position !== undefined && inArea(position)) ||
-      (corners.length > 0 && corners.every(inArea))
-    )
-      found.add(ordinal);
+    if (isPositionIn(inArea, position, corners)) found.add(ordinal);
   return found;
 }

@@ -1,6 +1,7 @@
-import type { Clause } from '../../rules/language/tree.js';
-import type { Dialect } from '../../rules/match/dialect.js';
-import { holdsPhrase, holdsProximity, phraseOf, wordsOf } from '../../rules/match/phrase.js';
+import { ruleOperators } from '../../rules/operators/operators.js';
+import type { Dialect } from '../../rules/post/dialect.js';
+import { holdsPhrase, holdsProximity, phraseOf, wordsOf } from '../../rules/post/phrase.js';
+import type { Clause, OperatorClause } from '../../rules/tree.js';
 import type { BlockDetails } from './block.js';
 import { ADDRESS, DISPLAY, FIELD, kindOf, listOf, placeOf, TEXT } from './occurrences.js';
 import { Ordinals } from './ordinals.js';
@@ -29,19 +30,17 @@ export function wantedWords(clause: Clause, dialect: Dialect): WantedWords | und
       return { ...phrase(words, [TEXT]), holds: list => holdsProximity(list, words, distance) };
     }
     case 'operator':
-      switch (clause.name) {
-        case 'url':
-          return phrase(wordsOf(clause.value, dialect).words, [ADDRESS]);
-        case 'place':
-        case 'profile_region':
-        case 'profile_locality':
-          return phrase(phraseOf(clause.value, dialect).words, [FIELD], `${clause.name}:`);
-        default:
-          return undefined;
-      }
+      return wordsOfOperator(clause, dialect);
     default:
       return undefined;
   }
+}
+
+function wordsOfOperator(clause: OperatorClause, dialect: Dialect): WantedWords | undefined {
+  if (clause.name === 'url') return phrase(wordsOf(clause.value, dialect).words, [ADDRESS]);
+  const { index, search } = ruleOperators[clause.name];
+  if (index?.kind !== 'words' || !search || typeof clause.value !== 'string') return undefined;
+  return phrase(phraseOf(clause.value, dialect).words, [FIELD], `${clause.name}:`);
 }
 
 /** Those of some posts that have the words as they are wanted. */

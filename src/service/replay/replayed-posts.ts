@@ -1,8 +1,8 @@
 import type { Activity } from '../../activity/activity.js';
 import { compileRules } from '../../rules/index/compile-rules.js';
 import { parseRule } from '../../rules/language/parse-rule.js';
-import type { RuleNode } from '../../rules/language/tree.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
+import type { RuleNode } from '../../rules/tree.js';
 import type { Window } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import type { StreamRule } from './stream-rules.js';

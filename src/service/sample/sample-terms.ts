@@ -1,6 +1,7 @@
-import { sourceKey, termsOfWords } from '../../rules/index/post-terms.js';
-import { dialectOf } from '../../rules/match/dialect.js';
-import { fold, isSingle, tokenise } from '../../rules/match/tokeniser.js';
+import { sourceKey } from '../../rules/operators/key-operator.js';
+import { dialectOf } from '../../rules/post/dialect.js';
+import { fold, isSingle, tokenise } from '../../rules/post/tokeniser.js';
+import { wordTerms } from '../../rules/post/word-terms.js';
 import { LANGUAGES } from './languages/languages.js';
 import { pageDisplay, pageOf } from './render-entities.js';
 import { AUTHORS } from './sample-authors.js';
@@ -29,7 +30,7 @@ interface FragmentTerms {
 }
 
 /**
- * The terms of search (`PostTerms.terms`) of a sample post, read off its draft: the same as of the
+ * The terms of search (`postTerms`) of a sample post, read off its draft: the same as of the
  * post written out, at a small part of the cost. Terms are numbers. Words are numbered as they come
  * up; what is peculiar to a post, such as the id of the post that it answers, is a hash.
  */
@@ -153,7 +154,7 @@ export class SampleTerms {
       terms.push(`retweets_of_status_id:${idOf(target)}`);
     if (content.kind === 'quote' && content.target !== undefined) {
       const page = pageOf(content.target, this.#drafts);
-      terms.push(...wordTerms(page), ...wordTerms(pageDisplay(page)));
+      terms.push(...wordTermsOf(page), ...wordTermsOf(pageDisplay(page)));
     }
     return terms;
   }
@@ -170,11 +171,11 @@ export class SampleTerms {
   #readFragment(key: number): FragmentTerms {
     const { text, entity } = this.#drafts.fragments.get(key);
     const { words } = tokenise(text.replaceAll('&amp;', '&'), SEARCH.accents);
-    const terms = [...termsOfWords(words)];
+    const terms = [...wordTerms(words)];
     if (entity?.kind === 'hashtag') terms.push(`#${fold(entity.text, SEARCH.accents)}`);
     if (entity?.kind === 'symbol') terms.push(`$${fold(entity.text, SEARCH.accents)}`);
     if (entity?.kind === 'link')
-      terms.push(...wordTerms(entity.link.url), ...wordTerms(entity.link.display));
+      terms.push(...wordTermsOf(entity.link.url), ...wordTermsOf(entity.link.display));
     const numbers = new Set(terms.map(term => this.#word(term)));
     if (entity?.kind === 'mention') numbers.add(personNumber('@', entity.author));
     const [first = '', last = ''] = [words[0], words.at(-1)];
@@ -205,14 +206,14 @@ export class SampleTerms {
   #homeTerms({ code, region, name }: SamplePlace): readonly number[] {
     const terms = [
       `profile_country:${code}`,
-      ...wordTerms(region).map(term => `profile_region:${term}`),
-      ...wordTerms(name).map(term => `profile_locality:${term}`),
+      ...wordTermsOf(region).map(term => `profile_region:${term}`),
+      ...wordTermsOf(name).map(term => `profile_locality:${term}`),
     ];
     return [this.#has.profile_geo, ...terms.map(term => this.#word(term))];
   }
 
   #placeTerms({ code, region, name, id }: SamplePlace): readonly number[] {
-    const words = [name, `${name}, ${region}`, id].flatMap(wordTerms);
+    const words = [name, `${name}, ${region}`, id].flatMap(wordTermsOf);
     const terms = new Set([`place_country:${code}`, ...words.map(term => `place:${term}`)]);
     return [this.#has.geo, ...[...terms].map(term => this.#word(term))];
   }
@@ -252,8 +253,8 @@ function personNumber(relation: Relation, author: number): number {
   return PEOPLE[relation] * AUTHORS + author;
 }
 
-function wordTerms(text: string): readonly string[] {
-  return [...termsOfWords(tokenise(text, SEARCH.accents).words)];
+function wordTermsOf(text: string): readonly string[] {
+  return [...wordTerms(tokenise(text, SEARCH.accents).words)];
 }
 
 function hashOf(term: string): number {

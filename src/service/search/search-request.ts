@@ -1,5 +1,5 @@
 import { checkRule } from '../../rules/language/check-rule.js';
-import type { RuleNode } from '../../rules/language/tree.js';
+import type { RuleNode } from '../../rules/tree.js';
 import type { Window } from '../../time.js';
 import type { Place } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';

@@ -1,6 +1,6 @@
 import type { Activity } from '../../activity/activity.js';
 import { fieldsOf } from '../../activity/post-fields.js';
-import type { RuleNode } from '../../rules/language/tree.js';
+import type { RuleNode } from '../../rules/tree.js';
 import { DAY, type Window } from '../../time.js';
 import type { Archive, ArchivedPost, Place } from '../archive/archive.js';
 import type { EngagementType } from './engagement-request.js';

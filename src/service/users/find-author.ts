@@ -1,5 +1,5 @@
-import type { RuleNode } from '../../rules/language/tree.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
+import type { RuleNode } from '../../rules/tree.js';
 import { FIRST_POST } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import type { User } from './grants.js';

@@ -7,10 +7,10 @@ import { compileRules, type Rule } from '../../../src/rules/index/compile-rules.
 import { RuleIndex } from '../../../src/rules/index/rule-index.js';
 import { usualFrequency } from '../../../src/rules/index/term-frequency.js';
 import { checkRule } from '../../../src/rules/language/check-rule.js';
-import type { RuleProduct } from '../../../src/rules/language/operators.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
-import { dialectOf } from '../../../src/rules/match/dialect.js';
+import type { RuleProduct } from '../../../src/rules/post/dialect.js';
+import { dialectOf } from '../../../src/rules/post/dialect.js';
 import { acceptedRule, arbitraryRule } from '../arbitrary-rule.js';
 import {
   arbitraryDraft,

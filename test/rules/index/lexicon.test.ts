@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Lexicon } from '../../../src/rules/index/lexicon.js';
 import { Postings } from '../../../src/rules/index/postings.js';
-import { hashText } from '../../../src/rules/match/tokeniser.js';
+import { hashText } from '../../../src/rules/post/tokeniser.js';
 
 const term = fc.oneof(
   fc.tuple(fc.constantFrom('', '#', 'from:', 'bio:'), fc.stringMatching(/^[a-d]{1,3}$/)),

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { postTerms } from '../../../src/rules/index/post-terms.js';
 import { planOf, requiredTerms, type TermPlan } from '../../../src/rules/index/required-terms.js';
-import type { RuleProduct } from '../../../src/rules/language/operators.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
+import { postTerms } from '../../../src/rules/operators/post-terms.js';
+import type { RuleProduct } from '../../../src/rules/post/dialect.js';
+import { rulePost } from '../../../src/rules/post/rule-post.js';
 import { arbitraryRule } from '../arbitrary-rule.js';
 import {
   arbitraryDraft,
@@ -113,7 +114,7 @@ describe('plans', () => {
         fc.boolean(),
         (tree, draft, first) => {
           const activity = first ? original(draft) : streams(draft);
-          const { terms } = postTerms(activity, product);
+          const terms = postTerms(rulePost(activity, product));
           const matched = compileRule(tree, { product })(activity);
           const { plan, exact } = planOf(tree, product);
           const selected = plan === undefined || selects(plan, terms);

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { OptionError } from '../../../src/errors.js';
 import { checkRule } from '../../../src/rules/language/check-rule.js';
-import type { RuleProduct } from '../../../src/rules/language/operators.js';
 import { printRule } from '../../../src/rules/language/print-rule.js';
 import { serviceMessage } from '../../../src/rules/language/problem.js';
+import type { RuleProduct } from '../../../src/rules/post/dialect.js';
 import { acceptedRule, arbitraryRule } from '../arbitrary-rule.js';
 
 /** Codes and places of the errors. */

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { printRule } from '../../../src/rules/language/print-rule.js';
-import type { RuleNode } from '../../../src/rules/language/tree.js';
+import type { RuleNode } from '../../../src/rules/tree.js';
 import { arbitraryRule } from '../arbitrary-rule.js';
 
 function treeOf(text: string): RuleNode {

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../../src/activity/activity.js';
 import { checkRule } from '../../../src/rules/language/check-rule.js';
-import type { RuleProduct } from '../../../src/rules/language/operators.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
+import type { RuleProduct } from '../../../src/rules/post/dialect.js';
 import { arbitraryRule } from '../arbitrary-rule.js';
 import {
   arbitraryDraft,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { checkRule } from '../../../src/rules/language/check-rule.js';
-import type { RuleNode } from '../../../src/rules/language/tree.js';
+import type { RuleNode } from '../../../src/rules/tree.js';
 import type { Block } from '../../../src/service/archive/block.js';
 import { candidates } from '../../../src/service/archive/candidates.js';
 import { Ordinals } from '../../../src/service/archive/ordinals.js';

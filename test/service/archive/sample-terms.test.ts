@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { postTerms } from '../../../src/rules/index/post-terms.js';
+import { postTerms } from '../../../src/rules/operators/post-terms.js';
+import { rulePost } from '../../../src/rules/post/rule-post.js';
 import { renderActivity, sampleDrafts } from '../../../src/service/sample/sample-posts.js';
 import { SampleTerms } from '../../../src/service/sample/sample-terms.js';
 import { MINUTE } from '../../../src/time.js';
@@ -14,7 +15,7 @@ test('terms read off a draft are those of the post, in either format', () => {
       const numbers: number[] = [];
       terms.collect(draft, numbers);
       for (const format of ['original', 'activity_streams'] as const) {
-        const wanted = postTerms(renderActivity(draft, drafts, format), 'search').terms;
+        const wanted = postTerms(rulePost(renderActivity(draft, drafts, format), 'search'));
         const found = new Set(numbers);
         const left = new Set(numbers);
         for (const term of wanted) {

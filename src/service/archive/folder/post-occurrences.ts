@@ -1,5 +1,6 @@
-import { indexedFields, type PostTerms } from '../../../rules/index/post-terms.js';
-import type { Tokens } from '../../../rules/match/tokeniser.js';
+import { indexedOperators } from '../../../rules/operators/indexed-operators.js';
+import type { RulePost } from '../../../rules/post/rule-post.js';
+import type { Tokens } from '../../../rules/post/tokeniser.js';
 import {
   ADDRESS,
   DISPLAY,
@@ -13,7 +14,7 @@ import {
 import { VARINT_BYTES, type Varints, writeVarint } from './varints.js';
 
 /** Where the words of a post stand, by term; words of a field under its prefix. */
-export function occurrencesOf(post: PostTerms): ReadonlyMap<string, readonly Occurrence[]> {
+export function occurrencesOf(post: RulePost): ReadonlyMap<string, readonly Occurrence[]> {
   const all = new Map<string, Occurrence[]>();
   const add = (kind: number, prefix: string, lists: readonly Tokens[]) => {
     for (const [i, { words }] of lists.entries())
@@ -27,8 +28,8 @@ export function occurrencesOf(post: PostTerms): ReadonlyMap<string, readonly Occ
   add(TEXT, '', post.texts);
   add(ADDRESS, '', distinct(post.addresses));
   add(DISPLAY, '', distinct(post.displays));
-  for (const field of indexedFields(post.dialect))
-    add(FIELD, `${field}:`, distinct(post.field(field)));
+  for (const { prefix, texts } of indexedOperators(post.dialect).fields)
+    add(FIELD, prefix, distinct(post.field(texts)));
   return all;
 }
 

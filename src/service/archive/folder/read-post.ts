@@ -2,7 +2,8 @@ import { Activity, type Format } from '../../../activity/activity.js';
 import { parseInStreamMessage } from '../../../activity/in-stream-message.js';
 import type { PostFields } from '../../../activity/post-fields.js';
 import { DataError } from '../../../errors.js';
-import { type PostTerms, postTerms } from '../../../rules/index/post-terms.js';
+import { postTerms } from '../../../rules/operators/post-terms.js';
+import { type RulePost, rulePost } from '../../../rules/post/rule-post.js';
 import { floorTo, SECOND } from '../../../time.js';
 import type { Spot } from '../block.js';
 import type { Occurrence } from '../occurrences.js';
@@ -44,13 +45,13 @@ export function readPost(line: FileLine, path: string): IndexedPost | undefined 
     const activity = new Activity(line.bytes);
     const id = BigInt(activity.id);
     if (id >= MOST_ID) throw new DataError(`The id ${id} has more than 64 bits`);
-    const terms = postTerms(activity, 'search');
+    const post = rulePost(activity, 'search');
     return {
       format: activity.format,
       at: floorTo(SECOND, activity.postedAt.getTime()),
       id,
-      terms: indexTerms(terms),
-      spot: spotOf(terms.fields),
+      terms: indexTerms(post),
+      spot: spotOf(post.fields),
       offset: line.offset,
       bytes: line.bytes.length,
     };
@@ -68,10 +69,10 @@ export function indexTerm(term: string): string {
   return /\p{Surrogate}/u.test(term) ? `\0${JSON.stringify(term)}` : term;
 }
 
-function indexTerms(post: PostTerms): readonly IndexedTerm[] {
+function indexTerms(post: RulePost): readonly IndexedTerm[] {
   const occurrences = occurrencesOf(post);
   const kept: IndexedTerm[] = [];
-  for (const text of post.terms)
+  for (const text of postTerms(post))
     if (text.length <= MOST_UNITS)
       kept.push({ text: indexTerm(text), occurrences: occurrences.get(text) ?? [] });
   return kept;

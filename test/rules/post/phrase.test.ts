@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dialectOf } from '../../../src/rules/match/dialect.js';
-import { holdsPhrase, holdsProximity, phraseOf } from '../../../src/rules/match/phrase.js';
-import { tokenise } from '../../../src/rules/match/tokeniser.js';
+import { dialectOf } from '../../../src/rules/post/dialect.js';
+import { holdsPhrase, holdsProximity, phraseOf } from '../../../src/rules/post/phrase.js';
+import { tokenise } from '../../../src/rules/post/tokeniser.js';
 
 const word = fc.constantFrom('a', 'b', 'c');
 

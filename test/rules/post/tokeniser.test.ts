@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fold, Scanner, tokenise } from '../../../src/rules/match/tokeniser.js';
+import { fold, Scanner, tokenise } from '../../../src/rules/post/tokeniser.js';
 
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),

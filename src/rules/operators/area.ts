@@ -1,5 +1,5 @@
 import type { Position } from '../../activity/post-fields.js';
-import type { BoundingBox, PointRadius } from '../language/tree.js';
+import type { BoundingBox, PointRadius } from '../tree.js';
 
 const EARTH_KM = 6371.0088;
 const KM_PER_MILE = 1.609344;

@@ -1,0 +1,34 @@
+import { exactTerm, type RequiredTerms, type RuleOperator } from '../operators/operator.js';
+import { ruleOperators } from '../operators/operators.js';
+import type { Dialect } from '../post/dialect.js';
+import { phraseOf, wordsOf } from '../post/phrase.js';
+import { fold } from '../post/tokeniser.js';
+import { wordTerms } from '../post/word-terms.js';
+import type { Clause } from '../tree.js';
+
+/** What a clause says about the terms of its matches, as `postTerms` gives them. */
+export function clauseTerms(clause: Clause, dialect: Dialect): RequiredTerms {
+  switch (clause.kind) {
+    case 'keyword': {
+      const { words } = wordsOf(clause.text, dialect);
+      // The emoji `#️⃣` looks like the term of a hashtag.
+      const exact = words.length === 1 && words[0]?.startsWith('#') === false;
+      return { required: [...wordTerms(words)], exact };
+    }
+    case 'phrase':
+      return { required: [...wordTerms(phraseOf(clause.text, dialect).words)], exact: false };
+    case 'proximity':
+      // No pairs: other words may stand between them.
+      return { required: wordsOf(clause.text, dialect).words, exact: false };
+    case 'hashtag':
+      return exactTerm(`#${fold(clause.text, dialect.accents)}`);
+    case 'cashtag':
+      return exactTerm(`$${fold(clause.text, dialect.accents)}`);
+    case 'mention':
+      return exactTerm(`@${clause.text.toLowerCase()}`);
+    case 'operator': {
+      const operator: RuleOperator<never> = ruleOperators[clause.name];
+      return operator.terms(clause.value as never, dialect, `${clause.name}:`);
+    }
+  }
+}

@@ -1,0 +1,40 @@
+import type { OperatorName } from '../tree.js';
+
+/**
+ * Operators of version 1.0 and what replaces each since version 2.0; `undefined` where nothing does.
+ * Rules of that time still use these names.
+ */
+export const deprecatedOperators: ReadonlyMap<string, OperatorName | undefined> = new Map<
+  string,
+  OperatorName | undefined
+>([
+  ['platform_lang', 'lang'],
+  ['twitter_lang', 'lang'],
+  ['influence_score', undefined],
+  ['influence_topic', undefined],
+  ['influence_topic_contains', undefined],
+  ['influence_topic_id', undefined],
+  ['klout_score', undefined],
+  ['klout_topic', undefined],
+  ['klout_topic_contains', undefined],
+  ['klout_topic_id', undefined],
+  ['bio_lang', undefined],
+  ['time_zone', undefined],
+  ['country_code', 'place_country'],
+  ['profile_country_code', 'profile_country'],
+  ['bio_location_contains', 'bio_location'],
+  ['place_contains', 'place'],
+  ['profile_region_contains', 'profile_region'],
+  ['profile_locality_contains', 'profile_locality'],
+  ['profile_subregion_contains', 'profile_subregion'],
+  ['bio_name_contains', 'bio_name'],
+  ['bio_contains', 'bio'],
+]);
+
+/** `has:` values of version 1.0. `-lang:und` replaces `has:lang`; nothing replaces the others. */
+export const deprecatedHasValues: ReadonlySet<string> = new Set([
+  'lang',
+  'profile_geo_region',
+  'profile_geo_subregion',
+  'profile_geo_locality',
+]);

@@ -1,0 +1,50 @@
+import type { HasValue, IsValue } from '../tree.js';
+import { exactTerm, type PostTest, type RuleOperator, specOf } from './operator.js';
+
+const IS: { readonly [V in IsValue]: PostTest } = {
+  nullcast: ({ fields }) => fields.isNullcast,
+  quote: ({ parts }) => parts.some(part => part.isQuote),
+  reply: ({ parts }) => parts.some(part => part.replyTo !== undefined),
+  retweet: ({ fields }) => fields.retweeted !== undefined,
+  verified: ({ fields }) => fields.author.verified,
+};
+
+/** In the order in which the service lists them. */
+const HAS: { readonly [V in HasValue]: PostTest } = {
+  geo: ({ fields }) => fields.place !== undefined || fields.position !== undefined,
+  hashtags: ({ parts }) => parts.some(part => part.hashtags.length > 0),
+  images: ({ fields }) => fields.mediaTypes.includes('photo'),
+  links: ({ parts }) => parts.some(part => part.links.length > 0),
+  media: ({ parts }) => parts.some(part => part.mediaTypes.length > 0),
+  mentions: ({ parts }) => parts.some(part => part.mentions.length > 0),
+  profile_geo: ({ fields }) => fields.author.homes.length > 0,
+  symbols: ({ parts }) => parts.some(part => part.cashtags.length > 0),
+  videos: ({ fields }) => fields.mediaTypes.includes('video'),
+};
+
+export const isValues: readonly IsValue[] = Object.keys(IS) as IsValue[];
+export const hasValues: readonly HasValue[] = Object.keys(HAS) as HasValue[];
+
+/** Other spellings of `has:` values. */
+export const hasAliases: ReadonlyMap<string, HasValue> = new Map([
+  ['media_link', 'media'],
+  ['video_link', 'videos'],
+  ['derived_user_geo', 'profile_geo'],
+]);
+
+export const is: RuleOperator<IsValue> = flagOperator('is', 'what the post is', IS);
+export const has: RuleOperator<HasValue> = flagOperator('has', 'what the post carries', HAS);
+
+function flagOperator<Value extends string>(
+  kind: 'is' | 'has',
+  about: string,
+  flags: { readonly [V in Value]: PostTest },
+): RuleOperator<Value> {
+  return {
+    ...specOf(kind, about, { search: true, alone: 'no' }),
+    test: value => flags[value],
+    terms: (value, _dialect, prefix) => exactTerm(prefix + value),
+    index: { kind: 'flags', flags },
+    frequency: () => 0.2,
+  };
+}

@@ -1,0 +1,47 @@
+import type { Dialect } from '../post/dialect.js';
+import type { ReadTexts } from '../post/rule-post.js';
+import type { OperatorName } from '../tree.js';
+import type { PostTest, ReadKeys } from './operator.js';
+import { ruleOperators } from './operators.js';
+
+/** What of a post is indexed for operators, each under its `prefix`. */
+export interface IndexedOperators {
+  readonly keys: readonly { readonly prefix: string; readonly keys: ReadKeys }[];
+  readonly fields: readonly { readonly prefix: string; readonly texts: ReadTexts }[];
+  readonly pieces: readonly { readonly prefix: string; readonly of: 'text' | 'links' }[];
+  readonly flags: readonly { readonly term: string; readonly test: PostTest }[];
+}
+
+/**
+ * The operators that add terms to an index. The fields and pieces of operators that search lacks are
+ * left out for search: they are most of a post's terms. Its keys are all there: engagement totals
+ * look for the shares and answers of a post in the archive.
+ */
+export function indexedOperators(dialect: Dialect): IndexedOperators {
+  return dialect.allOperators ? ALL : IN_SEARCH;
+}
+
+const ALL = collect(() => true);
+const IN_SEARCH = collect(name => ruleOperators[name].search);
+
+function collect(isOffered: (name: OperatorName) => boolean): IndexedOperators {
+  const found = {
+    keys: [] as { prefix: string; keys: ReadKeys }[],
+    fields: [] as { prefix: string; texts: ReadTexts }[],
+    pieces: [] as { prefix: string; of: 'text' | 'links' }[],
+    flags: [] as { term: string; test: PostTest }[],
+  };
+  for (const name of Object.keys(ruleOperators) as OperatorName[]) {
+    const { index } = ruleOperators[name];
+    const prefix = `${name}:`;
+    if (index?.kind === 'keys') found.keys.push({ prefix, keys: index.keys });
+    else if (index?.kind === 'flags')
+      for (const [value, test] of Object.entries(index.flags))
+        found.flags.push({ term: prefix + value, test });
+    else if (index !== undefined && isOffered(name)) {
+      if (index.kind === 'words') found.fields.push({ prefix, texts: index.texts });
+      else found.pieces.push({ prefix, of: index.of });
+    }
+  }
+  return found;
+}

@@ -1,0 +1,63 @@
+import type { Dialect } from '../post/dialect.js';
+import { fold, isFlag, tokenise } from '../post/tokeniser.js';
+import { type RuleOperator, specOf } from './operator.js';
+
+/** `contains:`. A quoted post's text counts for words and phrases only. */
+export const contains: RuleOperator<string> = {
+  ...specOf('text', 'a piece of the text, word boundaries or not', {}),
+  test(value, { accents }) {
+    const piece = fold(value, accents);
+    return ({ texts }) => texts[0]?.folded.includes(piece) === true;
+  },
+  terms: (value, dialect, prefix) => ({
+    required: [...wholeWords(value, dialect), ...requiredPieces(value, dialect, prefix)],
+    exact: false,
+  }),
+  index: { kind: 'pieces', of: 'text' },
+  frequency: () => 0.02,
+};
+
+/** `url_contains:`. */
+export const urlContains: RuleOperator<string> = {
+  ...specOf('text', 'a piece of an expanded link', {}),
+  test(value, { accents }) {
+    const piece = fold(value, accents);
+    return ({ addresses }) => addresses.some(({ folded }) => folded.includes(piece));
+  },
+  terms: (value, dialect, prefix) => ({
+    required: ['has:links', ...requiredPieces(value, dialect, prefix)],
+    exact: false,
+  }),
+  index: { kind: 'pieces', of: 'links' },
+  frequency: () => 0.01,
+};
+
+/** UTF-16 units of a piece. */
+export const PIECE = 3;
+
+/** Every `PIECE` units in a row. */
+export function* piecesOf(folded: string): Generator<string> {
+  for (let at = 0; at + PIECE <= folded.length; at++) yield folded.slice(at, at + PIECE);
+}
+
+/**
+ * The words of a text that are whole words in every text that contains it: all but the first and the
+ * last. Flags are left out: which two letters of a row make a flag depends on what comes before.
+ */
+function wholeWords(text: string, { accents }: Dialect): string[] {
+  const { words, starts, folded } = tokenise(text, accents);
+  return words.filter((word, i) => {
+    const start = starts[i] as number;
+    return start > 0 && start + word.length < folded.length && !isFlag(word);
+  });
+}
+
+function requiredPieces(value: string, dialect: Dialect, prefix: string): string[] {
+  if (!dialect.allOperators) return [];
+  const all = [...piecesOf(fold(value, dialect.accents))];
+  const step = Math.ceil(all.length / MAX_PIECES);
+  return all.filter((_, i) => i % step === 0).map(piece => prefix + piece);
+}
+
+/** Pieces of a long text that are required: more would hardly select fewer posts. */
+const MAX_PIECES = 8;

@@ -1,0 +1,20 @@
+import { NO_TERMS, type RuleOperator, specOf } from './operator.js';
+
+/** `sample:`, a percentage of all posts. */
+export const sample: RuleOperator<number> = {
+  ...specOf('percent', 'a share of all posts, before the rest of the rule', { alone: 'no' }),
+  test:
+    percent =>
+    ({ fields }) =>
+      hundredthOf(fields.id) < percent,
+  terms: () => NO_TERMS,
+  frequency: word => word,
+};
+
+/** The hundredth of all posts, 0 to 99, that a post is in. It depends on the id alone. */
+function hundredthOf(id: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+  return ((hash ^ (hash >>> 13)) >>> 0) % 100;
+}

@@ -1,0 +1,74 @@
+import type { Activity } from '../../activity/activity.js';
+import { fieldsOf, type PostFields } from '../../activity/post-fields.js';
+import { type Dialect, dialectOf, type RuleProduct } from './dialect.js';
+import { type Tokens, tokenise } from './tokeniser.js';
+
+/** Reads the texts of one field of a post. */
+export type ReadTexts = (fields: PostFields) => readonly string[];
+
+/** A post as rules see it, the same for both formats. Each text is tokenised on first use. */
+export class RulePost {
+  readonly fields: PostFields;
+  readonly dialect: Dialect;
+  #parts: readonly PostFields[] | undefined;
+  #texts: readonly Tokens[] | undefined;
+  #addresses: readonly Tokens[] | undefined;
+  #displays: readonly Tokens[] | undefined;
+  #fields: Map<ReadTexts, readonly Tokens[]> | undefined;
+
+  constructor(fields: PostFields, dialect: Dialect) {
+    this.fields = fields;
+    this.dialect = dialect;
+  }
+
+  /** The post and, where the dialect reads it, the post that it quotes. */
+  get parts(): readonly PostFields[] {
+    if (this.#parts === undefined) {
+      const quoted = this.dialect.readsQuoted ? this.fields.quoted : undefined;
+      this.#parts = quoted === undefined ? [this.fields] : [this.fields, quoted];
+    }
+    return this.#parts;
+  }
+
+  /** The text of each part. */
+  get texts(): readonly Tokens[] {
+    this.#texts ??= this.parts.map(part => tokenise(part.text, this.dialect.accents));
+    return this.#texts;
+  }
+
+  /** Each link as it was posted and where it leads to. */
+  get addresses(): readonly Tokens[] {
+    this.#addresses ??= this.#tokens(
+      this.parts.flatMap(part => part.links.flatMap(link => [link.expanded, link.unwound])),
+    );
+    return this.#addresses;
+  }
+
+  /** Each link as it is shown. */
+  get displays(): readonly Tokens[] {
+    this.#displays ??= this.#tokens(
+      this.parts.flatMap(part => part.links.map(link => link.display)),
+    );
+    return this.#displays;
+  }
+
+  /** A field of the post, without its empty texts. Give the same function for the same field. */
+  field(read: ReadTexts): readonly Tokens[] {
+    this.#fields ??= new Map();
+    let tokens = this.#fields.get(read);
+    if (tokens === undefined) {
+      tokens = this.#tokens(read(this.fields));
+      this.#fields.set(read, tokens);
+    }
+    return tokens;
+  }
+
+  #tokens(texts: readonly string[]): readonly Tokens[] {
+    return texts.filter(text => text !== '').map(text => tokenise(text, this.dialect.accents));
+  }
+}
+
+/** A post as the rules of a product see it. */
+export function rulePost(activity: Activity, product: RuleProduct): RulePost {
+  return new RulePost(fieldsOf(activity), dialectOf(product));
+}
