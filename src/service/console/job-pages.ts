@@ -1,10 +1,10 @@
 import { formatTimestamp } from '../../time.js';
 import { HttpProblem } from '../http/http-problem.js';
+import { megabytes } from '../jobs/estimate.js';
 import type { JobStatus } from '../jobs/job.js';
-import { jobDays } from '../jobs/job-days.js';
+import { jobDays } from '../jobs/job.js';
 import type { JobRunner } from '../jobs/job-runner.js';
 import { statusMessage } from '../jobs/job-views.js';
-import { megabytes } from '../jobs/quote.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
 import { type Html, html, isolated } from './html/html.js';
 import {

@@ -5,7 +5,7 @@ import { parseJsonObject } from '../http/request-body.js';
 import type { Limits } from '../http/service-limits.js';
 import type { RequestedRule } from './job-rules.js';
 
-/** The body of a create (service.md 4.6), checked but for its rules' own texts. */
+/** The body of a create, checked except for the syntax of its rules. */
 export interface CreateRequest {
   readonly title: string;
   readonly format: Format;
@@ -20,12 +20,16 @@ export interface CreateChecks {
   hasTitle(title: string): boolean;
 }
 
-/** Room for the most rules, each of the greatest length, with every character escaped. */
+/** Enough for the maximum number of rules of maximum length, with every character escaped. */
 export const MAX_CREATE_BYTES = 16 * 1024 * 1024;
 
 type Given = Readonly<Record<string, unknown>>;
 
-/** Reads and checks a body. Everything that is wrong with it is said at once: 400. */
+/**
+ * Reads and checks a body.
+ *
+ * @throws HttpProblem 400 with all problems of the body.
+ */
 export function readCreateRequest(body: Uint8Array, checks: CreateChecks): CreateRequest {
   const given = parseJsonObject(body);
   if (given === undefined)
@@ -43,7 +47,7 @@ export function readCreateRequest(body: Uint8Array, checks: CreateChecks): Creat
   return { title, format, window, rules };
 }
 
-/** The text of a field that every job needs. */
+/** The text of a required field. */
 function textOf(name: string, given: Given, problems: string[]): string | undefined {
   const value = given[name];
   if (typeof value === 'string' && value.trim() !== '') return value;
@@ -124,14 +128,14 @@ function readWindow(given: Given, { limits, now }: CreateChecks, problems: strin
 const RULES_FORMAT =
   'It must be in the format [{"value":"rule1", "tag":"tag1"}, {"value":"rule2"}].';
 
-function readRules(given: Given, atMost: number, problems: string[]): readonly RequestedRule[] {
+function readRules(given: Given, max: number, problems: string[]): readonly RequestedRule[] {
   const { rules } = given;
   if (rules === undefined || rules === null) problems.push("Missing field 'rules'.");
   else if (!Array.isArray(rules) || rules.length === 0)
     problems.push(`Invalid value for field 'rules'. ${RULES_FORMAT}`);
-  else if (rules.length > atMost)
+  else if (rules.length > max)
     problems.push(
-      `Invalid value for field 'rules'. A job has at most ${atMost} rules, not ${rules.length}.`,
+      `Invalid value for field 'rules'. A job has at most ${max} rules, not ${rules.length}.`,
     );
   else {
     const wrong = rules.findIndex(rule => !isRule(rule));

@@ -6,7 +6,7 @@ import type { RequestContext, Route } from '../http/router.js';
 import { DATA_PATTERN, dataPath } from './data-urls.js';
 import type { JobAccess } from './job-routes.js';
 
-/** The second origin: files under signed URLs that expire, for whoever has the URL. */
+/** The second origin: data files under signed URLs. The URL alone grants access, until it expires. */
 export function dataRoutes(endpoints: JobAccess): readonly Route[] {
   const { context, urls } = endpoints;
   const { clock, settings } = context;
@@ -15,11 +15,11 @@ export function dataRoutes(endpoints: JobAccess): readonly Route[] {
     const runner = endpoints.jobs.find(snapshot.slice(snapshot.lastIndexOf('_') + 1));
     const segment = Date.parse(`${y}-${m}-${d}T${h}:${minute}Z`);
     const file = runner?.files.find(listed => listed.segment === segment);
-    // The rest of the path belongs to the name, too.
-    const isHere =
+    // Every segment of the path must match, not only those that find the file.
+    const isMatch =
       runner !== undefined &&
       dataPath(runner.job, segment, settings.publisher, settings.account) === url.pathname;
-    if (!isHere || file === undefined || runner.expired) throw notFound();
+    if (!isMatch || file === undefined || runner.expired) throw notFound();
     return { job: runner.job, file };
   };
 
@@ -30,11 +30,11 @@ export function dataRoutes(endpoints: JobAccess): readonly Route[] {
       pattern: DATA_PATTERN,
       errorBody: messageErrorBody,
       async handle({ request, url, path }): Promise<HttpResponse> {
-        // The signature decides. HTTP Basic, which all operations of jobs have, is let pass.
+        // The signature authorizes. HTTP Basic, which clients send to all job endpoints, is ignored.
         if (!/^(basic .*)?$/is.test(request.headers.authorization ?? ''))
           throw new HttpProblem(
             400,
-            'Only one way of authorization: the URL is signed; beside it only HTTP Basic is let pass',
+            'Only one way of authorization: the URL is signed; the Authorization header may only be HTTP Basic',
           );
         const expiry = urls.expiryOf(url);
         if (expiry === undefined) throw new HttpProblem(403, 'Forbidden: the signature is wrong');
@@ -70,7 +70,7 @@ function notFound(): HttpProblem {
   return new HttpProblem(404, 'Not Found: there is no such file');
 }
 
-/** A single range of bytes, if one is asked for of this very content; any other header means all. */
+/** The requested range of bytes; undefined, for the whole file, without a valid single range. */
 function rangeOf(
   headers: RequestContext['request']['headers'],
   size: number,

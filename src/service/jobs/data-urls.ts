@@ -2,15 +2,15 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { formatTimestamp, SECOND } from '../../time.js';
 import type { Job } from './job.js';
 
-/** Where the data files are: paths in a segment's own date, and signed URLs that expire. */
+/** Signs the URLs of data files, which expire. */
 export interface DataUrls {
-  /** The path and query under which a file can be had until an instant. */
+  /** The path with a query that makes it valid until `expiresAt`. */
   sign(path: string, expiresAt: number): string;
-  /** Whether the signature is right, and until when it is good. */
+  /** Until when the URL is valid; undefined if the signature is wrong. */
   expiryOf(url: URL): number | undefined;
 }
 
-/** The key comes from the seed, so URLs outlive the process. */
+/** The key derives from the seed, so URLs stay valid over restarts. */
 export function createDataUrls(seed: string | number, account: string): DataUrls {
   const key = createHash('sha256').update(`files ${seed}`).digest();
   const signature = (path: string, expires: string) =>
@@ -28,8 +28,8 @@ export function createDataUrls(seed: string | number, account: string): DataUrls
     expiryOf({ pathname, searchParams }) {
       const expires = searchParams.get('Expires') ?? '';
       const given = Buffer.from(searchParams.get('Signature') ?? '', 'base64');
-      const right = signature(pathname, expires);
-      if (given.length !== right.length || !timingSafeEqual(given, right)) return undefined;
+      const expected = signature(pathname, expires);
+      if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
       return Number(expires) * SECOND;
     },
   };
@@ -39,22 +39,22 @@ export function createDataUrls(seed: string | number, account: string): DataUrls
 export const DATA_PATTERN =
   '/snapshots/:publisher/track_v2/:format/:account/:year/:month/:day/:snapshot/:y/:m/:d/:h/:minute_activities.json.gz';
 
-/** The path of one file: under the day on which its job was made, then under its own ten minutes. */
+/** The path of a file: the day on which its job was created, then its own ten minutes. */
 export function dataPath(job: Job, segment: number, publisher: string, account: string): string {
-  const [year, month, day] = datePieces(job.requestedAt);
-  const made = [year, month, day].join('/');
+  const [year, month, day] = dateParts(job.requestedAt);
+  const createdOn = [year, month, day].join('/');
   const folder = ['snapshots', publisher, 'track_v2', job.format, account].map(encodeURIComponent);
-  return `/${folder.join('/')}/${made}/${snapshotOf(job)}/${segmentPath(segment)}`;
+  return `/${folder.join('/')}/${createdOn}/${snapshotOf(job)}/${segmentPath(segment)}`;
 }
 
-/** What a file is called once it is downloaded (service.md 2.6). */
+/** The name of a file after its download. */
 export function localName(job: Job, segment: number): string {
   return `${snapshotOf(job)}_${segmentPath(segment).replaceAll('/', '_')}`;
 }
 
 /** `2013/07/22/15/00_activities.json.gz` */
 export function segmentPath(segment: number): string {
-  const [year, month, day, hour, minute] = datePieces(segment);
+  const [year, month, day, hour, minute] = dateParts(segment);
   return `${year}/${month}/${day}/${hour}/${minute}_activities.json.gz`;
 }
 
@@ -64,6 +64,6 @@ function snapshotOf({ from, to, uuid }: Job): string {
   return `${day(from)}-${day(to)}_${uuid}`;
 }
 
-function datePieces(ms: number): readonly string[] {
+function dateParts(ms: number): readonly string[] {
   return new Date(ms).toISOString().split(/[-T:]/);
 }

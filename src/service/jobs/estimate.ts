@@ -1,50 +1,50 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { MINUTE, type Window } from '../../time.js';
+import { HOUR, MINUTE, type Window } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import { EventLoopYield } from '../event-loop-yield.js';
-import type { JobRule } from './job.js';
-import { jobMatcher } from './job-matcher.js';
+import { type JobRule, jobDays, type Quote } from './job.js';
+import { compileJobRules } from './job-rules.js';
 
 export interface EstimateOptions {
   readonly archive: Archive;
   readonly signal: AbortSignal;
-  /** Told how much of the sample is done, 0 to 1. */
+  /** Called with the fraction of the sample that is done, 0 to 1. */
   onProgress(fraction: number): void;
 }
 
-/** What a window holds, as a sample of its minutes tells. */
+/** The matches in a window, extrapolated from a sample of its minutes. */
 export interface Estimate {
   readonly posts: number;
   /** Compressed. */
   readonly bytes: number;
-  /** Milliseconds that it takes to read the whole window. */
+  /** Milliseconds that reading the whole window takes. */
   readonly readMs: number;
 }
 
-/** Minutes of a sample. A shorter window is counted to the last post. */
+/** Minutes in a sample. A shorter window is counted completely. */
 const SAMPLE_MINUTES = 600;
-/** Milliseconds of real time after which a sample of at least a few minutes is enough. */
-const ENOUGH_MS = 1_500;
-const FEWEST_MINUTES = 10;
-/** Bytes of posts from which the gain of compression is taken. */
+/** Milliseconds of real time after which a sample of `MIN_SAMPLE_MINUTES` is enough. */
+const SAMPLE_MS = 1_500;
+const MIN_SAMPLE_MINUTES = 10;
+/** Bytes of posts that are compressed to measure the compression ratio. */
 const PROBE_BYTES = 512 * 1024;
 
-/** Counts what rules match in minutes spread evenly over a window. */
+/** Counts the matches of rules in minutes spread evenly over a window. */
 export async function estimate(
   window: Window,
   rules: readonly JobRule[],
   { archive, signal, onProgress }: EstimateOptions,
 ): Promise<Estimate> {
-  const matcher = await jobMatcher(rules, signal);
+  const matcher = await compileJobRules(rules, signal);
   const minutes = (window.to - window.from) / MINUTE;
-  const sample = spread(minutes);
+  const sample = sampleOf(minutes);
   const probe: Uint8Array[] = [];
-  let probed = 0;
+  let probeBytes = 0;
   let posts = 0;
   let bytes = 0;
   let done = 0;
-  const began = performance.now();
+  const startedAt = performance.now();
   const work = new EventLoopYield(signal);
   for (const minute of sample) {
     const from = window.from + minute * MINUTE;
@@ -53,32 +53,70 @@ export async function estimate(
         if (matcher.match(activity).length === 0) continue;
         posts++;
         bytes += activity.byteLength;
-        if (probed >= PROBE_BYTES) continue;
+        if (probeBytes >= PROBE_BYTES) continue;
         probe.push(activity.raw);
-        probed += activity.byteLength;
+        probeBytes += activity.byteLength;
       }
     done++;
-    const spent = performance.now() - began;
-    onProgress(Math.max(done / sample.length, Math.min(spent / ENOUGH_MS, 1) * 0.99));
-    if (spent > ENOUGH_MS && done >= FEWEST_MINUTES) break;
+    const tookMs = performance.now() - startedAt;
+    onProgress(Math.max(done / sample.length, Math.min(tookMs / SAMPLE_MS, 1) * 0.99));
+    if (tookMs > SAMPLE_MS && done >= MIN_SAMPLE_MINUTES) break;
     await work.pause();
   }
   const scale = minutes / done;
-  const packed = probed === 0 ? 0 : (await promisify(gzip)(Buffer.concat(probe))).length / probed;
+  const compressed = probeBytes === 0 ? 0 : (await promisify(gzip)(Buffer.concat(probe))).length;
   return {
     posts: posts * scale,
-    bytes: bytes * packed * scale,
-    readMs: (performance.now() - began) * scale,
+    bytes: probeBytes === 0 ? 0 : bytes * (compressed / probeBytes) * scale,
+    readMs: (performance.now() - startedAt) * scale,
   };
 }
 
-const GOLDEN = (Math.sqrt(5) - 1) / 2;
+const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
-/** Minutes from 0, in an order whose every beginning is spread over all of them. */
-function spread(minutes: number): readonly number[] {
-  const turn = (i: number) => (i * GOLDEN) % 1;
+/** Minutes from 0, ordered so that every prefix is spread evenly over the window. */
+function sampleOf(minutes: number): readonly number[] {
+  const fraction = (i: number) => (i * GOLDEN_RATIO) % 1;
   if (minutes <= SAMPLE_MINUTES)
-    return Array.from({ length: minutes }, (_, i) => i).sort((a, b) => turn(a) - turn(b));
-  const places = Array.from({ length: SAMPLE_MINUTES }, (_, i) => Math.floor(turn(i) * minutes));
-  return [...new Set(places)];
+    return Array.from({ length: minutes }, (_, i) => i).sort((a, b) => fraction(a) - fraction(b));
+  const sample = Array.from({ length: SAMPLE_MINUTES }, (_, i) =>
+    Math.floor(fraction(i) * minutes),
+  );
+  return [...new Set(sample)];
+}
+
+export interface QuoteTerms {
+  /** The smallest number of activities that a quote states. */
+  readonly minActivities: number;
+  /** Price of a job day; undefined for an account whose subscription includes the cost. */
+  readonly dollarsPerDay: number | undefined;
+  /** The shortest time, in milliseconds, that an accepted job takes. */
+  readonly runMs: number;
+  readonly expiresAt: number;
+}
+
+/** The quote that the customer sees, made from an estimate. */
+export function quoteOf(
+  window: Window,
+  { posts, bytes, readMs }: Estimate,
+  { minActivities, dollarsPerDay, runMs, expiresAt }: QuoteTerms,
+): Quote {
+  const hours = Number.isFinite(runMs) ? (runMs + readMs) / HOUR : 0;
+  return {
+    ...(dollarsPerDay === undefined ? {} : { costDollars: jobDays(window) * dollarsPerDay }),
+    estimatedActivityCount: Math.max(minActivities, orderOfMagnitude(posts)),
+    estimatedDurationHours: Math.ceil(hours * 10) / 10,
+    estimatedFileSizeMb: megabytes(bytes),
+    expiresAt,
+  };
+}
+
+/** 1000 for 1000 to 9999. */
+function orderOfMagnitude(count: number): number {
+  return 10 ** (String(Math.floor(count)).length - 1);
+}
+
+/** Rounded to hundreds of bytes, because jobs over a generated archive are small. */
+export function megabytes(bytes: number): number {
+  return Math.round(bytes / 100) / 10_000;
 }

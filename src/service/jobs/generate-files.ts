@@ -1,33 +1,39 @@
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { mkdir, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
 import type { Activity } from '../../activity/activity.js';
 import type { RuleMatcher } from '../../rules/index/compile-rules.js';
 import { formatSent, SEGMENT } from '../../time.js';
 import type { Archive, ArchivedPost } from '../archive/archive.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 import type { DataFile, Job } from './job.js';
-import { jobMatcher } from './job-matcher.js';
+import { compileJobRules } from './job-rules.js';
 import type { JobStore } from './job-store.js';
-import { writeDataFile } from './write-data-file.js';
 
-export interface GenerateOptions {
+export interface GenerateFilesOptions {
   readonly archive: Archive;
   readonly store: JobStore;
-  /** Files that are there already; new ones are added. */
+  /** The files written so far; each new one is appended. */
   readonly files: DataFile[];
-  /** Whether each file ends in an `info` line, sent when the job began to run. */
+  /** Whether each file ends in an `info` line, with the start of the run as its `sent`. */
   readonly infoLine: boolean;
   readonly signal: AbortSignal;
-  /** Told of the posts of each file, once it is written. */
+  /** Called with the ids of the posts of each file, once it is written. */
   onWritten(ids: readonly string[]): void;
-  /** Told how much of the window is done, 0 to 1. */
+  /** Called with the fraction of the window that is done, 0 to 1. */
   onProgress(fraction: number): void;
 }
 
-/** Writes the files of a job, one for each ten minutes with data (service.md 2.6), oldest first. */
-export async function generateFiles(job: Job, options: GenerateOptions): Promise<void> {
+/** Writes the files of a job, oldest first: one for each ten minutes that have matches. */
+export async function generateFiles(job: Job, options: GenerateFilesOptions): Promise<void> {
   const { archive, store, files, signal, onProgress, onWritten } = options;
-  const matcher = await jobMatcher(job.rules, signal);
+  const matcher = await compileJobRules(job.rules, signal);
   const last = files.at(-1);
-  // What an earlier run of the service has written stays.
+  // Files that an earlier run of the service has written stay.
   const from = last === undefined ? job.from : last.segment + SEGMENT;
   if (from < job.to) {
     for await (const { segment, posts } of archive.scan({ from, to: job.to }, { signal })) {
@@ -79,4 +85,48 @@ function* linesOf(
     activity_count: activities.length,
   };
   yield Buffer.from(JSON.stringify({ info }));
+}
+
+/** Writes chunks to a gzip file. A rename puts the file in place, so it is never incomplete. */
+async function writeDataFile(
+  path: string,
+  chunks: Iterable<Uint8Array>,
+  signal: AbortSignal,
+): Promise<Pick<DataFile, 'bytes' | 'md5'>> {
+  await mkdir(dirname(path), { recursive: true });
+  const temporary = `${path}.part`;
+  const hash = createHash('md5');
+  let bytes = 0;
+  await pipeline(
+    Readable.from(blocksOf(chunks), { objectMode: false }),
+    createGzip(),
+    async function* (compressed: AsyncIterable<Buffer>) {
+      for await (const chunk of compressed) {
+        hash.update(chunk);
+        bytes += chunk.length;
+        yield chunk;
+      }
+    },
+    createWriteStream(temporary),
+    { signal },
+  );
+  await rename(temporary, path);
+  return { bytes, md5: hash.digest('hex') };
+}
+
+/** Bytes that go into the compressor in one write. */
+const BLOCK_BYTES = 64 * 1024;
+
+function* blocksOf(chunks: Iterable<Uint8Array>): Generator<Buffer> {
+  let block: Uint8Array[] = [];
+  let bytes = 0;
+  for (const chunk of chunks) {
+    block.push(chunk);
+    bytes += chunk.byteLength;
+    if (bytes < BLOCK_BYTES) continue;
+    yield Buffer.concat(block, bytes);
+    block = [];
+    bytes = 0;
+  }
+  if (bytes > 0) yield Buffer.concat(block, bytes);
 }

@@ -2,41 +2,46 @@ import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../clock.js';
 
 /**
- * Who has something to do now, and who waits: for the clock, for a slot, for a customer. Waking
- * counts at once, so that whoever asks right after the clock was moved knows that there is work.
+ * Knows whether any tracked task is busy, or all wait: for the clock, a semaphore or a customer. A
+ * task counts as busy from the moment that it is woken, so a caller that has just moved the clock
+ * and asks for `settled` waits for the work that this has caused.
  */
 export class IdleTracker {
   readonly #clock: Clock;
   #busy = 0;
-  #asking: (() => void)[] = [];
+  #waiters: (() => void)[] = [];
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Counts as busy until it ends, but for its waits. */
-  async track(work: () => Promise<void>): Promise<void> {
+  /** Runs a task, which counts as busy except during its `wait`s. */
+  async track(task: () => Promise<void>): Promise<void> {
     this.#busy++;
     try {
-      await work();
+      await task();
     } finally {
-      this.#rest();
+      this.#endBusy();
     }
   }
 
-  /** Waits for whatever calls `wake`. An abort rejects with the signal's reason. */
+  /**
+   * Waits within a tracked task until `wake` is called. An abort rejects with the signal's reason.
+   *
+   * @param start Starts what will call `wake`; returns how to cancel it.
+   */
   async wait<T>(
     signal: AbortSignal,
-    arrange: (wake: (value: T) => void) => (() => void) | undefined,
+    start: (wake: (value: T) => void) => (() => void) | undefined,
   ): Promise<T> {
     signal.throwIfAborted();
     return new Promise((resolve, reject) => {
-      let awake = false;
-      let resting = false;
+      let isAwake = false;
+      let isIdle = false;
       const wakeUp = (): boolean => {
-        if (awake) return false;
-        awake = true;
-        if (resting) this.#busy++;
+        if (isAwake) return false;
+        isAwake = true;
+        if (isIdle) this.#busy++;
         signal.removeEventListener('abort', abort);
         return true;
       };
@@ -46,38 +51,42 @@ export class IdleTracker {
         reject(signal.reason);
       };
       signal.addEventListener('abort', abort, { once: true });
-      const cancel = arrange(value => {
+      const cancel = start(value => {
         if (wakeUp()) resolve(value);
       });
-      if (awake) return;
-      resting = true;
-      this.#rest();
+      if (isAwake) return;
+      isIdle = true;
+      this.#endBusy();
     });
   }
 
-  /** Waits until the clock has reached an instant. */
+  /** Waits within a tracked task until the clock has reached an instant. */
   async waitUntil(at: number, signal: AbortSignal): Promise<void> {
     if (at > this.#clock.now())
       await this.wait<void>(signal, wake => this.#clock.at(at, () => wake()));
     signal.throwIfAborted();
   }
 
-  /** Waits until no one has anything to do, or for so many milliseconds of real time. */
-  async settled(atMostMs?: number): Promise<void> {
+  /**
+   * Resolves when no task is busy.
+   *
+   * @param maxWaitMs In real time; without a limit where absent.
+   */
+  async settled(maxWaitMs?: number): Promise<void> {
     if (this.#busy === 0) return;
-    const settled = new Promise<void>(resolve => this.#asking.push(resolve));
-    if (atMostMs === undefined) return settled;
-    const patience = new AbortController();
-    const over = setTimeout(atMostMs, undefined, { signal: patience.signal, ref: false });
-    await Promise.race([settled, over.catch(() => {})]);
-    patience.abort();
+    const settled = new Promise<void>(resolve => this.#waiters.push(resolve));
+    if (maxWaitMs === undefined) return settled;
+    const timer = new AbortController();
+    const timeout = setTimeout(maxWaitMs, undefined, { signal: timer.signal, ref: false });
+    await Promise.race([settled, timeout.catch(() => {})]);
+    timer.abort();
   }
 
-  #rest(): void {
+  #endBusy(): void {
     this.#busy--;
     if (this.#busy > 0) return;
-    const asking = this.#asking;
-    this.#asking = [];
-    for (const answer of asking) answer();
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const resolve of waiters) resolve();
   }
 }

@@ -8,7 +8,7 @@ import { createDataUrls, type DataUrls } from './data-urls.js';
 import { type JobAccess, jobRoutes } from './job-routes.js';
 import { Jobs } from './jobs.js';
 
-/** All that there is to historical jobs: their endpoints, and a second origin for their files. */
+/** The endpoints of historical jobs, and the second origin that serves their files. */
 export class JobEndpoints implements JobAccess {
   readonly context: ServiceContext;
   readonly urls: DataUrls;
@@ -16,16 +16,15 @@ export class JobEndpoints implements JobAccess {
   readonly #files: Server;
   readonly #stopFiles: () => void;
   #jobs: Jobs;
-  readonly #ownUrl: () => string;
+  readonly #serviceUrl: () => string;
   #opened: Promise<void> | undefined;
 
-  /** @param ownUrl Where the service itself listens. */
-  constructor(context: ServiceContext, ownUrl: () => string) {
+  constructor(context: ServiceContext, serviceUrl: () => string) {
     const { seed, account } = context.settings;
     this.context = context;
     this.#jobs = new Jobs(context);
     this.urls = createDataUrls(seed, account);
-    this.#ownUrl = ownUrl;
+    this.#serviceUrl = serviceUrl;
     this.routes = jobRoutes(this);
     const listener = createRequestListener(dataRoutes(this), context);
     this.#files = createServer(listener.handle);
@@ -36,20 +35,20 @@ export class JobEndpoints implements JobAccess {
     return this.#jobs;
   }
 
-  /** Where the service is. */
+  /** The URL of the service. */
   get url(): string {
-    return this.#ownUrl();
+    return this.#serviceUrl();
   }
 
-  /** Where the data files are. */
+  /** The origin of the data files. */
   get filesUrl(): string {
     return urlOf(this.#files);
   }
 
   /**
-   * Goes on with the jobs that were kept, and listens for who wants files; the second time nothing.
+   * Listens for downloads and continues the stored jobs. Later calls return the same promise.
    *
-   * @throws StorageError when jobs cannot be read; OptionError for a port that cannot be had.
+   * @throws StorageError if jobs cannot be read; OptionError if the port is not available.
    */
   open(): Promise<void> {
     this.#opened ??= this.#open();
@@ -61,7 +60,7 @@ export class JobEndpoints implements JobAccess {
     await this.#opened?.catch(() => {});
     await closeServer(this.#files);
     await this.#jobs.close();
-    // The service may be started again.
+    // A service that was stopped can be started again.
     this.#jobs = new Jobs(this.context);
     this.#opened = undefined;
   }

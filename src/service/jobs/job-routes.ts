@@ -11,44 +11,48 @@ import { MAX_CREATE_BYTES, readCreateRequest, titleTaken } from './create-reques
 import type { DataUrls } from './data-urls.js';
 import { checkJobRules } from './job-rules.js';
 import type { JobRunner } from './job-runner.js';
-import { createdView, invalidView, type JobAddress, jobListView, jobView } from './job-views.js';
-import type { Jobs } from './jobs.js';
 import {
+  createdView,
   type FileAddress,
   hasSuspectMinutes,
+  invalidView,
+  type JobAddress,
+  jobListView,
+  jobView,
   resultsCsv,
-  resultsListing,
+  resultsView,
   suspectMinutesView,
-} from './results-listing.js';
+} from './job-views.js';
+import type { Jobs } from './jobs.js';
 
-/** What the routes need of the job endpoints. */
+/** The parts of the job endpoints that their routes use. */
 export interface JobAccess {
   readonly context: ServiceContext;
   readonly urls: DataUrls;
   readonly jobs: Jobs;
-  /** Where the service listens. */
+  /** The URL of the service. */
   readonly url: string;
-  /** Where the data files are. */
+  /** The origin of the data files. */
   readonly filesUrl: string;
   open(): Promise<void>;
 }
 
-type Handler = (incoming: RequestContext, place: JobAddress) => Promise<HttpResponse>;
+type Handler = (incoming: RequestContext, address: JobAddress) => Promise<HttpResponse>;
 
-/** Milliseconds of real time that an answer waits for what is due by the clock. */
-const PATIENCE_MS = 100;
+/** Milliseconds of real time that a response waits for work that is due by the clock. */
+const MAX_WAIT_MS = 100;
 
 const BASE = '/historical/:product/accounts/:account/publishers/:publisher';
-/** `rulestream` stands for the name of the product; this is what clients know it as. */
+/** `rulestream` is a placeholder for the product's name, `powertrack`; both work. */
 const PRODUCTS = ['rulestream', 'powertrack'];
 
 /**
- * Historical jobs (service.md 4.6). The order of checks:
+ * Historical jobs. The order of checks:
  * 1. the credentials: 401;
  * 2. product, account and publisher: 404;
  * 3. the rate: 429;
  * 4. the job: 404;
- * 5. the body: 413, 415, 400; what it asks for: 400.
+ * 5. the body: 413, 415, 400; its content: 400.
  */
 export function jobRoutes(endpoints: JobAccess): readonly Route[] {
   const { context } = endpoints;
@@ -57,31 +61,31 @@ export function jobRoutes(endpoints: JobAccess): readonly Route[] {
   const reads = [context.quotas.window('jobReadRate')];
   const checkReads = () => checkRate(reads, rateExceeded('over status, results and list of jobs'));
 
-  const create: Handler = async ({ request }, place) => {
+  const create: Handler = async ({ request }, address) => {
     const { jobs } = endpoints;
     const windows = jobs.creationWindows;
     checkRate(windows, rateExceeded('to create jobs'), { count: false });
     const body = await readBody(request, MAX_CREATE_BYTES);
     const now = clock.now();
-    const { publisher } = place;
+    const { publisher } = address;
     const hasTitle = (title: string) => jobs.hasTitle(title);
-    const wanted = readCreateRequest(body, { limits, publisher, now, hasTitle });
-    const { outcomes, rules, invalid } = checkJobRules(wanted.rules);
-    if (invalid) return textAnswer(400, invalidView(wanted, outcomes, place, now));
-    await checkFormat(wanted.format);
-    // Others may have come while the archive was opened.
+    const job = readCreateRequest(body, { limits, publisher, now, hasTitle });
+    const { outcomes, rules, invalid } = checkJobRules(job.rules);
+    if (invalid) return textResponse(400, invalidView(job, outcomes, address, now));
+    await checkFormat(job.format);
+    // Again, because other creates may have finished while the archive opened.
     checkRate(windows, rateExceeded('to create jobs'), { count: false });
-    if (hasTitle(wanted.title)) throw new HttpProblem(400, titleTaken(wanted.title));
-    const runner = await jobs.create(wanted, rules);
-    return textAnswer(201, createdView(runner, outcomes, place));
+    if (hasTitle(job.title)) throw new HttpProblem(400, titleTaken(job.title));
+    const runner = await jobs.create(job, rules);
+    return textResponse(201, createdView(runner, outcomes, address));
   };
 
-  const list: Handler = async (_, place) => {
+  const list: Handler = async (_, address) => {
     checkReads();
-    return jsonResponse(200, jobListView(endpoints.jobs.list(), place));
+    return jsonResponse(200, jobListView(endpoints.jobs.list(), address));
   };
 
-  const status: Handler = async ({ path }, place) => {
+  const status: Handler = async ({ path }, address) => {
     checkReads();
     const runner = find(path.uuid);
     const wrong =
@@ -92,31 +96,31 @@ export function jobRoutes(endpoints: JobAccess): readonly Route[] {
             fault => fault.activityCount !== undefined,
           )
         : undefined;
-    return jsonResponse(200, jobView(runner, place, wrong?.activityCount));
+    return jsonResponse(200, jobView(runner, address, wrong?.activityCount));
   };
 
-  const decide: Handler = async ({ request, path }, place) => {
+  const decide: Handler = async ({ request, path }, address) => {
     const runner = find(path.uuid);
-    const { status: wanted } = parseJsonObject(await readBody(request, 64 * 1024)) ?? {};
-    if (wanted !== 'accept' && wanted !== 'reject')
+    const { status } = parseJsonObject(await readBody(request, 64 * 1024)) ?? {};
+    if (status !== 'accept' && status !== 'reject')
       throw new HttpProblem(
         400,
         'Invalid JSON. The body must be {"status":"accept"} or {"status":"reject"}.',
       );
     const decided = await runner.decide(
-      wanted === 'accept' ? 'accepted' : 'rejected',
+      status === 'accept' ? 'accepted' : 'rejected',
       settings.email,
     );
     if (!decided)
       throw new HttpProblem(
         400,
-        `Cannot ${wanted} the job: its status is '${find(path.uuid).job.status}'. ` +
+        `Cannot ${status} the job: its status is '${find(path.uuid).job.status}'. ` +
           "Only a job with the status 'quoted' can be accepted or rejected.",
       );
-    return jsonResponse(200, jobView(runner, place));
+    return jsonResponse(200, jobView(runner, address));
   };
 
-  const results: Handler = async ({ path }, place) => {
+  const results: Handler = async ({ path }, address) => {
     checkReads();
     const runner = delivered(path.uuid);
     const wrong = faults.matchJob(
@@ -124,15 +128,15 @@ export function jobRoutes(endpoints: JobAccess): readonly Route[] {
       runner.job.title,
       fault => fault.urlCount !== undefined || fault.totalFileSizeBytes !== undefined,
     );
-    return jsonResponse(200, resultsListing(runner, listingPlace(runner, place), wrong));
+    return jsonResponse(200, resultsView(runner, fileAddress(runner, address), wrong));
   };
 
-  const csv: Handler = async ({ path }, place) => {
+  const csv: Handler = async ({ path }, address) => {
     checkReads();
     const runner = delivered(path.uuid);
-    return textAnswer(
+    return textResponse(
       200,
-      resultsCsv(runner, listingPlace(runner, place)),
+      resultsCsv(runner, fileAddress(runner, address)),
       'text/csv; charset=utf-8',
     );
   };
@@ -168,8 +172,8 @@ export function jobRoutes(endpoints: JobAccess): readonly Route[] {
     return runner;
   };
 
-  const listingPlace = (runner: JobRunner, place: JobAddress): FileAddress => ({
-    ...place,
+  const fileAddress = (runner: JobRunner, address: JobAddress): FileAddress => ({
+    ...address,
     urls: endpoints.urls,
     filesUrl: endpoints.filesUrl,
     expiresAt: Math.min(runner.expiresAt, clock.now() + settings.fileUrlMs),
@@ -193,7 +197,7 @@ export function jobRoutes(endpoints: JobAccess): readonly Route[] {
           'Not Found: there is no such account or publisher (case counts)',
         );
       await endpoints.open();
-      await endpoints.jobs.settled(PATIENCE_MS);
+      await endpoints.jobs.settled(MAX_WAIT_MS);
       const names = [product, 'accounts', account, 'publishers', publisher].map(encodeURIComponent);
       const base = `${endpoints.url}/historical/${names.join('/')}`;
       return (methods[incoming.method] as Handler)(incoming, { account, publisher, base });
@@ -209,13 +213,13 @@ export function jobRoutes(endpoints: JobAccess): readonly Route[] {
   ];
 }
 
-/** Tools look for the `status` and `reason` of a create that was refused. */
+/** Existing clients read `status` and `reason` of a failed create. */
 const jobErrorBody: ErrorBody = (message, now, method) => ({
   ...(method === 'POST' && { status: 'error', reason: message }),
   ...messageErrorBody(message, now, method),
 });
 
-function textAnswer(
+function textResponse(
   status: number,
   text: string,
   type = 'application/json; charset=utf-8',

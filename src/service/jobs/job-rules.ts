@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { RuleMatcher } from '../../rules/index/compile-rules.js';
 import { checkRule } from '../../rules/language/check-rule.js';
 import { serviceMessage } from '../../rules/language/problem.js';
+import { EventLoopYield } from '../event-loop-yield.js';
 import type { JobRule } from './job.js';
 
 export interface RequestedRule {
@@ -8,22 +10,22 @@ export interface RequestedRule {
   readonly tag: string | null;
 }
 
-/** A rule of a create request and what became of it (service.md 2.5). */
+/** A rule of a create request and its outcome. */
 export interface RuleOutcome extends RequestedRule {
-  /** Only of a rule that was created. */
+  /** Only if the rule was created. */
   readonly id?: string | undefined;
-  /** Why it was not. */
+  /** Why the rule was not created. */
   readonly message?: string | undefined;
 }
 
 export interface CheckedRules {
   readonly outcomes: readonly RuleOutcome[];
-  /** The rules of the job; none where any rule is invalid. */
+  /** The rules of the job; empty if any rule is invalid. */
   readonly rules: readonly JobRule[];
   readonly invalid: boolean;
 }
 
-/** Checks all rules and gives them ids. One that is there already is left out; an invalid one spoils all. */
+/** Checks all rules and gives them ids. Repeated values are left out; one invalid rule rejects all. */
 export function checkJobRules(requested: readonly RequestedRule[]): CheckedRules {
   const messages = requested.map(({ value, tag }) =>
     serviceMessage(checkRule(value, { product: 'historical', tag }).problems),
@@ -47,28 +49,31 @@ export function checkJobRules(requested: readonly RequestedRule[]): CheckedRules
   return { outcomes, rules, invalid: false };
 }
 
-/** The `rules` object of a create response, as JSON: ids are integers that no number can hold. */
-export function printRuleOutcomes(outcomes: readonly RuleOutcome[], now: number): string {
-  const created = outcomes.filter(({ id }) => id !== undefined).length;
-  const summary = JSON.stringify({ created, not_created: outcomes.length - created });
-  const detail = outcomes.map(({ value, tag, id, message }) => {
-    const ids = id === undefined ? '' : `,"id":${id}`;
-    const rule = `{"value":${JSON.stringify(value)},"tag":${JSON.stringify(tag)}${ids}}`;
-    const reason = message === undefined ? '' : `,"message":${JSON.stringify(message)}`;
-    return `{"rule":${rule},"created":${id !== undefined}${reason}}`;
-  });
-  const sent = new Date(now).toISOString();
-  return `{"summary":${summary},"detail":[${detail.join(',')}],"sent":"${sent}"}`;
-}
+const usedIds = new Set<string>();
 
-const given = new Set<string>();
-
-/** 63 bits, and more than 53 of them used, as ids of the service are. */
+/** 61 bits or more, as the ids of the service have: more than the 53 that a number holds. */
 function newRuleId(): string {
   for (;;) {
     const id = String((randomBytes(8).readBigUInt64BE() >> 1n) | (1n << 60n));
-    if (given.has(id)) continue;
-    given.add(id);
+    if (usedIds.has(id)) continue;
+    usedIds.add(id);
     return id;
   }
+}
+
+/** Rules compiled between two checks of the time. */
+const BATCH = 20;
+
+/** Compiles the rules of a job into a matcher, without blocking the event loop for long. */
+export async function compileJobRules(
+  rules: readonly JobRule[],
+  signal: AbortSignal,
+): Promise<RuleMatcher> {
+  const matcher = new RuleMatcher({ product: 'historical' });
+  const work = new EventLoopYield(signal);
+  for (let at = 0; at < rules.length; at += BATCH) {
+    matcher.add(rules.slice(at, at + BATCH));
+    await work.pause();
+  }
+  return matcher;
 }

@@ -1,35 +1,34 @@
 import { floorTo, parseTimestamp, SECOND } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
-import { estimate } from './estimate.js';
+import { estimate, quoteOf } from './estimate.js';
 import { generateFiles } from './generate-files.js';
 import type { IdleTracker } from './idle-tracker.js';
 import { type DataFile, expiryOf, type Job, type JobChange, type JobStage } from './job.js';
 import type { JobStore } from './job-store.js';
-import { quoteOf } from './quote.js';
 import type { Semaphore } from './semaphore.js';
 
-/** What the runners of all jobs share. */
+/** Shared by the runners of all jobs. */
 export interface JobDependencies {
   readonly context: ServiceContext;
   readonly store: JobStore;
   readonly idle: IdleTracker;
   readonly estimating: Semaphore;
   readonly running: Semaphore;
-  /** Fires when the service stops; every runner goes on from its record when it starts again. */
+  /** Fires when the service stops. After a restart, each job continues from its record. */
   readonly signal: AbortSignal;
 }
 
 /**
- * A job's way through its states (service.md section 3). A state lasts as long as its dwell time on
- * the service's clock, and as its work takes; when the clock is moved far ahead, each state still
- * begins at its own instant.
+ * Takes a job through its states. A state lasts for its dwell time by the service's clock, or for as
+ * long as its work takes, whichever is longer. Each state begins at its scheduled instant, even if
+ * the clock jumps past several of them.
  */
 export class JobRunner {
   readonly files: DataFile[];
   #job: Job;
   readonly #dependencies: JobDependencies;
-  /** How much of the state's work is done, 0 to 1. */
+  /** The fraction of the state's work that is done, 0 to 1. */
   #progress = 0;
   #queued = false;
   #deciding = false;
@@ -46,12 +45,12 @@ export class JobRunner {
     return this.#job;
   }
 
-  /** Whether it waits for another job to make room. */
+  /** Whether it waits for another job to release the semaphore. */
   get queued(): boolean {
     return this.#queued;
   }
 
-  /** Whether nothing can be had of it any more. */
+  /** An expired job answers 404. */
   get expired(): boolean {
     return this.#job.gone === true || this.#now >= this.expiresAt;
   }
@@ -70,12 +69,12 @@ export class JobRunner {
     return Math.floor(100 * Math.min(Math.max(passed, 0), this.#progress, 1));
   }
 
-  /** Lives on from the present state to the end. Rejects when the service stops. */
+  /** Runs from the current state to the end. Rejects when the service stops. */
   async run(): Promise<void> {
     while (this.#job.gone !== true) await this.#change(await this.#next());
   }
 
-  /** Accepts or rejects it, if it is quoted; says whether it was. Resolves once that is kept. */
+  /** Accepts or rejects a quoted job; false if the job is in another state. Resolves once stored. */
   async decide(status: 'accepted' | 'rejected', by: string): Promise<boolean> {
     const quoted = this.#job;
     const now = this.#now;
@@ -87,7 +86,7 @@ export class JobRunner {
     } finally {
       this.#deciding = false;
     }
-    // It may have expired meanwhile.
+    // The job may have expired during the write.
     if (this.#job !== quoted) return false;
     this.#job = decided;
     this.#wakeDecided?.();
@@ -102,7 +101,7 @@ export class JobRunner {
     return this.#dependencies.context.settings.jobDwellMs;
   }
 
-  /** What happens next; nothing where a decision has changed the job meanwhile. */
+  /** The next transition; undefined if a decision has already changed the job. */
   async #next(): Promise<JobChange | undefined> {
     const { job } = this;
     const { idle, signal, estimating, running } = this.#dependencies;
@@ -142,7 +141,7 @@ export class JobRunner {
       if (change.gone) await store.removeFiles(this.#job);
       await store.save(this.#job);
     } catch (error) {
-      // A full disk must not hold the job; the next change is kept again, with all before it.
+      // A full disk must not stop the job. The next save writes the whole record again.
       context.settings.onError(error);
     }
   }
@@ -161,7 +160,7 @@ export class JobRunner {
         status: 'quoted',
         since,
         quote: quoteOf(window, estimated, {
-          leastActivities: limits.jobEstimateLeast,
+          minActivities: limits.jobEstimateLeast,
           dollarsPerDay: jobDollarsPerDay,
           runMs: this.#dwell.running + this.#dwell.completed,
           expiresAt: floorTo(SECOND, since + limits.jobRetentionMs),
@@ -193,17 +192,17 @@ export class JobRunner {
     });
   }
 
-  /** The work of a state that few jobs may be in at once, and the state's dwell time beside it. */
+  /** Does the work of a state that a semaphore limits, and waits for its dwell time. */
   async #work(
     stage: 'estimating' | 'running',
     work: (archive: Archive) => Promise<(since: number) => JobChange>,
   ): Promise<JobChange> {
     const { context, idle, signal } = this.#dependencies;
     const { since } = this.#job;
-    // After a restart no one holds a slot.
+    // After a restart, a job in this state does not hold the semaphore yet.
     if (this.#semaphore === undefined) await this.#take(this.#dependencies[stage], since);
     const due = since + this.#dwell[stage];
-    const began = performance.now();
+    const startedAt = performance.now();
     let change: ((since: number) => JobChange) | undefined;
     try {
       change = await work(await context.archive(this.#job.format));
@@ -211,9 +210,9 @@ export class JobRunner {
       signal.throwIfAborted();
       context.settings.onError(error);
     }
-    const workMs = Math.ceil(performance.now() - began);
+    const workMs = Math.ceil(performance.now() - startedAt);
     if (change !== undefined) await idle.waitUntil(due, signal);
-    // As if the clock had gone on evenly, however far it was moved; and never in the future.
+    // As if the clock had not jumped, but never in the future.
     const end = Math.max(since, Math.min(this.#now, Math.max(due, since + workMs)));
     const result = this.#fails(stage, end, change === undefined) ?? change?.(end);
     this.#semaphore?.release(end);
@@ -221,7 +220,7 @@ export class JobRunner {
     return result as JobChange;
   }
 
-  /** A planted failure, or a real one. */
+  /** The transition to `failed`, if a fault is planted for the stage or its work has failed. */
   #fails(stage: JobStage, since: number, failed = false): JobChange | undefined {
     const { faults } = this.#dependencies.context;
     const planted = faults.matchJob(
@@ -235,17 +234,17 @@ export class JobRunner {
   }
 
   async #take(semaphore: Semaphore, at: number): Promise<number> {
-    const had = await this.#dependencies.idle.wait<number>(this.#dependencies.signal, wake => {
+    const since = await this.#dependencies.idle.wait<number>(this.#dependencies.signal, wake => {
       this.#queued = semaphore.isFull;
       semaphore.acquire(at, wake);
       return undefined;
     });
     this.#queued = false;
     this.#semaphore = semaphore;
-    return had;
+    return since;
   }
 
-  /** Whether the customer decides before the quote expires. */
+  /** Waits for the customer's decision; false if the quote expires first. */
   async #decided(): Promise<boolean> {
     const { idle, signal, context } = this.#dependencies;
     const { expiresAt } = this;
@@ -260,7 +259,7 @@ export class JobRunner {
     return decided;
   }
 
-  /** Expired: only what the limits and an answer need is left. */
+  /** Expired: the record keeps only what the rate limits and responses need. */
   #gone(): JobChange {
     return { ...this.#job, since: this.#now, rules: [], gone: true };
   }

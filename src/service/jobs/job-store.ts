@@ -8,31 +8,31 @@ import { segmentPath } from './data-urls.js';
 import type { DataFile, Job } from './job.js';
 
 /**
- * Jobs on disk, a folder each: `job.json`, the list `files.jsonl`, and the files in `data`. What is
- * written is there whole or not at all, so the process may end at any moment.
+ * Jobs on disk, a folder each: `job.json`, the list `files.jsonl`, and the files in `data`. Every
+ * write is atomic, so the process may be killed at any moment.
  */
 export class JobStore {
-  readonly #given: string | undefined;
-  #made: Promise<string> | undefined;
+  readonly #stateFolder: string | undefined;
+  #opened: Promise<string> | undefined;
   #lock: Lock | undefined;
-  /** The last write of each job's record: they follow each other. */
+  /** The last write of each job's record; writes of one job are serialized. */
   readonly #writing = new Map<string, Promise<void>>();
 
-  /** @param folder Without one, a temporary folder that `close` removes. */
-  constructor(folder: string | undefined) {
-    this.#given = folder;
+  /** @param stateFolder If undefined, a temporary folder, which `close` removes. */
+  constructor(stateFolder: string | undefined) {
+    this.#stateFolder = stateFolder;
   }
 
-  /** The jobs that were kept, with their files, in the order in which they were made. */
+  /** The stored jobs with their files, in order of creation. */
   async load(): Promise<readonly { readonly job: Job; readonly files: DataFile[] }[]> {
-    if (this.#given === undefined) return [];
-    const folder = await this.#home();
+    if (this.#stateFolder === undefined) return [];
+    const folder = await this.#root();
     const found = [];
     for (const entry of await reading(folder, () => readdir(folder))) {
       const path = join(folder, entry, 'job.json');
       const text = await reading(path, () => textOf(path));
       if (text === undefined) {
-        await this.#removeUnmade(join(folder, entry));
+        await this.#removeIncomplete(join(folder, entry));
         continue;
       }
       const job = parse(path, text) as Job;
@@ -41,12 +41,12 @@ export class JobStore {
     return found.sort((a, b) => a.job.number - b.job.number);
   }
 
-  /** Resolves once the record is kept. */
+  /** Resolves once the record is on disk. */
   save(job: Job): Promise<void> {
     const write = async () => {
       const folder = await this.#jobFolder(job);
       await mkdir(folder, { recursive: true });
-      // Under the lock of the folder, and one at a time for each job.
+      // A fixed name is safe: this process holds the lock, and writes of a job are serialized.
       const aside = join(folder, 'job.json.part');
       await replaceFile(join(folder, 'job.json'), JSON.stringify(job), { aside });
     };
@@ -60,7 +60,7 @@ export class JobStore {
     return saved;
   }
 
-  /** Adds a file to a job's list; the file itself is there already. */
+  /** Appends a file, which is already written, to the job's list. */
   async addFile(job: Job, file: DataFile): Promise<void> {
     await appendFile(join(await this.#jobFolder(job), 'files.jsonl'), `${JSON.stringify(file)}\n`);
   }
@@ -69,7 +69,7 @@ export class JobStore {
     return join(await this.#jobFolder(job), 'data', segmentPath(segment));
   }
 
-  /** All but the record. */
+  /** Removes everything except the record. */
   async removeFiles(job: Job): Promise<void> {
     const folder = await this.#jobFolder(job);
     await rm(join(folder, 'files.jsonl'), { force: true });
@@ -78,23 +78,23 @@ export class JobStore {
 
   async close(): Promise<void> {
     await Promise.all(this.#writing.values());
-    if (this.#given === undefined && this.#made !== undefined)
-      await rm(await this.#made, { recursive: true, force: true });
-    this.#made = undefined;
+    if (this.#stateFolder === undefined && this.#opened !== undefined)
+      await rm(await this.#opened, { recursive: true, force: true });
+    this.#opened = undefined;
     await this.#lock?.release();
     this.#lock = undefined;
   }
 
-  /** A job without a record was never made: the service was killed while it wrote the first one. */
-  async #removeUnmade(folder: string): Promise<void> {
-    const names = await readdir(folder).catch(() => undefined); // not a folder: not ours
+  /** A folder without a record remains if the service is killed during the first write. */
+  async #removeIncomplete(folder: string): Promise<void> {
+    const names = await readdir(folder).catch(() => undefined); // not a folder, so not a job's
     if (names?.every(name => name === 'job.json.part')) await rm(folder, { recursive: true });
   }
 
   async #loadFiles(job: Job): Promise<DataFile[]> {
     const path = join(await this.#jobFolder(job), 'files.jsonl');
     const text = (await reading(path, () => textOf(path))) ?? '';
-    // A last line that was cut is a file that was never listed.
+    // A cut last line comes from a kill during the append; its file is written again.
     const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n');
     const files = lines.filter(line => line !== '').map(line => parse(path, line) as DataFile);
     if (!text.endsWith('\n') && text !== '')
@@ -103,17 +103,17 @@ export class JobStore {
   }
 
   async #jobFolder({ uuid }: Job): Promise<string> {
-    return join(await this.#home(), uuid);
+    return join(await this.#root(), uuid);
   }
 
-  #home(): Promise<string> {
-    this.#made ??= this.#make();
-    return this.#made;
+  #root(): Promise<string> {
+    this.#opened ??= this.#openRoot();
+    return this.#opened;
   }
 
-  async #make(): Promise<string> {
-    if (this.#given === undefined) return temporaryFolder('jobs');
-    const folder = join(this.#given, 'jobs');
+  async #openRoot(): Promise<string> {
+    if (this.#stateFolder === undefined) return temporaryFolder('jobs');
+    const folder = join(this.#stateFolder, 'jobs');
     await mkdir(folder, { recursive: true }).catch(cause => {
       throw new StorageError(`Cannot keep jobs in ${folder}: ${cause.message}`, {
         path: folder,

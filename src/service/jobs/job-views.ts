@@ -1,67 +1,73 @@
 import { formatTimestamp, SECOND } from '../../time.js';
+import type { WrongTotalsFault } from '../http/fault-kinds.js';
 import type { CreateRequest } from './create-request.js';
-import type { Job, JobStage, JobStatus } from './job.js';
-import { jobDays } from './job-days.js';
-import { printRuleOutcomes, type RuleOutcome } from './job-rules.js';
+import { type DataUrls, dataPath, localName } from './data-urls.js';
+import { megabytes } from './estimate.js';
+import { type DataFile, type Job, type JobStage, type JobStatus, jobDays } from './job.js';
+import type { RuleOutcome } from './job-rules.js';
 import type { JobRunner } from './job-runner.js';
-import { megabytes } from './quote.js';
 
-/** Whose jobs these are and where; what jobs do not keep themselves. */
+/** The account and the base URL of its jobs. */
 export interface JobAddress {
   readonly account: string;
   readonly publisher: string;
-  /** The address of all jobs, without `/jobs.json`. */
+  /** The URL of all jobs, without `/jobs.json`. */
   readonly base: string;
 }
 
-/** A job as every call but the list shows it (service.md 2.5). */
-export function jobView(runner: JobRunner, place: JobAddress, activityCountOff = 0): object {
+/** The origin of the data files, and how long their URLs are valid. */
+export interface FileAddress extends JobAddress {
+  readonly filesUrl: string;
+  readonly urls: DataUrls;
+  readonly expiresAt: number;
+}
+
+/** A job as every response except the list has it. */
+export function jobView(runner: JobRunner, address: JobAddress, activityCountOff = 0): object {
   const { job, files, percentComplete } = runner;
   const { status, quote, acceptedBy, acceptedAt, completedAt = 0 } = job;
-  const activityCount = files.reduce((sum, file) => sum + file.posts, 0);
-  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   return {
-    ...requestView(job, place),
+    ...requestView(job, address),
     requestedBy: job.requestedBy,
     requestedAt: formatInstant(job.requestedAt),
     status,
     statusMessage: statusMessage(runner),
-    jobURL: jobUrl(job, place),
+    jobURL: jobUrl(job, address),
     ...(quote && { quote: { ...quote, expiresAt: formatInstant(quote.expiresAt) } }),
     ...(acceptedAt !== undefined && { acceptedBy, acceptedAt: formatInstant(acceptedAt) }),
     ...(HAS_PROGRESS.has(status) && { percentComplete }),
     ...(status === 'delivered' && {
       results: {
         completedAt: formatInstant(completedAt),
-        activityCount: activityCount + activityCountOff,
+        activityCount: totalsOf(files).posts + activityCountOff,
         fileCount: files.length,
-        fileSizeMb: megabytes(bytes),
-        dataURL: jobUrl(job, place, '/results.json'),
+        fileSizeMb: megabytes(totalsOf(files).bytes),
+        dataURL: jobUrl(job, address, '/results.json'),
         expiresAt: formatInstant(runner.expiresAt),
       },
     }),
   };
 }
 
-/** The answer to a create: the job and its rules. */
+/** The response to a create: the job and its rules. */
 export function createdView(
   runner: JobRunner,
   outcomes: readonly RuleOutcome[],
-  place: JobAddress,
+  address: JobAddress,
 ): string {
-  return withRules(jobView(runner, place), outcomes, runner.job.requestedAt);
+  return withRules(jobView(runner, address), outcomes, runner.job.requestedAt);
 }
 
-/** What is said of a job that was not made since its rules are wrong (service.md 4.6). */
+/** The response to a create with invalid rules. */
 export function invalidView(
   request: CreateRequest,
   outcomes: readonly RuleOutcome[],
-  place: JobAddress,
+  address: JobAddress,
   now: number,
 ): string {
   const { title, format, window } = request;
   const view = {
-    ...requestView({ title, format, ...window }, place),
+    ...requestView({ title, format, ...window }, address),
     status: 'error',
     statusMessage: INVALID_RULES,
     reason: INVALID_RULES,
@@ -71,37 +77,86 @@ export function invalidView(
 
 const INVALID_RULES = 'Invalid Rules, see details.';
 
-/** The list (service.md 2.5, 4.6). */
-export function jobListView(runners: readonly JobRunner[], place: JobAddress): object {
+export function jobListView(runners: readonly JobRunner[], address: JobAddress): object {
   const delivered = runners.filter(({ job }) => job.status === 'delivered');
   const sum = (numberOf: (runner: JobRunner) => number) =>
     delivered.reduce((total, runner) => total + numberOf(runner), 0);
   return {
-    jobs: runners.map(runner => ({
-      title: runner.job.title,
-      jobURL: jobUrl(runner.job, place),
-      status: runner.job.status,
-      publisher: place.publisher,
+    jobs: runners.map(({ job, percentComplete, expiresAt }) => ({
+      title: job.title,
+      jobURL: jobUrl(job, address),
+      status: job.status,
+      publisher: address.publisher,
       streamType: 'track_v2',
-      fromDate: formatTimestamp(runner.job.from),
-      toDate: formatTimestamp(runner.job.to),
-      percentComplete: runner.percentComplete,
-      ...(Number.isFinite(runner.expiresAt) && { expiresAt: formatInstant(runner.expiresAt) }),
+      fromDate: formatTimestamp(job.from),
+      toDate: formatTimestamp(job.to),
+      percentComplete,
+      ...(Number.isFinite(expiresAt) && { expiresAt: formatInstant(expiresAt) }),
     })),
     delivered: {
       jobCount: delivered.length,
       jobDaysRun: sum(({ job }) => jobDays(job)),
-      activityCount: sum(({ files }) => files.reduce((posts, file) => posts + file.posts, 0)),
+      activityCount: sum(({ files }) => totalsOf(files).posts),
     },
   };
 }
 
-export function jobUrl({ uuid }: Job, { base }: JobAddress, rest = '.json'): string {
+/** The files of a delivered job, in order of time. */
+export function resultsView(
+  runner: JobRunner,
+  address: FileAddress,
+  wrong?: WrongTotalsFault | undefined,
+): object {
+  const { job, files } = runner;
+  return {
+    urlCount: files.length + (wrong?.urlCount ?? 0),
+    urlList: files.map(({ segment }) => fileUrl(runner, segment, address)),
+    totalFileSizeBytes: totalsOf(files).bytes + (wrong?.totalFileSizeBytes ?? 0),
+    ...(hasSuspectMinutes(runner) && {
+      suspectMinutesURL: jobUrl(job, address, '/suspectMinutes.json'),
+    }),
+    expiresAt: formatInstant(address.expiresAt),
+  };
+}
+
+/** The same files, a line each: the local name, a tab and the URL. */
+export function resultsCsv(runner: JobRunner, address: FileAddress): string {
+  return runner.files
+    .map(
+      ({ segment }) => `${localName(runner.job, segment)}\t${fileUrl(runner, segment, address)}\n`,
+    )
+    .join('');
+}
+
+export function hasSuspectMinutes({ job }: JobRunner): boolean {
+  return job.suspectMinutes !== undefined && job.suspectMinutes.length > 0;
+}
+
+export function suspectMinutesView({ job }: JobRunner): object {
+  return { suspectMinutes: job.suspectMinutes?.map(formatTimestamp) };
+}
+
+/** Posts and compressed bytes of all files. */
+export function totalsOf(files: readonly DataFile[]): Pick<DataFile, 'posts' | 'bytes'> {
+  const totals = { posts: 0, bytes: 0 };
+  for (const { posts, bytes } of files) {
+    totals.posts += posts;
+    totals.bytes += bytes;
+  }
+  return totals;
+}
+
+function fileUrl({ job }: JobRunner, segment: number, address: FileAddress): string {
+  const path = dataPath(job, segment, address.publisher, address.account);
+  return address.filesUrl + address.urls.sign(path, address.expiresAt);
+}
+
+function jobUrl({ uuid }: Job, { base }: JobAddress, rest = '.json'): string {
   return `${base}/jobs/${uuid}${rest}`;
 }
 
 /** `2024-05-15T12:34:56Z` */
-export function formatInstant(ms: number): string {
+function formatInstant(ms: number): string {
   return new Date(Math.floor(ms / SECOND) * SECOND).toISOString().replace('.000Z', 'Z');
 }
 
@@ -125,6 +180,20 @@ function withRules(view: object, outcomes: readonly RuleOutcome[], now: number):
   return `${JSON.stringify(view).slice(0, -1)},"rules":${printRuleOutcomes(outcomes, now)}}`;
 }
 
+/** Printed by hand, because `JSON.stringify` would round ids, which are 63-bit integers. */
+function printRuleOutcomes(outcomes: readonly RuleOutcome[], now: number): string {
+  const created = outcomes.filter(({ id }) => id !== undefined).length;
+  const summary = JSON.stringify({ created, not_created: outcomes.length - created });
+  const detail = outcomes.map(({ value, tag, id, message }) => {
+    const ids = id === undefined ? '' : `,"id":${id}`;
+    const rule = `{"value":${JSON.stringify(value)},"tag":${JSON.stringify(tag)}${ids}}`;
+    const reason = message === undefined ? '' : `,"message":${JSON.stringify(message)}`;
+    return `{"rule":${rule},"created":${id !== undefined}${reason}}`;
+  });
+  const sent = new Date(now).toISOString();
+  return `{"summary":${summary},"detail":[${detail.join(',')}],"sent":"${sent}"}`;
+}
+
 const MESSAGES: Record<Exclude<JobStatus, 'opened' | 'estimating' | 'failed'>, string> = {
   quoted: 'Job quoted and awaiting customer acceptance.',
   accepted: 'Job accepted and ready to be queued.',
@@ -140,7 +209,7 @@ const FAILURES: Record<JobStage, string> = {
   validation: 'Job completed but failed validation. Gnip investigating.',
 };
 
-/** What the job says of itself, as the service words it (service.md 2.5). */
+/** The status message, in the exact words of the real service. */
 export function statusMessage({ job, queued, percentComplete }: JobRunner): string {
   switch (job.status) {
     case 'opened':

@@ -1,7 +1,7 @@
 import type { Format } from '../../activity/activity.js';
-import { floorTo, SECOND } from '../../time.js';
+import { DAY, floorTo, SECOND, type Window } from '../../time.js';
 
-/** Service.md section 3. */
+/** `rejected`, `delivered` and `failed` are final. */
 export type JobStatus =
   | 'opened'
   | 'estimating'
@@ -37,14 +37,14 @@ export interface DataFile {
   readonly segment: number;
   readonly posts: number;
   readonly bytes: number;
-  /** Hexadecimal, of the file as it is. */
+  /** Hexadecimal MD5 of the compressed file. */
   readonly md5: string;
 }
 
-/** What is known of a job and kept: JSON. Instants are epoch milliseconds. */
+/** The stored record of a job, as JSON. Instants are epoch milliseconds. */
 export interface Job {
   readonly uuid: string;
-  /** In the order in which jobs were made. */
+  /** Counts up with each job created. */
   readonly number: number;
   readonly title: string;
   readonly format: Format;
@@ -54,30 +54,35 @@ export interface Job {
   readonly requestedBy: string;
   readonly requestedAt: number;
   readonly status: JobStatus;
-  /** When it came into this status. */
+  /** When the job reached this status. */
   readonly since: number;
   readonly quote?: Quote | undefined;
-  /** Who accepted or rejected it, and when. */
+  /** Who accepted or rejected the quote, and when. */
   readonly acceptedBy?: string | undefined;
   readonly acceptedAt?: number | undefined;
   readonly completedAt?: number | undefined;
   /** Minutes whose data may be incomplete. */
   readonly suspectMinutes?: readonly number[] | undefined;
-  /** What failed: how the status message begins. */
+  /** The failed stage, which selects the status message. */
   readonly failure?: JobStage | undefined;
-  /** Nothing but this record is left of it. */
+  /** The job has expired: only this record is left. */
   readonly gone?: boolean | undefined;
 }
 
-/** What can fail. */
+/** The stages in which a job can fail. */
 export type JobStage = 'estimating' | 'running' | 'validation';
 
-/** What becomes of a job: a status, the instant of it, and what comes to be known by then. */
+/** A transition: the new status, its instant, and the fields that change with it. */
 export type JobChange = Pick<Job, 'status' | 'since'> & Partial<Job>;
 
+/** The number of UTC days that a window touches: the unit in which jobs are priced. */
+export function jobDays({ from, to }: Window): number {
+  return to <= from ? 0 : (floorTo(DAY, to - 1) - floorTo(DAY, from)) / DAY + 1;
+}
+
 /**
- * When a job expires, to the second, as it is shown: 15 days after its quote, or after it was accepted (service.md section 3). One
- * whose estimate failed has no quote; its days begin when it failed.
+ * When a job expires, rounded down to the second as responses show it: 15 days after its quote, or
+ * after its acceptance. A job whose estimate failed has no quote; its days count from the failure.
  */
 export function expiryOf(job: Job, retentionMs: number): number {
   const { status, quote, acceptedAt, since } = job;

@@ -9,9 +9,9 @@ import { type JobDependencies, JobRunner } from './job-runner.js';
 import { JobStore } from './job-store.js';
 import { Semaphore } from './semaphore.js';
 
-/** All jobs of the account, those of earlier runs of the service too. */
+/** All jobs of the account, including those of earlier runs of the service. */
 export class Jobs {
-  /** How many may be made in an hour and in a UTC day (service.md section 8). */
+  /** The limits on creations in an hour and in a UTC day. */
   readonly creationWindows: readonly RateWindow[];
   readonly #context: ServiceContext;
   readonly #store: JobStore;
@@ -27,7 +27,7 @@ export class Jobs {
     const { settings, clock } = context;
     const { jobsEstimating, jobsRunning } = settings.limits;
     this.#context = context;
-    // Every job listens.
+    // One listener for each job.
     setMaxListeners(0, this.#stopping.signal);
     this.#store = new JobStore(settings.stateFolder);
     this.#idle = new IdleTracker(clock);
@@ -46,16 +46,16 @@ export class Jobs {
   }
 
   /**
-   * Goes on with the jobs that were kept; the second time nothing.
+   * Loads the stored jobs and continues them. Later calls return the same promise.
    *
-   * @throws StorageError when they cannot be read.
+   * @throws StorageError if the jobs cannot be read.
    */
   open(): Promise<void> {
     this.#opened ??= this.#load();
     return this.#opened;
   }
 
-  /** Kept when it resolves. The title has to be free. */
+  /** Resolves once the job is stored. The title must not be in use. */
   async create(
     { title, format, window }: CreateRequest,
     rules: readonly JobRule[],
@@ -74,7 +74,7 @@ export class Jobs {
       since: now,
     };
     const runner = new JobRunner(job, [], this.#dependencies);
-    // Before it is kept: its title is taken, and it counts.
+    // Before the write, so that a concurrent create sees the title and the rate.
     this.#runners.set(job.uuid, runner);
     for (const rate of this.creationWindows) rate.count();
     try {
@@ -87,12 +87,12 @@ export class Jobs {
     return runner;
   }
 
-  /** Expired ones, too. */
+  /** Also finds expired jobs. */
   find(uuid: string): JobRunner | undefined {
     return this.#runners.get(uuid);
   }
 
-  /** In the order in which they were made; without the expired. */
+  /** In order of creation, without expired jobs. */
   list(): readonly JobRunner[] {
     return [...this.#runners.values()].filter(runner => !runner.expired);
   }
@@ -105,12 +105,12 @@ export class Jobs {
     return this.#store.dataFile(job, segment);
   }
 
-  /** Waits until all is done that is due by the clock, or for so many milliseconds of real time. */
-  settled(atMostMs?: number): Promise<void> {
-    return this.#idle.settled(atMostMs);
+  /** Waits until everything due by the clock is done, or for `maxWaitMs` of real time. */
+  settled(maxWaitMs?: number): Promise<void> {
+    return this.#idle.settled(maxWaitMs);
   }
 
-  /** Stops where the jobs are; a new `Jobs` with the same folder goes on from there. */
+  /** Stops all jobs where they are. A new `Jobs` with the same folder continues them. */
   async close(): Promise<void> {
     this.#stopping.abort(new Error('The service stops'));
     await this.#opened?.catch(() => {});
@@ -119,13 +119,12 @@ export class Jobs {
   }
 
   async #load(): Promise<void> {
-    const kept = await this.#store.load();
-    for (const { job, files } of kept) {
+    for (const { job, files } of await this.#store.load()) {
       this.#runners.set(job.uuid, new JobRunner(job, files, this.#dependencies));
       this.#lastNumber = job.number;
       for (const rate of this.creationWindows) rate.count(job.requestedAt);
     }
-    // Who was at work before the service stopped is again, before those who waited.
+    // Jobs that were at work when the service stopped come before those that waited.
     const atWork = ({ job: { status } }: JobRunner) =>
       status === 'estimating' || status === 'running';
     const runners = [...this.#runners.values()].sort((a, b) => a.job.since - b.job.since);

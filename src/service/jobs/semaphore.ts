@@ -1,34 +1,38 @@
-interface Waiting {
+interface Waiter {
   readonly at: number;
-  readonly enter: (at: number) => void;
+  readonly acquired: (at: number) => void;
 }
 
-/** So many at a time; the rest wait in line. Instants are those of the service's clock. */
+/** Limits how many hold it at a time; the others queue. Instants are those of the service's clock. */
 export class Semaphore {
   #free: number;
-  readonly #line: Waiting[] = [];
+  readonly #queue: Waiter[] = [];
 
   constructor(count: number) {
     this.#free = count;
   }
 
-  /** Whether one who came now would have to wait. */
+  /** Whether `acquire` would have to wait. */
   get isFull(): boolean {
     return this.#free === 0;
   }
 
-  /** Calls back, at once where there is room, with the instant at which the slot was had. */
-  acquire(at: number, enter: (at: number) => void): void {
+  /**
+   * Calls back with the instant of the acquisition, synchronously if it is free.
+   *
+   * @param at When it is asked for.
+   */
+  acquire(at: number, acquired: (at: number) => void): void {
     if (this.#free > 0) {
       this.#free--;
-      enter(at);
-    } else this.#line.push({ at, enter });
+      acquired(at);
+    } else this.#queue.push({ at, acquired });
   }
 
-  /** Hands the slot on. */
+  /** Hands it to the next in the queue. */
   release(at: number): void {
-    const next = this.#line.shift();
+    const next = this.#queue.shift();
     if (next === undefined) this.#free++;
-    else next.enter(Math.max(next.at, at));
+    else next.acquired(Math.max(next.at, at));
   }
 }

@@ -4,11 +4,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Clock } from '../../../src/service/clock.js';
 import { createDataUrls, dataPath, localName } from '../../../src/service/jobs/data-urls.js';
+import { quoteOf } from '../../../src/service/jobs/estimate.js';
 import { IdleTracker } from '../../../src/service/jobs/idle-tracker.js';
 import type { Job } from '../../../src/service/jobs/job.js';
-import { jobDays } from '../../../src/service/jobs/job-days.js';
+import { jobDays } from '../../../src/service/jobs/job.js';
 import { JobStore } from '../../../src/service/jobs/job-store.js';
-import { quoteOf } from '../../../src/service/jobs/quote.js';
 import { DAY, MINUTE, parseTimestamp } from '../../../src/time.js';
 import { temporaryFolder } from './temporary-folder.js';
 
@@ -54,7 +54,7 @@ describe('job days (service.md 2.5)', () => {
 });
 
 describe('the estimated count', () => {
-  const terms = { leastActivities: 100, dollarsPerDay: undefined, runMs: 0, expiresAt: 0 };
+  const terms = { minActivities: 100, dollarsPerDay: undefined, runMs: 0, expiresAt: 0 };
   it.each([
     [0, 100],
     [99, 100],
