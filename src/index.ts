@@ -75,7 +75,6 @@ export {
   Flow,
   type FlowIdentity,
   type FlowStep,
-  type Json,
   type OpenFlow,
   type Operator,
   type OperatorOptions,
@@ -103,14 +102,15 @@ export { type JobFilesOptions, jobFiles } from './jobs/job-files.js';
 export * as jobs from './jobs/jobs.js';
 export type { DamagedRecord, OnDamaged } from './json/damaged-record.js';
 export { parseExact } from './json/exact-json.js';
+export type { Json } from './json/json.js';
 export type { RecordLimits } from './json/record-limits.js';
 export { type ActivitiesOptions, activities } from './operators/activities.js';
 export { type DedupeByKeyOptions, type DedupeOptions, dedupe } from './operators/dedupe.js';
 export { type FilterOptions, filter } from './operators/filter.js';
 export { type GunzipOptions, gunzip } from './operators/gunzip.js';
+export { jsonArray } from './operators/json-array.js';
 export { jsonElements } from './operators/json-elements.js';
 export { type JsonLinesOptions, jsonLines } from './operators/json-lines.js';
-export { listing } from './operators/listing.js';
 export { map } from './operators/map.js';
 export { type MapAsyncOptions, mapAsync } from './operators/map-async.js';
 export { type MatchRulesOptions, matchRules } from './operators/match-rules.js';

@@ -88,7 +88,7 @@ const CALLS: readonly Row[] = [
   ['jobs.resultsCsv', o => millrace.jobs.resultsCsv(acme, uuid, o), 'singal', 'signal'],
   ['jsonElements', o => millrace.jsonElements('results', o), 'maxDept', 'maxDepth'],
   ['jsonLines', o => millrace.jsonLines(o), 'seperator', 'separator'],
-  ['listing', o => millrace.listing('rules', o), 'maxDept', 'maxDepth'],
+  ['jsonArray', o => millrace.jsonArray('rules', o), 'maxDept', 'maxDepth'],
   ['jobs.list', o => millrace.jobs.list(acme, o), 'singal', 'signal'],
   ['localFiles', o => millrace.localFiles('none', o), 'mach', 'match'],
   ['mapAsync', o => millrace.mapAsync(async () => 1, o), 'concurency', 'concurrency'],

@@ -27,7 +27,7 @@ import type {
 } from './post-fields.js';
 
 /** What rules look at, read from the `activity_streams` format. */
-export class StreamsFields implements PostFields {
+export class ActivityStreamsFields implements PostFields {
   readonly #post: ActivityStreamsPost;
   /** The activity whose text and entities count: of a share, the shared one. */
   readonly #content: ActivityStreamsPost;
@@ -95,7 +95,7 @@ export class StreamsFields implements PostFields {
   }
 
   get author(): AuthorFields {
-    return new StreamsAuthor(this.#post);
+    return new ActivityStreamsAuthor(this.#post);
   }
 
   /** The link names the handle; the id is known where the post also mentions that user. */
@@ -152,9 +152,9 @@ export class StreamsFields implements PostFields {
     return { name: unescaped(generator?.displayName), link: string(generator?.link) };
   }
 
-  get quoted(): StreamsFields | undefined {
+  get quoted(): ActivityStreamsFields | undefined {
     const quoted = this.#content.twitter_quoted_status ?? this.#post.twitter_quoted_status;
-    return isObject(quoted) ? new StreamsFields(quoted, this.#enrichedUrls) : undefined;
+    return isObject(quoted) ? new ActivityStreamsFields(quoted, this.#enrichedUrls) : undefined;
   }
 
   get #entities(): StreamsEntities | undefined {
@@ -167,7 +167,7 @@ function replyParts({ inReplyTo }: ActivityStreamsPost): RegExpExecArray | null 
   return /\/([^/]+)\/status(?:es)?\/(\d+)/.exec(string(inReplyTo?.link));
 }
 
-class StreamsAuthor implements AuthorFields {
+class ActivityStreamsAuthor implements AuthorFields {
   readonly #actor: Partial<StreamsActor>;
   readonly #post: ActivityStreamsPost;
 

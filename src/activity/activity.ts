@@ -2,10 +2,9 @@ import { type InspectOptions, inspect } from 'node:util';
 import { DataError } from '../errors.js';
 import { bufferOf } from '../json/decode-utf8.js';
 import { parseExact } from '../json/exact-json.js';
-import { beginning } from '../json/excerpt.js';
+import { excerpt } from '../json/excerpt.js';
 import { JsonObject, spanNearEnd } from '../json/json-object.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
-import { parsePost } from './exact-post.js';
 import { leadingId } from './leading-id.js';
 import {
   type Matches,
@@ -15,6 +14,7 @@ import {
   printMatchingRules,
 } from './matching-rules.js';
 import type { OriginalPost } from './original-post.js';
+import { parsePost } from './parse-post.js';
 import { parseCreatedAt, parseIsoTime } from './posted-at.js';
 
 export type { MatchingRule } from './matching-rules.js';
@@ -213,7 +213,7 @@ export class Activity {
       const { id, postedAt, author, text } = this;
       return `Activity ${inspect({ id, postedAt, author: author.handle, text }, options)}`;
     } catch {
-      return `Activity (not a post) ${beginning(this.raw)}`;
+      return `Activity (not a post) ${excerpt(this.raw)}`;
     }
   }
 
@@ -276,7 +276,7 @@ export class Activity {
   }
 
   #lacks(what: string): DataError {
-    return new DataError(`Not a post: expected ${what}; it starts with ${beginning(this.raw)}`);
+    return new DataError(`Not a post: expected ${what}; it starts with ${excerpt(this.raw)}`);
   }
 }
 

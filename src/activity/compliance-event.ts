@@ -1,7 +1,7 @@
 import { DataError } from '../errors.js';
 import { bufferOf } from '../json/decode-utf8.js';
 import { parseExact } from '../json/exact-json.js';
-import { beginning } from '../json/excerpt.js';
+import { excerpt } from '../json/excerpt.js';
 import { parseIsoTime } from './posted-at.js';
 
 /** What every event has. */
@@ -114,7 +114,7 @@ export function parseComplianceEvent(document: Uint8Array): ComplianceEvent {
   const raw = bufferOf(document);
   const root = objectOf(parseExact(raw));
   if (root === undefined)
-    throw new DataError(`Not a compliance event: expected an object, got ${beginning(raw)}`);
+    throw new DataError(`Not a compliance event: expected an object, got ${excerpt(raw)}`);
   const first = Object.keys(root)[0] ?? '';
   const inside = typeof root.verb === 'string' ? undefined : objectOf(root[first]);
   const told = inside === undefined ? activityEvent(root) : streamEvent(first, inside);

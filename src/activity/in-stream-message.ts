@@ -1,7 +1,7 @@
 import { DataError } from '../errors.js';
 import { bufferOf } from '../json/decode-utf8.js';
 import { parseExact } from '../json/exact-json.js';
-import { beginning } from '../json/excerpt.js';
+import { excerpt } from '../json/excerpt.js';
 import { JsonObject } from '../json/json-object.js';
 import type { Window } from '../time.js';
 import { parseIsoTime } from './posted-at.js';
@@ -92,7 +92,7 @@ function messageOf(
   const instant = (time: unknown): number => {
     const ms = typeof time === 'string' ? parseIsoTime(time) : Number.NaN;
     if (Number.isNaN(ms))
-      throw new DataError(`Not a time in an info message: ${beginning(document)}`);
+      throw new DataError(`Not a time in an info message: ${excerpt(document)}`);
     return ms;
   };
   const { activity_count: count, minutes_failed: failed, unprocessed_range: range } = fields;

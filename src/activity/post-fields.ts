@@ -1,9 +1,3 @@
-import type { Activity } from './activity.js';
-import { StreamsFields } from './activity-streams-fields.js';
-import type { ActivityStreamsPost } from './activity-streams-post.js';
-import { OriginalFields } from './original-fields.js';
-import type { OriginalPost } from './original-post.js';
-
 /** Longitude first, degrees. */
 export type Position = readonly [number, number];
 
@@ -83,11 +77,4 @@ export interface PostFields {
   readonly position: Position | undefined;
   readonly source: { readonly name: string; readonly link: string };
   readonly quoted: PostFields | undefined;
-}
-
-export function fieldsOf(activity: Activity): PostFields {
-  const { post } = activity;
-  return 'created_at' in post
-    ? new OriginalFields(post as OriginalPost)
-    : new StreamsFields(post as ActivityStreamsPost);
 }

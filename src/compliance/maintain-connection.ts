@@ -1,9 +1,9 @@
 import { type ComplianceEvent, parseComplianceEvent } from '../activity/compliance-event.js';
 import { type InStreamMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
 import { ConnectionError, DataError, HttpError, MillraceError } from '../errors.js';
+import { liveRecords } from '../flow/live-records.js';
 import type { Account } from '../http/account.js';
 import { connectLive, isFinalStatus } from '../http/live-connection.js';
-import { liveRecords } from '../http/live-records.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import { MINUTE, SECOND } from '../time.js';
 

@@ -1,13 +1,6 @@
+import type { Json } from '../json/json.js';
 import { foreignBatches } from './iterable-batches.js';
 import type { Progress } from './progress.js';
-
-export type Json =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly Json[]
-  | { readonly [key: string]: Json };
 
 /**
  * A place in a source where a fresh run could start. JSON, so that a checkpoint can hold it; a value

@@ -1,20 +1,10 @@
+import type { Framer } from '../json/framer.js';
 import { bytesOf } from './bytes-of.js';
 import type { Batches } from './flow.js';
 
 /**
- * Makes items out of the bytes of one file or document, cut at any byte. What it keeps of a block after
- * `push` it copies.
- */
-export interface Framer<T> {
-  /** Adds the items that end in these bytes. */
-  push(block: Buffer, items: T[]): void | Promise<void>;
-  /** The file or document is over: adds what is left, or throws where something is missing. */
-  end(items: T[]): void | Promise<void>;
-}
-
-/**
- * Runs bytes through a framer, with a new one after each edge. What was whole before something went
- * wrong is delivered before the error.
+ * Runs blocks of bytes through a framer, a new one after each batch with a cursor: there a file or
+ * document ends. Items that are complete before an error are delivered first.
  */
 export async function* framed<T>(
   input: Batches<Uint8Array>,

@@ -2,10 +2,10 @@ import { Duplex } from 'node:stream';
 import { isWritable } from 'minipass';
 import { checkOptions, type OptionTable, signal, special } from '../check.js';
 import { OptionError } from '../errors.js';
-import { through } from '../operators/through.js';
 import type { Flow, Operator, Sink, SinkRun } from './flow.js';
 import { isMinipass } from './minipass-streams.js';
 import type { ProgressDisplay } from './progress-display.js';
+import { streamStage } from './stream-stage.js';
 
 export interface PipelineOptions {
   readonly signal?: AbortSignal | undefined;
@@ -72,7 +72,7 @@ export function readArguments(args: readonly unknown[]): PipelineArguments {
  */
 export function applyStage(input: AsyncIterable<unknown>, stage: Argument): AsyncIterable<unknown> {
   const { value } = stage;
-  if (value instanceof Duplex || isMinipass(value)) return through<unknown, unknown>(value)(input);
+  if (value instanceof Duplex || isMinipass(value)) return streamStage(input, value);
   const output = call(
     'stage',
     stage,

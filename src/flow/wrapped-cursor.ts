@@ -1,5 +1,6 @@
 import { OptionError } from '../errors.js';
-import type { Cursor, Json } from './flow.js';
+import type { Json } from '../json/json.js';
+import type { Cursor } from './flow.js';
 
 export interface WrappedCursor {
   /** The operator's own part, as JSON; absent at the start. */

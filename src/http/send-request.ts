@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { DataError } from '../errors.js';
-import { decodeBody } from '../gzip/decode-body.js';
 import type { Account } from './account.js';
+import { decodeBody } from './decode-body.js';
 import type { HttpRequest, HttpResponse } from './http-message.js';
 import { readResponseError } from './response-error.js';
 import { ResponseHandler } from './response-handler.js';

@@ -2,7 +2,7 @@
  * The beginning of a record that was cut between blocks. It is copied, because the memory of a block
  * may go back once the records that end in it are used, and joined once, when its end is here.
  */
-export class Pieces {
+export class CarryOver {
   #pieces: Buffer[] = [];
   byteLength = 0;
 

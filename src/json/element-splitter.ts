@@ -1,6 +1,6 @@
 import { checkOptions, type OptionTable, text } from '../check.js';
 import { DataError } from '../errors.js';
-import { Pieces } from './carry-over.js';
+import { CarryOver } from './carry-over.js';
 import { bufferOf } from './decode-utf8.js';
 import { parseExact } from './exact-json.js';
 import {
@@ -67,9 +67,9 @@ export class ElementSplitter {
   #offset = 0;
   /** The value, name or element under way, and the bytes of a name or element in earlier blocks. */
   readonly #value: ValueEnd;
-  readonly #pieces = new Pieces();
+  readonly #pieces = new CarryOver();
   /** The document around the array. */
-  readonly #rest = new Pieces();
+  readonly #rest = new CarryOver();
   #name: string | undefined;
   #found = false;
 
@@ -120,7 +120,10 @@ export class ElementSplitter {
     if (!this.whole) throw this.#error('The JSON document is cut short', 0);
     const { [this.#key]: array, ...others } = this.#parse(rest);
     if (!this.#found || !Array.isArray(array))
-      throw this.#error(`The JSON document has no array \`${this.#key}\`: ${excerpt(rest)}`, 0);
+      throw this.#error(
+        `The JSON document has no array \`${this.#key}\`: ${rest.toString('utf8', 0, 200)}`,
+        0,
+      );
     return others;
   }
 
@@ -220,9 +223,4 @@ function readName(bytes: Buffer): string | undefined {
   } catch {
     return undefined; // Not a string of JSON: the parse of the rest will say so.
   }
-}
-
-function excerpt(document: Buffer): string {
-  const text = document.subarray(0, 200).toString();
-  return document.length > 200 ? `${text}...` : text;
 }

@@ -1,6 +1,6 @@
 import { DataError } from '../errors.js';
 import { decodeUtf8 } from './decode-utf8.js';
-import { beginning } from './excerpt.js';
+import { excerpt } from './excerpt.js';
 import { quoteIntegers } from './quote-integers.js';
 
 /**
@@ -36,7 +36,7 @@ export function parseJson(text: string, original: string = text): unknown {
   } catch (error) {
     const cause = syntaxError(original) ?? error;
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new DataError(`Not JSON: ${reason}. It starts with ${beginning(original)}`, { cause });
+    throw new DataError(`Not JSON: ${reason}. It starts with ${excerpt(original)}`, { cause });
   }
 }
 

@@ -1,5 +1,5 @@
 /** How a message shows a document: its first 80 characters, as a JSON string. */
-export function beginning(document: Uint8Array | string): string {
+export function excerpt(document: Uint8Array | string): string {
   const text =
     typeof document === 'string' ? document : Buffer.from(document.subarray(0, 320)).toString();
   return JSON.stringify(text.slice(0, 80));

@@ -1,5 +1,5 @@
 import { DataError } from '../errors.js';
-import { beginning } from './excerpt.js';
+import { excerpt } from './excerpt.js';
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -292,7 +292,7 @@ function decodeString(bytes: Buffer, start: number, end: number): string {
 }
 
 function notJson(bytes: Buffer, expected: string, byteOffset: number): DataError {
-  return new DataError(`Not JSON: expected ${expected}; it starts with ${beginning(bytes)}`, {
+  return new DataError(`Not JSON: expected ${expected}; it starts with ${excerpt(bytes)}`, {
     place: { byteOffset },
   });
 }

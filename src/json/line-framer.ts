@@ -1,7 +1,8 @@
 import { DataError } from '../errors.js';
-import type { Framer } from '../flow/framed.js';
-import { Pieces } from './carry-over.js';
+import { CarryOver } from './carry-over.js';
 import type { OnDamaged } from './damaged-record.js';
+import { excerpt } from './excerpt.js';
+import type { Framer } from './framer.js';
 import { CLOSE_OBJECT, CR, isSpace, LF, OPEN_OBJECT, startsWithMark } from './json-bytes.js';
 import { isDeeperThan } from './json-depth.js';
 import type { CheckedLimits } from './record-limits.js';
@@ -28,7 +29,7 @@ export class LineFramer implements Framer<Buffer> {
   /** Whether the line under way was too large, and what is left of it is left out. */
   #skips = false;
   /** The line under way, as far as it lies in earlier blocks. */
-  readonly #pieces = new Pieces();
+  readonly #pieces = new CarryOver();
   #line = 1;
   /** Where in the file the line under way and the block at hand begin. */
   #lineAt = 0;
@@ -131,9 +132,4 @@ function trim(line: Buffer, first: boolean): Buffer {
   while (start < end && isSpace(line[start]!)) start++;
   while (end > start && isSpace(line[end - 1]!)) end--;
   return line.subarray(start, end);
-}
-
-function excerpt(record: Buffer): string {
-  const text = record.subarray(0, 80).toString();
-  return JSON.stringify(record.length > 80 ? `${text}...` : text);
 }

@@ -1,9 +1,9 @@
 import { checkOptions, type OptionTable, oneOf, whole } from '../check.js';
 import { bytesOf } from '../flow/bytes-of.js';
 import { type Batches, batchesOf, Flow, identityOf, type Operator } from '../flow/flow.js';
+import { WholeFiles } from '../flow/whole-files.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { GzipFile, type InflateLimits } from '../gzip/gzip-file.js';
-import { WholeFiles } from '../gzip/whole-files.js';
 
 export interface GunzipOptions {
   /**

@@ -1,11 +1,13 @@
 import { IdWindow } from '../activity/id-window.js';
 import { BatchQueue } from '../flow/batch-queue.js';
 import { batchesOf, Flow, type Run } from '../flow/flow.js';
+import { framed } from '../flow/framed.js';
 import type { Account } from '../http/account.js';
 import { Fields } from '../http/read-fields.js';
 import { request } from '../http/request.js';
+import { JsonArrayFramer } from '../json/json-array-framer.js';
+import { recordLimits } from '../json/record-limits.js';
 import { LinkedAbort } from '../linked-abort.js';
-import { listing } from '../operators/listing.js';
 import { parseReplayRule, type ReplayRule } from './rule-calls.js';
 import { type ReplayRulesOptions, replayRulesUrl } from './rules-url.js';
 
@@ -41,8 +43,11 @@ async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal
     kind: 'change',
     signal: bound,
   } as const;
+  const limits = recordLimits('replayRules');
   request(account, call, async answer => {
-    for await (const { items } of batchesOf(listing('rules')(answer.body), { signal: bound })) {
+    const body = batchesOf(answer.body, { signal: bound });
+    const start = () => new JsonArrayFramer('rules', limits, answer.url);
+    for await (const { items } of framed(body, start)) {
       const rules = items.map(rule => parseReplayRule(new Fields(rule, 'a rule', answer.url)));
       await queue.add(rules.filter(({ id, value }) => seen.add(id ?? `value ${value}`)));
     }

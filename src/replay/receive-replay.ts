@@ -4,8 +4,8 @@ import {
   parseInStreamMessage,
 } from '../activity/in-stream-message.js';
 import { ConnectionError, DataError, type MillraceError } from '../errors.js';
+import { liveRecords } from '../flow/live-records.js';
 import type { LiveConnection } from '../http/live-connection.js';
-import { liveRecords } from '../http/live-records.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import type { Spool } from './replay-spool.js';
 

@@ -1,5 +1,6 @@
 import { OptionError } from '../errors.js';
-import type { Cursor, Json } from '../flow/flow.js';
+import type { Cursor } from '../flow/flow.js';
+import type { Json } from '../json/json.js';
 import { formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
 import type { GapReason, OpenRange, ReplayGap, ReplayState } from './replay-machine.js';
 import type { SeenIds } from './seen-ids.js';

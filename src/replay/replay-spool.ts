@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import { batchesOf, Flow } from '../flow/flow.js';
-import { jsonLines } from '../operators/json-lines.js';
+import type { Batches } from '../flow/flow.js';
+import { framed } from '../flow/framed.js';
+import { LineFramer } from '../json/line-framer.js';
 import { storing } from './connect-log.js';
 
 /** No record has one, as the stream parts records by it. */
@@ -12,6 +13,8 @@ const MOST_PIECES = 1_000;
 const READ = 256 * 1024;
 /** Bytes that may be on their way to disk while more come. */
 const BEHIND = 8 * 1024 * 1024;
+/** The records passed the limits when they were received. */
+const UNLIMITED = { maxBytes: Number.POSITIVE_INFINITY, maxDepth: Number.POSITIVE_INFINITY };
 
 /**
  * Records that wait: in memory up to a size, the rest in a file that no one else can see. A service
@@ -64,12 +67,8 @@ export class Spool {
   async *read(): AsyncGenerator<readonly Buffer[], void, undefined> {
     await this.#writing;
     this.#throwFailure();
-    const lines = jsonLines({
-      separator: '\r\n',
-      maxBytes: Number.POSITIVE_INFINITY,
-      maxDepth: Number.POSITIVE_INFINITY,
-    })(new Flow(() => this.#pieces()));
-    for await (const { items } of batchesOf(lines)) yield items;
+    const lines = framed(this.#pieces(), () => new LineFramer('\r\n', UNLIMITED, undefined));
+    for await (const { items } of lines) yield items;
   }
 
   /** Gives up what is left, and takes no more. */
@@ -85,7 +84,7 @@ export class Spool {
     if (file !== undefined) await unlink(this.#path).catch(() => {});
   }
 
-  async *#pieces(): AsyncGenerator<{ items: readonly Buffer[] }, void, undefined> {
+  async *#pieces(): Batches<Buffer> {
     for (let next = this.#memory.shift(); next !== undefined; next = this.#memory.shift())
       yield { items: next };
     if (this.#file === undefined) return;

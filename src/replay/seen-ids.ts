@@ -1,6 +1,6 @@
 import { IdWindow } from '../activity/id-window.js';
 import { OptionError } from '../errors.js';
-import type { Json } from '../flow/flow.js';
+import type { Json } from '../json/json.js';
 import { floorTo, formatTimestamp, MINUTE, parseTimestamp, type Window } from '../time.js';
 
 /** How far the time of a post may be from the minute of the stream that it comes with. */

@@ -1,5 +1,6 @@
 import { OptionError } from '../errors.js';
-import type { Cursor, Json } from '../flow/flow.js';
+import type { Cursor } from '../flow/flow.js';
+import type { Json } from '../json/json.js';
 import { parseTimestamp } from '../time.js';
 import type { EchoedWindow } from './page.js';
 import type { Query } from './query.js';

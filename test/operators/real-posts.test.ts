@@ -9,9 +9,9 @@ import { parseExact } from '../../src/json/exact-json.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { gunzip } from '../../src/operators/gunzip.js';
+import { jsonArray } from '../../src/operators/json-array.js';
 import { jsonElements } from '../../src/operators/json-elements.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
-import { listing } from '../../src/operators/listing.js';
 import { collect } from '../../src/sinks/collect.js';
 import { all, blocks, cutAt } from '../json/cut.js';
 
@@ -57,7 +57,7 @@ it.skipIf(data === undefined)(
       const parts = cutAt(page, places);
       const elements = await all(jsonElements('results')(blocks(parts)));
       expect(elements.map(String)).toEqual(lines.map(String));
-      const parsed = await all(listing('results')(blocks(parts)));
+      const parsed = await all(jsonArray('results')(blocks(parts)));
       expect(parsed).toEqual(lines.map(line => parseExact(line)));
     } finally {
       await rm(folder, { recursive: true });

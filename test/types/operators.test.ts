@@ -2,15 +2,16 @@ import { describe, expectTypeOf, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import type { Routed } from '../../src/activity/routed.js';
 import { localFiles } from '../../src/archive/local-files.js';
-import { type Flow, type Json, Flow as Opened } from '../../src/flow/flow.js';
+import { type Flow, Flow as Opened } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
+import type { Json } from '../../src/json/json.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { filter } from '../../src/operators/filter.js';
 import { gunzip } from '../../src/operators/gunzip.js';
+import { jsonArray } from '../../src/operators/json-array.js';
 import { jsonElements } from '../../src/operators/json-elements.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
-import { listing } from '../../src/operators/listing.js';
 import { map } from '../../src/operators/map.js';
 import { mapAsync } from '../../src/operators/map-async.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
@@ -38,7 +39,7 @@ describe('types of the operators', () => {
     const elements = () =>
       pipeline(localFiles('pages'), jsonElements('results'), activities(), collect());
     expectTypeOf(elements).returns.resolves.toEqualTypeOf<Activity[]>();
-    const rules = () => pipeline(localFiles('rules.json'), listing('rules'), collect());
+    const rules = () => pipeline(localFiles('rules.json'), jsonArray('rules'), collect());
     expectTypeOf(rules).returns.resolves.toEqualTypeOf<Json[]>();
   });
 

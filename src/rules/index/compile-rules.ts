@@ -1,5 +1,5 @@
 import type { Activity, MatchingRule } from '../../activity/activity.js';
-import { fieldsOf } from '../../activity/post-fields.js';
+import { fieldsOf } from '../../activity/fields-of.js';
 import {
   checkOptions,
   checkValue,

@@ -1,5 +1,6 @@
 import type { Activity } from '../../activity/activity.js';
-import { fieldsOf, type Person } from '../../activity/post-fields.js';
+import { fieldsOf } from '../../activity/fields-of.js';
+import type { Person } from '../../activity/post-fields.js';
 import {
   checkOptions,
   checkValue,

@@ -1,5 +1,6 @@
 import type { Activity } from '../../activity/activity.js';
-import { fieldsOf, type PostFields } from '../../activity/post-fields.js';
+import { fieldsOf } from '../../activity/fields-of.js';
+import type { PostFields } from '../../activity/post-fields.js';
 import { type Dialect, dialectOf, type RuleProduct } from './dialect.js';
 import { type Tokens, tokenise } from './tokeniser.js';
 

@@ -1,5 +1,5 @@
 import type { Activity } from '../../activity/activity.js';
-import { fieldsOf } from '../../activity/post-fields.js';
+import { fieldsOf } from '../../activity/fields-of.js';
 import type { RuleNode } from '../../rules/tree.js';
 import { DAY, type Window } from '../../time.js';
 import type { Archive, ArchivedPost, Place } from '../archive/archive.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Activity } from '../../../src/activity/activity.js';
-import { fieldsOf } from '../../../src/activity/post-fields.js';
+import { fieldsOf } from '../../../src/activity/fields-of.js';
 import { OptionError } from '../../../src/errors.js';
 import { compileRules, type Rule } from '../../../src/rules/index/compile-rules.js';
 import { RuleIndex } from '../../../src/rules/index/rule-index.js';

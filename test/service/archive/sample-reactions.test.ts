@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fieldsOf } from '../../../src/activity/post-fields.js';
+import { fieldsOf } from '../../../src/activity/fields-of.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import { samplePosts } from '../../../src/service/index.js';

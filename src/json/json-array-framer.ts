@@ -3,38 +3,20 @@ import { pick } from 'stream-json/filters/pick.js';
 import { type parser as Parser, parser } from 'stream-json/parser.js';
 import { streamArray } from 'stream-json/streamers/stream-array.js';
 import { DataError } from '../errors.js';
-import { type Json, type Operator, operator } from '../flow/flow.js';
-import { type Framer, framed } from '../flow/framed.js';
-import { isLong } from '../json/exact-json.js';
-import { JsonGuard } from '../json/json-guard.js';
-import { type CheckedLimits, type RecordLimits, recordLimits } from '../json/record-limits.js';
+import { isLong } from './exact-json.js';
+import type { Framer } from './framer.js';
+import type { Json } from './json.js';
+import { JsonGuard } from './json-guard.js';
+import type { CheckedLimits } from './record-limits.js';
 
-/** What goes to the parser at once; it makes an object of every token. */
+/** Bytes that go to the parser in one call: it makes an object of each token. */
 const SLICE = 64 * 1024;
 
-/**
- * Bytes of a JSON document to the parsed elements of one array at its top level, as they come: for
- * the service's listings, which have no bound of their own (the rules of a stream, the files of a
- * job). Ids stay exact: whole numbers of 16 digits or more, and those of `id` and `..._id`, become
- * strings of digits.
- *
- * For the posts of a search page see `jsonElements`, which is faster and keeps their bytes.
- *
- * A document that is cut short, is not JSON, has no such array, or an element past a limit throws a
- * `DataError`.
- *
- * @example
- * for await (const url of listing('urlList')(createReadStream('results.json'))) console.log(url);
- */
-export function listing(key: string, options: RecordLimits = {}): Operator<Uint8Array, Json> {
-  const limits = recordLimits('listing', options);
-  return operator(input => framed(input, origin => new Listing(key, limits, origin)));
-}
-
-/** What `gen` makes of the parts: a function from a piece of text, or the end, to what it completes. */
+/** The parser that `gen` makes of its parts: from some text, or the end, to the elements that end there. */
 type Parse = (text: string | typeof none) => AsyncIterable<{ readonly value: Json }>;
 
-class Listing implements Framer<Json> {
+/** The parsed elements of one array at the top level of a document; see `jsonArray`. */
+export class JsonArrayFramer implements Framer<Json> {
   readonly #key: string;
   readonly #origin: string | undefined;
   readonly #guard: JsonGuard;

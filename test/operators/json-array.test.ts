@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/errors.js';
 import { parseExact } from '../../src/json/exact-json.js';
-import { listing } from '../../src/operators/listing.js';
+import { jsonArray } from '../../src/operators/json-array.js';
 import { all, blocks, cutAt, cuts, filesOf, until } from '../json/cut.js';
 import { document } from '../json/json-documents.js';
 
@@ -16,7 +16,7 @@ describe('listing', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(cutDocument, { maxLength: 3 }), async documents => {
         const items = await all(
-          listing('results')(filesOf(...documents.map(({ parts }) => parts))),
+          jsonArray('results')(filesOf(...documents.map(({ parts }) => parts))),
         );
         expect(items).toEqual(documents.flatMap(({ elements }) => parseExact(`[${elements}]`)));
       }),
@@ -26,7 +26,7 @@ describe('listing', () => {
   it('keeps 64-bit ids, and leaves other numbers alone', async () => {
     const rules =
       '{"rules":[{"value":"snow","tag":null,"id":734938587381145604,"count":2.5}],"sent":"x"}';
-    expect(await all(listing('rules')(blocks([Buffer.from(rules)])))).toEqual([
+    expect(await all(jsonArray('rules')(blocks([Buffer.from(rules)])))).toEqual([
       { value: 'snow', tag: null, id: '734938587381145604', count: 2.5 },
     ]);
   });
@@ -39,7 +39,7 @@ describe('listing', () => {
       expect(seen).toEqual(['https://a', 'https://b']);
       yield Buffer.from('"https://c"]}');
     }
-    for await (const url of listing('urlList')(live())) seen.push(url);
+    for await (const url of jsonArray('urlList')(live())) seen.push(url);
     expect(seen).toEqual(['https://a', 'https://b', 'https://c']);
   });
 
@@ -60,7 +60,7 @@ describe('listing', () => {
   ])('refuses %s', async text => {
     const bytes = Buffer.from(text);
     for (let place = 0; place <= bytes.length; place++) {
-      const { error } = await until(listing('results')(filesOf(cutAt(bytes, [place]))));
+      const { error } = await until(jsonArray('results')(filesOf(cutAt(bytes, [place]))));
       expect(error).toBeInstanceOf(DataError);
       expect(error).toMatchObject({ place: { origin: 'file 0' } });
     }
@@ -73,7 +73,7 @@ describe('listing', () => {
         const inner = depth - 2;
         return Buffer.from(`{"results":[${'['.repeat(inner)}${']'.repeat(inner)}]}`);
       };
-      const read = listing('results', { maxDepth });
+      const read = jsonArray('results', { maxDepth });
       expect(await all(read(blocks([nested(maxDepth)])))).toHaveLength(maxDepth === 2 ? 0 : 1);
       const { error } = await until(read(blocks([nested(maxDepth + 1)])));
       expect(error).toMatchObject({ message: expect.stringContaining('`maxDepth`') });
@@ -84,7 +84,7 @@ describe('listing', () => {
     const limits = { maxBytes: 100, maxDepth: 5 };
     const rule = JSON.stringify({ value: 'x'.repeat(80) });
     const long = Buffer.from(`{"results":[${Array(2000).fill(rule).join(',')}],"a":1}`);
-    expect(await all(listing('results', limits)(blocks([long])))).toHaveLength(2000);
+    expect(await all(jsonArray('results', limits)(blocks([long])))).toHaveLength(2000);
     for (const text of [
       `{"results":[${rule},{"value":"${'x'.repeat(95)}"}]}`,
       `{"results":[{"a":[${'1,'.repeat(60)}1]}]}`,
@@ -93,7 +93,7 @@ describe('listing', () => {
       '{"results":[[[[[',
     ])
       for (const parts of [[Buffer.from(text)], cutAt(Buffer.from(text), [1, 20, 40, 60, 80])]) {
-        const { error } = await until(listing('results', limits)(blocks(parts)));
+        const { error } = await until(jsonArray('results', limits)(blocks(parts)));
         expect(error).toMatchObject({ message: expect.stringMatching(/`max(Bytes|Depth)`/) });
       }
   });

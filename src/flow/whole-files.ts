@@ -1,9 +1,9 @@
-import { bytesOf } from '../flow/bytes-of.js';
-import type { Batch, Batches } from '../flow/flow.js';
-import { freeMemory } from './free-memory.js';
-import type { InflateLimits } from './gzip-file.js';
-import { InflateAhead, type InflatedPart } from './inflate-ahead.js';
-import { takeInflated } from './inflated.js';
+import { freeMemory } from '../gzip/free-memory.js';
+import type { InflateLimits } from '../gzip/gzip-file.js';
+import { InflateAhead, type InflatedPart } from '../gzip/inflate-ahead.js';
+import { takeInflated } from '../gzip/inflated.js';
+import { bytesOf } from './bytes-of.js';
+import type { Batch, Batches } from './flow.js';
 
 /** Files that begin to inflate while the consumer works on an earlier one. */
 const AHEAD = 1;

@@ -1,25 +1,30 @@
-import type { Batches } from '../flow/flow.js';
-import { framed } from '../flow/framed.js';
 import { GzipFile } from '../gzip/gzip-file.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { LineFramer } from '../json/line-framer.js';
 import { recordLimits } from '../json/record-limits.js';
-import type { LiveConnection } from './live-connection.js';
+import type { Batches } from './flow.js';
+import { framed } from './framed.js';
+
+/** A live gzip response: the pieces that arrive together come as one array. */
+export interface LiveBytes {
+  readonly blocks: AsyncIterable<readonly Buffer[]>;
+  readonly url: string;
+}
 
 export interface LiveRecordsOptions {
-  /** Told of each arrival, heartbeats too, a few before their records come. */
+  /** Called for each arrival, heartbeats included, before its records are delivered. */
   readonly onBytes?: (() => void) | undefined;
-  /** Told of each record that is no JSON object, or too large; one throws where it is absent. */
+  /** Called with each record that is not a JSON object or is too large. Without it, the first one throws. */
   readonly onDamaged?: OnDamaged | undefined;
 }
 
 /**
- * The records of a stream: the exact bytes of each, without heartbeats, as soon as they are whole. They
- * are parted by CRLF and may be cut at any byte, in the gzip as in a character. Ends with the connection,
- * without the stages of a flow, each of which a message would have to pass.
+ * The records of a live stream: the exact bytes of each, without heartbeats, as soon as it is complete.
+ * CRLF separates them. Gzip and framing run in one step, since each stage of a flow would delay every
+ * message.
  */
 export function liveRecords(
-  connection: LiveConnection,
+  connection: LiveBytes,
   { onBytes, onDamaged }: LiveRecordsOptions = {},
 ): Batches<Buffer> {
   const limits = recordLimits('stream');
@@ -30,14 +35,14 @@ export function liveRecords(
 }
 
 async function* inflated(
-  { blocks, url: origin }: LiveConnection,
+  { blocks, url: origin }: LiveBytes,
   onBytes: (() => void) | undefined,
 ): Batches<Buffer> {
   const file = new GzipFile({ plain: 'refuse', maxBytes: Number.POSITIVE_INFINITY, origin });
   try {
     for await (const pieces of blocks) {
       onBytes?.();
-      // A flush of each message makes many small pieces, and each would be a call of the decoder.
+      // The service flushes each message, so pieces are small; one decoder call for all of them is faster.
       const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
       for (const items of file.push(bytes)) yield { items, origin };
     }

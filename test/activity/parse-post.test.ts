@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parsePost } from '../../src/activity/exact-post.js';
+import { parsePost } from '../../src/activity/parse-post.js';
 import { DataError } from '../../src/errors.js';
 import { parseExact } from '../../src/json/exact-json.js';
 import { jsonObject, jsonValue } from './arbitrary-json.js';

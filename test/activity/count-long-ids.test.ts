@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { countLongIds } from '../../src/activity/long-ids.js';
+import { countLongIds } from '../../src/activity/count-long-ids.js';
 import { jsonObject } from './arbitrary-json.js';
 import { writePost } from './arbitrary-post.js';
 import { type AuthorModel, postModel } from './post-model.js';

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { Gzip } from 'minizlib';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/errors.js';
+import { liveRecords } from '../../src/flow/live-records.js';
 import type { LiveConnection } from '../../src/http/live-connection.js';
-import { liveRecords } from '../../src/http/live-records.js';
 
 /** A connection on which these bytes arrive, two at a time, before it ends or fails. */
 function connectionOf(wire: Buffer, cuts: readonly number[], failure?: Error): LiveConnection {

@@ -1,10 +1,10 @@
 import { DataError } from '../errors.js';
 import { decodeUtf8 } from '../json/decode-utf8.js';
 import { isLong, parseJson } from '../json/exact-json.js';
-import { beginning } from '../json/excerpt.js';
+import { excerpt } from '../json/excerpt.js';
 import { quoteIntegers } from '../json/quote-integers.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
-import { countLongIds } from './long-ids.js';
+import { countLongIds } from './count-long-ids.js';
 import type { OriginalPost } from './original-post.js';
 
 /**
@@ -21,7 +21,7 @@ export function parsePost(bytes: Buffer): OriginalPost | ActivityStreamsPost {
   const text = decodeUtf8(bytes);
   let post = parseJson(text);
   if (!isFields(post))
-    throw new DataError(`Not a post: expected a JSON object, got ${beginning(bytes)}`);
+    throw new DataError(`Not a post: expected a JSON object, got ${excerpt(bytes)}`);
   if (restoreIds(post) !== countLongIds(bytes)) {
     post = JSON.parse(quoteIntegers(text, isLong));
     if (isFields(post)) restoreIds(post);
