@@ -14,6 +14,8 @@ export interface Option<T, Else = T | undefined> {
   readonly accepts: (value: unknown) => boolean;
   readonly isRequired: boolean;
   readonly otherwise: Else;
+  /** The options within this one, where it is an object of options. */
+  readonly members?: Readonly<Record<string, Option<unknown>>>;
   /** For the compiler alone. */
   readonly type?: T;
 }
@@ -40,7 +42,8 @@ export type Checked<Options, Table> = {
 type Optional<T, Else> = Option<T, Else> & { readonly isRequired: false };
 type Required<T> = Option<T, undefined> & { readonly isRequired: true };
 
-interface Problem {
+/** What is wrong with one option. */
+export interface Problem {
   readonly option: string;
   readonly text: string;
 }
@@ -59,26 +62,57 @@ export function checkOptions<Options extends object, const Table extends OptionT
   given: Options,
   within = '',
 ): Checked<Options, Table> {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+  const { checked, problems } = readOptions(call, table, given, within);
+  refuseAny(call, problems);
+  return checked;
+}
+
+/**
+ * Reads options as `checkOptions` does, and returns what is wrong with them. For a call that checks more
+ * than its table says before `refuseAny` throws all of it.
+ *
+ * @throws OptionError when there is no object of options.
+ */
+export function readOptions<Options extends object, const Table extends OptionTable<Options>>(
+  call: string,
+  table: Table,
+  given: Options,
+  within = '',
+): { readonly checked: Checked<Options, Table>; readonly problems: readonly Problem[] } {
+  if (!isRecord(given)) {
     const name = within === '' ? 'options' : within;
     throw new OptionError(name, `${call}: ${mustBe(name, 'an object', given)}`);
   }
-  const prefix = within === '' ? '' : `${within}.`;
-  const entries = Object.entries<Option<unknown>>(table);
-  const problems = Object.keys(given)
-    .filter(name => !Object.hasOwn(table, name))
-    .map(name => unknownOption(prefix, name, Object.keys(table)));
+  const problems: Problem[] = [];
+  const checked = readMembers(table, given, within === '' ? '' : `${within}.`, problems);
+  return { checked: checked as Checked<Options, Table>, problems };
+}
+
+/** @throws OptionError that says all that is wrong, if anything is. */
+export function refuseAny(call: string, problems: readonly Problem[]): void {
+  const [first] = problems;
+  if (first === undefined) return;
+  throw new OptionError(first.option, problems.map(({ text }) => `${call}: ${text}`).join('\n'));
+}
+
+function readMembers(
+  table: Readonly<Record<string, Option<unknown>>>,
+  given: object,
+  prefix: string,
+  problems: Problem[],
+): Record<string, unknown> {
+  for (const name of Object.keys(given))
+    if (!Object.hasOwn(table, name)) problems.push(unknownOption(prefix, name, Object.keys(table)));
   const checked: Record<string, unknown> = {};
-  for (const [name, option] of entries) {
+  for (const [name, option] of Object.entries(table)) {
     const value = (given as Readonly<Record<string, unknown>>)[name];
     const problem = problemOf(prefix + name, option, value);
     if (problem !== undefined) problems.push(problem);
-    checked[name] = value === undefined ? option.otherwise : value;
+    else if (option.members !== undefined)
+      checked[name] = readMembers(option.members, value ?? {}, `${prefix}${name}.`, problems);
+    else checked[name] = value === undefined ? option.otherwise : value;
   }
-  const [first] = problems;
-  if (first !== undefined)
-    throw new OptionError(first.option, problems.map(({ text }) => `${call}: ${text}`).join('\n'));
-  return checked as Checked<Options, Table>;
+  return checked;
 }
 
 /**
@@ -266,7 +300,15 @@ export function signal(): Optional<AbortSignal, undefined> {
   );
 }
 
-/** An object; what is in it is checked by a table of its own. */
+/** An object of options, which `members` lists. Where it is left out, the defaults of its members hold. */
+export function group<T extends object>(
+  meaning: string,
+  members: OptionTable<T>,
+): Optional<T, undefined> {
+  return { ...record<T>(meaning), members };
+}
+
+/** An object; what is in it is checked elsewhere. */
 export function record<T extends object>(meaning: string): Optional<T, undefined> {
   return option(meaning, 'an object', isRecord, undefined);
 }
@@ -291,7 +333,7 @@ export function cursor<T extends object>(): Optional<T, undefined> {
   );
 }
 
-function isRecord(value: unknown): boolean {
+function isRecord(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -75,7 +75,7 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
     return usage(acme, { signal }).catch(() => {});
   },
   'a wait for a turn': async () => {
-    const pace = new RateLimiter([{ requests: 1, per: 5 }]);
+    const pace = new RateLimiter([{ requests: 1, perMs: 5 }]);
     await Promise.all([1, 2, 3].map(() => pace.acquire(undefined, signal)));
   },
   'a listing': () => collect()(replayRules(acme, { signal })),

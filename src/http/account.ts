@@ -1,21 +1,29 @@
 import { inspect } from 'node:util';
-import { checkOptions, func, type OptionTable, record, special } from '../check.js';
+import {
+  func,
+  group,
+  type OptionTable,
+  readOptions,
+  record,
+  refuseAny,
+  special,
+} from '../check.js';
 import { OptionError } from '../errors.js';
 import { MINUTE } from '../time.js';
 import { Connections } from './connections.js';
 import { RateLimiter } from './rate-limiter.js';
-import { checkLimits, type Family, type Rate } from './rate-limits.js';
-import { checkRetryPolicy, type Retrying, type RetryPolicy } from './retry.js';
+import { type Family, LIMITS, type Limits, RATE_LIMITS, type Rate } from './rate-limits.js';
+import { RETRY, type Retrying, type RetryPolicy } from './retry.js';
 import { redactor, type Secret } from './secret.js';
 import { ServiceClock } from './service-clock.js';
 import {
-  checkSettings,
+  readSettings,
   SETTINGS,
   type SettingName,
   type SettingOptions,
   type Settings,
 } from './settings.js';
-import { checkTimeouts, type Timeouts } from './timeouts.js';
+import { TIMEOUTS, type Timeouts } from './timeouts.js';
 import { realTime, type Timing } from './timing.js';
 
 export interface AccountOptions extends SettingOptions {
@@ -57,17 +65,17 @@ const BASIC: readonly SettingName[] = [
   'consoleUrl',
 ];
 
-/** What `checkSettings` and its like check themselves is only known here. */
+/** A setting: `readSettings` checks its value. */
 const known = special<never>('a setting', 'a setting', () => true);
 
 const OPTIONS = {
   ...(Object.fromEntries(
     Object.keys(SETTINGS).map(name => [name, known]),
   ) as unknown as OptionTable<SettingOptions>),
-  timeouts: record<Partial<Timeouts>>('how long to wait'),
-  retry: record<Partial<RetryPolicy>>('how often and how long to retry'),
+  timeouts: group<Partial<Timeouts>>('how long to wait', TIMEOUTS),
+  retry: group<Partial<RetryPolicy>>('how often and how long to retry', RETRY),
   onRetry: func<(retrying: Retrying) => void>('called before each wait for a retry'),
-  limits: record<Partial<Record<Family, readonly Rate[]>>>('other rates than the service has'),
+  limits: group<Partial<Limits>>('other rates than the service has', RATE_LIMITS),
   timing: record<Timing>('time and chance, for tests'),
   serviceTime: func<NonNullable<AccountOptions['serviceTime']>>("the service's time, for tests"),
 } satisfies OptionTable<AccountOptions>;
@@ -89,17 +97,19 @@ export class Account {
   readonly #redact: (text: string) => string;
 
   constructor(options: AccountOptions, environment: Readonly<Record<string, string | undefined>>) {
-    checkOptions('account', { ...OPTIONS, ...IGNORED }, options);
-    this.settings = checkSettings(options, environment);
-    this.timeouts = checkTimeouts(options.timeouts);
-    this.retry = checkRetryPolicy(options.retry);
+    const { checked, problems } = readOptions('account', { ...OPTIONS, ...IGNORED }, options);
+    const { settings, problems: wrongSettings } = readSettings(options, environment);
+    refuseAny('account', [...problems, ...wrongSettings]);
+    this.settings = settings;
+    this.timeouts = checked.timeouts as Timeouts;
+    this.retry = checked.retry as RetryPolicy;
     this.timing = options.timing ?? realTime;
     this.clock = new ServiceClock(this.timing, options.serviceTime);
     this.onRetry = options.onRetry;
     this.connections = new Connections(this.timeouts);
     const { email, password, consumerSecret, accessToken, accessTokenSecret } = this.settings;
     const { searchesPerMinute, engagementsPerMinute } = this.settings;
-    const limits = checkLimits(options.limits);
+    const limits: Limits = { ...LIMITS, ...withoutUndefined(options.limits) };
     this.#limits = {
       ...limits,
       search: [...limits.search, ...perMinute(searchesPerMinute)],
@@ -199,9 +209,13 @@ export class Account {
   }
 }
 
+function withoutUndefined(limits: Partial<Limits> = {}): Partial<Limits> {
+  return Object.fromEntries(Object.entries(limits).filter(([, rates]) => rates !== undefined));
+}
+
 /** What a contract allows. */
 function perMinute(requests: number | undefined): readonly Rate[] {
-  return requests === undefined ? [] : [{ requests, per: MINUTE }];
+  return requests === undefined ? [] : [{ requests, perMs: MINUTE }];
 }
 
 /**

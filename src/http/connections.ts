@@ -45,7 +45,7 @@ export class Connections {
     // Loaded when a connection is first asked for: work on stored files does without its 20 MB.
     const { Client } = await import('undici');
     return new Client(origin, {
-      connect: { timeout: this.#timeouts.connect },
+      connect: { timeout: this.#timeouts.connectMs },
       // Our own watch over answers replaces these: undici's stands still while a body is paused.
       headersTimeout: 0,
       bodyTimeout: 0,

@@ -9,7 +9,7 @@ export interface LiveConnection {
   readonly url: string;
   /**
    * The gzip as it comes, all that has come at a time. Can be read once. Throws `ConnectionError` when
-   * the stream breaks off, and when nothing comes for the account's `timeouts.silence`: heartbeats are
+   * the stream breaks off, and when nothing comes for the account's `timeouts.silenceMs`: heartbeats are
    * life, and a connection that is not read from is not counted as silent.
    */
   readonly blocks: AsyncIterable<readonly Buffer[]>;

@@ -49,8 +49,8 @@ export class RateLimiter {
   add(rates: readonly Rate[]): void {
     for (const rate of rates) {
       const known = this.#rates.some(
-        ({ requests, per, kind }) =>
-          requests === rate.requests && per === rate.per && kind === rate.kind,
+        ({ requests, perMs, kind }) =>
+          requests === rate.requests && perMs === rate.perMs && kind === rate.kind,
       );
       if (!known) this.#rates.push(rate);
     }
@@ -93,11 +93,11 @@ export class RateLimiter {
     const waits = this.rates
       .filter(rate => rate.kind === undefined || rate.kind === kind)
       .map(rate => {
-        const old = this.#starts.findLastIndex(start => now >= start.at + JITTER + rate.per);
+        const old = this.#starts.findLastIndex(start => now >= start.at + JITTER + rate.perMs);
         const counted = this.#starts
           .slice(old + 1)
           .filter(
-            start => (rate.kind ?? start.kind) === start.kind && now < leavesAt(start) + rate.per,
+            start => (rate.kind ?? start.kind) === start.kind && now < leavesAt(start) + rate.perMs,
           );
         if (counted.length < rate.requests) return 0;
         return Math.min(...counted.map(start => worthLooking(start, rate, now))) - now;
@@ -107,7 +107,7 @@ export class RateLimiter {
 
   #forget(now: number): void {
     // A rate per minute may come later, with another account object or from the service.
-    const longest = Math.max(MINUTE, ...this.rates.map(rate => rate.per));
+    const longest = Math.max(MINUTE, ...this.rates.map(rate => rate.perMs));
     const old = this.#starts.findIndex(start => now < start.at + JITTER + longest);
     this.#starts.splice(0, old === -1 ? this.#starts.length : old);
   }
@@ -119,6 +119,6 @@ function leavesAt(start: Counted): number {
 
 /** An unanswered start may turn out to have arrived at once, so the first look is early. */
 function worthLooking(start: Counted, rate: Rate, now: number): number {
-  if (start.arrived !== undefined) return start.arrived + rate.per;
-  return now < start.at + rate.per ? start.at + rate.per : start.at + JITTER + rate.per;
+  if (start.arrived !== undefined) return start.arrived + rate.perMs;
+  return now < start.at + rate.perMs ? start.at + rate.perMs : start.at + JITTER + rate.perMs;
 }

@@ -1,10 +1,10 @@
-import { OptionError } from '../errors.js';
+import { type OptionTable, special } from '../check.js';
 import { DAY, HOUR, MINUTE, SECOND } from '../time.js';
 
 /** At most `requests` starts in any span of `per` milliseconds. */
 export interface Rate {
   readonly requests: number;
-  readonly per: number;
+  readonly perMs: number;
   /** Counts only calls of this kind; all calls of the family when absent. */
   readonly kind?: string | undefined;
 }
@@ -26,45 +26,41 @@ export type Limits = Readonly<Record<Family, readonly Rate[]>>;
 /** Every rate of service.md section 8. */
 export const LIMITS: Limits = {
   /** Data and counts together; what the contract allows a minute comes with the account. */
-  search: [{ requests: 20, per: SECOND }],
+  search: [{ requests: 20, perMs: SECOND }],
   /** Status, results and list together. */
-  jobReads: [{ requests: 5, per: 5 * SECOND }],
+  jobReads: [{ requests: 5, perMs: 5 * SECOND }],
   /** The service counts 60 in a UTC day; any 24 hours is the stricter reading. */
   jobCreation: [
-    { requests: 30, per: HOUR },
-    { requests: 60, per: DAY },
+    { requests: 30, perMs: HOUR },
+    { requests: 60, perMs: DAY },
   ],
-  replay: [{ requests: 5, per: 5 * MINUTE }],
-  compliance: [{ requests: 10, per: MINUTE }],
+  replay: [{ requests: 5, perMs: 5 * MINUTE }],
+  compliance: [{ requests: 10, perMs: MINUTE }],
   /** `change` is add, delete and list; get by id counts every rules request. */
   replayRules: [
-    { requests: 5, per: 5 * SECOND, kind: 'change' },
-    { requests: 60, per: MINUTE },
+    { requests: 5, perMs: 5 * SECOND, kind: 'change' },
+    { requests: 60, perMs: MINUTE },
   ],
-  usage: [{ requests: 2, per: MINUTE }],
+  usage: [{ requests: 2, perMs: MINUTE }],
   /** Each step is limited, but nothing says how: `Retry-After` tells (service.md 5 rule 6). */
   signIn: [],
   /** What the contract allows a minute comes with the account. */
   engagement: [],
 };
 
-/** The limits with some replaced, checked. */
-export function checkLimits(options: Partial<Limits> = {}): Limits {
-  for (const [family, rates] of Object.entries(options)) {
-    if (!Object.hasOwn(LIMITS, family))
-      throw new OptionError(
-        'limits',
-        `\`limits\` has no family ${JSON.stringify(family)}: there are ${Object.keys(LIMITS).join(', ')}`,
-      );
-    const valid = (rates ?? []).every(
-      ({ requests, per }) => Number.isSafeInteger(requests) && requests >= 1 && per > 0,
-    );
-    if (!valid)
-      throw new OptionError(
-        'limits',
-        `Expected \`limits.${family}\` to be rates of at least 1 request per some milliseconds`,
-      );
-  }
-  const given = Object.fromEntries(Object.entries(options).filter(([, rates]) => rates));
-  return { ...LIMITS, ...given };
+/** For each family of calls, the rates to keep in place of the service's. */
+export const RATE_LIMITS = Object.fromEntries(
+  Object.keys(LIMITS).map(family => [
+    family,
+    special<readonly Rate[]>(
+      'rates to keep',
+      'a list of rates such as { requests: 10, perMs: 1000 }, of at least 1 request',
+      value => Array.isArray(value) && value.every(isRate),
+    ),
+  ]),
+) as unknown as OptionTable<Partial<Limits>>;
+
+function isRate(value: unknown): boolean {
+  const { requests, perMs } = Object(value) as Partial<Rate>;
+  return Number.isSafeInteger(requests) && Number(requests) >= 1 && Number(perMs) > 0;
 }

@@ -42,7 +42,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     // A request may fail while its sender is still on the way to waiting for it.
     this.begun.catch(() => {});
     signal?.addEventListener('abort', this.#onAbort, { once: true });
-    this.#watchFor(account.timeouts.connect + account.timeouts.answer);
+    this.#watchFor(account.timeouts.connectMs + account.timeouts.responseMs);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -56,7 +56,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   ): void {
     if (status < 200) return;
     this.#answering = true;
-    this.#watchFor(this.#account.timeouts.silence);
+    this.#watchFor(this.#account.timeouts.silenceMs);
     this.#begin({ status, headers });
   }
 
@@ -97,7 +97,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
         this.#chunks = [];
         this.#waitingBytes = 0;
         if (this.#controller?.paused === true && this.#state === 'open') {
-          this.#watchFor(this.#account.timeouts.silence);
+          this.#watchFor(this.#account.timeouts.silenceMs);
           this.#controller.resume();
         }
         yield chunks;

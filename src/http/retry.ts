@@ -1,32 +1,39 @@
-import { ConnectionError, HttpError, MillraceError, OptionError } from '../errors.js';
+import { milliseconds, type OptionTable, whole } from '../check.js';
+import { ConnectionError, HttpError, MillraceError } from '../errors.js';
 import { MINUTE, SECOND } from '../time.js';
-import { checkMilliseconds } from './timeouts.js';
 import type { Timing } from './timing.js';
 
-/** Times are in milliseconds. */
+/** How often and how long a request is retried. */
 export interface RetryPolicy {
-  /** Tries of one request in all; 1 is no retry. */
+  /** Tries of one request in all; 1 is no retry. @default 10 */
   readonly attempts: number;
-  /** Tries to make a connection that was never made: a service that is not there stays away. */
+  /** Tries to make a connection, where none could be made. @default 4 */
   readonly connects: number;
-  /** The longest first wait; it doubles with each try. A wait is drawn from half of it up to all of it. */
-  readonly firstWait: number;
-  /** Where the doubling ends. */
-  readonly longestWait: number;
-  /** The longest `Retry-After` that is honoured; a longer one is an error at once. */
-  readonly longestRetryAfter: number;
-  /** No try starts later than this after the first. */
-  readonly total: number;
+  /**
+   * The longest first wait, in milliseconds; it doubles with each try. Each wait is random, from half of
+   * this up.
+   * @default 1_000
+   */
+  readonly firstWaitMs: number;
+  /** Where the doubling ends, in milliseconds. @default 32_000 */
+  readonly maxWaitMs: number;
+  /** The longest `Retry-After` to wait for; a longer one is an error. @default 900_000 */
+  readonly maxRetryAfterMs: number;
+  /** No try starts later than this after the first, in milliseconds. @default 1_200_000 */
+  readonly totalMs: number;
 }
 
-const DEFAULTS: RetryPolicy = {
-  attempts: 10,
-  connects: 4,
-  firstWait: SECOND,
-  longestWait: 32 * SECOND,
-  longestRetryAfter: 15 * MINUTE,
-  total: 20 * MINUTE,
-};
+export const RETRY = {
+  attempts: whole('tries of one request in all', { min: 1, default: 10 }),
+  connects: whole('tries to make a connection', { min: 1, default: 4 }),
+  firstWaitMs: milliseconds('the longest first wait', { min: 0, default: SECOND }),
+  maxWaitMs: milliseconds('where the doubling of waits ends', { min: 0, default: 32 * SECOND }),
+  maxRetryAfterMs: milliseconds('the longest `Retry-After` to wait for', {
+    min: 0,
+    default: 15 * MINUTE,
+  }),
+  totalMs: milliseconds('no try starts later than this', { min: 0, default: 20 * MINUTE }),
+} satisfies OptionTable<Partial<RetryPolicy>>;
 
 /** What is about to be retried, and why. */
 export interface Retrying {
@@ -42,20 +49,6 @@ export interface RetryRun {
   readonly timing: Timing;
   readonly signal?: AbortSignal | undefined;
   readonly onRetry?: ((retrying: Retrying) => void) | undefined;
-}
-
-export function checkRetryPolicy(options: Partial<RetryPolicy> = {}): RetryPolicy {
-  const policy: { -readonly [Name in keyof RetryPolicy]: number } = { ...DEFAULTS };
-  for (const name of Object.keys(DEFAULTS) as (keyof RetryPolicy)[]) {
-    const value = options[name];
-    if (value === undefined) continue;
-    const option = `retry.${name}`;
-    if (name !== 'attempts' && name !== 'connects') checkMilliseconds(option, value, 0);
-    else if (!Number.isSafeInteger(value) || value < 1)
-      throw new OptionError(option, `Expected \`${option}\` to be a whole number of at least 1`);
-    policy[name] = value;
-  }
-  return policy;
 }
 
 /**
@@ -75,7 +68,7 @@ export async function retry<T>(
       if (!(error instanceof MillraceError) || !error.retryable) throw error;
       const waitMs = waitAfter(error, attempts, policy, timing);
       const spent = timing.elapsed() - started;
-      if (waitMs === undefined || spent + waitMs > policy.total) throw error;
+      if (waitMs === undefined || spent + waitMs > policy.totalMs) throw error;
       onRetry?.({ error, attempts, waitMs });
       await timing.sleep(waitMs, signal);
     }
@@ -92,11 +85,11 @@ function waitAfter(
   const refused = error instanceof ConnectionError && error.failure === 'refused';
   if (attempts >= (refused ? Math.min(policy.connects, policy.attempts) : policy.attempts))
     return undefined;
-  const longest = Math.min(policy.longestWait, policy.firstWait * 2 ** (attempts - 1));
+  const longest = Math.min(policy.maxWaitMs, policy.firstWaitMs * 2 ** (attempts - 1));
   // At least half: a wait drawn from 0 up may be of 3 ms, and a service that fails needs its pause.
   const backoff = longest * (0.5 + random() / 2);
   if (!(error instanceof HttpError) || error.retryAfterMs === undefined) return backoff;
-  if (error.retryAfterMs > policy.longestRetryAfter) return undefined;
+  if (error.retryAfterMs > policy.maxRetryAfterMs) return undefined;
   // On top of what was asked for, or all who were told the same come back at the same moment.
   return error.retryAfterMs + Math.min(backoff, SECOND);
 }

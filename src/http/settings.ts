@@ -1,4 +1,4 @@
-import { OptionError } from '../errors.js';
+import type { Problem } from '../check.js';
 import { Secret } from './secret.js';
 
 type Kind = 'url' | 'segment' | 'text' | 'secret' | 'count';
@@ -84,85 +84,70 @@ export type Settings = {
   readonly [Name in keyof typeof SETTINGS]?: Checked<(typeof SETTINGS)[Name]['kind']> | undefined;
 };
 
-/** Checks what was given; what was not comes from the environment, where an empty value is none. */
-export function checkSettings(
+/** Reads the settings: those that are not given come from the environment, where '' counts as absent. */
+export function readSettings(
   options: SettingOptions,
   environment: Readonly<Record<string, string | undefined>>,
-): Settings {
-  const checked: Record<string, string | number | URL | Secret> = { rulestream: 'rulestream' };
+): { readonly settings: Settings; readonly problems: readonly Problem[] } {
+  const settings: Record<string, string | number | URL | Secret> = { rulestream: 'rulestream' };
+  const problems: Problem[] = [];
   for (const [name, { kind, env }] of Object.entries(SETTINGS)) {
     const option: unknown = options[name as SettingName];
-    const fromEnv = environment[env] === '' ? undefined : environment[env];
-    if (option !== undefined) checked[name] = check(name, name, kind, option);
-    else if (fromEnv !== undefined)
-      checked[name] = check(name, env, kind, kind === 'count' ? Number(fromEnv) : fromEnv);
+    const text = environment[env] === '' ? undefined : environment[env];
+    const fromEnvironment = kind === 'count' && text !== undefined ? Number(text) : text;
+    const value = option ?? fromEnvironment;
+    if (value === undefined) continue;
+    const wrong = problemOf(name, kind, value);
+    if (wrong === undefined) settings[name] = convert(kind, value);
+    else problems.push({ option: name, text: `\`${option === undefined ? env : name}\` ${wrong}` });
   }
-  return checked as Settings;
+  return { settings, problems };
 }
 
-/** `origin` is what the user wrote: the option, or the environment variable. */
-function check(name: string, origin: string, kind: Kind, value: unknown) {
-  if (kind === 'url') return checkUrl(name, origin, value);
-  if (kind === 'count') {
-    if (!Number.isSafeInteger(value) || (value as number) < 1)
-      throw new OptionError(name, `Expected \`${origin}\` to be a whole number of at least 1`);
-    return value as number;
-  }
-  if (kind === 'secret')
-    return value instanceof Secret ? value : new Secret(checkText(name, origin, value));
-  const text = checkText(name, origin, value);
-  // A path with a dot segment is another path.
-  if (kind === 'segment' && /^\.\.?$/.test(text))
-    throw new OptionError(name, `Expected \`${origin}\` to be a name, got ${JSON.stringify(text)}`);
+function convert(kind: Kind, value: unknown): string | number | URL | Secret {
+  if (kind === 'url') return value instanceof URL ? value : new URL(value as string);
+  if (kind === 'secret') return value instanceof Secret ? value : new Secret(value as string);
+  return value as string | number;
+}
+
+/** What is wrong with a value. Never shows it: it may be a password, also by mistake. */
+function problemOf(name: string, kind: Kind, value: unknown): string | undefined {
+  if (kind === 'url') return urlProblem(value);
+  if (kind === 'count')
+    return Number.isSafeInteger(value) && (value as number) >= 1
+      ? undefined
+      : 'must be a whole number of at least 1';
+  if (kind === 'secret' && value instanceof Secret) return undefined;
+  if (typeof value !== 'string' || value === '') return 'must be a string that is not empty';
+  if (/[\p{Cc}\p{Surrogate}]/u.test(value)) return 'must have no control characters';
+  if (kind === 'segment' && !isPathSegment(value)) return 'must be a name, not `.` or `..`';
   // The first colon of a Basic login ends the email (RFC 7617 section 2).
-  if (name === 'email' && text.includes(':'))
-    throw new OptionError(name, `Expected \`${origin}\` to be an email: it has a colon in it`);
-  return text;
+  if (name === 'email' && value.includes(':')) return 'must be an email without a colon';
+  return undefined;
 }
 
-/** The message never shows the value: it may be a password, also by mistake. */
-function checkText(name: string, origin: string, value: unknown): string {
-  if (typeof value !== 'string' || value === '')
-    throw new OptionError(name, `Expected \`${origin}\` to be a string that is not empty`);
-  if (/[\p{Cc}\p{Surrogate}]/u.test(value))
-    throw new OptionError(name, `Expected \`${origin}\` to have no control characters in it`);
-  return value;
+/** Whether a text can be a segment of a path: `.` and `..` lead to another path. */
+export function isPathSegment(text: string): boolean {
+  return !/^\.\.?$/.test(text);
 }
 
-/** An address with a password in it is refused, and none is shown before that is known. */
-function checkUrl(name: string, origin: string, value: unknown): URL {
-  const given = value instanceof URL ? value.href : value;
+function urlProblem(value: unknown): string | undefined {
+  const text = value instanceof URL ? value.href : value;
   // `localhost:8787` would be read as an address of the scheme `localhost:`.
-  if (typeof given === 'string' && /^(?![a-z]+:\/\/)[\w.-]+(:\d+)?(\/|$)/i.test(given.trim()))
-    throw new OptionError(
-      name,
-      `\`${origin}\` has no scheme: begin it with https://, or with http:// for this machine, as in http://localhost:8787`,
-    );
-  if (typeof given !== 'string' || !URL.canParse(given))
-    throw new OptionError(
-      name,
-      `Expected \`${origin}\` to be an absolute address such as https://host/path`,
-    );
-  const url = new URL(given);
+  if (typeof text === 'string' && /^(?![a-z]+:\/\/)[\w.-]+(:\d+)?(\/|$)/i.test(text.trim()))
+    return 'has no scheme: begin it with https://, or with http:// for this machine, as in http://localhost:8787';
+  if (typeof text !== 'string' || !URL.canParse(text))
+    return 'must be an absolute address such as https://host/path';
+  const url = new URL(text);
   if (url.username !== '' || url.password !== '')
-    throw new OptionError(
-      name,
-      `\`${origin}\` has a user or password in it: take them out, and pass \`email\` and \`password\``,
-    );
+    return 'has a user or password in it: take them out, and pass `email` and `password`';
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname)))
-    throw new OptionError(
-      name,
-      `\`${origin}\` must be https, since passwords travel to it: ${url.protocol}//${url.host} is not, and only a loopback address may use http`,
-    );
-  if (url.search !== '' || url.hash !== '')
-    throw new OptionError(
-      name,
-      `Expected \`${origin}\` to end with its path: it has a query or hash`,
-    );
-  return url;
+    return `must be https, since passwords travel to it: ${url.protocol}//${url.host} is not, and only a loopback address may use http`;
+  if (url.search !== '' || url.hash !== '') return 'must end with its path: it has a query or hash';
+  return undefined;
 }
 
-/** `URL` has already brought every spelling of an address to one. */
+/** Whether a host name is of this machine. `URL` has already normalized every spelling of an address. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }

@@ -65,10 +65,10 @@ function namesOf(account: Account, purpose: string, names: readonly SettingName[
   if (!(account instanceof Account))
     throw new OptionError('account', 'Expected the first argument to be made by `account()`');
   // An account whose time is a test's has a service whose heartbeats are, too.
-  if (account.timing === realTime && account.timeouts.silence <= MAX_QUIET)
+  if (account.timing === realTime && account.timeouts.silenceMs <= MAX_QUIET)
     throw new OptionError(
-      'timeouts.silence',
-      `\`timeouts.silence\` is ${account.timeouts.silence} ms, and must be more than ${MAX_QUIET} ms for ${purpose}: the service may be quiet for so long`,
+      'timeouts.silenceMs',
+      `\`timeouts.silenceMs\` is ${account.timeouts.silenceMs} ms, and must be more than ${MAX_QUIET} ms for ${purpose}: the service may be quiet for so long`,
     );
   account.needAll([...names, 'account', 'publisher', 'email', 'password'], purpose);
   return {

@@ -1,33 +1,22 @@
-import { OptionError } from '../errors.js';
+import { milliseconds, type OptionTable } from '../check.js';
 import { SECOND } from '../time.js';
 
-/** In milliseconds. */
+/** How long to wait for a service, in milliseconds. */
 export interface Timeouts {
-  /** Until a connection stands. */
-  readonly connect: number;
-  /** From the start of a request until its answer begins. */
-  readonly answer: number;
-  /** Between two arrivals of bytes, heartbeats among them; beyond 30 s (service.md section 8). */
-  readonly silence: number;
+  /** Until a connection is made. @default 10_000 */
+  readonly connectMs: number;
+  /** From the start of a request until its response begins. @default 90_000 */
+  readonly responseMs: number;
+  /**
+   * Between two arrivals of bytes, heartbeats included. Streams need more than 30 s, since the service
+   * may send nothing for that long.
+   * @default 40_000
+   */
+  readonly silenceMs: number;
 }
 
-const DEFAULTS: Timeouts = { connect: 10 * SECOND, answer: 90 * SECOND, silence: 40 * SECOND };
-
-export function checkTimeouts(options: Partial<Timeouts> = {}): Timeouts {
-  const { connect, answer, silence } = DEFAULTS;
-  return {
-    connect: checkMilliseconds('timeouts.connect', options.connect ?? connect),
-    answer: checkMilliseconds('timeouts.answer', options.answer ?? answer),
-    silence: checkMilliseconds('timeouts.silence', options.silence ?? silence),
-  };
-}
-
-/** More than nothing, and no more than a timer can hold. */
-export function checkMilliseconds(option: string, value: unknown, least = 1): number {
-  if (typeof value !== 'number' || !(value >= least && value < 2 ** 31))
-    throw new OptionError(
-      option,
-      `Expected \`${option}\` to be a number of milliseconds from ${least} to ${2 ** 31 - 1}, got ${String(value)}`,
-    );
-  return value;
-}
+export const TIMEOUTS = {
+  connectMs: milliseconds('until a connection is made', { default: 10 * SECOND }),
+  responseMs: milliseconds('until a response begins', { default: 90 * SECOND }),
+  silenceMs: milliseconds('between two arrivals of bytes', { default: 40 * SECOND }),
+} satisfies OptionTable<Partial<Timeouts>>;

@@ -87,7 +87,7 @@ export async function readJobFiles(
   const job = await deliveredJob(account, name, signal);
   let listing = await readListing(account, job, signal);
   for (let again = 0; again < 2 && listing.urlList.length < listing.urlCount; again++) {
-    await account.timing.sleep(account.retry.firstWait, signal);
+    await account.timing.sleep(account.retry.firstWaitMs, signal);
     listing = await readListing(account, job, signal);
   }
   const { suspectMinutesURL } = listing;

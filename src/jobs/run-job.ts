@@ -1,7 +1,7 @@
+import { checkValue, milliseconds } from '../check.js';
 import { HttpError, JobError, OptionError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import { checkNames } from '../http/check-names.js';
-import { checkMilliseconds } from '../http/timeouts.js';
 import { SECOND } from '../time.js';
 import type { CreatedJob, DeliveredJob, Job, JobListItem, JobQuote } from './job.js';
 import { acceptJob, checkSameJob, createJob, getJob, listJobs, rejectJob } from './job-calls.js';
@@ -65,7 +65,8 @@ export async function runJob(account: Account, options: RunJobOptions): Promise<
   const { decide, onStatus, signal, pollIntervalMs = 30 * SECOND } = options;
   if (typeof decide !== 'function')
     throw new OptionError('decide', 'Expected `decide` to be a function of the quote');
-  checkMilliseconds('pollIntervalMs', pollIntervalMs);
+  const interval = milliseconds('how often the status is asked for');
+  checkValue('runJob', 'pollIntervalMs', interval, pollIntervalMs);
   let job = await findOrCreate(account, options);
   let shown: Job | undefined;
   let wait = FIRST_LOOK;

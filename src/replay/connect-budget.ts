@@ -10,12 +10,12 @@ export function nextConnectAt(
   rates: readonly Rate[],
   now: number,
 ): number {
-  const free = rates.map(({ requests, per }) => {
+  const free = rates.map(({ requests, perMs }) => {
     // A time to come is of a clock that was set back since.
-    const recent = connects.filter(at => at > now - per - ARRIVAL && at <= now);
+    const recent = connects.filter(at => at > now - perMs - ARRIVAL && at <= now);
     return recent.length < requests
       ? now
-      : (recent[recent.length - requests] as number) + per + ARRIVAL;
+      : (recent[recent.length - requests] as number) + perMs + ARRIVAL;
   });
   return Math.max(now, ...free);
 }
@@ -26,7 +26,7 @@ export function recentConnects(
   rates: readonly Rate[],
   now: number,
 ): readonly number[] {
-  const longest = Math.max(0, ...rates.map(rate => rate.per));
+  const longest = Math.max(0, ...rates.map(rate => rate.perMs));
   return connects.filter(at => at > now - longest - ARRIVAL && at <= now);
 }
 

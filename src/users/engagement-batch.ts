@@ -66,7 +66,7 @@ function ask(
       // Not in the document: the public record of the service has it.
       const requests = Number(answer.headers['x-per-minute-limit']);
       if (Number.isSafeInteger(requests) && requests > 0)
-        account.rateLimiter('engagement', url).learn({ requests, per: MINUTE });
+        account.rateLimiter('engagement', url).learn({ requests, perMs: MINUTE });
       return parseEngagement(await readText(answer), ids, groupings, answer.url);
     },
     (text, refused) => {

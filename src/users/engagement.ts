@@ -1,10 +1,10 @@
 import type { Activity } from '../activity/activity.js';
+import { checkValue, milliseconds } from '../check.js';
 import { OptionError } from '../errors.js';
 import { type Operator, operator } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 import type { Account } from '../http/account.js';
 import { checkNames } from '../http/check-names.js';
-import { checkMilliseconds } from '../http/timeouts.js';
 import { coalesce } from './coalesce.js';
 import { printTree } from './engagement-answer.js';
 import {
@@ -82,7 +82,7 @@ export function engagement<
       'concurrency',
       'Expected `concurrency` to be a whole number of at least 1',
     );
-  checkMilliseconds('waitMs', waitMs, 0);
+  checkValue('engagement', 'waitMs', milliseconds('how long to wait', { min: 0 }), waitMs);
   const query = { url, user, types, groupings: BY_POST };
 
   const measure = async (

@@ -1,8 +1,8 @@
 import { abortable } from '../abortable.js';
+import { checkValue, milliseconds } from '../check.js';
 import { OptionError, SignInError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import { checkNames } from '../http/check-names.js';
-import { checkMilliseconds } from '../http/timeouts.js';
 import { LinkedAbort } from '../linked-abort.js';
 import { MINUTE, SECOND } from '../time.js';
 import { CallbackServer } from './callback-server.js';
@@ -58,7 +58,7 @@ export async function signIn(account: Account, options: SignInOptions = {}): Pro
   checkNames('options', options, OPTIONS);
   const { again = false, open = print, always = false, timeoutMs = 5 * MINUTE, signal } = options;
   const { callbackPort = 0, callbackPath = '/callback' } = options;
-  checkMilliseconds('timeoutMs', timeoutMs);
+  checkValue('signIn', 'timeoutMs', milliseconds('how long the user may take'), timeoutMs);
   checkCallback(callbackPort, callbackPath);
   if (typeof open !== 'function') throw new OptionError('open', 'Expected `open` to be a function');
   const store = options.store === undefined ? undefined : checkTokenFile(options.store);

@@ -153,11 +153,11 @@ describe('other settings', () => {
     [{ label: '\ud800' }, 'label'],
     [{ searchesPerMinute: 0 }, 'searchesPerMinute'],
     [{ searchesPerMinute: 1.5 }, 'searchesPerMinute'],
-    [{ timeouts: { silence: 0 } }, 'timeouts.silence'],
-    [{ timeouts: { answer: Number.NaN } }, 'timeouts.answer'],
+    [{ timeouts: { silenceMs: 0 } }, 'timeouts.silenceMs'],
+    [{ timeouts: { responseMs: Number.NaN } }, 'timeouts.responseMs'],
     [{ retry: { attempts: 0 } }, 'retry.attempts'],
-    [{ retry: { total: -1 } }, 'retry.total'],
-    [{ limits: { search: [{ requests: 0, per: 1 }] } }, 'limits'],
+    [{ retry: { totalMs: -1 } }, 'retry.totalMs'],
+    [{ limits: { search: [{ requests: 0, perMs: 1 }] } }, 'limits.search'],
   ])('that cannot work are refused: %j', (options, option) => {
     const error = errorOf(() => account(options, {}));
     expect(error.option).toBe(option);
@@ -235,4 +235,38 @@ it('a misspelt setting is refused with its right name', () => {
   expect(errorOf(() => account({ baseurl: 'https://x' } as never, {})).message).toBe(
     'account: unknown option `baseurl`; did you mean `baseUrl`?',
   );
+});
+
+it('all that is wrong with the options comes in one error, settings and groups of options included', () => {
+  const { message } = errorOf(() =>
+    account(
+      {
+        baseUrl: 'http://search.test',
+        searchesPerMinute: 0,
+        retry: { attempts: 0, totalMs: Number.NaN },
+        timeouts: { connectMs: 0 },
+      },
+      { MILLRACE_RULES_URL: 'nowhere' },
+    ),
+  );
+  for (const name of ['baseUrl', 'searchesPerMinute', 'retry.attempts', 'retry.totalMs'])
+    expect(message).toContain(`account: \`${name}\` must be`);
+  expect(message).toContain('account: `timeouts.connectMs` must be milliseconds from 1');
+  expect(message).toContain('account: `MILLRACE_RULES_URL` ');
+});
+
+it.each([
+  [
+    { timeouts: { silence: 60_000 } },
+    'unknown option `timeouts.silence`; did you mean `timeouts.silenceMs`?',
+  ],
+  [
+    { retry: { firstWait: 1 } },
+    'unknown option `retry.firstWait`; did you mean `retry.firstWaitMs`?',
+  ],
+  [{ retry: { longestWait: 1 } }, 'unknown option `retry.longestWait`; known are `attempts`, '],
+  [{ limits: { serch: [] } }, 'unknown option `limits.serch`; did you mean `limits.search`?'],
+  [{ limits: { search: [{ requests: 1, per: 1 }] } }, '`limits.search` must be a list of rates'],
+])('an unknown name within a group of options is refused: %j', (options, text) => {
+  expect(errorOf(() => account(options as never, {})).message).toContain(`account: ${text}`);
 });

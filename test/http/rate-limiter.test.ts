@@ -7,11 +7,11 @@ import { DAY, HOUR, MINUTE, SECOND } from '../../src/time.js';
 import { settled, VirtualTime } from './virtual-time.js';
 
 /** The most moments within any span of this length, its end excluded. */
-function mostIn(moments: readonly number[], per: number): number {
+function mostIn(moments: readonly number[], perMs: number): number {
   const sorted = moments.toSorted((a, b) => a - b);
   return Math.max(
     0,
-    ...sorted.map((from, i) => sorted.slice(i).filter(at => at < from + per).length),
+    ...sorted.map((from, i) => sorted.slice(i).filter(at => at < from + perMs).length),
   );
 }
 
@@ -19,7 +19,7 @@ describe('the pace of calls', () => {
   it('never lets more through than the rate, nor does the service see more', async () => {
     const rate = fc.record({
       requests: fc.integer({ min: 1, max: 6 }),
-      per: fc.integer({ min: 50, max: 2000 }),
+      perMs: fc.integer({ min: 50, max: 2000 }),
     });
     const call = fc.record({
       at: fc.integer({ min: 0, max: 3000 }),
@@ -48,9 +48,9 @@ describe('the pace of calls', () => {
           });
           await time.run();
           expect(starts.length).toBe(calls.length);
-          for (const { requests, per } of rates) {
-            expect(mostIn(starts, per)).toBeLessThanOrEqual(requests);
-            expect(mostIn(arrivals, per)).toBeLessThanOrEqual(requests);
+          for (const { requests, perMs } of rates) {
+            expect(mostIn(starts, perMs)).toBeLessThanOrEqual(requests);
+            expect(mostIn(arrivals, perMs)).toBeLessThanOrEqual(requests);
           }
           const asked = calls
             .map((_, i) => i)
@@ -96,7 +96,7 @@ describe('the pace of calls', () => {
 
   it('lets a waiting call go at once when it is aborted, and the next one takes its turn', async () => {
     const time = new VirtualTime();
-    const pace = new RateLimiter([{ requests: 1, per: 1000 }], time);
+    const pace = new RateLimiter([{ requests: 1, perMs: 1000 }], time);
     (await pace.acquire()).responded();
     const controller = new AbortController();
     const reason = { not: 'an error' };
@@ -128,7 +128,8 @@ describe('the pace of calls', () => {
 
 describe('the limits', () => {
   it('are those of service.md section 8', () => {
-    const spoken = (rates: readonly Rate[]) => rates.map(({ requests, per }) => [requests, per]);
+    const spoken = (rates: readonly Rate[]) =>
+      rates.map(({ requests, perMs }) => [requests, perMs]);
     expect(spoken(LIMITS.search)).toEqual([[20, SECOND]]);
     expect(spoken(LIMITS.jobReads)).toEqual([[5, 5 * SECOND]]);
     expect(spoken(LIMITS.jobCreation)).toEqual([
@@ -164,7 +165,7 @@ describe('the limits', () => {
       { ...acme, searchesPerMinute: 40, retry: { attempts: 1 } },
       { ...acme, limits: {} },
       { ...acme, limits: { search: [] } },
-      { ...acme, limits: { search: [{ requests: 100, per: SECOND }] } },
+      { ...acme, limits: { search: [{ requests: 100, perMs: SECOND }] } },
     ];
     const paces = options.map(each => account(each, {}).rateLimiter('search', url));
     const starts: number[] = [];

@@ -322,7 +322,7 @@ describe('a connection that breaks', () => {
   });
 
   it('by falling silent is stalled: before the answer, and in its body', async () => {
-    const acme = accountFor({ timeouts: { connect: 20, answer: 30, silence: 60 } });
+    const acme = accountFor({ timeouts: { connectMs: 20, responseMs: 30, silenceMs: 60 } });
     server.script.push(silence, stall({ text: 'x'.repeat(100) }));
     const error = await errorOf(get(acme));
     expect(error).toMatchObject({ failure: 'stalled' });
@@ -334,7 +334,7 @@ describe('a connection that breaks', () => {
 
   it('by falling silent is noticed while no one reads, too', async () => {
     server.script.push(stall({ text: 'x'.repeat(100) }));
-    const answer = await get(accountFor({ timeouts: { silence: 60 } }));
+    const answer = await get(accountFor({ timeouts: { silenceMs: 60 } }));
     const body = answer.body[Symbol.asyncIterator]();
     expect((await body.next()).done).toBe(false);
     // The consumer is busy with what it has, and asks for nothing.
@@ -347,7 +347,7 @@ describe('a connection that breaks', () => {
     server.script.push(response => {
       response.write(big);
     });
-    const answer = await get(accountFor({ timeouts: { silence: 80 } }));
+    const answer = await get(accountFor({ timeouts: { silenceMs: 80 } }));
     const body = answer.body[Symbol.asyncIterator]();
     let received = (await body.next()).value!.length;
     await new Promise(resolve => setTimeout(resolve, 200));

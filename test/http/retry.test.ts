@@ -1,10 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { checkOptions } from '../../src/check.js';
 import { ConnectionError, DataError, HttpError, type MillraceError } from '../../src/errors.js';
-import { checkRetryPolicy, type Retrying, type RetryPolicy, retry } from '../../src/http/retry.js';
+import { RETRY, type Retrying, type RetryPolicy, retry } from '../../src/http/retry.js';
 import { parseRetryAfter } from '../../src/http/retry-after.js';
 import { MINUTE, SECOND } from '../../src/time.js';
 import { VirtualTime } from './virtual-time.js';
+
+const policyOf = (policy: Partial<RetryPolicy>): RetryPolicy =>
+  checkOptions('test', RETRY, policy) as RetryPolicy;
 
 const http = (status: number, retryAfterMs?: number): HttpError =>
   new HttpError(`answered ${status}`, {
@@ -32,7 +36,7 @@ async function run(
       if (error !== undefined) throw error;
       return 'done';
     },
-    { policy: checkRetryPolicy(policy), timing: time, onRetry: retrying => told.push(retrying) },
+    { policy: policyOf(policy), timing: time, onRetry: retrying => told.push(retrying) },
   ).catch((error: unknown) => error);
   await time.run();
   return { outcome: await outcome, tries, waits: time.slept, told };
@@ -124,7 +128,7 @@ describe('retrying', () => {
   it('keeps to its total time', async () => {
     const { outcome, tries } = await run(
       Array.from({ length: 9 }, () => http(429, 60 * SECOND)),
-      { total: 150 * SECOND },
+      { totalMs: 150 * SECOND },
     );
     expect((outcome as MillraceError).retryable).toBe(true);
     expect(tries).toBe(3);
@@ -140,7 +144,7 @@ describe('retrying', () => {
     const reason = Symbol('reason');
     time.at(100, () => controller.abort(reason));
     const outcome = retry(() => Promise.reject(http(503)), {
-      policy: checkRetryPolicy(),
+      policy: policyOf({}),
       timing: time,
       signal: controller.signal,
     }).catch((error: unknown) => error);

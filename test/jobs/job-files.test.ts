@@ -219,7 +219,7 @@ describe('a fault that passes', () => {
     );
     const { lines, error } = await download({
       ...served,
-      account: () => served.account({ timeouts: { silence: 60 } }),
+      account: () => served.account({ timeouts: { silenceMs: 60 } }),
     });
     expect(error).toBeUndefined();
     expect(lines).toEqual(served.lines);

@@ -112,7 +112,7 @@ export async function jobServer({
           password: PASSWORD,
           timing: impatient(),
           limits: { jobReads: [], jobCreation: [] },
-          timeouts: { silence: 2_000 },
+          timeouts: { silenceMs: 2_000 },
           ...options,
         },
         {},

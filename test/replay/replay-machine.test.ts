@@ -3,7 +3,7 @@ import { type ReplayEnd, ReplayMachine } from '../../src/replay/replay-machine.j
 import { DAY, HOUR, MINUTE, SECOND, type Window } from '../../src/time.js';
 
 const NOW = Date.UTC(2024, 4, 15, 12);
-const RATES = [{ requests: 5, per: 5 * MINUTE }];
+const RATES = [{ requests: 5, perMs: 5 * MINUTE }];
 /** Two hours that ended three hours ago. */
 const WINDOW: Window = { from: NOW - 5 * HOUR, to: NOW - 3 * HOUR };
 const FIRST: Window = { from: WINDOW.from, to: WINDOW.from + 16 * MINUTE };

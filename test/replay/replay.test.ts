@@ -242,7 +242,7 @@ describe('a connection that breaks', () => {
   });
 
   it('may fall silent, heartbeats counted as life', async () => {
-    const patience = { connect: 5_000, answer: 5_000, silence: 150 };
+    const patience = { connectMs: 5_000, responseMs: 5_000, silenceMs: 150 };
     const pieces = await wireOf(['', '', '', '', sent[0]?.json ?? ''], { trailer: false });
     server.script.push(async response => {
       begin(response);
@@ -774,8 +774,8 @@ describe('options of a replay', () => {
     expect(() => posts(window, {}, acme({ replayStreamUrl: undefined }))).toThrow(
       'MILLRACE_REPLAY_STREAM_URL',
     );
-    const silence = { timing: undefined, timeouts: { silence: 30_000 } };
-    expect(() => posts(window, {}, acme(silence))).toThrow('timeouts.silence');
+    const silence = { timing: undefined, timeouts: { silenceMs: 30_000 } };
+    expect(() => posts(window, {}, acme(silence))).toThrow('timeouts.silenceMs');
     expect(() => posts(window, {}, acme({ ...silence, timeouts: {} }))).not.toThrow();
     expect(() => replay(undefined as never, {} as never)).toThrow(OptionError);
     expect(() => replay(acme(), null as never)).toThrow(OptionError);

@@ -26,7 +26,7 @@ export interface Parts {
 
 export const REAL_PARTS: Parts = { machine: ReplayMachine, seenIds: SeenIds };
 
-const RATES: readonly Rate[] = [{ requests: 5, per: 5 * MINUTE }];
+const RATES: readonly Rate[] = [{ requests: 5, perMs: 5 * MINUTE }];
 const START = Date.UTC(2024, 4, 15, 12);
 const LONGEST_RUN = 8 * DAY;
 

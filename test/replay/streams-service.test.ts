@@ -55,7 +55,7 @@ function acme() {
   return account({
     ...addresses,
     limits: { replay: [], compliance: [], replayRules: [] },
-    timeouts: { connect: 5_000, answer: 5_000, silence: 400 },
+    timeouts: { connectMs: 5_000, responseMs: 5_000, silenceMs: 400 },
     timing: {
       now: () => service.clock.now(),
       elapsed: () => service.clock.now(),

@@ -117,7 +117,7 @@ export function testAccount(server: ScriptedServer, options: AccountOptions = {}
       password: PASSWORD,
       timing: { ...impatient(), now: () => NOW },
       limits: { search: [] },
-      timeouts: { silence: 2_000 },
+      timeouts: { silenceMs: 2_000 },
       ...options,
     },
     {},

@@ -89,7 +89,7 @@ describe('a search goes on, with every post once, after', () => {
   it.each(faults)('%s', async (_what, replies) => {
     for (const pages of [0, 2]) {
       afterPages(pages, ...replies);
-      const timeouts = { connect: 50, answer: 50, silence: 100 };
+      const timeouts = { connectMs: 50, responseMs: 50, silenceMs: 100 };
       const { found, error } = await run({}, { timeouts });
       expect(error).toBeUndefined();
       expect(found).toEqual(POSTS.map(post => post.bytes));
@@ -346,7 +346,7 @@ describe('leaving a search', () => {
 
   it('by abort in the wait before a retry, or for its turn, ends at once', async () => {
     server.otherwise = status(429, '', { 'retry-after': '600' });
-    for (const limits of [{ search: [] }, { search: [{ requests: 1, per: 60_000 }] }]) {
+    for (const limits of [{ search: [] }, { search: [{ requests: 1, perMs: 60_000 }] }]) {
       const controller = new AbortController();
       const acme = testAccount(server, { timing: undefined, limits });
       const running = pipeline(search(acme, { query: 'snow', product: 'fullarchive' }), collect(), {
@@ -369,7 +369,7 @@ describe('the pace of searches', () => {
       arrivals.push(performance.now());
       return searchPages(POSTS)(response, request);
     };
-    const limits = { search: [{ requests: 4, per: 200 }] };
+    const limits = { search: [{ requests: 4, perMs: 200 }] };
     const acme = testAccount(server, { timing: undefined, limits });
     const options = { ...SNOW, limit: 30 };
     await Promise.all([1, 2, 3, 4].map(() => pipeline(search(acme, options), collect())));

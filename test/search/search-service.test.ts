@@ -118,7 +118,7 @@ describe('the local service and a search', () => {
   it.each(faults)('lose nothing and double nothing over %j', async fault => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf(options);
-    const acme = local({ timeouts: { silence: 200 } });
+    const acme = local({ timeouts: { silenceMs: 200 } });
     for (const skip of [0, 1, 3]) {
       service.faults.plant({ ...fault, skip, endpoint: 'search' });
       expect(await linesOf(options, acme)).toEqual(whole);
@@ -129,7 +129,7 @@ describe('the local service and a search', () => {
   it('survive a flipped bit wherever it breaks the document before the checksum tells', async () => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf(options);
-    const acme = local({ timeouts: { silence: 200 } });
+    const acme = local({ timeouts: { silenceMs: 200 } });
     for (let atByte = 40; atByte < 4_000; atByte += 97) {
       service.faults.plant({ kind: 'flip', atByte, endpoint: 'search' });
       expect(await linesOf(options, acme)).toEqual(whole);

@@ -215,7 +215,7 @@ describe('a sliced search', () => {
       arrivals.push(performance.now());
       return searchPages(POSTS)(response, request);
     };
-    const limits = { search: [{ requests: 5, per: 100 }] };
+    const limits = { search: [{ requests: 5, perMs: 100 }] };
     await run({ slices: 10 }, testAccount(server, { timing: undefined, limits }));
     for (let i = 5; i < arrivals.length; i++)
       expect(arrivals[i]! - arrivals[i - 5]!).toBeGreaterThanOrEqual(100);

@@ -195,7 +195,7 @@ describe('an answer of the service', () => {
         consumerSecret: 'secret',
         accessToken: 'canary-token',
         accessTokenSecret: 'canary-secret',
-        retry: { firstWait: 1, longestWait: 1 },
+        retry: { firstWaitMs: 1, maxWaitMs: 1 },
         ...options,
       },
       {},

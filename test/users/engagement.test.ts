@@ -27,7 +27,7 @@ const acme = (options: AccountOptions = {}) =>
       consumerSecret: 'secret',
       accessToken: 'token',
       accessTokenSecret: 'token-secret',
-      retry: { firstWait: 1, longestWait: 1 },
+      retry: { firstWaitMs: 1, maxWaitMs: 1 },
       ...options,
     },
     {},

@@ -27,7 +27,7 @@ export async function localUser(
 ): Promise<LocalUser> {
   const { service, addresses } = await localOAuth(posts, options);
   const as = (more: AccountOptions) =>
-    account({ ...addresses, timing: STILL, retry: { firstWait: 1, longestWait: 1 }, ...more }, {});
+    account({ ...addresses, timing: STILL, retry: { firstWaitMs: 1, maxWaitMs: 1 }, ...more }, {});
   const consent = async (address: string) => {
     const approval = await service.oauth.approve(tokenIn(address), ANN);
     if (!('redirect' in approval)) throw new Error('There is no callback');

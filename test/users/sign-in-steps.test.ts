@@ -151,7 +151,7 @@ describe('on the wire', () => {
         oauthUrl: `${server.url}/prefix/`,
         consumerKey: 'key',
         consumerSecret: 'canary-consumer',
-        retry: { firstWait: 1, longestWait: 1 },
+        retry: { firstWaitMs: 1, maxWaitMs: 1 },
       },
       {},
     );
