@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { getHeapStatistics } from 'node:v8';
 import {
   checkOptions,
   func,
@@ -53,6 +54,12 @@ export interface FilesOptions<T> {
   readonly maxBytes?: number | undefined;
   /** @default 64 */
   readonly maxOpen?: number | undefined;
+  /**
+   * Files in one run, earlier parts of a resumed one included. Each takes up to 1 KiB of memory until
+   * the run ends; one more than this ends it with a `StorageError`.
+   * @default as many as fit into a quarter of the heap's limit: 524,288 at 2 GiB
+   */
+  readonly maxOutputs?: number | undefined;
   /** How an item becomes a line, where not the exact bytes of an activity or the JSON of a value. */
   readonly line?: ToLine<T> | undefined;
   /**
@@ -79,6 +86,7 @@ const OPTIONS = {
   ),
   maxBytes: whole('bytes of lines in one file', { min: 1 }),
   maxOpen: whole('files that are open at a time', { min: 1, default: 64 }),
+  maxOutputs: whole('files in one run', { min: 1 }),
   line: func('how an item becomes a line'),
   commitEvery: milliseconds('between two commits', { min: 0, default: 1000 }),
 } satisfies OptionTable<FilesOptions<unknown>>;
@@ -92,7 +100,7 @@ const OPTIONS = {
  *
  * @throws OptionError before any I/O.
  * @throws DataError for an item that has no line or no path.
- * @throws StorageError for a full disk, a foreign or damaged checkpoint, files shorter than it says.
+ * @throws StorageError for a full disk, more files than `maxOutputs`, a foreign or damaged checkpoint, files shorter than it says.
  * @example
  * await pipeline(
  *   search(account(), { product: '30day', query: 'snow' }),
@@ -131,6 +139,8 @@ function onlyOutput<T>({ path: target }: Plan<T>): string | undefined {
 
 const DEFAULT_LEVEL = 6;
 const FLUSH_EVERY_MS = 1_000;
+/** What one output takes until the run ends: 600 bytes were measured, and long paths take more. */
+const OUTPUT_BYTES = 1024;
 
 /** The options, checked. */
 interface Plan<T> {
@@ -139,6 +149,7 @@ interface Plan<T> {
   readonly level: number | undefined;
   readonly maxBytes: number | undefined;
   readonly maxOpen: number;
+  readonly maxOutputs: number;
   readonly line: ToLine<T> | undefined;
   readonly commitEvery: number;
   readonly settings: SinkSettings;
@@ -273,6 +284,7 @@ function planOf<T>(options: FilesOptions<T>): Plan<T> {
     level,
     maxBytes,
     maxOpen,
+    maxOutputs: checked.maxOutputs ?? outputsThatFit(),
     line,
     commitEvery,
     settings: {
@@ -287,6 +299,10 @@ function planOf<T>(options: FilesOptions<T>): Plan<T> {
 function levelOf(gzip: boolean | { readonly level: number }): number | undefined {
   if (typeof gzip === 'boolean') return gzip ? DEFAULT_LEVEL : undefined;
   return gzip.level;
+}
+
+function outputsThatFit(): number {
+  return Math.floor(getHeapStatistics().heap_size_limit / 4 / OUTPUT_BYTES);
 }
 
 function isGzip(value: unknown): boolean {

@@ -39,7 +39,8 @@ export class OutputFile {
   #used = 0;
   #gathered = 0;
   #size = SMALLEST_BUFFER;
-  #queue: Promise<void> = Promise.resolve();
+  /** The writes that are on their way; nothing for most of many files. */
+  #queue: Promise<void> | undefined;
 
   constructor(path: string, writer: Writer, before?: FileCounts) {
     this.path = path;
@@ -78,7 +79,7 @@ export class OutputFile {
     this.#buffer = undefined;
     this.#used = 0;
     this.#gathered = 0;
-    this.#queue = this.#queue.then(async () => {
+    const queue = (this.#queue ?? Promise.resolve()).then(async () => {
       try {
         const bytes = await this.#writer.append(this, lines, posts);
         this.bytes += bytes;
@@ -87,14 +88,17 @@ export class OutputFile {
         this.#writer.fail(error);
       }
       this.#writer.buffers.give(buffer);
+      if (this.#queue === queue) this.#queue = undefined;
     });
+    this.#queue = queue;
   }
 
   /** The counts once all lines up to now are on disk. */
-  settle(): Promise<FileCounts> {
+  settle(): FileCounts | Promise<FileCounts> {
     this.flush();
     const { path, lineBytes } = this;
-    return this.#queue.then(() => ({ path, posts: this.posts, bytes: this.bytes, lineBytes }));
+    const counts = () => ({ path, posts: this.posts, bytes: this.bytes, lineBytes });
+    return this.#queue === undefined ? counts() : this.#queue.then(counts);
   }
 
   #begin(length: number): Buffer {

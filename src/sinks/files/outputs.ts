@@ -20,6 +20,7 @@ export interface OutputsOptions {
   /** Of lines, before compression. */
   readonly maxBytes: number | undefined;
   readonly maxOpen: number;
+  readonly maxOutputs: number;
   readonly progress: Progress | undefined;
   /** Where relative paths are. */
   readonly folder: string;
@@ -106,9 +107,10 @@ export class Outputs implements Writer {
 
   /** The counts of the files that changed since the last call, once all lines up to now are on disk. */
   async settle(): Promise<FileCounts[]> {
-    const changed = [...this.#changed];
+    const settling = Array.from(this.#changed, file => file.settle());
     this.#changed = new Set();
-    const counts = await Promise.all(changed.map(file => file.settle()));
+    const counts: FileCounts[] = [];
+    for (const one of settling) counts.push(await one);
     this.throwFailure();
     return counts;
   }
@@ -156,7 +158,7 @@ export class Outputs implements Writer {
   async close(): Promise<void> {
     this.#failure ??= { error: new Error('The outputs are closed') };
     this.buffers.release();
-    await Promise.all([...this.#files.values()].map(file => file.settle()));
+    for (const file of this.#files.values()) await file.settle();
     await this.#openFiles.abandon();
     const lock = await this.#lock?.catch(() => undefined);
     await lock?.release();
@@ -229,6 +231,12 @@ export class Outputs implements Writer {
     const key = this.#keyOf(file);
     let found = this.#files.get(key);
     if (found === undefined) {
+      const { maxOutputs } = this.#options;
+      if (this.#files.size >= maxOutputs)
+        throw new StorageError(
+          `Cannot begin ${file}: the run has ${maxOutputs} files, and memory grows with each. Choose a \`path\` with fewer files, or raise \`maxOutputs\` (and the heap's limit, node --max-old-space-size)`,
+          { path: file },
+        );
       found = new OutputFile(file, this);
       this.#files.set(key, found);
     }
@@ -270,7 +278,17 @@ export class Outputs implements Writer {
   }
 
   async #each<T>(list: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
-    await Promise.all(list.map(item => this.#limit(() => work(item))));
+    // A promise for each of many thousand files would take more memory than the files.
+    const rest = list.values();
+    const failures: unknown[] = [];
+    const worker = async () => {
+      for (const item of rest) {
+        if (failures.length > 0) return;
+        await this.#limit(() => work(item)).catch(error => failures.push(error));
+      }
+    };
+    await Promise.all(Array.from({ length: WRITES_AT_A_TIME }, worker));
+    if (failures.length > 0) throw failures[0];
   }
 
   async #guard<T>(doing: string, file: string, work: () => Promise<T>): Promise<T> {

@@ -150,6 +150,32 @@ describe('a full disk', () => {
   });
 });
 
+describe('many outputs', () => {
+  it('are limited, and one more ends the run with an error', async () => {
+    const out = await temporaryFolder();
+    const options: FilesOptions<number> = { path: n => `${out}/${n}`, maxOutputs: 3 };
+    expect((await pipeline(numbers(0, 3), files(options))).files).toHaveLength(3);
+    await expect(pipeline(numbers(0, 4), files(options))).rejects.toThrow(
+      /^Cannot begin .*\/3: the run has 3 files.*maxOutputs/,
+    );
+  });
+
+  it('end a run in a small heap with an error, not the process', async () => {
+    const out = await temporaryFolder();
+    const script = path.join(import.meta.dirname, 'many-outputs.ts');
+    const options = ['--max-old-space-size=64', '--import', import.meta.resolve('tsx')];
+    const child = spawn(process.execPath, [...options, script, out], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    let text = '';
+    child.stdout.on('data', data => {
+      text += data;
+    });
+    await once(child, 'close');
+    expect(text).toBe('failed: ERR_STORAGE');
+  }, 180_000);
+});
+
 describe('a working folder that is deleted', () => {
   it.each(['before', 'during'])(
     'does not stop files, nor make it loop, when it is deleted %s the run',

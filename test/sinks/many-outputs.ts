@@ -1,0 +1,15 @@
+import { Flow } from '../../src/flow.js';
+import { pipeline } from '../../src/pipeline.js';
+import { files } from '../../src/sinks/files.js';
+
+// What the test runs in a small heap: every item has a file of its own.
+const [out = ''] = process.argv.slice(2);
+const items = new Flow<number>(async function* () {
+  for (let n = 0; n < 200_000; n += 100)
+    yield { items: Array.from({ length: 100 }, (_, index) => n + index) };
+});
+const path = (n: number) => `${out}/authors-with-a-name/of-some-length/author-${n}.jsonl`;
+await pipeline(items, files({ path })).then(
+  () => process.stdout.write('done'),
+  (error: { code?: string }) => process.stdout.write(`failed: ${error.code}`),
+);
