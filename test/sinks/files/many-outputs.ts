@@ -1,6 +1,6 @@
-import { Flow } from '../../src/flow.js';
-import { pipeline } from '../../src/pipeline.js';
-import { files } from '../../src/sinks/files.js';
+import { Flow } from '../../../src/flow/flow.js';
+import { pipeline } from '../../../src/flow/pipeline.js';
+import { files } from '../../../src/sinks/files/files.js';
 
 // What the test runs in a small heap: every item has a file of its own.
 const [out = ''] = process.argv.slice(2);
