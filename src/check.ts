@@ -16,6 +16,8 @@ export interface Option<T, Else = T | undefined> {
   readonly otherwise: Else;
   /** The options within this one, where it is an object of options. */
   readonly members?: Readonly<Record<string, Option<unknown>>>;
+  /** Whether messages leave its value out. */
+  readonly isSecret?: boolean;
   /** For the compiler alone. */
   readonly type?: T;
 }
@@ -141,7 +143,10 @@ function problemOf(name: string, option: Option<unknown>, value: unknown): Probl
       ? { option: name, text: `\`${name}\` is missing: ${option.meaning}` }
       : undefined;
   if (option.accepts(value)) return undefined;
-  return { option: name, text: mustBe(name, option.expected, value) };
+  const text = option.isSecret
+    ? `\`${name}\` must be ${option.expected}`
+    : mustBe(name, option.expected, value);
+  return { option: name, text };
 }
 
 /** What to say of an option that a call does not have. */
@@ -246,6 +251,14 @@ export function text<Else extends string | undefined = undefined>(
     value => isText(value) && !/[\p{Cc}\p{Surrogate}]/u.test(value),
     otherwise as Else,
   );
+}
+
+/** As `text`, for what no message may show. */
+export function secret<Else extends string | undefined = undefined>(
+  meaning: string,
+  otherwise?: Else,
+): Optional<string, Else> {
+  return { ...text(meaning, otherwise), isSecret: true };
 }
 
 /** As `text`, and line ends and tabs may be in it. */

@@ -1,98 +1,100 @@
 import type { Format } from '../activity/activity.js';
-import { OptionError } from '../errors.js';
+import {
+  type Checked,
+  checkOptions,
+  flag,
+  func,
+  milliseconds,
+  type OptionTable,
+  oneOf,
+  secret,
+  special,
+  text,
+  whole,
+} from '../check.js';
 import type { Archive } from './archive/archive.js';
-import type { Credentials } from './http/basic-auth.js';
 import { type Limits, type LimitsOption, limitsOption } from './http/service-limits.js';
-import type { Check } from './option-check.js';
-import {
-  USAGE_CHECKS,
-  type UsageOptions,
-  type UsageSettings,
-  usageSettings,
-} from './usage/usage-options.js';
-import {
-  OAUTH_CHECKS,
-  type OAuthOptions,
-  type OAuthSettings,
-  oauthSettings,
-} from './users/oauth-options.js';
+import { withFlag } from './option-flags.js';
+import { USAGE_OPTIONS, type UsageOptions } from './usage/usage-options.js';
+import { OAUTH_OPTIONS, type OAuthOptions } from './users/oauth-options.js';
 
 export interface ServiceOptions extends OAuthOptions, UsageOptions {
   /**
-   * A folder of 10-minute gzip files as jobs deliver them, or an archive of your own making.
-   * Without one the service makes up posts for any minute since 21 March 2006.
+   * A folder of 10-minute gzip files as jobs deliver them, or an `Archive`. By default the service
+   * generates posts for any minute since 21 March 2006.
    */
   readonly archive?: string | Archive | undefined;
-  /** Of the made-up posts, and of what signs `next`: the same seed, the same answers. */
+  /** Decides the generated posts and signs `next`: the same seed gives the same responses. */
   readonly seed?: string | number | undefined;
-  /** Made-up posts in an average minute. */
+  /** Generated posts in an average minute. */
   readonly postsPerMinute?: number | undefined;
-  /** Of the posts: `original` (the default) or `activity_streams`. A folder has its own. */
+  /** Format of the generated posts: `original` (the default) or `activity_streams`. A folder has one already. */
   readonly format?: Format | undefined;
-  /** `strict`, the default, keeps every limit of service.md section 8; `relaxed` lifts the rates. */
+  /** `strict`, the default, keeps every limit of the service; `relaxed` lifts the rates. */
   readonly limits?: LimitsOption | undefined;
-  /** The contract's own limit on search and counts requests in any minute. */
+  /** The contract's limit on search and counts requests in any minute. By default there is none. */
   readonly perMinuteLimit?: number | undefined;
   /** The account's name. */
   readonly account?: string | undefined;
-  /** Of the search endpoints. */
+  /** Label of the search endpoints. */
   readonly label?: string | undefined;
-  /** Of replay, whatever its type, and of its rules. */
+  /** Label of replay streams of any type, and of their rules. */
   readonly streamLabel?: string | undefined;
-  /** Of the compliance stream. */
+  /** Label of the compliance stream. */
   readonly complianceLabel?: string | undefined;
-  /** Name of the data publisher, of which there is one. */
+  /** The one data publisher. */
   readonly publisher?: string | undefined;
+  /** Login of the account console and HTTP Basic user of every request. */
   readonly email?: string | undefined;
   readonly password?: string | undefined;
-  /** Whether a page continued by `next` begins with the last post of the page before. */
+  /** Whether a page continued by `next` starts with the last post of the page before. */
   readonly duplicatesAtPageEdges?: boolean | undefined;
   /** Order of the buckets, within and across the pages of counts. */
   readonly countsOrder?: 'ascending' | 'descending' | undefined;
-  /** Milliseconds after which a page of counts times out (service.md 4.2 rule 2). */
+  /** Milliseconds after which a page of counts times out: it ends with the buckets counted so far. */
   readonly countsTimeoutMs?: number | undefined;
   /**
-   * Milliseconds on the service's clock that a job stays in each of its states at least, all the same
-   * or one by one.
+   * Minimum milliseconds, by the service's clock, that a job stays in each of its states: one number for
+   * all, or some states by name.
    */
   readonly jobDwellMs?: number | Partial<JobDwell> | undefined;
-  /** Price of a job day in quotes; without one, the subscription includes the cost. */
+  /** Price of a job day in quotes. By default the subscription includes the cost. */
   readonly jobDollarsPerDay?: number | undefined;
-  /** Whether a data file ends in an `info` line; it does unless this is `false`. */
+  /** Whether a data file ends in an `info` line. `true` by default. */
   readonly jobInfoLine?: boolean | undefined;
-  /** How long the URLs of a listing are good; until the job expires where this is absent. */
+  /** Milliseconds that the URLs of data files are valid. By default until the job expires. */
   readonly fileUrlMs?: number | undefined;
-  /** Port of the second origin, from which data files come; any free one where absent. */
+  /** Port of the second origin, which serves data files. 0, the default, is any free port. */
   readonly filesPort?: number | undefined;
   /** Milliseconds of real time without a message after which a stream sends a heartbeat. */
   readonly heartbeatMs?: number | undefined;
   /**
-   * Bytes, before compression, that may wait for a slow consumer of a stream; with more the service
-   * closes the connection.
+   * Bytes, before compression, that may wait for a slow consumer of a stream. The service closes the
+   * connection when more would wait.
    */
   readonly streamBacklogBytes?: number | undefined;
   /**
-   * Posts that a replay sends in a second of real time, whether or not the consumer keeps up. Without
-   * it the service waits for the consumer.
+   * Posts that a replay sends in a second of real time, whether or not the consumer keeps up. By
+   * default the service waits for the consumer.
    */
   readonly replayPostsPerSecond?: number | undefined;
   /**
-   * Compliance events per post of the archive, 0 (the default) to 1. What is deleted by them can be
-   * counted still, but is found and delivered no more.
+   * Compliance events per post of the archive, 0 (the default) to 1. Posts that they delete are still
+   * counted, but no longer found or delivered.
    */
   readonly complianceRate?: number | undefined;
   /**
-   * Where jobs and their files, the rules of the replay stream, usage and what users have granted are
-   * kept for the next start of the service to go on from. Without one, all is gone when it stops.
+   * Folder that keeps jobs and their files, rules of the replay stream, usage and the grants of users
+   * for the next start. Without one they are lost when the service stops.
    */
   readonly stateFolder?: string | undefined;
-  /** Whether the control path answers; it does unless this is `false`. */
+  /** Whether the control path `/_control` is on. `true` by default. */
   readonly control?: boolean | undefined;
-  /** Told of each error that was the service's own fault; the client got a 500. */
+  /** Called with each error that the service itself caused; the client got a 500. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-/** The states that a job leaves by itself. */
+/** Minimum milliseconds of the states that a job leaves by itself. */
 export interface JobDwell {
   readonly opened: number;
   readonly estimating: number;
@@ -101,91 +103,7 @@ export interface JobDwell {
   readonly completed: number;
 }
 
-/** The options, checked and complete. */
-export interface Settings extends Credentials, OAuthSettings, UsageSettings {
-  readonly archive: string | Archive | undefined;
-  readonly seed: string | number;
-  readonly postsPerMinute: number | undefined;
-  readonly format: Format | undefined;
-  readonly limits: Limits;
-  readonly account: string;
-  readonly label: string;
-  readonly streamLabel: string;
-  readonly complianceLabel: string;
-  readonly publisher: string;
-  readonly heartbeatMs: number;
-  readonly streamBacklogBytes: number;
-  readonly replayPostsPerSecond: number;
-  readonly complianceRate: number;
-  readonly jobDwellMs: JobDwell;
-  readonly jobDollarsPerDay: number | undefined;
-  readonly jobInfoLine: boolean;
-  readonly fileUrlMs: number;
-  readonly filesPort: number;
-  readonly stateFolder: string | undefined;
-  readonly duplicatesAtPageEdges: boolean;
-  readonly countsOrder: 'ascending' | 'descending';
-  readonly countsTimeoutMs: number;
-  readonly control: boolean;
-  readonly onError: (error: unknown) => void;
-}
-
-export function checkServiceOptions(options: ServiceOptions): Settings {
-  for (const name of Object.keys(options))
-    if (!Object.hasOwn(CHECKS, name))
-      throw new OptionError(name, `There is no service option \`${name}\``);
-  for (const [name, [isGood, expected]] of Object.entries(CHECKS)) {
-    const value = options[name as keyof ServiceOptions];
-    if (value !== undefined && !isGood(value))
-      // A secret is never shown, not even a bad one.
-      throw new OptionError(
-        name,
-        `Expected \`${name}\` to be ${expected}${/password|secret/i.test(name) ? '' : `, got ${shown(value)}`}`,
-      );
-  }
-  const limits = limitsOption(options.limits);
-  const { perMinuteLimit } = options;
-  const password = options.password ?? 'local-service';
-  return {
-    archive: options.archive,
-    seed: options.seed ?? 'millrace',
-    postsPerMinute: options.postsPerMinute,
-    format: options.format,
-    limits:
-      perMinuteLimit === undefined
-        ? limits
-        : {
-            ...limits,
-            searchPerMinuteRate: { ...limits.searchPerMinuteRate, requests: perMinuteLimit },
-          },
-    account: options.account ?? 'local',
-    label: options.label ?? 'dev',
-    streamLabel: options.streamLabel ?? 'replay',
-    complianceLabel: options.complianceLabel ?? 'compliance',
-    publisher: options.publisher ?? 'twitter',
-    jobDwellMs: dwellOf(options.jobDwellMs),
-    jobDollarsPerDay: options.jobDollarsPerDay,
-    jobInfoLine: options.jobInfoLine ?? true,
-    fileUrlMs: options.fileUrlMs ?? Number.POSITIVE_INFINITY,
-    filesPort: options.filesPort ?? 0,
-    heartbeatMs: options.heartbeatMs ?? 10_000,
-    streamBacklogBytes: options.streamBacklogBytes ?? 8 * 1024 * 1024,
-    replayPostsPerSecond: options.replayPostsPerSecond ?? Number.POSITIVE_INFINITY,
-    complianceRate: options.complianceRate ?? 0,
-    stateFolder: options.stateFolder,
-    email: options.email ?? 'dev@example.com',
-    password,
-    ...oauthSettings(options, password),
-    ...usageSettings(options),
-    duplicatesAtPageEdges: options.duplicatesAtPageEdges ?? false,
-    countsOrder: options.countsOrder ?? 'ascending',
-    countsTimeoutMs: options.countsTimeoutMs ?? 10_000,
-    control: options.control ?? true,
-    onError: options.onError ?? (() => {}),
-  };
-}
-
-const DWELL: JobDwell = {
+const JOB_DWELL: JobDwell = {
   opened: 500,
   estimating: 1_000,
   accepted: 500,
@@ -193,90 +111,267 @@ const DWELL: JobDwell = {
   completed: 500,
 };
 
-function dwellOf(option: ServiceOptions['jobDwellMs']): JobDwell {
-  const all = Object.keys(DWELL);
-  if (typeof option === 'number')
-    return Object.fromEntries(all.map(state => [state, option])) as unknown as JobDwell;
-  return { ...DWELL, ...option };
+const isAmount = (value: unknown): value is number => typeof value === 'number' && value >= 0;
+const isPositive = (value: unknown): value is number => typeof value === 'number' && value > 0;
+
+/** A segment of a path. */
+const name = <Else extends string>(meaning: string, otherwise: Else) =>
+  special<string, Else>(
+    meaning,
+    'text without a slash',
+    value => typeof value === 'string' && value !== '' && !value.includes('/'),
+    otherwise,
+  );
+
+/**
+ * Every option of the service. The checks, the messages, the flags of the command line and its help
+ * all come from this table.
+ */
+export const SERVICE_OPTIONS = {
+  archive: withFlag(
+    special<string | Archive>(
+      'folder of 10-minute gzip files (default: generated posts)',
+      'a folder or an archive',
+      value =>
+        (typeof value === 'string' && value !== '') ||
+        (typeof value === 'object' && value !== null && 'search' in value),
+    ),
+    'archive',
+    'FOLDER',
+  ),
+  format: withFlag(
+    oneOf<Format>('of generated posts: original (default) or activity_streams', [
+      'original',
+      'activity_streams',
+    ]),
+    'format',
+    'FORMAT',
+  ),
+  limits: withFlag(
+    special<LimitsOption, 'strict'>(
+      'strict, or relaxed: no rate limits',
+      "'strict', 'relaxed' or an object of limits",
+      value =>
+        value === 'strict' ||
+        value === 'relaxed' ||
+        (typeof value === 'object' && value !== null && !Array.isArray(value)),
+      'strict',
+    ),
+    'limits',
+    'LIMITS',
+  ),
+  perMinuteLimit: withFlag(
+    whole("the contract's limit on search requests in a minute (default: none)", { min: 1 }),
+    'per-minute',
+    'N',
+  ),
+  seed: withFlag(
+    special<string | number, 'millrace'>(
+      'of generated posts and next tokens',
+      'text or a number',
+      value => typeof value === 'string' || Number.isFinite(value),
+      'millrace',
+    ),
+    'seed',
+    'TEXT',
+  ),
+  postsPerMinute: withFlag(
+    special<number>(
+      'generated posts in an average minute',
+      'a number greater than 0',
+      value => isPositive(value) && Number.isFinite(value),
+    ),
+    'posts-per-minute',
+    'N',
+  ),
+  account: withFlag(name('name of the account', 'local'), 'account', 'NAME'),
+  label: withFlag(name('label of search', 'dev'), 'label', 'NAME'),
+  streamLabel: withFlag(name('label of replay and its rules', 'replay'), 'stream-label', 'NAME'),
+  complianceLabel: withFlag(
+    name('label of the compliance stream', 'compliance'),
+    'compliance-label',
+    'NAME',
+  ),
+  publisher: withFlag(name('the data publisher', 'twitter'), 'publisher', 'NAME'),
+  email: withFlag(
+    special<string, 'dev@example.com'>(
+      'user of HTTP Basic and the console',
+      'text without a colon',
+      value => typeof value === 'string' && value !== '' && !value.includes(':'),
+      'dev@example.com',
+    ),
+    'email',
+    'ADDRESS',
+  ),
+  password: withFlag(
+    secret('password of HTTP Basic and the console', 'local-service'),
+    'password',
+    'TEXT',
+  ),
+  duplicatesAtPageEdges: withFlag(
+    flag('repeat the last post of a page at the start of the next', false),
+    'duplicates',
+    '',
+    'true',
+  ),
+  countsOrder: withFlag(
+    oneOf(
+      'of the buckets: ascending or descending',
+      ['ascending', 'descending'] as const,
+      'ascending',
+    ),
+    'counts-order',
+    'ORDER',
+  ),
+  countsTimeoutMs: special<number, 10_000>(
+    'milliseconds after which a page of counts times out',
+    'a number of milliseconds, 0 or more',
+    isAmount,
+    10_000,
+  ),
+  jobDwellMs: withFlag(
+    special<number | Partial<JobDwell>>(
+      'minimum time of a job in each state',
+      `milliseconds, 0 or more, or an object with those of ${Object.keys(JOB_DWELL).join(', ')}`,
+      value => isAmount(value) || (typeof value === 'object' && value !== null),
+    ),
+    'job-dwell',
+    'SECONDS',
+    'seconds',
+  ),
+  jobDollarsPerDay: withFlag(
+    special<number>(
+      'price in quotes (default: included in the subscription)',
+      'a number of dollars, 0 or more',
+      value => isAmount(value) && Number.isFinite(value),
+    ),
+    'job-dollars-per-day',
+    'N',
+  ),
+  jobInfoLine: withFlag(
+    flag('data files without the info line at their end', true),
+    'no-info-line',
+    '',
+    'false',
+  ),
+  fileUrlMs: withFlag(
+    special<number, number>(
+      'how long URLs of data files are valid (default: as long as the job)',
+      'a number of milliseconds greater than 0',
+      isPositive,
+      Number.POSITIVE_INFINITY,
+    ),
+    'file-url-seconds',
+    'N',
+    'seconds',
+  ),
+  filesPort: withFlag(
+    whole('port of the second origin, for data files; 0 is any free one', {
+      max: 65_535,
+      default: 0,
+    }),
+    'files-port',
+    'N',
+  ),
+  heartbeatMs: withFlag(
+    milliseconds('time without a message after which a stream sends a heartbeat', {
+      default: 10_000,
+    }),
+    'heartbeat-seconds',
+    'N',
+    'seconds',
+  ),
+  streamBacklogBytes: withFlag(
+    whole('bytes that may wait for a slow consumer of a stream', {
+      min: 1,
+      default: 8 * 1024 * 1024,
+    }),
+    'stream-backlog',
+    'BYTES',
+    'number',
+  ),
+  replayPostsPerSecond: withFlag(
+    special<number, number>(
+      'rate of a replay (default: that of the consumer)',
+      'a number of posts greater than 0',
+      isPositive,
+      Number.POSITIVE_INFINITY,
+    ),
+    'replay-posts-per-second',
+    'N',
+  ),
+  complianceRate: withFlag(
+    special<number, 0>(
+      'compliance events per post of the archive, 0 to 1',
+      'a number from 0 to 1',
+      value => isAmount(value) && value <= 1,
+      0,
+    ),
+    'compliance-rate',
+    'N',
+  ),
+  stateFolder: withFlag(
+    text('keep jobs, their files, rules, usage and grants there, and go on with them'),
+    'state',
+    'FOLDER',
+  ),
+  ...OAUTH_OPTIONS,
+  ...USAGE_OPTIONS,
+  control: withFlag(flag('switch the control path /_control off', true), 'no-control', '', 'false'),
+  onError: func<(error: unknown) => void>('called with errors that the service itself caused'),
+} as const satisfies OptionTable<ServiceOptions>;
+
+/** The options, checked and complete. */
+export interface Settings
+  extends Omit<
+    Checked<ServiceOptions, typeof SERVICE_OPTIONS>,
+    'limits' | 'perMinuteLimit' | 'jobDwellMs' | 'userPassword' | 'onError'
+  > {
+  readonly limits: Limits;
+  readonly jobDwellMs: JobDwell;
+  readonly userPassword: string;
+  readonly onError: (error: unknown) => void;
 }
 
-const boolean: Check = [value => typeof value === 'boolean', 'true or false'];
-const name: Check = [
-  value => typeof value === 'string' && value !== '' && !value.includes('/'),
-  'text without a slash',
-];
-const oneOf = (...values: readonly string[]): Check => [
-  value => values.includes(value as string),
-  values.map(value => `'${value}'`).join(' or '),
-];
-const isPositive = (value: unknown) => typeof value === 'number' && value > 0;
+/** @throws OptionError */
+export function checkServiceOptions(options: ServiceOptions): Settings {
+  const {
+    limits: changes,
+    perMinuteLimit,
+    ...rest
+  } = checkOptions('createService', SERVICE_OPTIONS, options);
+  const limits = limitsOption(changes);
+  return {
+    ...rest,
+    limits:
+      perMinuteLimit === undefined
+        ? limits
+        : {
+            ...limits,
+            searchPerMinuteRate: { ...limits.searchPerMinuteRate, requests: perMinuteLimit },
+          },
+    jobDwellMs: dwellOf(rest.jobDwellMs),
+    userPassword: rest.userPassword ?? rest.password,
+    onError: rest.onError ?? (() => {}),
+  };
+}
 
-const isLength = (value: unknown) => typeof value === 'number' && value >= 0;
-const isDwell = (value: unknown) =>
-  isLength(value) ||
-  (typeof value === 'object' &&
-    value !== null &&
-    Object.entries(value).every(([state, ms]) => Object.hasOwn(DWELL, state) && isLength(ms)));
+const dwell = special<number>('minimum milliseconds', 'milliseconds, 0 or more', isAmount);
 
-const CHECKS: Record<keyof ServiceOptions, Check> = {
-  ...OAUTH_CHECKS,
-  ...USAGE_CHECKS,
-  archive: [
-    value =>
-      (typeof value === 'string' && value !== '') ||
-      (typeof value === 'object' && value !== null && 'search' in value),
-    'a folder or an archive',
-  ],
-  seed: [value => typeof value === 'string' || Number.isFinite(value), 'text or a number'],
-  postsPerMinute: [value => isPositive(value) && Number.isFinite(value), 'a number greater than 0'],
-  format: oneOf('original', 'activity_streams'),
-  limits: [() => true, ''], // has a check of its own
-  perMinuteLimit: [
-    value => Number.isSafeInteger(value) && isPositive(value),
-    'an integer greater than 0',
-  ],
-  account: name,
-  label: name,
-  streamLabel: name,
-  complianceLabel: name,
-  publisher: name,
-  heartbeatMs: [
-    value => isPositive(value) && Number(value) <= 2 ** 31 - 1,
-    'a number of milliseconds greater than 0',
-  ],
-  streamBacklogBytes: [
-    value => Number.isSafeInteger(value) && isPositive(value),
-    'a number of bytes greater than 0',
-  ],
-  replayPostsPerSecond: [isPositive, 'a number of posts greater than 0'],
-  complianceRate: [value => isLength(value) && Number(value) <= 1, 'a number from 0 to 1'],
-  jobDwellMs: [isDwell, `milliseconds, 0 or more, or those of ${Object.keys(DWELL).join(', ')}`],
-  jobDollarsPerDay: [
-    value => isLength(value) && Number.isFinite(value),
-    'a number of dollars, 0 or more',
-  ],
-  jobInfoLine: boolean,
-  fileUrlMs: [isPositive, 'a number of milliseconds greater than 0'],
-  filesPort: [
-    value => Number.isInteger(value) && isLength(value) && Number(value) <= 65_535,
-    '0 to 65535',
-  ],
-  stateFolder: [value => typeof value === 'string' && value !== '', 'a folder'],
-  email: [
-    value => typeof value === 'string' && value !== '' && !value.includes(':'),
-    'text without a colon',
-  ],
-  password: [value => typeof value === 'string' && value !== '', 'text'],
-  duplicatesAtPageEdges: boolean,
-  countsOrder: oneOf('ascending', 'descending'),
-  countsTimeoutMs: [
-    value => typeof value === 'number' && value >= 0,
-    'a number of milliseconds, 0 or more',
-  ],
-  control: boolean,
-  onError: [value => typeof value === 'function', 'a function'],
-};
+const DWELL_OPTIONS = {
+  opened: dwell,
+  estimating: dwell,
+  accepted: dwell,
+  running: dwell,
+  completed: dwell,
+} as const satisfies OptionTable<Partial<JobDwell>>;
 
-function shown(value: unknown): string {
-  return typeof value === 'object' ? 'something else' : JSON.stringify(value ?? String(value));
+function dwellOf(option: ServiceOptions['jobDwellMs'] = {}): JobDwell {
+  if (typeof option === 'number') {
+    const all = option;
+    return { opened: all, estimating: all, accepted: all, running: all, completed: all };
+  }
+  const given = checkOptions('createService', DWELL_OPTIONS, option, 'jobDwellMs');
+  const set = Object.entries(given).filter(entry => entry[1] !== undefined);
+  return { ...JOB_DWELL, ...Object.fromEntries(set) };
 }

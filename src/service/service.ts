@@ -1,5 +1,6 @@
 import { Server } from 'node:http';
 import type { Format } from '../activity/activity.js';
+import { checkValue, whole } from '../check.js';
 import { OptionError } from '../errors.js';
 import type { Archive } from './archive/archive.js';
 import { openArchive } from './archive/open-archive.js';
@@ -23,6 +24,9 @@ import { UsageMeter } from './usage/usage-meter.js';
 import { usageRoutes } from './usage/usage-routes.js';
 import { OAuthEndpoints } from './users/oauth-endpoints.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
+
+/** Where a service listens. */
+export const PORT = whole('port to listen on; 0 is any free one', { max: 65_535, default: 0 });
 
 /**
  * The local service: an ordinary `http.Server` that answers as service.md says.
@@ -120,8 +124,7 @@ export class Service extends Server {
    * await using addresses = await service.start();
    */
   async start(port = 0): Promise<Addresses & AsyncDisposable> {
-    if (!Number.isInteger(port) || port < 0 || port > 65_535)
-      throw new OptionError('port', `Expected \`port\` to be 0 to 65535, got ${String(port)}`);
+    checkValue('service.start', 'port', PORT, port);
     if (this.listening)
       throw new OptionError('port', `The service already listens at ${urlOf(this)}`);
     try {

@@ -134,8 +134,9 @@ describe('the command', () => {
 
   it.concurrent.each([
     [['--colour', 'red'], "Unknown option '--colour'"],
+    [['--arcive', 'downloads'], 'did you mean --archive?'],
     [['archive'], "Unexpected argument 'archive'"],
-    [['--port', 'http'], 'Expected `port` to be 0 to 65535, got http'],
+    [['--port', 'http'], '`port` must be a whole number from 0 to 65535, got "http"'],
     [['--heartbeat-seconds', 'soon'], 'got "soon"'],
     [['--limits', 'none'], "'strict', 'relaxed'"],
   ])('ends with 2 and says why for %j', async (args, message) => {
@@ -162,10 +163,12 @@ describe('the command', () => {
     expect(end.stderr).not.toContain('    at ');
   });
 
-  it.concurrent('shows its options', async () => {
+  it.concurrent('shows its options with their defaults', async () => {
     const end = await run('--help').ended;
     expect(end).toMatchObject({ code: 0, stderr: '' });
     expect(end.stdout).toContain('--archive FOLDER');
+    expect(end.stdout).toMatch(/--heartbeat-seconds N .*\(default 10\)\n/);
+    expect(end.stdout).not.toContain('local-service');
   });
 });
 

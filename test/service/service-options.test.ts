@@ -30,8 +30,8 @@ describe('a service option', () => {
     [{ complianceRate: Number.NaN }, 'complianceRate'],
     [{ publisher: 'a/b' }, 'publisher'],
     [{ jobDwellMs: -1 }, 'jobDwellMs'],
-    [{ jobDwellMs: { quoted: 5 } }, 'jobDwellMs'],
-    [{ jobDwellMs: { running: '5' } }, 'jobDwellMs'],
+    [{ jobDwellMs: { quoted: 5 } }, 'jobDwellMs.quoted'],
+    [{ jobDwellMs: { running: '5' } }, 'jobDwellMs.running'],
     [{ jobDollarsPerDay: Number.POSITIVE_INFINITY }, 'jobDollarsPerDay'],
     [{ jobInfoLine: 'no' }, 'jobInfoLine'],
     [{ fileUrlMs: 0 }, 'fileUrlMs'],
@@ -39,10 +39,10 @@ describe('a service option', () => {
     [{ stateFolder: '' }, 'stateFolder'],
     [{ onError: true }, 'onError'],
     [{ limits: 'none' }, 'limits'],
-    [{ limits: { searchRate: 5 } }, 'limits'],
-    [{ limits: { searchRate: { requests: 5, perMs: 0 } } }, 'limits'],
-    [{ limits: { searchSpeed: 5 } }, 'limits'],
-    [{ limits: { maxResultsMost: '5' } }, 'limits'],
+    [{ limits: { searchRate: 5 } }, 'limits.searchRate'],
+    [{ limits: { searchRate: { requests: 5, perMs: 0 } } }, 'limits.searchRate'],
+    [{ limits: { searchSpeed: 5 } }, 'limits.searchSpeed'],
+    [{ limits: { maxResultsMax: '5' } }, 'limits.maxResultsMax'],
     [{ folder: 'x' }, 'folder'],
     [{ toString: 'x' }, 'toString'],
   ])('that cannot work is refused before anything listens: %j', (options, option) => {
@@ -51,9 +51,33 @@ describe('a service option', () => {
     );
   });
 
+  it.each([
+    [{ arcive: 'downloads' }, 'unknown option `arcive`; did you mean `archive`?'],
+    [{ heartbeatMS: 5 }, 'unknown option `heartbeatMS`; did you mean `heartbeatMs`?'],
+    [
+      { limits: { searchrate: { requests: 1, perMs: 1 } } },
+      'unknown option `limits.searchrate`; did you mean `limits.searchRate`?',
+    ],
+    [
+      { jobDwellMs: { runing: 5 } },
+      'unknown option `jobDwellMs.runing`; did you mean `jobDwellMs.running`?',
+    ],
+  ])('of an unknown name is refused with the nearest one: %j', (options, message) => {
+    expect(() => createService(options as ServiceOptions)).toThrow(message);
+  });
+
+  it('that is wrong comes with all others that are', () => {
+    const options = { arcive: 'downloads', heartbeatMs: 0 } as ServiceOptions;
+    expect(() => createService(options)).toThrow(
+      /unknown option `arcive`[\s\S]*`heartbeatMs` must be/,
+    );
+  });
+
   it('never shows a password', () => {
     const password = ['s3cret'] as unknown as string;
-    expect(() => createService({ password })).toThrow(/^Expected `password` to be text$/);
+    expect(() => createService({ password })).toThrow(
+      /^createService: `password` must be a string that is not empty, without control characters$/,
+    );
   });
 });
 
@@ -62,8 +86,8 @@ describe('the table of limits (section 8)', () => {
     expect(limitsOption('strict')).toMatchObject({
       queryCharacters: 2048,
       queryPhrases: 100,
-      maxResultsLeast: 10,
-      maxResultsMost: 500,
+      maxResultsMin: 10,
+      maxResultsMax: 500,
       maxResultsDefault: 100,
       responseSpanMs: 31 * 86_400_000,
       thirtyDaySpanMs: 31 * 86_400_000,

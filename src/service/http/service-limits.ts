@@ -1,4 +1,4 @@
-import { OptionError } from '../../errors.js';
+import { checkOptions, type OptionTable, special } from '../../check.js';
 import { DAY, FIRST_POST, HOUR, MINUTE, SECOND, SEGMENT } from '../../time.js';
 
 /** So many requests in any span of `perMs` milliseconds, or in each UTC day. */
@@ -15,8 +15,8 @@ export interface Limits {
   readonly queryCharacters: number;
   /** Phrases and proximities in one query; more are "too complex to process" (7.1), a choice. */
   readonly queryPhrases: number;
-  readonly maxResultsLeast: number;
-  readonly maxResultsMost: number;
+  readonly maxResultsMin: number;
+  readonly maxResultsMax: number;
   readonly maxResultsDefault: number;
   /** The time that one answer of search or counts covers. */
   readonly responseSpanMs: number;
@@ -37,7 +37,7 @@ export interface Limits {
   /** Over status, results and list together. */
   readonly jobReadRate: Rate;
   readonly jobRetentionMs: number;
-  readonly jobEstimateLeast: number;
+  readonly jobEstimateMin: number;
   readonly jobFileMs: number;
   readonly replayConnectRate: Rate;
   readonly replayReachMs: number;
@@ -71,8 +71,8 @@ export interface Limits {
 const STRICT: Limits = {
   queryCharacters: 2048,
   queryPhrases: 100,
-  maxResultsLeast: 10,
-  maxResultsMost: 500,
+  maxResultsMin: 10,
+  maxResultsMax: 500,
   maxResultsDefault: 100,
   responseSpanMs: 31 * DAY,
   thirtyDaySpanMs: 31 * DAY,
@@ -87,7 +87,7 @@ const STRICT: Limits = {
   rulesPerJob: 1000,
   jobReadRate: { requests: 5, perMs: 5 * SECOND },
   jobRetentionMs: 15 * DAY,
-  jobEstimateLeast: 100,
+  jobEstimateMin: 100,
   jobFileMs: SEGMENT,
   replayConnectRate: { requests: 5, perMs: 5 * MINUTE },
   replayReachMs: 5 * DAY,
@@ -117,17 +117,25 @@ const RELAXED: Limits = { ...STRICT, ...lifted(STRICT) };
 /** The service's own limits, the same without its rates, or the service's own with some changed. */
 export type LimitsOption = 'strict' | 'relaxed' | Partial<Limits>;
 
-export function limitsOption(value: LimitsOption | undefined): Limits {
-  if (value === undefined || value === 'strict') return STRICT;
-  if (value === 'relaxed') return RELAXED;
-  if (typeof value !== 'object' || value === null)
-    throw new OptionError(
-      'limits',
-      `Expected \`limits\` to be 'strict', 'relaxed' or a table, got ${JSON.stringify(value)}`,
-    );
-  for (const [name, limit] of Object.entries(value)) checkLimit(name, limit);
-  return { ...STRICT, ...value };
+/** @throws OptionError for a limit that does not exist or cannot work. */
+export function limitsOption(option: LimitsOption = 'strict'): Limits {
+  if (option === 'strict') return STRICT;
+  if (option === 'relaxed') return RELAXED;
+  const changes = checkOptions('createService', LIMIT_OPTIONS, option, 'limits');
+  const given = Object.entries(changes).filter(entry => entry[1] !== undefined);
+  return { ...STRICT, ...Object.fromEntries(given) };
 }
+
+const isAmount = (value: unknown): boolean => typeof value === 'number' && value >= 0;
+
+const LIMIT_OPTIONS = Object.fromEntries(
+  Object.entries(STRICT).map(([name, limit]) => [
+    name,
+    isRate(limit)
+      ? special('a rate', 'a rate: { requests, perMs }', isWorkingRate)
+      : special('a limit', 'a number, 0 or more', isAmount),
+  ]),
+) as unknown as OptionTable<Partial<Limits>>;
 
 function lifted(limits: Limits): Partial<Limits> {
   const rates = Object.entries(limits).filter(entry => isRate(entry[1]));
@@ -140,16 +148,6 @@ function isRate(limit: unknown): limit is Rate {
   return typeof limit === 'object' && limit !== null;
 }
 
-function checkLimit(name: string, limit: unknown): void {
-  if (!Object.hasOwn(STRICT, name))
-    throw new OptionError('limits', `There is no limit named ${JSON.stringify(name)}`);
-  const isNumber = (value: unknown) => typeof value === 'number' && value >= 0;
-  const good = isRate(STRICT[name as keyof Limits])
-    ? isRate(limit) && isNumber(limit.requests) && isNumber(limit.perMs) && limit.perMs > 0
-    : isNumber(limit);
-  if (!good)
-    throw new OptionError(
-      'limits',
-      `Not a value for the limit \`${name}\`: ${JSON.stringify(limit)}`,
-    );
+function isWorkingRate(value: unknown): boolean {
+  return isRate(value) && isAmount(value.requests) && isAmount(value.perMs) && value.perMs > 0;
 }

@@ -160,7 +160,7 @@ export class JobRunner {
         status: 'quoted',
         since,
         quote: quoteOf(window, estimated, {
-          minActivities: limits.jobEstimateLeast,
+          minActivities: limits.jobEstimateMin,
           dollarsPerDay: jobDollarsPerDay,
           runMs: this.#dwell.running + this.#dwell.completed,
           expiresAt: floorTo(SECOND, since + limits.jobRetentionMs),

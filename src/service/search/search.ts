@@ -66,10 +66,10 @@ function parametersOf({
       // A GET has no numbers, and many a client sends a POST's as text too.
       const isDigits = typeof value === 'string' && /^\d{1,9}$/.test(value);
       const maxResults = isDigits || Number.isInteger(value) ? Number(value) : Number.NaN;
-      if (!(maxResults >= limits.maxResultsLeast && maxResults <= limits.maxResultsMost))
+      if (!(maxResults >= limits.maxResultsMin && maxResults <= limits.maxResultsMax))
         problems.push(
           "Invalid value for parameter 'maxResults'. " +
-            `It must be an integer from ${limits.maxResultsLeast} to ${limits.maxResultsMost}.`,
+            `It must be an integer from ${limits.maxResultsMin} to ${limits.maxResultsMax}.`,
         );
       return { maxResults, tag: textOf('tag', given, problems) ?? null };
     },

@@ -1,7 +1,8 @@
-import type { Check } from '../option-check.js';
+import { type Checked, type OptionTable, oneOf, whole } from '../../check.js';
+import { withFlag } from '../option-flags.js';
 
 export interface UsageOptions {
-  /** Activities in a month from which on the account is warned (service.md 2.8). */
+  /** Activities in a month from which on the account is warned. */
   readonly usageAlert?: number | undefined;
   /** Activities in a month that the contract allows. Reported; nothing stops there. */
   readonly usageCap?: number | undefined;
@@ -11,26 +12,27 @@ export interface UsageOptions {
   readonly accountStatus?: 'active' | 'inactive' | undefined;
 }
 
-export interface UsageSettings {
-  readonly usageAlert: number | undefined;
-  readonly usageCap: number | undefined;
-  readonly requestCap: number | undefined;
-  readonly accountStatus: 'active' | 'inactive';
-}
+export type UsageSettings = Checked<UsageOptions, typeof USAGE_OPTIONS>;
 
-export function usageSettings(options: UsageOptions): UsageSettings {
-  const { usageAlert, usageCap, requestCap, accountStatus = 'active' } = options;
-  return { usageAlert, usageCap, requestCap, accountStatus };
-}
-
-const count: Check = [
-  value => Number.isSafeInteger(value) && Number(value) > 0,
-  'an integer greater than 0',
-];
-
-export const USAGE_CHECKS: Record<keyof UsageOptions, Check> = {
-  usageAlert: count,
-  usageCap: count,
-  requestCap: count,
-  accountStatus: [value => value === 'active' || value === 'inactive', "'active' or 'inactive'"],
-};
+export const USAGE_OPTIONS = {
+  usageAlert: withFlag(
+    whole('activities a month from which the usage report warns', { min: 1 }),
+    'usage-alert',
+    'N',
+  ),
+  usageCap: withFlag(
+    whole('activities a month that the contract allows, for the usage report', { min: 1 }),
+    'usage-cap',
+    'N',
+  ),
+  requestCap: withFlag(
+    whole('search requests a month that the contract allows, for the usage report', { min: 1 }),
+    'request-cap',
+    'N',
+  ),
+  accountStatus: withFlag(
+    oneOf('the account in the usage report: active or inactive', ['active', 'inactive'], 'active'),
+    'account-status',
+    'STATUS',
+  ),
+} as const satisfies OptionTable<UsageOptions>;

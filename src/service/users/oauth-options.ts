@@ -1,55 +1,63 @@
-import type { Check } from '../option-check.js';
+import { type Checked, type OptionTable, secret, special, text } from '../../check.js';
+import { withFlag } from '../option-flags.js';
 
 export interface OAuthOptions {
   /** Of the application that may ask for engagement totals. */
   readonly consumerKey?: string | undefined;
   readonly consumerSecret?: string | undefined;
-  /** Of an application whose id the operator has not approved (service.md 5 rule 2). */
+  /** Of an application that the operator has not approved. */
   readonly unapprovedConsumerKey?: string | undefined;
   readonly unapprovedConsumerSecret?: string | undefined;
   /**
-   * Callback addresses registered for the applications, `oob` for the display of a PIN among them.
-   * Without them, `oob` and every address of this machine will do.
+   * Callback addresses registered for the applications; `oob` displays a PIN. The default is `oob`
+   * and every address of this machine.
    */
   readonly callbackUrls?: readonly string[] | undefined;
-  /** With which every author of the archive signs in; that of the console where absent. */
+  /** Password of every author of the archive; by default the account's `password`. */
   readonly userPassword?: string | undefined;
 }
 
-export interface OAuthSettings {
-  readonly consumerKey: string;
-  readonly consumerSecret: string;
-  readonly unapprovedConsumerKey: string;
-  readonly unapprovedConsumerSecret: string;
-  readonly callbackUrls: readonly string[] | undefined;
+export type OAuthSettings = Omit<Checked<OAuthOptions, typeof OAUTH_OPTIONS>, 'userPassword'> & {
   readonly userPassword: string;
-}
-
-/** @param password That of the console. */
-export function oauthSettings(options: OAuthOptions, password: string): OAuthSettings {
-  return {
-    consumerKey: options.consumerKey ?? 'local-application',
-    consumerSecret: options.consumerSecret ?? 'local-application-secret',
-    unapprovedConsumerKey: options.unapprovedConsumerKey ?? 'unapproved-application',
-    unapprovedConsumerSecret: options.unapprovedConsumerSecret ?? 'unapproved-application-secret',
-    callbackUrls: options.callbackUrls,
-    userPassword: options.userPassword ?? password,
-  };
-}
-
-const text: Check = [value => typeof value === 'string' && value !== '', 'text'];
-
-export const OAUTH_CHECKS: Record<keyof OAuthOptions, Check> = {
-  consumerKey: text,
-  consumerSecret: text,
-  unapprovedConsumerKey: text,
-  unapprovedConsumerSecret: text,
-  callbackUrls: [
-    value => Array.isArray(value) && value.length > 0 && value.every(isCallback),
-    "'oob' or addresses that begin with http:// or https:// and have no query or fragment",
-  ],
-  userPassword: text,
 };
+
+export const OAUTH_OPTIONS = {
+  consumerKey: withFlag(
+    text('application that asks for engagement totals', 'local-application'),
+    'consumer-key',
+    'KEY',
+  ),
+  consumerSecret: withFlag(
+    secret('secret of that application', 'local-application-secret'),
+    'consumer-secret',
+    'TEXT',
+  ),
+  unapprovedConsumerKey: withFlag(
+    text('application that is not approved', 'unapproved-application'),
+    'unapproved-consumer-key',
+    'KEY',
+  ),
+  unapprovedConsumerSecret: withFlag(
+    secret('secret of that application', 'unapproved-application-secret'),
+    'unapproved-consumer-secret',
+    'TEXT',
+  ),
+  callbackUrls: withFlag(
+    special<readonly string[]>(
+      'callback registered for both, repeatable (default: oob and any of this machine)',
+      "'oob' or addresses that begin with http:// or https:// and have no query or fragment",
+      value => Array.isArray(value) && value.length > 0 && value.every(isCallback),
+    ),
+    'callback-url',
+    'URL',
+    'list',
+  ),
+  userPassword: withFlag(
+    secret('password of the authors of the archive (default: that of the account)'),
+    'user-password',
+    'TEXT',
+  ),
+} as const satisfies OptionTable<OAuthOptions>;
 
 function isCallback(value: unknown): boolean {
   if (value === 'oob') return true;
