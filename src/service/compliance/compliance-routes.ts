@@ -11,17 +11,17 @@ import type { ComplianceEvent } from './generated-events.js';
 
 const PARTITIONS = 8;
 
-/** As service.md has it, and as it is known elsewhere. */
+/** The documented path, and the one that older clients use. */
 const PATTERNS = [
   '/accounts/:account/publishers/:publisher/streams/compliance/:label.json',
   '/stream/compliance/accounts/:account/publishers/:publisher/:label.json',
 ];
 
 /**
- * The compliance stream (service.md 4.5). The order of checks:
+ * The compliance stream. The order of checks:
  * 1. the credentials: 401;
  * 2. account, publisher and label: 404;
- * 3. the rate of connection requests, each of which counts: 429;
+ * 3. the rate of connection requests, including failed ones: 429;
  * 4. gzip, then the partition: 406.
  */
 export function complianceRoutes(
@@ -37,10 +37,10 @@ export function complianceRoutes(
     checkGzip(incoming);
     const { url } = incoming;
     const partition = partitionOf(url.searchParams);
-    const feed = async (wire: LiveResponse, signal: AbortSignal) => {
+    const feed = async (live: LiveResponse, signal: AbortSignal) => {
       const send = (event: ComplianceEvent) => {
         if (partition === undefined || event.partition === partition)
-          wire.push(Buffer.from(event.json));
+          live.push(Buffer.from(event.json));
       };
       const stop = compliance.listen(send);
       signal.addEventListener('abort', stop);
@@ -50,8 +50,8 @@ export function complianceRoutes(
       const window = { from: now - (flood.minutes ?? 60) * MINUTE, to: now };
       for (const event of await compliance.within(window, signal)) send(event);
     };
-    const live = streamConnection(incoming, context, settings.complianceLabel, feed);
-    return { status: 200, body: [], live };
+    const stream = streamConnection(incoming, context, settings.complianceLabel, feed);
+    return { status: 200, body: [], live: stream };
   };
   return PATTERNS.map(pattern => ({
     endpoint: 'compliance',

@@ -8,50 +8,51 @@ import { InjectedEvents } from './injected-events.js';
 export interface ComplianceOptions {
   readonly clock: Clock;
   readonly seed: string | number;
-  /** Drawn events per post of the archive, 0 to 1. */
+  /** Generated events per post of the archive, 0 to 1. */
   readonly rate: number;
-  /** With the posts that are hidden from others. */
+  /** The archive with all posts, including hidden ones. */
   archive(): Promise<Archive>;
   onError(error: unknown): void;
 }
 
 type Listener = (event: ComplianceEvent) => void;
 
-/** Of a clock that was moved far, the stream only tells the last day. */
-const MOST_BEHIND = DAY;
+/** After a jump of the clock, the stream sends at most the events of the last day. */
+const MAX_CATCH_UP_MS = DAY;
 
 /**
- * All compliance events: drawn from the archive, and injected by a test. It tells them as they
- * happen by the service's clock, for any window of the past, and which posts they hide.
+ * All compliance events: generated for posts of the archive, and injected by a test. Sends them to
+ * listeners as they happen by the service's clock, lists those of a window, and decides which posts
+ * they hide.
  */
 export class Compliance {
   readonly #options: ComplianceOptions;
-  readonly #fates: GeneratedEvents;
+  readonly #generated: GeneratedEvents;
   readonly #injected = new InjectedEvents();
   readonly #listeners = new Set<Listener>();
-  /** Drawn events of the minute under way, made once for all its seconds. */
+  /** Generated events of the current minute, computed once for all its seconds. */
   #minute: { readonly from: number; readonly events: Promise<readonly ComplianceEvent[]> } = {
     from: Number.NaN,
     events: Promise.resolve([]),
   };
   #reached = 0;
-  /** What plans the next look at the clock. */
+  /** Cancels the timer and the clock listener. */
   #cancel: (() => void)[] = [];
-  #telling: Promise<void> = Promise.resolve();
+  #sending: Promise<void> = Promise.resolve();
   #stopping = new AbortController();
 
   constructor(options: ComplianceOptions) {
     this.#options = options;
-    this.#fates = new GeneratedEvents(options.seed, options.rate);
+    this.#generated = new GeneratedEvents(options.seed, options.rate);
   }
 
   /**
-   * Makes an event happen: it is sent to everyone connected, it is part of later replays of the
-   * stream, and hides what it has to from search, jobs and replays, but not from counts.
+   * Injects an event. Connected clients receive it immediately, later replays of the stream include
+   * it, and the posts that it removes disappear from search, jobs and replays, but not from counts.
    *
    * @param event An object, or its exact JSON: ids may be too long for numbers.
-   * @param at When it happens, epoch milliseconds; now by the service's clock where absent.
-   * @throws OptionError when it is not an event.
+   * @param at The instant of the event in epoch milliseconds; by default now, by the service's clock.
+   * @throws OptionError if it is not an event.
    * @example
    * service.compliance.inject('{"delete":{"status":{"id":1,"id_str":"1","user_id":2,"user_id_str":"2"},"timestamp_ms":"1432228155593"}}');
    */
@@ -60,11 +61,11 @@ export class Compliance {
     for (const listener of this.#listeners) listener(injected);
   }
 
-  /** Whether a post may not be seen as of an instant. */
+  /** Whether a post is hidden at an instant. */
   hides({ id, at, activity }: ArchivedPost, asOf: number): boolean {
     if (this.hidesNothing) return false;
     const original = activity.retweeted;
-    // 6: deleting the original suffices for the reposts that nest it.
+    // Deleting the original also hides the reposts that contain it.
     return (
       this.#hides(id, at, activity.author.id, original !== undefined, asOf) ||
       (original !== undefined &&
@@ -73,10 +74,10 @@ export class Compliance {
   }
 
   get hidesNothing(): boolean {
-    return this.#fates.isOff && this.#injected.isEmpty;
+    return this.#generated.isOff && this.#injected.isEmpty;
   }
 
-  /** The events of a window, in order of time, all partitions. */
+  /** The events of a window as items of a replay, in order of time, all partitions. */
   async *replayed(window: Window, signal: AbortSignal): AsyncGenerator<Iterable<ReplayItem>> {
     for (let from = window.from; from < window.to; from += SEGMENT) {
       const events = await this.within({ from, to: Math.min(from + SEGMENT, window.to) }, signal);
@@ -86,12 +87,12 @@ export class Compliance {
 
   async within(window: Window, signal: AbortSignal): Promise<readonly ComplianceEvent[]> {
     const injected = this.#injected.within(window);
-    if (this.#fates.isOff) return injected;
-    const drawn = await this.#fates.events(await this.#options.archive(), window, signal);
-    return [...drawn, ...injected].sort((a, b) => a.at - b.at);
+    if (this.#generated.isOff) return injected;
+    const generated = await this.#generated.events(await this.#options.archive(), window, signal);
+    return [...generated, ...injected].sort((a, b) => a.at - b.at);
   }
 
-  /** Tells each event from now on; returns the way to stop. */
+  /** Calls a listener with each event from now on; returns a function that stops it. */
   listen(listener: Listener): () => void {
     if (this.#listeners.size === 0) this.#start();
     this.#listeners.add(listener);
@@ -101,16 +102,16 @@ export class Compliance {
     };
   }
 
-  /** Resolves when all is told that is due by the clock. */
+  /** Resolves when every event due by the clock has been sent. */
   settled(): Promise<void> {
-    return this.#telling;
+    return this.#sending;
   }
 
   async close(): Promise<void> {
     this.#stop();
     this.#listeners.clear();
     this.#stopping.abort(new Error('The service stops'));
-    await this.#telling;
+    await this.#sending;
     this.#stopping = new AbortController();
   }
 
@@ -118,38 +119,38 @@ export class Compliance {
     return (
       this.#injected.hidesPost(id, asOf) ||
       this.#injected.hidesUser(userId, asOf) ||
-      isHiddenBy(this.#fates.eventOf(id, at, isRepost), asOf)
+      isHiddenBy(this.#generated.eventOf(id, at, isRepost), asOf)
     );
   }
 
   #start(): void {
     const { clock } = this.#options;
     this.#reached = clock.now();
-    if (this.#fates.isOff) return;
-    const plan = () => {
+    if (this.#generated.isOff) return;
+    const schedule = () => {
       this.#stop();
-      this.#cancel = [clock.at(clock.now() + SECOND, look), clock.onMove(look)];
+      this.#cancel = [clock.at(clock.now() + SECOND, send), clock.onMove(send)];
     };
-    const look = () => {
-      plan();
-      this.#telling = this.#telling
-        .then(() => this.#tell())
+    const send = () => {
+      schedule();
+      this.#sending = this.#sending
+        .then(() => this.#sendDue())
         .catch(error => {
           if (!this.#stopping.signal.aborted) this.#options.onError(error);
         });
     };
-    plan();
+    schedule();
   }
 
   #stop(): void {
     for (const cancel of this.#cancel.splice(0)) cancel();
   }
 
-  /** All drawn events up to now. */
-  async #tell(): Promise<void> {
+  /** Sends the generated events up to now. */
+  async #sendDue(): Promise<void> {
     const now = this.#options.clock.now();
-    // A clock that was set back begins anew.
-    let from = Math.max(Math.min(this.#reached, now), now - MOST_BEHIND);
+    // If the clock was set back, start from the new time.
+    let from = Math.max(Math.min(this.#reached, now), now - MAX_CATCH_UP_MS);
     this.#reached = now;
     while (from < now) {
       const minute = floorTo(MINUTE, from);
@@ -167,9 +168,9 @@ export class Compliance {
       const window = { from: minute, to: minute + MINUTE };
       const events = this.#options
         .archive()
-        .then(archive => this.#fates.events(archive, window, signal));
+        .then(archive => this.#generated.events(archive, window, signal));
       this.#minute = { from: minute, events };
-      // What failed is tried again.
+      // The next call tries again.
       events.catch(() => {
         this.#minute = { ...this.#minute, from: Number.NaN };
       });
@@ -178,8 +179,8 @@ export class Compliance {
   }
 }
 
-function isHiddenBy(fate: GeneratedEvent | undefined, asOf: number): boolean {
-  if (fate === undefined || fate.at > asOf) return false;
-  if (fate.kind === 'delete') return true;
-  return fate.kind === 'drop' && (fate.undoing === undefined || fate.undoing.at > asOf);
+function isHiddenBy(event: GeneratedEvent | undefined, asOf: number): boolean {
+  if (event === undefined || event.at > asOf) return false;
+  if (event.kind === 'delete') return true;
+  return event.kind === 'drop' && (event.undo === undefined || event.undo.at > asOf);
 }

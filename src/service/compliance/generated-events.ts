@@ -8,24 +8,24 @@ export interface ComplianceEvent {
   readonly at: number;
   /** 1 to 8. */
   readonly partition: number;
-  /** As it is sent. */
+  /** The exact message. */
   readonly json: string;
 }
 
-/** How long after its post an event comes. */
+/** Milliseconds between a post and its event. */
 const DELAYS = [2 * MINUTE, 40 * MINUTE, 26 * HOUR];
-/** How long after it its undoing comes, where there is one. */
+/** Milliseconds between an event and the one that undoes it. */
 const UNDO_DELAY = 12 * MINUTE;
 
-/** What happens to a post, or to its author. */
+/** An event for a post or its author, and the one that undoes it, if any. */
 export interface GeneratedEvent {
   readonly kind: EventKind;
   readonly at: number;
-  readonly undoing: { readonly kind: EventKind; readonly at: number } | undefined;
+  readonly undo: { readonly kind: EventKind; readonly at: number } | undefined;
   readonly country: string;
 }
 
-/** Kinds and how often they come, of 100. Those of posts do not happen to reposts (section 6). */
+/** Kinds and their share in percent. Reposts only get events for users. */
 const KINDS: readonly (readonly [EventKind, number])[] = [
   ['delete', 36],
   ['drop', 8],
@@ -41,8 +41,8 @@ const KINDS: readonly (readonly [EventKind, number])[] = [
   ['user_withheld_flat', 3],
 ];
 const USER_KINDS: readonly UserKind[] = ['user_delete', 'user_protect', 'user_suspend'];
-/** Of each, one in two is undone. */
-const UNDOINGS: Partial<Record<EventKind, EventKind>> = {
+/** Half of these events are undone. */
+const UNDO_KINDS: Partial<Record<EventKind, EventKind>> = {
   drop: 'undrop',
   user_delete: 'user_undelete',
   user_protect: 'user_unprotect',
@@ -51,8 +51,8 @@ const UNDOINGS: Partial<Record<EventKind, EventKind>> = {
 const COUNTRIES = ['DE', 'FR', 'IN', 'TR', 'XX', 'XY'];
 
 /**
- * What becomes of a post follows from the seed and the post alone, so that whoever asks, and
- * whenever, is told the same.
+ * Compliance events derived from the seed and the post alone, so that every query at any time gives
+ * the same events.
  */
 export class GeneratedEvents {
   readonly #seed: string;
@@ -68,7 +68,7 @@ export class GeneratedEvents {
     return this.#rate === 0;
   }
 
-  /** @param at When the post was made. */
+  /** @param at The instant of the post. */
   eventOf(id: string, at: number, isRepost: boolean): GeneratedEvent | undefined {
     if (hash(`${this.#seed} ${id}`) >= this.#rate * 2 ** 32) return undefined;
     const choice = hash(`${id} ${this.#seed}`);
@@ -77,13 +77,13 @@ export class GeneratedEvents {
       : kindAt(choice % 100);
     const details = hash(`${this.#seed}:${id}`);
     const delay = DELAYS[details % DELAYS.length] as number;
-    // Posts have whole seconds; their events stay in the same minute.
+    // Posts have whole seconds, so the event stays in the same second plus the delay.
     const eventAt = at + delay + ((details >>> 8) % 1000);
-    const undo = (details & 0x80) === 0 ? UNDOINGS[kind] : undefined;
+    const undo = (details & 0x80) === 0 ? UNDO_KINDS[kind] : undefined;
     return {
       kind,
       at: eventAt,
-      undoing: undo && { kind: undo, at: eventAt + UNDO_DELAY },
+      undo: undo && { kind: undo, at: eventAt + UNDO_DELAY },
       country: COUNTRIES[(details >>> 20) % COUNTRIES.length] as string,
     };
   }
@@ -97,19 +97,22 @@ export class GeneratedEvents {
     if (this.isOff) return [];
     const events: ComplianceEvent[] = [];
     const work = new EventLoopYield(signal);
-    // An event comes a known time after its post, so that the posts to look at are known too.
+    // Events follow their post after known delays, so only the posts of six windows are read.
     for (const delay of DELAYS.flatMap(delay => [delay, delay + UNDO_DELAY])) {
       const posted = { from: window.from - delay - 1000, to: window.to - delay };
       for await (const { posts } of archive.scan(posted, { signal }))
         for (const { at, id, activity } of posts) {
           if (work.isDue) await work.pause();
-          const fate = this.eventOf(id, at, activity.verb === 'share');
-          if (fate === undefined) continue;
-          for (const event of [fate, ...(fate.undoing === undefined ? [] : [fate.undoing])]) {
-            const isHere = event.at >= window.from && event.at < window.to;
-            if (!isHere || Math.floor((event.at - at) / 1000) * 1000 !== delay) continue;
+          const generated = this.eventOf(id, at, activity.verb === 'share');
+          if (generated === undefined) continue;
+          for (const event of [
+            generated,
+            ...(generated.undo === undefined ? [] : [generated.undo]),
+          ]) {
+            const isWithin = event.at >= window.from && event.at < window.to;
+            if (!isWithin || Math.floor((event.at - at) / 1000) * 1000 !== delay) continue;
             const userId = activity.author.id;
-            const json = printEvent(event.kind, { id, userId }, event.at, fate.country);
+            const json = printEvent(event.kind, { id, userId }, event.at, generated.country);
             events.push({ at: event.at, partition: partitionOf(userId), json });
           }
         }
@@ -118,7 +121,7 @@ export class GeneratedEvents {
   }
 }
 
-/** Each of the eight has an eighth of all users. */
+/** The partition of a user, 1 to 8. */
 export function partitionOf(userId: string): number {
   return (hash(userId) % 8) + 1;
 }
@@ -132,7 +135,7 @@ function kindAt(percent: number): EventKind {
   return 'delete';
 }
 
-/** 32 bits that look like chance. */
+/** A 32-bit hash: FNV-1a with a mixing step. */
 function hash(text: string): number {
   let h = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);

@@ -11,7 +11,7 @@ interface Change {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Kinds that hide posts, or all posts of a user, and those that undo them. */
+/** Kinds that hide a post or all posts of a user, and the kinds that undo them. */
 const HIDING: Readonly<Record<string, readonly [reason: string, hides: boolean]>> = {
   delete: ['deleted', true],
   drop: ['dropped', true],
@@ -24,10 +24,10 @@ const HIDING: Readonly<Record<string, readonly [reason: string, hides: boolean]>
   user_unsuspend: ['suspended', false],
 };
 
-/** Compliance events that a test put in, and what they hide. */
+/** Compliance events injected by a test, and the posts that they hide. */
 export class InjectedEvents {
   readonly #events: ComplianceEvent[] = [];
-  /** By id, with an initial for posts and users. */
+  /** By id, prefixed with `p` for posts and `u` for users. */
   readonly #changes = new Map<string, Change[]>();
 
   get isEmpty(): boolean {
@@ -36,7 +36,7 @@ export class InjectedEvents {
 
   /**
    * @param event An object, or its exact JSON: ids may be too long for numbers.
-   * @throws OptionError when it is not an event.
+   * @throws OptionError if it is not an event.
    */
   add(event: object | string, at: number): ComplianceEvent {
     const json = typeof event === 'string' ? event : JSON.stringify(event);
@@ -52,7 +52,7 @@ export class InjectedEvents {
       const [reason, hides] = hiding;
       const isUser = kind.startsWith('user_');
       const id = isUser ? user : idOf(objectAt(body, 'status') ?? {}, 'id');
-      if (id !== undefined) this.#note(`${isUser ? 'u' : 'p'}${id}`, { at, reason, hides });
+      if (id !== undefined) this.#addChange(`${isUser ? 'u' : 'p'}${id}`, { at, reason, hides });
     }
     return added;
   }
@@ -69,7 +69,7 @@ export class InjectedEvents {
     return this.#isHidden(`u${id}`, asOf);
   }
 
-  #note(key: string, change: Change): void {
+  #addChange(key: string, change: Change): void {
     const changes = [...(this.#changes.get(key) ?? []), change];
     this.#changes.set(
       key,
@@ -77,7 +77,7 @@ export class InjectedEvents {
     );
   }
 
-  /** Hidden for one reason or several; each is undone by itself. */
+  /** Several reasons can hide a post; each has its own undo event. */
   #isHidden(key: string, asOf: number): boolean {
     const reasons = new Set<string>();
     for (const { at, reason, hides } of this.#changes.get(key) ?? []) {
@@ -94,21 +94,21 @@ function readEvent(json: string): readonly [kind: string, body: Fields] {
   try {
     event = parseExact(json);
   } catch (cause) {
-    throw new OptionError('event', `A compliance event is a JSON object: ${beginningOf(json)}`, {
+    throw new OptionError('event', `A compliance event is a JSON object: ${excerpt(json)}`, {
       cause,
     });
   }
   const [entry] = isFields(event) ? Object.entries(event) : [];
-  // A message is one line of the stream.
+  // The stream sends one event a line.
   if (entry === undefined || !isFields(entry[1]) || /[\r\n]/.test(json))
     throw new OptionError(
       'event',
-      `Expected a compliance event, {"<kind>":{...}} without line ends, got ${beginningOf(json)}`,
+      `Expected a compliance event, {"<kind>":{...}} without line ends, got ${excerpt(json)}`,
     );
   return [entry[0], entry[1]];
 }
 
-function beginningOf(json: string): string {
+function excerpt(json: string): string {
   return JSON.stringify(json.slice(0, 80));
 }
 
@@ -117,7 +117,7 @@ function userOf(kind: string, body: Fields): string | undefined {
   return idOf(objectAt(body, 'user') ?? body, 'id');
 }
 
-/** An id by its exact text, where there is one. */
+/** The exact digits of an id, if present. */
 function idOf(fields: Fields, name: string): string | undefined {
   const id = fields[`${name}_str`] ?? fields[name];
   return typeof id === 'string' ? id : undefined;

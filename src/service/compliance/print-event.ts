@@ -4,7 +4,7 @@ export interface EventPost {
   readonly userId: string;
 }
 
-/** The kinds of events that a post of the archive can meet; users are its author. */
+/** The kinds of events that are generated for a post of the archive or for its author. */
 export type EventKind =
   | 'delete'
   | 'drop'
@@ -27,8 +27,8 @@ export type UserKind =
   | 'user_unsuspend';
 
 /**
- * An event as the compliance stream sends it. Ids are exact, as numbers and as text where both are
- * sent; the two withheld kinds come in the shape of the documents and in that of old captures.
+ * The JSON of an event, with exact ids. The two withheld kinds come in the documented shape and, as
+ * `_flat`, in that of older captures.
  */
 export function printEvent(kind: EventKind, post: EventPost, at: number, country: string): string {
   const { id, userId } = post;
@@ -63,7 +63,7 @@ export function printEvent(kind: EventKind, post: EventPost, at: number, country
   }
 }
 
-/** The id of an edit: about a minute later, by how ids count time. */
+/** The id of an edit one minute later: the bits above 22 count milliseconds. */
 function editOf(id: string): bigint {
   return BigInt(id) + (60_000n << 22n);
 }

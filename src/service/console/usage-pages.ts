@@ -1,5 +1,5 @@
 import { DAY, floorTo, formatTimestamp } from '../../time.js';
-import { monthsLater, startOfMonth } from '../usage/months.js';
+import { monthsLater, startOfMonth } from '../usage/usage-period.js';
 import {
   type ProductUsage,
   type PublisherUsage,

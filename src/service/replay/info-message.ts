@@ -2,14 +2,14 @@ import { formatSent, type Window } from '../../time.js';
 
 export interface ReplayEnd {
   readonly sent: number;
-  /** Messages sent. */
+  /** The number of messages sent. */
   readonly activityCount: number;
   /** Starts of minutes. */
   readonly minutesFailed: readonly number[];
   readonly unprocessed: Window | undefined;
 }
 
-/** How a replay ended, in words. */
+/** The text of the last message, one of three. */
 export function endingOf({ unprocessed, minutesFailed }: ReplayEnd): string {
   if (unprocessed !== undefined) return 'Replay Request Failed to Complete';
   return minutesFailed.length > 0
@@ -17,12 +17,12 @@ export function endingOf({ unprocessed, minutesFailed }: ReplayEnd): string {
     : 'Replay Request Completed';
 }
 
-/** The last message of a replay, in one of its three shapes (service.md 2.7). */
+/** The last message of a replay, in one of its three shapes. */
 export function infoMessage(end: ReplayEnd): Buffer {
   const { sent, activityCount, minutesFailed, unprocessed } = end;
   const message = endingOf(end);
   const common = { sent: formatSent(sent), activity_count: activityCount };
-  return messageOf(
+  const info =
     unprocessed !== undefined
       ? {
           message,
@@ -39,10 +39,6 @@ export function infoMessage(end: ReplayEnd): Buffer {
             ...common,
             minutes_failed: minutesFailed.map(formatSent),
           }
-        : { message, ...common },
-  );
-}
-
-function messageOf(info: object): Buffer {
+        : { message, ...common };
   return Buffer.from(JSON.stringify({ info }));
 }

@@ -1,21 +1,21 @@
 import type { Window } from '../../time.js';
 import type { ReplayEnd } from './info-message.js';
 
-/** A replay, as the console shows it. Instants are epoch milliseconds by the service's clock. */
+/** A replay as the console shows it. Instants are epoch milliseconds by the service's clock. */
 export interface LoggedReplay {
   readonly number: number;
   readonly streamType: string;
   readonly window: Window;
   readonly startedAt: number;
-  /** Absent while it is under way. */
+  /** Absent while the replay runs. */
   readonly endedAt?: number | undefined;
-  /** What its last message said; absent where the connection ended before it. */
+  /** What its last message said; absent if the connection ended before it. */
   readonly end?: ReplayEnd | undefined;
 }
 
-const MOST = 200;
+const MAX_REPLAYS = 200;
 
-/** The last replays. */
+/** The most recent replays. */
 export class ReplayLog {
   readonly #now: () => number;
   #replays: LoggedReplay[] = [];
@@ -30,7 +30,7 @@ export class ReplayLog {
     return this.#replays.toReversed();
   }
 
-  /** Notes a replay; what it returns notes its end. */
+  /** Adds a replay; the returned function records its end. */
   begin(streamType: string, window: Window): (end: ReplayEnd | undefined) => void {
     const logged: LoggedReplay = {
       number: ++this.#lastNumber,
@@ -38,7 +38,7 @@ export class ReplayLog {
       window,
       startedAt: this.#now(),
     };
-    this.#replays = [...this.#replays, logged].slice(-MOST);
+    this.#replays = [...this.#replays, logged].slice(-MAX_REPLAYS);
     return end => {
       Object.assign(logged, { end, endedAt: this.#now() });
     };

@@ -1,23 +1,22 @@
-import type { Window } from '../../time.js';
-import { parseTimestamp } from '../../time.js';
+import { DAY, floorTo, MINUTE, parseTimestamp, type Window } from '../../time.js';
 import type { Compliance } from '../compliance/compliance.js';
 import type { ServiceContext } from '../context.js';
 import { checkRate, connectionsExceeded } from '../http/check-rate.js';
 import { checkGzip, checkStreamPath } from '../http/check-stream.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import type { RequestContext, Route } from '../http/router.js';
+import type { Limits } from '../http/service-limits.js';
 import { streamConnection } from '../http/stream-connection.js';
 import type { ReplayEnd } from './info-message.js';
 import { type ReplayFaults, replay } from './replay.js';
 import type { ReplayLog } from './replay-log.js';
-import { replayWindow } from './replay-window.js';
 import { type PostStream, type ReplayItems, replayedPosts } from './replayed-posts.js';
 import type { StreamRules } from './stream-rules.js';
 
 type StreamType = PostStream | 'compliance';
 
 const TYPES: Readonly<Record<string, StreamType>> = {
-  // `rulestream` stands for the name of the product; this is what clients know it as.
+  // `rulestream` is a placeholder for the product's name, `powertrack`; both work.
   rulestream: 'rulestream',
   powertrack: 'rulestream',
   sample10: 'sample10',
@@ -29,16 +28,16 @@ const TYPES: Readonly<Record<string, StreamType>> = {
 export interface ReplayParts {
   readonly rules: StreamRules;
   readonly compliance: Compliance;
-  /** The replays of `rulestream` under way, one token each. */
+  /** One token for each open replay of `rulestream`. */
   readonly connected: Set<object>;
   readonly log: ReplayLog;
 }
 
 /**
- * Replay of all streams (service.md 4.3). The order of checks:
+ * Replay of all streams. The order of checks:
  * 1. the credentials: 401;
  * 2. type, account, publisher and label: 404;
- * 3. the rate of connection requests, each of which counts: 429;
+ * 3. the rate of connection requests, including failed ones: 429;
  * 4. gzip, the dates, and for `rulestream` that there are rules: 406.
  */
 export function replayRoutes(
@@ -57,7 +56,7 @@ export function replayRoutes(
     else yield* replayedPosts(await context.archive(), window, type, rules.all(), signal);
   };
 
-  const met = (window: Window, pathAndQuery: string): ReplayFaults => {
+  const faultsOf = (window: Window, pathAndQuery: string): ReplayFaults => {
     const isWithin = (minute: string) => {
       const ms = parseTimestamp(minute) as number;
       return ms >= window.from && ms < window.to;
@@ -67,14 +66,14 @@ export function replayRoutes(
     );
     return {
       unprocessed,
-      // That ending names no failed minutes; they would be lost.
+      // The ending with an unprocessed range does not name failed minutes; clients would lose them.
       failed:
         unprocessed === undefined
           ? faults.matchStream('minutes-failed', 'replay', pathAndQuery, fault =>
               fault.minutes.some(isWithin),
             )
           : undefined,
-      countedWrong: faults.matchStream('wrong-count', 'replay', pathAndQuery)?.by ?? 0,
+      activityCountOff: faults.matchStream('wrong-count', 'replay', pathAndQuery)?.by ?? 0,
       flood: faults.matchStream('flood', 'replay', pathAndQuery) !== undefined,
     };
   };
@@ -104,29 +103,68 @@ export function replayRoutes(
       if (type === 'rulestream') connected.add(token);
       const release = () => connected.delete(token);
       signal.addEventListener('abort', release);
-      const live = streamConnection(incoming, context, settings.streamLabel, async (wire, stop) => {
-        const ended = log.begin(type, window);
-        let end: ReplayEnd | undefined;
-        try {
-          end = await replay(wire, source(type, window, stop), {
-            window,
-            postsPerSecond: settings.replayPostsPerSecond,
-            signal: stop,
-            now: () => clock.now(),
-            onError: settings.onError,
-            onSent: ids => {
-              if (type !== 'compliance') context.usage.delivered(type, ids);
-            },
-            faults: met(window, url.pathname + url.search),
-          });
-        } finally {
-          ended(end);
-        }
-        // Before the consumer can see that the stream has ended.
-        release();
-      });
-      return { status: 200, body: [], live };
+      const stream = streamConnection(
+        incoming,
+        context,
+        settings.streamLabel,
+        async (live, stop) => {
+          const logEnd = log.begin(type, window);
+          let end: ReplayEnd | undefined;
+          try {
+            end = await replay(live, source(type, window, stop), {
+              window,
+              postsPerSecond: settings.replayPostsPerSecond,
+              signal: stop,
+              now: () => clock.now(),
+              onError: settings.onError,
+              onSent: ids => {
+                if (type !== 'compliance') context.usage.delivered(type, ids);
+              },
+              faults: faultsOf(window, url.pathname + url.search),
+            });
+          } finally {
+            logEnd(end);
+          }
+          // Before the client sees the end: it may change rules right after it.
+          release();
+        },
+      );
+      return { status: 200, body: [], live: stream };
     },
   };
   return [route];
+}
+
+/**
+ * Reads the window of a replay and checks it against the service's clock.
+ *
+ * @throws HttpProblem 406 with all problems of the dates.
+ */
+function replayWindow(parameters: URLSearchParams, now: number, limits: Limits): Window {
+  const problems: string[] = [];
+  const earliest = floorTo(MINUTE, now - limits.replayReachMs);
+  const dateOf = (name: string, ageMs: number): number => {
+    const ms = parseTimestamp(parameters.get(name) ?? '');
+    const wrong = `Invalid date for query parameter '${name}'.`;
+    if (ms === undefined)
+      problems.push(
+        `Invalid date format for query parameter '${name}'. Expected format is 'yyyyMMddHHmm'. ` +
+          "For example, '201701012315' for January 1st, 11:15 pm 2017 UTC.\n\n",
+      );
+    else if (ms > now - ageMs)
+      problems.push(
+        `${wrong} Can't ask for tweets from within the past ${ageMs / MINUTE} minutes.`,
+      );
+    else if (ms < earliest)
+      problems.push(
+        `${wrong} Can't ask for tweets from more than ${limits.replayReachMs / DAY} days ago.`,
+      );
+    return ms ?? 0;
+  };
+  const from = dateOf('fromDate', limits.replayFromAgeMs);
+  const to = dateOf('toDate', limits.replayToAgeMs);
+  if (problems.length === 0 && from >= to)
+    problems.push("Invalid date for query parameter 'fromDate'. It must be before 'toDate'.");
+  if (problems.length > 0) throw new HttpProblem(406, problems.join('\n'));
+  return { from, to };
 }

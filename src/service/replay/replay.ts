@@ -12,7 +12,7 @@ export interface ReplayOptions {
   readonly signal: AbortSignal;
   now(): number;
   onError(error: unknown): void;
-  /** Told of the posts that were sent, some at a time. */
+  /** Called with the ids of sent posts, in batches. */
   onSent(ids: readonly string[]): void;
   readonly faults: ReplayFaults;
 }
@@ -20,53 +20,55 @@ export interface ReplayOptions {
 export interface ReplayFaults {
   readonly failed: MinutesFailedFault | undefined;
   readonly unprocessed: UnprocessedRangeFault | undefined;
-  /** Added to the count of what was sent. */
-  readonly countedWrong: number;
-  /** Whether the service does not wait for the consumer. */
+  /** Added to the reported number of messages. */
+  readonly activityCountOff: number;
+  /** Whether messages are sent without waiting for the client to read. */
   readonly flood: boolean;
 }
 
-const TOLD_AT_ONCE = 500;
+/** Ids in a batch of `onSent`. */
+const SENT_BATCH = 500;
 
 /**
- * Sends all of a replay, and one of its three endings (service.md 2.7, 4.3), which it gives; nothing
- * where the connection ended before.
+ * Sends the messages of a replay and one of the three `info` messages that end it.
+ *
+ * @returns What the last message said; undefined if the connection ended before it.
  */
 export async function replay(
-  wire: LiveResponse,
-  replaying: ReplayItems,
+  live: LiveResponse,
+  items: ReplayItems,
   options: ReplayOptions,
 ): Promise<ReplayEnd | undefined> {
   const { window, faults, signal, now, onSent } = options;
   const failed = new Set(faults.failed?.minutes.map(minute => parseTimestamp(minute) as number));
   const stop = faults.unprocessed && (parseTimestamp(faults.unprocessed.fromDate) as number);
-  const pace = new Pace(options.postsPerSecond, signal);
+  const pacer = new Pacer(options.postsPerSecond, signal);
   const work = new EventLoopYield();
   let activityCount = 0;
   const sent: string[] = [];
   let unprocessed: Window | undefined;
-  /** Start of the minute that is under way. */
+  /** Start of the current minute. */
   let minute = window.from;
 
   const sendAll = async () => {
-    let looked = 0;
-    for await (const block of replaying)
+    let candidates = 0;
+    for await (const block of items)
       for (const { at, id, message } of block) {
         if (work.isDue) await work.pause();
-        if (!wire.isOpen) return;
+        if (!live.isOpen) return;
         minute = floorTo(MINUTE, at);
         const isFailing = failed.has(minute);
         const isPast = stop !== undefined && minute >= stop;
         if (isPast && (minute > stop || faults.unprocessed?.deliver !== 'part')) return;
         if (message === undefined) continue;
-        // A part of a minute is every second message of it.
-        if (isPast && looked++ % 2 === 1) continue;
-        if (isFailing && (faults.failed?.deliver !== 'part' || looked++ % 2 === 1)) continue;
-        wire.push(message);
+        // `part` sends every second message of a minute.
+        if (isPast && candidates++ % 2 === 1) continue;
+        if (isFailing && (faults.failed?.deliver !== 'part' || candidates++ % 2 === 1)) continue;
+        live.push(message);
         activityCount++;
         if (id !== undefined) sent.push(id);
-        if (sent.length >= TOLD_AT_ONCE) onSent(sent.splice(0));
-        if (!faults.flood) await (pace.isEndless ? wire.isAhead && wire.room() : pace.keep());
+        if (sent.length >= SENT_BATCH) onSent(sent.splice(0));
+        if (!faults.flood) await (pacer.isUnlimited ? live.isAhead && live.room() : pacer.wait());
       }
   };
 
@@ -74,7 +76,7 @@ export async function replay(
     await sendAll();
   } catch (error) {
     if (signal.aborted) throw error;
-    // What the archive cannot give is asked for again.
+    // The client asks again for what the archive failed to read.
     options.onError(error);
     unprocessed = { from: minute, to: window.to };
   } finally {
@@ -86,27 +88,27 @@ export async function replay(
     .sort((a, b) => a - b);
   const end: ReplayEnd = {
     sent: now(),
-    activityCount: activityCount + faults.countedWrong,
+    activityCount: activityCount + faults.activityCountOff,
     minutesFailed,
     unprocessed,
   };
-  const isTold = wire.isOpen;
-  wire.push(infoMessage(end));
-  wire.end();
-  return isTold ? end : undefined;
+  const isSent = live.isOpen;
+  live.push(infoMessage(end));
+  live.end();
+  return isSent ? end : undefined;
 }
 
-/** Milliseconds that may be made up for after a delay. */
-const MOST_LATE = 20;
+/** Milliseconds of delay that are caught up by sending faster. */
+const MAX_CATCH_UP_MS = 20;
 
 /**
- * So many messages in a second of real time, one at a time. Time that the service itself lost is not
- * made up for: all that is due at once would be too much for any consumer.
+ * Spaces messages evenly in real time. Longer delays of the service itself are not caught up: a burst
+ * could overflow the buffer of the connection.
  */
-class Pace {
+class Pacer {
   readonly #perSecond: number;
   readonly #signal: AbortSignal;
-  #began = performance.now();
+  #startedAt = performance.now();
   #sent = 0;
 
   constructor(perSecond: number, signal: AbortSignal) {
@@ -114,15 +116,15 @@ class Pace {
     this.#signal = signal;
   }
 
-  get isEndless(): boolean {
+  get isUnlimited(): boolean {
     return this.#perSecond === Number.POSITIVE_INFINITY;
   }
 
-  /** After a message: waits until the next is due. */
-  async keep(): Promise<void> {
-    const due = this.#began + (++this.#sent / this.#perSecond) * SECOND;
-    const wait = due - performance.now();
-    this.#began += Math.max(0, -wait - MOST_LATE);
-    if (wait >= 1) await setTimeout(wait, undefined, { signal: this.#signal });
+  /** Called after a message: waits until the next is due. */
+  async wait(): Promise<void> {
+    const due = this.#startedAt + (++this.#sent / this.#perSecond) * SECOND;
+    const waitMs = due - performance.now();
+    this.#startedAt += Math.max(0, -waitMs - MAX_CATCH_UP_MS);
+    if (waitMs >= 1) await setTimeout(waitMs, undefined, { signal: this.#signal });
   }
 }

@@ -7,23 +7,23 @@ import type { Window } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import type { StreamRule } from './stream-rules.js';
 
-/** What a replay comes to, one after the other. */
+/** A post or event within the window of a replay. */
 export interface ReplayItem {
   /** Epoch milliseconds. */
   readonly at: number;
-  /** Of a post. */
+  /** Of a post; absent for events. */
   readonly id?: string | undefined;
-  /** Nothing where the stream has no use for it. */
+  /** Absent for a post that the stream leaves out. */
   readonly message: Uint8Array | undefined;
 }
 
-/** Blocks in order of time; what is in them is made as it is taken. */
+/** Blocks in order of time. Items are made lazily, one at a time. */
 export type ReplayItems = AsyncIterable<Iterable<ReplayItem>>;
 
-/** The streams of posts; their names in paths (service.md 4.3). */
+/** The streams of posts, as paths name them. */
 export type PostStream = 'rulestream' | 'sample10' | 'firehose' | 'mentions';
 
-/** The posts that a stream had in a window. */
+/** The posts of a stream in a window. */
 export async function* replayedPosts(
   archive: Archive,
   window: Window,
@@ -55,12 +55,12 @@ function messageOf(stream: PostStream, rules: readonly StreamRule[]): MessageOf 
   return activity => (matches(activity) ? withoutRules(activity) : undefined);
 }
 
-/** A post that came from a file may have the rules of the job that delivered it. */
+/** A post from a job's data file still names the rules of that job. */
 function withoutRules(activity: Activity): Uint8Array {
   return activity.matchingRules.length === 0 ? activity.raw : activity.withMatchingRules([]).raw;
 }
 
-/** Not for rules of users: these may not stand alone. */
+/** For rules that the service itself uses: a customer's rule may not consist of these operators alone. */
 function treeOf(rule: string): RuleNode {
   const { tree } = parseRule(rule);
   if (tree === undefined) throw new TypeError(`Not a rule: ${rule}`);

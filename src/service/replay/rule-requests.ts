@@ -7,7 +7,7 @@ export interface RequestedRule {
   readonly tag: string | null;
 }
 
-/** What a request to delete names: rules by their values, or by their ids. */
+/** The rules that a delete names, by value or by id. */
 export type RequestedRules =
   | { readonly rules: readonly RequestedRule[] }
   | { readonly ids: readonly string[] };
@@ -24,13 +24,13 @@ export function readRules(body: Uint8Array): readonly RequestedRule[] {
 /** The body of a get by id: `{"rule_ids":[integer]}`. */
 export function readRuleIds(body: Uint8Array): readonly string[] {
   if (!Array.isArray(objectOf(body).rule_ids)) throw badBody();
-  // As they were sent: a number holds 53 bits, an id 63.
+  // JSON.parse would round ids, which have 63 bits.
   const { rule_ids: exact } = parseExact(body) as { readonly rule_ids: readonly unknown[] };
   if (!exact.every(isId)) throw badBody();
   return exact.map(String);
 }
 
-/** The body of a delete, in either form. A rule without a value is one that no stream has. */
+/** The body of a delete, in either form. A rule without a value matches no rule of the stream. */
 export function readDeletion(body: Uint8Array): RequestedRules {
   const { rules, rule_ids: ids } = objectOf(body);
   if ((rules === undefined) === (ids === undefined)) throw badBody();
@@ -45,7 +45,7 @@ function objectOf(body: Uint8Array): Given {
   return given;
 }
 
-/** The service's own words for whatever is wrong with a body (service.md 4.4 rule 5). */
+/** One message for every problem with a body, as the real service has it. */
 function badBody(): HttpProblem {
   return new HttpProblem(
     400,
@@ -63,18 +63,18 @@ interface GivenRule {
 function isRule(rule: unknown): rule is GivenRule {
   if (typeof rule !== 'object' || rule === null || Array.isArray(rule)) return false;
   const { value, tag } = rule as Given;
-  return isTextOrNothing(value) && isTextOrNothing(tag);
+  return isOptionalText(value) && isOptionalText(tag);
 }
 
 function hasValue(rule: unknown): rule is GivenRule {
   return isRule(rule) && typeof rule.value === 'string';
 }
 
-function isTextOrNothing(value: unknown): boolean {
+function isOptionalText(value: unknown): boolean {
   return value === undefined || value === null || typeof value === 'string';
 }
 
-/** Clients that cannot write large integers send text. */
+/** Some clients cannot write large integers and send them as strings. */
 function isId(id: unknown): boolean {
   return (typeof id === 'number' || typeof id === 'string') && /^(0|[1-9]\d*)$/.test(String(id));
 }

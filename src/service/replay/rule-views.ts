@@ -1,35 +1,26 @@
 import type { RequestedRule } from './rule-requests.js';
-import type { StreamRule } from './stream-rules.js';
+import type { MissingRule, RuleOutcome, StreamRule } from './stream-rules.js';
 
-/** A rule of a request and what became of it. */
-export interface RuleOutcome extends RequestedRule {
-  /** Of the rule of this value, if there is one now. */
-  readonly id?: string | undefined;
-  readonly done: boolean;
-  /** Why nothing was done. */
-  readonly message?: string | undefined;
-}
+/** Rules in a chunk of a response. */
+const CHUNK_RULES = 1_000;
 
-/** Rules that are written at once. */
-const BLOCK = 1_000;
-
-/** The answer to list and get: `{rules: [{value, tag, id}], sent}`. */
+/** The response to list and get: `{rules: [{value, tag, id}], sent}`. */
 export function rulesView(rules: readonly StreamRule[], now: number): readonly Uint8Array[] {
-  const pieces = [Buffer.from('{"rules":[')];
-  for (let at = 0; at < rules.length; at += BLOCK) {
-    const block = rules.slice(at, at + BLOCK).map(ruleText);
-    pieces.push(Buffer.from((at === 0 ? '' : ',') + block.join(',')));
+  const chunks = [Buffer.from('{"rules":[')];
+  for (let at = 0; at < rules.length; at += CHUNK_RULES) {
+    const chunk = rules.slice(at, at + CHUNK_RULES).map(ruleText);
+    chunks.push(Buffer.from((at === 0 ? '' : ',') + chunk.join(',')));
   }
-  pieces.push(Buffer.from(`],"sent":${sentText(now)}}`));
-  return pieces;
+  chunks.push(Buffer.from(`],"sent":${sentText(now)}}`));
+  return chunks;
 }
 
-/** The answer to an add. Nothing is created where any rule is invalid. */
+/** The response to an add. */
 export function addedView(outcomes: readonly RuleOutcome[], now: number): readonly Uint8Array[] {
   return summaryView(['created', 'not_created'], outcomes, now);
 }
 
-/** The answer to a validation: valid rules first. */
+/** The response to a validation: valid rules first. */
 export function validatedView(
   outcomes: readonly RuleOutcome[],
   now: number,
@@ -38,21 +29,17 @@ export function validatedView(
   return summaryView(['valid', 'not_valid'], sorted, now);
 }
 
-export interface Miss {
-  readonly rule: RequestedRule | { readonly id: string };
-}
-
-/** The answer to a delete: only what was not there is named. */
+/** The response to a delete: its details name only the rules that did not exist. */
 export function deletedView(
   deleted: number,
-  misses: readonly Miss[],
+  missing: readonly MissingRule[],
   now: number,
 ): readonly Uint8Array[] {
-  const detail = misses.map(
+  const detail = missing.map(
     ({ rule }) =>
       `{"rule":${'id' in rule ? `{"id":${rule.id}}` : ruleText(rule)},"deleted":false,"message":"Rule does not exist"}`,
   );
-  const summary = `{"deleted":${deleted},"not_deleted":${misses.length}}`;
+  const summary = `{"deleted":${deleted},"not_deleted":${missing.length}}`;
   return [
     Buffer.from(`{"summary":${summary},"detail":[${detail.join(',')}],"sent":${sentText(now)}}`),
   ];
@@ -74,7 +61,7 @@ function summaryView(
   ];
 }
 
-/** As text: an id is an integer that no number can hold. */
+/** Printed by hand, because `JSON.stringify` would round ids, which are 63-bit integers. */
 function ruleText({
   value,
   tag,

@@ -10,19 +10,13 @@ import type { RateWindow } from '../http/rate-window.js';
 import { readBody } from '../http/request-body.js';
 import type { RequestContext, Route } from '../http/router.js';
 import { type RequestedRule, readDeletion, readRuleIds, readRules } from './rule-requests.js';
-import {
-  addedView,
-  deletedView,
-  type RuleOutcome,
-  rulesView,
-  validatedView,
-} from './rule-views.js';
-import type { StreamRules } from './stream-rules.js';
+import { addedView, deletedView, rulesView, validatedView } from './rule-views.js';
+import type { RuleOutcome, StreamRules } from './stream-rules.js';
 
 type Handler = (incoming: RequestContext) => Promise<HttpResponse>;
 
 const BASE = '/rules/:product/accounts/:account/publishers/:publisher/:label';
-/** `rulestream` stands for the name of the product; get by id is shown with and without `-replay`. */
+/** `rulestream` is a placeholder for the product's name, `powertrack`; `-replay` is optional. */
 const PRODUCTS = ['rulestream-replay', 'rulestream', 'powertrack-replay', 'powertrack'];
 
 const CHANGES_EXCEEDED =
@@ -31,14 +25,14 @@ const REQUESTS_EXCEEDED =
   'Your app has exceeded the limit on all requests for rules of this stream.';
 
 /**
- * The rules of the replay stream (service.md 4.4). The order of checks:
+ * The rules of the replay stream. The order of checks:
  * 1. the credentials: 401;
  * 2. product, account, publisher and label: 404;
- * 3. what to do: 400; the rate: 429;
+ * 3. `_method`: 400; the rate: 429;
  * 4. for add and delete, that no replay is connected: 406;
  * 5. the body: 413, 415, 400; the rules themselves: 422.
  *
- * @param connections How many replays are connected to the stream.
+ * @param connections The number of open replays of the stream.
  */
 export function rulesRoutes(
   { settings, clock, quotas }: ServiceContext,
@@ -62,11 +56,11 @@ export function rulesRoutes(
     const checked = await checkAll(requested);
     const isInvalid = checked.some(({ message }) => message !== undefined);
     if (isInvalid) {
-      // 4.4 rule 2: a batch fails or succeeds as a whole.
-      const refused = checked.map(outcome => ({ ...outcome, done: false }));
-      return { status: 422, body: addedView(refused, clock.now()) };
+      // An add succeeds or fails as a whole.
+      const rejected = checked.map(outcome => ({ ...outcome, done: false }));
+      return { status: 422, body: addedView(rejected, clock.now()) };
     }
-    // A replay may have come meanwhile.
+    // Again, because a replay may have connected during the check.
     checkIdle(connections());
     return { status: 201, body: addedView(await rules.add(requested), clock.now()) };
   };
@@ -76,8 +70,8 @@ export function rulesRoutes(
     checkIdle(connections());
     const requested = readDeletion(await readBody(request, limits.ruleReadBytes));
     checkIdle(connections());
-    const { deleted, misses } = await rules.delete(requested);
-    return { status: 200, body: deletedView(deleted, misses, clock.now()) };
+    const { deleted, missing } = await rules.delete(requested);
+    return { status: 200, body: deletedView(deleted, missing, clock.now()) };
   };
 
   const getMany: Handler = async ({ request }) => {
@@ -129,7 +123,7 @@ export function rulesRoutes(
   ];
 }
 
-/** 4.4 rule 1. */
+/** Rules cannot change while a replay uses them. */
 function checkIdle(connections: number): void {
   if (connections === 0) return;
   const active =

@@ -4,9 +4,8 @@ import type { Clock } from '../clock.js';
 import { ID_EPOCH } from '../id-epoch.js';
 import { StateFile } from '../state-file.js';
 import type { RequestedRule, RequestedRules } from './rule-requests.js';
-import type { Miss, RuleOutcome } from './rule-views.js';
 
-/** A rule of the replay stream (service.md 2.2). */
+/** A rule of the replay stream. */
 export interface StreamRule {
   readonly value: string;
   readonly tag: string | null;
@@ -14,17 +13,32 @@ export interface StreamRule {
   readonly id: string;
 }
 
-/** The rules of the replay stream, no two with the same value, in the order in which they came. */
+/** A rule of a request and its outcome. */
+export interface RuleOutcome extends RequestedRule {
+  /** Of the rule with this value, if it exists now. */
+  readonly id?: string | undefined;
+  /** Whether the rule was added, or is valid. */
+  readonly done: boolean;
+  /** Why not. */
+  readonly message?: string | undefined;
+}
+
+/** A rule that a delete names and the stream does not have. */
+export interface MissingRule {
+  readonly rule: RequestedRule | { readonly id: string };
+}
+
+/** The rules of the replay stream: unique values, in order of creation. */
 export class StreamRules {
   readonly #clock: Clock;
-  readonly #file: StateFile<Kept> | undefined;
+  readonly #file: StateFile<StoredRules> | undefined;
   /** By value. */
   #rules: ReadonlyMap<string, StreamRule> = new Map();
   #ids: ReadonlyMap<string, StreamRule> = new Map();
-  #lastId = LEAST_ID;
+  #lastId = MIN_ID;
   #opened: Promise<void> | undefined;
-  /** Changes follow each other. */
-  readonly #inTurn = pLimit(1);
+  /** Serializes changes. */
+  readonly #serial = pLimit(1);
 
   constructor(stateFolder: string | undefined, clock: Clock) {
     this.#clock = clock;
@@ -34,18 +48,18 @@ export class StreamRules {
   }
 
   /**
-   * Reads the rules that were kept; the second time nothing.
+   * Loads the stored rules. Later calls return the same promise.
    *
-   * @throws StorageError when they cannot be read.
+   * @throws StorageError if they cannot be read.
    */
   open(): Promise<void> {
     this.#opened ??= this.#load();
     return this.#opened;
   }
 
-  /** All is kept when it resolves. The rules can be opened again. */
+  /** Resolves once all changes are stored. The rules can be opened again. */
   async close(): Promise<void> {
-    await this.#inTurn(() => {});
+    await this.#serial(() => {});
     this.#opened = undefined;
   }
 
@@ -61,7 +75,7 @@ export class StreamRules {
     return this.#ids.get(id);
   }
 
-  /** Adds rules that are valid. One of a value that is there already stays as it is. */
+  /** Adds valid rules. A rule whose value exists is left unchanged. */
   add(requested: readonly RequestedRule[]): Promise<readonly RuleOutcome[]> {
     return this.#change(rules => {
       const outcomes = requested.map((rule): RuleOutcome => {
@@ -81,30 +95,30 @@ export class StreamRules {
     });
   }
 
-  /** Matches values case-sensitively (service.md 4.4 rule 3). */
-  delete(requested: RequestedRules): Promise<{ deleted: number; misses: readonly Miss[] }> {
+  /** Matches values case-sensitively. */
+  delete(requested: RequestedRules): Promise<{ deleted: number; missing: readonly MissingRule[] }> {
     return this.#change(rules => {
-      const misses: Miss[] = [];
+      const missing: MissingRule[] = [];
       let deleted = 0;
       if ('ids' in requested) {
         for (const id of requested.ids) {
           const value = this.#ids.get(id)?.value;
           if (value !== undefined && rules.delete(value)) deleted++;
-          else misses.push({ rule: { id } });
+          else missing.push({ rule: { id } });
         }
       } else {
         for (const rule of requested.rules) {
           if (rules.delete(rule.value)) deleted++;
-          else misses.push({ rule });
+          else missing.push({ rule });
         }
       }
-      return { deleted, misses };
+      return { deleted, missing };
     });
   }
 
-  /** What is changed is there when it is kept, or not at all. */
+  /** A change is visible once it is stored; if the write fails, nothing changes. */
   #change<Result>(change: (rules: Map<string, StreamRule>) => Result): Promise<Result> {
-    return this.#inTurn(async () => {
+    return this.#serial(async () => {
       await this.open();
       const rules = new Map(this.#rules);
       const result = change(rules);
@@ -119,7 +133,7 @@ export class StreamRules {
     this.#ids = new Map([...rules.values()].map(rule => [rule.id, rule]));
   }
 
-  /** From the time, as ids of the service are, and never one that was given before. */
+  /** Time-based, as ids of the service are, and always greater than the last one. */
   #newId(): string {
     const timely = BigInt(Math.floor(this.#clock.now()) - ID_EPOCH) << 22n;
     this.#lastId = timely > this.#lastId ? timely : this.#lastId + 1n;
@@ -134,10 +148,10 @@ export class StreamRules {
   }
 }
 
-interface Kept {
+interface StoredRules {
   readonly lastId: string;
   readonly rules: readonly StreamRule[];
 }
 
-/** Whatever the clock says, no id fits in 53 bits. */
-const LEAST_ID = 1n << 59n;
+/** Whatever the clock says, an id has more than 53 bits. */
+const MIN_ID = 1n << 59n;

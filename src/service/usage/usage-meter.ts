@@ -1,25 +1,25 @@
 import { DAY, floorTo, type Window } from '../../time.js';
 import type { Clock } from '../clock.js';
 import type { ProductName } from '../products.js';
-import { monthsLater } from './months.js';
+import { monthsLater } from './usage-period.js';
 import { type DayUsage, type UsageChange, UsageStore } from './usage-store.js';
 
 export interface UsageMeterOptions {
   readonly clock: Clock;
   readonly stateFolder: string | undefined;
-  /** How far reports go back. */
+  /** Months that reports reach back. */
   readonly historyMonths: number;
   onError(error: unknown): void;
 }
 
-/** Ids that wait to be counted; with more, the disk is due. */
-const WAITING = 4_000;
-/** Milliseconds of real time after which what waits is kept, where it is to outlive the process. */
-const KEEP_EVERY_MS = 250;
-/** Days whose ids are known still: who moves the clock back by more sees posts counted anew. */
+/** Pending ids that trigger a write. */
+const MAX_PENDING_IDS = 4_000;
+/** Milliseconds of real time between writes to a state folder. */
+const WRITE_EVERY_MS = 250;
+/** Days whose ids are kept. After a clock is set back further, posts count again. */
 const DAYS_OF_IDS = 3;
 
-interface Waiting {
+interface Pending {
   readonly day: number;
   readonly product: ProductName;
   readonly ids: Set<string>;
@@ -27,8 +27,8 @@ interface Waiting {
 }
 
 /**
- * What the service really delivered: posts by UTC day and product, each counted once (service.md 4.7),
- * and requests for search and counts. Memory is bounded: the ids are on disk.
+ * Counts delivered posts, each once per UTC day and product, and requests for search and counts.
+ * Memory is bounded: the ids are on disk.
  *
  * @example
  * context.usage.delivered('30day', posts.map(post => post.id));
@@ -36,110 +36,110 @@ interface Waiting {
 export class UsageMeter {
   readonly #options: UsageMeterOptions;
   readonly #store: UsageStore;
-  #waiting = new Map<string, Waiting>();
-  #waitingIds = 0;
-  #counting: Promise<void> = Promise.resolve();
+  #pending = new Map<string, Pending>();
+  #pendingIds = 0;
+  #writing: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
-  /** Day of which all that is out of date was forgotten. */
-  #tidied = Number.NaN;
+  /** The day of the last removal of old data. */
+  #prunedOn = Number.NaN;
 
   constructor(options: UsageMeterOptions) {
     this.#options = options;
     this.#store = new UsageStore(options.stateFolder);
   }
 
-  /** To be used again after `close`. */
+  /** Starts counting, also again after `close`. */
   open(): void {
     this.#closed = false;
   }
 
-  /** Counts posts, today by the service's clock. Never fails: what cannot be kept is told to `onError`. */
+  /** Counts posts for today by the service's clock. Does not throw: write errors go to `onError`. */
   delivered(product: ProductName, ids: readonly string[]): void {
-    // A replay that ends with the service.
+    // A replay can still end while the service stops.
     if (this.#closed || ids.length === 0) return;
-    // In parts: others have their turn between two of them.
-    for (let start = 0; start < ids.length; start += WAITING) {
-      const { ids: waiting } = this.#of(product);
-      const before = waiting.size;
-      for (const id of ids.slice(start, start + WAITING)) waiting.add(id);
-      this.#waitingIds += waiting.size - before;
-      if (this.#waitingIds >= WAITING) this.#count();
+    // Small changes, so that each transaction blocks only briefly.
+    for (let start = 0; start < ids.length; start += MAX_PENDING_IDS) {
+      const { ids: pending } = this.#of(product);
+      const before = pending.size;
+      for (const id of ids.slice(start, start + MAX_PENDING_IDS)) pending.add(id);
+      this.#pendingIds += pending.size - before;
+      if (this.#pendingIds >= MAX_PENDING_IDS) this.#write();
     }
-    this.#plan();
+    this.#scheduleWrite();
   }
 
   /** Counts a request for search or counts. */
   requested(product: ProductName): void {
     if (this.#closed) return;
     this.#of(product).requests++;
-    this.#plan();
+    this.#scheduleWrite();
   }
 
   /**
-   * All that was counted on the days of a window.
+   * The counts of the days in a window.
    *
-   * @throws StorageError when it cannot be read.
+   * @throws StorageError if they cannot be read.
    */
   async days(window: Window): Promise<readonly DayUsage[]> {
-    await this.#count();
+    await this.#write();
     return this.#store.days(window);
   }
 
-  /** All is kept when it resolves, where there is a state folder; what comes later does not count. */
+  /** Resolves once all counts are stored, if there is a state folder. Later calls count nothing. */
   async close(): Promise<void> {
     this.#closed = true;
-    if (this.#options.stateFolder === undefined) this.#take();
-    await this.#count();
+    if (this.#options.stateFolder === undefined) this.#takePending();
+    await this.#write();
     await this.#store.close();
   }
 
-  #of(product: ProductName): Waiting {
+  #of(product: ProductName): Pending {
     const day = floorTo(DAY, this.#options.clock.now());
     const key = `${day} ${product}`;
-    let waiting = this.#waiting.get(key);
-    if (waiting === undefined) {
-      waiting = { day, product, ids: new Set(), requests: 0 };
-      this.#waiting.set(key, waiting);
+    let pending = this.#pending.get(key);
+    if (pending === undefined) {
+      pending = { day, product, ids: new Set(), requests: 0 };
+      this.#pending.set(key, pending);
     }
-    return waiting;
+    return pending;
   }
 
-  #plan(): void {
+  #scheduleWrite(): void {
     if (this.#options.stateFolder === undefined) return;
-    this.#timer ??= setTimeout(() => this.#count(), KEEP_EVERY_MS).unref();
+    this.#timer ??= setTimeout(() => this.#write(), WRITE_EVERY_MS).unref();
   }
 
-  #take(): readonly UsageChange[] {
-    const changes = [...this.#waiting.values()].map(({ ids, ...rest }) => ({
+  #takePending(): readonly UsageChange[] {
+    const changes = [...this.#pending.values()].map(({ ids, ...rest }) => ({
       ...rest,
       ids: [...ids],
     }));
-    this.#waiting = new Map();
-    this.#waitingIds = 0;
+    this.#pending = new Map();
+    this.#pendingIds = 0;
     return changes;
   }
 
-  /** Takes in what waits, after what is being taken in. */
-  #count(): Promise<void> {
+  /** Writes the pending counts after earlier writes. */
+  #write(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const changes = this.#take();
+    const changes = this.#takePending();
     if (changes.length > 0)
-      this.#counting = this.#counting
+      this.#writing = this.#writing
         .then(() => this.#store.add(changes))
-        .then(() => this.#tidy())
+        .then(() => this.#prune())
         .catch(error => this.#options.onError(error));
-    return this.#counting;
+    return this.#writing;
   }
 
-  async #tidy(): Promise<void> {
+  async #prune(): Promise<void> {
     const today = floorTo(DAY, this.#options.clock.now());
-    if (this.#tidied === today) return;
-    this.#tidied = today;
-    await this.#store.forget(
+    if (this.#prunedOn === today) return;
+    this.#prunedOn = today;
+    await this.#store.prune(
       { before: today - (DAYS_OF_IDS - 1) * DAY },
-      // A month more than reports reach: their first day may be any of it.
+      // One month more than reports reach, because reports start on any day of a month.
       { before: monthsLater(today, -this.#options.historyMonths - 1) },
     );
   }

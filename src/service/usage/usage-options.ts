@@ -2,11 +2,11 @@ import { type Checked, type OptionTable, oneOf, whole } from '../../check.js';
 import { withFlag } from '../option-flags.js';
 
 export interface UsageOptions {
-  /** Activities in a month from which on the account is warned. */
+  /** Activities in a month that trigger the alert in the usage report. */
   readonly usageAlert?: number | undefined;
-  /** Activities in a month that the contract allows. Reported; nothing stops there. */
+  /** Activities in a month that the contract allows. Only reported, not enforced. */
   readonly usageCap?: number | undefined;
-  /** Requests in a month that the contract allows on each search product. Reported; nothing stops there. */
+  /** Requests in a month that the contract allows for each search product. Only reported, not enforced. */
   readonly requestCap?: number | undefined;
   /** Status of the account in the usage report. */
   readonly accountStatus?: 'active' | 'inactive' | undefined;

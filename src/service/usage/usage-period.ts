@@ -1,10 +1,9 @@
 import { DAY, floorTo, MINUTE, parseTimestamp, type Window } from '../../time.js';
 import { HttpProblem } from '../http/http-problem.js';
-import { monthsLater, startOfMonth } from './months.js';
 
 export type UsageBucket = 'month' | 'day';
 
-/** What is asked for, in epoch milliseconds of the starts of days. */
+/** The parameters of a report. Dates are starts of UTC days in epoch milliseconds. */
 export interface UsageQuery {
   readonly bucket?: UsageBucket | undefined;
   readonly from?: number | undefined;
@@ -13,7 +12,11 @@ export interface UsageQuery {
 
 const NAMES = ['bucket', 'fromDate', 'toDate'];
 
-/** Reads and checks the parameters (service.md 4.7). Everything that is wrong is said at once: 400. */
+/**
+ * Reads and checks the parameters.
+ *
+ * @throws HttpProblem 400 with all problems of the parameters.
+ */
 export function readUsageQuery(parameters: URLSearchParams): UsageQuery {
   const problems: string[] = [];
   for (const name of new Set(parameters.keys())) {
@@ -32,7 +35,7 @@ export function readUsageQuery(parameters: URLSearchParams): UsageQuery {
   return { bucket: bucket as UsageBucket | undefined, from, to };
 }
 
-/** "Hour and minute other than 0000 are reset to 0000." */
+/** Hours and minutes are ignored, as the real service does. */
 function dayOf(name: string, parameters: URLSearchParams, problems: string[]): number | undefined {
   const text = parameters.get(name);
   if (text === null) return undefined;
@@ -43,9 +46,8 @@ function dayOf(name: string, parameters: URLSearchParams, problems: string[]): n
 }
 
 /**
- * The period that a report covers. "A current or future day returns data through the last full UTC
- * day"; without `to`, it ends with the present minute. Without `from`, it begins two months before the
- * month in which it ends.
+ * The period that a report covers. If `to` is today or later, it ends with the last full UTC day; without
+ * `to`, with the current minute. Without `from`, it starts two months before the month of its end.
  */
 export function usagePeriod({ from, to }: UsageQuery, now: number): Window {
   const end = to === undefined ? floorTo(MINUTE, now) + MINUTE : Math.min(to, floorTo(DAY, now));
@@ -53,7 +55,7 @@ export function usagePeriod({ from, to }: UsageQuery, now: number): Window {
   return { from: start, to: Math.max(start, end) };
 }
 
-/** The buckets of a period; its first and last may be cut. */
+/** The buckets of a period; the first and the last may be partial. */
 export function bucketsOf({ from, to }: Window, bucket: UsageBucket): readonly Window[] {
   const buckets: Window[] = [];
   for (let start = from; start < to; ) {
@@ -62,4 +64,20 @@ export function bucketsOf({ from, to }: Window, bucket: UsageBucket): readonly W
     start = next;
   }
   return buckets;
+}
+
+/** The start of the UTC month of an instant. */
+export function startOfMonth(ms: number): number {
+  const date = new Date(ms);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
+}
+
+/** The same day `months` later, or earlier if negative; the last day if that month is shorter. */
+export function monthsLater(ms: number, months: number): number {
+  const date = new Date(ms);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + months];
+  const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  const day = Math.min(date.getUTCDate(), lastDay);
+  const start = Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate());
+  return Date.UTC(year, month, day) + (ms - start);
 }

@@ -1,9 +1,15 @@
 import { DAY, floorTo, formatTimestamp, type Window } from '../../time.js';
 import type { ServiceContext } from '../context.js';
 import { PRODUCT_NAMES, PRODUCTS, type ProductName } from '../products.js';
-import { monthsLater, startOfMonth } from './months.js';
 import type { UsageMeter } from './usage-meter.js';
-import { bucketsOf, type UsageBucket, type UsageQuery, usagePeriod } from './usage-period.js';
+import {
+  bucketsOf,
+  monthsLater,
+  startOfMonth,
+  type UsageBucket,
+  type UsageQuery,
+  usagePeriod,
+} from './usage-period.js';
 import type { DayUsage } from './usage-store.js';
 
 /** Times are `YYYYMMDDHHMM`, the end is exclusive. */
@@ -32,20 +38,19 @@ export interface PublisherUsage {
   readonly thresholds: readonly { readonly activities: number; readonly type: 'alert' | 'cap' }[];
 }
 
-/** The usage report (service.md 2.8). */
 export interface UsageReport {
   readonly account: { readonly name: string; readonly status: 'active' | 'inactive' };
   readonly bucket: UsageBucket;
   readonly fromDate: string;
   readonly toDate: string;
-  /** None where nothing was used in the period. */
+  /** Empty if nothing was used in the period. */
   readonly publishers: readonly PublisherUsage[];
 }
 
 /**
- * What was used in a period, by bucket, and what the present month will come to.
+ * The usage of a period by bucket, with a projection for the current month.
  *
- * @throws StorageError when it cannot be read.
+ * @throws StorageError if the stored usage cannot be read.
  * @example
  * const report = await usageReport(context, meter, { bucket: 'day' });
  */
@@ -66,7 +71,7 @@ export async function usageReport(
     fromDate: formatTimestamp(period.from),
     toDate: formatTimestamp(period.to),
   };
-  // "A fromDate older than 12 months returns no usage data."
+  // As in the real service, a `fromDate` older than 12 months gives no data.
   if (period.from < oldest) return { ...head, publishers: [] };
 
   const window = { from: Math.min(period.from, month.from), to: Math.max(period.to, month.to) };
@@ -79,13 +84,13 @@ export async function usageReport(
   const used = (of: readonly DayUsage[], withRequests: boolean) =>
     bucketsOf(period, bucket).map(span => itemOf(of, span, withRequests));
   const products = active.map((name): ProductUsage => {
-    const own = days.filter(({ product }) => product === name);
+    const productDays = days.filter(({ product }) => product === name);
     const isSearch = PRODUCTS[name].type === 'search';
     return {
       name,
       type: PRODUCTS[name].type,
-      used: used(own, isSearch),
-      projected: projected(own, month, now, isSearch),
+      used: used(productDays, isSearch),
+      projected: projected(productDays, month, now, isSearch),
       ...(isSearch &&
         requestCap !== undefined && { thresholds: [{ requests: requestCap, type: 'cap' }] }),
     };
@@ -118,7 +123,7 @@ function itemOf(days: readonly DayUsage[], span: Window, withRequests: boolean):
   };
 }
 
-/** As if the rest of the month went on as it did so far; its first day counts whole, however early. */
+/** Extrapolates the month's usage so far, over at least one day. */
 function projected(
   days: readonly DayUsage[],
   month: Window,
@@ -126,11 +131,11 @@ function projected(
   withRequests: boolean,
 ): UsageItem {
   const { activities, requests } = sumOf(days, month);
-  const passed = Math.max(now - month.from, DAY);
-  const whole = (count: number) => Math.round((count * (month.to - month.from)) / passed);
+  const passedMs = Math.max(now - month.from, DAY);
+  const project = (count: number) => Math.round((count * (month.to - month.from)) / passedMs);
   return {
-    activities: whole(activities),
-    ...(withRequests && { requests: whole(requests) }),
+    activities: project(activities),
+    ...(withRequests && { requests: project(requests) }),
     fromDate: formatTimestamp(month.from),
     toDate: formatTimestamp(month.to),
   };
@@ -146,7 +151,7 @@ function sumOf(days: readonly DayUsage[], span: Window): { activities: number; r
   return sum;
 }
 
-/** Days begin within their span, or with it. */
+/** Whether a day starts within a span. */
 function isWithin({ from, to }: Window, day: number): boolean {
   return day >= from && day < to;
 }

@@ -9,7 +9,7 @@ import { readUsageQuery } from './usage-period.js';
 import { usageReport } from './usage-report.js';
 
 /**
- * Usage (service.md 4.7). The order of checks:
+ * Usage. The order of checks:
  * 1. the credentials: 401;
  * 2. the account: 404;
  * 3. the rate: 429;

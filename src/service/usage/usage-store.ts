@@ -8,17 +8,17 @@ import { DAY, type Window } from '../../time.js';
 import { PRODUCTS, type ProductName, productOf } from '../products.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-/** What was delivered of a product on a UTC day. */
+/** The usage of a product on a UTC day. */
 export interface DayUsage {
   /** Epoch milliseconds of its start. */
   readonly day: number;
   readonly product: ProductName;
-  /** Each counts once a day. */
+  /** Each activity counts once a day. */
   readonly activities: number;
   readonly requests: number;
 }
 
-/** What is to be added to a day. */
+/** Usage to add to a day. */
 export interface UsageChange {
   readonly day: number;
   readonly product: ProductName;
@@ -34,28 +34,28 @@ interface Totals {
 const ID = 0x69;
 const TOTAL = 0x74;
 const LARGEST_ID = 2n ** 64n - 1n;
-const NOTHING = Buffer.alloc(0);
-/** Keys that go in one transaction. */
-const AT_ONCE = 5_000;
+const EMPTY = Buffer.alloc(0);
+/** Keys removed in one transaction. */
+const BATCH = 5_000;
 
 /**
- * Usage by day on disk (LMDB): the ids that were delivered, exact, and their numbers. A change is
- * there whole or not at all, so the process may end at any moment.
+ * Usage by day on disk (LMDB): the exact ids of delivered posts, and totals. Changes are transactions,
+ * so the process may be killed at any moment.
  */
 export class UsageStore {
-  readonly #given: string | undefined;
+  readonly #folder: string | undefined;
   #opened: Promise<RootDatabase<Buffer, Buffer>> | undefined;
   #temporary: string | undefined;
 
-  /** @param stateFolder Without one, a temporary folder that `close` removes. */
+  /** @param stateFolder If undefined, a temporary folder, which `close` removes. */
   constructor(stateFolder: string | undefined) {
-    this.#given = stateFolder && join(stateFolder, 'usage');
+    this.#folder = stateFolder && join(stateFolder, 'usage');
   }
 
   /** @throws StorageError */
   async add(changes: readonly UsageChange[]): Promise<void> {
     const root = await this.#open();
-    await this.#doing('write to', () =>
+    await this.#withStorageError('write to', () =>
       root.transaction(() => {
         for (const change of changes) addTo(root, change);
       }),
@@ -65,7 +65,7 @@ export class UsageStore {
   /** @throws StorageError */
   async days({ from, to }: Window): Promise<readonly DayUsage[]> {
     const root = await this.#open();
-    return this.#doing('read', () => {
+    return this.#withStorageError('read', () => {
       const days: DayUsage[] = [];
       for (const { key, value } of root.getRange(keysOf(TOTAL, { from, to }))) {
         const product = productOf(key.readUInt8(5));
@@ -78,11 +78,11 @@ export class UsageStore {
   }
 
   /**
-   * Forgets the ids of earlier days, which count no more, and days that no report reaches.
+   * Removes the ids and the totals of days before the given ones.
    *
    * @throws StorageError
    */
-  async forget(
+  async prune(
     ids: { readonly before: number },
     totals: { readonly before: number },
   ): Promise<void> {
@@ -91,34 +91,34 @@ export class UsageStore {
       [ID, ids],
       [TOTAL, totals],
     ] as const) {
-      const range = { ...keysOf(kind, { from: 0, to: before }), limit: AT_ONCE };
+      const range = { ...keysOf(kind, { from: 0, to: before }), limit: BATCH };
       let removed: number;
       do {
         const keys = [...root.getKeys(range)].map(key => Buffer.from(key));
         removed = keys.length;
-        await this.#doing('write to', () =>
+        await this.#withStorageError('write to', () =>
           root.transaction(() => {
             for (const key of keys) root.remove(key);
           }),
         );
-      } while (removed === AT_ONCE);
+      } while (removed === BATCH);
     }
   }
 
-  /** All is kept when it resolves. It can be used again. */
+  /** Resolves once everything is on disk. The store can be used again. */
   async close(): Promise<void> {
     const opened = this.#opened;
     this.#opened = undefined;
-    const root = await opened?.catch(() => undefined); // who asked for it knows
+    const root = await opened?.catch(() => undefined); // the caller that opened it got the error
     await root?.close();
     if (this.#temporary !== undefined) await rm(this.#temporary, { recursive: true, force: true });
     this.#temporary = undefined;
   }
 
   #open(): Promise<RootDatabase<Buffer, Buffer>> {
-    this.#opened ??= this.#doing('open', async () => {
-      const folder = this.#given ?? (await temporaryFolder('usage'));
-      if (this.#given === undefined) this.#temporary = folder;
+    this.#opened ??= this.#withStorageError('open', async () => {
+      const folder = this.#folder ?? (await temporaryFolder('usage'));
+      if (this.#folder === undefined) this.#temporary = folder;
       await mkdir(folder, { recursive: true });
       const { open } = await loadLmdb();
       const format = { encoding: 'binary', keyEncoding: 'binary' } as const;
@@ -127,18 +127,24 @@ export class UsageStore {
     return this.#opened;
   }
 
-  async #doing<Result>(what: string, work: () => Result | Promise<Result>): Promise<Result> {
+  async #withStorageError<Result>(
+    action: string,
+    work: () => Result | Promise<Result>,
+  ): Promise<Result> {
     try {
       return await work();
     } catch (cause) {
-      const path = this.#given ?? this.#temporary ?? tmpdir();
+      const path = this.#folder ?? this.#temporary ?? tmpdir();
       const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new StorageError(`Could not ${what} the usage in ${path}: ${reason}`, { path, cause });
+      throw new StorageError(`Could not ${action} the usage in ${path}: ${reason}`, {
+        path,
+        cause,
+      });
     }
   }
 }
 
-/** Within a transaction. */
+/** Runs within a transaction. */
 function addTo(
   root: RootDatabase<Buffer, Buffer>,
   { day, product, ids, requests }: UsageChange,
@@ -152,14 +158,14 @@ function addTo(
   for (const id of ids) {
     const idKey = keyOfId(day, number, id);
     if (idKey === undefined || root.doesExist(idKey)) continue;
-    root.put(idKey, NOTHING);
+    root.put(idKey, EMPTY);
     added++;
   }
-  const after = {
+  const total = {
     activities: totals.activities + added,
     requests: totals.requests + requests,
   };
-  root.put(key, Buffer.from(JSON.stringify(after)));
+  root.put(key, Buffer.from(JSON.stringify(total)));
 }
 
 function totalKey(day: number, product: number): Buffer {
@@ -181,7 +187,7 @@ function keyOfId(day: number, product: number, id: string): Buffer | undefined {
   return key;
 }
 
-/** Of whole days. */
+/** The range of keys of whole days. */
 function keysOf(kind: number, { from, to }: Window): { start: Buffer; end: Buffer } {
   const edge = (ms: number) => {
     const key = Buffer.alloc(5);

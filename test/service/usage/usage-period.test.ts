@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { monthsLater, startOfMonth } from '../../../src/service/usage/months.js';
-import { bucketsOf, usagePeriod } from '../../../src/service/usage/usage-period.js';
+import {
+  bucketsOf,
+  monthsLater,
+  startOfMonth,
+  usagePeriod,
+} from '../../../src/service/usage/usage-period.js';
 import { DAY, floorTo, formatTimestamp, MINUTE, parseTimestamp } from '../../../src/time.js';
 
 const ms = (text: string) => parseTimestamp(text) as number;
