@@ -9,7 +9,7 @@ import { checkNames } from '../http/check-names.js';
 import { LinkedAbort } from '../linked-abort.js';
 import type { Lock } from '../storage/lock.js';
 import { replaceFile } from '../storage/replace-file.js';
-import { storing } from '../storage/storage-error.js';
+import { withStorageError } from '../storage/storage-error.js';
 import { type CheckedFile, checkJobFileStream } from './check-job-file.js';
 import { type FetchRun, fetchJobFile, isFileError } from './fetch-job-file.js';
 import type { JobName } from './job.js';
@@ -154,7 +154,7 @@ async function download(
 
 /** What a file that is there holds; `undefined` where there is none, or it is not whole. */
 async function checkKept(file: string, signal: AbortSignal): Promise<CheckedFile | undefined> {
-  return storing('read', file, async () => {
+  return withStorageError('read', file, async () => {
     try {
       return await checkJobFileStream(createReadStream(file, { signal }), file);
     } catch (error) {
@@ -178,7 +178,7 @@ function fetchTo(
     return checked;
   };
   return fetchJobFile(file, run, ({ body, url }) =>
-    storing(
+    withStorageError(
       'keep',
       to,
       async () => {

@@ -4,7 +4,7 @@ import { StorageError } from '../errors.js';
 import { nodeFileSystem, readIfThere } from '../storage/file-system.js';
 import { type Lock, takeLock } from '../storage/lock.js';
 import { replaceFile } from '../storage/replace-file.js';
-import { storing } from '../storage/storage-error.js';
+import { withStorageError } from '../storage/storage-error.js';
 import type { Job } from './job.js';
 
 /** Both hidden, so that those who read the folder as an archive do not see them. */
@@ -18,7 +18,7 @@ const LOCK = '.millrace-job.lock';
  * @throws StorageError when another download has the lock, or the folder holds another job.
  */
 export async function lockJobFolder(folder: string, job: Job): Promise<Lock> {
-  await storing('make', folder, () => mkdir(folder, { recursive: true }));
+  await withStorageError('make', folder, () => mkdir(folder, { recursive: true }));
   const lock = await takeLock(path.join(folder, LOCK), {
     refusal: `Another download writes to the folder ${folder}`,
   });
@@ -33,11 +33,13 @@ export async function lockJobFolder(folder: string, job: Job): Promise<Lock> {
 
 async function writeJob(folder: string, job: Job): Promise<void> {
   const file = path.join(folder, NAME);
-  const before = await storing('read', file, () => readIfThere(nodeFileSystem, file));
+  const before = await withStorageError('read', file, () => readIfThere(nodeFileSystem, file));
   if (before === undefined) {
     const { uuid, title, fromDate, toDate } = job;
     const content = `${JSON.stringify({ job: uuid, title, fromDate, toDate }, null, 2)}\n`;
-    await storing('write', file, () => replaceFile(file, content, { aside: `${file}.part` }));
+    await withStorageError('write', file, () =>
+      replaceFile(file, content, { aside: `${file}.part` }),
+    );
     return;
   }
   const [, uuid = 'unknown'] = /"job":\s*"([^"]*)"/.exec(before) ?? [];

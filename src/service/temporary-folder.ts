@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { lifeOf, thisProcess } from '../storage/process-identity.js';
+import { processState, thisProcess } from '../storage/process-identity.js';
 
 /**
  * Makes a folder among the system's temporary files, for as long as this process runs. Its name tells
@@ -19,7 +19,7 @@ export async function temporaryFolder(kind: string): Promise<string> {
     const [, otherPid, otherStart = ''] = /^(\d+)-(\d*)-/.exec(name.slice(prefix.length)) ?? [];
     if (otherPid === undefined) continue;
     const owner = { pid: Number(otherPid), host, machine, started: otherStart || undefined };
-    if (lifeOf(owner) !== 'dead') continue;
+    if (processState(owner) !== 'dead') continue;
     // Another user's stays; another service may remove it at the same time.
     await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => {});
   }

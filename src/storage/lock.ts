@@ -11,8 +11,8 @@ import {
   unlinkIfThere,
   writeAll,
 } from './file-system.js';
-import { lifeOf, type ProcessIdentity, thisProcess } from './process-identity.js';
-import { storageError, storing } from './storage-error.js';
+import { type ProcessIdentity, processState, thisProcess } from './process-identity.js';
+import { storageError, withStorageError } from './storage-error.js';
 
 export interface Lock {
   /** Throws a StorageError when another process took the lock over: this one was silent for too long. */
@@ -37,12 +37,12 @@ interface Holder extends ProcessIdentity {
 const held = new Set<string>();
 
 /** How often a holder writes to its lock. */
-const BEAT_MS = 2_000;
-/** How long a lock is not written to before a holder that cannot be seen counts as dead. */
+const HEARTBEAT_MS = 2_000;
+/** A holder whose process cannot be checked counts as dead once its lock is this old. */
 const SILENT_MS = 10_000;
-/** The longest time between two looks at a lock. */
-const LOOK_MS = 250;
-/** Rights to remove rights: one for each process that was killed while it removed the one before. */
+/** The longest pause between two reads of a lock. */
+const MAX_POLL_MS = 250;
+/** A recovery lock may itself be stale and need one: a killed process adds a level. */
 const LEVELS = 5;
 
 /**
@@ -70,11 +70,11 @@ export async function takeLock(
     held.delete(token);
     throw storageError('lock', file, error);
   }
-  const stopBeating = beat(handle, text);
+  const stopBeating = startHeartbeat(handle, text);
   const isOurs = async () => holderIn(await readIfThere(fs, file))?.token === token;
   return {
     check: () =>
-      storing('check the lock', file, async () => {
+      withStorageError('check the lock', file, async () => {
         if (!(await isOurs()))
           throw new StorageError(
             `Another process took ${file} over, because this one did not write to it for ${SILENT_MS / 1000} s. Run again once the other has ended`,
@@ -82,10 +82,10 @@ export async function takeLock(
           );
       }),
     release: () =>
-      storing('unlock', file, async () => {
+      withStorageError('unlock', file, async () => {
         try {
           await stopBeating();
-          await tidy(fs, file);
+          await removeOldRecoveryLocks(fs, file);
           if (await isOurs()) await unlinkIfThere(fs, file);
         } finally {
           held.delete(token);
@@ -94,8 +94,8 @@ export async function takeLock(
   };
 }
 
-/** The lock on a lock: its holder may remove what a dead process left. */
-export function rightPath(file: string): string {
+/** The recovery lock of a lock: only its holder may remove the lock of a dead process. */
+export function recoveryLockPath(file: string): string {
   return `${file}.old`;
 }
 
@@ -121,7 +121,7 @@ async function create(
 }
 
 /** Writes to the lock again and again, so that those who cannot see this process see its time of change. */
-function beat(handle: OpenFile, text: Uint8Array): () => Promise<void> {
+function startHeartbeat(handle: OpenFile, text: Uint8Array): () => Promise<void> {
   let writing = Promise.resolve();
   const timer = setInterval(() => {
     writing = writing
@@ -131,7 +131,7 @@ function beat(handle: OpenFile, text: Uint8Array): () => Promise<void> {
       })
       // A disk that fails now ends the run where it writes.
       .catch(() => {});
-  }, BEAT_MS).unref();
+  }, HEARTBEAT_MS).unref();
   return async () => {
     clearInterval(timer);
     await writing;
@@ -140,8 +140,8 @@ function beat(handle: OpenFile, text: Uint8Array): () => Promise<void> {
 }
 
 /**
- * Removes the lock of a dead process; throws when its holder is alive. Only the holder of the right may:
- * else one process could remove what another has just put in its place. The right is itself a lock.
+ * Removes the lock of a dead process; throws when its holder is alive. Only the holder of the recovery
+ * lock may do so: without it, one process could remove the lock that another has just taken.
  */
 async function removeStale(fs: FileSystem, file: string, refusal: string): Promise<void> {
   const seen = await readIfThere(fs, file);
@@ -149,7 +149,7 @@ async function removeStale(fs: FileSystem, file: string, refusal: string): Promi
   const holder = holderIn(seen);
   const life = holder === undefined ? 'unknown' : holderLife(holder);
   if (life === 'alive') throw inUse(file, refusal, holder);
-  const right = await takeLock(rightPath(file), { refusal, fs });
+  const recovery = await takeLock(recoveryLockPath(file), { refusal, fs });
   try {
     if (life === 'unknown' && !(await staysSilent(fs, file, seen))) {
       if ((await readIfThere(fs, file)) === seen) throw inUse(file, refusal, holder);
@@ -157,20 +157,21 @@ async function removeStale(fs: FileSystem, file: string, refusal: string): Promi
     }
     if ((await readIfThere(fs, file)) === seen) await unlinkIfThere(fs, file);
   } finally {
-    await right.release();
+    await recovery.release();
   }
 }
 
 /**
  * Whether nobody writes to the lock for so long that its holder must be dead. Its time of change is
- * compared with that of the right, which was just made: both are from the clock of the same disk.
+ * compared with that of the recovery lock, which was just created: both come from the clock of the
+ * same disk.
  */
 async function staysSilent(fs: FileSystem, file: string, seen: string): Promise<boolean> {
-  const now = await statusOf(fs, rightPath(file));
+  const now = await statusOf(fs, recoveryLockPath(file));
   const before = await statusOf(fs, file);
   if (now === undefined || before === undefined) return false;
   let silentMs = Math.max(0, now.mtimeMs - before.mtimeMs);
-  for (let pause = 5; ; pause = Math.min(2 * pause, LOOK_MS)) {
+  for (let pause = 5; ; pause = Math.min(2 * pause, MAX_POLL_MS)) {
     const text = await readIfThere(fs, file);
     const status = await statusOf(fs, file);
     if (text !== seen || status?.mtimeMs !== before.mtimeMs) return false;
@@ -180,11 +181,11 @@ async function staysSilent(fs: FileSystem, file: string, seen: string): Promise<
   }
 }
 
-/** Removes rights that were left behind. While the lock itself is held, they have no use. */
-async function tidy(fs: FileSystem, file: string): Promise<void> {
+/** Removes recovery locks that dead processes left. While the lock itself is held, nobody needs them. */
+async function removeOldRecoveryLocks(fs: FileSystem, file: string): Promise<void> {
   let right = file;
   for (let level = 1; level <= LEVELS; level++) {
-    right = rightPath(right);
+    right = recoveryLockPath(right);
     const text = await readIfThere(fs, right);
     if (text === undefined) continue;
     const holder = holderIn(text);
@@ -203,7 +204,7 @@ function holderIn(text: string | undefined): Holder | undefined {
 
 function holderLife(holder: Holder): 'alive' | 'dead' | 'unknown' {
   if (held.has(holder.token)) return 'alive';
-  const life = lifeOf(holder);
+  const life = processState(holder);
   // A lock of this process that is not ours is another thread's, and the thread may have ended.
   return life === 'alive' && holder.pid === process.pid ? 'unknown' : life;
 }

@@ -26,7 +26,11 @@ export function thisProcess(): ProcessIdentity {
  * Whether a process runs. `unknown` where this one cannot see it: on another machine or in another
  * container.
  */
-export function lifeOf({ pid, machine, started }: ProcessIdentity): 'alive' | 'dead' | 'unknown' {
+export function processState({
+  pid,
+  machine,
+  started,
+}: ProcessIdentity): 'alive' | 'dead' | 'unknown' {
   if (machine !== thisMachine()) return 'unknown';
   try {
     process.kill(pid, 0);

@@ -30,7 +30,7 @@ export interface ReplaceOptions {
  * disk, then renamed, and the name flushed to disk. The folder has to be there. Follows no links and
  * replaces only regular files. When `content` throws, the old file stays.
  *
- * Errors of the system come through as they are: `storing` says what failed.
+ * Errors of the system come through as they are: `withStorageError` says what failed.
  *
  * @param content what to write, or a function that writes it
  * @throws StorageError where something else than a regular file has the name.

@@ -38,7 +38,7 @@ export function storageError(doing: string, file: string, cause: unknown, then =
 }
 
 /** Does `work` on `file`; a failed call of it is thrown as `storageError`. */
-export async function storing<T>(
+export async function withStorageError<T>(
   doing: string,
   file: string,
   work: () => Promise<T>,

@@ -23,5 +23,9 @@ else
     jsonLines(),
     activities(),
     dedupe(),
-    files({ path: `${out}/{hour}.jsonl`, checkpoint: `${out}/checkpoint.json`, commitEvery: 0 }),
+    files({
+      path: `${out}/{hour}.jsonl`,
+      checkpoint: `${out}/checkpoint.json`,
+      commitIntervalMs: 0,
+    }),
   );

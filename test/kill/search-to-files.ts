@@ -7,6 +7,6 @@ process.stdout.write('started\n');
 const written = await pipeline(
   search(account(JSON.parse(options)), JSON.parse(query)),
   dedupe(),
-  files({ path: `${out}/{day}.jsonl`, checkpoint: `${out}/checkpoint.json`, commitEvery: 0 }),
+  files({ path: `${out}/{day}.jsonl`, checkpoint: `${out}/checkpoint.json`, commitIntervalMs: 0 }),
 );
 process.stdout.write(`${JSON.stringify({ posts: written.posts })}\n`);

@@ -205,7 +205,7 @@ describe('a replay of the local service', () => {
         const target = path.join(folder, `run-${run++}`);
         const sink = () =>
           files<{ raw: Buffer }>({
-            ...{ path: () => `${target}/all.jsonl`, commitEvery: 0 },
+            ...{ path: () => `${target}/all.jsonl`, commitIntervalMs: 0 },
             ...{ checkpoint: `${target}/checkpoint.json`, line: ({ raw }) => raw },
           });
         // The first run is gone after some batches, what it had committed is not.

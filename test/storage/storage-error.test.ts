@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
-import { storing } from '../../src/storage/storage-error.js';
+import { withStorageError } from '../../src/storage/storage-error.js';
 
 describe('an error of storage', () => {
   it('names the file, and says what to do', async () => {
-    const error = await storing('read', '/', () => readFile('/', 'utf8')).catch(e => e);
+    const error = await withStorageError('read', '/', () => readFile('/', 'utf8')).catch(e => e);
     expect(error).toBeInstanceOf(StorageError);
     expect(error).toMatchObject({ path: '/', cause: { code: 'EISDIR' } });
     expect(error.message).toMatch(/^Could not read \/: .*A folder has that name/);
@@ -17,12 +17,14 @@ describe('an error of storage', () => {
     ['a timeout', new DOMException('too late', 'TimeoutError')],
   ])('an abort with %s is none', async (_, reason) => {
     const signal = AbortSignal.abort(reason);
-    const aborted = storing('read', '/', async () => signal.throwIfAborted());
+    const aborted = withStorageError('read', '/', async () => signal.throwIfAborted());
     await expect(aborted).rejects.toBe(reason);
   });
 
   it("the abort of one of Node's calls is none", async () => {
     const call = () => readFile(import.meta.filename, { signal: AbortSignal.abort() });
-    await expect(storing('read', 'it', call)).rejects.toMatchObject({ name: 'AbortError' });
+    await expect(withStorageError('read', 'it', call)).rejects.toMatchObject({
+      name: 'AbortError',
+    });
   });
 });

@@ -1,6 +1,6 @@
 /** The largest buffer: one write of this size costs the disk little more than a small one. */
-export const LARGEST_BUFFER = 1 << 20;
-export const SMALLEST_BUFFER = 1 << 14;
+export const MAX_BUFFER_BYTES = 1 << 20;
+export const MIN_BUFFER_BYTES = 1 << 14;
 /** What all outputs together may hold in memory, however many they are. */
 const LIMIT = 16 << 20;
 const SPARE = 16;
@@ -14,13 +14,13 @@ export class Buffers {
   take(size: number): Buffer {
     this.#held += size;
     return (
-      (size === LARGEST_BUFFER ? this.#spare.pop() : undefined) ?? Buffer.allocUnsafeSlow(size)
+      (size === MAX_BUFFER_BYTES ? this.#spare.pop() : undefined) ?? Buffer.allocUnsafeSlow(size)
     );
   }
 
   give(buffer: Buffer): void {
     this.#held -= buffer.length;
-    if (buffer.length === LARGEST_BUFFER && this.#spare.length < SPARE) this.#spare.push(buffer);
+    if (buffer.length === MAX_BUFFER_BYTES && this.#spare.length < SPARE) this.#spare.push(buffer);
     if (this.#held <= LIMIT / 2) this.release();
   }
 
@@ -43,6 +43,6 @@ export class Buffers {
 
 /** The next size for an output that filled `used` of its last buffer: busy outputs get large ones. */
 export function nextSize(last: number, used: number): number {
-  if (used * 2 < last) return Math.max(SMALLEST_BUFFER, last / 4);
-  return Math.min(LARGEST_BUFFER, last * 4);
+  if (used * 2 < last) return Math.max(MIN_BUFFER_BYTES, last / 4);
+  return Math.min(MAX_BUFFER_BYTES, last * 4);
 }

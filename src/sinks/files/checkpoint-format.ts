@@ -39,7 +39,7 @@ const VERSION = 1;
 const CHECK = /^([\s\S]*) {2}"check": "([0-9a-f]{8})"\n}\n$/;
 
 /** Where a checkpoint is written before it takes its place. */
-export function besidePath(file: string): string {
+export function temporaryPath(file: string): string {
   return `${file}.tmp`;
 }
 
@@ -107,7 +107,7 @@ export async function writeCheckpoint(
   file: string,
   checkpoint: CheckpointText,
 ): Promise<void> {
-  await replaceFileOn(fs, file, print(checkpoint), { mode: 0o600, aside: besidePath(file) });
+  await replaceFileOn(fs, file, print(checkpoint), { mode: 0o600, aside: temporaryPath(file) });
 }
 
 /** Makes the folder that a checkpoint will be in, for good. */

@@ -18,7 +18,7 @@ import { type Lock, takeLock } from '../../storage/lock.js';
 import { fileSystemIn, workingFolder } from '../../storage/working-folder.js';
 import { lineOf, type ToLine } from '../line.js';
 import { prepareFolder, readCheckpoint, type SinkSettings } from './checkpoint-format.js';
-import { AGAIN, checkOutputs, checkpointPaths, Journal, lockPath, restore } from './commit.js';
+import { AGAIN, Committer, checkOutputs, checkpointPaths, lockPath, restore } from './committer.js';
 import type { FileCounts } from './output-file.js';
 import { type Output, Outputs } from './outputs.js';
 import { type PathTemplate, parsePathTemplate } from './path-template.js';
@@ -67,7 +67,7 @@ export interface FilesOptions<T> {
    * a gzip member: with many slow outputs, a longer time compresses better.
    * @default 1000
    */
-  readonly commitEvery?: number | undefined;
+  readonly commitIntervalMs?: number | undefined;
 }
 
 const OPTIONS = {
@@ -88,7 +88,7 @@ const OPTIONS = {
   maxOpen: whole('files that are open at a time', { min: 1, default: 64 }),
   maxOutputs: whole('files in one run', { min: 1 }),
   line: func('how an item becomes a line'),
-  commitEvery: milliseconds('between two commits', { min: 0, default: 1000 }),
+  commitIntervalMs: milliseconds('between two commits', { min: 0, default: 1000 }),
 } satisfies OptionTable<FilesOptions<unknown>>;
 
 /**
@@ -151,7 +151,7 @@ interface Plan<T> {
   readonly maxOpen: number;
   readonly maxOutputs: number;
   readonly line: ToLine<T> | undefined;
-  readonly commitEvery: number;
+  readonly commitIntervalMs: number;
   readonly settings: SinkSettings;
 }
 
@@ -173,7 +173,7 @@ async function write<T>(
 
   // A full disk ends the source at once, also in the middle of a long wait.
   const broken = new LinkedAbort(signal);
-  let journal: Journal | undefined;
+  let journal: Committer | undefined;
   const outputs = new Outputs(fs, {
     ...plan,
     progress,
@@ -185,8 +185,8 @@ async function write<T>(
   });
   try {
     if (checkpoint !== undefined && lock !== undefined) {
-      const { commitEvery: everyMs } = plan;
-      journal = new Journal(fs, {
+      const { commitIntervalMs: everyMs } = plan;
+      journal = new Committer(fs, {
         ...{ file: checkpoint, owner, outputs, lock, everyMs, before },
       });
       if (before !== undefined) {
@@ -221,7 +221,7 @@ async function write<T>(
 async function gather<T>(
   plan: Plan<T>,
   outputs: Outputs,
-  journal: Journal | undefined,
+  journal: Committer | undefined,
   batches: Batches<T>,
 ): Promise<void> {
   const route = routeOf(plan, outputs);
@@ -265,7 +265,7 @@ function withGz(file: string): string {
 
 function planOf<T>(options: FilesOptions<T>): Plan<T> {
   const checked = checkOptions('files', OPTIONS, options);
-  const { path: target, checkpoint, maxBytes, maxOpen, line, commitEvery } = checked;
+  const { path: target, checkpoint, maxBytes, maxOpen, line, commitIntervalMs } = checked;
   const isTemplate = typeof target === 'string';
   const level = levelOf(checked.gzip ?? (isTemplate && /\.gz$/i.test(target)));
   const template = isTemplate && level !== undefined ? withGz(target) : target;
@@ -286,7 +286,7 @@ function planOf<T>(options: FilesOptions<T>): Plan<T> {
     maxOpen,
     maxOutputs: checked.maxOutputs ?? outputsThatFit(),
     line,
-    commitEvery,
+    commitIntervalMs,
     settings: {
       path: typeof template === 'string' ? template : '(a function)',
       gzip: level !== undefined,

@@ -1,5 +1,5 @@
 import { LINE_FEED, type Line } from '../line.js';
-import { type Buffers, LARGEST_BUFFER, nextSize, SMALLEST_BUFFER } from './buffers.js';
+import { type Buffers, MAX_BUFFER_BYTES, MIN_BUFFER_BYTES, nextSize } from './buffers.js';
 import type { WrittenFile } from './written.js';
 
 /** A file as a checkpoint counts it. */
@@ -38,7 +38,7 @@ export class OutputFile {
   #buffer: Buffer | undefined;
   #used = 0;
   #gathered = 0;
-  #size = SMALLEST_BUFFER;
+  #size = MIN_BUFFER_BYTES;
   /** The writes that are on their way; nothing for most of many files. */
   #queue: Promise<void> | undefined;
 
@@ -102,7 +102,7 @@ export class OutputFile {
   }
 
   #begin(length: number): Buffer {
-    while (this.#size < length && this.#size < LARGEST_BUFFER)
+    while (this.#size < length && this.#size < MAX_BUFFER_BYTES)
       this.#size = nextSize(this.#size, this.#size);
     this.#buffer = this.#writer.buffers.take(Math.max(this.#size, length));
     this.#writer.changed(this);

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Activity } from '../../activity/activity.js';
 import { optionError } from '../../check.js';
 import { DAY, floorTo, HOUR, MINUTE, SEGMENT } from '../../time.js';
-import { SHORTEST_NAME, safeName } from './safe-name.js';
+import { MIN_NAME_BYTES, safeName } from './safe-name.js';
 
 /** Where a post goes: the names of the fields that a path template may hold, each in `{}`. */
 export type PathField =
@@ -126,7 +126,7 @@ function nameLimits(template: string, literals: readonly string[]): number[] {
     const parts = name.split('\0');
     const free = LONGEST_NAME - Buffer.byteLength(parts.join(''));
     const each = Math.floor(free / Math.max(1, parts.length - 1));
-    if (parts.length === 1 ? free < 0 : each < SHORTEST_NAME)
+    if (parts.length === 1 ? free < 0 : each < MIN_NAME_BYTES)
       throw optionError(
         'files',
         'path',

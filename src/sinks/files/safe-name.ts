@@ -5,7 +5,7 @@ const UNSAFE = /[\0-\x1f\x7f-\x9f"*/:<>?\\|%]|\p{Cs}/gu;
 const HASH_LENGTH = 32;
 
 /** The fewest bytes that `safeName` can be held to. */
-export const SHORTEST_NAME = HASH_LENGTH + 8;
+export const MIN_NAME_BYTES = HASH_LENGTH + 8;
 
 /**
  * A text that came from outside, made a single safe part of a file name: no separator, no control

@@ -14,7 +14,7 @@ const BATCHES = [['a', 'b'], ['c'], ['d', 'e'], ['f']];
 const ALL = '"a"\n"b"\n"c"\n"d"\n"e"\n"f"\n';
 
 function optionsIn(out: string, more: Partial<FilesOptions<string>> = {}): FilesOptions<string> {
-  return { path: `${out}/x.jsonl`, checkpoint: `${out}/run.json`, commitEvery: 0, ...more };
+  return { path: `${out}/x.jsonl`, checkpoint: `${out}/run.json`, commitIntervalMs: 0, ...more };
 }
 
 /** Runs until the source fails after so many batches. */
@@ -92,7 +92,7 @@ describe('a checkpoint', () => {
       for (; now < 3; now++) yield { items: [now], cursor: { live: { toJSON: () => now } } };
       throw new Error('interrupted');
     });
-    const options = { path: `${out}/x`, checkpoint: `${out}/run.json`, commitEvery: 0 };
+    const options = { path: `${out}/x`, checkpoint: `${out}/run.json`, commitIntervalMs: 0 };
     await expect(pipeline(source, files<number>(options))).rejects.toThrow('interrupted');
     expect(JSON.parse(await readFile(`${out}/run.json`, 'utf8')).cursor).toEqual({ live: 2 });
   });
@@ -119,9 +119,9 @@ describe('a checkpoint', () => {
 
   it('commits at most every so often', async () => {
     const out = await temporaryFolder();
-    await interrupt(optionsIn(out, { commitEvery: 60_000 }), 3);
+    await interrupt(optionsIn(out, { commitIntervalMs: 60_000 }), 3);
     expect((await readdir(out)).includes('run.json')).toBe(false);
-    expect((await finish(optionsIn(out, { commitEvery: 60_000 }))).posts).toBe(6);
+    expect((await finish(optionsIn(out, { commitIntervalMs: 60_000 }))).posts).toBe(6);
   });
 
   it('commits while the source goes on, and what comes meanwhile is for the next commit', async () => {
@@ -134,7 +134,7 @@ describe('a checkpoint', () => {
         if (batch.items[0] === '399') throw new Error('interrupted');
       }
     });
-    const options = optionsIn(out, { commitEvery: 2, line: item => item });
+    const options = optionsIn(out, { commitIntervalMs: 2, line: item => item });
     await expect(pipeline(slow, files(options))).rejects.toThrow('interrupted');
     const { cursor, posts } = JSON.parse(await readFile(`${out}/run.json`, 'utf8'));
     expect(cursor.next).toBe(posts);

@@ -27,7 +27,7 @@ const ITEMS: readonly (readonly Item[])[] = Array.from({ length: 12 }, (_, batch
 const OPTIONS: FilesOptions<Item> = {
   path: ({ to }) => `/deep/out/${to}.jsonl`,
   checkpoint: '/state/deep/run.json',
-  commitEvery: 0,
+  commitIntervalMs: 0,
 };
 
 function run(disk: SimulatedDisk, options = OPTIONS, cursorEvery = 1): Promise<Written> {

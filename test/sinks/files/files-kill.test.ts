@@ -62,12 +62,12 @@ type Options = Partial<FilesOptions<unknown>>;
 
 describe('files in a process that is killed', () => {
   it.each([
-    ['commits at every cursor', { commitEvery: 0 }],
+    ['commits at every cursor', { commitIntervalMs: 0 }],
     [
       'commits now and then, in numbered gzip files',
-      { commitEvery: 20, gzip: true, maxBytes: 60_000 },
+      { commitIntervalMs: 20, gzip: true, maxBytes: 60_000 },
     ],
-    ['commits beside its work, with two open files', { commitEvery: 5, maxOpen: 2 }],
+    ['commits beside its work, with two open files', { commitIntervalMs: 5, maxOpen: 2 }],
   ] satisfies [string, Options][])(
     'hold every activity exactly once, in whole lines: %s',
     async (_, options) => {

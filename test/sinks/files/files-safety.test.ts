@@ -75,7 +75,11 @@ describe('files and links', () => {
       const out = await temporaryFolder();
       await writeFile(`${out}/victim`, 'precious');
       await symlink(`${out}/victim`, `${out}/${name}`);
-      const options = { path: `${out}/posts.jsonl`, checkpoint: `${out}/run.json`, commitEvery: 0 };
+      const options = {
+        path: `${out}/posts.jsonl`,
+        checkpoint: `${out}/run.json`,
+        commitIntervalMs: 0,
+      };
       await expect(pipeline(numbers(0, 3), files(options))).rejects.toThrow(StorageError);
       expect(await readFile(`${out}/victim`, 'utf8')).toBe('precious');
       expect(await readlink(`${out}/${name}`)).toBe(`${out}/victim`);
@@ -139,7 +143,7 @@ describe('a full disk', () => {
         if (call === 'write' && file.endsWith('.part') && checkpoints >= from)
           throw nodeError('ENOSPC', call);
       };
-      const options = { path: '/out/a.jsonl', checkpoint: '/out/run.json', commitEvery: 0 };
+      const options = { path: '/out/a.jsonl', checkpoint: '/out/run.json', commitIntervalMs: 0 };
       return pipeline(numbers(0, 5), filesOn(disk, options)).then(
         () => 'no error',
         (error: Error) => error.message,

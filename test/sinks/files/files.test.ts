@@ -175,8 +175,8 @@ describe('files', () => {
     [{ path: 'x', maxBytes: 0 }, 'maxBytes'],
     [{ path: 'x', maxOpen: 1.5 }, 'maxOpen'],
     [{ path: 'x', line: 'no' }, 'line'],
-    [{ path: 'x', commitEvery: -1 }, 'commitEvery'],
-    [{ path: 'x', commitEvery: Number.NaN }, 'commitEvery'],
+    [{ path: 'x', commitIntervalMs: -1 }, 'commitIntervalMs'],
+    [{ path: 'x', commitIntervalMs: Number.NaN }, 'commitIntervalMs'],
   ])('refuses the options %j before any I/O', (options, option) => {
     const make = () => files(options as FilesOptions<unknown>);
     expect(make).toThrow(OptionError);

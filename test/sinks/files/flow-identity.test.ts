@@ -37,7 +37,7 @@ function words(query: string, { failAfter }: { readonly failAfter?: number } = {
 }
 
 const sinkIn = (out: string) =>
-  files<string>({ path: `${out}/x.jsonl`, checkpoint: `${out}/run.json`, commitEvery: 0 });
+  files<string>({ path: `${out}/x.jsonl`, checkpoint: `${out}/run.json`, commitIntervalMs: 0 });
 
 const byItem = (window = 10) => dedupe<string>({ key: item => item, window });
 

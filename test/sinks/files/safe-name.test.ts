@@ -1,7 +1,7 @@
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SHORTEST_NAME, safeName } from '../../../src/sinks/files/safe-name.js';
+import { MIN_NAME_BYTES, safeName } from '../../../src/sinks/files/safe-name.js';
 
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -59,7 +59,7 @@ describe('safeName', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary', minLength: 30, maxLength: 80 }),
-        fc.integer({ min: SHORTEST_NAME, max: 200 }),
+        fc.integer({ min: MIN_NAME_BYTES, max: 200 }),
         (text, max) => {
           const [a, b] = [safeName(`${text.repeat(4)}a`, max), safeName(`${text.repeat(4)}b`, max)];
           expect(Buffer.byteLength(a)).toBeLessThanOrEqual(max);

@@ -2,15 +2,15 @@ import path from 'node:path';
 import { StorageError } from '../../errors.js';
 import type { Cursor } from '../../flow/flow.js';
 import type { FileSystem } from '../../storage/file-system.js';
-import { type Lock, rightPath } from '../../storage/lock.js';
+import { type Lock, recoveryLockPath } from '../../storage/lock.js';
 import { openExisting, regularStatus } from '../../storage/regular-file.js';
 import { storageError } from '../../storage/storage-error.js';
 import { syncFolder } from '../../storage/sync-folder.js';
 import {
-  besidePath,
   type Checkpoint,
   type CheckpointOwner,
   type CheckpointState,
+  temporaryPath,
   writeCheckpoint,
 } from './checkpoint-format.js';
 import { type FileCounts, PART } from './output-file.js';
@@ -24,11 +24,11 @@ export function lockPath(checkpoint: string): string {
 /** All paths beside the outputs that a checkpoint takes up. */
 export function checkpointPaths(checkpoint: string): string[] {
   const lock = lockPath(checkpoint);
-  return [checkpoint, besidePath(checkpoint), lock, rightPath(lock)];
+  return [checkpoint, temporaryPath(checkpoint), lock, recoveryLockPath(lock)];
 }
 
 /** Commits outputs and cursor together, one commit at a time, beside the writing of what comes. */
-export class Journal {
+export class Committer {
   readonly #fs: FileSystem;
   readonly #file: string;
   readonly #owner: CheckpointOwner;
