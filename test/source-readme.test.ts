@@ -17,7 +17,7 @@ describe('the architecture page', () => {
         name =>
           !existsSync(path.join(SOURCE, name)) &&
           !existsSync(path.resolve(SOURCE, '..', name)) &&
-          !['language/', 'match/', 'index/', 'sample/', 'console/'].includes(name),
+          !['operators/', 'language/', 'match/', 'index/', 'sample/', 'console/'].includes(name),
       );
     expect(missing).toEqual([]);
   });
