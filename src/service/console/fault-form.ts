@@ -1,5 +1,5 @@
 import type { Fault } from '../http/fault-kinds.js';
-import { FAULT_KINDS, type FaultField } from './fault-fields.js';
+import { FAULT_TABLE, type FaultField, faultFields } from '../http/fault-table.js';
 import { type Html, html } from './html/html.js';
 import { csrfField } from './html/page-parts.js';
 
@@ -13,33 +13,37 @@ export interface FaultForm {
 
 /** The form that plants a fault of one kind. */
 export function faultForm({ kind, csrf, given, problem }: FaultForm): Html {
-  const { does, fields } = FAULT_KINDS[kind];
-  return html`<nav aria-label="Kind of fault"><ul class="pills">${Object.keys(FAULT_KINDS).map(
+  const { effect } = FAULT_TABLE[kind];
+  return html`<nav aria-label="Kind of fault"><ul class="pills">${Object.keys(FAULT_TABLE).map(
     name =>
       html`<li><a href="/console/faults?kind=${name}#plant"${name === kind && html` aria-current="page"`}>${name}</a></li>`,
   )}</ul></nav>
-<p>${does}</p>
+<p>${effect}</p>
 ${problem !== undefined && html`<p class="alarm" role="alert" id="problem">${problem.message}</p>`}
 <form method="post" action="/console/faults?kind=${kind}#plant">${csrfField(csrf)}
-<div class="fields">${fields.map(field => fieldOf(field, given, problem?.field === field.name))}</div>
+<div class="fields">${Object.entries(faultFields(kind)).map(([name, field]) => fieldOf(name, field, given, problem?.field === name))}</div>
 <div class="row"><button class="main" name="action" value="plant">Plant the fault</button></div>
 </form>`;
 }
 
-function fieldOf(field: FaultField, given: URLSearchParams | undefined, isWrong: boolean): Html {
-  const { name, label, hint, isNeeded, input } = field;
+function fieldOf(
+  name: string,
+  { meaning, hint, isRequired, input }: FaultField,
+  given: URLSearchParams | undefined,
+  isWrong: boolean,
+): Html {
   const id = `fault-${name}`;
   const value = given?.get(name) ?? '';
   const describedBy = [hint !== undefined && `${id}-hint`, isWrong && 'problem']
     .filter(Boolean)
     .join(' ');
-  const common = html` id="${id}" name="${name}"${isNeeded && html` required`}${isWrong && html` aria-invalid="true"`}${
+  const common = html` id="${id}" name="${name}"${isRequired && html` required`}${isWrong && html` aria-invalid="true"`}${
     describedBy !== '' && html` aria-describedby="${describedBy}"`
   }`;
   if (input.kind === 'check')
-    return html`<div class="check"><input type="checkbox" value="yes"${common}${value !== '' && html` checked`}><label for="${id}">${label}</label></div>`;
-  return html`<div class="field"><label for="${id}">${label}${!isNeeded && html` <span class="hint">optional</span>`}</label>
-${controlOf(input, common, value, isNeeded === true)}
+    return html`<div class="check"><input type="checkbox" value="yes"${common}${value !== '' && html` checked`}><label for="${id}">${meaning}</label></div>`;
+  return html`<div class="field"><label for="${id}">${meaning}${!isRequired && html` <span class="hint">optional</span>`}</label>
+${controlOf(input, common, value, isRequired)}
 ${hint !== undefined && html`<span class="hint" id="${id}-hint">${hint}</span>`}</div>`;
 }
 
@@ -47,17 +51,33 @@ function controlOf(
   input: FaultField['input'],
   common: Html,
   value: string,
-  isNeeded: boolean,
+  isRequired: boolean,
 ): Html {
   if (input.kind === 'choice')
-    return html`<select${common}>${!isNeeded && html`<option value="">any or usual</option>`}${input.values.map(
+    return html`<select${common}>${!isRequired && html`<option value="">any or usual</option>`}${input.values.map(
       one => html`<option${one === value && html` selected`}>${one}</option>`,
     )}</select>`;
   if (input.kind === 'number') {
-    const { least, most } = input;
-    return html`<input type="number" step="1"${common} value="${value}"${least !== undefined && html` min="${least}"`}${
-      most !== undefined && html` max="${most}"`
+    const { min, max } = input;
+    return html`<input type="number" step="1"${common} value="${value}"${min !== undefined && html` min="${min}"`}${
+      max !== undefined && html` max="${max}"`
     }>`;
   }
   return html`<input type="text" autocomplete="off" spellcheck="false"${common} value="${value}">`;
+}
+
+/** The fault that a form describes; empty fields are left out. `plant` checks it. */
+export function faultOf(kind: Fault['kind'], form: URLSearchParams): Record<string, unknown> {
+  const fault: Record<string, unknown> = { kind };
+  for (const [name, { input }] of Object.entries(faultFields(kind))) {
+    const given = (form.get(name) ?? '').trim();
+    if (given === '') continue;
+    if (input.kind === 'check') fault[name] = true;
+    else if (input.kind === 'minutes') fault[name] = given.split(/[\s,]+/);
+    else if (input.kind === 'number' || (name === 'times' && given !== 'always'))
+      // Text that is not a number stays text, so that the check names it.
+      fault[name] = Number.isNaN(Number(given)) ? given : Number(given);
+    else fault[name] = given;
+  }
+  return fault;
 }

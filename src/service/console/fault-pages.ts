@@ -1,11 +1,11 @@
 import { OptionError } from '../../errors.js';
 import { changeClock } from '../change-clock.js';
 import type { Fault, PlantedFault } from '../http/fault-kinds.js';
+import { isFaultKind } from '../http/fault-table.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { clockForms } from './clock-forms.js';
 import type { ConsolePage, ConsoleParts, Done, Shown, Visit } from './console-page.js';
-import { faultOf, isFaultKind } from './fault-fields.js';
-import { type FaultForm, faultForm } from './fault-form.js';
+import { type FaultForm, faultForm, faultOf } from './fault-form.js';
 import { type Html, html } from './html/html.js';
 import { countOf, csrfField, table } from './html/page-parts.js';
 

@@ -1,7 +1,7 @@
 import type { ServiceContext } from '../context.js';
-import { isJobFault, isStreamFault } from '../http/check-fault.js';
 import type { Endpoint } from '../http/endpoints.js';
 import type { PlantedFault } from '../http/fault-kinds.js';
+import { isJobFault, isStreamFault } from '../http/fault-table.js';
 import { searchErrorBody } from '../http/http-problem.js';
 import type { Faults } from '../http/planted-faults.js';
 import type { Route } from '../http/router.js';

@@ -1,4 +1,3 @@
-import { checkFault, isJobFault, isStreamFault } from './check-fault.js';
 import type { Endpoint } from './endpoints.js';
 import type {
   DelayFault,
@@ -8,6 +7,7 @@ import type {
   RequestFault,
   StreamFault,
 } from './fault-kinds.js';
+import { checkFault, isJobFault, isRequestFault, isStreamFault } from './fault-table.js';
 
 /** What one request meets: at most one delay and one other fault. */
 export interface MatchedFaults {
@@ -56,10 +56,7 @@ export class Faults {
     const take = (isWanted: (fault: Fault) => boolean): Fault | undefined =>
       this.#take(
         fault =>
-          isWanted(fault) &&
-          !isJobFault(fault) &&
-          !isStreamFault(fault) &&
-          isAimedAt(fault, endpoint, pathAndQuery),
+          isWanted(fault) && isRequestFault(fault) && isAimedAt(fault, endpoint, pathAndQuery),
       );
     return {
       delay: take(fault => fault.kind === 'delay') as DelayFault | undefined,

@@ -526,7 +526,7 @@ describe('the clock and faults', () => {
     expect(page.text).toMatch(/id="fault-status"[^>]*aria-invalid="true"[^>]*value="200"/);
     expect(page.text).toContain('<option selected>jobs</option>');
     expect(readable(page.text)).toContain(
-      'Not a value for `status` of a fault of kind status: 200',
+      '`fault.status` must be a whole number from 400 to 599, got 200',
     );
     expect(page.text).not.toMatch(/<script|<img/);
     expect(service.faults.list()).toEqual([]);

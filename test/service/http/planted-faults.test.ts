@@ -196,4 +196,11 @@ describe('a planted fault', () => {
       expect.objectContaining({ code: 'ERR_OPTION', option }),
     );
   });
+
+  it.each([
+    [{ kind: 'status', status: 503, retryafter: 5 }, 'did you mean `fault.retryAfter`?'],
+    [{ kind: 'cut', afterBytes: -1 }, '`fault.afterBytes` must be a whole number of at least 0'],
+  ])('is refused with what to write instead: %j', (fault, message) => {
+    expect(() => new Faults().plant(fault as unknown as Fault)).toThrow(message);
+  });
 });

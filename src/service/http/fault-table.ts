@@ -1,0 +1,268 @@
+import {
+  checkOptions,
+  checkValue,
+  flag,
+  milliseconds,
+  type Option,
+  type OptionTable,
+  oneOf,
+  required,
+  special,
+  text,
+  whole,
+} from '../../check.js';
+import { parseTimestamp } from '../../time.js';
+import { ENDPOINTS } from './endpoints.js';
+import type { Fault, JobFault, RequestFault, StreamFault } from './fault-kinds.js';
+
+/** A field of a fault: how it is checked, and how a form asks for it. Its `meaning` is the label. */
+export type FaultField = Option<unknown> & FieldDisplay;
+
+interface FieldDisplay {
+  readonly input: FieldInput;
+  readonly hint?: string | undefined;
+}
+
+type FieldInput =
+  | { readonly kind: 'number'; readonly min?: number; readonly max?: number }
+  | { readonly kind: 'text' | 'minutes' | 'check' }
+  | { readonly kind: 'choice'; readonly values: readonly string[] };
+
+interface Bounds {
+  readonly min?: number;
+  readonly max?: number;
+  readonly hint?: string;
+}
+
+const number = (label: string, { min = 0, max, hint }: Bounds = {}) => ({
+  ...whole(label, max === undefined ? { min } : { min, max }),
+  input: { kind: 'number' as const, min, ...(max === undefined ? {} : { max }) },
+  hint,
+});
+const difference = (label: string) => ({
+  ...whole(label, { min: Number.MIN_SAFE_INTEGER }),
+  input: { kind: 'number' as const },
+});
+const duration = (label: string, hint?: string) => ({
+  ...milliseconds(label, { min: 0 }),
+  input: { kind: 'number' as const, min: 0 },
+  hint,
+});
+const words = (label: string, hint?: string) => ({
+  ...text(label),
+  input: { kind: 'text' as const },
+  hint,
+});
+const choice = <const T extends string>(label: string, values: readonly T[]) => ({
+  ...oneOf<T>(label, values),
+  input: { kind: 'choice' as const, values },
+});
+
+const check = (label: string) => ({ ...flag(label), input: { kind: 'check' as const } });
+const needed = <Field extends object>(field: Field) =>
+  ({ ...field, isRequired: true }) as Omit<Field, 'isRequired'> & { readonly isRequired: true };
+
+const isMinute = (value: unknown): boolean =>
+  typeof value === 'string' && parseTimestamp(value) !== undefined;
+
+const minutes = needed({
+  ...special<readonly string[]>(
+    'Minutes',
+    'minutes as YYYYMMDDHHMM',
+    value => Array.isArray(value) && value.length > 0 && value.every(isMinute),
+  ),
+  input: { kind: 'minutes' as const },
+  hint: 'YYYYMMDDHHMM, with spaces between',
+});
+
+const hits = {
+  times: {
+    ...special<number | 'always'>(
+      'How often',
+      "a whole number of at least 1, or 'always'",
+      value => value === 'always' || (Number.isSafeInteger(value) && (value as number) > 0),
+    ),
+    input: { kind: 'text' as const },
+    hint: 'A number, or “always”; 1 when empty',
+  },
+  skip: number('After how many that pass'),
+};
+const aim = {
+  endpoint: choice(
+    'Family',
+    ENDPOINTS.filter(name => name !== 'control'),
+  ),
+  path: words('Path or query contains'),
+  ...hits,
+};
+const jobAim = { title: words('Title of the job', 'Any when empty'), ...hits };
+const streamAim = {
+  endpoint: choice('Stream', ['replay', 'compliance']),
+  path: words('Path or query contains'),
+  ...hits,
+};
+const ends = ['reset', 'close', 'finish'] as const;
+
+type Fields<Kind extends Fault['kind']> = OptionTable<
+  Omit<Extract<Fault, { readonly kind: Kind }>, 'kind'>
+> &
+  Readonly<Record<string, FieldDisplay>>;
+
+type FaultTable = {
+  readonly [Kind in Fault['kind']]: {
+    /** What it happens to. */
+    readonly target: 'request' | 'job' | 'stream';
+    /** What happens, in a few words. */
+    readonly effect: string;
+    readonly fields: Fields<Kind>;
+  };
+};
+
+/** Every kind of fault. The check of a planted fault and the console's form come from this table. */
+export const FAULT_TABLE = {
+  status: {
+    target: 'request',
+    effect: 'An error response in place of the real one.',
+    fields: {
+      status: needed(number('Status', { min: 400, max: 599 })),
+      message: words('Message'),
+      retryAfter: number('Retry-After, seconds'),
+      ...aim,
+    },
+  },
+  delay: {
+    target: 'request',
+    effect: 'The response comes late. Goes together with another fault.',
+    fields: { ms: needed(duration('Milliseconds')), ...aim },
+  },
+  cut: {
+    target: 'request',
+    effect: 'The body of a response ends early.',
+    fields: {
+      afterBytes: needed(number('After bytes on the wire')),
+      end: choice('How the connection ends', ends),
+      inCharacter: check('Within a character, uncompressed'),
+      ...aim,
+    },
+  },
+  stall: {
+    target: 'request',
+    effect: 'The body of a response stops coming.',
+    fields: {
+      afterBytes: needed(number('After bytes on the wire')),
+      forMs: duration('For milliseconds', 'Without end when empty'),
+      ...aim,
+    },
+  },
+  flip: {
+    target: 'request',
+    effect: 'One bit of one byte of the body is wrong.',
+    fields: { atByte: needed(number('At byte')), ...aim },
+  },
+  'counts-timeout': {
+    target: 'request',
+    effect: 'A page of counts times out after whole buckets.',
+    fields: { buckets: needed(number('Buckets', { min: 1 })), ...aim },
+  },
+  'job-failure': {
+    target: 'job',
+    effect: 'A job fails.',
+    fields: {
+      during: needed(choice('While it is in', ['estimating', 'running', 'validation'])),
+      ...jobAim,
+    },
+  },
+  'suspect-minutes': {
+    target: 'job',
+    effect: 'A job that completes has minutes whose data may be incomplete.',
+    fields: { minutes, ...jobAim },
+  },
+  'wrong-totals': {
+    target: 'job',
+    effect: 'Totals of a delivered job are off.',
+    fields: {
+      urlCount: difference('Files, off by'),
+      totalFileSizeBytes: difference('Bytes, off by'),
+      activityCount: difference('Activities, off by'),
+      ...jobAim,
+    },
+  },
+  'content-cut': {
+    target: 'stream',
+    effect: 'A stream ends early, at a point in its messages.',
+    fields: {
+      afterMessages: needed(number('After messages')),
+      within: choice('Where in the next one', ['boundary', 'message', 'character']),
+      end: choice('How the connection ends', ends),
+      ...streamAim,
+    },
+  },
+  'wrong-count': {
+    target: 'stream',
+    effect: 'The count at the end of a replay is off.',
+    fields: { by: needed(difference('Off by')), ...streamAim },
+  },
+  'minutes-failed': {
+    target: 'stream',
+    effect: 'Minutes of a replay fail.',
+    fields: { minutes, deliver: choice('Of them is delivered', ['none', 'part']), ...streamAim },
+  },
+  'unprocessed-range': {
+    target: 'stream',
+    effect: 'A replay fails to complete from a minute on.',
+    fields: {
+      fromDate: needed({
+        ...special<string>('From', 'a minute as YYYYMMDDHHMM', isMinute),
+        input: { kind: 'text' as const },
+        hint: 'YYYYMMDDHHMM',
+      }),
+      deliver: choice('Of that minute is delivered', ['none', 'part']),
+      ...streamAim,
+    },
+  },
+  flood: {
+    target: 'stream',
+    effect: 'More than a slow consumer can take.',
+    fields: {
+      minutes: number('Minutes of compliance events', { min: 1, hint: '60 when empty' }),
+      ...streamAim,
+    },
+  },
+} as const satisfies FaultTable;
+
+const KIND = required(
+  oneOf('which fault it is', Object.keys(FAULT_TABLE) as readonly Fault['kind'][]),
+);
+
+export function isFaultKind(kind: unknown): kind is Fault['kind'] {
+  return KIND.accepts(kind);
+}
+
+export function isRequestFault(fault: Fault): fault is RequestFault {
+  return FAULT_TABLE[fault.kind].target === 'request';
+}
+
+export function isJobFault(fault: Fault): fault is JobFault {
+  return FAULT_TABLE[fault.kind].target === 'job';
+}
+
+export function isStreamFault(fault: Fault): fault is StreamFault {
+  return FAULT_TABLE[fault.kind].target === 'stream';
+}
+
+/** The fields of a kind, by name. */
+export function faultFields(kind: Fault['kind']): Readonly<Record<string, FaultField>> {
+  return FAULT_TABLE[kind].fields as Readonly<Record<string, FaultField>>;
+}
+
+/** @throws OptionError for a fault that could not happen. */
+export function checkFault(fault: unknown): asserts fault is Fault {
+  const { kind, ...fields } = Object(fault) as Record<string, unknown>;
+  checkValue('faults.plant', 'fault.kind', KIND, kind);
+  checkOptions<object, OptionTable<object>>(
+    'faults.plant',
+    faultFields(kind as Fault['kind']),
+    fields,
+    'fault',
+  );
+}
