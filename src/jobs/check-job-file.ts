@@ -1,46 +1,47 @@
+import { type InfoMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
+import { DataError } from '../errors.js';
 import { inflateStream } from '../gzip/inflate-stream.js';
 import { inflateWhole } from '../gzip/inflate-whole.js';
 import { formatTimestamp, MINUTE } from '../time.js';
-import { PostCount } from './post-count.js';
 
-/** What a whole and undamaged job file holds. */
+/** The contents of a complete and undamaged job file. */
 export interface CheckedFile {
-  /** Compressed. */
+  /** Compressed size. */
   readonly bytes: number;
   readonly posts: number;
-  /** Minutes that its own `info` line says may be incomplete, `YYYYMMDDHHMM`. */
+  /** Minutes that the `info` line of the file reports as possibly incomplete, `YYYYMMDDHHMM`. */
   readonly suspectMinutes: readonly string[];
 }
 
-/** What `inflateWhole` makes of it is returned too, for whom it saves inflating the file again. */
+/** Also has the inflated bytes, where they were kept, so that the file is not inflated again. */
 export interface CheckedContent extends CheckedFile {
   readonly content: Buffer | undefined;
 }
 
 /**
- * Checks a file in memory, in one call to the thread pool where it inflates to no more than `most`.
+ * Checks a file in memory, in one call to the thread pool if it inflates to at most `maxInflated` bytes.
  *
- * @throws DataError that is worth another try: cut short, corrupt, or not as many posts as it says.
+ * @throws DataError that is retryable: cut short, corrupt, or not the number of posts that it states.
  */
 export async function checkJobFile(
   file: Buffer,
   origin: string,
-  most: number,
+  maxInflated: number,
 ): Promise<CheckedContent> {
-  const content = await inflateWhole(file, most);
+  const content = await inflateWhole(file, maxInflated);
   if (content === undefined) return { ...(await checkJobFileStream([file], origin)), content };
-  const count = new PostCount(origin);
-  count.push(content);
-  count.end();
-  return { ...checked(file.length, count), content };
+  const counter = new PostCounter(origin);
+  counter.push(content);
+  counter.end();
+  return { ...result(file.length, counter), content };
 }
 
-/** Checks a file as its bytes come, in bounded memory, beside the main thread. */
+/** Checks a file as its bytes arrive, in bounded memory and off the main thread. */
 export async function checkJobFileStream(
   file: Iterable<Buffer> | AsyncIterable<Buffer>,
   origin: string,
 ): Promise<CheckedFile> {
-  const count = new PostCount(origin);
+  const counter = new PostCounter(origin);
   let bytes = 0;
   const counted = async function* () {
     for await (const chunk of file) {
@@ -48,15 +49,90 @@ export async function checkJobFileStream(
       yield chunk;
     }
   };
-  for await (const block of inflateStream(counted(), origin)) count.push(block);
-  count.end();
-  return checked(bytes, count);
+  for await (const block of inflateStream(counted(), origin)) counter.push(block);
+  counter.end();
+  return result(bytes, counter);
 }
 
-function checked(bytes: number, { posts, info }: PostCount): CheckedFile {
+function result(bytes: number, { posts, info }: PostCounter): CheckedFile {
   const minutes = [...(info?.minutesFailed ?? [])];
   if (info?.unprocessedRange !== undefined)
     for (let at = info.unprocessedRange.from; at < info.unprocessedRange.to; at += MINUTE)
       minutes.push(at);
   return { bytes, posts, suspectMinutes: minutes.map(formatTimestamp) };
+}
+
+const LF = 0x0a;
+const SPACES: readonly (number | undefined)[] = [0x20, 0x09, 0x0d];
+/** A file without line ends must not fill the memory. */
+const MAX_LINE_BYTES = 64 * 1024 * 1024;
+
+/** Counts the posts of a job file from its inflated bytes, cut anywhere, and finds its `info` line. */
+class PostCounter {
+  posts = 0;
+  /** The `info` line, if there was one. */
+  info: InfoMessage | undefined;
+  readonly #origin: string;
+  /** The start of the current line, from earlier blocks. */
+  #parts: Buffer[] = [];
+  #partBytes = 0;
+  #line = 1;
+
+  constructor(origin: string) {
+    this.#origin = origin;
+  }
+
+  push(block: Buffer): void {
+    let start = 0;
+    for (let end = block.indexOf(LF); end !== -1; start = end + 1, end = block.indexOf(LF, start)) {
+      this.#endLine(block.subarray(start, end));
+      this.#line++;
+    }
+    if (start === block.length) return;
+    this.#parts.push(block.subarray(start));
+    this.#partBytes += block.length - start;
+    if (this.#partBytes > MAX_LINE_BYTES)
+      throw this.#damaged(`A line is longer than ${MAX_LINE_BYTES} bytes`);
+  }
+
+  /** @throws DataError when the `info` line states another number of posts. */
+  end(): void {
+    this.#endLine(Buffer.alloc(0));
+    const stated = this.info?.activityCount;
+    if (stated !== undefined && stated !== this.posts)
+      throw this.#damaged(`The file has ${this.posts} posts, and says that it has ${stated}`);
+  }
+
+  #endLine(rest: Buffer): void {
+    let line = rest;
+    if (this.#parts.length > 0) {
+      line = Buffer.concat([...this.#parts, rest]);
+      this.#parts = [];
+      this.#partBytes = 0;
+    }
+    let start = 0;
+    let end = line.length;
+    while (start < end && SPACES.includes(line[start])) start++;
+    while (end > start && SPACES.includes(line[end - 1])) end--;
+    if (start === end) return;
+    if (line[start] !== 0x7b || line[end - 1] !== 0x7d)
+      throw this.#damaged('A line is cut short, or is not a JSON object');
+    const message = this.#messageIn(line.subarray(start, end));
+    if (message === undefined) this.posts++;
+    else if (message.kind === 'info') this.info = message;
+  }
+
+  #messageIn(line: Buffer) {
+    try {
+      return parseInStreamMessage(line);
+    } catch (cause) {
+      throw this.#damaged('A line is not JSON', cause);
+    }
+  }
+
+  /** Retryable: the damage may have happened in transit. */
+  #damaged(message: string, cause?: unknown): DataError {
+    const place = { origin: this.#origin, line: this.#line };
+    return new DataError(message, { cause, place, retryable: true });
+  }
 }

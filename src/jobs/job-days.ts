@@ -1,33 +1,47 @@
-import { OptionError } from '../errors.js';
-import { DAY, floorTo, MINUTE, parseTimestamp, type Timestamp, timestampOption } from '../time.js';
+import { checkOptions, date, type OptionTable, optionError, required } from '../check.js';
+import { DAY, floorTo, formatTimestamp, MINUTE, parseDate, type Timestamp } from '../time.js';
+
+interface JobDates {
+  readonly fromDate: Timestamp;
+  readonly toDate: Timestamp;
+}
+
+/** The dates of a job. */
+export const JOB_DATES = {
+  fromDate: required(date('the first minute, inclusive')),
+  toDate: required(date('the last minute, exclusive')),
+} satisfies OptionTable<JobDates>;
 
 /**
- * How many historical days a job for this window counts (service.md 2.5): every UTC day of which any
- * minute lies in it. `fromDate` is inclusive, `toDate` exclusive.
+ * The number of historical days that a job for this window counts as: every UTC day that has at least
+ * one minute of it. `fromDate` is inclusive, `toDate` exclusive; seconds are cut off.
  *
- * @throws OptionError for dates that are none, or where `toDate` is not after `fromDate`.
+ * @throws OptionError for an invalid date, or when `toDate` is not after `fromDate`.
  * @example
  * jobs.countDays('201201010000', '201201020000') // 1
  * jobs.countDays('201201010001', '201201020001') // 2
  */
 export function countJobDays(fromDate: Timestamp, toDate: Timestamp): number {
-  const { from, to } = jobWindow(fromDate, toDate);
+  const dates = checkOptions('countJobDays', JOB_DATES, { fromDate, toDate });
+  const { from, to } = jobWindow('countJobDays', dates);
   const last = to - MINUTE;
   return (floorTo(DAY, last) - floorTo(DAY, from)) / DAY + 1;
 }
 
-/** Both dates, checked, as they are sent and in epoch milliseconds. */
-export function jobWindow(fromDate: Timestamp, toDate: Timestamp) {
-  const sent = {
-    fromDate: timestampOption('fromDate', fromDate),
-    toDate: timestampOption('toDate', toDate),
-  };
-  const from = parseTimestamp(sent.fromDate) ?? Number.NaN;
-  const to = parseTimestamp(sent.toDate) ?? Number.NaN;
+/**
+ * The dates of a job as they are sent and in epoch milliseconds; both are valid by themselves.
+ *
+ * @throws OptionError when `toDate` is not after `fromDate`.
+ */
+export function jobWindow(call: string, { fromDate, toDate }: JobDates) {
+  const from = parseDate(fromDate) ?? Number.NaN;
+  const to = parseDate(toDate) ?? Number.NaN;
+  const sent = { fromDate: formatTimestamp(from), toDate: formatTimestamp(to) };
   if (!(from < to))
-    throw new OptionError(
+    throw optionError(
+      call,
       'toDate',
-      `\`toDate\` ${sent.toDate} must be after \`fromDate\` ${sent.fromDate}: it is exclusive, so a whole day ends at 0000 of the next`,
+      `must be after \`fromDate\` ${sent.fromDate}, got ${sent.toDate}: it is exclusive, so a whole day ends at 0000 of the next`,
     );
   return { ...sent, from, to };
 }

@@ -1,9 +1,7 @@
 import type { Format } from '../activity/activity.js';
 import { OptionError } from '../errors.js';
-import { Fields } from '../http/read-fields.js';
-import { checkFileUrl } from './file-url.js';
 
-/** Where a job stands (service.md section 3). */
+/** The status of a job, in the order in which a job goes through them. */
 export type JobStatus =
   | 'opened'
   | 'estimating'
@@ -15,20 +13,20 @@ export type JobStatus =
   | 'delivered'
   | 'failed';
 
-/** What a job would cost, bring and take. */
+/** What the service expects a job to cost and deliver. */
 export interface JobQuote {
-  /** Absent when the account's subscription includes the cost. */
+  /** US dollars. Absent when the account's subscription includes the cost. */
   readonly costDollars?: number | undefined;
-  /** An order of magnitude, 100 at least: 100 stands for anything from none to a thousand. */
+  /** An order of magnitude, at least 100: 100 stands for 0 to 1,000 posts. */
   readonly estimatedActivityCount: number;
   readonly estimatedDurationHours: number;
-  /** Of all files, compressed. */
+  /** Megabytes of all files, compressed. */
   readonly estimatedFileSizeMb: number;
-  /** Until when the job can be accepted or rejected, ISO 8601. */
+  /** The job can be accepted or rejected until then, ISO 8601. */
   readonly expiresAt: string;
 }
 
-/** What a delivered job brought. */
+/** The results of a delivered job. */
 export interface JobResults {
   /** ISO 8601. */
   readonly completedAt?: string | undefined;
@@ -36,13 +34,13 @@ export interface JobResults {
   readonly fileCount?: number | undefined;
   readonly fileSizeMb?: number | undefined;
   readonly dataURL?: string | undefined;
-  /** After this no file can be downloaded any more, ISO 8601. */
+  /** The files can be downloaded until then, ISO 8601. */
   readonly expiresAt?: string | undefined;
 }
 
-/** A historical job (service.md 2.5). Dates are as the service gives them. */
+/** A historical job. Dates are as the service gives them. */
 export interface Job {
-  /** What names the job in its address. */
+  /** Identifies the job in its address. */
   readonly uuid: string;
   /** Unique in the account. */
   readonly title: string;
@@ -57,19 +55,19 @@ export interface Job {
   readonly requestedBy?: string | undefined;
   /** ISO 8601. */
   readonly requestedAt?: string | undefined;
-  /** A status that service.md does not know comes through as it is. */
+  /** A status that is not in the list is passed on as it is. */
   readonly status: JobStatus | (string & {});
-  /** For people; its words vary. */
+  /** For people to read: its wording changes. */
   readonly statusMessage: string;
   readonly jobURL: string;
-  /** There once the job is estimated. */
+  /** Present once the job has been estimated. */
   readonly quote?: JobQuote | undefined;
   readonly acceptedBy?: string | undefined;
-  /** When the job was accepted or rejected: only `status` tells which. */
+  /** When the job was accepted or rejected: `status` tells which. */
   readonly acceptedAt?: string | undefined;
   /** 0 to 100. */
   readonly percentComplete?: number | undefined;
-  /** There once the job is delivered. */
+  /** Present once the job is delivered. */
   readonly results?: JobResults | undefined;
 }
 
@@ -79,11 +77,11 @@ export interface DeliveredJob extends Job {
   readonly results: JobResults;
 }
 
-/** What became of each rule of a new job. */
+/** A rule of a new job, and whether the service created it. */
 export interface CreatedRule {
   readonly value: string;
   readonly tag: string | null;
-  /** 64 bits, so a string. Absent where the rule was not created. */
+  /** 64 bits, so a string of digits. Absent if the rule was not created. */
   readonly id?: string | undefined;
   readonly created: boolean;
   /** Why it was not created. */
@@ -91,11 +89,11 @@ export interface CreatedRule {
 }
 
 export interface CreatedJob extends Job {
-  /** Absent where the job was found again after a broken connection. */
+  /** Absent if the job was created by an attempt whose response was lost. */
   readonly rules?: readonly CreatedRule[] | undefined;
 }
 
-/** A job as the list has it. */
+/** A job in the list of jobs. */
 export interface JobListItem {
   readonly uuid: string;
   readonly title: string;
@@ -111,22 +109,22 @@ export interface JobListItem {
 
 export interface JobList {
   readonly jobs: readonly JobListItem[];
-  /** Of all jobs that were delivered. */
+  /** Totals of all delivered jobs. */
   readonly delivered: {
     readonly jobCount: number;
-    /** Historical days, see `jobs.countDays`. */
+    /** Historical days: see `jobs.countDays`. */
     readonly jobDaysRun: number;
     readonly activityCount: number;
   };
 }
 
-/** The files of a delivered job (service.md 2.6). */
+/** The files of a delivered job. */
 export interface JobListing {
   readonly urlCount: number;
-  /** Each is its own permission for a while: not for logs. */
+  /** Signed addresses: an address gives access to its file, so keep it out of logs. */
   readonly urlList: readonly string[];
   readonly totalFileSizeBytes?: number | undefined;
-  /** There when minutes of the window may be incomplete. */
+  /** Present when minutes of the job may be incomplete. */
   readonly suspectMinutesURL?: string | undefined;
   /** ISO 8601. */
   readonly expiresAt?: string | undefined;
@@ -138,129 +136,19 @@ export interface JobCsvFile {
   readonly url: string;
 }
 
-/** A job, or what names one: its uuid or `jobURL`. */
+/** A job, its uuid, or its `jobURL`. */
 export type JobName = string | { readonly uuid: string };
 
-/** @throws OptionError when it names no job. */
+/** @throws OptionError when it does not identify a job. */
 export function uuidOf(job: JobName): string {
   const text = typeof job === 'string' ? job : job?.uuid;
   const uuid = typeof text === 'string' ? (uuidIn(text) ?? text) : '';
   if (!/^[A-Za-z0-9_-]+$/.test(uuid))
-    throw new OptionError('job', 'Expected a job, its uuid, or its `jobURL`');
+    throw new OptionError('job', '`job` must be a job, its uuid, or its `jobURL`');
   return uuid;
 }
 
-function uuidIn(jobURL: string): string | undefined {
+/** The uuid in the address of a job. */
+export function uuidIn(jobURL: string): string | undefined {
   return /\/jobs\/([A-Za-z0-9_-]+)(?:\.json|\/|$)/.exec(jobURL)?.[1];
-}
-
-/** `fallback`: the uuid of the job that was asked for. */
-export function parseJob(value: unknown, origin: string, fallback?: string): CreatedJob {
-  const job = new Fields(value, 'a job', origin);
-  const rules = job.object('rules');
-  return {
-    ...parseListed(job, fallback),
-    statusMessage: job.text('statusMessage') ?? '',
-    account: job.text('account'),
-    dataFormat: formatOf(job.text('format')),
-    requestedBy: job.text('requestedBy'),
-    requestedAt: job.text('requestedAt'),
-    quote: parseQuote(job.object('quote')),
-    acceptedBy: job.text('acceptedBy'),
-    acceptedAt: job.text('acceptedAt'),
-    results: parseResults(job.object('results')),
-    ...(rules === undefined ? {} : { rules: rules.objects('detail').map(parseRule) }),
-  };
-}
-
-export function parseJobList(value: unknown, origin: string): JobList {
-  const list = new Fields(value, 'a list of jobs', origin);
-  const delivered = list.object('delivered');
-  return {
-    jobs: list.objects('jobs').map(item => ({
-      ...parseListed(item),
-      expiresAt: item.text('expiresAt'),
-    })),
-    delivered: {
-      jobCount: delivered?.number('jobCount') ?? 0,
-      jobDaysRun: delivered?.number('jobDaysRun') ?? 0,
-      activityCount: delivered?.number('activityCount') ?? 0,
-    },
-  };
-}
-
-export function parseJobListing(value: unknown, origin: string): JobListing {
-  const listing = new Fields(value, 'the files of a job', origin);
-  const urlList = listing.texts('urlList');
-  for (const url of urlList) checkFileUrl(url, { origin });
-  return {
-    urlCount: listing.needNumber('urlCount'),
-    urlList,
-    totalFileSizeBytes: listing.number('totalFileSizeBytes'),
-    // 2.6: the example spells it otherwise than the table.
-    suspectMinutesURL: listing.text('suspectMinutesURL') ?? listing.text('suspectMinutesUrl'),
-    expiresAt: listing.text('expiresAt'),
-  };
-}
-
-/** What a job and a list item have in common. */
-function parseListed(job: Fields, fallback?: string) {
-  const jobURL = job.text('jobURL') ?? '';
-  const status = job.needText('status');
-  return {
-    uuid: uuidIn(jobURL) ?? fallback ?? job.refuse('jobURL', 'the address of a job'),
-    title: job.needText('title'),
-    jobURL,
-    // One example has `open` where the stages have `opened` (section 3).
-    status: status === 'open' ? 'opened' : status,
-    publisher: job.text('publisher'),
-    streamType: job.text('streamType'),
-    fromDate: job.needText('fromDate'),
-    toDate: job.needText('toDate'),
-    percentComplete: job.number('percentComplete'),
-  };
-}
-
-function parseQuote(quote: Fields | undefined): JobQuote | undefined {
-  return (
-    quote && {
-      costDollars: quote.number('costDollars'),
-      estimatedActivityCount: quote.needNumber('estimatedActivityCount'),
-      estimatedDurationHours: quote.needNumber('estimatedDurationHours'),
-      estimatedFileSizeMb: quote.needNumber('estimatedFileSizeMb'),
-      expiresAt: quote.needText('expiresAt'),
-    }
-  );
-}
-
-function parseResults(results: Fields | undefined): JobResults | undefined {
-  return (
-    results && {
-      completedAt: results.text('completedAt'),
-      activityCount: results.number('activityCount'),
-      fileCount: results.number('fileCount'),
-      fileSizeMb: results.number('fileSizeMb'),
-      dataURL: results.text('dataURL'),
-      expiresAt: results.text('expiresAt'),
-    }
-  );
-}
-
-function parseRule(detail: Fields): CreatedRule {
-  const rule = detail.object('rule');
-  return {
-    value: rule?.text('value') ?? '',
-    tag: rule?.text('tag') ?? null,
-    id: rule?.text('id'),
-    created: detail.flag('created'),
-    message: detail.text('message'),
-  };
-}
-
-/** `activity-streams` is the older spelling (4.6.1). */
-function formatOf(text: string | undefined): Format | undefined {
-  if (text === 'original') return text;
-  return text === 'activity_streams' || text === 'activity-streams'
-    ? 'activity_streams'
-    : undefined;
 }

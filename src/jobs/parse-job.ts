@@ -1,0 +1,147 @@
+import type { Format } from '../activity/activity.js';
+import { DataError } from '../errors.js';
+import { Fields } from '../http/read-fields.js';
+import { checkFileUrl, excerptWithoutQuery } from './file-url.js';
+import {
+  type CreatedJob,
+  type CreatedRule,
+  type JobCsvFile,
+  type JobList,
+  type JobListing,
+  type JobQuote,
+  type JobResults,
+  uuidIn,
+} from './job.js';
+
+/** @param uuid the requested job, for a response without a `jobURL` */
+export function parseJob(value: unknown, origin: string, uuid?: string): CreatedJob {
+  const job = new Fields(value, 'a job', origin);
+  const rules = job.object('rules');
+  return {
+    ...parseCommon(job, uuid),
+    statusMessage: job.text('statusMessage') ?? '',
+    account: job.text('account'),
+    dataFormat: formatOf(job.text('format')),
+    requestedBy: job.text('requestedBy'),
+    requestedAt: job.text('requestedAt'),
+    quote: parseQuote(job.object('quote')),
+    acceptedBy: job.text('acceptedBy'),
+    acceptedAt: job.text('acceptedAt'),
+    results: parseResults(job.object('results')),
+    ...(rules === undefined ? {} : { rules: rules.objects('detail').map(parseRule) }),
+  };
+}
+
+export function parseJobList(value: unknown, origin: string): JobList {
+  const list = new Fields(value, 'a list of jobs', origin);
+  const delivered = list.object('delivered');
+  return {
+    jobs: list.objects('jobs').map(item => ({
+      ...parseCommon(item),
+      expiresAt: item.text('expiresAt'),
+    })),
+    delivered: {
+      jobCount: delivered?.number('jobCount') ?? 0,
+      jobDaysRun: delivered?.number('jobDaysRun') ?? 0,
+      activityCount: delivered?.number('activityCount') ?? 0,
+    },
+  };
+}
+
+export function parseJobListing(value: unknown, origin: string): JobListing {
+  const listing = new Fields(value, 'the files of a job', origin);
+  const urlList = listing.texts('urlList');
+  for (const url of urlList) checkFileUrl(url, { origin });
+  return {
+    urlCount: listing.needNumber('urlCount'),
+    urlList,
+    totalFileSizeBytes: listing.number('totalFileSizeBytes'),
+    // The service documents both spellings.
+    suspectMinutesURL: listing.text('suspectMinutesURL') ?? listing.text('suspectMinutesUrl'),
+    expiresAt: listing.text('expiresAt'),
+  };
+}
+
+/**
+ * The CSV listing of a job: on each line the name of a file, a tab and its address. A job without files
+ * has an empty listing.
+ *
+ * @throws DataError that is retryable, for anything else: the error page of a proxy, or JSON.
+ */
+export function parseJobCsv(text: string, origin: string): JobCsvFile[] {
+  const lines = text.split(/\r?\n/);
+  if (lines.at(-1) === '') lines.pop();
+  return lines.map((line, index) => {
+    const place = { origin, line: index + 1 };
+    const [name = '', url, ...rest] = line.split('\t');
+    if (name === '' || url === undefined || rest.length > 0 || /\p{Cc}/u.test(name))
+      throw new DataError(
+        `The answer is not the files of a job: expected a name, a tab and an address, got ${line === '' ? 'an empty line' : excerptWithoutQuery(line)}`,
+        { place, retryable: true },
+      );
+    checkFileUrl(url, place);
+    return { name, url };
+  });
+}
+
+/** The members that a job and a list item share. */
+function parseCommon(job: Fields, uuid?: string) {
+  const jobURL = job.text('jobURL') ?? '';
+  const status = job.needText('status');
+  return {
+    uuid: uuidIn(jobURL) ?? uuid ?? job.refuse('jobURL', 'the address of a job'),
+    title: job.needText('title'),
+    jobURL,
+    // The service documents both spellings.
+    status: status === 'open' ? 'opened' : status,
+    publisher: job.text('publisher'),
+    streamType: job.text('streamType'),
+    fromDate: job.needText('fromDate'),
+    toDate: job.needText('toDate'),
+    percentComplete: job.number('percentComplete'),
+  };
+}
+
+function parseQuote(quote: Fields | undefined): JobQuote | undefined {
+  return (
+    quote && {
+      costDollars: quote.number('costDollars'),
+      estimatedActivityCount: quote.needNumber('estimatedActivityCount'),
+      estimatedDurationHours: quote.needNumber('estimatedDurationHours'),
+      estimatedFileSizeMb: quote.needNumber('estimatedFileSizeMb'),
+      expiresAt: quote.needText('expiresAt'),
+    }
+  );
+}
+
+function parseResults(results: Fields | undefined): JobResults | undefined {
+  return (
+    results && {
+      completedAt: results.text('completedAt'),
+      activityCount: results.number('activityCount'),
+      fileCount: results.number('fileCount'),
+      fileSizeMb: results.number('fileSizeMb'),
+      dataURL: results.text('dataURL'),
+      expiresAt: results.text('expiresAt'),
+    }
+  );
+}
+
+function parseRule(detail: Fields): CreatedRule {
+  const rule = detail.object('rule');
+  return {
+    value: rule?.text('value') ?? '',
+    tag: rule?.text('tag') ?? null,
+    id: rule?.text('id'),
+    created: detail.flag('created'),
+    message: detail.text('message'),
+  };
+}
+
+/** `activity-streams` is an older spelling. */
+function formatOf(text: string | undefined): Format | undefined {
+  if (text === 'original') return text;
+  return text === 'activity_streams' || text === 'activity-streams'
+    ? 'activity_streams'
+    : undefined;
+}
