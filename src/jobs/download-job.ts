@@ -3,9 +3,17 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import pLimit from 'p-limit';
-import { DataError, IncompleteError, isNodeError, OptionError } from '../errors.js';
+import {
+  type Checked,
+  checkOptions,
+  func,
+  type OptionTable,
+  required,
+  signal,
+  text,
+} from '../check.js';
+import { DataError, IncompleteError, isNodeError } from '../errors.js';
 import type { Account } from '../http/account.js';
-import { checkNames } from '../http/check-names.js';
 import { LinkedAbort } from '../linked-abort.js';
 import type { Lock } from '../storage/lock.js';
 import { replaceFile } from '../storage/replace-file.js';
@@ -13,45 +21,58 @@ import { withStorageError } from '../storage/storage-error.js';
 import { type CheckedFile, checkJobFileStream } from './check-job-file.js';
 import { type FetchRun, fetchJobFile, isFileError } from './fetch-job-file.js';
 import type { JobName } from './job.js';
+import { jobUrl } from './job-calls.js';
 import { type JobFile, readJobFiles } from './job-file-list.js';
-import { checkDownload, type JobFilesOptions } from './job-files.js';
+import { DOWNLOAD_OPTIONS, type JobFilesOptions } from './job-files.js';
 import { lockJobFolder } from './job-folder.js';
 import { type JobVerdict, jobVerdict } from './job-verdict.js';
 
 export interface DownloadJobOptions extends Pick<JobFilesOptions, 'concurrency' | 'totals'> {
-  /** Made if it is not there. A folder holds the files of one job, and one download writes to it at a time. */
+  /** Created if it does not exist. It holds the files of one job, and one download writes to it at a time. */
   readonly folder: string;
-  /** Told after each file that is there, whether it came now or was there before. */
-  readonly onFile?: ((file: DownloadedFile) => void) | undefined;
+  /**
+   * Called for each complete file, whether it was downloaded now or earlier. A promise is awaited; what
+   * it throws ends the download.
+   */
+  readonly onFile?: ((file: DownloadedFile) => unknown) | undefined;
+  /** Ends the download: it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface DownloadedFile extends CheckedFile {
   readonly path: string;
-  /** Whether it was there already, whole. */
+  /** Whether it was complete before this download. */
   readonly known: boolean;
-  /** Files that are there now, and files in all. */
+  /** Files that are complete so far. */
   readonly done: number;
+  /** Files of the job. */
   readonly total: number;
 }
 
-/** After so many files in a row that cannot be had, the others will not come either. */
-const GIVE_UP = 8;
+/** After this many failed files in a row the download gives up: the others would fail as well. */
+const MAX_FAILED_IN_A_ROW = 8;
+
+const OPTIONS = {
+  ...DOWNLOAD_OPTIONS,
+  folder: required(text('the folder for the files')),
+  onFile: func('called for each complete file'),
+  signal: signal(),
+} satisfies OptionTable<DownloadJobOptions>;
 
 /**
  * Downloads the gzip files of a delivered job into a folder, each named by the ten minutes that it
  * covers: `20240101/0010.json.gz`. The folder is then an archive for `localFiles` and for the local
- * service. Each file is checked as `jobFiles` does, before it gets its name.
+ * service. Each file is checked, as by `jobFiles`, before it gets its name.
  *
- * Run again, whenever it was stopped, it fetches only what is missing: files that are there are known
- * by their content.
+ * Called again after it was stopped, it checks the files in the folder and fetches only the missing ones.
  *
+ * @returns The verdict: totals, missing segments and suspect minutes.
  * @throws OptionError before anything is sent.
  * @throws JobError for a job that is not delivered, or has expired.
- * @throws IncompleteError when not all can be had; what can be is in the folder. `missing` are segments,
- * and `cause` says why: a `StorageError` for a full disk, for example.
+ * @throws IncompleteError when files are missing; the others are in the folder. `missing` lists their
+ * segments, and `cause` is the last error: a `StorageError` for a full disk, for example.
  * @throws StorageError for a folder that holds another job, or that another download writes to.
- * @throws What `onFile` throws: the download ends there.
+ * @throws The error of `onFile`, which ends the download.
  * @example
  * const verdict = await jobs.download(account(), job, { folder: 'archive', concurrency: 8 });
  * console.log(verdict.summary);
@@ -62,27 +83,24 @@ export async function downloadJob(
   job: JobName,
   options: DownloadJobOptions,
 ): Promise<JobVerdict> {
-  checkNames('options', options, ['folder', 'concurrency', 'totals', 'onFile', 'signal']);
-  checkDownload(account, job, options);
-  const { folder } = options;
-  if (typeof folder !== 'string' || folder === '')
-    throw new OptionError('folder', 'Expected `folder` to be the path of a folder');
-  const own = new LinkedAbort(options.signal);
+  const checked = checkOptions('jobs.download', OPTIONS, options);
+  jobUrl(account, job);
+  const abort = new LinkedAbort(checked.signal);
   try {
-    return await download(account, job, options, own);
+    return await download(account, job, checked, abort);
   } finally {
-    own.unlink();
+    abort.unlink();
   }
 }
 
 async function download(
   account: Account,
   job: JobName,
-  { folder, concurrency = 4, onFile, totals = 'require', ...options }: DownloadJobOptions,
-  own: LinkedAbort,
+  { folder, concurrency, onFile, totals, ...options }: Checked<DownloadJobOptions, typeof OPTIONS>,
+  abort: LinkedAbort,
 ): Promise<JobVerdict> {
-  const { signal } = own;
-  // Every file under way listens to it, which is no leak.
+  const { signal } = abort;
+  // Every download listens to it: Node would warn of a leak.
   setMaxListeners(0, signal);
   const list = await readJobFiles(account, job, signal);
   const lock = await lockJobFolder(folder, list.job);
@@ -90,43 +108,49 @@ async function download(
   const checked = new Map<JobFile, CheckedFile>();
   let failures = 0;
   let lastError: Error | undefined;
-  const keep = async (file: JobFile) => {
+  const downloadFile = async (file: JobFile) => {
     signal.throwIfAborted();
     const to = path.join(folder, file.path);
-    const before = await checkKept(to, signal);
+    const before = await checkStored(to, signal);
     const found = before ?? (await fetchTo(file, to, { account, list, signal, lock }));
     failures = 0;
     checked.set(file, found);
     const done = checked.size;
-    tell({ ...found, path: to, known: before !== undefined, done, total: list.files.length });
+    await notify({
+      ...found,
+      path: to,
+      known: before !== undefined,
+      done,
+      total: list.files.length,
+    });
   };
   const thrown: unknown[] = [];
-  const tell = (file: DownloadedFile) => {
+  const notify = async (file: DownloadedFile) => {
     try {
-      if (thrown.length === 0) onFile?.(file);
+      if (thrown.length === 0) await onFile?.(file);
     } catch (error) {
       thrown.push(error);
-      own.abort();
+      abort.abort();
     }
   };
   let fatal: Error | undefined;
-  const keepOrMiss = async (file: JobFile) => {
+  const tryFile = async (file: JobFile) => {
     try {
-      await keep(file);
+      await downloadFile(file);
     } catch (error) {
-      if (!(error instanceof Error) || own.signal.aborted) return;
+      if (!(error instanceof Error) || signal.aborted) return;
       if (!options.signal?.aborted) lastError = error;
-      if (isFileError(error) && ++failures < GIVE_UP) return;
+      if (isFileError(error) && ++failures < MAX_FAILED_IN_A_ROW) return;
       fatal = error;
-      own.abort();
+      abort.abort();
     }
   };
   try {
     const limit = pLimit(concurrency);
-    await limit.map(list.files, keepOrMiss);
+    await limit.map(list.files, tryFile);
     failures = 0;
-    const late = list.files.filter(file => !checked.has(file));
-    if (fatal === undefined) await limit.map(late, keepOrMiss);
+    const rest = list.files.filter(file => !checked.has(file));
+    if (fatal === undefined) await limit.map(rest, tryFile);
   } finally {
     await lock.release();
   }
@@ -152,8 +176,8 @@ async function download(
   });
 }
 
-/** What a file that is there holds; `undefined` where there is none, or it is not whole. */
-async function checkKept(file: string, signal: AbortSignal): Promise<CheckedFile | undefined> {
+/** The contents of a file in the folder; `undefined` if it does not exist or is not complete. */
+async function checkStored(file: string, signal: AbortSignal): Promise<CheckedFile | undefined> {
   return withStorageError('read', file, async () => {
     try {
       return await checkJobFileStream(createReadStream(file, { signal }), file);
@@ -169,21 +193,24 @@ function fetchTo(
   to: string,
   { lock, ...run }: FetchRun & { readonly lock: Lock },
 ): Promise<CheckedFile> {
-  const aside = `${to}.part`;
+  const temporary = `${to}.part`;
   const write = async (body: AsyncIterable<Buffer>, part: FileHandle, url: string) => {
     for await (const chunk of body) await part.appendFile(chunk);
-    // What counts is what is in the file, not what came.
-    const checked = await checkJobFileStream(createReadStream(aside, { signal: run.signal }), url);
+    // Checks the bytes in the file rather than the received ones.
+    const checked = await checkJobFileStream(
+      createReadStream(temporary, { signal: run.signal }),
+      url,
+    );
     await lock.check();
     return checked;
   };
   return fetchJobFile(file, run, ({ body, url }) =>
     withStorageError(
-      'keep',
+      'write',
       to,
       async () => {
         await mkdir(path.dirname(to), { recursive: true });
-        return replaceFile(to, part => write(body, part, url), { aside });
+        return replaceFile(to, part => write(body, part, url), { aside: temporary });
       },
       ', then run the same again: it fetches what is missing',
     ),

@@ -6,11 +6,11 @@ import { redactor, Secret } from '../http/secret.js';
 import { sendRequest } from '../http/send-request.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
 
-/** Tries of one file, the first among them. */
-const ATTEMPTS = 5;
+/** Attempts for one file, including the first. */
+const MAX_ATTEMPTS = 5;
 
-/** What a signed address answers once it has expired, or when its file is not (or no longer) there. */
-const STALE: readonly number[] = [400, 401, 403, 404, 410];
+/** The statuses of an address that has expired, or whose file does not exist. */
+const STALE_STATUSES: readonly number[] = [400, 401, 403, 404, 410];
 
 export interface FetchRun {
   readonly account: Account;
@@ -19,9 +19,9 @@ export interface FetchRun {
 }
 
 /**
- * Requests a file of a job and resolves to what `read` makes of it. Whatever may pass is tried again a
- * few times: broken connections, damage, and addresses that have expired, after new ones were listed.
- * No credentials are sent (service.md 2.6: the addresses are their own), and none are in the errors.
+ * Requests a file of a job and resolves to the result of `read`. Broken connections, damaged files and
+ * expired addresses are retried a few times, the latter after the addresses were listed again. Sends no
+ * credentials: the address has a signature, which the errors leave out.
  */
 export function fetchJobFile<T>(
   file: JobFile,
@@ -40,23 +40,23 @@ export function fetchJobFile<T>(
       }
     } catch (cause) {
       if (!(cause instanceof HttpError)) throw cause;
-      const stale = STALE.includes(cause.status);
+      const stale = STALE_STATUSES.includes(cause.status);
       if (stale) await list.renew(listing, signal);
-      throw shownError(cause, url, stale || cause.retryable);
+      throw withoutSignature(cause, url, stale || cause.retryable);
     }
   };
-  const attempts = Math.min(policy.attempts, ATTEMPTS);
+  const attempts = Math.min(policy.attempts, MAX_ATTEMPTS);
   return retry(attempt, { policy: { ...policy, attempts }, timing, signal, onRetry });
 }
 
-/** Whether only this file is to blame, so that the others may still be had. */
+/** Whether the error is about one file, so that the others may still succeed. */
 export function isFileError(error: unknown): error is HttpError | DataError | ConnectionError {
   if (error instanceof ConnectionError) return error.failure !== 'refused';
   return error instanceof HttpError || error instanceof DataError;
 }
 
-/** An answer may echo the signature that it was sent. */
-function shownError(
+/** The same error without the signature, which the response may echo. */
+function withoutSignature(
   { status, method, url, body, retryAfterMs }: HttpError,
   sent: URL,
   retryable: boolean,

@@ -3,8 +3,8 @@ import { urlForMessages } from '../http/secret.js';
 import { isLoopback } from '../http/settings.js';
 
 /**
- * The address of a file of a job: https, or on this machine. It is its own permission for a while, so
- * no message shows its query.
+ * Parses the address of a file of a job, which must be https or on this machine. The signature in its
+ * query gives access to the file, so error messages leave the query out.
  *
  * @throws DataError
  */
@@ -19,7 +19,7 @@ export function checkFileUrl(text: string, place: DataPlace): URL {
   );
 }
 
-/** The start of a text that is not what was expected, without what could be a signature. */
+/** The start of an unexpected text, up to the query of an address, which may be a signature. */
 export function excerptWithoutQuery(text: string): string {
   const [start = ''] = text.split('?', 1);
   const cut = start.slice(0, 80);

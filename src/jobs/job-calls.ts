@@ -1,11 +1,10 @@
-import { checkOptions, type OptionTable, signal as signalOption } from '../check.js';
-import { ConnectionError, HttpError, JobError, MillraceError, OptionError } from '../errors.js';
+import { checkOptions, checkValue, type OptionTable, signal as signalOption } from '../check.js';
+import { JobError, OptionError } from '../errors.js';
 import { Account } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { readJson, readText } from '../http/read-json.js';
 import { type AccountRequest, request } from '../http/request.js';
 import { jobMessage } from '../http/response-error.js';
-import { retry } from '../http/retry.js';
 import {
   type CreatedJob,
   type Job,
@@ -14,36 +13,35 @@ import {
   type JobListItem,
   type JobListing,
   type JobName,
-  parseJob,
-  parseJobList,
-  parseJobListing,
   uuidOf,
 } from './job.js';
-import { parseJobCsv } from './job-csv.js';
 import {
   type CheckedJobRequest,
   checkJobRequest,
-  checkTitle,
+  JOB_TITLE,
   type JobRequest,
 } from './job-request.js';
 import { plainTitle } from './job-title.js';
+import { parseJob, parseJobCsv, parseJobList, parseJobListing } from './parse-job.js';
+import { sendOnce } from './send-once.js';
 
 export interface JobCallOptions {
+  /** Ends the call: it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 const CALL_OPTIONS = { signal: signalOption() } satisfies OptionTable<JobCallOptions>;
 
 /**
- * Makes a job (service.md 4.6.1), which is then estimated; nothing is paid before it is accepted.
- * Title, dates, format and every rule are checked before anything is sent, so a typo costs nothing.
+ * Creates a job, which the service then estimates; nothing is paid until the job is accepted. Title,
+ * dates, format and every rule are checked before anything is sent, so a typo costs nothing.
  *
- * A try whose outcome is not known is not repeated before the title is looked up: the job that is
- * found there is the one that is returned.
+ * After an attempt with an unknown outcome, the title is looked up first: if the job exists, it is
+ * returned, and not created a second time.
  *
- * @throws OptionError with all that is wrong with the rules, or for another option.
- * @throws HttpError when the service refuses the job, a title that exists among the reasons.
- * @throws JobError when the title turns out to be that of another job.
+ * @throws OptionError with all problems of the request, or of its rules.
+ * @throws HttpError when the service refuses the job, for example because the title exists.
+ * @throws JobError when the title belongs to another job.
  * @example
  * const job = await jobs.create(account(), {
  *   title: 'snow 2014',
@@ -55,42 +53,42 @@ const CALL_OPTIONS = { signal: signalOption() } satisfies OptionTable<JobCallOpt
  */
 export async function createJob(
   account: Account,
-  options: JobRequest,
-  callOptions: JobCallOptions = {},
+  jobRequest: JobRequest,
+  options: JobCallOptions = {},
 ): Promise<CreatedJob> {
-  const { signal } = checkOptions('jobs.create', CALL_OPTIONS, callOptions);
-  const checked = checkJobRequest(options);
+  const { signal } = checkOptions('jobs.create', CALL_OPTIONS, options);
+  const checked = checkJobRequest('jobs.create', jobRequest);
   const url = jobsUrl(account, 'jobs.json');
   const body = JSON.stringify({ publisher: account.need('publisher', 'jobs'), ...checked });
   const create = () =>
-    request(account, { ...put('POST', url, body, signal), family: 'jobCreation' }, async answer => {
-      const value = await readJson(answer);
-      refuseError(value, checked.title);
-      return parseJob(value, answer.url);
-    });
+    request(
+      account,
+      { ...put('POST', url, body, signal), family: 'jobCreation' },
+      async response => {
+        const value = await readJson(response);
+        throwIfError(value, checked.title);
+        return parseJob(value, response.url);
+      },
+    );
   return sendOnce(account, create, () => findCreated(account, checked, { signal }), signal);
 }
 
 /**
- * The job as it stands now (service.md 4.6.2).
+ * The current state of a job.
  *
  * @throws HttpError with status 404 for a job that is unknown or has expired.
  */
-export function getJob(
-  account: Account,
-  job: JobName,
-  callOptions: JobCallOptions = {},
-): Promise<Job> {
-  const { signal } = checkOptions('jobs.get', CALL_OPTIONS, callOptions);
+export function getJob(account: Account, job: JobName, options: JobCallOptions = {}): Promise<Job> {
+  const { signal } = checkOptions('jobs.get', CALL_OPTIONS, options);
   const uuid = uuidOf(job);
-  return read(account, jobsUrl(account, `jobs/${uuid}.json`), signal, async answer =>
-    withoutRules(parseJob(await readJson(answer), answer.url, uuid)),
+  return read(account, jobUrl(account, uuid), signal, async response =>
+    withoutRules(parseJob(await readJson(response), response.url, uuid)),
   );
 }
 
 /**
- * Accepts the quote of a job, which then runs and is paid for (service.md 4.6.3). A try whose outcome
- * is not known is not repeated before the job's status is read.
+ * Accepts the quote of a job, which then runs and is paid for. After an attempt with an unknown outcome,
+ * the status of the job is read before the next one.
  *
  * @throws HttpError when the job is not quoted.
  */
@@ -104,7 +102,7 @@ export function acceptJob(
 }
 
 /**
- * Rejects the quote of a job: it can never be run (service.md 4.6.3).
+ * Rejects the quote of a job, which can then never be run.
  *
  * @throws HttpError when the job is not quoted.
  */
@@ -118,51 +116,53 @@ export function rejectJob(
 }
 
 /**
- * Where the files of a delivered job are (service.md 2.6). The addresses work for a while only; ask
- * again for fresh ones. `jobFiles` and `jobs.download` do all of this by themselves.
+ * The addresses of the files of a delivered job. They expire after a while; call again for new ones.
+ * `jobFiles` and `jobs.download` do so by themselves.
  *
  * @throws HttpError with status 404 for a job that is not delivered.
- * @throws DataError for an answer that is no such listing.
+ * @throws DataError for a response that is not such a listing.
  */
 export function jobResults(
   account: Account,
   job: JobName,
-  callOptions: JobCallOptions = {},
+  options: JobCallOptions = {},
 ): Promise<JobListing> {
-  const { signal } = checkOptions('jobs.results', CALL_OPTIONS, callOptions);
-  return read(account, jobsUrl(account, `jobs/${uuidOf(job)}/results.json`), signal, async answer =>
-    parseJobListing(await readJson(answer), answer.url),
+  const { signal } = checkOptions('jobs.results', CALL_OPTIONS, options);
+  return read(account, jobUrl(account, job, '/results.json'), signal, async response =>
+    parseJobListing(await readJson(response), response.url),
   );
 }
 
 /**
- * The same as a table: the name of each file and its address (service.md 2.6).
+ * The files of a delivered job, each with its name and its address: `jobs.results` as a table.
  *
  * @throws HttpError with status 404 for a job that is not delivered.
- * @throws DataError for an answer that is no such table.
+ * @throws DataError for a response that is not such a table.
  */
 export function jobResultsCsv(
   account: Account,
   job: JobName,
-  callOptions: JobCallOptions = {},
+  options: JobCallOptions = {},
 ): Promise<JobCsvFile[]> {
-  const { signal } = checkOptions('jobs.resultsCsv', CALL_OPTIONS, callOptions);
-  return read(account, jobsUrl(account, `jobs/${uuidOf(job)}/results.csv`), signal, async answer =>
-    parseJobCsv(await readText(answer), answer.url),
+  const { signal } = checkOptions('jobs.resultsCsv', CALL_OPTIONS, options);
+  return read(account, jobUrl(account, job, '/results.csv'), signal, async response =>
+    parseJobCsv(await readText(response), response.url),
   );
 }
 
-/** All jobs of the account that have not expired, and what was delivered so far (service.md 4.6.6). */
-export function listJobs(account: Account, callOptions: JobCallOptions = {}): Promise<JobList> {
-  const { signal } = checkOptions('jobs.list', CALL_OPTIONS, callOptions);
-  return read(account, jobsUrl(account, 'jobs.json'), signal, async answer =>
-    parseJobList(await readJson(answer), answer.url),
+/** All jobs of the account that have not expired, and the totals of the delivered ones. */
+export function listJobs(account: Account, options: JobCallOptions = {}): Promise<JobList> {
+  const { signal } = checkOptions('jobs.list', CALL_OPTIONS, options);
+  return read(account, jobsUrl(account, 'jobs.json'), signal, async response =>
+    parseJobList(await readJson(response), response.url),
   );
 }
 
 /**
- * The job with this title, if there is one that has not expired; otherwise one that `jobs.run` made for
- * this title.
+ * The job with this title, or the one that `jobs.run` created for it; `undefined` if there is none, or
+ * it has expired.
+ *
+ * @throws OptionError
  */
 export async function findJob(
   account: Account,
@@ -170,19 +170,19 @@ export async function findJob(
   options: JobCallOptions = {},
 ): Promise<JobListItem | undefined> {
   checkOptions('jobs.find', CALL_OPTIONS, options);
-  checkTitle(title);
+  checkValue('jobs.find', 'title', JOB_TITLE, title);
   const { jobs } = await listJobs(account, options);
   return jobs.find(job => job.title === title) ?? jobs.find(job => plainTitle(job.title) === title);
 }
 
 /** @throws JobError when the job has the title of this request, but another window or format. */
-export function checkSameJob(job: Job, asked: CheckedJobRequest): void {
-  const { uuid, status, title, fromDate, toDate, dataFormat = asked.dataFormat } = job;
+export function checkSameJob(job: Job, requested: CheckedJobRequest): void {
+  const { uuid, status, title, fromDate, toDate, dataFormat = requested.dataFormat } = job;
   const differs =
-    fromDate !== asked.fromDate || toDate !== asked.toDate
-      ? `from ${fromDate} to ${toDate}, not ${asked.fromDate} to ${asked.toDate}`
-      : dataFormat !== asked.dataFormat
-        ? `its format is ${dataFormat}, not ${asked.dataFormat}`
+    fromDate !== requested.fromDate || toDate !== requested.toDate
+      ? `from ${fromDate} to ${toDate}, not ${requested.fromDate} to ${requested.toDate}`
+      : dataFormat !== requested.dataFormat
+        ? `its format is ${dataFormat}, not ${requested.dataFormat}`
         : undefined;
   if (differs === undefined) return;
   throw new JobError(
@@ -191,10 +191,15 @@ export function checkSameJob(job: Job, asked: CheckedJobRequest): void {
   );
 }
 
-/** An address below the base of all job calls (service.md 4.6). */
-export function jobsUrl(account: Account, path: string): URL {
+/** The address of a job; `rest` follows its uuid. */
+export function jobUrl(account: Account, job: JobName, rest = '.json'): URL {
+  return jobsUrl(account, `jobs/${uuidOf(job)}${rest}`);
+}
+
+/** The address of a job call. */
+function jobsUrl(account: Account, path: string): URL {
   if (!(account instanceof Account))
-    throw new OptionError('account', 'Expected the first argument to be made by `account()`');
+    throw new OptionError('account', 'The first argument must be an account, made by `account()`');
   account.needAll(['historicalUrl', 'account', 'publisher', 'email', 'password'], 'jobs');
   const names = (['rulestream', 'account', 'publisher'] as const).map(name =>
     encodeURIComponent(account.need(name, 'jobs')),
@@ -211,13 +216,13 @@ async function decide(
   status: 'accept' | 'reject',
   { signal }: JobCallOptions,
 ): Promise<Job> {
-  const url = jobsUrl(account, `jobs/${uuid}.json`);
+  const url = jobUrl(account, uuid);
   const call = put('PUT', url, JSON.stringify({ status }), signal);
   const send = () =>
-    request(account, { ...call, family: 'jobReads' }, async answer =>
-      withoutRules(parseJob(await readJson(answer), answer.url, uuid)),
+    request(account, { ...call, family: 'jobReads' }, async response =>
+      withoutRules(parseJob(await readJson(response), response.url, uuid)),
     );
-  const done = async () => {
+  const findResult = async () => {
     const job = await getJob(account, uuid, { signal });
     if (job.status === 'quoted') return undefined;
     if ((job.status === 'rejected') === (status === 'reject')) return job;
@@ -226,56 +231,19 @@ async function decide(
       job,
     );
   };
-  return sendOnce(account, send, done, signal);
-}
-
-/**
- * Sends what must not be done twice. Where it is not known whether it was done, `done` looks before
- * the next try, and before a refusal is believed: it may be our own deed that is in the way.
- */
-function sendOnce<T>(
-  account: Account,
-  send: () => Promise<T>,
-  done: () => Promise<T | undefined>,
-  signal: AbortSignal | undefined,
-): Promise<T> {
-  const { retry: policy, timing, onRetry } = account;
-  let unsure = false;
-  const attempt = async () => {
-    const found = unsure ? await done() : undefined;
-    if (found !== undefined) return found;
-    try {
-      return await send();
-    } catch (error) {
-      const refused = error instanceof HttpError && error.status < 500;
-      if (refused && unsure) {
-        const late = await done();
-        if (late !== undefined) return late;
-      }
-      unsure ||= isOutcomeUnknown(error);
-      throw error;
-    }
-  };
-  return retry(attempt, { policy, timing, signal, onRetry });
-}
-
-/** Whether a request may have been carried out although it failed. */
-function isOutcomeUnknown(error: unknown): boolean {
-  if (error instanceof ConnectionError) return error.failure !== 'refused';
-  if (error instanceof HttpError) return error.status >= 500;
-  return error instanceof MillraceError;
+  return sendOnce(account, send, findResult, signal);
 }
 
 async function findCreated(
   account: Account,
-  asked: CheckedJobRequest,
+  requested: CheckedJobRequest,
   options: JobCallOptions,
 ): Promise<CreatedJob | undefined> {
   const { jobs } = await listJobs(account, options);
-  const found = jobs.find(job => job.title === asked.title);
+  const found = jobs.find(job => job.title === requested.title);
   if (found === undefined) return undefined;
   const job = await getJob(account, found, options);
-  checkSameJob(job, asked);
+  checkSameJob(job, requested);
   return job;
 }
 
@@ -293,17 +261,17 @@ function read<T>(
   account: Account,
   url: URL,
   signal: AbortSignal | undefined,
-  parse: (answer: HttpResponse) => Promise<T>,
+  parse: (response: HttpResponse) => Promise<T>,
 ): Promise<T> {
   return request(account, { method: 'GET', url, family: 'jobReads', signal }, parse);
 }
 
-/** Invalid rules may come as a job of status `error` (4.6.1), whatever the status of the answer. */
-function refuseError(value: unknown, title: string): void {
+/** The service may report invalid rules as a job of status `error`, whatever the HTTP status. */
+function throwIfError(value: unknown, title: string): void {
   if (typeof value !== 'object' || value === null || !('status' in value)) return;
   if (value.status !== 'error') return;
   throw new JobError(
-    `The job ${JSON.stringify(title)} was not made: ${jobMessage(value) ?? 'no reason was given'}`,
+    `The job ${JSON.stringify(title)} was not created: ${jobMessage(value) ?? 'no reason was given'}`,
     { title, status: 'error' },
   );
 }

@@ -22,8 +22,8 @@ export const JOB_DATES = {
  * jobs.countDays('201201010001', '201201020001') // 2
  */
 export function countJobDays(fromDate: Timestamp, toDate: Timestamp): number {
-  const dates = checkOptions('countJobDays', JOB_DATES, { fromDate, toDate });
-  const { from, to } = jobWindow('countJobDays', dates);
+  const dates = checkOptions('jobs.countDays', JOB_DATES, { fromDate, toDate });
+  const { from, to } = jobWindow('jobs.countDays', dates);
   const last = to - MINUTE;
   return (floorTo(DAY, last) - floorTo(DAY, from)) / DAY + 1;
 }

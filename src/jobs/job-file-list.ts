@@ -8,26 +8,26 @@ import { readSuspectMinutes } from './suspect-minutes.js';
 
 /** One file of a job. */
 export interface JobFile {
-  /** The minute that its segment begins with, `YYYYMMDDHHMM`; `file 17` where no address tells. */
+  /** The first minute of its segment, `YYYYMMDDHHMM`; `file 17` if the addresses do not have it. */
   readonly name: string;
-  /** Where it is kept below a folder: `20240101/0010.json.gz`. Never a path that the service chose. */
+  /** The path below a folder: `20240101/0010.json.gz`. Never a path that the service chose. */
   readonly path: string;
 }
 
-/** Where a file is now. */
+/** The current address of a file. */
 export interface JobFileAddress {
   readonly url: URL;
   /** The listing that it comes from, for `renew`. */
   readonly listing: number;
 }
 
-/** The files of a delivered job in time order, with addresses that can be had afresh. */
+/** The files of a delivered job in time order, with addresses that can be renewed. */
 export class JobFileList {
   readonly job: DeliveredJob;
   readonly files: readonly JobFile[];
   readonly urlCount: number;
   readonly totalBytes: number | undefined;
-  /** Minutes that the service says may be incomplete, `YYYYMMDDHHMM`. */
+  /** Minutes that may be incomplete, `YYYYMMDDHHMM`. */
   readonly suspectMinutes: readonly string[];
   readonly #account: Account;
   #urls: ReadonlyMap<string, URL>;
@@ -53,13 +53,13 @@ export class JobFileList {
   addressOf({ name }: JobFile): JobFileAddress {
     const url = this.#urls.get(name);
     if (url === undefined)
-      throw new DataError(`The listing of the job has no file ${name} any more`, {
+      throw new DataError(`The listing of the job no longer has the file ${name}`, {
         retryable: true,
       });
     return { url, listing: this.#listing };
   }
 
-  /** Reads the listing again, once for all who found that the same one has grown old. */
+  /** Reads the listing again, once for all callers whose addresses come from the same one. */
   async renew(listing: number, signal: AbortSignal): Promise<void> {
     if (listing !== this.#listing) return;
     this.#renewing ??= this.#read(signal).finally(() => {
@@ -75,9 +75,9 @@ export class JobFileList {
 }
 
 /**
- * The listing of a job, read again a few times where it has fewer addresses than it says.
+ * The files of a job. The listing is read again a few times if it has fewer addresses than it states.
  *
- * @throws JobError when the job is not delivered, or no longer there.
+ * @throws JobError when the job is not delivered, or no longer exists.
  */
 export async function readJobFiles(
   account: Account,
@@ -86,7 +86,7 @@ export async function readJobFiles(
 ): Promise<JobFileList> {
   const job = await deliveredJob(account, name, signal);
   let listing = await readListing(account, job, signal);
-  for (let again = 0; again < 2 && listing.urlList.length < listing.urlCount; again++) {
+  for (let retries = 0; retries < 2 && listing.urlList.length < listing.urlCount; retries++) {
     await account.timing.sleep(account.retry.firstWaitMs, signal);
     listing = await readListing(account, job, signal);
   }
@@ -104,7 +104,7 @@ async function deliveredJob(
   signal: AbortSignal,
 ): Promise<DeliveredJob> {
   const job =
-    isJob(name) && isDelivered(name) ? name : await gone(getJob(account, name, { signal }));
+    isJob(name) && isDelivered(name) ? name : await orJobError(getJob(account, name, { signal }));
   if (isDelivered(job)) return job;
   throw new JobError(
     `The job ${JSON.stringify(job.title)} (${job.uuid}) has no files: it is ${job.status}${job.statusMessage === '' ? '' : `: ${job.statusMessage}`}`,
@@ -113,11 +113,11 @@ async function deliveredJob(
 }
 
 function readListing(account: Account, job: Job, signal: AbortSignal): Promise<JobListing> {
-  return gone(jobResults(account, job, { signal }), job);
+  return orJobError(jobResults(account, job, { signal }), job);
 }
 
-/** Jobs and their results are kept for 15 days (section 8), and then are as if never made. */
-async function gone<T>(call: Promise<T>, job?: Job): Promise<T> {
+/** Throws a 404 as a JobError: the service removes jobs and their results after 15 days. */
+async function orJobError<T>(call: Promise<T>, job?: Job): Promise<T> {
   try {
     return await call;
   } catch (cause) {
@@ -125,7 +125,7 @@ async function gone<T>(call: Promise<T>, job?: Job): Promise<T> {
     const which = job === undefined ? '' : ` ${JSON.stringify(job.title)} (${job.uuid})`;
     const until = job?.results?.expiresAt;
     throw new JobError(
-      `The job${which} is not there: it is unknown, or has expired${until === undefined ? '' : ` (its files were kept until ${until})`}`,
+      `The job${which} does not exist: it is unknown, or has expired${until === undefined ? '' : ` (its files were kept until ${until})`}`,
       { cause, title: job?.title, uuid: job?.uuid, status: undefined },
     );
   }
@@ -135,7 +135,7 @@ function isJob(name: JobName): name is Job {
   return typeof name === 'object' && name !== null && 'status' in name;
 }
 
-/** By name, in time order. */
+/** The addresses by name, in time order. */
 function urlsOf({ urlList }: JobListing, job: Job): Map<string, URL> {
   const origin = `the listing of the job ${job.uuid}`;
   const urls = urlList.map(text => new URL(text));
@@ -152,7 +152,7 @@ function urlsOf({ urlList }: JobListing, job: Job): Map<string, URL> {
   return new Map([...named].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** `.../2024/01/31/23/50_activities.json.gz` is how the service calls its files. */
+/** `.../2024/01/31/23/50_activities.json.gz` is how the service names its files. */
 const SEGMENT_PATH = /(\d{4})\/(\d{2})\/(\d{2})\/(\d{2})\/([0-5]0)_activities\.json\.gz$/;
 
 function segmentOf(url: URL): string | undefined {
@@ -160,7 +160,7 @@ function segmentOf(url: URL): string | undefined {
   return segment !== undefined && parseTimestamp(segment) !== undefined ? segment : undefined;
 }
 
-/** Made of digits alone. */
+/** Has digits only, whatever the service lists. */
 function pathOf(name: string): string {
   const [, day, minute] = /^(\d{8})(\d{4})$/.exec(name) ?? [];
   if (day !== undefined) return `${day}/${minute}.json.gz`;

@@ -4,7 +4,7 @@ import type { Cursor } from '../flow/flow.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
 import type { Delivered } from './job-verdict.js';
 
-/** How far a download has come: files up to `next` are done, but for those that are missing. */
+/** How far a download is: files before `next` were delivered, except for the missing ones. */
 export interface DownloadState extends Delivered {
   readonly next: number;
 }
@@ -18,59 +18,53 @@ const START: DownloadState = {
   missing: [],
 };
 
-/** Turns places into cursors and back, for one list of files. */
+/** Converts between download states and cursors, for one list of files. */
 export class DownloadCursors {
   readonly #list: JobFileList;
-  /** After so many files, a mark of which they were. */
-  readonly #marks: readonly string[];
+  /** For each number of files, a digest of the names of the first ones. */
+  readonly #digests: readonly string[];
 
   constructor(list: JobFileList) {
     this.#list = list;
-    let mark = '';
-    this.#marks = ['', ...list.files.map(file => (mark = digestOf(mark, file)))];
+    let digest = '';
+    this.#digests = ['', ...list.files.map(file => (digest = nextDigest(digest, file)))];
   }
 
-  cursorAt(place: DownloadState): Cursor {
+  cursorAt(state: DownloadState): Cursor {
     return {
       source: 'job-files',
       job: this.#list.job.uuid,
-      seen: this.#marks[place.next] ?? '',
-      ...place,
+      seen: this.#digests[state.next] ?? '',
+      ...state,
     };
   }
 
-  /** @throws OptionError when the cursor is of another job, or its files are no longer the same. */
+  /** @throws OptionError when the cursor belongs to another job, or the list of files has changed. */
   stateAt(resume: Cursor | undefined): DownloadState {
     if (resume === undefined) return START;
     const { job } = this.#list;
     const { source, job: uuid, seen, ...rest } = resume;
-    const place = rest as unknown as DownloadState;
+    const state = rest as unknown as DownloadState;
     if (source !== 'job-files' || uuid !== job.uuid)
       throw new OptionError(
         'resume',
-        `The place to go on from does not belong to the job ${JSON.stringify(job.title)} (${job.uuid}). Remove the checkpoint to begin anew`,
+        `jobFiles: the cursor does not belong to the job ${JSON.stringify(job.title)} (${job.uuid}). Remove the checkpoint to start again`,
       );
-    if (!isDownloadState(place) || seen !== this.#marks[place.next])
+    if (!isDownloadState(state) || seen !== this.#digests[state.next])
       throw new OptionError(
         'resume',
-        `The job ${JSON.stringify(job.title)} (${job.uuid}) lists other files than those that were read before. Remove the checkpoint to begin anew`,
+        `jobFiles: the job ${JSON.stringify(job.title)} (${job.uuid}) no longer lists the files that were read before. Remove the checkpoint to start again`,
       );
-    return place;
+    return state;
   }
 }
 
-function isDownloadState({
-  next,
-  files,
-  bytes,
-  posts,
-  suspectMinutes,
-  missing,
-}: DownloadState): boolean {
+function isDownloadState(state: DownloadState): boolean {
+  const { next, files, bytes, posts, suspectMinutes, missing } = state;
   const counts = [next, files, bytes, posts].every(count => Number.isSafeInteger(count));
   return counts && Array.isArray(suspectMinutes) && Array.isArray(missing);
 }
 
-function digestOf(before: string, { name }: JobFile): string {
+function nextDigest(before: string, { name }: JobFile): string {
   return createHash('sha256').update(`${before}\n${name}`).digest('hex').slice(0, 16);
 }

@@ -1,60 +1,81 @@
 import { setMaxListeners } from 'node:events';
 import pLimit from 'p-limit';
-import { IncompleteError, OptionError } from '../errors.js';
+import {
+  type Checked,
+  checkOptions,
+  cursor,
+  func,
+  type OptionTable,
+  oneOf,
+  whole,
+} from '../check.js';
+import { IncompleteError } from '../errors.js';
 import { type Batches, type Cursor, Flow, type Run } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 import type { Account } from '../http/account.js';
-import { checkNames } from '../http/check-names.js';
-import { checkWhole } from '../search/query.js';
 import { parseTimestamp, SEGMENT } from '../time.js';
 import { fetchJobFile, isFileError } from './fetch-job-file.js';
 import { type JobName, uuidOf } from './job.js';
-import { jobsUrl } from './job-calls.js';
+import { jobUrl } from './job-calls.js';
 import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js';
 import { DownloadCursors, type DownloadState } from './job-files-cursor.js';
 import { type JobVerdict, jobVerdict } from './job-verdict.js';
-import { MemoryBudget } from './memory-budget.js';
-import { type StoredJobFile, storeJobFile } from './stored-job-file.js';
+import { MemoryBudget, type StoredJobFile, storeJobFile } from './stored-job-file.js';
 
 export interface JobFilesOptions {
   /**
-   * Files that are downloaded side by side.
+   * Files that are downloaded at the same time, 1 to 64.
    * @default 4
    */
   readonly concurrency?: number | undefined;
   /**
-   * What to do when all files are there and whole, but the service says that the job has other
-   * totals of files, bytes or posts: fail, or only say so in the verdict.
+   * What to do when all files are complete, but their totals (files, bytes or posts) are not those that
+   * the service states: `require` fails, `report` only says so in the verdict.
    * @default 'require'
    */
   readonly totals?: 'require' | 'report' | undefined;
-  /** Told once, at the end, how the download went, also when it then fails. */
-  readonly onVerdict?: ((verdict: JobVerdict) => void) | undefined;
-  /** Where to go on: the cursor of a batch or an `IncompleteError`. A checkpoint does this by itself. */
+  /**
+   * Called once at the end with the outcome of the download, also when the flow then fails. A promise is
+   * awaited; what it throws ends the flow.
+   */
+  readonly onVerdict?: ((verdict: JobVerdict) => unknown) | undefined;
+  /** Where to resume: the cursor of a batch or an `IncompleteError`. A sink with a checkpoint passes it. */
   readonly resume?: Cursor | undefined;
 }
 
-/** Bytes of files that wait for their turn; with more they go to temporary files. */
-const MOST_WAITING = 20 * 1024 * 1024;
-/** Bytes of what they hold; what goes beyond is inflated again when its turn comes. */
-const MOST_INFLATED = 12 * 1024 * 1024;
-/** Files that may wait for an earlier one while as many as asked for are under way. */
-const WAITING = 2;
-/** After so many files in a row that cannot be had, the others will not come either. */
-const GIVE_UP = 8;
+/** Compressed bytes of files that wait for their turn; further files go to temporary files. */
+const MAX_WAITING_BYTES = 20 * 1024 * 1024;
+/** Inflated bytes of these files; further ones are inflated again at their turn. */
+const MAX_INFLATED_BYTES = 12 * 1024 * 1024;
+/** Files that may wait for an earlier one, in addition to those being downloaded. */
+const WAITING_FILES = 2;
+/** After this many failed files in a row the download gives up: the others would fail as well. */
+const MAX_FAILED_IN_A_ROW = 8;
+
+/** The options that `jobFiles` and `jobs.download` share. */
+export const DOWNLOAD_OPTIONS = {
+  concurrency: whole('files that are downloaded at the same time', { min: 1, max: 64, default: 4 }),
+  totals: oneOf('what to do about other totals', ['require', 'report'], 'require'),
+} satisfies OptionTable<Pick<JobFilesOptions, 'concurrency' | 'totals'>>;
+
+const OPTIONS = {
+  ...DOWNLOAD_OPTIONS,
+  onVerdict: func('called with the outcome'),
+  resume: cursor(),
+} satisfies OptionTable<JobFilesOptions>;
 
 /**
- * The gzip files of a delivered job in time order (service.md 2.6), with an edge at the end of each.
- * They are downloaded side by side, and each is checked before it is handed on: whole gzip, and as
- * many posts as its `info` line says. What is damaged, cut or missing is fetched again a few times;
- * the rest comes first, and those files once more at the end.
+ * The gzip files of a delivered job in time order, with a cursor after each. They are downloaded
+ * concurrently, and each is checked before it is delivered: complete gzip, and the number of posts that
+ * its `info` line states. A damaged, cut or missing file is fetched again a few times, and once more
+ * after all others.
  *
- * The flow ends when all files are there, with the totals that the service tells. A run goes on after
- * the last file that is done, and fetches those that were missing before.
+ * The flow ends when all files were delivered, with the totals that the service states. A run that
+ * resumes continues after the last delivered file, and fetches those that were missing before.
  *
- * @throws OptionError at once, for options that cannot work.
+ * @throws OptionError immediately, for invalid options.
  * @throws JobError from the flow, for a job that is not delivered, or has expired.
- * @throws IncompleteError from the flow: `missing` are segments, `cursor` is where to go on.
+ * @throws IncompleteError from the flow: `missing` lists segments, `cursor` is where to resume.
  * @example
  * await pipeline(
  *   jobFiles(acme, job, { onVerdict: verdict => console.error(verdict.summary) }),
@@ -70,22 +91,11 @@ export function jobFiles(
   job: JobName,
   options: JobFilesOptions = {},
 ): Flow<Uint8Array> {
-  checkNames('options', options, ['concurrency', 'totals', 'onVerdict', 'resume']);
-  checkDownload(account, job, options);
-  return new Flow(run => new Download(account, job, options, run).batches(), undefined, [
+  const checked = checkOptions('jobFiles', OPTIONS, options);
+  jobUrl(account, job);
+  return new Flow(run => new Download(account, job, checked, run).batches(), undefined, [
     { step: 'jobFiles', job: uuidOf(job) },
   ]);
-}
-
-export function checkDownload(
-  account: Account,
-  job: JobName,
-  { concurrency = 4, totals = 'require' }: Pick<JobFilesOptions, 'concurrency' | 'totals'>,
-): void {
-  jobsUrl(account, `jobs/${uuidOf(job)}.json`);
-  checkWhole('concurrency', concurrency, 1, 64);
-  if (totals !== 'require' && totals !== 'report')
-    throw new OptionError('totals', `Expected \`totals\` to be 'require' or 'report'`);
 }
 
 type Fetched = { readonly stored: StoredJobFile } | { readonly error: Error };
@@ -94,18 +104,23 @@ type Fetched = { readonly stored: StoredJobFile } | { readonly error: Error };
 class Download {
   readonly #account: Account;
   readonly #job: JobName;
-  readonly #options: JobFilesOptions;
+  readonly #options: Checked<JobFilesOptions, typeof OPTIONS>;
   readonly #run: Run;
   readonly #memory = {
-    waiting: new MemoryBudget(MOST_WAITING),
-    inflated: new MemoryBudget(MOST_INFLATED),
+    waiting: new MemoryBudget(MAX_WAITING_BYTES),
+    inflated: new MemoryBudget(MAX_INFLATED_BYTES),
   };
-  /** Stored files that were not handed on. */
+  /** Stored files that were not delivered yet. */
   readonly #stored = new Set<StoredJobFile>();
-  #over = false;
+  #ended = false;
   #lastError: Error | undefined;
 
-  constructor(account: Account, job: JobName, options: JobFilesOptions, run: Run) {
+  constructor(
+    account: Account,
+    job: JobName,
+    options: Checked<JobFilesOptions, typeof OPTIONS>,
+    run: Run,
+  ) {
     this.#account = account;
     this.#job = job;
     this.#options = options;
@@ -114,73 +129,73 @@ class Download {
 
   async *batches(): Batches<Uint8Array> {
     const { signal, resume = this.#options.resume } = this.#run;
-    // Every file under way listens to it, which is no leak.
+    // Every download listens to it: Node would warn of a leak.
     setMaxListeners(0, signal);
     const list = await readJobFiles(this.#account, this.#job, signal);
-    const places = new DownloadCursors(list);
-    let place = places.stateAt(resume);
+    const cursors = new DownloadCursors(list);
+    let state = cursors.stateAt(resume);
     try {
-      for await (const { file, fetched } of this.#fetchAll(list, list.files.slice(place.next))) {
-        place = { ...place, next: place.next + 1 };
+      for await (const { file, fetched } of this.#fetchAll(list, list.files.slice(state.next))) {
+        state = { ...state, next: state.next + 1 };
         if ('error' in fetched) {
-          place = { ...place, missing: [...place.missing, file.name] };
+          state = { ...state, missing: [...state.missing, file.name] };
           continue;
         }
-        place = added(place, fetched.stored);
-        this.#count(file, place, list);
-        yield* this.#handOn(fetched.stored, places.cursorAt(place));
+        state = withFile(state, fetched.stored);
+        this.#count(file, state, list);
+        yield* this.#deliver(fetched.stored, cursors.cursorAt(state));
       }
-      const late = list.files.filter(file => place.missing.includes(file.name));
-      for await (const { file, fetched } of this.#fetchAll(list, late)) {
+      const missing = list.files.filter(file => state.missing.includes(file.name));
+      for await (const { file, fetched } of this.#fetchAll(list, missing)) {
         if ('error' in fetched) continue;
-        const missing = place.missing.filter(name => name !== file.name);
-        place = added({ ...place, missing }, fetched.stored);
-        this.#count(file, place, list);
-        yield* this.#handOn(fetched.stored, places.cursorAt(place));
+        const missing = state.missing.filter(name => name !== file.name);
+        state = withFile({ ...state, missing }, fetched.stored);
+        this.#count(file, state, list);
+        yield* this.#deliver(fetched.stored, cursors.cursorAt(state));
       }
     } catch (cause) {
       signal.throwIfAborted();
-      throw this.#end(list, place, places, cause) ?? cause;
+      throw (await this.#end(list, state, cursors, cause)) ?? cause;
     } finally {
-      this.#over = true;
+      this.#ended = true;
       for (const stored of this.#stored) await stored.release();
     }
-    const error = this.#end(list, place, places, this.#lastError);
+    const error = await this.#end(list, state, cursors, this.#lastError);
     if (error !== undefined) throw error;
   }
 
   async *#fetchAll(list: JobFileList, files: readonly JobFile[]) {
-    const { concurrency = 4 } = this.#options;
+    const { concurrency } = this.#options;
     const limit = pLimit(concurrency);
     const fetch = (file: JobFile) => limit(() => this.#fetch(list, file));
     let failures = 0;
     try {
       for await (const { item: file, result } of workAhead(
-        from(files),
+        iterate(files),
         fetch,
-        concurrency + WAITING,
+        concurrency + WAITING_FILES,
       )) {
         const fetched = result as Fetched;
         failures = 'error' in fetched ? failures + 1 : 0;
         yield { file, fetched };
-        if (failures === GIVE_UP) throw this.#lastError;
+        if (failures === MAX_FAILED_IN_A_ROW) throw this.#lastError;
       }
     } finally {
       limit.clearQueue();
     }
   }
 
-  /** Rejects only where the other files would fail as well. */
+  /** Rejects only with errors that the other files would have as well. */
   async #fetch(list: JobFileList, file: JobFile): Promise<Fetched> {
     const { signal, progress } = this.#run;
     const onBytes = (bytes: number) => {
       if (progress !== undefined) progress.receivedBytes += bytes;
     };
     try {
-      const stored = await fetchJobFile(file, { account: this.#account, list, signal }, answer =>
-        storeJobFile(answer, this.#memory, onBytes),
+      const stored = await fetchJobFile(file, { account: this.#account, list, signal }, response =>
+        storeJobFile(response, this.#memory, onBytes),
       );
-      if (this.#over) await stored.release();
+      if (this.#ended) await stored.release();
       else this.#stored.add(stored);
       return { stored };
     } catch (error) {
@@ -190,7 +205,7 @@ class Download {
     }
   }
 
-  async *#handOn(stored: StoredJobFile, cursor: Cursor): Batches<Uint8Array> {
+  async *#deliver(stored: StoredJobFile, cursor: Cursor): Batches<Uint8Array> {
     const { whole, origin } = stored;
     this.#stored.delete(stored);
     try {
@@ -204,54 +219,54 @@ class Download {
     }
   }
 
-  #count({ name }: JobFile, place: DownloadState, list: JobFileList): void {
+  #count({ name }: JobFile, state: DownloadState, list: JobFileList): void {
     const { progress } = this.#run;
     if (progress === undefined) return;
     progress.received++;
-    progress.fraction = place.files / Math.max(list.urlCount, list.files.length);
+    progress.fraction = state.files / Math.max(list.urlCount, list.files.length);
     const start = parseTimestamp(name);
     if (start !== undefined) progress.reached = start + SEGMENT;
   }
 
-  /** Tells the verdict. The error, unless all is there. */
-  #end(
+  /** Reports the verdict, and returns the error to throw unless the download is complete. */
+  async #end(
     list: JobFileList,
-    place: DownloadState,
-    places: DownloadCursors,
+    state: DownloadState,
+    cursors: DownloadCursors,
     cause: unknown,
-  ): IncompleteError | undefined {
-    const rest = list.files.slice(place.next).map(file => file.name);
-    const verdict = jobVerdict(list, { ...place, missing: [...place.missing, ...rest] });
-    this.#options.onVerdict?.(verdict);
-    const filesMissing = place.missing.length + rest.length > 0;
-    const excused = this.#options.totals === 'report' && !filesMissing;
-    if (verdict.missing.length === 0 || excused) return undefined;
+  ): Promise<IncompleteError | undefined> {
+    const rest = list.files.slice(state.next).map(file => file.name);
+    const verdict = jobVerdict(list, { ...state, missing: [...state.missing, ...rest] });
+    await this.#options.onVerdict?.(verdict);
+    const filesMissing = state.missing.length + rest.length > 0;
+    const totalsOnly = this.#options.totals === 'report' && !filesMissing;
+    if (verdict.missing.length === 0 || totalsOnly) return undefined;
     const reason = cause instanceof Error ? `. The last error: ${cause.message}` : '';
     return new IncompleteError(`${verdict.summary}${reason}`, {
       cause,
       missing: verdict.missing,
-      cursor: places.cursorAt(place),
+      cursor: cursors.cursorAt(state),
       retryable: true,
     });
   }
 }
 
-function added(
-  place: DownloadState,
+function withFile(
+  state: DownloadState,
   { bytes, posts, suspectMinutes }: StoredJobFile,
 ): DownloadState {
   return {
-    ...place,
-    files: place.files + 1,
-    bytes: place.bytes + bytes,
-    posts: place.posts + posts,
+    ...state,
+    files: state.files + 1,
+    bytes: state.bytes + bytes,
+    posts: state.posts + posts,
     suspectMinutes:
       suspectMinutes.length === 0
-        ? place.suspectMinutes
-        : [...place.suspectMinutes, ...suspectMinutes],
+        ? state.suspectMinutes
+        : [...state.suspectMinutes, ...suspectMinutes],
   };
 }
 
-async function* from<T>(items: readonly T[]): AsyncGenerator<T> {
+async function* iterate<T>(items: readonly T[]): AsyncGenerator<T> {
   yield* items;
 }

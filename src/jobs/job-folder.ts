@@ -7,13 +7,13 @@ import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 import type { Job } from './job.js';
 
-/** Both hidden, so that those who read the folder as an archive do not see them. */
+/** Both are hidden, so that readers of the folder as an archive skip them. */
 const NAME = '.millrace-job.json';
 const LOCK = '.millrace-job.lock';
 
 /**
- * Makes a folder if it is not there, takes its lock, and writes into it which job it holds: segments of
- * another job would look like those of this one.
+ * Creates a folder if it does not exist, locks it, and writes into it which job it holds: the segments
+ * of two jobs have the same names.
  *
  * @throws StorageError when another download has the lock, or the folder holds another job.
  */

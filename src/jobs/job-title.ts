@@ -4,8 +4,8 @@ import type { CheckedJobRequest } from './job-request.js';
 const DIGEST = / \(rules [0-9a-f]{8}\)$/;
 
 /**
- * The title that `jobs.run` sends: the one that was asked for, with a digest of the rules behind it. The
- * service tells title, dates and format of a job that it has, but not its rules. Their order does not count.
+ * The title that `jobs.run` sends: the requested one and a digest of the rules, whose order does not
+ * matter. The service returns title, dates and format of an existing job, but not its rules.
  */
 export function titleWithRules({ title, rules }: CheckedJobRequest): string {
   const sorted = rules

@@ -1,43 +1,43 @@
 import type { JobFileList } from './job-file-list.js';
 
 export interface ExpectedAndDelivered {
-  /** What the service says; absent where it does not. */
+  /** What the service states; absent if it does not. */
   readonly expected: number | undefined;
   readonly delivered: number;
 }
 
-/** How a download of a job ended. */
+/** The outcome of a download of a job. */
 export interface JobVerdict {
   readonly uuid: string;
   readonly title: string;
-  /** Against `urlCount` (service.md 4.6.5). */
+  /** Expected is the `urlCount` of the list of files. */
   readonly files: ExpectedAndDelivered;
-  /** Compressed, against `totalFileSizeBytes`. */
+  /** Compressed; expected is the `totalFileSizeBytes` of the list of files. */
   readonly bytes: ExpectedAndDelivered;
-  /** Against `activityCount`. */
+  /** Expected is the `activityCount` of the job. */
   readonly posts: ExpectedAndDelivered;
-  /** Minutes that the service says may be incomplete, `YYYYMMDDHHMM`; nothing can be done about them. */
+  /** Minutes that the service reports as possibly incomplete, `YYYYMMDDHHMM`. A new download has them, too. */
   readonly suspectMinutes: readonly string[];
-  /** Segments that are not there, `YYYYMMDDHHMM`, and totals that are not reached. */
+  /** Missing segments, `YYYYMMDDHHMM`, and totals that differ. */
   readonly missing: readonly string[];
-  /** All of one sentence, for people. */
+  /** One sentence for people to read. */
   readonly summary: string;
   /** For a script: 0 complete, 1 something is missing, 2 complete but for suspect minutes. */
   readonly exitCode: 0 | 1 | 2;
 }
 
-/** What has been delivered so far, runs before a resume included. */
+/** The totals delivered so far, including the runs before a resume. */
 export interface Delivered {
   readonly files: number;
   readonly bytes: number;
   readonly posts: number;
-  /** What files said of their own minutes. */
+  /** As reported by the `info` lines of the files. */
   readonly suspectMinutes: readonly string[];
-  /** Names of files that could not be had. */
+  /** Names of files that could not be fetched. */
   readonly missing: readonly string[];
 }
 
-/** Holds what was delivered against what the service says. */
+/** Compares the delivered totals with those that the service states. */
 export function jobVerdict(list: JobFileList, delivered: Delivered): JobVerdict {
   const { job, urlCount, totalBytes } = list;
   const { missing } = delivered;
@@ -50,7 +50,7 @@ export function jobVerdict(list: JobFileList, delivered: Delivered): JobVerdict 
   const listed = list.files.length;
   const short = [
     listed === urlCount ? '' : `${listed} of ${urlCount} files are listed (urlCount)`,
-    // Where files are missing, totals cannot be reached.
+    // With missing files the totals always differ.
     missing.length > 0 ? '' : differs('bytes', bytes, 'totalFileSizeBytes'),
     missing.length > 0 ? '' : differs('posts', posts, 'activityCount'),
   ].filter(text => text !== '');
@@ -83,10 +83,10 @@ function of({ expected, delivered }: ExpectedAndDelivered): string {
   return expected === undefined ? String(delivered) : `${delivered} of ${expected}`;
 }
 
-const MOST_SHOWN = 20;
+const MAX_SHOWN = 20;
 
 function firstNames(names: readonly string[]): string {
-  const rest = names.length - MOST_SHOWN;
-  const shown = names.slice(0, MOST_SHOWN).join(', ');
+  const rest = names.length - MAX_SHOWN;
+  const shown = names.slice(0, MAX_SHOWN).join(', ');
   return rest > 0 ? `${shown} and ${rest} more` : shown;
 }

@@ -1,55 +1,62 @@
-import { checkValue, milliseconds } from '../check.js';
+import { checkOptions, func, milliseconds, type OptionTable, required, signal } from '../check.js';
 import { HttpError, JobError, OptionError } from '../errors.js';
 import type { Account } from '../http/account.js';
-import { checkNames } from '../http/check-names.js';
 import { SECOND } from '../time.js';
 import type { CreatedJob, DeliveredJob, Job, JobListItem, JobQuote } from './job.js';
 import { acceptJob, checkSameJob, createJob, getJob, listJobs, rejectJob } from './job-calls.js';
 import {
   type CheckedJobRequest,
   checkJobRequest,
-  JOB_REQUEST_NAMES,
+  JOB_REQUEST,
   type JobRequest,
 } from './job-request.js';
 import { plainTitle, titleWithRules } from './job-title.js';
 
 export interface RunJobOptions extends JobRequest {
   /**
-   * Whether the job is worth its quote. It is asked once; `true` accepts the job, which is then paid
-   * for and cannot be stopped, `false` rejects it for good.
+   * Decides about the quote; called once. `true` accepts the job, which is then paid for and cannot be
+   * stopped. `false` rejects it for good.
    */
   readonly decide: (quote: JobQuote, job: Job) => boolean | Promise<boolean>;
   /**
-   * The longest time between two looks at the job, in milliseconds; the first ones come sooner.
+   * The longest time between two requests for the status of the job, in milliseconds. The first ones
+   * come sooner.
    * @default 30000
    */
   readonly pollIntervalMs?: number | undefined;
-  /** Told when status, message or progress have changed, and of the job as it is found. */
-  readonly onStatus?: ((job: Job) => void) | undefined;
+  /**
+   * Called with the job at first, and whenever its status, message or progress has changed. A promise is
+   * awaited; what it throws ends the call.
+   */
+  readonly onStatus?: ((job: Job) => unknown) | undefined;
+  /** Ends the call, not the job: it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-const RUN_OPTIONS: readonly string[] = [
-  ...JOB_REQUEST_NAMES,
-  ...['decide', 'onStatus', 'signal', 'pollIntervalMs'],
-];
+const OPTIONS = {
+  ...JOB_REQUEST,
+  decide: required(func('decides about the quote')),
+  pollIntervalMs: milliseconds('between two requests for the status', { default: 30 * SECOND }),
+  onStatus: func('called when the status has changed'),
+  signal: signal(),
+} satisfies OptionTable<RunJobOptions>;
 
-const FIRST_LOOK = SECOND;
-const LATER = 1.5;
+const FIRST_POLL_MS = SECOND;
+const POLL_GROWTH = 1.5;
 
 /**
- * Brings a job from its rules to its files: makes it, waits for the quote, lets `decide` accept or
- * reject it, and waits until it is delivered (service.md section 3).
+ * Runs a job from its rules to its files: creates it, waits for the quote, lets `decide` accept or
+ * reject it, and waits until it is delivered.
  *
- * The title is how a job is known: the same script run again joins its job where it stands, in whatever
- * state, and never makes or pays for a second one. A request with other rules, dates or format needs
- * another title, and is refused without. Since the service does not tell the rules of a job, a digest of
- * them stands behind the title that is sent, `snow 2014 (rules 3fa9c2d1)`; the order of rules does not
- * count. A job that has failed is not sent again, which would be charged again.
+ * The title identifies the job: the same script, run again, continues with the existing job, whatever its
+ * status, and never creates or pays for a second one. A request with other rules, dates or format needs
+ * another title. The service does not return the rules of a job, so a digest of them is appended to the
+ * title that is sent, `snow 2014 (rules 3fa9c2d1)`; the order of the rules does not matter. A job that
+ * has failed is not sent again, which would be charged again.
  *
  * @throws OptionError before anything is sent.
- * @throws JobError for a job that has failed, was rejected (also by `decide`), has expired, or has the
- * title but other rules, dates or another format, or was not made by `jobs.run`.
+ * @throws JobError for a job that has failed, was rejected (also by `decide`), has expired, was not
+ * created by `jobs.run`, or has the same title but other rules, dates or format.
  * @example
  * const job = await jobs.run(account(), {
  *   title: 'snow 2014',
@@ -61,27 +68,24 @@ const LATER = 1.5;
  * });
  */
 export async function runJob(account: Account, options: RunJobOptions): Promise<DeliveredJob> {
-  checkNames('options', options, RUN_OPTIONS);
-  const { decide, onStatus, signal, pollIntervalMs = 30 * SECOND } = options;
-  if (typeof decide !== 'function')
-    throw new OptionError('decide', 'Expected `decide` to be a function of the quote');
-  const interval = milliseconds('how often the status is asked for');
-  checkValue('runJob', 'pollIntervalMs', interval, pollIntervalMs);
-  let job = await findOrCreate(account, options);
-  let shown: Job | undefined;
-  let wait = FIRST_LOOK;
+  const { onStatus, signal, pollIntervalMs, ...rest } = checkOptions('jobs.run', OPTIONS, options);
+  const { title, fromDate, toDate, dataFormat, rules } = rest;
+  const request = { title, fromDate, toDate, dataFormat, rules };
+  let job = await findOrCreate(account, request, signal);
+  let before: Job | undefined;
+  let waitMs = FIRST_POLL_MS;
   while (true) {
-    if (shown === undefined || hasMoved(shown, job)) onStatus?.(job);
-    if (shown?.status !== job.status) wait = Math.min(FIRST_LOOK, pollIntervalMs);
-    shown = job;
+    if (before === undefined || hasChanged(before, job)) await onStatus?.(job);
+    if (before?.status !== job.status) waitMs = Math.min(FIRST_POLL_MS, pollIntervalMs);
+    before = job;
     if (isDelivered(job)) return job;
-    refuseEnded(job);
+    throwIfEnded(job);
     if (job.status === 'quoted' && job.quote !== undefined) {
       job = await decideQuote(account, job, job.quote, options);
       continue;
     }
-    await account.timing.sleep(wait, signal);
-    wait = Math.min(wait * LATER, pollIntervalMs);
+    await account.timing.sleep(waitMs, signal);
+    waitMs = Math.min(waitMs * POLL_GROWTH, pollIntervalMs);
     job = await readJob(account, job, signal);
   }
 }
@@ -90,19 +94,24 @@ export function isDelivered(job: Job): job is DeliveredJob {
   return job.status === 'delivered' && job.results !== undefined;
 }
 
-/** The job of this request, made if there is none. */
-async function findOrCreate(account: Account, options: RunJobOptions): Promise<Job> {
-  const { signal } = options;
-  const checked = checkJobRequest(options);
-  const asked = { ...checked, title: titleWithRules(checked) };
-  const joined = await findExisting(account, asked, signal);
-  if (joined !== undefined) return joined;
+/** The job of this request, created if it does not exist. */
+async function findOrCreate(
+  account: Account,
+  request: JobRequest,
+  signal: AbortSignal | undefined,
+): Promise<Job> {
+  const checked = checkJobRequest('jobs.run', request);
+  const requested = { ...checked, title: titleWithRules(checked) };
+  const found = await findExisting(account, requested, signal);
+  if (found !== undefined) return found;
   try {
-    return withoutRules(await createJob(account, { ...options, title: asked.title }, { signal }));
+    return withoutRules(
+      await createJob(account, { ...request, title: requested.title }, { signal }),
+    );
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    // Another run of the same script may have been faster.
-    const late = await findExisting(account, asked, signal);
+    // Another run of the same script may have created it meanwhile.
+    const late = await findExisting(account, requested, signal);
     if (late === undefined) throw error;
     return late;
   }
@@ -110,29 +119,29 @@ async function findOrCreate(account: Account, options: RunJobOptions): Promise<J
 
 async function findExisting(
   account: Account,
-  asked: CheckedJobRequest,
+  requested: CheckedJobRequest,
   signal: AbortSignal | undefined,
 ): Promise<Job | undefined> {
   const { jobs } = await listJobs(account, { signal });
-  const found = jobs.find(job => job.title === asked.title);
+  const found = jobs.find(job => job.title === requested.title);
   if (found === undefined) {
-    const title = plainTitle(asked.title);
+    const title = plainTitle(requested.title);
     const other = jobs.find(job => plainTitle(job.title) === title);
     if (other !== undefined) throw otherRules(other, title);
     return undefined;
   }
   const job = await readJob(account, found, signal);
-  checkSameJob(job, asked);
+  checkSameJob(job, requested);
   return job;
 }
 
-function otherRules({ uuid, status, title }: JobListItem, asked: string): JobError {
+function otherRules({ uuid, status, title }: JobListItem, requested: string): JobError {
   const why =
-    title === asked
-      ? 'it was not made by `jobs.run`, so its rules are not known. Choose another title, or go on with that job by `jobs.get`, `jobs.accept` and `jobFiles`'
+    title === requested
+      ? 'it was not created by `jobs.run`, so its rules are not known. Choose another title, or continue with that job by `jobs.get`, `jobs.accept` and `jobFiles`'
       : 'it has other rules. Choose another title';
   return new JobError(
-    `There is another job with the title ${JSON.stringify(asked)} (${uuid}): ${why}`,
+    `There is another job with the title ${JSON.stringify(requested)} (${uuid}): ${why}`,
     {
       title,
       uuid,
@@ -141,14 +150,14 @@ function otherRules({ uuid, status, title }: JobListItem, asked: string): JobErr
   );
 }
 
-/** An answer that is a no, and not one to the login. */
+/** Whether the service refused the request, for another reason than the credentials. */
 function isRefusal(error: unknown): boolean {
   return (
     error instanceof HttpError && error.status >= 400 && error.status < 500 && error.status !== 401
   );
 }
 
-function hasMoved(before: Job, now: Job): boolean {
+function hasChanged(before: Job, now: Job): boolean {
   const { status, statusMessage, percentComplete } = before;
   return (
     status !== now.status ||
@@ -167,9 +176,12 @@ async function decideQuote(
   signal?.throwIfAborted();
   if (accepted === true) return accept(account, job, signal);
   if (accepted !== false)
-    throw new OptionError('decide', 'Expected `decide` to give true or false; nothing was done');
+    throw new OptionError(
+      'decide',
+      'jobs.run: `decide` must return true or false; the job was neither accepted nor rejected',
+    );
   const rejected = await rejectJob(account, job, { signal });
-  onStatus?.(rejected);
+  await onStatus?.(rejected);
   throw ended(
     rejected,
     `was rejected, since \`decide\` turned its quote down: ${described(quote)}`,
@@ -182,11 +194,11 @@ async function accept(account: Account, job: Job, signal: AbortSignal | undefine
     return await acceptJob(account, job, { signal });
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    // Another run of the same script may have been faster, and the service may be slow to show it.
-    for (let again = 0; again < 3; again++) {
+    // Another run of the same script may have accepted it, and the service may show that late.
+    for (let poll = 0; poll < 3; poll++) {
       const now = await readJob(account, job, signal);
       if (now.status !== 'quoted') return now;
-      await account.timing.sleep(FIRST_LOOK, signal);
+      await account.timing.sleep(FIRST_POLL_MS, signal);
     }
     throw error;
   }
@@ -202,14 +214,14 @@ async function readJob(
   } catch (cause) {
     if (!(cause instanceof HttpError) || cause.status !== 404) throw cause;
     throw new JobError(
-      `The job ${JSON.stringify(job.title)} (${job.uuid}) is not there any more: it was ${job.status}, and has expired. Jobs are kept for 15 days; to begin anew, run this again`,
+      `The job ${JSON.stringify(job.title)} (${job.uuid}) no longer exists: it was ${job.status}, and has expired. Jobs are kept for 15 days; run this again to create it again`,
       { cause, title: job.title, uuid: job.uuid, status: job.status },
     );
   }
 }
 
-/** States that no job leaves. */
-function refuseEnded(job: Job): void {
+/** Throws for the final statuses. */
+function throwIfEnded(job: Job): void {
   if (job.status === 'failed')
     throw ended(
       job,
@@ -232,7 +244,7 @@ function ended(job: Job, what: string, advice: string): JobError {
 function described(quote: JobQuote): string {
   const { costDollars, estimatedActivityCount, estimatedDurationHours, estimatedFileSizeMb } =
     quote;
-  const cost = costDollars === undefined ? 'no cost of its own' : `$${costDollars}`;
+  const cost = costDollars === undefined ? 'no extra cost' : `$${costDollars}`;
   return `${cost}, about ${estimatedActivityCount} posts, ${estimatedFileSizeMb} MB, ${estimatedDurationHours} hours`;
 }
 

@@ -3,81 +3,101 @@ import { inflatedSize } from '../gzip/inflated-size.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { SpoolFile } from '../storage/spool-file.js';
 import { type CheckedFile, checkJobFile, checkJobFileStream } from './check-job-file.js';
-import type { MemoryBudget } from './memory-budget.js';
 
-/** Larger files do not stay in memory. */
-const LARGEST_FILE = 4 * 1024 * 1024;
+/** Larger files are stored on disk. */
+const MAX_FILE_IN_MEMORY = 4 * 1024 * 1024;
 
-/** A file that has come whole and undamaged, and waits for its turn. */
+/** A complete and undamaged file that waits for its turn. */
 export interface StoredJobFile extends CheckedFile {
   readonly origin: string;
-  /** All of it, where it is in memory. */
+  /** The whole file, if it is in memory. */
   readonly whole: Buffer | undefined;
   blocks(): AsyncIterable<Buffer>;
   release(): Promise<void>;
 }
 
-/** What may be held in memory at once: files as they came, and what they hold. */
-export interface Memory {
+/** The memory that all stored files may take: compressed files, and their inflated contents. */
+export interface JobFileMemory {
   readonly waiting: MemoryBudget;
   readonly inflated: MemoryBudget;
 }
 
-/** Receives a file, in memory or in a temporary file, and checks it. `onBytes` hears of each chunk. */
+/** A number of bytes that several users share. */
+export class MemoryBudget {
+  #free: number;
+
+  constructor(bytes: number) {
+    this.#free = bytes;
+  }
+
+  /** Whether there was room; if so, `release` the same number later. */
+  reserve(bytes: number): boolean {
+    if (bytes > this.#free) return false;
+    this.#free -= bytes;
+    return true;
+  }
+
+  release(bytes: number): void {
+    this.#free += bytes;
+  }
+}
+
+/** Receives a file into memory or a temporary file, and checks it. `onBytes` is called for each chunk. */
 export async function storeJobFile(
-  answer: HttpResponse,
-  memory: Memory,
+  response: HttpResponse,
+  memory: JobFileMemory,
   onBytes: (bytes: number) => void,
 ): Promise<StoredJobFile> {
-  const length = Number(answer.headers['content-length'] ?? Number.NaN);
-  if (!(length <= LARGEST_FILE && memory.waiting.take(length))) return spool(answer, onBytes);
-  let kept = 0;
-  let held = true;
+  const length = Number(response.headers['content-length'] ?? Number.NaN);
+  if (!(length <= MAX_FILE_IN_MEMORY && memory.waiting.reserve(length)))
+    return storeOnDisk(response, onBytes);
+  let inflatedBytes = 0;
+  let released = false;
   const release = async () => {
-    if (!held) return;
-    held = false;
-    memory.waiting.give(length);
-    memory.inflated.give(kept);
+    if (released) return;
+    released = true;
+    memory.waiting.release(length);
+    memory.inflated.release(inflatedBytes);
   };
   try {
     const chunks: Buffer[] = [];
-    for await (const chunk of answer.body) {
+    for await (const chunk of response.body) {
       onBytes(chunk.length);
       chunks.push(chunk);
     }
     const whole = Buffer.concat(chunks);
     const size = inflatedSize(whole);
-    if (memory.inflated.take(size)) kept = size;
-    const { content, ...checked } = await checkJobFile(whole, answer.url, kept);
-    // Whoever unzips it next need not do it again.
+    if (memory.inflated.reserve(size)) inflatedBytes = size;
+    const { content, ...checked } = await checkJobFile(whole, response.url, inflatedBytes);
+    // `gunzip()` then uses these bytes instead of inflating the file again.
     if (content !== undefined) rememberInflated(whole, content);
     const blocks = async function* () {
       yield whole;
     };
-    return { ...checked, origin: answer.url, whole, blocks, release };
+    return { ...checked, origin: response.url, whole, blocks, release };
   } catch (error) {
     await release();
     throw error;
   }
 }
 
-async function spool(
-  answer: HttpResponse,
+async function storeOnDisk(
+  response: HttpResponse,
   onBytes: (bytes: number) => void,
 ): Promise<StoredJobFile> {
-  const file = await SpoolFile.open();
+  const file = await SpoolFile.open('a large file of a job');
   try {
     const written = async function* () {
-      for await (const chunk of answer.body) {
+      for await (const chunk of response.body) {
         onBytes(chunk.length);
-        await file.write(chunk);
+        await file.write([chunk]);
         yield chunk;
       }
     };
-    const checked = await checkJobFileStream(written(), answer.url);
+    const checked = await checkJobFileStream(written(), response.url);
     return {
       ...checked,
-      origin: answer.url,
+      origin: response.url,
       whole: undefined,
       blocks: () => file.blocks(),
       release: () => file.close(),

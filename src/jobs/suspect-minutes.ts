@@ -7,8 +7,8 @@ import { parseExact } from '../json/exact-json.js';
 import { formatTimestamp, parseTimestamp } from '../time.js';
 
 /**
- * The minutes of a job that may be incomplete, as `YYYYMMDDHHMM` (service.md 2.6). What the list looks
- * like is not told there, so any JSON that has dates in it will do, and so will lines.
+ * The minutes of a job that may be incomplete, as `YYYYMMDDHHMM`. The service does not document the
+ * format of the list, so any JSON with dates in it is accepted, and lines of dates.
  */
 export async function readSuspectMinutes(
   account: Account,
@@ -16,7 +16,9 @@ export async function readSuspectMinutes(
   signal?: AbortSignal,
 ): Promise<string[]> {
   if (!URL.canParse(address))
-    throw new DataError(`The address of suspect minutes is none: ${JSON.stringify(address)}`);
+    throw new DataError(
+      `The address of the suspect minutes is not a URL: ${JSON.stringify(address)}`,
+    );
   const url = new URL(address);
   try {
     const text = await request(

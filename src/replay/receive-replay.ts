@@ -7,7 +7,7 @@ import { ConnectionError, DataError, type MillraceError } from '../errors.js';
 import { liveRecords } from '../flow/live-records.js';
 import type { LiveConnection } from '../http/live-connection.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
-import type { Spool } from './replay-spool.js';
+import type { ReplaySpool } from './replay-spool.js';
 
 export interface Damaged {
   readonly record: DamagedRecord;
@@ -35,7 +35,7 @@ export interface Received {
  */
 export async function receiveReplay(
   connection: LiveConnection,
-  spool: Spool,
+  spool: ReplaySpool,
   signal: AbortSignal,
 ): Promise<Received> {
   let activities = 0;

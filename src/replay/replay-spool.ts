@@ -1,36 +1,28 @@
-import { randomUUID } from 'node:crypto';
-import { type FileHandle, open, unlink } from 'node:fs/promises';
-import path from 'node:path';
-import type { Batches } from '../flow/flow.js';
-import { framed } from '../flow/framed.js';
 import { LineFramer } from '../json/line-framer.js';
-import { storing } from './connect-log.js';
+import { SpoolFile } from '../storage/spool-file.js';
 
-/** No record has one, as the stream parts records by it. */
-const END = Buffer.from('\r\n');
-/** Pieces that one write may have, and bytes of one read. */
-const MOST_PIECES = 1_000;
-const READ = 256 * 1024;
-/** Bytes that may be on their way to disk while more come. */
-const BEHIND = 8 * 1024 * 1024;
-/** The records passed the limits when they were received. */
-const UNLIMITED = { maxBytes: Number.POSITIVE_INFINITY, maxDepth: Number.POSITIVE_INFINITY };
+const SEPARATOR = Buffer.from('\r\n');
+/** Chunks of one write, and bytes of one read. */
+const MAX_CHUNKS = 1_000;
+const READ_BYTES = 256 * 1024;
+/** Bytes that may wait for the disk before `add` waits, too. */
+const MAX_PENDING_BYTES = 8 * 1024 * 1024;
+/** The records were within the limits of the stream. */
+const NO_LIMITS = { maxBytes: Number.POSITIVE_INFINITY, maxDepth: Number.POSITIVE_INFINITY };
 
 /**
- * Records that wait: in memory up to a size, the rest in a file that no one else can see. A service
- * that is read from at its own speed does not disconnect a slow consumer.
+ * Holds the records of one connection: in memory up to a size, the rest in a temporary file. So the
+ * service is read at its own speed, and does not disconnect a slow consumer.
  */
-export class Spool {
+export class ReplaySpool {
   readonly #folder: string;
   readonly #maxMemory: number;
   #memory: (readonly Buffer[])[] = [];
   #bytes = 0;
-  #file: FileHandle | undefined;
-  #path = '';
-  #length = 0;
-  /** What the write under way has yet to get to. */
-  #behind: Buffer[] = [];
-  #behindBytes = 0;
+  #file: SpoolFile | undefined;
+  /** Chunks that the current write has not reached yet. */
+  #pending: Buffer[] = [];
+  #pendingBytes = 0;
   #writing: Promise<void> | undefined;
   #failure: { readonly error: unknown } | undefined;
   #closed = false;
@@ -40,127 +32,114 @@ export class Spool {
     this.#maxMemory = maxMemory;
   }
 
-  /** Whether anything goes to disk. */
+  /** Whether records go to disk. */
   get spilled(): boolean {
     return this.#bytes > this.#maxMemory;
   }
 
-  /** Returns before the records are on disk, as long as few are on their way there. */
+  /**
+   * Resolves before the records are on disk, unless many wait for it.
+   *
+   * @throws StorageError also for an earlier write
+   */
   async add(records: readonly Buffer[]): Promise<void> {
     this.#throwFailure();
-    const pieces = inPieces(records);
-    if (pieces.length === 0 || this.#closed) return;
-    const bytes = bytesOf(pieces);
+    const chunks = chunksOf(records);
+    if (chunks.length === 0 || this.#closed) return;
+    const bytes = bytesOf(chunks);
     this.#bytes += bytes;
     if (!this.spilled) {
-      this.#memory.push(pieces);
+      this.#memory.push(chunks);
       return;
     }
-    for (const piece of pieces) this.#behind.push(piece);
-    this.#behindBytes += bytes;
-    this.#writing ??= this.#writeBehind();
-    if (this.#behindBytes > BEHIND) await this.#writing;
+    for (const chunk of chunks) this.#pending.push(chunk);
+    this.#pendingBytes += bytes;
+    this.#writing ??= this.#writePending();
+    if (this.#pendingBytes > MAX_PENDING_BYTES) await this.#writing;
     this.#throwFailure();
   }
 
-  /** All records in their order, to be read once; lets go of each as it comes. */
+  /** All records in order. They can be read once: each is released as it is read. */
   async *read(): AsyncGenerator<readonly Buffer[], void, undefined> {
     await this.#writing;
     this.#throwFailure();
-    const lines = framed(this.#pieces(), () => new LineFramer('\r\n', UNLIMITED, undefined));
-    for await (const { items } of lines) yield items;
+    const framer = new LineFramer('\r\n', NO_LIMITS, undefined);
+    for await (const chunks of this.#chunks()) {
+      const records: Buffer[] = [];
+      for (const chunk of chunks) framer.push(chunk, records);
+      if (records.length > 0) yield records;
+    }
+    const rest: Buffer[] = [];
+    framer.end(rest);
+    if (rest.length > 0) yield rest;
   }
 
-  /** Gives up what is left, and takes no more. */
+  /** Discards the rest, and accepts no more. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#memory = [];
-    this.#behind = [];
+    this.#pending = [];
     await this.#writing;
     const file = this.#file;
     this.#file = undefined;
     await file?.close();
-    // Where an open file cannot be unlinked, it goes now.
-    if (file !== undefined) await unlink(this.#path).catch(() => {});
   }
 
-  async *#pieces(): Batches<Buffer> {
+  async *#chunks(): AsyncGenerator<readonly Buffer[], void, undefined> {
     for (let next = this.#memory.shift(); next !== undefined; next = this.#memory.shift())
-      yield { items: next };
+      yield next;
     if (this.#file === undefined) return;
-    const input = this.#file.createReadStream({ start: 0, autoClose: false, highWaterMark: READ });
-    for await (const block of input) yield { items: [block as Buffer] };
+    for await (const block of this.#file.blocks(READ_BYTES)) yield [block];
   }
 
-  /** Never rejects: what goes wrong is told to whoever comes next. */
-  async #writeBehind(): Promise<void> {
+  /** Never rejects: the next `add` or `read` throws the error. */
+  async #writePending(): Promise<void> {
     try {
-      await storing(this.#folder, 'spool a stream in', async () => {
-        this.#file ??= await this.#open();
-        while (this.#behind.length > 0) {
-          const pieces = this.#behind.splice(0, MOST_PIECES);
-          await this.#write(this.#file, pieces);
-          this.#behindBytes -= bytesOf(pieces);
-        }
-        // At once: whoever adds while promises are on their way must begin anew.
-        this.#writing = undefined;
-      });
+      this.#file ??= await SpoolFile.open('a replay', this.#folder);
+      while (this.#pending.length > 0) {
+        const chunks = this.#pending.splice(0, MAX_CHUNKS);
+        await this.#file.write(chunks);
+        this.#pendingBytes -= bytesOf(chunks);
+      }
     } catch (error) {
       this.#failure = { error };
-      this.#writing = undefined;
     }
+    // In the same turn as the last check, so that the next `add` starts a new write.
+    this.#writing = undefined;
   }
 
   #throwFailure(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
   }
-
-  async #write(file: FileHandle, pieces: readonly Buffer[]): Promise<void> {
-    const wanted = bytesOf(pieces);
-    let { bytesWritten: done } = await file.writev(pieces, this.#length);
-    // A disk that takes only a part says why when it is given the rest.
-    for (const all = done < wanted ? Buffer.concat(pieces) : END; done < wanted; ) {
-      const { bytesWritten } = await file.write(all, done, undefined, this.#length + done);
-      done += bytesWritten;
-    }
-    this.#length += wanted;
-  }
-
-  async #open(): Promise<FileHandle> {
-    this.#path = path.join(this.#folder, `spool-${process.pid}-${randomUUID()}`);
-    const file = await open(this.#path, 'wx+', 0o600);
-    await unlink(this.#path).catch(() => {});
-    return file;
-  }
 }
 
 /**
- * The records, each with an end, without a copy: those that lie one after the other in memory still
- * have their ends between them, and wait as one piece. Thousands of objects that live on would cost
- * the garbage collector more than finding the records again does.
+ * The records with their separators, without a copy: records that follow each other in memory have
+ * their separators between them, and become one chunk. Thousands of long-lived objects would cost the
+ * garbage collector more than finding the records again.
  */
-function inPieces(records: readonly Buffer[]): Buffer[] {
-  const pieces: Buffer[] = [];
-  let memory: Buffer = END;
+function chunksOf(records: readonly Buffer[]): Buffer[] {
+  const chunks: Buffer[] = [];
+  let memory: Buffer = SEPARATOR;
   let start = 0;
   let end = 0;
   for (const { buffer, byteOffset, length } of records) {
     const follows =
       buffer === memory.buffer &&
-      byteOffset === end + END.length &&
-      memory[end] === END[0] &&
-      memory[end + 1] === END[1];
+      byteOffset === end + SEPARATOR.length &&
+      memory[end] === SEPARATOR[0] &&
+      memory[end + 1] === SEPARATOR[1];
     if (!follows) {
-      if (end > start) pieces.push(memory.subarray(start, end), END);
+      if (end > start) chunks.push(memory.subarray(start, end), SEPARATOR);
       memory = Buffer.from(buffer);
       start = byteOffset;
     }
     end = byteOffset + length;
   }
-  if (end > start) pieces.push(memory.subarray(start, end), END);
-  return pieces;
+  if (end > start) chunks.push(memory.subarray(start, end), SEPARATOR);
+  return chunks;
 }
 
-function bytesOf(pieces: readonly Buffer[]): number {
-  return pieces.reduce((sum, { length }) => sum + length, 0);
+function bytesOf(chunks: readonly Buffer[]): number {
+  return chunks.reduce((sum, { length }) => sum + length, 0);
 }

@@ -11,7 +11,7 @@ import { overlap } from './minute-ranges.js';
 import { type Damaged, receiveReplay } from './receive-replay.js';
 import { parseReplayCursor, type ReplayIdentity, replayCursor } from './replay-cursor.js';
 import { ReplayMachine, type ReplayState } from './replay-machine.js';
-import { Spool } from './replay-spool.js';
+import { ReplaySpool } from './replay-spool.js';
 import type { ReplayTimings } from './replay-timings.js';
 import { type ReplayWait, WaitReporter } from './replay-wait.js';
 import { SeenIds } from './seen-ids.js';
@@ -53,7 +53,7 @@ export interface ReplayRun<T> {
 
 /** What one connection brought, safe to be handed on. */
 interface Delivery {
-  readonly spool: Spool;
+  readonly spool: ReplaySpool;
   /** Of the machine, once it is. */
   readonly state: ReplayState;
   readonly damaged: readonly Damaged[];
@@ -90,7 +90,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   };
 
   const folder = await replayFolder(job.folder);
-  const spools = new Set<Spool>();
+  const spools = new Set<ReplaySpool>();
   try {
     const coming = connections(job, machine, { folder, spools, signal, progress });
     for await (const { spool, state, damaged, inParts } of new ReadAhead(coming, 1).read()) {
@@ -198,7 +198,7 @@ async function* connections<T>(
     if (pace.rates.length > 0) await log.add(at);
     machine.connecting(at);
     attempts++;
-    const spool = new Spool(folder, maxMemory);
+    const spool = new ReplaySpool(folder, maxMemory);
     spools.add(spool);
     let handOn = false;
     let damaged: readonly Damaged[] = [];
@@ -243,7 +243,7 @@ function isInParts({ open }: ReplayState, range: Window): boolean {
 
 interface Surroundings {
   readonly folder: string;
-  readonly spools: Set<Spool>;
+  readonly spools: Set<ReplaySpool>;
   readonly signal: AbortSignal;
   readonly progress: Progress | undefined;
 }

@@ -3,47 +3,64 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { StorageError } from '../errors.js';
-
-const BLOCK = 1024 * 1024;
+import { storing } from './storage-error.js';
 
 /**
- * A temporary file for what is too large for memory. Its name is taken away at once, so nothing is
- * left behind however the process ends; where that cannot be, it goes when it is closed.
+ * A temporary file for data that is too large for memory. Its name is removed right after it is opened,
+ * so nothing is left behind however the process ends. A system that cannot remove the name of an open
+ * file removes it on `close`.
  */
 export class SpoolFile {
   readonly #path: string;
+  readonly #content: string;
   readonly #handle: FileHandle;
-  #nameless: boolean;
+  #unlinked: boolean;
   #bytes = 0;
 
-  private constructor(file: string, handle: FileHandle, nameless: boolean) {
+  private constructor(file: string, content: string, handle: FileHandle, unlinked: boolean) {
     this.#path = file;
+    this.#content = content;
     this.#handle = handle;
-    this.#nameless = nameless;
+    this.#unlinked = unlinked;
   }
 
-  static async open(): Promise<SpoolFile> {
-    const file = path.join(tmpdir(), `millrace-${randomUUID()}`);
-    return failing(file, async () => {
+  /**
+   * @param content the stored data, for error messages
+   * @throws StorageError
+   */
+  static async open(content: string, folder = tmpdir()): Promise<SpoolFile> {
+    const file = path.join(folder, `millrace-spool-${process.pid}-${randomUUID()}`);
+    return storing(`store ${content} in`, file, async () => {
       const handle = await open(file, 'wx+', 0o600);
-      return new SpoolFile(file, handle, await removed(file));
+      return new SpoolFile(file, content, handle, await unlinked(file));
     });
   }
 
-  async write(chunk: Buffer): Promise<void> {
-    await failing(this.#path, async () => {
-      for (let done = 0; done < chunk.length; ) {
-        const { bytesWritten } = await this.#handle.write(chunk, done, undefined, this.#bytes);
+  /** Appends all chunks. One call at a time. @throws StorageError */
+  async write(chunks: readonly Buffer[]): Promise<void> {
+    await storing(`store ${this.#content} in`, this.#path, async () => {
+      const size = chunks.reduce((sum, { length }) => sum + length, 0);
+      let { bytesWritten: done } = await this.#handle.writev(chunks, this.#bytes);
+      // A disk that takes only a part reports the reason for the rest.
+      for (const rest = done < size ? Buffer.concat(chunks) : undefined; rest && done < size; ) {
+        const { bytesWritten } = await this.#handle.write(
+          rest,
+          done,
+          undefined,
+          this.#bytes + done,
+        );
         done += bytesWritten;
-        this.#bytes += bytesWritten;
       }
+      this.#bytes += size;
     });
   }
 
-  async *blocks(): AsyncGenerator<Buffer, void, undefined> {
+  /** All written bytes. @throws StorageError */
+  async *blocks(blockBytes = 1024 * 1024): AsyncGenerator<Buffer, void, undefined> {
     for (let at = 0; at < this.#bytes; ) {
-      const block = Buffer.allocUnsafeSlow(Math.min(BLOCK, this.#bytes - at));
-      const { bytesRead } = await failing(this.#path, () =>
+      // Not from the pool: the consumer may keep parts of it.
+      const block = Buffer.allocUnsafeSlow(Math.min(blockBytes, this.#bytes - at));
+      const { bytesRead } = await storing(`read ${this.#content} from`, this.#path, () =>
         this.#handle.read(block, 0, block.length, at),
       );
       if (bytesRead === 0) throw new StorageError(`${this.#path} was cut`, { path: this.#path });
@@ -54,27 +71,15 @@ export class SpoolFile {
 
   async close(): Promise<void> {
     await this.#handle.close().catch(() => {});
-    if (!this.#nameless) this.#nameless = await removed(this.#path);
+    if (!this.#unlinked) this.#unlinked = await unlinked(this.#path);
   }
 }
 
-async function removed(file: string): Promise<boolean> {
+async function unlinked(file: string): Promise<boolean> {
   try {
     await unlink(file);
     return true;
   } catch {
     return false;
-  }
-}
-
-async function failing<T>(file: string, action: () => Promise<T>): Promise<T> {
-  try {
-    return await action();
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new StorageError(
-      `Could not keep a large file of a job in ${file}: ${reason}. Make room there, or name another folder in TMPDIR`,
-      { cause, path: file },
-    );
   }
 }

@@ -282,7 +282,11 @@ describe('a fault that stays', () => {
   );
 
   it.each([
-    ['a damaged line in some MB', LARGE_AND_DAMAGED, /A line is cut short, or is no JSON object/],
+    [
+      'a damaged line in some MB',
+      LARGE_AND_DAMAGED,
+      /A line is cut short, or is not a JSON object/,
+    ],
     ['a line that has no end', LINE_WITHOUT_END, /A line is longer than 67108864 bytes/],
   ])('%s: the error says so', async (_, file, message) => {
     const served = await start({ files: servedFiles(3) });

@@ -4,7 +4,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/errors.js';
-import { Spool } from '../../src/replay/replay-spool.js';
+import { ReplaySpool } from '../../src/replay/replay-spool.js';
 
 let folder: string;
 beforeAll(async () => {
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-async function readAll(spool: Spool): Promise<string[]> {
+async function readAll(spool: ReplaySpool): Promise<string[]> {
   const read: string[] = [];
   for await (const records of spool.read()) for (const record of records) read.push(`${record}`);
   return read;
@@ -37,7 +37,7 @@ describe('a spool', () => {
   it('gives back every record as it was, however they lie in memory and wherever they wait', async () => {
     await fc.assert(
       fc.asyncProperty(blocks, fc.nat(600), async (batches, maxMemory) => {
-        const spool = new Spool(folder, maxMemory);
+        const spool = new ReplaySpool(folder, maxMemory);
         const expected: string[] = [];
         for (const batch of batches) {
           const block = Buffer.concat(
@@ -61,7 +61,7 @@ describe('a spool', () => {
   });
 
   it('writes more records than one call of the system takes', async () => {
-    const spool = new Spool(folder, 0);
+    const spool = new ReplaySpool(folder, 0);
     const records = Array.from({ length: 5_000 }, (_, i) => Buffer.from(`{"n":${i}}`));
     await spool.add(records);
     expect(spool.spilled).toBe(true);
@@ -70,7 +70,7 @@ describe('a spool', () => {
   });
 
   it('takes records while earlier ones are on their way to disk, and keeps their order', async () => {
-    const spool = new Spool(folder, 1_000);
+    const spool = new ReplaySpool(folder, 1_000);
     const records = Array.from({ length: 300 }, (_, i) =>
       Buffer.from(`{"n":${i},"text":"${'x'.repeat(i * 997)}"}`),
     );
@@ -99,7 +99,7 @@ describe('a spool', () => {
     await rm(path.join(folder, 'probe'));
     const { writev } = handles;
     for (let ticks = 0; ticks < 20; ticks++) {
-      const spool = new Spool(folder, 0);
+      const spool = new ReplaySpool(folder, 0);
       let second: Promise<void> | undefined;
       const addSecond = async () => {
         for (let tick = 0; tick < ticks; tick++) await null;
@@ -125,17 +125,17 @@ describe('a spool', () => {
   it('says so when the disk fails, to whoever comes next, and can be closed after that', async () => {
     const gone = path.join(folder, 'gone');
     const record = Buffer.from('{"n":1}');
-    const spool = new Spool(gone, 0);
+    const spool = new ReplaySpool(gone, 0);
     await spool.add([record]);
     await vi.waitFor(() =>
-      expect(spool.add([record])).rejects.toThrow(`Could not spool a stream in ${gone}`),
+      expect(spool.add([record])).rejects.toThrow(`Could not store a replay in ${gone}`),
     );
     await expect(readAll(spool)).rejects.toThrow(StorageError);
     await spool.close();
   });
 
   it('loses nothing after a batch of no records', async () => {
-    const spool = new Spool(folder, 0);
+    const spool = new ReplaySpool(folder, 0);
     await spool.add([Buffer.from('{"n":1}')]);
     await new Promise(resolve => setTimeout(resolve, 20));
     await spool.add([]);
@@ -145,7 +145,7 @@ describe('a spool', () => {
   });
 
   it('takes nothing once it is closed', async () => {
-    const spool = new Spool(folder, 0);
+    const spool = new ReplaySpool(folder, 0);
     await spool.close();
     await spool.add([Buffer.from('{"n":1}')]);
     expect(await readAll(spool)).toEqual([]);
@@ -153,7 +153,7 @@ describe('a spool', () => {
   });
 
   it('leaves no file behind when it is closed with records on their way', async () => {
-    const spool = new Spool(folder, 0);
+    const spool = new ReplaySpool(folder, 0);
     for (let n = 0; n < 50; n++) await spool.add([Buffer.alloc(100_000, 'x')]);
     await spool.close();
     expect(await readdir(folder)).toEqual([]);

@@ -9,7 +9,7 @@ import type { Cursor } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
 import { type ReplayOptions, type ReplayWait, replay } from '../../src/replay/replay.js';
-import { Spool } from '../../src/replay/replay-spool.js';
+import { ReplaySpool } from '../../src/replay/replay-spool.js';
 import { collect } from '../../src/sinks/collect.js';
 import { DAY, floorTo, formatSent, HOUR, MINUTE, type Window } from '../../src/time.js';
 import {
@@ -662,7 +662,7 @@ describe('a consumer', () => {
     const window = past(4);
     server.otherwise = wholeReplay(wirePosts(window));
     const full = new StorageError('ENOSPC', { path: folder, retryable: true });
-    const add = vi.spyOn(Spool.prototype, 'add').mockRejectedValue(full);
+    const add = vi.spyOn(ReplaySpool.prototype, 'add').mockRejectedValue(full);
     await expect(collected(posts(window))).rejects.toBe(full);
     expect(server.received.length).toBe(1);
     add.mockRestore();
