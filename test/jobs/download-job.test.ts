@@ -269,6 +269,16 @@ describe('a download to a folder', () => {
     await expectWhole();
   });
 
+  it('what the promise of `onFile` rejects with ends it, without an unhandled rejection', async () => {
+    const failure = new Error('no room in the database');
+    const onFile = async () => {
+      await sleep(1);
+      throw failure;
+    };
+    await expect(download({ onFile })).rejects.toBe(failure);
+    expect((await namesIn()).filter(name => name.includes('lock'))).toEqual([]);
+  });
+
   it('a folder that cannot be written is named', async () => {
     await mkdir(path.join(folder, '20240101', '0000.json.gz.part'), { recursive: true });
     const error = await download().catch(error => error);

@@ -133,7 +133,8 @@ describe('creating a job', () => {
       /Rule 3 of `rules`:\nerror: the same value as rule 1/,
     ],
     ['rules', { rules: [{ value: 'x', tag: 'y'.repeat(256) }] }, /Rule 1/],
-    ['rules', { rules: [{}] }, /`value` to be a string/],
+    ['rules', { rules: [{}] }, /`value` must be a string/],
+    ['rule', { rule: 'x' } as object, /unknown option `rule`; did you mean `rules`/],
   ])('refuses a bad `%s` before anything is sent (%#)', async (option, bad, expected) => {
     const error = await createJob(acme(), { ...REQUEST, ...bad } as JobRequest).catch(e => e);
     expect(error).toBeInstanceOf(OptionError);

@@ -121,6 +121,13 @@ describe('the files of a job', () => {
     expect([...served.fetched.values()]).toEqual(Array(24).fill(1));
   });
 
+  it('ends with what the promise of `onVerdict` rejects with', async () => {
+    const served = await start();
+    const failure = new Error('no room in the log');
+    const { error } = await download(served, { onVerdict: () => Promise.reject(failure) });
+    expect(error).toBe(failure);
+  });
+
   it('are requested without credentials, also from the origin that takes them', async () => {
     const served = await start();
     await download(served);

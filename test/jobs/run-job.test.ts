@@ -105,7 +105,7 @@ describe('the life of a job', () => {
       title: expect.stringMatching(/^coffee /),
       status: 'rejected',
     });
-    expect(first.message).toMatch(/turned its quote down: no cost of its own, about \d+ posts/);
+    expect(first.message).toMatch(/turned its quote down: no extra cost, about \d+ posts/);
     await expect(runJob(acme, OPTIONS)).rejects.toMatchObject({
       status: 'rejected',
       message: expect.stringContaining('cannot be recovered'),
@@ -162,10 +162,11 @@ describe('the life of a job', () => {
 
   it('does not join a job of that title that was made otherwise: its rules are not known', async () => {
     const { acme } = await start();
-    const { uuid } = await createJob(acme, OPTIONS);
+    const { decide: _, pollIntervalMs: __, ...request } = OPTIONS;
+    const { uuid } = await createJob(acme, request);
     const error = await runJob(acme, OPTIONS).catch(e => e);
     expect(error).toBeInstanceOf(JobError);
-    expect(error.message).toContain('not made by `runJob`');
+    expect(error.message).toContain('not created by `jobs.run`');
     expect(error).toMatchObject({ uuid });
     expect((await listJobs(acme)).jobs.length).toBe(1);
   });
@@ -191,6 +192,35 @@ describe('the life of a job', () => {
     expect(error).toBeInstanceOf(OptionError);
     expect(error).toMatchObject({ option });
     expect((await listJobs(acme)).jobs).toEqual([]);
+  });
+
+  it('says all that is wrong with its options in one error', async () => {
+    const { acme } = await start();
+    const bad = {
+      ...OPTIONS,
+      title: '',
+      dataFormat: 'csv',
+      pollIntervalMs: '5',
+      onStaus: () => {},
+    };
+    const error = await runJob(acme, bad as never).catch(e => e);
+    expect(error).toBeInstanceOf(OptionError);
+    expect(error.message.split('\n')).toEqual([
+      'jobs.run: unknown option `onStaus`; did you mean `onStatus`?',
+      expect.stringContaining('jobs.run: `title` must be a string that is not empty'),
+      "jobs.run: `dataFormat` must be 'original' or 'activity_streams', got \"csv\"",
+      expect.stringContaining('jobs.run: `pollIntervalMs` must be milliseconds from 1'),
+    ]);
+  });
+
+  it('ends with what the promise of `onStatus` rejects with', async () => {
+    const { acme } = await start();
+    const failure = new Error('the log is full');
+    const onStatus = async () => {
+      await null;
+      throw failure;
+    };
+    await expect(runJob(acme, { ...OPTIONS, onStatus })).rejects.toBe(failure);
   });
 
   it('does nothing when `decide` gives neither yes nor no', async () => {
