@@ -3,7 +3,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { StorageError } from '../errors.js';
-import { storing } from './storage-error.js';
+import { withStorageError } from './storage-error.js';
 
 /**
  * A temporary file for data that is too large for memory. Its name is removed right after it is opened,
@@ -30,7 +30,7 @@ export class SpoolFile {
    */
   static async open(content: string, folder = tmpdir()): Promise<SpoolFile> {
     const file = path.join(folder, `millrace-spool-${process.pid}-${randomUUID()}`);
-    return storing(`store ${content} in`, file, async () => {
+    return withStorageError(`store ${content} in`, file, async () => {
       const handle = await open(file, 'wx+', 0o600);
       return new SpoolFile(file, content, handle, await unlinked(file));
     });
@@ -38,7 +38,7 @@ export class SpoolFile {
 
   /** Appends all chunks. One call at a time. @throws StorageError */
   async write(chunks: readonly Buffer[]): Promise<void> {
-    await storing(`store ${this.#content} in`, this.#path, async () => {
+    await withStorageError(`store ${this.#content} in`, this.#path, async () => {
       const size = chunks.reduce((sum, { length }) => sum + length, 0);
       let { bytesWritten: done } = await this.#handle.writev(chunks, this.#bytes);
       // A disk that takes only a part reports the reason for the rest.
@@ -60,7 +60,7 @@ export class SpoolFile {
     for (let at = 0; at < this.#bytes; ) {
       // Not from the pool: the consumer may keep parts of it.
       const block = Buffer.allocUnsafeSlow(Math.min(blockBytes, this.#bytes - at));
-      const { bytesRead } = await storing(`read ${this.#content} from`, this.#path, () =>
+      const { bytesRead } = await withStorageError(`read ${this.#content} from`, this.#path, () =>
         this.#handle.read(block, 0, block.length, at),
       );
       if (bytesRead === 0) throw new StorageError(`${this.#path} was cut`, { path: this.#path });
