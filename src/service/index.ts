@@ -3,12 +3,12 @@ export type {
   ArchivedPost,
   ArchiveQuery,
   CountedBucket,
-  CountsAnswer,
   CountsOptions,
-  Place,
+  CountsResult,
   ScannedSegment,
-  SearchAnswer,
   SearchOptions,
+  SearchResult,
+  SortKey,
 } from './archive/archive.js';
 export type { Clock } from './clock.js';
 export type { Compliance } from './compliance/compliance.js';

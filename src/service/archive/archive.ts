@@ -2,36 +2,36 @@ import type { Activity, Author, Format } from '../../activity/activity.js';
 import type { RuleNode } from '../../rules/tree.js';
 import type { Window } from '../../time.js';
 
-/** Where a post stands in an archive: newest first, by time and then by id. */
-export interface Place {
+/** What an archive sorts its posts by: newest first, by time and then by id. */
+export interface SortKey {
   /** Epoch milliseconds. */
   readonly at: number;
   /** Digits only; ids compare as bigint. */
   readonly id: string;
 }
 
-/** A post and its place. The activity has no `matching_rules` where the archive stores none. */
-export interface ArchivedPost extends Place {
+/** A post with its sort key. The activity has no `matching_rules` where the archive stores none. */
+export interface ArchivedPost extends SortKey {
   readonly activity: Activity;
 }
 
-/** One rule, twice: its tree, from which an index takes what it can, and its exact meaning. */
+/** One rule as a tree, for the index, and as a test of posts, for what the index cannot decide. */
 export interface ArchiveQuery {
   readonly tree: RuleNode;
   matches(activity: Activity): boolean;
 }
 
 export interface SearchOptions {
-  /** The most posts that one answer holds. */
+  /** Maximum number of posts in the result. */
   readonly limit: number;
-  /** Only posts strictly older than this place: that of the last post delivered. */
-  readonly after?: Place | undefined;
+  /** Only posts that sort strictly after this one, the last post delivered. */
+  readonly after?: SortKey | undefined;
   /** The instant as of which posts can be seen, for archives from which posts disappear. */
   readonly asOf?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface SearchAnswer {
+export interface SearchResult {
   /** Newest first. */
   readonly posts: readonly ArchivedPost[];
   /** Whether the window holds at least one more match. */
@@ -39,7 +39,7 @@ export interface SearchAnswer {
 }
 
 export interface CountsOptions {
-  /** Real milliseconds after which counting stops, at whole buckets and after at least one. */
+  /** Milliseconds of real time after which counting stops, at the end of a bucket and after one at least. */
   readonly deadlineMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -50,10 +50,10 @@ export interface CountedBucket {
   readonly count: number;
 }
 
-export interface CountsAnswer {
+export interface CountsResult {
   /** Ascending, one for every bucket that the window touches, zeroes included. */
   readonly buckets: readonly CountedBucket[];
-  /** How far the counts are complete: the window's end, or earlier where the time was over. */
+  /** The counts are complete up to here: the window's end, or earlier when the deadline passed. */
   readonly reached: number;
 }
 
@@ -65,30 +65,29 @@ export interface ScannedSegment {
 }
 
 /**
- * Posts in order of time, all in one format. The same post, by id, is served once. Windows count from
- * `from`, inclusive, to `to`, exclusive; an empty window holds nothing. An aborted call rejects with
- * the signal's reason.
+ * Posts in order of time, all in one format, each id once. A window includes `from` and excludes `to`;
+ * an empty window has no posts. An aborted call rejects with the signal's reason.
  */
 export interface Archive {
   readonly format: Format;
-  search(rule: ArchiveQuery, window: Window, options: SearchOptions): Promise<SearchAnswer>;
+  search(rule: ArchiveQuery, window: Window, options: SearchOptions): Promise<SearchResult>;
   counts(
     rule: ArchiveQuery,
     window: Window,
     bucketMs: number,
     options?: CountsOptions,
-  ): Promise<CountsAnswer>;
-  /** Every post of a window by segment, oldest first: what jobs and replays read. Segments without posts are left out. */
+  ): Promise<CountsResult>;
+  /** Every post of a window by segment, oldest first, for jobs and replays. Leaves out empty segments. */
   scan(
     window: Window,
     options?: { readonly signal?: AbortSignal | undefined },
   ): AsyncIterable<ScannedSegment>;
   /**
-   * Who writes under a handle, whatever its case, in an archive that knows without a search. It is no
-   * one who wrote nothing until now.
+   * The author with a handle, in any case, where the archive knows its authors without a search.
+   * `undefined` for an author without a post until now.
    */
   readonly author?: ((handle: string) => Author | undefined) | undefined;
-  /** Milliseconds after a post for which it pays to look for reposts and replies, where the archive knows. */
+  /** Nearly all shares and replies follow a post within these milliseconds; absent where the archive does not know. */
   readonly reactionsMs?: number | undefined;
   close(): Promise<void>;
 }

@@ -6,28 +6,32 @@ import type {
   ArchivedPost,
   ArchiveQuery,
   CountedBucket,
-  CountsAnswer,
   CountsOptions,
-  Place,
+  CountsResult,
   ScannedSegment,
-  SearchAnswer,
   SearchOptions,
+  SearchResult,
+  SortKey,
 } from './archive.js';
-import type { Block, Blocks } from './block.js';
-import { type Candidates, candidates } from './candidates.js';
-import type { Ordinals } from './ordinals.js';
+import type { Block, BlockStore } from './block.js';
+import { type CandidateDocuments, candidateDocuments } from './candidate-documents.js';
+import type { DocumentSet } from './document-set.js';
 
-/** Posts that are read at once to see whether they match. */
+/** Posts that are read together to verify whether they match. */
 const BATCH = 128;
 
-/** The archive over blocks: what a block's index cannot decide, the posts themselves do. */
+/** An archive over blocks. Posts are read only to be delivered, or where a block's index cannot decide a match. */
 export class BlockArchive implements Archive {
   readonly format: Format;
-  readonly #blocks: Blocks;
+  readonly #blocks: BlockStore;
   readonly #now: () => number;
 
   /** No post after `now` is served. */
-  constructor(format: Format, blocks: Blocks, now: () => number = () => Number.POSITIVE_INFINITY) {
+  constructor(
+    format: Format,
+    blocks: BlockStore,
+    now: () => number = () => Number.POSITIVE_INFINITY,
+  ) {
     this.format = format;
     this.#blocks = blocks;
     this.#now = now;
@@ -37,23 +41,23 @@ export class BlockArchive implements Archive {
     rule: ArchiveQuery,
     window: Window,
     { limit, after, signal }: SearchOptions,
-  ): Promise<SearchAnswer> {
+  ): Promise<SearchResult> {
     const work = new EventLoopYield(signal);
     const span = this.#span(window);
     const newest =
       after === undefined ? span : { ...span, to: Math.min(span.to, after.at + SECOND) };
     const posts: ArchivedPost[] = [];
-    for (const stretch of [...this.#blocks.within(newest)].reverse()) {
+    for (const range of [...this.#blocks.within(newest)].reverse()) {
       await work.pause();
-      const block = await this.#blocks.open(stretch);
-      const [start, end] = range(block, newest, after);
+      const block = await this.#blocks.open(range);
+      const [start, end] = documentRange(block, newest, after);
       if (start === end) continue;
-      const wanted = limit + 1 - posts.length;
-      const part = { block, start, end, ...candidates(rule.tree, block) };
-      for await (const ordinals of matching(rule, part, work, wanted)) {
-        const kept = ordinals.slice(0, limit - posts.length);
-        posts.push(...(await archived(block, kept, signal)));
-        if (kept.length < ordinals.length) return { posts, more: true };
+      const max = limit + 1 - posts.length;
+      const part = { block, start, end, ...candidateDocuments(rule.tree, block) };
+      for await (const documents of matching(rule, part, work, max)) {
+        const kept = documents.slice(0, limit - posts.length);
+        posts.push(...(await loadPosts(block, kept, signal)));
+        if (kept.length < documents.length) return { posts, more: true };
       }
     }
     return { posts, more: false };
@@ -64,7 +68,7 @@ export class BlockArchive implements Archive {
     window: Window,
     bucketMs: number,
     { deadlineMs = Number.POSITIVE_INFINITY, signal }: CountsOptions = {},
-  ): Promise<CountsAnswer> {
+  ): Promise<CountsResult> {
     const work = new EventLoopYield(signal);
     const started = performance.now();
     const first = floorTo(bucketMs, window.from);
@@ -72,16 +76,16 @@ export class BlockArchive implements Archive {
     for (let start = first; start < window.to; start += bucketMs) buckets.push({ start, count: 0 });
     const counts = new Float64Array(buckets.length);
     let reached = window.to;
-    for (const stretch of this.#blocks.within(this.#span(window))) {
+    for (const range of this.#blocks.within(this.#span(window))) {
       await work.pause();
-      const whole = Math.floor((stretch.from - first) / bucketMs);
+      const whole = Math.floor((range.from - first) / bucketMs);
       if (whole > 0 && performance.now() - started > deadlineMs) {
         reached = first + whole * bucketMs;
         break;
       }
-      const block = await this.#blocks.open(stretch);
-      const [start, end] = range(block, this.#span(window), undefined);
-      const part = { block, start, end, ...candidates(rule.tree, block) };
+      const block = await this.#blocks.open(range);
+      const [start, end] = documentRange(block, this.#span(window), undefined);
+      const part = { block, start, end, ...candidateDocuments(rule.tree, block) };
       await count(rule, part, work, { first, bucketMs, counts });
     }
     const complete = buckets.filter(bucket => bucket.start < reached);
@@ -98,16 +102,16 @@ export class BlockArchive implements Archive {
     const work = new EventLoopYield(signal);
     const span = this.#span(window);
     let pending: { segment: number; posts: ArchivedPost[] } | undefined;
-    for (const stretch of this.#blocks.within(span)) {
-      const block = await this.#blocks.open(stretch);
-      const [start, end] = range(block, span, undefined);
+    for (const range of this.#blocks.within(span)) {
+      const block = await this.#blocks.open(range);
+      const [start, end] = documentRange(block, span, undefined);
       for (let newest = end; newest > start; ) {
         await work.pause();
         const segment = floorTo(SEGMENT, block.timeAt(newest - 1));
         let oldest = newest;
         while (newest > start && block.timeAt(newest - 1) < segment + SEGMENT) newest--;
-        const ordinals = Array.from({ length: oldest - newest }, () => --oldest);
-        const posts = await archived(block, ordinals, signal);
+        const documents = Array.from({ length: oldest - newest }, () => --oldest);
+        const posts = await loadPosts(block, documents, signal);
         // A segment may be cut by the edge of a block.
         if (pending?.segment === segment) {
           pending.posts.push(...posts);
@@ -129,24 +133,28 @@ export class BlockArchive implements Archive {
   }
 }
 
-/** Ordinals of a block's posts in a window and older than a place: from the first to the second. */
-function range(block: Block, { from, to }: Window, after: Place | undefined): [number, number] {
-  let start = firstWhere(block.count, ordinal => block.timeAt(ordinal) < to);
+/** The documents of a block in a window and after a sort key: the first of them, and the end. */
+function documentRange(
+  block: Block,
+  { from, to }: Window,
+  after: SortKey | undefined,
+): [number, number] {
+  let start = firstWhere(block.count, document => block.timeAt(document) < to);
   if (after !== undefined) {
     const id = BigInt(after.id);
     start = Math.max(
       start,
-      firstWhere(block.count, ordinal => {
-        const at = block.timeAt(ordinal);
-        return at < after.at || (at === after.at && BigInt(block.idAt(ordinal)) < id);
+      firstWhere(block.count, document => {
+        const at = block.timeAt(document);
+        return at < after.at || (at === after.at && BigInt(block.idAt(document)) < id);
       }),
     );
   }
-  const end = firstWhere(block.count, ordinal => block.timeAt(ordinal) < from);
+  const end = firstWhere(block.count, document => block.timeAt(document) < from);
   return [Math.min(start, end), end];
 }
 
-/** The least number below `count` that holds, or `count`; those that hold come last. */
+/** The first number below `count` for which `holds`, or `count`. Binary search: those that hold come last. */
 function firstWhere(count: number, holds: (n: number) => boolean): number {
   let low = 0;
   let high = count;
@@ -158,33 +166,34 @@ function firstWhere(count: number, holds: (n: number) => boolean): number {
   return low;
 }
 
-/** What of a block a window leaves, and which posts of it may match. */
-interface Part extends Candidates {
+/** The part of a block that a window includes, and the candidate documents of the block. */
+interface BlockQuery extends CandidateDocuments {
   readonly block: Block;
   readonly start: number;
   readonly end: number;
 }
 
-/** Ordinals of matches, newest first, some at a time; at least `wanted` where there are as many. */
+/** The matching documents, newest first, in batches. The first batch of an exact query has up to `max`. */
 async function* matching(
   rule: ArchiveQuery,
-  { block, ordinals, exact, start, end }: Part,
+  { block, documents, exact, start, end }: BlockQuery,
   work: EventLoopYield,
-  wanted: number,
+  max: number,
 ): AsyncGenerator<readonly number[]> {
   if (exact) {
     const found: number[] = [];
-    for (const ordinal of ordinals.members(start, end)) {
-      found.push(ordinal);
-      if (found.length >= wanted) break;
+    for (const document of documents.members(start, end)) {
+      found.push(document);
+      if (found.length >= max) break;
     }
     yield found;
     return;
   }
-  for (const batch of batches(ordinals, start, end)) yield verified(rule, block, batch, work);
+  for (const batch of batches(documents, start, end))
+    yield verifiedMatches(rule, block, batch, work);
 }
 
-interface Tally {
+interface BucketCounts {
   /** Start of the first bucket. */
   readonly first: number;
   readonly bucketMs: number;
@@ -193,35 +202,40 @@ interface Tally {
 
 async function count(
   rule: ArchiveQuery,
-  { block, ordinals, exact, start, end }: Part,
+  { block, documents, exact, start, end }: BlockQuery,
   work: EventLoopYield,
-  { first, bucketMs, counts }: Tally,
+  { first, bucketMs, counts }: BucketCounts,
 ): Promise<void> {
-  const bucketOf = (ordinal: number) => Math.floor((block.timeAt(ordinal) - first) / bucketMs);
+  const bucketOf = (document: number) => Math.floor((block.timeAt(document) - first) / bucketMs);
   const add = (bucket: number, n: number) => {
     counts[bucket] = (counts[bucket] as number) + n;
   };
   if (!exact) {
-    for (const batch of batches(ordinals, start, end))
-      for (const ordinal of await verified(rule, block, batch, work)) add(bucketOf(ordinal), 1);
+    for (const batch of batches(documents, start, end))
+      for (const document of await verifiedMatches(rule, block, batch, work))
+        add(bucketOf(document), 1);
     return;
   }
   for (let newest = start; newest < end; ) {
     const bucket = bucketOf(newest);
     const since = first + bucket * bucketMs;
     const next = Math.min(
-      firstWhere(block.count, ordinal => block.timeAt(ordinal) < since),
+      firstWhere(block.count, document => block.timeAt(document) < since),
       end,
     );
-    add(bucket, ordinals.count(newest, next));
+    add(bucket, documents.count(newest, next));
     newest = next;
   }
 }
 
-function* batches(ordinals: Ordinals, start: number, end: number): Generator<readonly number[]> {
+function* batches(
+  documents: DocumentSet,
+  start: number,
+  end: number,
+): Generator<readonly number[]> {
   let batch: number[] = [];
-  for (const ordinal of ordinals.members(start, end)) {
-    batch.push(ordinal);
+  for (const document of documents.members(start, end)) {
+    batch.push(document);
     if (batch.length < BATCH) continue;
     yield batch;
     batch = [];
@@ -229,28 +243,28 @@ function* batches(ordinals: Ordinals, start: number, end: number): Generator<rea
   if (batch.length > 0) yield batch;
 }
 
-async function verified(
+async function verifiedMatches(
   rule: ArchiveQuery,
   block: Block,
-  ordinals: readonly number[],
+  documents: readonly number[],
   work: EventLoopYield,
 ): Promise<readonly number[]> {
   await work.pause();
-  const activities = await block.load(ordinals, work.signal);
-  return ordinals.filter((_, i) => {
+  const activities = await block.load(documents, work.signal);
+  return documents.filter((_, i) => {
     const activity = activities[i];
     return activity !== undefined && rule.matches(activity);
   });
 }
 
-async function archived(
+async function loadPosts(
   block: Block,
-  ordinals: readonly number[],
+  documents: readonly number[],
   signal: AbortSignal | undefined,
 ): Promise<readonly ArchivedPost[]> {
-  const activities = await block.load(ordinals, signal);
+  const activities = await block.load(documents, signal);
   return activities.map((activity, i) => {
-    const ordinal = ordinals[i] as number;
-    return { at: block.timeAt(ordinal), id: block.idAt(ordinal), activity };
+    const document = documents[i] as number;
+    return { at: block.timeAt(document), id: block.idAt(document), activity };
   });
 }

@@ -1,51 +1,51 @@
 import type { Activity } from '../../activity/activity.js';
 import type { Position } from '../../activity/post-fields.js';
 import type { Window } from '../../time.js';
+import type { DocumentSet } from './document-set.js';
 import type { Occurrence } from './occurrences.js';
-import type { Ordinals } from './ordinals.js';
 
 /**
- * The posts of a stretch of time under ordinals: 0 is the newest, by time and then by id. What a
- * search needs is answered from the block's index; posts are only read when they are wanted.
+ * The posts of a range of time, each under its document number: 0 is the newest, by time and then by
+ * id. The block's index answers searches; `load` reads the posts themselves.
  */
 export interface Block {
   readonly count: number;
-  /** When a post was made, as its format tells it: whole seconds, in epoch milliseconds. */
-  timeAt(ordinal: number): number;
-  idAt(ordinal: number): string;
-  /** Posts that have a term of search (`postTerms`). The set is the caller's to change. */
-  postings(term: string): Ordinals;
-  /** What the index knows beyond terms, where it does. */
+  /** When a post was made: whole seconds, in epoch milliseconds. */
+  timeAt(document: number): number;
+  idAt(document: number): string;
+  /** The documents with a term of search (`postTerms`), as a new set that the caller may change. */
+  postings(term: string): DocumentSet;
+  /** What the index has beyond terms; absent where it has nothing more. */
   readonly details?: BlockDetails | undefined;
-  /** In the order asked for. */
-  load(ordinals: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]>;
+  /** Reads posts, in the order of `documents`. */
+  load(documents: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]>;
 }
 
 export interface BlockDetails {
-  /** Where a word stands in posts. */
+  /** The occurrences of a word in the block's posts. */
   occurrences(term: string): WordOccurrences;
-  /** The posts that say where they were written, by ascending ordinals. */
-  spots(): Iterable<Spot>;
+  /** The posts with a location, by ascending document number. */
+  locations(): Iterable<PostLocation>;
 }
 
-/** The occurrences of a word, post by post. */
+/** Reads the occurrences of a word, post by post. */
 export interface WordOccurrences {
-  /** Those in a post; to be asked for ascending ordinals. */
-  in(ordinal: number): readonly Occurrence[];
+  /** Those in one post. Call it with ascending document numbers. */
+  in(document: number): readonly Occurrence[];
 }
 
-export interface Spot {
-  readonly ordinal: number;
+export interface PostLocation {
+  readonly document: number;
   readonly position: Position | undefined;
-  /** Of a place; empty where the post has none. */
+  /** Corners of the post's place; empty without one. */
   readonly corners: readonly Position[];
 }
 
-/** An archive cut into blocks that follow each other without overlap. */
-export interface Blocks {
-  /** The stretches of time with posts that touch a window, ascending. */
+/** An archive as blocks that do not overlap. */
+export interface BlockStore {
+  /** The ranges of the blocks that overlap a window, ascending. */
   within(window: Window): Iterable<Window>;
-  /** One of them. */
-  open(stretch: Window): Promise<Block>;
+  /** Opens the block of one of these ranges. */
+  open(range: Window): Promise<Block>;
   close(): Promise<void>;
 }

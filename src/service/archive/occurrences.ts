@@ -1,17 +1,19 @@
 /**
- * Where a word stands in a post: the number of one of the post's lists of words, times
- * `PLACES`, and the place in that list. One number, since there are many of them.
+ * Where a word occurs in a post: the number of one of the post's texts, times `TEXT_STRIDE`, plus the
+ * index of the word in that text. One number, because an index has many of them.
  */
 export type Occurrence = number;
 
-export const PLACES = 0x100_0000;
+export const TEXT_STRIDE = 0x100_0000;
 
-/** What the words of a list are of; the list's number modulo 4. */
+/** The kind of a text: its number modulo 4. */
 export const TEXT = 0;
 export const ADDRESS = 1;
 export const DISPLAY = 2;
 export const FIELD = 3;
 
-export const listOf = (occurrence: Occurrence): number => Math.floor(occurrence / PLACES);
-export const placeOf = (occurrence: Occurrence): number => occurrence % PLACES;
-export const kindOf = (list: number): number => list % 4;
+export type TextKind = typeof TEXT | typeof ADDRESS | typeof DISPLAY | typeof FIELD;
+
+export const textOf = (occurrence: Occurrence): number => Math.floor(occurrence / TEXT_STRIDE);
+export const indexOf = (occurrence: Occurrence): number => occurrence % TEXT_STRIDE;
+export const kindOf = (text: number): TextKind => (text % 4) as TextKind;

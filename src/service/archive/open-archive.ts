@@ -7,15 +7,15 @@ import type { IndexProgress } from './folder/folder-index.js';
 export interface OpenArchiveOptions {
   /** A folder of job files; without one, the sample archive. */
   readonly folder?: string | undefined;
-  /** Of the sample archive: the same seed, the same posts. */
+  /** Of the sample archive: the same seed gives the same posts. */
   readonly seed?: string | number | undefined;
-  /** Of the posts served. A folder has the format of its posts unless it holds both. */
+  /** Of the posts served. Required for a folder only where it has posts of both formats. */
   readonly format?: Format | undefined;
   /** Of the sample archive: posts in an average minute. */
   readonly postsPerMinute?: number | undefined;
   /** The present, in epoch milliseconds: the sample archive has no posts after it. */
   now(): number;
-  /** Told of the progress while the index of a folder is made. */
+  /** Called with the progress while the index of a folder is made. */
   readonly onProgress?: ((progress: IndexProgress) => void) | undefined;
 }
 

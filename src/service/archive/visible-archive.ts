@@ -4,16 +4,16 @@ import type {
   Archive,
   ArchivedPost,
   ArchiveQuery,
-  CountsAnswer,
   CountsOptions,
+  CountsResult,
   ScannedSegment,
-  SearchAnswer,
   SearchOptions,
+  SearchResult,
 } from './archive.js';
 
 /**
- * An archive without what compliance events hide. Counts are those of the archive: they "reflect
- * activity at the time it occurred and ignore later deletions" (service.md 4.2 rule 4).
+ * An archive without the posts that compliance events hide. Counts include hidden posts: the service
+ * counts activity at the time it occurred and ignores later deletions.
  */
 export class VisibleArchive implements Archive {
   readonly #archive: Archive;
@@ -43,19 +43,19 @@ export class VisibleArchive implements Archive {
     rule: ArchiveQuery,
     window: Window,
     { limit, after, signal, asOf = this.#now() }: SearchOptions,
-  ): Promise<SearchAnswer> {
+  ): Promise<SearchResult> {
     const visible: ArchivedPost[] = [];
-    let place = after;
+    let cursor = after;
     for (;;) {
-      const wanted = limit - visible.length;
+      const missing = limit - visible.length;
       const { posts, more } = await this.#archive.search(rule, window, {
-        limit: wanted,
-        after: place,
+        limit: missing,
+        after: cursor,
         signal,
       });
       visible.push(...this.#visible(posts, asOf));
       if (!more || visible.length === limit) return { posts: visible, more };
-      place = posts.at(-1);
+      cursor = posts.at(-1);
     }
   }
 
@@ -64,7 +64,7 @@ export class VisibleArchive implements Archive {
     window: Window,
     bucketMs: number,
     options?: CountsOptions,
-  ): Promise<CountsAnswer> {
+  ): Promise<CountsResult> {
     return this.#archive.counts(rule, window, bucketMs, options);
   }
 

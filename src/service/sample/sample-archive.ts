@@ -2,7 +2,7 @@ import type { Author, Format } from '../../activity/activity.js';
 import type { Archive } from '../archive/archive.js';
 import { BlockArchive } from '../archive/block-archive.js';
 import { SampleAuthors } from './sample-authors.js';
-import { SampleBlocks } from './sample-blocks.js';
+import { SampleBlockStore } from './sample-blocks.js';
 import { REACTIONS, type SampleDrafts } from './sample-draft.js';
 import { DEFAULT_POSTS_PER_MINUTE, type SampleOptions, sampleDrafts } from './sample-posts.js';
 
@@ -29,7 +29,7 @@ class SampleArchive extends BlockArchive {
   readonly #now: () => number;
 
   constructor(drafts: SampleDrafts, format: Format, postsPerMinute: number, now: () => number) {
-    super(format, new SampleBlocks(drafts, format, postsPerMinute), now);
+    super(format, new SampleBlockStore(drafts, format, postsPerMinute), now);
     this.#authors = drafts.authors;
     this.#now = now;
   }

@@ -9,27 +9,27 @@ import {
   SEGMENT,
   type Window,
 } from '../../time.js';
-import type { Block, Blocks } from '../archive/block.js';
-import { Ordinals } from '../archive/ordinals.js';
+import type { Block, BlockStore } from '../archive/block.js';
+import { DocumentSet } from '../archive/document-set.js';
+import { WeightedCache } from '../archive/weighted-cache.js';
 import { idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';
 import { renderActivity } from './sample-posts.js';
 import { isReactionTerm, SampleReactions } from './sample-reactions.js';
 import { SampleTerms } from './sample-terms.js';
 
-/** Most posts in a block, about: few, so that a first page is made from little more than it shows. */
+/** About the maximum of posts in a block: few, so that a first page needs little more than it shows. */
 const BLOCK_POSTS = 1024;
-/** Posts whose terms are kept, some 200 bytes each. */
-const KEPT_POSTS = 400_000;
+/** Posts whose terms stay in memory, some 200 bytes each. */
+const MAX_CACHED_POSTS = 400_000;
 
-/** The sample archive in blocks of the same length, an hour unless there are many posts or few. */
-export class SampleBlocks implements Blocks {
+/** The sample archive in blocks of one length: a minute to a day, by the rate of posts. */
+export class SampleBlockStore implements BlockStore {
   readonly #drafts: SampleDrafts;
   readonly #terms: SampleTerms;
   readonly #format: Format;
   readonly #length: number;
-  /** The latest used come last. */
-  readonly #recent = new Map<number, SampleBlock>();
-  #kept = 0;
+  /** By their start. */
+  readonly #open = new WeightedCache<number, SampleBlock>(MAX_CACHED_POSTS);
 
   constructor(drafts: SampleDrafts, format: Format, postsPerMinute: number) {
     this.#drafts = drafts;
@@ -46,24 +46,14 @@ export class SampleBlocks implements Blocks {
   }
 
   async open({ from, to }: Window): Promise<Block> {
-    let block = this.#recent.get(from);
-    if (block === undefined) {
-      block = new SampleBlock(from, to, this.#drafts, this.#terms, this.#format);
-      this.#kept += block.count;
-    }
-    this.#recent.delete(from);
-    this.#recent.set(from, block);
-    for (const [key, { count }] of this.#recent) {
-      if (this.#kept <= KEPT_POSTS || key === from) break;
-      this.#recent.delete(key);
-      this.#kept -= count;
-    }
-    return block;
+    return this.#open.get(from, () => {
+      const block = new SampleBlock(from, to, this.#drafts, this.#terms, this.#format);
+      return { value: block, weight: block.count };
+    });
   }
 
   async close(): Promise<void> {
-    this.#recent.clear();
-    this.#kept = 0;
+    this.#open.clear();
   }
 }
 
@@ -73,7 +63,7 @@ class SampleBlock implements Block {
   readonly #terms: SampleTerms;
   readonly #format: Format;
   readonly #firstMinute: number;
-  /** How many posts come before each minute. */
+  /** The number of posts before each minute. */
   readonly #before: Int32Array;
   #index: TermIndex | undefined;
   #reactions: SampleReactions | undefined;
@@ -92,60 +82,60 @@ class SampleBlock implements Block {
     this.count = count;
   }
 
-  timeAt(ordinal: number): number {
-    const [minute, index] = this.#placeOf(ordinal);
+  timeAt(document: number): number {
+    const [minute, index] = this.#positionOf(document);
     return floorTo(SECOND, this.#drafts.timeOf(minute, index));
   }
 
-  idAt(ordinal: number): string {
-    return idOf(this.#drafts.head(...this.#placeOf(ordinal)));
+  idAt(document: number): string {
+    return idOf(this.#drafts.head(...this.#positionOf(document)));
   }
 
-  postings(term: string): Ordinals {
+  postings(term: string): DocumentSet {
     if (isReactionTerm(term)) {
-      this.#reactions ??= new SampleReactions(this.count, ordinal =>
-        this.#drafts.head(...this.#placeOf(ordinal)),
+      this.#reactions ??= new SampleReactions(this.count, document =>
+        this.#drafts.head(...this.#positionOf(document)),
       );
       return this.#reactions.postings(term);
     }
     this.#index ??= this.#makeIndex();
-    const found = new Ordinals(this.count);
+    const found = new DocumentSet(this.count);
     const { numbers, starts } = this.#index;
-    for (const wanted of this.#terms.numbersOf(term)) {
-      let ordinal = 0;
-      for (let at = numbers.indexOf(wanted); at !== -1; ) {
-        while ((starts[ordinal + 1] as number) <= at) ordinal++;
-        if (!SampleTerms.isHash(wanted) || this.#terms.has(this.#draftAt(ordinal), term))
-          found.add(ordinal);
-        at = numbers.indexOf(wanted, starts[ordinal + 1]);
+    for (const number of this.#terms.numbersOf(term)) {
+      let document = 0;
+      for (let at = numbers.indexOf(number); at !== -1; ) {
+        while ((starts[document + 1] as number) <= at) document++;
+        if (!SampleTerms.isHash(number) || this.#terms.has(this.#draftAt(document), term))
+          found.add(document);
+        at = numbers.indexOf(number, starts[document + 1]);
       }
     }
     return found;
   }
 
-  async load(ordinals: readonly number[]): Promise<readonly Activity[]> {
-    return ordinals.map(ordinal =>
-      renderActivity(this.#draftAt(ordinal), this.#drafts, this.#format),
+  async load(documents: readonly number[]): Promise<readonly Activity[]> {
+    return documents.map(document =>
+      renderActivity(this.#draftAt(document), this.#drafts, this.#format),
     );
   }
 
   #makeIndex(): TermIndex {
     const starts = new Int32Array(this.count + 1);
     const numbers: number[] = [];
-    for (let ordinal = 0; ordinal < this.count; ordinal++) {
-      this.#terms.collect(this.#draftAt(ordinal), numbers);
-      starts[ordinal + 1] = numbers.length;
+    for (let document = 0; document < this.count; document++) {
+      this.#terms.collect(this.#draftAt(document), numbers);
+      starts[document + 1] = numbers.length;
     }
     return { starts, numbers: Int32Array.from(numbers) };
   }
 
-  #draftAt(ordinal: number): SampleDraft {
-    return this.#drafts.draft(...this.#placeOf(ordinal));
+  #draftAt(document: number): SampleDraft {
+    return this.#drafts.draft(...this.#positionOf(document));
   }
 
-  /** Minute and number in the minute; the newest post has ordinal 0. */
-  #placeOf(ordinal: number): [minute: number, index: number] {
-    const position = this.count - 1 - ordinal;
+  /** The minute of a document and its index in the minute. Document 0 is the newest post. */
+  #positionOf(document: number): [minute: number, index: number] {
+    const position = this.count - 1 - document;
     let low = 0;
     let high = this.#before.length - 1;
     while (low + 1 < high) {
@@ -157,7 +147,7 @@ class SampleBlock implements Block {
   }
 }
 
-/** The numbers of every post's terms, one post after the other. */
+/** The term numbers of all posts, one post after the other; `starts` has where each post begins. */
 interface TermIndex {
   readonly starts: Int32Array;
   readonly numbers: Int32Array;

@@ -1,4 +1,4 @@
-import { Ordinals } from '../archive/ordinals.js';
+import { DocumentSet } from '../archive/document-set.js';
 import { idOf, type SampleHead } from './sample-draft.js';
 
 /** Terms of what a post shares or answers, by the kind of post. */
@@ -18,24 +18,24 @@ export function isReactionTerm(term: string): boolean {
  */
 export class SampleReactions {
   readonly #count: number;
-  readonly #ordinals = new Map<string, number[]>();
+  readonly #documents = new Map<string, number[]>();
 
-  constructor(count: number, headAt: (ordinal: number) => SampleHead) {
+  constructor(count: number, headAt: (document: number) => SampleHead) {
     this.#count = count;
-    for (let ordinal = 0; ordinal < count; ordinal++) {
-      const { kind, target } = headAt(ordinal);
+    for (let document = 0; document < count; document++) {
+      const { kind, target } = headAt(document);
       const start = TERMS[kind];
       if (target === undefined || start === undefined) continue;
       const term = start + idOf(target);
-      const known = this.#ordinals.get(term);
-      if (known === undefined) this.#ordinals.set(term, [ordinal]);
-      else known.push(ordinal);
+      const known = this.#documents.get(term);
+      if (known === undefined) this.#documents.set(term, [document]);
+      else known.push(document);
     }
   }
 
-  postings(term: string): Ordinals {
-    const found = new Ordinals(this.#count);
-    for (const ordinal of this.#ordinals.get(term) ?? []) found.add(ordinal);
+  postings(term: string): DocumentSet {
+    const found = new DocumentSet(this.#count);
+    for (const document of this.#documents.get(term) ?? []) found.add(document);
     return found;
   }
 }

@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { Window } from '../../time.js';
-import type { Place } from '../archive/archive.js';
+import type { SortKey } from '../archive/archive.js';
 
 /**
  * What a `next` carries. It needs nothing that the service would have to remember: it never expires,
@@ -12,7 +12,7 @@ export interface NextToken {
   /** The dates as resolved then. */
   readonly window: Window;
   /** The next page begins strictly after this place. */
-  readonly place: Place;
+  readonly place: SortKey;
   /** A digest of all else that the request says. */
   readonly request: string;
 }

@@ -1,7 +1,7 @@
 import { checkRule } from '../../rules/language/check-rule.js';
 import type { RuleNode } from '../../rules/tree.js';
 import type { Window } from '../../time.js';
-import type { Place } from '../archive/archive.js';
+import type { SortKey } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import type { Endpoint } from '../http/endpoints.js';
 import { HttpProblem, unprocessable, withPrefix } from '../http/http-problem.js';
@@ -29,9 +29,9 @@ export interface SearchRequest<Own> {
   /** The instant as of which the whole sequence of pages is answered. */
   readonly asOf: number;
   /** Where the page begins; the window's edge when absent. */
-  readonly after: Place | undefined;
+  readonly after: SortKey | undefined;
   /** The `next` that goes on at a place. */
-  nextAfter(place: Place): string;
+  nextAfter(place: SortKey): string;
 }
 
 const SHARED_NAMES = ['query', 'fromDate', 'toDate', 'next'];

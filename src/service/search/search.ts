@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { MatchingRule } from '../../activity/activity.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
 import { formatTimestamp } from '../../time.js';
-import type { ArchivedPost, Place } from '../archive/archive.js';
+import type { ArchivedPost, SortKey } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import type { HttpResponse } from '../http/http-response.js';
 import type { RequestContext } from '../http/router.js';
@@ -107,7 +107,7 @@ async function findPage(
 }
 
 /** The place from which the page after it begins with the post itself. */
-function justBefore({ at, id }: Place): Place {
+function justBefore({ at, id }: SortKey): SortKey {
   return { at, id: String(BigInt(id) + 1n) };
 }
 

@@ -2,7 +2,7 @@ import type { Activity } from '../../activity/activity.js';
 import { fieldsOf } from '../../activity/fields-of.js';
 import type { RuleNode } from '../../rules/tree.js';
 import { DAY, type Window } from '../../time.js';
-import type { Archive, ArchivedPost, Place } from '../archive/archive.js';
+import type { Archive, ArchivedPost, SortKey } from '../archive/archive.js';
 import type { EngagementType } from './engagement-request.js';
 
 export type Engagements = Record<EngagementType, number>;
@@ -103,7 +103,7 @@ async function* reactions(
       return ids.has(repliedId) || (retweeted !== undefined && ids.has(retweeted.id));
     },
   };
-  let after: Place | undefined;
+  let after: SortKey | undefined;
   for (;;) {
     const { posts, more } = await archive.search(rule, window, { limit: PAGE, after, signal });
     for (const { activity } of posts) yield activity;

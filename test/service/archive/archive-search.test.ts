@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import type { RuleNode } from '../../../src/rules/tree.js';
-import type { Archive, ArchiveQuery, Place } from '../../../src/service/archive/archive.js';
+import type { Archive, ArchiveQuery, SortKey } from '../../../src/service/archive/archive.js';
 import { openFolderArchive } from '../../../src/service/archive/folder/folder-archive.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
@@ -83,7 +83,7 @@ function someUsers(): string[] {
 /** Pages until the end, each after the last post of the one before. */
 async function pages(archive: Archive, rule: ArchiveQuery, window: Window, limit: number) {
   const found: ReturnType<typeof shown>[] = [];
-  let after: Place | undefined;
+  let after: SortKey | undefined;
   while (true) {
     const { posts, more } = await archive.search(rule, window, { limit, after });
     found.push(...posts.map(shown));

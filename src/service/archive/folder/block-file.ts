@@ -1,25 +1,25 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { StorageError } from '../../../errors.js';
 import { SECOND } from '../../../time.js';
-import type { Spot, WordOccurrences } from '../block.js';
+import type { PostLocation, WordOccurrences } from '../block.js';
+import { DocumentSet } from '../document-set.js';
 import type { Occurrence } from '../occurrences.js';
-import { Ordinals } from '../ordinals.js';
 import {
   BUCKET_BYTES,
   bucketOf,
   HEADER_BYTES,
   ID_BYTES,
+  LINE_BYTES,
   MAGIC,
-  PLACE_BYTES,
   TIME_BYTES,
 } from './block-layout.js';
-import { readSpot } from './block-spots.js';
+import { readLocation } from './location-codec.js';
 import { readOccurrences } from './post-occurrences.js';
 import { indexTerm } from './read-post.js';
-import { Varints } from './varints.js';
+import { VarintReader } from './varints.js';
 
 /** Where the line of a post is. */
-export interface LinePlace {
+export interface LinePosition {
   /** Number of the file in the list of files. */
   readonly file: number;
   readonly offset: number;
@@ -37,13 +37,13 @@ export class BlockFile {
   readonly #buckets: number;
   readonly #idsAt: number;
   readonly #placesAt: number;
-  readonly #spotsAt: number;
+  readonly #locationsAt: number;
   readonly #tableAt: number;
   readonly #termsAt: number;
   readonly #times: Buffer;
   #ids: Buffer | undefined;
   #places: Buffer | undefined;
-  #spots: Buffer | undefined;
+  #locations: Buffer | undefined;
 
   /** @throws StorageError when the file is not there or not a block. */
   constructor(path: string, from: number) {
@@ -55,24 +55,24 @@ export class BlockFile {
     this.#buckets = header.readUInt32LE(12);
     this.#idsAt = header.readDoubleLE(16);
     this.#placesAt = header.readDoubleLE(24);
-    this.#spotsAt = header.readDoubleLE(32);
+    this.#locationsAt = header.readDoubleLE(32);
     this.#tableAt = header.readDoubleLE(40);
     this.#termsAt = header.readDoubleLE(48);
     this.#times = this.#read(HEADER_BYTES, this.count * TIME_BYTES);
   }
 
-  timeAt(ordinal: number): number {
-    return this.#from + this.#times.readUInt32LE(ordinal * TIME_BYTES) * SECOND;
+  timeAt(document: number): number {
+    return this.#from + this.#times.readUInt32LE(document * TIME_BYTES) * SECOND;
   }
 
-  idAt(ordinal: number): string {
+  idAt(document: number): string {
     this.#ids ??= this.#read(this.#idsAt, this.count * ID_BYTES);
-    return this.#ids.readBigUInt64LE(ordinal * ID_BYTES).toString();
+    return this.#ids.readBigUInt64LE(document * ID_BYTES).toString();
   }
 
-  placeAt(ordinal: number): LinePlace {
-    this.#places ??= this.#read(this.#placesAt, this.count * PLACE_BYTES);
-    const at = ordinal * PLACE_BYTES;
+  lineAt(document: number): LinePosition {
+    this.#places ??= this.#read(this.#placesAt, this.count * LINE_BYTES);
+    const at = document * LINE_BYTES;
     return {
       file: this.#places.readUInt32LE(at),
       bytes: this.#places.readUInt32LE(at + 4),
@@ -80,12 +80,12 @@ export class BlockFile {
     };
   }
 
-  postings(term: string): Ordinals {
-    const found = new Ordinals(this.count);
-    const numbers = new Varints(this.#find(term).postings);
-    for (let ordinal = 0; !numbers.atEnd; ) {
-      ordinal += numbers.next();
-      found.add(ordinal);
+  postings(term: string): DocumentSet {
+    const found = new DocumentSet(this.count);
+    const numbers = new VarintReader(this.#find(term).postings);
+    for (let document = 0; !numbers.atEnd; ) {
+      document += numbers.next();
+      found.add(document);
     }
     return found;
   }
@@ -95,12 +95,12 @@ export class BlockFile {
     return new OccurrenceReader(postings, occurrences);
   }
 
-  *spots(): Generator<Spot> {
-    this.#spots ??= this.#read(this.#spotsAt, this.#tableAt - this.#spotsAt);
-    for (let at = 0; at < this.#spots.length; ) {
-      const ordinal = this.#spots.readUInt32LE(at);
-      const { spot, end } = readSpot(this.#spots, at + 4);
-      if (spot !== undefined) yield { ordinal, ...spot };
+  *locations(): Generator<PostLocation> {
+    this.#locations ??= this.#read(this.#locationsAt, this.#tableAt - this.#locationsAt);
+    for (let at = 0; at < this.#locations.length; ) {
+      const document = this.#locations.readUInt32LE(at);
+      const { location, end } = readLocation(this.#locations, at + 4);
+      if (location !== undefined) yield { document: document, ...location };
       at = end;
     }
   }
@@ -114,7 +114,7 @@ export class BlockFile {
       const start = ends.readUInt32LE(0);
       return this.#readFrom(file, this.#termsAt + start, ends.readUInt32LE(4) - start);
     });
-    const numbers = new Varints(terms);
+    const numbers = new VarintReader(terms);
     const next = () => {
       const end = numbers.next() + numbers.at;
       const part = terms.subarray(numbers.at, end);
@@ -168,26 +168,26 @@ const NOTHING = Buffer.alloc(0);
 
 /** Goes through the postings of a word and its occurrences in step. */
 class OccurrenceReader implements WordOccurrences {
-  readonly #postings: Varints;
-  readonly #occurrences: Varints;
+  readonly #postings: VarintReader;
+  readonly #occurrences: VarintReader;
   /** The post whose occurrences come next. */
-  #ordinal: number;
+  #document: number;
 
   constructor(postings: Uint8Array, occurrences: Uint8Array) {
-    this.#postings = new Varints(postings);
-    this.#occurrences = new Varints(occurrences);
-    this.#ordinal = this.#next(0);
+    this.#postings = new VarintReader(postings);
+    this.#occurrences = new VarintReader(occurrences);
+    this.#document = this.#next(0);
   }
 
-  in(ordinal: number): readonly Occurrence[] {
-    while (this.#ordinal < ordinal) {
+  in(document: number): readonly Occurrence[] {
+    while (this.#document < document) {
       readOccurrences(this.#occurrences);
-      this.#ordinal = this.#next(this.#ordinal);
+      this.#document = this.#next(this.#document);
     }
     const found: Occurrence[] = [];
-    if (this.#ordinal === ordinal) {
+    if (this.#document === document) {
       readOccurrences(this.#occurrences, found);
-      this.#ordinal = this.#next(ordinal);
+      this.#document = this.#next(document);
     }
     return found;
   }

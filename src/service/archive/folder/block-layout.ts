@@ -5,13 +5,13 @@
  *     times     seconds after the block's start, 4 bytes a post, newest first
  *     ids       8 bytes a post
  *     places    file (4), length of the line (4), offset in the file's text (8)
- *     spots     posts that say where they were written: ordinal, whether exactly, corners (4 each),
+ *     locations     posts that say where they were written: document, whether exactly, corners (4 each),
  *               then longitude and latitude (8 each) of the position and of each corner
  *     table     where each bucket starts in the terms, 4 bytes each, and where the last ends
  *     terms     buckets: for each term its length, its UTF-8, the length of its postings, these,
  *               the length of its occurrences, these
  *
- * Lengths and postings are varints; postings are the differences between ascending ordinals, and
+ * Lengths and postings are varints; postings are the differences between ascending documents, and
  * occurrences follow in the same order, none for terms that are not words.
  */
 export const MAGIC = 'mrblock2';
@@ -19,7 +19,7 @@ export const PARTS = 5;
 export const HEADER_BYTES = 8 + 4 + 4 + PARTS * 8;
 export const TIME_BYTES = 4;
 export const ID_BYTES = 8;
-export const PLACE_BYTES = 16;
+export const LINE_BYTES = 16;
 export const BUCKET_BYTES = 4;
 /** Terms in a bucket, on average. */
 export const BUCKET_TERMS = 6;

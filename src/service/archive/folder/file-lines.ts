@@ -13,7 +13,7 @@ export interface FileLine {
 }
 
 /** Longest line; posts have a hundredth of a percent of that. */
-const MOST_BYTES = 32 * 1024 * 1024;
+const MAX_LINE_BYTES = 32 * 1024 * 1024;
 const READ_BYTES = 256 * 1024;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
@@ -98,8 +98,8 @@ class LineCutter {
   #keep(bytes: Buffer): void {
     this.#rest.push(bytes);
     this.#restBytes += bytes.length;
-    if (this.#restBytes > MOST_BYTES)
-      throw new DataError(`A line is longer than ${MOST_BYTES} bytes: not a file of posts`, {
+    if (this.#restBytes > MAX_LINE_BYTES)
+      throw new DataError(`A line is longer than ${MAX_LINE_BYTES} bytes: not a file of posts`, {
         place: { origin: this.#path, line: this.#number + 1 },
       });
   }

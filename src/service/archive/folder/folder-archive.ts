@@ -3,40 +3,41 @@ import { Activity, type Format } from '../../../activity/activity.js';
 import { OptionError } from '../../../errors.js';
 import type { Window } from '../../../time.js';
 import type { Archive } from '../archive.js';
-import type { Block, BlockDetails, Blocks } from '../block.js';
+import type { Block, BlockDetails, BlockStore } from '../block.js';
 import { BlockArchive } from '../block-archive.js';
-import type { Ordinals } from '../ordinals.js';
+import type { DocumentSet } from '../document-set.js';
+import { WeightedCache } from '../weighted-cache.js';
 import { BlockFile } from './block-file.js';
 import {
   type FolderIndex,
   type IndexedBlock,
   type IndexProgress,
-  indexFolder,
+  openFolderIndex,
 } from './folder-index.js';
 import { LineReader } from './line-reader.js';
 
 export interface FolderArchiveOptions {
   /** Which posts to serve, where the folder has posts of both formats. */
   readonly format?: Format | undefined;
-  /** Told of the progress while the index is made. */
+  /** Called with the progress while the index is made. */
   readonly onProgress?: ((progress: IndexProgress) => void) | undefined;
 }
 
 /**
- * An archive over a folder of job files, or of any other files with a post a line, gzip or not. Their
- * names mean nothing: posts are found by their own times. The index lies in `.millrace-index` in the
- * folder and is made again when files have come, gone or changed.
+ * An archive over a folder of job files, or of any other files with one post a line, gzip or not. File
+ * names carry no meaning: each post is found by its time. The index is in `.millrace-index` in the
+ * folder and is made again when files were added, removed or changed.
  *
  * @throws DataError for a damaged file; OptionError where the folder has posts of both formats and
- *   none is asked for, or none of the format that is; StorageError for a folder that cannot be read.
+ *   `format` is not given, or none of `format`; StorageError for a folder that cannot be read.
  */
 export async function openFolderArchive(
   folder: string,
   { format, onProgress }: FolderArchiveOptions = {},
 ): Promise<Archive> {
-  const index = await indexFolder(folder, onProgress);
+  const index = await openFolderIndex(folder, onProgress);
   const served = chooseFormat(folder, index, format);
-  return new BlockArchive(served, new FolderBlocks(folder, index, served));
+  return new BlockArchive(served, new FolderBlockStore(folder, index, served));
 }
 
 function chooseFormat(folder: string, { formats }: FolderIndex, asked: Format | undefined): Format {
@@ -59,16 +60,15 @@ function chooseFormat(folder: string, { formats }: FolderIndex, asked: Format | 
   return asked;
 }
 
-/** Posts of blocks that are kept open, some 30 bytes each. */
-const KEPT_POSTS = 1_500_000;
+/** Posts of blocks that are kept in memory, some 30 bytes each. */
+const MAX_CACHED_POSTS = 1_500_000;
 
-class FolderBlocks implements Blocks {
+class FolderBlockStore implements BlockStore {
   readonly #path: string;
   readonly #blocks: ReadonlyMap<number, IndexedBlock>;
   readonly #lines: LineReader;
-  /** By their start; the latest used come last. */
-  readonly #recent = new Map<number, FolderBlock>();
-  #kept = 0;
+  /** By their start. */
+  readonly #open = new WeightedCache<number, FolderBlock>(MAX_CACHED_POSTS);
 
   constructor(folder: string, { path, files, formats }: FolderIndex, format: Format) {
     this.#path = path;
@@ -82,24 +82,14 @@ class FolderBlocks implements Blocks {
 
   async open({ from }: Window): Promise<Block> {
     const { name } = this.#blocks.get(from) as IndexedBlock;
-    let block = this.#recent.get(from);
-    if (block === undefined) {
-      block = new FolderBlock(new BlockFile(join(this.#path, name), from), this.#lines);
-      this.#kept += block.count;
-    }
-    this.#recent.delete(from);
-    this.#recent.set(from, block);
-    for (const [key, { count }] of this.#recent) {
-      if (this.#kept <= KEPT_POSTS || key === from) break;
-      this.#recent.delete(key);
-      this.#kept -= count;
-    }
-    return block;
+    return this.#open.get(from, () => {
+      const block = new FolderBlock(new BlockFile(join(this.#path, name), from), this.#lines);
+      return { value: block, weight: block.count };
+    });
   }
 
   async close(): Promise<void> {
-    this.#recent.clear();
-    this.#kept = 0;
+    this.#open.clear();
     this.#lines.close();
   }
 }
@@ -117,15 +107,15 @@ class FolderBlock implements Block {
     return this.#file.count;
   }
 
-  timeAt(ordinal: number): number {
-    return this.#file.timeAt(ordinal);
+  timeAt(document: number): number {
+    return this.#file.timeAt(document);
   }
 
-  idAt(ordinal: number): string {
-    return this.#file.idAt(ordinal);
+  idAt(document: number): string {
+    return this.#file.idAt(document);
   }
 
-  postings(term: string): Ordinals {
+  postings(term: string): DocumentSet {
     return this.#file.postings(term);
   }
 
@@ -133,9 +123,9 @@ class FolderBlock implements Block {
     return this.#file;
   }
 
-  async load(ordinals: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]> {
-    const places = ordinals.map(ordinal => this.#file.placeAt(ordinal));
-    const lines = await this.#lines.read(places, signal);
+  async load(documents: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]> {
+    const positions = documents.map(document => this.#file.lineAt(document));
+    const lines = await this.#lines.read(positions, signal);
     return lines.map(line => new Activity(line));
   }
 }

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import type { Format } from '../../../activity/activity.js';
 import { MillraceError, StorageError } from '../../../errors.js';
 import { DAY, type Window } from '../../../time.js';
-import { blockStretches } from './block-stretches.js';
+import { blockRanges } from './block-ranges.js';
 import { fileBlocks, fileLines, isGzip } from './file-lines.js';
-import { indexHome } from './index-home.js';
+import { findIndexFolder } from './find-index-folder.js';
 import { type IndexedFile, packedName } from './line-reader.js';
 import { type ListedFile, listFiles } from './list-files.js';
 import { writePackedText } from './packed-text.js';
+import { PostSorter } from './post-sorter.js';
 import { readPost } from './read-post.js';
-import { Spool } from './spool.js';
 import { writeBlock } from './write-block.js';
 
 /** Part of an index's name: an index of another version is not found. */
@@ -55,7 +55,7 @@ export interface IndexProgress {
  * @throws DataError naming file and line of what is damaged or no post; StorageError where files
  *   cannot be read or the index cannot be written.
  */
-export async function indexFolder(
+export async function openFolderIndex(
   folder: string,
   onProgress: (progress: IndexProgress) => void = () => {},
 ): Promise<FolderIndex> {
@@ -65,22 +65,22 @@ export async function indexFolder(
       `The archive folder ${folder} holds no files of posts (*.json.gz, *.json or *.jsonl)`,
       { path: folder },
     );
-  const home = await indexHome(folder);
-  const path = join(home, nameOf(files));
-  const index = (await openIndex(path)) ?? (await makeIndex(folder, files, path, onProgress));
+  const home = await findIndexFolder(folder);
+  const path = join(home, indexName(files));
+  const index = (await readIndex(path)) ?? (await makeIndex(folder, files, path, onProgress));
   await removeOthers(home, path);
   return index;
 }
 
 /** The same files, as far as size and time tell, have an index of the same name. */
-function nameOf(files: readonly ListedFile[]): string {
+function indexName(files: readonly ListedFile[]): string {
   return createHash('sha256')
     .update(JSON.stringify([VERSION, files]))
     .digest('hex')
     .slice(0, 24);
 }
 
-async function openIndex(path: string): Promise<FolderIndex | undefined> {
+async function readIndex(path: string): Promise<FolderIndex | undefined> {
   try {
     const { files, formats } = JSON.parse(await readFile(join(path, 'index.json'), 'utf8'));
     return Array.isArray(files) && Array.isArray(formats?.original?.blocks)
@@ -99,12 +99,12 @@ async function makeIndex(
   onProgress: (progress: IndexProgress) => void,
 ): Promise<FolderIndex> {
   const aside = `${path}.${randomUUID()}.making`;
-  const spools: Spool[] = [];
+  const spools: PostSorter[] = [];
   try {
     await mkdir(aside, { mode: 0o700 });
     const spoolOf = {
-      original: await Spool.create(join(aside, 'original.spool')),
-      activity_streams: await Spool.create(join(aside, 'activity_streams.spool')),
+      original: await PostSorter.create(join(aside, 'original.spool')),
+      activity_streams: await PostSorter.create(join(aside, 'activity_streams.spool')),
     };
     spools.push(spoolOf.original, spoolOf.activity_streams);
     const indexed = await readFiles(folder, files, aside, spoolOf, onProgress);
@@ -134,7 +134,7 @@ async function putInPlace(aside: string, path: string): Promise<void> {
   try {
     await rename(aside, path);
   } catch (error) {
-    if ((await openIndex(path)) !== undefined) return;
+    if ((await readIndex(path)) !== undefined) return;
     const broken = `${path}.${randomUUID()}.making`;
     await rename(path, broken).catch(() => {
       throw error;
@@ -148,7 +148,7 @@ async function readFiles(
   folder: string,
   files: readonly ListedFile[],
   aside: string,
-  spoolOf: { readonly [F in Format]: Spool },
+  spoolOf: { readonly [F in Format]: PostSorter },
   onProgress: (progress: IndexProgress) => void,
 ): Promise<readonly IndexedFile[]> {
   const indexed: IndexedFile[] = [];
@@ -172,11 +172,15 @@ async function readFiles(
   return indexed;
 }
 
-async function writeBlocks(spool: Spool, folder: string, format: Format): Promise<FormatIndex> {
+async function writeBlocks(
+  spool: PostSorter,
+  folder: string,
+  format: Format,
+): Promise<FormatIndex> {
   await spool.finish();
   const blocks: IndexedBlock[] = [];
   let posts = 0;
-  for (const { from, to } of blockStretches(spool.counts, BLOCK_POSTS)) {
+  for (const { from, to } of blockRanges(spool.counts, BLOCK_POSTS)) {
     const written = writeBlock(await spool.read(from, to), from);
     const name = `${format}-${new Date(from).toISOString().replace(/\D/g, '').slice(0, 12)}.block`;
     await writeFile(join(folder, name), written.parts);

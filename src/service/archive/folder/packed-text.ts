@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
-import type { LinePlace } from './block-file.js';
+import type { LinePosition } from './block-file.js';
 
 /** Bytes of text that are compressed together, so that any line is a few milliseconds away. */
 const PIECE = 128 * 1024;
@@ -49,7 +49,7 @@ async function* pieces(blocks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 /** The lines at these places, which ascend, of a file that `writePackedText` wrote. */
 export async function readPackedLines(
   path: string,
-  places: readonly LinePlace[],
+  places: readonly LinePosition[],
 ): Promise<readonly Buffer[]> {
   const file = await open(path, 'r');
   try {

@@ -5,21 +5,21 @@ import {
   ADDRESS,
   DISPLAY,
   FIELD,
-  listOf,
+  indexOf,
   type Occurrence,
-  PLACES,
-  placeOf,
   TEXT,
+  TEXT_STRIDE,
+  textOf,
 } from '../occurrences.js';
-import { VARINT_BYTES, type Varints, writeVarint } from './varints.js';
+import { VARINT_BYTES, type VarintReader, writeVarint } from './varints.js';
 
-/** Where the words of a post stand, by term; words of a field under its prefix. */
+/** The occurrences of each word of a post, by term; words of a field under its prefix. */
 export function occurrencesOf(post: RulePost): ReadonlyMap<string, readonly Occurrence[]> {
   const all = new Map<string, Occurrence[]>();
   const add = (kind: number, prefix: string, lists: readonly Tokens[]) => {
     for (const [i, { words }] of lists.entries())
-      for (const [place, word] of words.entries()) {
-        const occurrence = (4 * i + kind) * PLACES + place;
+      for (const [index, word] of words.entries()) {
+        const occurrence = (4 * i + kind) * TEXT_STRIDE + index;
         const known = all.get(prefix + word);
         if (known === undefined) all.set(prefix + word, [occurrence]);
         else known.push(occurrence);
@@ -33,43 +33,46 @@ export function occurrencesOf(post: RulePost): ReadonlyMap<string, readonly Occu
   return all;
 }
 
-/** Most bytes that `writeOccurrences` writes. */
+/** Maximum number of bytes that `writeOccurrences` writes. */
 export function occurrenceBytes(count: number): number {
   return 2 * VARINT_BYTES * count;
 }
 
-/** Two bits beside each place tell whether the list's number follows and whether it is the last. */
+/** Two bits below each index say whether the text's number follows and whether this is the last one. */
 export function writeOccurrences(into: Uint8Array, at: number, all: readonly Occurrence[]): number {
   let end = at;
   let before = 0;
   for (let i = 0; i < all.length; i++) {
     const occurrence = all[i] as Occurrence;
-    const list = listOf(occurrence);
-    const flags = (list === before ? 0 : 2) + (i === all.length - 1 ? 1 : 0);
-    end = writeVarint(into, end, placeOf(occurrence) * 4 + flags);
-    if (list !== before) end = writeVarint(into, end, list);
-    before = list;
+    const text = textOf(occurrence);
+    const flags = (text === before ? 0 : 2) + (i === all.length - 1 ? 1 : 0);
+    end = writeVarint(into, end, indexOf(occurrence) * 4 + flags);
+    if (text !== before) end = writeVarint(into, end, text);
+    before = text;
   }
   return end;
 }
 
-/** Stands for a post that has the term, but not as a word: two flags apart look like the one between. */
+/**
+ * Marks a post that has the term as a pair of neighbours and not as a word: a pair of regional letters
+ * is the same term as a flag.
+ */
 const NONE = 0x1000_0000;
 export const NO_OCCURRENCES: Uint8Array = Buffer.alloc(VARINT_BYTES);
 writeVarint(NO_OCCURRENCES, 0, NONE);
 
-/** Reads the occurrences of one post, or goes past them. */
-export function readOccurrences(from: Varints, into?: Occurrence[]): void {
-  for (let list = 0, isLast = false; !isLast; ) {
+/** Reads the occurrences of one post into `into`, or skips them without it. */
+export function readOccurrences(from: VarintReader, into?: Occurrence[]): void {
+  for (let text = 0, isLast = false; !isLast; ) {
     const value = from.next();
     if (value === NONE) return;
-    if ((value & 2) !== 0) list = from.next();
+    if ((value & 2) !== 0) text = from.next();
     isLast = (value & 1) !== 0;
-    into?.push(list * PLACES + (value >>> 2));
+    into?.push(text * TEXT_STRIDE + (value >>> 2));
   }
 }
 
-/** Links often say the same twice. */
-function distinct(lists: readonly Tokens[]): readonly Tokens[] {
-  return lists.filter((list, i) => lists.findIndex(({ folded }) => folded === list.folded) === i);
+/** Drops repeated texts: the addresses of a link are often the same. */
+function distinct(texts: readonly Tokens[]): readonly Tokens[] {
+  return texts.filter((text, i) => texts.findIndex(({ folded }) => folded === text.folded) === i);
 }

@@ -5,7 +5,7 @@ import { DataError } from '../../../errors.js';
 import { postTerms } from '../../../rules/operators/post-terms.js';
 import { type RulePost, rulePost } from '../../../rules/post/rule-post.js';
 import { floorTo, SECOND } from '../../../time.js';
-import type { Spot } from '../block.js';
+import type { PostLocation } from '../block.js';
 import type { Occurrence } from '../occurrences.js';
 import type { FileLine } from './file-lines.js';
 import { occurrencesOf } from './post-occurrences.js';
@@ -23,15 +23,15 @@ export interface IndexedPost {
   readonly at: number;
   readonly id: bigint;
   readonly terms: readonly IndexedTerm[];
-  readonly spot: Omit<Spot, 'ordinal'> | undefined;
+  readonly location: Omit<PostLocation, 'document'> | undefined;
   /** Where its line is in the file's text. */
   readonly offset: number;
   readonly bytes: number;
 }
 
-const MOST_ID = 2n ** 64n;
+const ID_LIMIT = 2n ** 64n;
 /** No rule can ask for a longer term: that is the length of a whole query (service.md section 8). */
-const MOST_UNITS = 2048 + 64;
+const MAX_TERM_UNITS = 2048 + 64;
 
 /**
  * The post of a line, or `undefined` where the line is a message such as the `info` that a job file
@@ -44,14 +44,14 @@ export function readPost(line: FileLine, path: string): IndexedPost | undefined 
     if (parseInStreamMessage(line.bytes) !== undefined) return undefined;
     const activity = new Activity(line.bytes);
     const id = BigInt(activity.id);
-    if (id >= MOST_ID) throw new DataError(`The id ${id} has more than 64 bits`);
+    if (id >= ID_LIMIT) throw new DataError(`The id ${id} has more than 64 bits`);
     const post = rulePost(activity, 'search');
     return {
       format: activity.format,
       at: floorTo(SECOND, activity.postedAt.getTime()),
       id,
       terms: indexTerms(post),
-      spot: spotOf(post.fields),
+      location: locationOf(post.fields),
       offset: line.offset,
       bytes: line.bytes.length,
     };
@@ -73,12 +73,12 @@ function indexTerms(post: RulePost): readonly IndexedTerm[] {
   const occurrences = occurrencesOf(post);
   const kept: IndexedTerm[] = [];
   for (const text of postTerms(post))
-    if (text.length <= MOST_UNITS)
+    if (text.length <= MAX_TERM_UNITS)
       kept.push({ text: indexTerm(text), occurrences: occurrences.get(text) ?? [] });
   return kept;
 }
 
-function spotOf({ position, place }: PostFields): Omit<Spot, 'ordinal'> | undefined {
+function locationOf({ position, place }: PostFields): Omit<PostLocation, 'document'> | undefined {
   const corners = place?.corners ?? [];
   return position === undefined && corners.length === 0 ? undefined : { position, corners };
 }

@@ -15,7 +15,7 @@ export function writeVarint(into: Uint8Array, at: number, value: number): number
 export const VARINT_BYTES = 5;
 
 /** Bytes that grow as numbers and text are added. */
-export class Bytes {
+export class ByteWriter {
   #bytes = Buffer.allocUnsafe(1024);
   length = 0;
 
@@ -31,13 +31,13 @@ export class Bytes {
   }
 
   /** Bytes after their length. */
-  sized(bytes: Uint8Array): void {
+  addWithLength(bytes: Uint8Array): void {
     this.varint(bytes.length);
     this.add(bytes);
   }
 
   /** What was added. The bytes are used again after `clear`. */
-  take(): Buffer {
+  written(): Buffer {
     return this.#bytes.subarray(0, this.length);
   }
 
@@ -48,13 +48,13 @@ export class Bytes {
   #reserve(more: number): void {
     if (this.length + more <= this.#bytes.length) return;
     const grown = Buffer.allocUnsafe(2 * (this.length + more));
-    grown.set(this.take());
+    grown.set(this.written());
     this.#bytes = grown;
   }
 }
 
 /** Reads numbers, one after the other. */
-export class Varints {
+export class VarintReader {
   readonly #bytes: Uint8Array;
   at: number;
 

@@ -5,14 +5,14 @@ import {
   bucketOf,
   HEADER_BYTES,
   ID_BYTES,
+  LINE_BYTES,
   MAGIC,
-  PLACE_BYTES,
   TIME_BYTES,
 } from './block-layout.js';
-import { spotBytes, writeSpot } from './block-spots.js';
+import { locationBytes, writeLocation } from './location-codec.js';
 import { NO_OCCURRENCES } from './post-occurrences.js';
-import { readTerms, type SpooledPost, type SpooledPosts } from './spool.js';
-import { Bytes } from './varints.js';
+import { readTerms, type SortedPost, type SortedPosts } from './post-sorter.js';
+import { ByteWriter } from './varints.js';
 
 /** A block as a file, and what is in it. */
 export interface WrittenBlock {
@@ -22,7 +22,7 @@ export interface WrittenBlock {
 }
 
 /** Makes a block of the posts from `from` on: newest first, each id once, the first of each. */
-export function writeBlock({ bytes, posts: all }: SpooledPosts, from: number): WrittenBlock {
+export function writeBlock({ bytes, posts: all }: SortedPosts, from: number): WrittenBlock {
   const posts = newestFirst(all);
   const terms = writeTerms(posts, bytes);
   const parts = [
@@ -30,12 +30,12 @@ export function writeBlock({ bytes, posts: all }: SpooledPosts, from: number): W
       into.writeUInt32LE((post.at - from) / SECOND, at),
     ),
     writeEach(posts, ID_BYTES, (into, at, post) => into.writeBigUInt64LE(post.id, at)),
-    writeEach(posts, PLACE_BYTES, (into, at, post) => {
+    writeEach(posts, LINE_BYTES, (into, at, post) => {
       into.writeUInt32LE(post.file, at);
       into.writeUInt32LE(post.length, at + 4);
       into.writeDoubleLE(post.offset, at + 8);
     }),
-    writeSpots(posts),
+    writeLocations(posts),
     terms.table,
     terms.buckets,
   ];
@@ -51,7 +51,7 @@ export function writeBlock({ bytes, posts: all }: SpooledPosts, from: number): W
   return { parts: [header, ...parts], posts: posts.length };
 }
 
-function newestFirst(posts: readonly SpooledPost[]): readonly SpooledPost[] {
+function newestFirst(posts: readonly SortedPost[]): readonly SortedPost[] {
   const sorted = posts.toSorted(
     (a, b) =>
       b.at - a.at ||
@@ -64,9 +64,9 @@ function newestFirst(posts: readonly SpooledPost[]): readonly SpooledPost[] {
 }
 
 function writeEach(
-  posts: readonly SpooledPost[],
+  posts: readonly SortedPost[],
   bytes: number,
-  write: (into: Buffer, at: number, post: SpooledPost) => void,
+  write: (into: Buffer, at: number, post: SortedPost) => void,
 ): Buffer {
   const written = Buffer.alloc(posts.length * bytes);
   posts.forEach((post, i) => {
@@ -75,35 +75,35 @@ function writeEach(
   return written;
 }
 
-function writeSpots(posts: readonly SpooledPost[]): Buffer {
-  const parts = posts.flatMap(({ spot }, ordinal) => {
-    if (spot === undefined) return [];
-    const written = Buffer.alloc(4 + spotBytes(spot));
-    writeSpot(written, written.writeUInt32LE(ordinal), spot);
+function writeLocations(posts: readonly SortedPost[]): Buffer {
+  const parts = posts.flatMap(({ location }, document) => {
+    if (location === undefined) return [];
+    const written = Buffer.alloc(4 + locationBytes(location));
+    writeLocation(written, written.writeUInt32LE(document), location);
     return [written];
   });
   return Buffer.concat(parts);
 }
 
-/** Of a term: ordinals of its posts, and where its occurrences in each start and end in the spool's bytes. */
+/** Of a term: documents of its posts, and where its occurrences in each start and end in the spool's bytes. */
 interface TermPosts {
-  readonly ordinals: number[];
+  readonly documents: number[];
   readonly occurrences: number[];
 }
 
 function writeTerms(
-  posts: readonly SpooledPost[],
+  posts: readonly SortedPost[],
   bytes: Buffer,
 ): { table: Buffer; buckets: Buffer } {
   const terms = new Map<string, TermPosts>();
-  posts.forEach((post, ordinal) => {
+  posts.forEach((post, document) => {
     readTerms(bytes, post, (text, start, end) => {
       let term = terms.get(text);
       if (term === undefined) {
-        term = { ordinals: [], occurrences: [] };
+        term = { documents: [], occurrences: [] };
         terms.set(text, term);
       }
-      term.ordinals.push(ordinal);
+      term.documents.push(document);
       term.occurrences.push(start, end);
     });
   });
@@ -114,25 +114,25 @@ function writeTerms(
     buckets[bucketOf(term, count)]?.push([term, found]);
   }
   const table = Buffer.alloc((count + 1) * BUCKET_BYTES);
-  const written = new Bytes();
+  const written = new ByteWriter();
   buckets.forEach((bucket, i) => {
     for (const [term, found] of bucket) writeTerm(written, term, found, bytes);
     table.writeUInt32LE(written.length, (i + 1) * BUCKET_BYTES);
   });
-  return { table, buckets: written.take() };
+  return { table, buckets: written.written() };
 }
 
-const part = new Bytes();
+const part = new ByteWriter();
 
-function writeTerm(into: Bytes, term: Buffer, found: TermPosts, bytes: Buffer): void {
-  into.sized(term);
+function writeTerm(into: ByteWriter, term: Buffer, found: TermPosts, bytes: Buffer): void {
+  into.addWithLength(term);
   part.clear();
   let before = 0;
-  for (const ordinal of found.ordinals) {
-    part.varint(ordinal - before);
-    before = ordinal;
+  for (const document of found.documents) {
+    part.varint(document - before);
+    before = document;
   }
-  into.sized(part.take());
+  into.addWithLength(part.written());
   part.clear();
   const { occurrences } = found;
   const isWord = occurrences.some((end, i) => i % 2 === 1 && end > (occurrences[i - 1] as number));
@@ -140,5 +140,5 @@ function writeTerm(into: Bytes, term: Buffer, found: TermPosts, bytes: Buffer): 
     const [start, end] = [occurrences[i] as number, occurrences[i + 1] as number];
     part.add(start < end ? bytes.subarray(start, end) : NO_OCCURRENCES);
   }
-  into.sized(part.take());
+  into.addWithLength(part.written());
 }

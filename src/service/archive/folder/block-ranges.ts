@@ -1,13 +1,13 @@
 import { DAY, floorTo, MINUTE, type Window } from '../../../time.js';
 
 /**
- * The stretches of time that blocks are of: days with posts, and days with many in pieces of whole
+ * The ranges of time that blocks are of: days with posts, and days with many in pieces of whole
  * minutes. `counts` says how many posts each minute has; only a minute with more than `most` makes a
  * block with more.
  */
-export function* blockStretches(
+export function* blockRanges(
   counts: ReadonlyMap<number, number>,
-  most: number,
+  maxPosts: number,
 ): Generator<Window> {
   const minutes = [...counts].sort(([a], [b]) => a - b);
   let from = Number.NaN;
@@ -15,7 +15,7 @@ export function* blockStretches(
   let last = Number.NaN;
   for (const [minute, count] of minutes) {
     const isNewDay = floorTo(DAY, minute) !== floorTo(DAY, last);
-    if (posts > 0 && (isNewDay || posts + count > most)) {
+    if (posts > 0 && (isNewDay || posts + count > maxPosts)) {
       yield { from, to: isNewDay ? last + MINUTE : minute };
       posts = 0;
     }

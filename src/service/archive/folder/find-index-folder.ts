@@ -10,20 +10,20 @@ const NAME = '.millrace-index';
  * The folder for the indexes of an archive: beside its files, or among the system's temporary files
  * where the archive may not be written to.
  */
-export async function indexHome(folder: string): Promise<string> {
+export async function findIndexFolder(folder: string): Promise<string> {
   const beside = join(folder, NAME);
-  if (await isOurs(beside)) return beside;
+  if (await isSafeFolder(beside)) return beside;
   const digest = createHash('sha256')
     .update(await realpath(folder))
     .digest('hex')
     .slice(0, 16);
   const elsewhere = join(tmpdir(), `millrace-index-${process.getuid?.() ?? 0}-${digest}`);
-  if (await isOurs(elsewhere)) return elsewhere;
+  if (await isSafeFolder(elsewhere)) return elsewhere;
   return temporaryFolder('index');
 }
 
 /** Whether there is, or now is, a folder that belongs to this user and nobody else can change. */
-async function isOurs(path: string): Promise<boolean> {
+async function isSafeFolder(path: string): Promise<boolean> {
   try {
     await mkdir(path, { mode: 0o700 }).catch(error => {
       if (error.code !== 'EEXIST') throw error;

@@ -1,5 +1,5 @@
-/** A set of posts of one block: bit `i` stands for ordinal `i`, the `i`-th newest. */
-export class Ordinals {
+/** A set of documents of one block, as a bit set: bit `i` is document `i`, the `i`-th newest post. */
+export class DocumentSet {
   readonly size: number;
   readonly #words: Uint32Array;
 
@@ -8,32 +8,32 @@ export class Ordinals {
     this.#words = new Uint32Array((size + 31) >>> 5);
   }
 
-  static all(size: number): Ordinals {
-    const set = new Ordinals(size);
+  static all(size: number): DocumentSet {
+    const set = new DocumentSet(size);
     set.#words.fill(0xffff_ffff);
     set.#trim();
     return set;
   }
 
-  add(ordinal: number): void {
-    this.#words[ordinal >>> 5] = (this.#words[ordinal >>> 5] as number) | (1 << (ordinal & 31));
+  add(document: number): void {
+    this.#words[document >>> 5] = (this.#words[document >>> 5] as number) | (1 << (document & 31));
   }
 
-  has(ordinal: number): boolean {
-    return ((this.#words[ordinal >>> 5] as number) & (1 << (ordinal & 31))) !== 0;
+  has(document: number): boolean {
+    return ((this.#words[document >>> 5] as number) & (1 << (document & 31))) !== 0;
   }
 
   get isEmpty(): boolean {
     return this.#words.every(word => word === 0);
   }
 
-  intersect(other: Ordinals): void {
+  intersect(other: DocumentSet): void {
     const words = other.#words;
     for (let i = 0; i < words.length; i++)
       this.#words[i] = (this.#words[i] as number) & (words[i] as number);
   }
 
-  unite(other: Ordinals): void {
+  unite(other: DocumentSet): void {
     const words = other.#words;
     for (let i = 0; i < words.length; i++)
       this.#words[i] = (this.#words[i] as number) | (words[i] as number);
@@ -44,7 +44,7 @@ export class Ordinals {
     this.#trim();
   }
 
-  /** How many members are from `start`, inclusive, to `end`, exclusive. */
+  /** The number of members from `start`, inclusive, to `end`, exclusive. */
   count(start: number, end: number): number {
     if (start >= end) return 0;
     const first = start >>> 5;
@@ -62,9 +62,9 @@ export class Ordinals {
     for (let i = start >>> 5; i < this.#words.length; i++) {
       let word = this.#words[i] as number;
       while (word !== 0) {
-        const ordinal = i * 32 + (31 - Math.clz32(word & -word));
-        if (ordinal >= end) return;
-        if (ordinal >= start) yield ordinal;
+        const document = i * 32 + (31 - Math.clz32(word & -word));
+        if (document >= end) return;
+        if (document >= start) yield document;
         word &= word - 1;
       }
     }

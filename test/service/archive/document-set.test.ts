@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Ordinals } from '../../../src/service/archive/ordinals.js';
+import { DocumentSet } from '../../../src/service/archive/document-set.js';
 
 const sets = fc.integer({ min: 1, max: 200 }).chain(size =>
   fc.record({
@@ -16,17 +16,17 @@ test('behaves as a set of numbers does', () => {
   fc.assert(
     fc.property(sets, ({ size, a, b, start, end }) => {
       const make = (members: readonly number[]) => {
-        const set = new Ordinals(size);
+        const set = new DocumentSet(size);
         for (const member of members) set.add(member);
         return set;
       };
       const all = Array.from({ length: size }, (_, i) => i);
-      const members = (set: Ordinals) => [...set.members(0, size)];
+      const members = (set: DocumentSet) => [...set.members(0, size)];
       const sorted = (list: readonly number[]) => list.toSorted((x, y) => x - y);
 
       expect(members(make(a))).toEqual(sorted(a));
       expect(all.filter(i => make(a).has(i))).toEqual(sorted(a));
-      expect(members(Ordinals.all(size))).toEqual(all);
+      expect(members(DocumentSet.all(size))).toEqual(all);
       const [both, either, not] = [make(a), make(a), make(a)];
       both.intersect(make(b));
       either.unite(make(b));

@@ -3,10 +3,10 @@ import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
-import { blockStretches } from '../../../src/service/archive/folder/block-stretches.js';
-import type { IndexedPost } from '../../../src/service/archive/folder/read-post.js';
-import { readTerms, Spool } from '../../../src/service/archive/folder/spool.js';
-import { DAY, floorTo, MINUTE } from '../../../src/time.js';
+import { blockRanges } from '../../../../src/service/archive/folder/block-ranges.js';
+import { PostSorter, readTerms } from '../../../../src/service/archive/folder/post-sorter.js';
+import type { IndexedPost } from '../../../../src/service/archive/folder/read-post.js';
+import { DAY, floorTo, MINUTE } from '../../../../src/time.js';
 
 const folders: string[] = [];
 afterEach(async () => {
@@ -32,7 +32,7 @@ const post: fc.Arbitrary<IndexedPost> = fc.record({
     }),
     { maxLength: 6 },
   ),
-  spot: fc.option(fc.record({ position, corners: fc.array(position, { maxLength: 4 }) }), {
+  location: fc.option(fc.record({ position, corners: fc.array(position, { maxLength: 4 }) }), {
     nil: undefined,
   }),
   offset: fc.nat(2 ** 31).map(n => n * 1000),
@@ -45,7 +45,7 @@ test('a spool gives back what went in, minute by minute, however little is sorte
       fc.array(post, { maxLength: 60 }),
       fc.integer({ min: 1, max: 20_000 }),
       async (posts, runBytes) => {
-        const spool = await Spool.create(path.join(await makeFolder(), 'x.spool'), runBytes);
+        const spool = await PostSorter.create(path.join(await makeFolder(), 'x.spool'), runBytes);
         for (const [file, one] of posts.entries()) await spool.add(one, file);
         await spool.finish();
         const minutes = [...spool.counts.keys()].toSorted((a, b) => a - b);
@@ -64,7 +64,7 @@ test('a spool gives back what went in, minute by minute, however little is sorte
               offset: one?.offset,
               length: one?.bytes,
             });
-            expect(read.spot).toEqual(one?.spot);
+            expect(read.location).toEqual(one?.location);
             const terms: string[] = [];
             readTerms(bytes, read, text => terms.push(text));
             expect(terms).toEqual(one?.terms.map(({ text }) => text));
@@ -87,10 +87,10 @@ test('blocks hold every minute once, in order, within a day, and no more posts t
     .map(entries => new Map(entries.map(([minute, count]) => [minute * MINUTE, count])));
   fc.assert(
     fc.property(counts, fc.integer({ min: 1, max: 100 }), (counts, most) => {
-      const stretches = [...blockStretches(counts, most)];
+      const ranges = [...blockRanges(counts, most)];
       let end = 0;
       let held = 0;
-      for (const { from, to } of stretches) {
+      for (const { from, to } of ranges) {
         expect(from).toBeGreaterThanOrEqual(end);
         expect(floorTo(DAY, from)).toBe(floorTo(DAY, to - 1));
         const minutes = [...counts].filter(([minute]) => minute >= from && minute < to);

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { checkRule } from '../../../src/rules/language/check-rule.js';
 import type { RuleNode } from '../../../src/rules/tree.js';
 import type { Block } from '../../../src/service/archive/block.js';
-import { candidates } from '../../../src/service/archive/candidates.js';
-import { Ordinals } from '../../../src/service/archive/ordinals.js';
+import { candidateDocuments } from '../../../src/service/archive/candidate-documents.js';
+import { DocumentSet } from '../../../src/service/archive/document-set.js';
 
 test('2048 different characters that no post has ask a block for one posting', () => {
   const query = Array.from({ length: 2048 }, (_, i) => String.fromCharCode(0x4e00 + i)).join('');
@@ -33,10 +33,13 @@ function ask(query: string, existing: readonly string[]) {
     idAt: () => '1',
     postings: term => {
       asked++;
-      return existing.includes(term) ? Ordinals.all(3) : new Ordinals(3);
+      return existing.includes(term) ? DocumentSet.all(3) : new DocumentSet(3);
     },
     load: () => Promise.reject(new Error('no post is read')),
   };
-  const { ordinals } = candidates(checkRule(query, { product: 'search' }).tree as RuleNode, block);
-  return { asked, found: [...ordinals.members(0, 3)] };
+  const { documents } = candidateDocuments(
+    checkRule(query, { product: 'search' }).tree as RuleNode,
+    block,
+  );
+  return { asked, found: [...documents.members(0, 3)] };
 }

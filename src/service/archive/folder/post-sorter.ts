@@ -1,34 +1,34 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { floorTo, MINUTE } from '../../../time.js';
-import { readSpot, writeSpot } from './block-spots.js';
+import { readLocation, writeLocation } from './location-codec.js';
 import { occurrenceBytes, writeOccurrences } from './post-occurrences.js';
 import type { IndexedPost } from './read-post.js';
 
 /** Posts that were read back. */
-export interface SpooledPosts {
+export interface SortedPosts {
   /** What their terms are in. */
   readonly bytes: Buffer;
-  readonly posts: readonly SpooledPost[];
+  readonly posts: readonly SortedPost[];
 }
 
-export interface SpooledPost {
+export interface SortedPost {
   readonly at: number;
   readonly id: bigint;
   /** Number of the file in the list of files. */
   readonly file: number;
   readonly offset: number;
   readonly length: number;
-  readonly spot: IndexedPost['spot'];
+  readonly location: IndexedPost['location'];
   readonly termsStart: number;
   readonly termsEnd: number;
 }
 
 const RUN_BYTES = 24 * 1024 * 1024;
-/** Bytes of a post besides its terms and spot. */
-const FIXED = 4 + 8 + 8 + 4 + 8 + 4 + 4;
+/** Bytes of a post besides its terms and location. */
+const FIXED_BYTES = 4 + 8 + 8 + 4 + 8 + 4 + 4;
 
 /** One sorted piece of the spool file: where the posts of each minute begin. */
-interface SpoolRun {
+interface SortedRun {
   readonly minutes: Float64Array;
   /** In the spool; one more than minutes, the last is the run's end. */
   readonly starts: Float64Array;
@@ -38,9 +38,9 @@ interface SpoolRun {
  * Posts on their way from files in any order to blocks in order of time, in bounded memory: they are
  * sorted by minute in pieces, and a minute is read back from all the pieces that have some of it.
  */
-export class Spool {
+export class PostSorter {
   readonly #file: FileHandle;
-  readonly #runs: SpoolRun[] = [];
+  readonly #runs: SortedRun[] = [];
   #written = 0;
   #buffer = Buffer.alloc(0);
   #used = 0;
@@ -56,13 +56,13 @@ export class Spool {
   }
 
   /** `runBytes` are sorted in memory at once. */
-  static async create(path: string, runBytes = RUN_BYTES): Promise<Spool> {
-    return new Spool(await open(path, 'wx+'), runBytes);
+  static async create(path: string, runBytes = RUN_BYTES): Promise<PostSorter> {
+    return new PostSorter(await open(path, 'wx+'), runBytes);
   }
 
   /** Takes a post; resolves once it may be forgotten. */
   async add(post: IndexedPost, file: number): Promise<void> {
-    let length = FIXED + 16 * (1 + (post.spot?.corners.length ?? 0));
+    let length = FIXED_BYTES + 16 * (1 + (post.location?.corners.length ?? 0));
     for (const { text, occurrences } of post.terms)
       length += 4 + 3 * text.length + occurrenceBytes(occurrences.length);
     if (this.#used + length > this.#buffer.length) await this.#flush();
@@ -82,7 +82,7 @@ export class Spool {
   }
 
   /** The posts from one minute to another, exclusive, in no order. */
-  async read(from: number, to: number): Promise<SpooledPosts> {
+  async read(from: number, to: number): Promise<SortedPosts> {
     const pieces: Buffer[] = [];
     for (const { minutes, starts } of this.#runs) {
       const start = starts[firstFrom(minutes, from)] as number;
@@ -90,7 +90,7 @@ export class Spool {
       if (start < end) pieces.push(await readFrom(this.#file, start, end - start));
     }
     const bytes = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
-    const posts: SpooledPost[] = [];
+    const posts: SortedPost[] = [];
     for (let at = 0; at < bytes.length; at += bytes.readUInt32LE(at)) posts.push(read(bytes, at));
     return { bytes, posts };
   }
@@ -153,7 +153,7 @@ function write(into: Buffer, start: number, post: IndexedPost, file: number): nu
   at = into.writeUInt32LE(file, at);
   at = into.writeDoubleLE(post.offset, at);
   at = into.writeUInt32LE(post.bytes, at);
-  at = writeSpot(into, at, post.spot);
+  at = writeLocation(into, at, post.location);
   for (const { text, occurrences } of post.terms) {
     const bytes = into.write(text, at + 4);
     const end = writeOccurrences(into, at + 4 + bytes, occurrences);
@@ -165,15 +165,15 @@ function write(into: Buffer, start: number, post: IndexedPost, file: number): nu
   return at;
 }
 
-function read(from: Buffer, start: number): SpooledPost {
-  const { spot, end } = readSpot(from, start + FIXED - 4);
+function read(from: Buffer, start: number): SortedPost {
+  const { location, end } = readLocation(from, start + FIXED_BYTES - 4);
   return {
     at: from.readDoubleLE(start + 4),
     id: from.readBigUInt64LE(start + 12),
     file: from.readUInt32LE(start + 20),
     offset: from.readDoubleLE(start + 24),
     length: from.readUInt32LE(start + 32),
-    spot,
+    location: location,
     termsStart: end,
     termsEnd: start + from.readUInt32LE(start),
   };
@@ -182,7 +182,7 @@ function read(from: Buffer, start: number): SpooledPost {
 /** Reads the terms of a post: each with where its occurrences are in the same bytes. */
 export function readTerms(
   bytes: Buffer,
-  { termsStart, termsEnd }: SpooledPost,
+  { termsStart, termsEnd }: SortedPost,
   take: (text: string, start: number, end: number) => void,
 ): void {
   for (let at = termsStart; at < termsEnd; ) {

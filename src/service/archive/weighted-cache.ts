@@ -1,0 +1,37 @@
+/** Keeps the values that were used last, up to a total weight. The value used last always stays. */
+export class WeightedCache<Key, Value> {
+  readonly #maxWeight: number;
+  /** In the order of their last use. */
+  readonly #entries = new Map<Key, { readonly value: Value; readonly weight: number }>();
+  #weight = 0;
+
+  constructor(maxWeight: number) {
+    this.#maxWeight = maxWeight;
+  }
+
+  /** The cached value, or the one that `make` gives. */
+  get(key: Key, make: () => { readonly value: Value; readonly weight: number }): Value {
+    let entry = this.#entries.get(key);
+    if (entry === undefined) {
+      entry = make();
+      this.#weight += entry.weight;
+    }
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    for (const oldest of this.#entries.keys()) {
+      if (this.#weight <= this.#maxWeight || oldest === key) break;
+      this.delete(oldest);
+    }
+    return entry.value;
+  }
+
+  delete(key: Key): void {
+    this.#weight -= this.#entries.get(key)?.weight ?? 0;
+    this.#entries.delete(key);
+  }
+
+  clear(): void {
+    this.#entries.clear();
+    this.#weight = 0;
+  }
+}
