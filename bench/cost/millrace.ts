@@ -35,9 +35,8 @@ const nowhere: Sink<{ readonly activity: Activity }, number> = async (input, run
   let used = 0;
   let posts = 0;
   let last: Activity | undefined;
-  for await (const { items, giveBack } of (input as Flow<{ readonly activity: Activity }>).batches({
+  for await (const { items } of (input as Flow<{ readonly activity: Activity }>).batches({
     ...run,
-    borrows: true,
   })) {
     for (const { activity } of items) {
       if (used + activity.raw.length > BUFFER) used = 0;
@@ -47,7 +46,6 @@ const nowhere: Sink<{ readonly activity: Activity }, number> = async (input, run
       if (activity !== last) posts++;
       last = activity;
     }
-    giveBack?.();
   }
   return posts;
 };

@@ -4,9 +4,10 @@ import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkOptions, type OptionTable, optionError, special } from '../check.js';
 import { StorageError } from '../errors.js';
-import { type Batches, type Cursor, Flow, type Run } from '../flow/flow.js';
+import type { Cursor, Flow, Run } from '../flow/flow.js';
+import { type InternalBatches, InternalFlow } from '../flow/internal-flow.js';
 import { workAhead } from '../flow/work-ahead.js';
-import { freeMemory } from '../gzip/free-memory.js';
+import { releaseMemory } from '../gzip/release-memory.js';
 
 /** Larger files come in blocks. */
 const WHOLE = 8 * 1024 * 1024;
@@ -56,7 +57,7 @@ export function localFiles(
     throw optionError('localFiles', 'paths', 'must be a folder, a file, or a list of them');
   const { match } = checkOptions('localFiles', OPTIONS, options);
   const matches = match instanceof RegExp ? (path: string) => path.search(match) !== -1 : match;
-  return new Flow((run, lends) => read(roots, matches, run, lends), undefined, [
+  return new InternalFlow((run, releases) => read(roots, matches, run, releases), undefined, [
     {
       step: 'localFiles',
       paths: roots,
@@ -76,8 +77,8 @@ async function* read(
   roots: readonly string[],
   matches: (name: string) => boolean,
   { resume, progress }: Run,
-  lends: boolean,
-): Batches<Uint8Array> {
+  releases: boolean,
+): InternalBatches<Uint8Array> {
   const files = (await Promise.all(roots.map(root => filesAt(root, matches)))).flat();
   const cursors = cursorsOf(files);
   const first = resume === undefined ? 0 : placeOf(resume, cursors, roots);
@@ -91,8 +92,8 @@ async function* read(
     const origin = file.path;
     if (result !== undefined) {
       count([result]);
-      const giveBack = lends ? () => freeMemory(result) : undefined;
-      yield { items: [result], cursor, origin, giveBack };
+      const release = releases ? () => releaseMemory(result) : undefined;
+      yield { items: [result], cursor, origin, release };
       continue;
     }
     for await (const block of blocksOf(file)) {

@@ -1,6 +1,7 @@
 import type { Activity } from '../activity/activity.js';
 import { checkOptions, flag, type OptionTable, oneOf, optionError, special } from '../check.js';
-import { type Operator, operator } from '../flow/flow.js';
+import type { Operator } from '../flow/flow.js';
+import { internalOperator } from '../flow/internal-flow.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { type RedactOptions, redact } from './redact.js';
 import { Tombstones } from './tombstones.js';
@@ -37,7 +38,7 @@ export function withoutDeleted(
 ): Operator<Activity, Activity> {
   checkTombstones('withoutDeleted', tombstones);
   const redacting = checkOptions('withoutDeleted', REDACT_OPTIONS, options);
-  return operator(
+  return internalOperator(
     async function* (input, { progress }) {
       for await (const batch of input) {
         const items = withOrigin(batch.origin, () =>
@@ -50,7 +51,6 @@ export function withoutDeleted(
       }
     },
     {
-      handsOn: true,
       step: {
         step: 'withoutDeleted',
         country: redacting.country?.toUpperCase() ?? null,

@@ -1,18 +1,18 @@
 import type { Framer } from '../json/framer.js';
 import { bytesOf } from './bytes-of.js';
-import type { Batches } from './flow.js';
+import type { InternalBatches } from './internal-flow.js';
 
 /**
  * Runs blocks of bytes through a framer, a new one after each batch with a cursor: there a file or
  * document ends. Items that are complete before an error are delivered first.
  */
 export async function* framed<T>(
-  input: Batches<Uint8Array>,
+  input: InternalBatches<Uint8Array>,
   start: (origin: string | undefined) => Framer<T>,
-): Batches<T> {
+): InternalBatches<T> {
   let framer: Framer<T> | undefined;
   let lastOrigin: string | undefined;
-  for await (const { items: blocks, cursor, origin, giveBack } of input) {
+  for await (const { items: blocks, cursor, origin, release } of input) {
     const items: T[] = [];
     lastOrigin = origin;
     try {
@@ -28,8 +28,8 @@ export async function* framed<T>(
       if (items.length > 0) yield { items, origin };
       throw error;
     }
-    if (items.length > 0 || cursor !== undefined) yield { items, cursor, origin, giveBack };
-    else giveBack?.();
+    if (items.length > 0 || cursor !== undefined) yield { items, cursor, origin, release };
+    else release?.();
   }
   const items: T[] = [];
   await framer?.end(items);

@@ -12,7 +12,7 @@ interface Run {
  * Batches of one from an iterable that knows nothing of runs. It may ignore the signal, so an abort does
  * not wait for it: the run ends at once, and the iterable is told to return whenever it comes to it.
  */
-export function foreignBatches<T>(
+export function iterableBatches<T>(
   input: AsyncIterable<T>,
   run: Run,
 ): AsyncGenerator<{ readonly items: readonly T[] }, void, undefined> {

@@ -1,7 +1,15 @@
 import type { EventEmitter } from 'node:events';
 import { type Duplex, Readable, Writable } from 'node:stream';
 import { pipeline as nodePipeline } from 'node:stream/promises';
-import { batchesOf, Flow, identityOf, type Operator, type Sink, type SinkRun } from './flow.js';
+import {
+  batchesOf,
+  type Flow,
+  identityOf,
+  type Operator,
+  type Sink,
+  type SinkRun,
+} from './flow.js';
+import { InternalFlow, internalBatchesOf } from './internal-flow.js';
 import type { MinipassStream } from './minipass-streams.js';
 import {
   type Argument,
@@ -239,10 +247,10 @@ export async function pipeline(...args: unknown[]): Promise<unknown> {
 
   // A sink among the stages, or something that is not a stage, must not have read anything.
   let checked = false;
-  const gated = new Flow(
-    (run, borrows) => {
+  const gated = new InternalFlow(
+    (run, releases) => {
       if (!checked) throw new Error('The arguments of the pipeline are not checked yet');
-      return batchesOf(source, { ...run, borrows });
+      return (releases ? internalBatchesOf : batchesOf)(source, run);
     },
     undefined,
     identityOf(source),
@@ -257,11 +265,10 @@ export async function pipeline(...args: unknown[]): Promise<unknown> {
   signal?.addEventListener('abort', onAbort, { once: true });
   try {
     // A sink need not look at signals: what it reads ends with the pipeline's.
-    const bound = new Flow(
-      (run, borrows) =>
-        batchesOf(last, {
+    const bound = new InternalFlow(
+      (run, releases) =>
+        (releases ? internalBatchesOf : batchesOf)(last, {
           ...run,
-          borrows,
           signal: AbortSignal.any([run.signal, controller.signal]),
           progress,
         }),

@@ -2,14 +2,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGunzip, type Gunzip, type ZlibOptions } from 'node:zlib';
 import { GzipFile, type GzipFileOptions } from './gzip-file.js';
 import { inflatedSize } from './inflated-size.js';
-import { Loan } from './shared-memory.js';
+import { SharedMemory } from './release-memory.js';
 
 /**
  * Inflated at a time: to send the pool for more costs as much as some 100 KiB. Memory that comes back
  * at once can be more.
  */
 const CHUNK = 2 * 1024 * 1024;
-const LENT_CHUNK = 8 * 1024 * 1024;
+const RELEASED_CHUNK = 8 * 1024 * 1024;
 const SMALLEST_CHUNK = 64 * 1024;
 /**
  * Given at a time. What is made of a block, the posts that are parsed included, lives until the next:
@@ -25,7 +25,7 @@ const LARGEST_FILE = 8 * 1024 * 1024;
 
 export interface InflatedPart {
   readonly block: Buffer;
-  readonly giveBack?: (() => void) | undefined;
+  readonly release?: (() => void) | undefined;
 }
 
 /**
@@ -34,14 +34,14 @@ export interface InflatedPart {
  */
 export class InflateAhead {
   readonly #file: Buffer;
-  readonly #lends: boolean;
+  readonly #releases: boolean;
   readonly #gunzip: Gunzip;
 
-  /** @param lends Whether whoever reads the blocks gives them back. */
-  constructor(file: Buffer, lends: boolean) {
+  /** @param releases Whether the reader of the blocks calls their `release`. */
+  constructor(file: Buffer, releases: boolean) {
     this.#file = file;
-    this.#lends = lends;
-    const chunk = lends ? LENT_CHUNK : CHUNK;
+    this.#releases = releases;
+    const chunk = releases ? RELEASED_CHUNK : CHUNK;
     // Chunks that are all filled. With one byte to spare, the decoder need not ask for more to see that
     // it is at the end.
     const size = inflatedSize(file) + 1;
@@ -71,15 +71,15 @@ export class InflateAhead {
    */
   async *parts(options: GzipFileOptions): AsyncGenerator<InflatedPart, void, undefined> {
     const gunzip = this.#gunzip;
-    const memory = this.#lends ? new ChunkMemory() : undefined;
+    const memory = this.#releases ? new ChunkMemory() : undefined;
     let given = 0;
     try {
       for await (const chunk of gunzip as AsyncIterable<Buffer>) {
         if (given + chunk.length > options.maxBytes) break;
-        const loan = memory?.loanOf(chunk);
+        const shared = memory?.of(chunk);
         for (let at = 0; at < chunk.length; at += BLOCK) {
           const block = chunk.subarray(at, at + BLOCK);
-          yield { block, giveBack: loan?.lend() };
+          yield { block, release: shared?.share() };
           given += block.length;
         }
         // Chunks that are ready would keep the event loop from turning, and it is what takes them
@@ -99,26 +99,26 @@ export class InflateAhead {
 }
 
 /**
- * What the decoder makes its chunks in: memory that it fills to the end before it takes other, and then
- * never comes back to (a test looks at that).
+ * The memory that the decoder writes its chunks to. It fills one buffer to the end before it takes
+ * another, and never comes back to a full one (a test holds that).
  */
 class ChunkMemory {
-  #loan: Loan | undefined;
-  #lent: ArrayBufferLike | undefined;
+  #shared: SharedMemory | undefined;
+  #buffer: ArrayBufferLike | undefined;
 
-  loanOf(chunk: Buffer): Loan | undefined {
-    if (chunk.buffer !== this.#lent) {
+  of(chunk: Buffer): SharedMemory | undefined {
+    if (chunk.buffer !== this.#buffer) {
       this.close();
-      this.#lent = chunk.buffer;
-      this.#loan = new Loan(chunk);
+      this.#buffer = chunk.buffer;
+      this.#shared = new SharedMemory(chunk);
     }
-    return this.#loan;
+    return this.#shared;
   }
 
-  /** The decoder does not touch any more what it has filled so far. */
+  /** The decoder no longer writes to the last buffer. */
   close(): void {
-    this.#loan?.close();
-    this.#loan = undefined;
+    this.#shared?.close();
+    this.#shared = undefined;
   }
 }
 

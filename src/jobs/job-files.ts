@@ -10,7 +10,8 @@ import {
   whole,
 } from '../check.js';
 import { IncompleteError } from '../errors.js';
-import { type Batches, type Cursor, Flow, type Run } from '../flow/flow.js';
+import { type Cursor, Flow, type Run } from '../flow/flow.js';
+import type { InternalBatches } from '../flow/internal-flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 import type { Account } from '../http/account.js';
 import { parseTimestamp, SEGMENT } from '../time.js';
@@ -127,7 +128,7 @@ class Download {
     this.#run = run;
   }
 
-  async *batches(): Batches<Uint8Array> {
+  async *batches(): InternalBatches<Uint8Array> {
     const { signal, resume = this.#options.resume } = this.#run;
     // Every download listens to it: Node would warn of a leak.
     setMaxListeners(0, signal);
@@ -205,11 +206,11 @@ class Download {
     }
   }
 
-  async *#deliver(stored: StoredJobFile, cursor: Cursor): Batches<Uint8Array> {
-    const { whole, origin } = stored;
+  async *#deliver(stored: StoredJobFile, cursor: Cursor): InternalBatches<Uint8Array> {
+    const { whole, origin, inflated } = stored;
     this.#stored.delete(stored);
     try {
-      if (whole !== undefined) yield { items: [whole], cursor, origin };
+      if (whole !== undefined) yield { items: [whole], cursor, origin, inflated };
       else {
         for await (const block of stored.blocks()) yield { items: [block], origin };
         yield { items: [], cursor, origin };

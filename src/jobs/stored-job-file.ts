@@ -1,4 +1,3 @@
-import { rememberInflated } from '../gzip/inflated.js';
 import { inflatedSize } from '../gzip/inflated-size.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { SpoolFile } from '../storage/spool-file.js';
@@ -12,6 +11,8 @@ export interface StoredJobFile extends CheckedFile {
   readonly origin: string;
   /** The whole file, if it is in memory. */
   readonly whole: Buffer | undefined;
+  /** Its content, where the check inflated it in memory: `gunzip` does not inflate it again. */
+  readonly inflated: Buffer | undefined;
   blocks(): AsyncIterable<Buffer>;
   release(): Promise<void>;
 }
@@ -69,12 +70,10 @@ export async function storeJobFile(
     const size = inflatedSize(whole);
     if (memory.inflated.reserve(size)) inflatedBytes = size;
     const { content, ...checked } = await checkJobFile(whole, response.url, inflatedBytes);
-    // `gunzip()` then uses these bytes instead of inflating the file again.
-    if (content !== undefined) rememberInflated(whole, content);
     const blocks = async function* () {
       yield whole;
     };
-    return { ...checked, origin: response.url, whole, blocks, release };
+    return { ...checked, origin: response.url, whole, inflated: content, blocks, release };
   } catch (error) {
     await release();
     throw error;
@@ -99,6 +98,7 @@ async function storeOnDisk(
       ...checked,
       origin: response.url,
       whole: undefined,
+      inflated: undefined,
       blocks: () => file.blocks(),
       release: () => file.close(),
     };

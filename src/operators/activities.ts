@@ -2,7 +2,8 @@ import { Activity } from '../activity/activity.js';
 import { type InStreamMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
 import { checkOptions, func, type OptionTable } from '../check.js';
 import { DataError } from '../errors.js';
-import { type Operator, operator } from '../flow/flow.js';
+import type { Operator } from '../flow/flow.js';
+import { internalOperator } from '../flow/internal-flow.js';
 import { withOrigin } from '../flow/with-origin.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 
@@ -34,36 +35,33 @@ const OPTIONS = {
  */
 export function activities(options: ActivitiesOptions = {}): Operator<Uint8Array, Activity> {
   const { onMessage, onDamaged } = checkOptions('activities', OPTIONS, options);
-  return operator(
-    async function* (input, { progress }) {
-      for await (const batch of input) {
-        const items: Activity[] = [];
-        let damaged = 0;
-        try {
-          withOrigin(batch.origin, () => {
-            for (const record of batch.items) {
-              const error = onDamaged === undefined ? undefined : damageOf(record);
-              if (error !== undefined) {
-                damaged++;
-                onDamaged?.({ raw: Buffer.from(record), origin: batch.origin }, error);
-                continue;
-              }
-              const message = parseInStreamMessage(record);
-              if (message === undefined) items.push(new Activity(record));
-              else onMessage?.(message);
+  return internalOperator(async function* (input, { progress }) {
+    for await (const batch of input) {
+      const items: Activity[] = [];
+      let damaged = 0;
+      try {
+        withOrigin(batch.origin, () => {
+          for (const record of batch.items) {
+            const error = onDamaged === undefined ? undefined : damageOf(record);
+            if (error !== undefined) {
+              damaged++;
+              onDamaged?.({ raw: Buffer.from(record), origin: batch.origin }, error);
+              continue;
             }
-          });
-        } catch (error) {
-          if (items.length > 0) yield { items, origin: batch.origin };
-          throw error;
-        }
-        progress?.drop('messages', batch.items.length - items.length - damaged);
-        progress?.drop('damaged', damaged);
-        yield { ...batch, items };
+            const message = parseInStreamMessage(record);
+            if (message === undefined) items.push(new Activity(record));
+            else onMessage?.(message);
+          }
+        });
+      } catch (error) {
+        if (items.length > 0) yield { items, origin: batch.origin };
+        throw error;
       }
-    },
-    { handsOn: true },
-  );
+      progress?.drop('messages', batch.items.length - items.length - damaged);
+      progress?.drop('damaged', damaged);
+      yield { ...batch, items };
+    }
+  });
 }
 
 function damageOf(record: Uint8Array): DataError | undefined {

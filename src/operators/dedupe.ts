@@ -2,6 +2,7 @@ import type { Activity } from '../activity/activity.js';
 import { IdWindow } from '../activity/id-window.js';
 import { checkOptions, func, type OptionTable, optionError, text, whole } from '../check.js';
 import { type Operator, operator } from '../flow/flow.js';
+import { internalOperator } from '../flow/internal-flow.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 
@@ -49,7 +50,9 @@ export function dedupe(
   options: DedupeOptions & { readonly key?: (item: Activity) => string | bigint } = {},
 ): Operator<Activity, Activity> {
   const { key = idOf, window, name } = checkOptions('dedupe', KEYED, options);
-  return operator(
+  // A function of the caller may keep items, so their memory must not be released.
+  const make = key === idOf ? internalOperator : operator;
+  return make<Activity, Activity>(
     async function* (_, { resume, progress }, open) {
       const { state = [], inner } = unwrapCursor('dedupe', resume);
       const ids = new IdWindow(window);
@@ -63,9 +66,7 @@ export function dedupe(
         yield { ...batch, items, cursor };
       }
     },
-    // Another function of the item may keep it.
     {
-      handsOn: key === idOf,
       step: {
         step: 'dedupe',
         window: Number.isFinite(window) ? window : null,

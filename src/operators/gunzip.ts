@@ -1,19 +1,17 @@
 import { checkOptions, type OptionTable, oneOf, whole } from '../check.js';
-import { bytesOf } from '../flow/bytes-of.js';
-import { type Batches, batchesOf, Flow, identityOf, type Operator } from '../flow/flow.js';
-import { WholeFiles } from '../flow/whole-files.js';
-import { workAhead } from '../flow/work-ahead.js';
-import { GzipFile, type InflateLimits } from '../gzip/gzip-file.js';
+import { identityOf, type Operator } from '../flow/flow.js';
+import { inflateBatches } from '../flow/inflate-batches.js';
+import { InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
 
 export interface GunzipOptions {
   /**
-   * What to do with a file that is not gzip: fail, or let its bytes through.
+   * What to do with a file that is not gzip: fail, or pass its bytes through.
    * @default 'refuse'
    */
   readonly plain?: 'refuse' | 'pass' | undefined;
   /**
-   * Most bytes that one file may hold once inflated. No more than some 40 MiB of large files are ever
-   * in memory, whatever this is.
+   * Maximum size of one file once inflated, in bytes. Memory is bounded without it: at most some 40 MiB
+   * of large files are held at a time.
    * @default Infinity
    */
   readonly maxBytes?: number | undefined;
@@ -29,64 +27,23 @@ const OPTIONS = {
 } satisfies OptionTable<GunzipOptions>;
 
 /**
- * Inflates gzip, whatever the number of members. Whole files that come as one batch, such as those
- * of `localFiles`, inflate side by side in the thread pool, in order; bytes of a live stream come
- * out as soon as they came in.
+ * Inflates gzip files of one or several members. Files that come as one batch, such as those of
+ * `localFiles`, inflate in the thread pool ahead of their turn and are delivered in order; bytes of a
+ * live stream are delivered as soon as they arrive.
  *
- * A file that is cut short, corrupt, or followed by anything but zeros throws a `DataError` with
- * file and byte, after what could be inflated (of a corrupt stream, up to 16 KiB before that). Where the input has edges, each file must be complete
- * at its own.
- *
+ * @throws OptionError Immediately, when an option is invalid.
+ * @throws DataError From the flow, with file and byte, when a file is cut short, is corrupt, or has
+ * anything but zeros after its end. What could be inflated before is delivered first (of a corrupt file,
+ * up to 16 KiB before the damage may be missing). Each file of the input must be complete.
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
 export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer> {
   const limits = checkOptions('gunzip', OPTIONS, options);
   return input =>
-    new Flow(
-      (run, lends) => inflated(batchesOf(input, { ...run, borrows: true }), limits, lends),
+    new InternalFlow(
+      (run, releases) => inflateBatches(internalBatchesOf(input, run), limits, releases),
       undefined,
       identityOf(input),
     );
-}
-
-async function* inflated(
-  input: Batches<Uint8Array>,
-  limits: InflateLimits,
-  lends: boolean,
-): Batches<Buffer> {
-  let file: GzipFile | undefined;
-  const whole = new WholeFiles(limits, lends);
-  try {
-    for await (const { item: batch, result } of workAhead(input, whole.begin, whole.ahead)) {
-      const { items, cursor, origin } = batch;
-      if (result !== undefined) {
-        yield* whole.batches(result, batch);
-        continue;
-      }
-      let last: readonly Buffer[] = [];
-      try {
-        for (const item of items) {
-          file ??= new GzipFile({ ...limits, origin });
-          for (const blocks of file.push(bytesOf(item))) {
-            if (last.length > 0) yield { items: last, origin };
-            last = blocks;
-          }
-        }
-        if (cursor !== undefined) {
-          file?.end();
-          file?.close();
-          file = undefined;
-        }
-      } catch (error) {
-        if (last.length > 0) yield { items: last, origin };
-        throw error;
-      }
-      if (last.length > 0 || cursor !== undefined) yield { items: last, cursor, origin };
-    }
-    file?.end();
-  } finally {
-    file?.close();
-    whole.close();
-  }
 }

@@ -1,6 +1,7 @@
 import { checkOptions, func, type OptionTable, oneOf } from '../check.js';
-import { type Operator, operator } from '../flow/flow.js';
+import type { Operator } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
+import { internalOperator } from '../flow/internal-flow.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { LineFramer, type Separator } from '../json/line-framer.js';
 import { RECORD_LIMITS, type RecordLimits } from '../json/record-limits.js';
@@ -36,10 +37,7 @@ const OPTIONS = {
  */
 export function jsonLines(options: JsonLinesOptions = {}): Operator<Uint8Array, Buffer> {
   const { separator, onDamaged, ...limits } = checkOptions('jsonLines', OPTIONS, options);
-  return operator(
-    input => framed(input, origin => new LineFramer(separator, limits, origin, { onDamaged })),
-    {
-      handsOn: true,
-    },
+  return internalOperator(input =>
+    framed(input, origin => new LineFramer(separator, limits, origin, { onDamaged })),
   );
 }

@@ -2,7 +2,8 @@ import type { Activity } from '../activity/activity.js';
 import type { Routed } from '../activity/routed.js';
 import { checkOptions, type OptionTable, text } from '../check.js';
 import { DataError } from '../errors.js';
-import { type Operator, operator } from '../flow/flow.js';
+import type { Operator } from '../flow/flow.js';
+import { internalOperator } from '../flow/internal-flow.js';
 import { withOrigin } from '../flow/with-origin.js';
 
 export interface RouteByTagOptions {
@@ -29,14 +30,14 @@ const OPTIONS = {
  */
 export function routeByTag(options: RouteByTagOptions = {}): Operator<Activity, Routed> {
   const { untagged } = checkOptions('routeByTag', OPTIONS, options);
-  return operator(
+  return internalOperator(
     async function* (input) {
       for await (const batch of input) {
         const items = withOrigin(batch.origin, () => routesOf(batch.items, untagged));
         yield { ...batch, items };
       }
     },
-    { handsOn: true, step: { step: 'routeByTag', untagged } },
+    { step: { step: 'routeByTag', untagged } },
   );
 }
 

@@ -4,7 +4,8 @@ import { constants, createGzip, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError, OptionError } from '../../src/errors.js';
-import { Flow } from '../../src/flow/flow.js';
+import { batchesOf, Flow } from '../../src/flow/flow.js';
+import { type InternalBatches, internalBatchesOf } from '../../src/flow/internal-flow.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { all, blocks, cutAt, cuts, filesOf, until } from '../json/cut.js';
 
@@ -194,23 +195,23 @@ describe('gunzip', () => {
     expect(largest).toBeLessThan(8 * 1024 * 1024);
   });
 
-  it('holds a small part of a bomb at a time, also where memory comes back or the bytes are a stream', async () => {
+  it('holds a small part of a bomb at a time, also where memory is released or the bytes are a stream', async () => {
     const size = 256 * 2 ** 20;
     const bomb = gzipSync(Buffer.alloc(size));
     const half = bomb.length >> 1;
-    for (const [input, borrows, most] of [
-      [filesOf([bomb]), true, 8],
-      [filesOf([bomb.subarray(0, half), bomb.subarray(half)]), false, 17],
-      [[bomb.subarray(0, half), bomb.subarray(half)], false, 17],
+    for (const [input, read, most] of [
+      [filesOf([bomb]), internalBatchesOf<Buffer>, 8],
+      [filesOf([bomb.subarray(0, half), bomb.subarray(half)]), batchesOf<Buffer>, 17],
+      [[bomb.subarray(0, half), bomb.subarray(half)], batchesOf<Buffer>, 17],
     ] as const) {
       let total = 0;
       let largest = 0;
       const bytes = Array.isArray(input) ? Readable.from(input) : (input as AsyncIterable<Buffer>);
-      for await (const { items, giveBack } of gunzip()(bytes).batches({ borrows })) {
+      for await (const { items, release } of read(gunzip()(bytes)) as InternalBatches<Buffer>) {
         const together = items.reduce((sum, { length }) => sum + length, 0);
         total += together;
         largest = Math.max(largest, together);
-        giveBack?.();
+        release?.();
       }
       expect(total).toBe(size);
       expect(largest).toBeLessThanOrEqual(most * 2 ** 20);

@@ -11,7 +11,8 @@ import {
   whole,
 } from '../../check.js';
 import { OptionError } from '../../errors.js';
-import { type Batches, batchesOf, identityOf, type Sink, type SinkRun } from '../../flow/flow.js';
+import { batchesOf, identityOf, type Sink, type SinkRun } from '../../flow/flow.js';
+import { type InternalBatches, internalBatchesOf } from '../../flow/internal-flow.js';
 import { LinkedAbort } from '../../linked-abort.js';
 import { type FileSystem, nodeFileSystem } from '../../storage/file-system.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
@@ -195,17 +196,14 @@ async function write<T>(
       }
     }
     if (before?.state !== 'finishing') {
+      // A function of the caller may keep items, so their memory must not be released.
+      const keeps = plan.line !== undefined || typeof plan.path === 'function';
+      const read = keeps ? batchesOf : internalBatchesOf;
       await gather(
         plan,
         outputs,
         journal,
-        batchesOf(input, {
-          signal: broken.signal,
-          resume: before?.cursor,
-          progress,
-          // A function of the item may keep it.
-          borrows: plan.line === undefined && typeof plan.path !== 'function',
-        }),
+        read(input, { signal: broken.signal, resume: before?.cursor, progress }),
       );
     }
     return written(await (journal ?? outputs).finish());
@@ -222,7 +220,7 @@ async function gather<T>(
   plan: Plan<T>,
   outputs: Outputs,
   journal: Committer | undefined,
-  batches: Batches<T>,
+  batches: InternalBatches<T>,
 ): Promise<void> {
   const route = routeOf(plan, outputs);
   // Who watches a slow run sees its lines soon. Compressed, few lines at a time take more room.
@@ -231,12 +229,12 @@ async function gather<T>(
       ? setInterval(() => outputs.flush(), FLUSH_EVERY_MS).unref()
       : undefined;
   try {
-    for await (const { items, cursor, origin, giveBack } of batches) {
+    for await (const { items, cursor, origin, release } of batches) {
       for (const item of items) {
         route(item, origin).add(lineOf(item, plan.line, origin));
         if (outputs.full) await outputs.relieve();
       }
-      giveBack?.();
+      release?.();
       if (cursor !== undefined) await journal?.reached(cursor);
       outputs.throwFailure();
     }

@@ -7,6 +7,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import { localFiles } from '../../src/archive/local-files.js';
 import { type Batch, type Batches, batchesOf, Flow, operator } from '../../src/flow/flow.js';
+import {
+  type InternalBatch,
+  internalBatchesOf,
+  internalOperator,
+} from '../../src/flow/internal-flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
@@ -19,7 +24,7 @@ import { files } from '../../src/sinks/files/files.js';
 
 let folder: string;
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'lent-'));
+  folder = await mkdtemp(path.join(tmpdir(), 'released-'));
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -40,23 +45,20 @@ async function store(name: string, posts: readonly Buffer[]): Promise<string> {
   return at(name);
 }
 
-/** Shows the batches that pass to a function, and hands their memory on. */
+/** Shows the batches that pass to a function, and passes their `release` on. */
 function watch<T>(look: (batch: Batch<T>) => void) {
-  return operator<T, T>(
-    async function* (input) {
-      for await (const batch of input) {
-        look(batch);
-        yield batch;
-      }
-    },
-    { handsOn: true },
-  );
+  return internalOperator<T, T>(async function* (input) {
+    for await (const batch of input) {
+      look(batch);
+      yield batch;
+    }
+  });
 }
 
 const LARGE = postsOf(Array.from({ length: 3000 }, (_, index) => (index * 37) % 2000));
 
-describe('memory that is lent', () => {
-  it('comes back with the lines that came, however they lie in it', async () => {
+describe('the memory of a batch', () => {
+  it('is released only after its lines are written, however they are cut', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(
@@ -89,7 +91,7 @@ describe('memory that is lent', () => {
     );
   });
 
-  it('goes back when all lines of it are written', async () => {
+  it('is released when all its lines are written', async () => {
     const file: Uint8Array[] = [];
     const blocks: Buffer[] = [];
     await pipeline(
@@ -109,7 +111,7 @@ describe('memory that is lent', () => {
     );
   });
 
-  it('is that of text files, too', async () => {
+  it('is released for text files, too', async () => {
     const seen: Buffer[] = [];
     await pipeline(
       localFiles(await store('text.jsonl', LARGE)),
@@ -122,7 +124,7 @@ describe('memory that is lent', () => {
   });
 
   it.each(['tap', 'filter', 'key', 'operator', 'path', 'line', 'for await', 'Flow'])(
-    'is not lent where a function could keep posts: %s',
+    'is not released where a function could keep posts: %s',
     async where => {
       const input = await store('kept.jsonl.gz', LARGE);
       const kept: Activity[] = [];
@@ -176,16 +178,16 @@ describe('memory that is lent', () => {
     },
   );
 
-  it('stays with a pull that does not borrow', async () => {
+  it('can be released only by a reader of this package', async () => {
     const input = await store('whole.jsonl.gz', LARGE);
     for await (const batch of gunzip()(localFiles(input)).batches())
-      expect(batch.giveBack).toBeUndefined();
-    let lent = 0;
-    for await (const batch of gunzip()(localFiles(input)).batches({ borrows: true })) {
-      expect(batch.items[0]!.length).toBeGreaterThan(0);
-      batch.giveBack?.();
-      if (batch.giveBack !== undefined) lent++;
+      expect((batch as InternalBatch<Buffer>).release).toBeUndefined();
+    let releases = 0;
+    for await (const { items, release } of internalBatchesOf(gunzip()(localFiles(input)))) {
+      expect(items[0]!.length).toBeGreaterThan(0);
+      release?.();
+      if (release !== undefined) releases++;
     }
-    expect(lent).toBeGreaterThan(1);
+    expect(releases).toBeGreaterThan(1);
   });
 });

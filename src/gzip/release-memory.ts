@@ -1,0 +1,53 @@
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+
+let closed: MessagePort | undefined;
+
+/**
+ * Frees the memory of bytes immediately; all views of it are empty from then on. Left to the garbage
+ * collector, large buffers cost a full collection every few blocks. Does nothing for bytes that may
+ * share their memory with others: Node pools small buffers, each less than half of its pool.
+ */
+export function releaseMemory({ buffer, byteLength }: Uint8Array): void {
+  const ownsBuffer = 2 * byteLength >= buffer.byteLength && byteLength > 0;
+  if (!ownsBuffer || !(buffer instanceof ArrayBuffer)) return;
+  closed ??= closedPort();
+  closed.postMessage(undefined, [buffer]);
+}
+
+/** A transfer to a closed port detaches a buffer and frees it. */
+function closedPort(): MessagePort {
+  const { port1, port2 } = new MessageChannel();
+  port1.close();
+  port2.close();
+  return port1;
+}
+
+/** Memory that several readers use in parts. It is released when all of them, and its owner, are done. */
+export class SharedMemory {
+  readonly #memory: Uint8Array;
+  /** Readers, and the owner. */
+  #users = 1;
+
+  constructor(memory: Uint8Array) {
+    this.#memory = memory;
+  }
+
+  /** Adds a reader, and returns the `release` that it calls when done. */
+  share(): () => void {
+    this.#users++;
+    let released = false;
+    return () => {
+      if (!released) this.#leave();
+      released = true;
+    };
+  }
+
+  /** The owner is done with the memory. Called once. */
+  close(): void {
+    this.#leave();
+  }
+
+  #leave(): void {
+    if (--this.#users === 0) releaseMemory(this.#memory);
+  }
+}
