@@ -1,23 +1,23 @@
 import type { OAuthSettings } from './oauth-options.js';
 
-/** An application as users and the console see it (service.md 2.10, 5). */
+/** An application as users and the console see it. */
 export interface Application {
-  /** Digits: what its page on the developer site has in its address. */
+  /** Digits, as in the URL of its page on the developer site. */
   readonly id: string;
   readonly key: string;
   readonly name: string;
   readonly websiteUrl: string;
-  /** Whether the operator lets it ask for engagement totals. */
+  /** Whether the operator has approved its access to engagement totals. */
   readonly approved: boolean;
 }
 
-/** With what no one but the application knows. */
+/** With the secret, which only the application knows. */
 export interface RegisteredApplication {
   readonly application: Application;
   readonly secret: string;
 }
 
-/** The two of every service: one that is approved, and one that is not. */
+/** The two applications of every service: one approved, one not. */
 export function registeredApplications(settings: OAuthSettings): readonly RegisteredApplication[] {
   const { consumerKey, consumerSecret, unapprovedConsumerKey, unapprovedConsumerSecret } = settings;
   return [

@@ -1,8 +1,8 @@
 import type { Parameter } from './signature.js';
 
 /**
- * The parameters of an `Authorization` header of the scheme OAuth (RFC 5849 section 3.5.1), decoded,
- * without `realm`. Nothing when it has another scheme; `malformed` when it cannot be read.
+ * The decoded parameters of an `Authorization` header with the scheme OAuth (RFC 5849 section 3.5.1),
+ * without `realm`. Undefined for another scheme; `malformed` for a syntax error.
  */
 export function parseAuthorization(
   header: string | undefined,

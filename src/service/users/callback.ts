@@ -1,9 +1,9 @@
-/** In place of a callback: the page shows a PIN, for programs that no browser can call back. */
+/** Instead of a callback URL: the page shows a PIN, for programs that a browser cannot redirect to. */
 export const OUT_OF_BAND = 'oob';
 
 /**
- * Whether a callback is one of those that are registered: the same but for its query. Where none is
- * registered, any address of this machine is, with any port, and `oob`.
+ * Whether a callback is registered. The query is not compared. By default, `oob` and all loopback
+ * addresses with any port are registered.
  */
 export function isRegistered(callback: string, registered: readonly string[] | undefined): boolean {
   if (callback === OUT_OF_BAND) return registered?.includes(OUT_OF_BAND) ?? true;
@@ -16,23 +16,24 @@ export function isRegistered(callback: string, registered: readonly string[] | u
   });
 }
 
-/** Where the browser goes to: the callback with more in its query. */
+/** The callback with parameters added to its query. */
 export function withQuery(callback: string, parameters: Readonly<Record<string, string>>): string {
   const url = new URL(callback);
-  const own = url.search.slice(1);
-  // The callback's own query stays as it came, byte for byte.
-  url.search = [...(own === '' ? [] : [own]), String(new URLSearchParams(parameters))].join('&');
+  // The existing query stays as it is, byte for byte.
+  const existing = url.search.slice(1);
+  const added = String(new URLSearchParams(parameters));
+  url.search = existing === '' ? added : `${existing}&${added}`;
   return url.href;
 }
 
-/** No other scheme, no password, and no fragment, in which what is added would get lost. */
+/** An http(s) URL without credentials, and without a fragment, after which added parameters are lost. */
 function webAddress(text: string): URL | undefined {
   if (!/^https?:\/\//i.test(text) || /[\s\\]/.test(text) || !URL.canParse(text)) return undefined;
   const url = new URL(text);
   return url.username === '' && url.password === '' && !text.includes('#') ? url : undefined;
 }
 
-/** `URL` has already brought every spelling of an address to one. */
+/** `URL` has already normalized the spelling of the address. */
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }

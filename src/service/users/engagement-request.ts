@@ -2,11 +2,11 @@ import { HttpProblem } from '../http/http-problem.js';
 import { parseJsonObject } from '../http/request-body.js';
 import type { Limits } from '../http/service-limits.js';
 
-/** What totals there are of (service.md 4.8). */
+/** The kinds of engagement. */
 export const ENGAGEMENT_TYPES = ['favorites', 'retweets', 'replies'] as const;
 export type EngagementType = (typeof ENGAGEMENT_TYPES)[number];
 
-/** What totals can be grouped by, in any order, which is that of the nesting. */
+/** The keys for grouping totals, in any order; the order is that of the nesting. */
 export const GROUPS = ['tweet.id', 'engagement.type'] as const;
 export type Group = (typeof GROUPS)[number];
 
@@ -17,12 +17,16 @@ export interface EngagementRequest {
   readonly groupings: ReadonlyMap<string, readonly Group[]>;
 }
 
-/** What stands beside the groupings in an answer. */
-const TAKEN = ['errors', 'unavailable_tweet_ids'];
+/** Names that the response uses next to the groupings. */
+const RESERVED = ['errors', 'unavailable_tweet_ids'];
 const FIELDS = ['tweet_ids', 'engagement_types', 'groupings'];
 const LARGEST_ID = 2n ** 63n - 1n;
 
-/** Reads and checks a body. Everything that is wrong with it is said at once, a string each: 400. */
+/**
+ * Reads and checks a body.
+ *
+ * @throws HttpProblem 400 with all problems of the body, one a line.
+ */
 export function readEngagementRequest(body: Uint8Array, limits: Limits): EngagementRequest {
   const given = parseJsonObject(body);
   if (given === undefined)
@@ -37,16 +41,16 @@ export function readEngagementRequest(body: Uint8Array, limits: Limits): Engagem
   return { ids, types, groupings };
 }
 
-function readIds(value: unknown, most: number, problems: string[]): readonly string[] {
+function readIds(value: unknown, max: number, problems: string[]): readonly string[] {
   if (!Array.isArray(value) || value.length === 0) {
     problems.push('tweet_ids must be an array of one or more strings');
     return [];
   }
-  if (value.length > most)
-    problems.push(`tweet_ids must have ${most} ids at most, not ${value.length}`);
+  if (value.length > max)
+    problems.push(`tweet_ids must have ${max} ids at most, not ${value.length}`);
   const wrong = value.find(id => !isId(id));
   if (typeof wrong === 'number')
-    // A number may have lost digits before it came here.
+    // The client may already have rounded the number.
     problems.push('tweet_ids must be strings: numbers lose digits of 64-bit ids');
   else if (wrong !== undefined) problems.push(`Not an id in tweet_ids: ${shown(wrong)}`);
   return [...new Set(value as string[])];
@@ -73,17 +77,17 @@ function readTypes(value: unknown, problems: string[]): readonly EngagementType[
 
 function readGroupings(
   value: unknown,
-  most: number,
+  max: number,
   problems: string[],
 ): EngagementRequest['groupings'] {
   const groupings = new Map<string, readonly Group[]>();
   const entries = isObject(value) ? Object.entries(value) : [];
   if (entries.length === 0)
     problems.push('groupings must be an object with one or more groupings by their names');
-  if (entries.length > most)
-    problems.push(`There may be ${most} groupings at most, not ${entries.length}`);
-  for (const [name, grouping] of entries.slice(0, most)) {
-    if (name === '' || TAKEN.includes(name))
+  if (entries.length > max)
+    problems.push(`There may be ${max} groupings at most, not ${entries.length}`);
+  for (const [name, grouping] of entries.slice(0, max)) {
+    if (name === '' || RESERVED.includes(name))
       problems.push(`A grouping cannot have the name ${shown(name)}`);
     const groups = readGroups(name, grouping, problems);
     if (groups !== undefined) groupings.set(name, groups);
@@ -103,10 +107,10 @@ function readGroups(
     );
     return undefined;
   }
-  const strays = new Set(groups.filter(group => !GROUPS.includes(group)));
-  for (const stray of strays)
+  const unknown = new Set(groups.filter(group => !GROUPS.includes(group)));
+  for (const group of unknown)
     problems.push(
-      `Unsupported group_by in the grouping ${shown(name)}: ${shown(stray)}. Supported: ${GROUPS.join(', ')}`,
+      `Unsupported group_by in the grouping ${shown(name)}: ${shown(group)}. Supported: ${GROUPS.join(', ')}`,
     );
   if (new Set(groups).size < groups.length)
     problems.push(`The group_by of the grouping ${shown(name)} has the same group twice`);
@@ -117,7 +121,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Text as it came, on one line and not without end. */
+/** A value for an error message: on one line and shortened. */
 function shown(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
   const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, ' ');

@@ -6,8 +6,7 @@ import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
 import { type HttpResponse, jsonResponse } from '../http/http-response.js';
 import type { RequestContext, Route } from '../http/router.js';
 import { readEngagementRequest } from './engagement-request.js';
-import { engagementTotals } from './engagement-totals.js';
-import { engagementsOf } from './engagements.js';
+import { engagementsOf, engagementTotals } from './engagement-totals.js';
 import { findPost } from './find-posts.js';
 import type { OAuthProvider } from './oauth-provider.js';
 import type { SignedRequests } from './signed-requests.js';
@@ -15,14 +14,14 @@ import type { SignedRequests } from './signed-requests.js';
 const MAX_BODY_BYTES = 256 * 1024;
 
 /**
- * Engagement totals (service.md 4.8). The order of checks:
+ * Engagement totals. The order of checks:
  * 1. the signed request: 401, 413, 415, 400 (see `SignedRequests`);
  * 2. that the application is approved: 403;
  * 3. the rate, over all applications: 429;
- * 4. the content type: 415; the body and what it asks for: 400;
- * 5. the posts. Those that are not in the archive are unavailable, those of other authors than the
- *    user are forbidden, and so are all where the user has revoked the token. While any is left the
- *    answer is 200 with the rest as errors beside the totals; else 403 where one is forbidden, or 400.
+ * 4. the content type: 415; the body and its content: 400;
+ * 5. the posts. A post outside the archive is unavailable; a post of another author is forbidden, and
+ *    so is every post if the user has revoked the token. If any post is left, the response is 200 with
+ *    the others as errors next to the totals; otherwise 403 if one is forbidden, else 400.
  */
 export function engagementRoutes(
   { settings, clock, quotas, archive }: ServiceContext,
@@ -51,7 +50,7 @@ export function engagementRoutes(
     const { posts, ...rest } = await lookUp(request.ids, userId, incoming.signal);
     const headers = perMinute();
     if (posts.length === 0)
-      return jsonResponse(rest.forbidden ? 403 : 400, errorsOf(rest), headers);
+      return jsonResponse(rest.forbidden.size > 0 ? 403 : 400, errorsOf(rest), headers);
     const engagements = await engagementsOf(posts, await archive(), incoming.signal);
     return jsonResponse(
       200,
@@ -67,16 +66,16 @@ export function engagementRoutes(
   ): Promise<LookedUp> => {
     const posts: ArchivedPost[] = [];
     const unavailable: string[] = [];
-    const foreign = new Map<string, string[]>();
+    const forbidden = new Map<string, string[]>();
     const opened = await archive();
     for (const id of ids) {
       const post = await findPost(opened, id, clock.now(), signal);
       const authorId = post?.activity.author.id;
       if (post === undefined || authorId === undefined) unavailable.push(id);
       else if (authorId === userId) posts.push(post);
-      else foreign.set(authorId, [...(foreign.get(authorId) ?? []), id]);
+      else forbidden.set(authorId, [...(forbidden.get(authorId) ?? []), id]);
     }
-    return { posts, unavailable, foreign, forbidden: foreign.size > 0 };
+    return { posts, unavailable, forbidden };
   };
 
   const perMinute = (): Record<string, string> => {
@@ -102,14 +101,13 @@ export function engagementRoutes(
 interface LookedUp {
   readonly posts: readonly ArchivedPost[];
   readonly unavailable: readonly string[];
-  /** Ids of posts by that of their author. */
-  readonly foreign: ReadonlyMap<string, readonly string[]>;
-  readonly forbidden: boolean;
+  /** Ids of posts by other authors, by author id. */
+  readonly forbidden: ReadonlyMap<string, readonly string[]>;
 }
 
-/** What stands beside the totals, or in place of them. */
-function errorsOf({ unavailable, foreign }: Omit<LookedUp, 'posts'>): object {
-  const errors = [...foreign].map(
+/** The errors that stand next to the totals or replace them. */
+function errorsOf({ unavailable, forbidden }: Omit<LookedUp, 'posts'>): object {
+  const errors = [...forbidden].map(
     ([author, ids]) => `Forbidden to access tweets for author id ${author}: ${ids.join(', ')}`,
   );
   if (unavailable.length > 0) errors.push(`${unavailable.length} Tweet ID(s) are unavailable`);

@@ -4,7 +4,7 @@ import { FIRST_POST } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import type { User } from './grants.js';
 
-/** The author of posts of the archive under a handle, whatever its case, as of their newest post. */
+/** The author with a handle, ignoring case, as the newest post of the archive shows them. */
 export async function findAuthor(
   archive: Archive,
   handle: string,
@@ -13,7 +13,7 @@ export async function findAuthor(
   const name = handle.replace(/^@/, '');
   if (!/^\w{1,50}$/.test(name)) return undefined;
   if (archive.author !== undefined) return archive.author(name);
-  // Digits could be meant for an id, which no one signs in with.
+  // A handle of digits could match an id instead; the last line compares the handle.
   const tree: RuleNode = { kind: 'operator', name: 'from', value: name, start: 0, end: 0 };
   const matches = compileRule(tree, { product: 'search' });
   const window = { from: FIRST_POST, to: now + 1 };

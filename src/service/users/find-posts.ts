@@ -2,10 +2,10 @@ import { FIRST_POST, MINUTE, SECOND, type Window } from '../../time.js';
 import type { Archive, ArchivedPost, ArchiveQuery } from '../archive/archive.js';
 import { ID_EPOCH } from '../id-epoch.js';
 
-/** Ids below counted posts, and ended before the others had become as large. */
-const FIRST_WITH_TIME = 30_000_000_000n;
+/** Lower ids are sequential, without a time in them; all time-based ids are higher. */
+const MIN_TIME_BASED = 30_000_000_000n;
 
-/** The post of an id, where the archive shows it. */
+/** The post with an id, if the archive has it. */
 export async function findPost(
   archive: Archive,
   id: string,
@@ -13,16 +13,16 @@ export async function findPost(
   signal: AbortSignal,
 ): Promise<ArchivedPost | undefined> {
   const number = BigInt(id);
-  if (number < FIRST_WITH_TIME) return findCounted(archive, number, signal);
+  if (number < MIN_TIME_BASED) return findSequential(archive, number, signal);
   const at = Number(number >> 22n) + ID_EPOCH;
   if (at > now + SECOND) return undefined;
-  // Posts have whole seconds, and some were given the one before or after.
+  // Posts have whole seconds, some of them the one before or after that of the id.
   const window = { from: at - 2 * SECOND, to: at + 2 * SECOND };
   return newest(archive, query(number), window, signal);
 }
 
-/** Ids that counted posts: the larger, the later, but for posts of the same moment. */
-async function findCounted(
+/** Binary search: sequential ids grow with time, except within the same moment. */
+async function findSequential(
   archive: Archive,
   number: bigint,
   signal: AbortSignal,
@@ -39,7 +39,7 @@ async function findCounted(
   return newest(archive, query(number), window, signal);
 }
 
-/** The newest post of a window, looked for from its end on in ever longer parts: most hold one at once. */
+/** The newest post of a window. Searches growing parts from its end, since the first usually has one. */
 async function lastBefore(
   archive: Archive,
   window: Window,
@@ -64,7 +64,7 @@ async function newest(
   return posts[0];
 }
 
-/** No term that an index could know: every post is looked at. */
+/** Without a term for the index, so every post of the window is read. */
 const ALL = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
 const ANY: ArchiveQuery = { tree: ALL, matches: () => true };
 

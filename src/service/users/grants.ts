@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { StateFile } from '../state-file.js';
 
-/** The end user of a sign-in: an author of the archive (service.md 5 rule 3). */
+/** An end user: an author of the archive. */
 export interface User {
   /** Digits. */
   readonly id: string;
@@ -12,29 +12,29 @@ export interface User {
   readonly name: string;
 }
 
-/** What a user has allowed an application, and the access token for it. */
+/** A user's consent to an application, with its access token. */
 export interface Grant {
   readonly user: User;
-  /** Consumer key of the application. */
+  /** The consumer key of the application. */
   readonly key: string;
   readonly token: string;
   readonly secret: string;
   /** Epoch milliseconds. */
   readonly grantedAt: number;
-  /** It is known still, and good for nothing. */
+  /** A revoked token stays known but gives no access. */
   readonly revoked?: boolean | undefined;
 }
 
-/** One grant for each user and application, valid until it is revoked; kept over restarts. */
+/** One grant per user and application, valid until revoked and stored over restarts. */
 export class Grants {
-  readonly #file: StateFile<Kept> | undefined;
+  readonly #file: StateFile<StoredGrants> | undefined;
   #grants: ReadonlyMap<string, Grant> = new Map();
   #tokens: ReadonlyMap<string, Grant> = new Map();
   #opened: Promise<void> | undefined;
-  /** Changes follow each other. */
-  readonly #inTurn = pLimit(1);
+  /** Serializes changes. */
+  readonly #serial = pLimit(1);
 
-  /** @param stateFolder Without one, all is gone when the service stops. */
+  /** @param stateFolder If undefined, grants end when the service stops. */
   constructor(stateFolder: string | undefined) {
     if (stateFolder === undefined) return;
     const file = join(stateFolder, 'oauth', 'grants.json');
@@ -42,18 +42,18 @@ export class Grants {
   }
 
   /**
-   * Reads what was kept; the second time nothing.
+   * Loads the stored grants. Later calls return the same promise.
    *
-   * @throws StorageError when it cannot be read.
+   * @throws StorageError if they cannot be read.
    */
   open(): Promise<void> {
     this.#opened ??= this.#load();
     return this.#opened;
   }
 
-  /** All is kept when it resolves, where there is a state folder; else it is gone. It can be opened again. */
+  /** Resolves once all changes are stored, if there is a state folder. The grants can be opened again. */
   async close(): Promise<void> {
-    await this.#inTurn(() => {});
+    await this.#serial(() => {});
     this.#set(new Map());
     this.#opened = undefined;
   }
@@ -63,19 +63,19 @@ export class Grants {
   }
 
   of(user: User, key: string): Grant | undefined {
-    const grant = this.#grants.get(nameOf(user, key));
+    const grant = this.#grants.get(keyOf(user, key));
     return grant?.revoked ? undefined : grant;
   }
 
-  /** Those that were revoked, too. */
+  /** Also finds revoked grants. */
   withToken(token: string): Grant | undefined {
     return this.#tokens.get(token);
   }
 
-  /** The grant that there is, or a new one with a token of its own. */
+  /** The existing grant, or a new one with a new token. */
   grant(user: User, key: string, grantedAt: number): Promise<Grant> {
     return this.#change(grants => {
-      const known = grants.get(nameOf(user, key));
+      const known = grants.get(keyOf(user, key));
       if (known !== undefined && !known.revoked) return known;
       const grant: Grant = {
         user,
@@ -84,24 +84,24 @@ export class Grants {
         secret: randomBytes(33).toString('base64url'),
         grantedAt,
       };
-      grants.set(nameOf(user, key), grant);
+      grants.set(keyOf(user, key), grant);
       return grant;
     });
   }
 
-  /** Says whether there was one. */
+  /** False if there was no grant. */
   revoke(user: Pick<User, 'id'>, key: string): Promise<boolean> {
     return this.#change(grants => {
-      const grant = grants.get(nameOf(user, key));
+      const grant = grants.get(keyOf(user, key));
       if (grant === undefined || grant.revoked) return false;
-      grants.set(nameOf(user, key), { ...grant, revoked: true });
+      grants.set(keyOf(user, key), { ...grant, revoked: true });
       return true;
     });
   }
 
-  /** What is changed is there when it is kept, or not at all. */
+  /** A change is visible once it is stored; if the write fails, nothing changes. */
   #change<Result>(change: (grants: Map<string, Grant>) => Result): Promise<Result> {
-    return this.#inTurn(async () => {
+    return this.#serial(async () => {
       await this.open();
       const grants = new Map(this.#grants);
       const result = change(grants);
@@ -118,15 +118,15 @@ export class Grants {
 
   async #load(): Promise<void> {
     await this.#file?.read(({ grants }) => {
-      this.#set(new Map(grants.map(grant => [nameOf(grant.user, grant.key), grant])));
+      this.#set(new Map(grants.map(grant => [keyOf(grant.user, grant.key), grant])));
     });
   }
 }
 
-interface Kept {
+interface StoredGrants {
   readonly grants: readonly Grant[];
 }
 
-function nameOf(user: Pick<User, 'id'>, key: string): string {
+function keyOf(user: Pick<User, 'id'>, key: string): string {
   return `${user.id} ${key}`;
 }

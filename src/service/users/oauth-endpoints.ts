@@ -5,7 +5,7 @@ import { OAuthProvider } from './oauth-provider.js';
 import { oauthRoutes } from './oauth-routes.js';
 import { SignedRequests } from './signed-requests.js';
 
-/** All that there is to applications and users: their sign-in, and what they may ask for. */
+/** The endpoints of applications and users: sign-in and engagement totals. */
 export class OAuthEndpoints {
   readonly provider: OAuthProvider;
   readonly routes: readonly Route[];
@@ -40,9 +40,9 @@ export class OAuthEndpoints {
   }
 
   /**
-   * Goes on with what was kept; the second time nothing.
+   * Loads stored grants and nonces. Later calls return the same promise.
    *
-   * @throws StorageError when it cannot be read.
+   * @throws StorageError if they cannot be read.
    */
   open(): Promise<void> {
     this.#opened ??= this.#open();

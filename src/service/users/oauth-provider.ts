@@ -15,16 +15,16 @@ import { type Grant, Grants, type User } from './grants.js';
 import { type RequestToken, RequestTokens } from './request-tokens.js';
 import { isSameSecret } from './signature.js';
 
-/** A sign-in that waits for its user. */
+/** A sign-in that waits for the user's decision. */
 export interface PendingSignIn {
   readonly application: Application;
-  /** An address, or `oob`. */
+  /** A URL, or `oob`. */
   readonly callback: string;
   /** Epoch milliseconds. */
   readonly expiresAt: number;
 }
 
-/** Where the browser goes after consent, or what the user types into the application. */
+/** After consent: where the browser is redirected, or the PIN that the user types into the application. */
 export type Approval = { readonly redirect: string } | { readonly pin: string };
 
 export interface UserGrant {
@@ -42,9 +42,8 @@ export interface OAuthProviderOptions {
 }
 
 /**
- * Who may do what for whom (service.md 2.10, 4.8, 5): the applications, the users, who are the authors
- * of the archive, and what users have granted to applications. The endpoints and the pages stand
- * on it; a test or a script can sign in here without a browser.
+ * The applications, the users, who are the authors of the archive, and the grants of users to
+ * applications. Endpoints and pages use it; tests and scripts can sign in here without a browser.
  *
  * @example
  * const { oauth } = service;
@@ -68,7 +67,7 @@ export class OAuthProvider {
     this.#grants = new Grants(settings.stateFolder);
   }
 
-  /** The sign-in of a request token; nothing when it is unknown, has expired or was decided on. */
+  /** The sign-in of a request token; undefined if the token is unknown, expired or decided. */
   pending(requestToken: string): PendingSignIn | undefined {
     const request = this.#requests.pending(requestToken);
     if (request === undefined) return undefined;
@@ -77,9 +76,9 @@ export class OAuthProvider {
   }
 
   /**
-   * The user of a handle, with or without `@`, if the password is right.
+   * The user with a handle, with or without `@`, if the password is right.
    *
-   * @throws Refusal 429 with `Retry-After` after too many tries of anyone.
+   * @throws HttpProblem 429 with `Retry-After` after too many attempts by anyone.
    */
   async signIn(handle: string, password: string): Promise<User | undefined> {
     const { settings, clock, signIns, archive } = this.#options;
@@ -94,10 +93,10 @@ export class OAuthProvider {
   }
 
   /**
-   * The user's consent. The grant is kept when it resolves, also if the application never comes for
-   * its access token.
+   * Records the user's consent. The grant is stored when this resolves, even if the application never
+   * fetches its access token.
    *
-   * @throws Refusal 401 when the request token is unknown, has expired or was decided on.
+   * @throws HttpProblem 401 if the request token is unknown, expired or decided.
    */
   async approve(requestToken: string, user: User): Promise<Approval> {
     const request = this.#requests.pending(requestToken);
@@ -112,10 +111,10 @@ export class OAuthProvider {
   }
 
   /**
-   * The user's refusal, after which the request token is gone. Gives where the browser goes to, which
-   * is nowhere for `oob`.
+   * Records the user's refusal, which ends the request token.
    *
-   * @throws Refusal 401 as `approve`.
+   * @returns Where the browser is redirected; undefined for `oob`.
+   * @throws HttpProblem 401 as `approve`.
    */
   deny(requestToken: string): string | undefined {
     const request = this.#requests.pending(requestToken);
@@ -126,7 +125,7 @@ export class OAuthProvider {
       : withQuery(request.callback, { denied: requestToken });
   }
 
-  /** What a user has granted; without one, what all have. */
+  /** The grants of a user, or of all users. */
   grantsOf(user?: Pick<User, 'id'>): readonly UserGrant[] {
     return this.#grants.all().flatMap(grant => {
       const registered = this.#registered.get(grant.key);
@@ -136,19 +135,19 @@ export class OAuthProvider {
     });
   }
 
-  /** From then on the access token is good for nothing. Says whether there was one. */
+  /** Revokes a grant, after which its access token gives no access. False if there was no grant. */
   revoke(user: Pick<User, 'id'>, application: Application): Promise<boolean> {
     return this.#grants.revoke(user, application.key);
   }
 
-  /** @internal Of a consumer key. */
+  /** @internal The application with a consumer key. */
   registered(key: string): RegisteredApplication | undefined {
     return this.#registered.get(key);
   }
 
   /**
-   * @internal Step 1.
-   * @throws Refusal 403 for a callback that is not registered.
+   * @internal Issues a request token: step 1 of a sign-in.
+   * @throws HttpProblem 403 if the callback is not registered.
    */
   issue(application: Application, callback: string): RequestToken {
     if (!isRegistered(callback, this.#options.settings.callbackUrls))
@@ -160,15 +159,15 @@ export class OAuthProvider {
     return this.#requests.issue(application, callback);
   }
 
-  /** @internal Of an application's own request token. */
+  /** @internal The secret of an application's request token. */
   requestSecret(token: string, application: Application): string | undefined {
     const request = this.#requests.find(token);
     return request?.application.key === application.key ? request.secret : undefined;
   }
 
   /**
-   * @internal Step 3: the request token and its verifier are used up.
-   * @throws Refusal 401
+   * @internal Exchanges a request token and its verifier, which end, for the grant: step 3.
+   * @throws HttpProblem 401
    */
   exchange(token: string, verifier: string): Grant {
     const grant = this.#requests.exchange(token, verifier);
@@ -179,18 +178,18 @@ export class OAuthProvider {
     return grant;
   }
 
-  /** @internal Of an application's own access token, also a revoked one. */
+  /** @internal The grant of an application's access token, even if revoked. */
   grantWith(token: string, application: Application): Grant | undefined {
     const grant = this.#grants.withToken(token);
     return grant?.key === application.key ? grant : undefined;
   }
 
-  /** @internal @throws StorageError when what was kept cannot be read. */
+  /** @internal @throws StorageError if the stored grants cannot be read. */
   open(): Promise<void> {
     return this.#grants.open();
   }
 
-  /** @internal Sign-ins under way are gone. It can be opened again. */
+  /** @internal Ends pending sign-ins. The provider can be opened again. */
   close(): Promise<void> {
     this.#requests.clear();
     return this.#grants.close();

@@ -9,7 +9,7 @@ import type { SignedRequests } from './signed-requests.js';
 const MAX_BODY_BYTES = 16 * 1024;
 
 /**
- * Steps 1 and 3 of a sign-in (service.md 4.8); step 2 is a page. The order of checks:
+ * Steps 1 and 3 of a sign-in; step 2 is a page. The order of checks:
  * 1. the signed request: 401, 413, 415, 400 (see `SignedRequests`);
  * 2. the rate of the step, over all applications: 429;
  * 3. the parameters of the step: 400;

@@ -5,7 +5,7 @@ import { OUT_OF_BAND } from './callback.js';
 import type { Grant } from './grants.js';
 import { isSameSecret } from './signature.js';
 
-/** Step 1 of a sign-in, on its way to step 3 (service.md 4.8). */
+/** A request token: issued in step 1 of a sign-in, exchanged in step 3. */
 export interface RequestToken {
   readonly token: string;
   readonly secret: string;
@@ -17,60 +17,63 @@ export interface RequestToken {
 
 interface Entry extends RequestToken {
   approved?: { readonly verifier: string; readonly grant: Grant } | undefined;
-  /** Someone is approving it now. */
-  taken?: boolean | undefined;
+  /** An approval is being stored. */
+  isBeingApproved?: boolean | undefined;
   wrongVerifiers: number;
 }
 
-/** Under way at once at most; more push the oldest out. */
-const MOST = 10_000;
-/** A PIN has seven digits: no one gets to guess. */
-const MOST_WRONG = 5;
+/** Beyond this number, the oldest token is dropped. */
+const MAX_TOKENS = 10_000;
+/** Stops guessing: a PIN has only seven digits. */
+const MAX_WRONG_VERIFIERS = 5;
 
-/** Request tokens and their verifiers: short-lived, each good once, gone when the service stops. */
+/** Request tokens and their verifiers: short-lived, for one use, in memory only. */
 export class RequestTokens {
   readonly #clock: Clock;
-  readonly #lifeMs: number;
-  /** In the order in which they were made. */
+  readonly #validMs: number;
+  /** In order of creation. */
   readonly #entries = new Map<string, Entry>();
 
-  constructor(clock: Clock, lifeMs: number) {
+  constructor(clock: Clock, validMs: number) {
     this.#clock = clock;
-    this.#lifeMs = lifeMs;
+    this.#validMs = validMs;
   }
 
   issue(application: Application, callback: string): RequestToken {
     for (const [token, { expiresAt }] of this.#entries)
-      if (expiresAt <= this.#clock.now() || this.#entries.size >= MOST) this.#entries.delete(token);
+      if (expiresAt <= this.#clock.now() || this.#entries.size >= MAX_TOKENS)
+        this.#entries.delete(token);
     const entry: Entry = {
       token: randomBytes(21).toString('base64url'),
       secret: randomBytes(30).toString('base64url'),
       application,
       callback,
-      expiresAt: this.#clock.now() + this.#lifeMs,
+      expiresAt: this.#clock.now() + this.#validMs,
       wrongVerifiers: 0,
     };
     this.#entries.set(entry.token, entry);
     return entry;
   }
 
-  /** Approved or not. */
+  /** Approved or not, unless expired. */
   find(token: string): RequestToken | undefined {
     const entry = this.#entries.get(token);
     return entry !== undefined && entry.expiresAt > this.#clock.now() ? entry : undefined;
   }
 
-  /** One that no user has decided on. */
+  /** A token without a decision. */
   pending(token: string): RequestToken | undefined {
     const entry = this.#entries.get(token);
-    return entry?.approved === undefined && entry?.taken !== true ? this.find(token) : undefined;
+    return entry?.approved === undefined && entry?.isBeingApproved !== true
+      ? this.find(token)
+      : undefined;
   }
 
-  /** Lets no one else decide on it while the grant is made; gives the verifier. */
+  /** Approves a pending token and returns its verifier; undefined if it is not pending. */
   async approve(token: string, grant: () => Promise<Grant>): Promise<string | undefined> {
     const entry = this.pending(token) as Entry | undefined;
     if (entry === undefined) return undefined;
-    entry.taken = true;
+    entry.isBeingApproved = true;
     try {
       const isPin = entry.callback === OUT_OF_BAND;
       const verifier = isPin
@@ -79,7 +82,7 @@ export class RequestTokens {
       entry.approved = { verifier, grant: await grant() };
       return verifier;
     } finally {
-      entry.taken = false;
+      entry.isBeingApproved = false;
     }
   }
 
@@ -91,7 +94,7 @@ export class RequestTokens {
     this.#entries.delete(token);
   }
 
-  /** What was granted, once; wrong verifiers use a token up as well. */
+  /** The grant, once. A token also ends after several wrong verifiers. */
   exchange(token: string, verifier: string): Grant | 'pending' | undefined {
     const entry = this.find(token) as Entry | undefined;
     if (entry === undefined) return undefined;
@@ -100,7 +103,7 @@ export class RequestTokens {
       this.#entries.delete(token);
       return entry.approved.grant;
     }
-    if (++entry.wrongVerifiers >= MOST_WRONG) this.#entries.delete(token);
+    if (++entry.wrongVerifiers >= MAX_WRONG_VERIFIERS) this.#entries.delete(token);
     return undefined;
   }
 }

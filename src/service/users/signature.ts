@@ -3,16 +3,16 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 /** A name and its value, decoded; names may repeat. */
 export type Parameter = readonly [name: string, value: string];
 
-/** What of a request is signed. */
+/** The signed parts of a request. */
 export interface Signed {
   readonly method: string;
-  /** As it was asked for: its query is signed, its fragment is not. */
+  /** As requested. The query is signed, the fragment is not. */
   readonly url: string;
-  /** Those of the header, without `realm`, and of a form in the body. `oauth_signature` is left out. */
+  /** Of the header, without `realm`, and of a form in the body. `oauth_signature` is ignored. */
   readonly parameters: readonly Parameter[];
 }
 
-/** RFC 5849 section 3.4.1: what the key is applied to. */
+/** The signature base string (RFC 5849 section 3.4.1). */
 export function signatureBaseString({ method, url, parameters }: Signed): string {
   const [, scheme = '', authority = '', path = '', query = ''] =
     /^([a-z]+):\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i.exec(url) ?? [];
@@ -26,19 +26,19 @@ export function signatureBaseString({ method, url, parameters }: Signed): string
   return [method.toUpperCase(), baseUri, normalized].map(percentEncode).join('&');
 }
 
-/** HMAC-SHA1 (RFC 5849 section 3.4.2), in base64. Without a token its secret is empty. */
+/** The HMAC-SHA1 signature (RFC 5849 section 3.4.2) in base64. Without a token, its secret is empty. */
 export function signatureOf(signed: Signed, consumerSecret: string, tokenSecret = ''): string {
   const key = `${percentEncode(consumerSecret)}&${percentEncode(tokenSecret)}`;
   return createHmac('sha1', key).update(signatureBaseString(signed)).digest('base64');
 }
 
-/** Whether two texts are the same, in a time that tells nothing of where they differ. */
+/** Compares two texts in constant time. */
 export function isSameSecret(a: string, b: string): boolean {
-  // Digests have one length.
+  // Digests have equal lengths, as timingSafeEqual requires.
   return timingSafeEqual(digest(a), digest(b));
 }
 
-/** RFC 5849 section 3.6: all but letters, digits, `-`, `.`, `_` and `~`. */
+/** Encodes everything except letters, digits, `-`, `.`, `_` and `~` (RFC 5849 section 3.6). */
 export function percentEncode(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,
@@ -47,9 +47,9 @@ export function percentEncode(text: string): string {
 }
 
 /**
- * The parameters of a query or a form body, in their order.
+ * The parameters of a query or a form body, in order.
  *
- * @throws URIError for what is not UTF-8 in percent encoding.
+ * @throws URIError if they are not percent-encoded UTF-8.
  */
 export function parseForm(text: string): readonly Parameter[] {
   return text
@@ -66,14 +66,14 @@ function decodeForm(text: string): string {
   return decodeURIComponent(text.replaceAll('+', ' '));
 }
 
-/** In lower case, and without the port where it is the scheme's own. */
+/** In lower case, without the default port of the scheme. */
 function hostOf(scheme: string, authority: string): string {
   const port = scheme.toLowerCase() === 'https' ? ':443' : ':80';
   const host = authority.toLowerCase();
   return host.endsWith(port) ? host.slice(0, -port.length) : host;
 }
 
-/** What is encoded is ASCII, whose order is that of its bytes. */
+/** Percent-encoded text is ASCII, so comparing strings compares bytes. */
 function byBytes([nameA, valueA]: Parameter, [nameB, valueB]: Parameter): number {
   if (nameA !== nameB) return nameA < nameB ? -1 : 1;
   if (valueA === valueB) return 0;

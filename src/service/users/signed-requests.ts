@@ -5,25 +5,24 @@ import { readBody } from '../http/request-body.js';
 import type { RequestContext } from '../http/router.js';
 import type { Application } from './application.js';
 import { parseAuthorization } from './authorization-header.js';
-import { NonceFile } from './nonce-file.js';
-import { Nonces } from './nonces.js';
+import { NonceFile, Nonces } from './nonces.js';
 import type { OAuthProvider } from './oauth-provider.js';
 import { isSameSecret, type Parameter, parseForm, signatureOf } from './signature.js';
 
-/** Who asks, and with what; all of it is signed but a body that is no form. */
+/** A verified request. Everything in it is signed except a body that is not a form. */
 export interface SignedRequest {
   readonly application: Application;
   readonly token: string | undefined;
-  /** Parameters of the header and of a form, by name: each has one value. */
+  /** The parameters of the header, the query and a form; each has one value. */
   readonly parameters: ReadonlyMap<string, string>;
   readonly body: Buffer;
 }
 
 export interface SignedRequestOptions {
   readonly maxBodyBytes: number;
-  /** Secret of a token of the application; without it, a request must have no token. */
+  /** The secret of the application's token. If absent, the request must not have a token. */
   tokenSecret?(token: string, application: Application): string | undefined;
-  /** What is said of a token that has none. */
+  /** The message for an unknown token. */
   readonly tokenUnknown?: string | undefined;
 }
 
@@ -36,26 +35,25 @@ const REQUIRED = [
 ] as const;
 
 /**
- * Requests signed as RFC 5849 says (service.md 4.8, 5 rule 4). The order of checks, each of which
- * but those of the body ends in 401:
- * 1. the scheme of the header, that it can be read, and that it has all that it has to;
+ * Verifies requests signed with OAuth 1.0a (RFC 5849). The order of checks, which end in 401 unless
+ * another status is given:
+ * 1. the scheme, the syntax and the required parameters of the header;
  * 2. the body: 413, 415; a form in it: 400;
- * 3. that no parameter of the protocol comes twice: 400;
+ * 3. that no `oauth_` parameter is repeated: 400;
  * 4. version and method of the signature, and the consumer key;
  * 5. the timestamp, by the service's clock;
  * 6. the token;
  * 7. the signature;
- * 8. the nonce, which only a request that was signed well uses up.
+ * 8. the nonce, which only a request with a valid signature uses up.
  */
 export class SignedRequests {
   readonly #provider: OAuthProvider;
   readonly #clock: Clock;
   readonly #withinMs: number;
   readonly #nonces = new Nonces();
-
   readonly #file: NonceFile;
 
-  /** @param withinMs How far a timestamp may be from now, before and after. */
+  /** @param withinMs The largest distance of a timestamp from now, in either direction. */
   constructor(provider: OAuthProvider, clock: Clock, withinMs: number, stateFolder?: string) {
     this.#provider = provider;
     this.#clock = clock;
@@ -63,7 +61,7 @@ export class SignedRequests {
     this.#file = new NonceFile(stateFolder);
   }
 
-  /** @throws StorageError when the nonces of before cannot be read. */
+  /** @throws StorageError if the stored nonces cannot be read. */
   async open(): Promise<void> {
     for (const used of await this.#file.load()) this.#nonces.restore(used);
   }
@@ -73,16 +71,17 @@ export class SignedRequests {
     { maxBodyBytes, tokenSecret, tokenUnknown = 'Token not found' }: SignedRequestOptions,
   ): Promise<SignedRequest> {
     const header = parseAuthorization(request.headers.authorization);
-    if (header === undefined) throw this.#refusal('Unknown Authorization Type');
-    if (header === 'malformed') throw this.#refusal('The Authorization header cannot be read');
+    if (header === undefined) throw this.#unauthenticated('Unknown Authorization Type');
+    if (header === 'malformed')
+      throw this.#unauthenticated('The Authorization header cannot be read');
     const given = new Map(header);
     const missing = REQUIRED.filter(name => !given.get(name));
     if (missing.length > 0)
-      throw this.#refusal(`The Authorization header has no ${missing.join(', ')}`);
+      throw this.#unauthenticated(`The Authorization header has no ${missing.join(', ')}`);
 
     const body = await readBody(request, maxBodyBytes);
     const form = isForm(request.headers['content-type']) ? formOf(body) : [];
-    // Many clients send their token in the header and in the form: one parameter, sent twice.
+    // Many clients send their token both in the header and in the form.
     const inHeader = given.get('oauth_token');
     const isRepeated = ([name, value]: Parameter) => name === 'oauth_token' && value === inHeader;
     const rest = form.filter(parameter => !isRepeated(parameter));
@@ -90,18 +89,18 @@ export class SignedRequests {
     const get = (name: string) => parameters.get(name) ?? '';
 
     if (parameters.has('oauth_version') && get('oauth_version') !== '1.0')
-      throw this.#refusal('oauth_version must be 1.0');
+      throw this.#unauthenticated('oauth_version must be 1.0');
     if (get('oauth_signature_method') !== 'HMAC-SHA1')
-      throw this.#refusal('oauth_signature_method must be HMAC-SHA1');
+      throw this.#unauthenticated('oauth_signature_method must be HMAC-SHA1');
     const registered = this.#provider.registered(get('oauth_consumer_key'));
-    if (registered === undefined) throw this.#refusal('Consumer key not found');
+    if (registered === undefined) throw this.#unauthenticated('Consumer key not found');
     const { application, secret } = registered;
     const timestamp = this.#timestamp(get('oauth_timestamp'));
 
     const token = parameters.get('oauth_token') || undefined;
     const secretOfToken = token === undefined ? '' : tokenSecret?.(token, application);
     if (secretOfToken === undefined || (token === undefined && tokenSecret !== undefined))
-      throw this.#refusal(tokenUnknown);
+      throw this.#unauthenticated(tokenUnknown);
 
     const isSigned = (parameters: readonly Parameter[]) => {
       const method = String(request.method);
@@ -111,10 +110,10 @@ export class SignedRequests {
     };
     // Clients differ in whether they sign the repeated token once or twice.
     if (!isSigned([...header, ...rest]) && !isSigned([...header, ...form]))
-      throw this.#refused(BAD_SIGNATURE);
-    const whose = JSON.stringify([application.key, token]);
-    const used = this.#nonces.use(whose, timestamp, get('oauth_nonce'));
-    if (used === undefined) throw this.#refusal('oauth_nonce was used before');
+      throw this.#unauthorized(BAD_SIGNATURE);
+    const owner = JSON.stringify([application.key, token]);
+    const used = this.#nonces.use(owner, timestamp, get('oauth_nonce'));
+    if (used === undefined) throw this.#unauthenticated('oauth_nonce was used before');
     await this.#file.add(used, this.#nonces);
     return { application, token, parameters, body };
   }
@@ -125,21 +124,21 @@ export class SignedRequests {
     const timestamp = /^[1-9]\d{0,11}$/.test(text) ? Number(text) : Number.NaN;
     this.#nonces.expire(Math.floor((now - this.#withinMs) / SECOND) - 1);
     const isNear = Math.abs(timestamp * SECOND - now) <= this.#withinMs + SECOND;
-    if (!isNear || !this.#nonces.remembers(timestamp, Math.floor(now / SECOND)))
-      throw this.#refusal(
+    if (!isNear || !this.#nonces.canCheck(timestamp, Math.floor(now / SECOND)))
+      throw this.#unauthenticated(
         `Timestamp out of bounds: it is ${Math.floor(now / SECOND)} by the service's clock`,
       );
     return timestamp;
   }
 
-  #refusal(reason: string): HttpProblem {
-    return this.#refused(`Your account could not be authenticated. Reason: ${reason}`);
+  #unauthenticated(reason: string): HttpProblem {
+    return this.#unauthorized(`Your account could not be authenticated. Reason: ${reason}`);
   }
 
-  #refused(message: string): HttpProblem {
+  #unauthorized(message: string): HttpProblem {
     return new HttpProblem(401, message, {
       'WWW-Authenticate': 'OAuth realm="millrace"',
-      // By which a client can tell how far its clock is off.
+      // From this, a client can tell how far its clock is off.
       Date: new Date(this.#clock.now()).toUTCString(),
     });
   }
@@ -147,7 +146,7 @@ export class SignedRequests {
 
 const BAD_SIGNATURE =
   '3040: Bad signature. Check the Authorization header, the content type and the JSON body, and ' +
-  'sign each request anew, with a nonce, a timestamp and a signature of its own';
+  'sign each request with its own nonce, timestamp and signature';
 
 function isForm(contentType: string | undefined): boolean {
   return /^application\/x-www-form-urlencoded *(;|$)/i.test(contentType ?? '');

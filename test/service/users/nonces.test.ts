@@ -23,9 +23,9 @@ describe('a nonce', () => {
   it('is not taken any more rather than taken twice, once there are too many', () => {
     const nonces = new Nonces(3);
     for (const timestamp of [10, 11, 12]) expect(nonces.use('a', timestamp, 'x')).toBeDefined();
-    expect(nonces.remembers(10, 12)).toBe(true);
+    expect(nonces.canCheck(10, 12)).toBe(true);
     expect(nonces.use('a', 12, 'y')).toBeDefined();
-    expect([9, 10, 11, 12].map(timestamp => nonces.remembers(timestamp, 12))).toEqual([
+    expect([9, 10, 11, 12].map(timestamp => nonces.canCheck(timestamp, 12))).toEqual([
       false,
       false,
       true,
@@ -37,9 +37,9 @@ describe('a nonce', () => {
   it('is not taken where it could have come and been forgotten', () => {
     const nonces = new Nonces();
     nonces.forget(100);
-    expect([nonces.remembers(99, 100), nonces.remembers(100, 100)]).toEqual([false, true]);
+    expect([nonces.canCheck(99, 100), nonces.canCheck(100, 100)]).toEqual([false, true]);
     // Of a clock that was set back to before then.
-    expect(nonces.remembers(98, 99)).toBe(true);
+    expect(nonces.canCheck(98, 99)).toBe(true);
   });
 
   it('leaves room for others once its time is over', () => {
@@ -48,6 +48,6 @@ describe('a nonce', () => {
     nonces.expire(2);
     nonces.use('a', 5, 'x');
     nonces.use('a', 6, 'x');
-    expect(nonces.remembers(5, 6)).toBe(true);
+    expect(nonces.canCheck(5, 6)).toBe(true);
   });
 });

@@ -1,6 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import http from 'node:http';
+import path from 'node:path';
 import fc from 'fast-check';
 import OAuth from 'oauth-1.0a';
 import { describe, expect, it } from 'vitest';
@@ -10,6 +12,7 @@ import {
   signatureOf,
 } from '../../../src/service/users/signature.js';
 import { MINUTE, SECOND } from '../../../src/time.js';
+import { temporaryFolder } from '../jobs/temporary-folder.js';
 import { NOW } from '../local-service.js';
 import { type Ask, CALLBACK, localOAuth, verifierOf } from './local-oauth.js';
 
@@ -307,6 +310,39 @@ describe('the nonce of a request', () => {
       service.clock.advance(MINUTE);
       expect((await post(PATH, { ...GOOD, signed })).status).toBe(401);
     }
+  });
+
+  it('is still refused after the file was compacted, which removes more than 10,000 expired lines', async () => {
+    const stateFolder = await temporaryFolder();
+    const file = path.join(stateFolder, 'oauth', 'nonces.jsonl');
+    const linesOf = async () => (await readFile(file, 'utf8')).trimEnd().split('\n');
+    const request = (nonce: string): Ask => ({ ...GOOD, signed: { oauth_nonce: nonce } });
+    const start = () => localOAuth([], { stateFolder });
+    const first = await start();
+    expect((await first.post(PATH, request('before'))).status).toBe(200);
+    await first.stop();
+    const [live = ''] = await linesOf();
+    const expired = JSON.stringify([Number(seconds(NOW - 60 * MINUTE)), 'expired']);
+    const stale = Array.from({ length: 10_010 }, (_, i) =>
+      expired.replace('expired', `expired-${i}`),
+    );
+    await writeFile(file, `${[...stale, live].join('\n')}\n`);
+
+    const second = await start();
+    expect((await second.post(PATH, request('compacts'))).status).toBe(200);
+    const compacted = await linesOf();
+    expect([compacted.length, compacted[0]]).toEqual([2, live]);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await second.post(PATH, request('after'))).status).toBe(200);
+    expect((await linesOf()).slice(0, 2)).toEqual(compacted);
+    await second.stop();
+
+    const third = await start();
+    for (const nonce of ['before', 'compacts', 'after'])
+      expect((await third.post(PATH, request(nonce))).errors).toEqual([
+        `${REFUSED}oauth_nonce was used before`,
+      ]);
+    expect([first.errors, second.errors, third.errors].flat()).toEqual([]);
   });
 });
 
