@@ -4,19 +4,18 @@ import type { ArchiveQuery, CountedBucket } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import { type HttpResponse, jsonResponse } from '../http/http-response.js';
 import type { RequestContext } from '../http/router.js';
-import type { NextTokens } from './next-token.js';
-import { type EndpointParameters, readSearchRequest } from './search-request.js';
+import type { EndpointParameters, SearchRequestReader } from './search-request.js';
 
 const BUCKETS = { day: DAY, hour: HOUR, minute: MINUTE } as const;
 type Bucket = keyof typeof BUCKETS;
 
-/** One page of counts (service.md 4.2). */
+/** One page of counts. */
 export async function countsPage(
   incoming: RequestContext,
   context: ServiceContext,
-  tokens: NextTokens,
+  read: SearchRequestReader,
 ): Promise<HttpResponse> {
-  const request = await readSearchRequest(incoming, context, tokens, PARAMETERS);
+  const request = await read(incoming, PARAMETERS);
   const { tree, window, parameters, asOf, after, nextAfter } = request;
   const { limits, countsOrder, countsTimeoutMs } = context.settings;
   const page: PageRequest = {
@@ -62,11 +61,11 @@ const PARAMETERS: EndpointParameters<{ readonly bucket: Bucket }> = {
 interface PageRequest {
   readonly rule: ArchiveQuery;
   readonly window: Window;
-  /** The boundary of buckets where the page before ended. */
+  /** The bucket boundary where the previous page ended. */
   readonly edge: number | undefined;
   readonly bucketMs: number;
   readonly spanMs: number;
-  /** Posts from here on are too young to be found. */
+  /** Posts from this instant on are too new to be found. */
   readonly searchable: number;
   readonly timeoutMs: number;
   readonly bucketsUntilTimeout: number | undefined;
@@ -79,7 +78,7 @@ interface CountedPage {
   readonly edge: number | undefined;
 }
 
-/** Pages from the oldest bucket to the newest, as the examples of 4.2 show them. */
+/** Pages from the oldest bucket to the newest. */
 async function countForwards(page: PageRequest, context: ServiceContext): Promise<CountedPage> {
   const { window, edge, bucketMs, spanMs, bucketsUntilTimeout = Number.POSITIVE_INFINITY } = page;
   const from = edge ?? window.from;
@@ -92,7 +91,7 @@ async function countForwards(page: PageRequest, context: ServiceContext): Promis
   return { buckets, edge: reached < window.to ? reached : undefined };
 }
 
-/** Pages from the newest bucket to the oldest: day by day, so that a time-out leaves no hole. */
+/** Pages from the newest bucket to the oldest. Counts day by day, so that a timeout leaves no gap. */
 async function countBackwards(page: PageRequest, context: ServiceContext): Promise<CountedPage> {
   const { window, edge, bucketMs, spanMs, bucketsUntilTimeout = Number.POSITIVE_INFINITY } = page;
   const to = edge ?? window.to;
@@ -113,7 +112,7 @@ async function countBackwards(page: PageRequest, context: ServiceContext): Promi
   return { buckets, edge: reached > window.from ? reached : undefined };
 }
 
-/** Counts a window, and fills in the buckets at its end that are too young to hold anything. */
+/** Counts a window, and adds the empty buckets at its end that are too new to hold posts. */
 async function countWindow(
   { from, to }: Window,
   deadlineMs: number | undefined,

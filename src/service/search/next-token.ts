@@ -3,36 +3,36 @@ import type { Window } from '../../time.js';
 import type { SortKey } from '../archive/archive.js';
 
 /**
- * What a `next` carries. It needs nothing that the service would have to remember: it never expires,
- * and always gives the same page (service.md 4.1 rule 5).
+ * What a `next` carries. The service keeps no state for it, so it never expires and always gives the
+ * same page.
  */
 export interface NextToken {
-  /** When the first page was asked for: decides which posts are old enough to be found. */
+  /** When the first page was requested. Decides which posts are old enough to be found. */
   readonly asOf: number;
-  /** The dates as resolved then. */
+  /** The window as resolved then. */
   readonly window: Window;
-  /** The next page begins strictly after this place. */
-  readonly place: SortKey;
-  /** A digest of all else that the request says. */
+  /** The next page begins strictly after this post. */
+  readonly after: SortKey;
+  /** A digest of the other parts of the request. */
   readonly request: string;
 }
 
 export interface NextTokens {
   encode(token: NextToken): string;
-  /** `undefined` for anything that `encode` did not make with the same seed. */
+  /** `undefined` for a text that `encode` did not make with the same seed. */
   decode(text: string): NextToken | undefined;
 }
 
 const SIGNATURE_BYTES = 16;
 
-/** Makes and reads signed tokens; the key comes from the seed, so they outlive the process. */
+/** Makes and reads signed tokens; the key comes from the seed, so that they stay valid after a restart. */
 export function createNextTokens(seed: string | number): NextTokens {
   const key = createHash('sha256').update(`next ${seed}`).digest();
   const sign = (payload: Uint8Array) =>
     createHmac('sha256', key).update(payload).digest().subarray(0, SIGNATURE_BYTES);
   return {
-    encode({ asOf, window, place, request }) {
-      const fields = [asOf, window.from, window.to, place.at, place.id, request];
+    encode({ asOf, window, after, request }) {
+      const fields = [asOf, window.from, window.to, after.at, after.id, request];
       const payload = Buffer.from(JSON.stringify(fields));
       return Buffer.concat([sign(payload), payload]).toString('base64');
     },
@@ -40,7 +40,7 @@ export function createNextTokens(seed: string | number): NextTokens {
       const bytes = Buffer.from(text, 'base64');
       const payload = bytes.subarray(SIGNATURE_BYTES);
       const signature = bytes.subarray(0, SIGNATURE_BYTES);
-      // Decoding overlooks stray characters; the token is one exact text.
+      // Decoding ignores stray characters, but only one exact text is the token.
       if (signature.length < SIGNATURE_BYTES || bytes.toString('base64') !== text) return undefined;
       if (!timingSafeEqual(signature, sign(payload))) return undefined;
       const [asOf, from, to, at, id, request] = JSON.parse(payload.toString()) as [
@@ -51,12 +51,12 @@ export function createNextTokens(seed: string | number): NextTokens {
         string,
         string,
       ];
-      return { asOf, window: { from, to }, place: { at, id }, request };
+      return { asOf, window: { from, to }, after: { at, id }, request };
     },
   };
 }
 
-/** The digest of a request's parts, which are JSON. */
+/** The digest of the parts of a request, which are JSON. */
 export function requestDigest(parts: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 16);
 }

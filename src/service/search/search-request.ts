@@ -3,93 +3,113 @@ import type { RuleNode } from '../../rules/tree.js';
 import type { Window } from '../../time.js';
 import type { SortKey } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
+import { checkLogin } from '../http/check-login.js';
+import { checkRate, rateExceeded } from '../http/check-rate.js';
 import type { Endpoint } from '../http/endpoints.js';
 import { HttpProblem, unprocessable, withPrefix } from '../http/http-problem.js';
 import { parseJsonObject, readBody } from '../http/request-body.js';
 import type { RequestContext } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
-import { type NextTokens, requestDigest } from './next-token.js';
-import { type Product, searchWindow } from './search-window.js';
+import { createNextTokens, requestDigest } from './next-token.js';
+import { isProduct, searchWindow } from './search-window.js';
 
-/** What one of the two endpoints takes for itself, beside what both take. */
-export interface EndpointParameters<Own> {
+/** Parameters that only one of the two endpoints has. */
+export interface EndpointParameters<Parameters> {
   readonly endpoint: Endpoint;
   readonly names: readonly string[];
-  /** The values, defaults filled in; adds what is wrong with them to the problems. JSON. */
-  read(given: Readonly<Record<string, unknown>>, problems: string[]): Own;
+  /** Returns the values with their defaults, as JSON, and adds what is wrong to `problems`. */
+  read(given: Readonly<Record<string, unknown>>, problems: string[]): Parameters;
 }
 
 /** A request for posts or for counts, checked and resolved. */
-export interface SearchRequest<Own> {
+export interface SearchRequest<Parameters> {
   readonly query: string;
   readonly tree: RuleNode;
-  readonly parameters: Own;
+  readonly parameters: Parameters;
   /** The dates as resolved; `requestParameters` echoes them. */
   readonly window: Window;
-  /** The instant as of which the whole sequence of pages is answered. */
+  /** The time at which the first page was requested. All pages answer as of then. */
   readonly asOf: number;
-  /** Where the page begins; the window's edge when absent. */
+  /** Where the page begins; at the window's edge when absent. */
   readonly after: SortKey | undefined;
-  /** The `next` that goes on at a place. */
-  nextAfter(place: SortKey): string;
+  /** The `next` of a page that ends there. */
+  nextAfter(last: SortKey): string;
 }
+
+export type SearchRequestReader = <Parameters>(
+  incoming: RequestContext,
+  parameters: EndpointParameters<Parameters>,
+) => Promise<SearchRequest<Parameters>>;
 
 const SHARED_NAMES = ['query', 'fromDate', 'toDate', 'next'];
 
-/** No request comes near: the longest query, every character escaped, has 25 KB. */
+/** The longest query, with every character escaped, needs 25 KB. */
 const MAX_BODY_BYTES = 64 * 1024;
 
 /**
- * Reads and checks a request. The order of checks, after the credentials and the rate:
- * 1. the body is a JSON object: 413, 415, 400;
- * 2. the parameters, all at once: 422;
- * 3. `next`, which has to belong to this very request: 422.
+ * Reads requests for posts and for counts, which share their rates. The order of checks:
+ * 1. the credentials: 401;
+ * 2. product, account and label: 404;
+ * 3. the rates: 429;
+ * 4. the body is a JSON object: 413, 415, 400;
+ * 5. the parameters, all at once: 422;
+ * 6. `next` belongs to this request: 422.
  */
-export async function readSearchRequest<Own>(
-  incoming: RequestContext,
-  { settings: { limits }, clock }: ServiceContext,
-  tokens: NextTokens,
-  parameters: EndpointParameters<Own>,
-): Promise<SearchRequest<Own>> {
-  const given = incoming.method === 'GET' ? fromQuery(incoming.url) : await fromBody(incoming);
-  const problems: string[] = [];
-  for (const name of Object.keys(given))
-    if (!SHARED_NAMES.includes(name) && !parameters.names.includes(name))
-      problems.push(`Invalid parameter '${name}'. This endpoint has no parameter of this name.`);
-  const query = textOf('query', given, problems);
-  const next = textOf('next', given, problems);
-  const fromDate = textOf('fromDate', given, problems);
-  const toDate = textOf('toDate', given, problems);
-  const own = parameters.read(given, problems);
+export function createSearchRequestReader(context: ServiceContext): SearchRequestReader {
+  const { settings, clock, quotas } = context;
+  const { limits } = settings;
+  const tokens = createNextTokens(settings.seed);
+  const windows = [quotas.window('searchRate'), quotas.window('searchPerMinuteRate')];
 
-  const token = next === undefined ? undefined : tokens.decode(next);
-  if (next !== undefined && token === undefined)
-    problems.push(
-      "Invalid value for parameter 'next'. It must be copied unmodified from the previous response.",
-    );
-  const asOf = token?.asOf ?? clock.now();
-  const { product, account = '', label = '' } = incoming.path;
-  const dates = searchWindow({ fromDate, toDate }, product as Product, asOf, limits);
-  problems.push(...dates.problems);
-  const tree = readQuery(query, limits, problems);
-  if (problems.length > 0 || query === undefined || tree === undefined)
-    throw unprocessable(problems);
+  return async (incoming, { endpoint, names, read }) => {
+    checkLogin(incoming, settings);
+    const { product = '', account = '', label = '' } = incoming.path;
+    const isKnown = isProduct(product) && account === settings.account && label === settings.label;
+    if (!isKnown)
+      throw new HttpProblem(
+        404,
+        'Not Found: there is no such product, account or label (case counts)',
+      );
+    checkRate(windows, rateExceeded('over data and counts requests'));
 
-  const { window } = dates;
-  const request = requestDigest([parameters.endpoint, product, account, label, query, own]);
-  if (token !== undefined) {
-    if (token.window.from !== window.from || token.window.to !== window.to)
-      throw unprocessable([`${NEXT_MISUSED} Here 'fromDate' or 'toDate' differs.`]);
-    if (token.request !== request) throw unprocessable([NEXT_MISUSED]);
-  }
-  return {
-    query,
-    tree,
-    parameters: own,
-    window,
-    asOf,
-    after: token?.place,
-    nextAfter: place => tokens.encode({ asOf, window, place, request }),
+    const given = incoming.method === 'GET' ? fromQuery(incoming.url) : await fromBody(incoming);
+    const problems: string[] = [];
+    for (const name of Object.keys(given))
+      if (!SHARED_NAMES.includes(name) && !names.includes(name))
+        problems.push(`Invalid parameter '${name}'. This endpoint has no parameter of this name.`);
+    const query = textOf('query', given, problems);
+    const next = textOf('next', given, problems);
+    const fromDate = textOf('fromDate', given, problems);
+    const toDate = textOf('toDate', given, problems);
+    const parameters = read(given, problems);
+    const token = next === undefined ? undefined : tokens.decode(next);
+    if (next !== undefined && token === undefined)
+      problems.push(
+        "Invalid value for parameter 'next'. It must be copied unmodified from the previous response.",
+      );
+    const asOf = token?.asOf ?? clock.now();
+    const dates = searchWindow({ fromDate, toDate }, product, asOf, limits);
+    problems.push(...dates.problems);
+    const tree = readQuery(query, limits, problems);
+    if (problems.length > 0 || query === undefined || tree === undefined)
+      throw unprocessable(problems);
+
+    const { window } = dates;
+    const request = requestDigest([endpoint, product, account, label, query, parameters]);
+    if (token !== undefined) {
+      if (token.window.from !== window.from || token.window.to !== window.to)
+        throw unprocessable([`${NEXT_MISUSED} Here 'fromDate' or 'toDate' differs.`]);
+      if (token.request !== request) throw unprocessable([NEXT_MISUSED]);
+    }
+    return {
+      query,
+      tree,
+      parameters,
+      window,
+      asOf,
+      after: token?.after,
+      nextAfter: last => tokens.encode({ asOf, window, after: last, request }),
+    };
   };
 }
 
@@ -145,7 +165,6 @@ function phrasesIn(node: RuleNode): number {
   return node.kind === 'phrase' || node.kind === 'proximity' ? 1 : 0;
 }
 
-/** 4.1: the parameters URL-encoded in the query string. */
 function fromQuery(url: URL): Record<string, unknown> {
   const given: Record<string, unknown> = Object.create(null);
   for (const [name, value] of url.searchParams) {
@@ -164,7 +183,7 @@ async function fromBody({ request, url }: RequestContext): Promise<Record<string
     throw unprocessable([
       `Invalid parameter '${stray}'. The parameters of a POST belong in its JSON body.`,
     ]);
-  // A null is how some clients write that they left a parameter out.
+  // Some clients send null for a parameter that they leave out.
   return Object.assign(
     Object.create(null),
     Object.fromEntries(Object.entries(body).filter(entry => entry[1] !== null)),

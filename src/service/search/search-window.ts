@@ -3,14 +3,18 @@ import type { Limits } from '../http/service-limits.js';
 
 export type Product = '30day' | 'fullarchive';
 
+export function isProduct(name: string): name is Product {
+  return name === '30day' || name === 'fullarchive';
+}
+
 export interface SearchDates {
   readonly fromDate: string | undefined;
   readonly toDate: string | undefined;
 }
 
 /**
- * The window that a request's dates mean at an instant (service.md 4.1 rules 1 and 6), or what is
- * wrong with them.
+ * The window that the dates of a request mean at an instant, or what is wrong with them. Without
+ * `toDate` it ends at that instant, without `fromDate` it starts 30 days before its end.
  */
 export function searchWindow(
   { fromDate, toDate }: SearchDates,
@@ -43,7 +47,7 @@ export function searchWindow(
   };
 
   const from = given('fromDate', fromDate);
-  // Without a toDate the window ends now, to the second: only its echo is floored to the minute.
+  // To the second: only the echo of the window is floored to the minute.
   const to = given('toDate', toDate) ?? asOf;
   if (problems.length === 0 && from !== undefined && from >= to)
     problems.push("Invalid date for query parameter 'fromDate'. It must be before 'toDate'.");

@@ -7,11 +7,10 @@ import type { ServiceContext } from '../context.js';
 import type { HttpResponse } from '../http/http-response.js';
 import type { RequestContext } from '../http/router.js';
 import type { ProductName } from '../products.js';
-import type { NextTokens } from './next-token.js';
 import {
   type EndpointParameters,
-  readSearchRequest,
   type SearchRequest,
+  type SearchRequestReader,
   textOf,
 } from './search-request.js';
 
@@ -20,13 +19,13 @@ interface DataParameters {
   readonly tag: string | null;
 }
 
-/** One page of posts (service.md 4.1). */
+/** One page of posts. */
 export async function searchPage(
   incoming: RequestContext,
   context: ServiceContext,
-  tokens: NextTokens,
+  read: SearchRequestReader,
 ): Promise<HttpResponse> {
-  const request = await readSearchRequest(incoming, context, tokens, parametersOf(context));
+  const request = await read(incoming, parametersOf(context));
   const { window, parameters } = request;
   const { posts, next } = await findPage(request, context, incoming.signal);
   const rule = matchingRule(request);
@@ -63,7 +62,7 @@ function parametersOf({
     names: ['maxResults', 'tag'],
     read(given, problems) {
       const { maxResults: value = limits.maxResultsDefault } = given;
-      // A GET has no numbers, and many a client sends a POST's as text too.
+      // A GET has only text, and some clients send text in a POST, too.
       const isDigits = typeof value === 'string' && /^\d{1,9}$/.test(value);
       const maxResults = isDigits || Number.isInteger(value) ? Number(value) : Number.NaN;
       if (!(maxResults >= limits.maxResultsMin && maxResults <= limits.maxResultsMax))
@@ -90,7 +89,7 @@ async function findPage(
   const { responseSpanMs, searchDelayMs } = settings.limits;
   const found = Math.min(window.to, asOf - searchDelayMs);
   const to = after === undefined ? found : Math.min(found, after.at + 1);
-  // 4.1 rule 3: a response covers 31 days at most.
+  // A response covers 31 days at most.
   const from = Math.max(window.from, to - responseSpanMs);
   if (from >= to) return { posts: [], next: undefined };
   const matches = compileRule(tree, { product: 'search' });
@@ -106,14 +105,14 @@ async function findPage(
   return { posts, next: from > window.from ? nextAfter({ at: from, id: '0' }) : undefined };
 }
 
-/** The place from which the page after it begins with the post itself. */
+/** The position just before a post: the page after it begins with the post. */
 function justBefore({ at, id }: SortKey): SortKey {
   return { at, id: String(BigInt(id) + 1n) };
 }
 
 /**
- * The rule of a search is not stored anywhere, so no one has given it an id. It gets one from its
- * own text and tag: the same search, the same id, of 63 bits as all ids.
+ * The rule of a search is not stored, so it has no id. It gets one of 63 bits from its text and tag:
+ * the same search, the same id.
  */
 function matchingRule({ query, parameters: { tag } }: SearchRequest<DataParameters>): MatchingRule {
   const digest = createHash('sha256')

@@ -6,7 +6,7 @@ const instant = fc.integer({ min: 0, max: 4e12 });
 const token = fc.record({
   asOf: instant,
   window: fc.record({ from: instant, to: instant }),
-  place: fc.record({
+  after: fc.record({
     at: instant,
     id: fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }).map(String),
   }),
