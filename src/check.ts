@@ -12,6 +12,8 @@ export interface Option<T, Else = T | undefined> {
   /** What a value must be, as a message says it. */
   readonly expected: string;
   readonly accepts: (value: unknown) => boolean;
+  /** What is wrong with a value, in place of `expected`, where that depends on the value. */
+  readonly explain?: (value: unknown) => string | undefined;
   readonly isRequired: boolean;
   readonly otherwise: Else;
   /** The options within this one, where it is an object of options. */
@@ -143,6 +145,8 @@ function problemOf(name: string, option: Option<unknown>, value: unknown): Probl
       ? { option: name, text: `\`${name}\` is missing: ${option.meaning}` }
       : undefined;
   if (option.accepts(value)) return undefined;
+  const explanation = option.explain?.(value);
+  if (explanation !== undefined) return { option: name, text: `\`${name}\` ${explanation}` };
   const text = option.isSecret
     ? `\`${name}\` must be ${option.expected}`
     : mustBe(name, option.expected, value);
@@ -334,6 +338,15 @@ export function special<T, Else = undefined>(
   otherwise?: Else,
 ): Optional<T, Else> {
   return option(meaning, expected, accepts, otherwise as Else);
+}
+
+/** What only its call can check, where the message depends on the value; `explain` gives `must be ...`. */
+export function explained<T>(
+  meaning: string,
+  explain: (value: unknown) => string | undefined,
+): Optional<T, undefined> {
+  const accepts = (value: unknown) => explain(value) === undefined;
+  return { ...option<T, undefined>(meaning, '', accepts, undefined), explain };
 }
 
 /** The place to go on from: the cursor of a batch. Its maker says whether it is one of its own. */

@@ -3,11 +3,11 @@ import { OptionError } from '../errors.js';
 import { type Cursor, Flow } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import { checkNames } from '../http/check-names.js';
-import { complianceUrl } from '../http/stream-address.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { checkReplay } from '../replay/replay.js';
 import type { ReplayTimings } from '../replay/replay-timings.js';
 import { parseTimestamp, type Timestamp, timestampOption } from '../time.js';
+import { complianceUrl } from './compliance-url.js';
 import { type ComplianceGap, runCompliance } from './run-compliance.js';
 
 export type { ComplianceGap } from './run-compliance.js';

@@ -1,5 +1,7 @@
 import { inspect } from 'node:util';
 import {
+  type Checked,
+  checkOptions,
   func,
   group,
   type OptionTable,
@@ -238,4 +240,23 @@ export function account(
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): Account {
   return new Account(options, environment);
+}
+
+/**
+ * Checks the arguments that most calls take: the account, and the options by their table.
+ *
+ * @throws OptionError
+ */
+export function checkAccountOptions<
+  Options extends object,
+  const Table extends OptionTable<Options>,
+>(call: string, account: unknown, table: Table, options: Options): Checked<Options, Table> {
+  checkAccount(account);
+  return checkOptions(call, table, options);
+}
+
+/** @throws OptionError for a first argument that `account()` did not make. */
+export function checkAccount(account: unknown): void {
+  if (!(account instanceof Account))
+    throw new OptionError('account', 'Expected the first argument to be made by `account()`');
 }

@@ -1,7 +1,9 @@
-import { DataError, type HttpError } from '../errors.js';
-import type { Account } from './account.js';
+import { DataError, type HttpError, OptionError } from '../errors.js';
+import { SECOND } from '../time.js';
+import { type Account, checkAccount } from './account.js';
 import type { Permit } from './rate-limiter.js';
 import { sendRequest } from './send-request.js';
+import { realTime } from './timing.js';
 
 /** A stream of the service that is open: gzip that goes on as long as there is something to tell. */
 export interface LiveConnection {
@@ -63,4 +65,23 @@ const FINAL: readonly number[] = [401, 403, 404, 405, 410];
  */
 export function isFinalStatus({ status }: HttpError): boolean {
   return (status >= 300 && status < 400) || FINAL.includes(status);
+}
+
+/** How long a stream of the service may send nothing. */
+const MAX_QUIET_MS = 30 * SECOND;
+
+/**
+ * That the account waits for longer than a stream may be quiet.
+ *
+ * @throws OptionError
+ */
+export function checkSilence(account: Account, purpose: string): void {
+  checkAccount(account);
+  const { silenceMs } = account.timeouts;
+  // A test that sets the time also sets the heartbeats of its service.
+  if (account.timing !== realTime || silenceMs > MAX_QUIET_MS) return;
+  throw new OptionError(
+    'timeouts.silenceMs',
+    `\`timeouts.silenceMs\` is ${silenceMs} ms, and must be more than ${MAX_QUIET_MS} ms for ${purpose}: the service may send nothing for that long`,
+  );
 }

@@ -1,19 +1,48 @@
 import { OptionError } from '../errors.js';
-import { Account } from './account.js';
-import type { SettingName } from './settings.js';
+import { type Account, checkAccount } from './account.js';
+import { isPathSegment, type SettingName, type UrlSettingName } from './settings.js';
 
-/** An address below one of the account's. `path` begins without a slash; `others` are needed, too. */
+export interface ServiceUrlOptions {
+  /** What the address is for, in the plural, for messages. */
+  readonly purpose: string;
+  /** Values to use in place of the account's settings. */
+  readonly given?: Readonly<Partial<Record<SettingName, string | undefined>>>;
+  /** Other settings that the call needs. */
+  readonly needs?: readonly SettingName[];
+}
+
+/**
+ * An address of the service.
+ *
+ * @param base The setting that has the base address.
+ * @param path The path below it, without a first slash, in which `{account}` stands for that setting.
+ * @throws OptionError that names all settings that are missing.
+ */
 export function serviceUrl(
   account: Account,
-  setting: 'accountApiUrl' | 'oauthUrl' | 'dataUrl',
-  purpose: string,
+  base: UrlSettingName,
   path: string,
-  others: readonly SettingName[] = [],
+  { purpose, given = {}, needs = [] }: ServiceUrlOptions,
 ): URL {
-  if (!(account instanceof Account))
-    throw new OptionError('account', 'Expected the first argument to be made by `account()`');
-  account.needAll([setting, ...others], purpose);
-  const url = new URL(account.need(setting, purpose));
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/${path}`;
+  checkAccount(account);
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as SettingName);
+  const missing = names.filter(name => given[name] === undefined);
+  account.needAll([base, ...missing, ...needs], purpose);
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: SettingName) =>
+    pathSegment(name, String(given[name] ?? account.need(name, purpose))),
+  );
+  const url = new URL(account.need(base, purpose));
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/${filled}`;
   return url;
+}
+
+/**
+ * A name as a segment of a path.
+ *
+ * @throws OptionError for a name that no segment can be, such as `..`.
+ */
+export function pathSegment(option: string, name: unknown): string {
+  if (typeof name !== 'string' || name === '' || !isPathSegment(name))
+    throw new OptionError(option, `\`${option}\` must be a name, got ${String(name)}`);
+  return encodeURIComponent(name);
 }

@@ -60,6 +60,11 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS;
 
+/** Settings that are addresses. */
+export type UrlSettingName = {
+  [Name in SettingName]: (typeof SETTINGS)[Name]['kind'] extends 'url' ? Name : never;
+}[SettingName];
+
 /** What kind of value each option takes. */
 type Given<K extends Kind> = K extends 'secret'
   ? string | Secret

@@ -1,10 +1,11 @@
 import { checkOptions, checkValue, type OptionTable, signal as signalOption } from '../check.js';
-import { JobError, OptionError } from '../errors.js';
-import { Account } from '../http/account.js';
+import { JobError } from '../errors.js';
+import type { Account } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { readJson, readText } from '../http/read-json.js';
 import { type AccountRequest, request } from '../http/request.js';
 import { jobMessage } from '../http/response-error.js';
+import { serviceUrl } from '../http/service-url.js';
 import {
   type CreatedJob,
   type Job,
@@ -198,16 +199,11 @@ export function jobUrl(account: Account, job: JobName, rest = '.json'): URL {
 
 /** The address of a job call. */
 function jobsUrl(account: Account, path: string): URL {
-  if (!(account instanceof Account))
-    throw new OptionError('account', 'The first argument must be an account, made by `account()`');
-  account.needAll(['historicalUrl', 'account', 'publisher', 'email', 'password'], 'jobs');
-  const names = (['rulestream', 'account', 'publisher'] as const).map(name =>
-    encodeURIComponent(account.need(name, 'jobs')),
-  );
-  const [rulestream = '', name = '', publisher = ''] = names;
-  const url = new URL(account.need('historicalUrl', 'jobs'));
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/historical/${rulestream}/accounts/${name}/publishers/${publisher}/${path}`;
-  return url;
+  const base = 'historical/{rulestream}/accounts/{account}/publishers/{publisher}';
+  return serviceUrl(account, 'historicalUrl', `${base}/${path}`, {
+    purpose: 'jobs',
+    needs: ['email', 'password'],
+  });
 }
 
 async function decide(

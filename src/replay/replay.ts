@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { Activity } from '../activity/activity.js';
 import { type ComplianceEvent, parseComplianceEvent } from '../activity/compliance-event.js';
+import { checkValue, oneOf, required, whole } from '../check.js';
 import { OptionError } from '../errors.js';
 import { type Cursor, Flow } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import { checkNames } from '../http/check-names.js';
-import { replayUrl, STREAM_TYPES, type StreamType } from '../http/stream-address.js';
 import type { OnDamaged } from '../json/damaged-record.js';
-import { checkWhole, oneOf } from '../search/query.js';
 import { DAY, MINUTE, parseTimestamp, type Timestamp, timestampOption } from '../time.js';
 import { type ReplayTimings, TIMINGS } from './replay-timings.js';
+import { replayUrl, STREAM_TYPES, type StreamType } from './replay-url.js';
 import type { ReplayWait } from './replay-wait.js';
 import { type Gap, type ReplayRun, runReplay } from './run-replay.js';
 
@@ -143,8 +143,8 @@ export const EVENT_PARSER: RecordParser<ComplianceEvent> = {
 export function checkReplay(account: Account, options: ReplayOptions) {
   checkNames('options', options, OPTIONS);
   const { streamType, streamLabel, folder, maxMemory = 32 * 1024 * 1024, onGap, resume } = options;
-  oneOf('streamType', streamType, STREAM_TYPES);
-  checkWhole('maxMemory', maxMemory, 0, Number.MAX_SAFE_INTEGER);
+  checkValue('replay', 'streamType', required(oneOf('the stream', STREAM_TYPES)), streamType);
+  checkValue('replay', 'maxMemory', whole('bytes kept in memory'), maxMemory);
   if (folder !== undefined && (typeof folder !== 'string' || folder === ''))
     throw new OptionError('folder', 'Expected `folder` to name a folder');
   if (onGap !== undefined && typeof onGap !== 'function')
@@ -189,7 +189,7 @@ function checkTimings(options: Partial<ReplayTimings> = {}): ReplayTimings {
     const value = options[name];
     if (value === undefined) continue;
     const least = ['firstWaitMs', 'maxWaitMs', 'rateLimitWaitMs'].includes(name) ? 0 : 1;
-    checkWhole(`timings.${name}`, value, least, Number.MAX_SAFE_INTEGER);
+    checkValue('replay', `timings.${name}`, whole('a time', { min: least }), value);
     // A part of a minute would be taken for delivered, and never asked for.
     if (name.endsWith('ChunkMs') && value % MINUTE !== 0)
       throw new OptionError(

@@ -76,7 +76,7 @@ export async function addReplayRules(
   const url = replayRulesUrl(account, options);
   const results: AddedRule[] = [];
   for (const { body, items } of ruleBodies('rules', checkRules(rules), ADD_BYTES, printRule)) {
-    const call = { ...post(url, body, options), kind: 'change', statuses: [422] };
+    const call = { ...post(url, body, options), kind: 'change', expectedStatuses: [422] };
     const { added, refused } = await explained(
       request(account, call, async answer => {
         const refused = answer.status === 422;

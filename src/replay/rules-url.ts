@@ -1,7 +1,6 @@
-import { OptionError } from '../errors.js';
-import { Account } from '../http/account.js';
+import { type Account, checkAccount } from '../http/account.js';
 import { checkNames } from '../http/check-names.js';
-import { checkLabel } from '../http/stream-address.js';
+import { serviceUrl } from '../http/service-url.js';
 
 /** Which stream's rules, and how long the call may take. */
 export interface ReplayRulesOptions {
@@ -12,22 +11,14 @@ export interface ReplayRulesOptions {
 
 const OPTIONS: readonly string[] = ['streamLabel', 'signal'];
 
-/** An address of the rules of a replay stream (service.md 4.4); `rest` is what follows the label. */
+/** An address of the rules of a replay stream; `rest` is what follows the label. */
 export function replayRulesUrl(account: Account, options: ReplayRulesOptions, rest = '.json'): URL {
-  if (!(account instanceof Account))
-    throw new OptionError('account', 'Expected the first argument to be made by `account()`');
+  checkAccount(account);
   checkNames('options', options, OPTIONS);
-  const purpose = 'replay rules';
-  const labelled = options.streamLabel === undefined ? (['streamLabel'] as const) : [];
-  account.needAll(['rulesUrl', ...labelled, 'account', 'publisher', 'email', 'password'], purpose);
-  const [rulestream, name, publisher] = (['rulestream', 'account', 'publisher'] as const).map(
-    setting => encodeURIComponent(account.need(setting, purpose)),
-  );
-  const label = checkLabel(
-    'streamLabel',
-    options.streamLabel ?? account.need('streamLabel', purpose),
-  );
-  const url = new URL(account.need('rulesUrl', purpose));
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/rules/${rulestream}-replay/accounts/${name}/publishers/${publisher}/${label}${rest}`;
-  return url;
+  const path = 'rules/{rulestream}-replay/accounts/{account}/publishers/{publisher}/{streamLabel}';
+  return serviceUrl(account, 'rulesUrl', `${path}${rest}`, {
+    purpose: 'replay rules',
+    given: { streamLabel: options.streamLabel },
+    needs: ['email', 'password'],
+  });
 }

@@ -1,6 +1,6 @@
 import { DataError } from '../errors.js';
 import { formatTimestamp, parseTimestamp } from '../time.js';
-import type { EchoedWindow } from './page.js';
+import type { EchoedWindow } from './fetch-page.js';
 
 /** Buckets side by side: `from` inclusive, `to` exclusive, counted in buckets since 1970. */
 interface Stretch {

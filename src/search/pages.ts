@@ -1,32 +1,38 @@
 import { DataError } from '../errors.js';
-import { type EchoedWindow, fetchPage, mustEqual, type Page } from './page.js';
+import {
+  type EchoedWindow,
+  fetchPage,
+  mustEqual,
+  type Page,
+  type ParseElement,
+} from './fetch-page.js';
 import type { Params, Query } from './query.js';
 
-/** How many tokens are remembered to notice that they repeat. */
-const TOKENS = 1_000;
+/** Tokens that are remembered to notice one that comes twice. */
+const MAX_TOKENS = 1_000;
 
 export interface PagesOptions<T> {
-  /** The request as it is sent, but for `next`. */
+  /** The request without `next`. */
   readonly params: Params;
   readonly next: string | undefined;
-  /** What earlier answers said of the dates. */
+  /** The dates that earlier pages echoed. */
   readonly window: EchoedWindow;
-  readonly parse: (bytes: Buffer, url: string) => T | undefined;
+  readonly parse: ParseElement<T>;
   readonly signal: AbortSignal;
-  /** Whether the page after this one is wanted. */
-  readonly goOn: (page: Page<T>) => boolean;
+  /** Whether the page after this one is to be requested. */
+  readonly needsNext: (page: Page<T>) => boolean;
 }
 
 /**
- * The pages of one request, each asked for with the `next` of the one before and otherwise alike
- * (4.1 rule 4). Ends with the page that has no `next`.
+ * The pages of one request: each is requested with the `next` of the one before and otherwise the same
+ * parameters. Ends with the page that has no `next`.
  *
- * @throws DataError when a token comes again, which would go round for ever, or when an answer is to
+ * @throws DataError when a token comes twice, which would never end, or when a response belongs to
  * another request.
  */
 export async function* pagesOf<T>(
   query: Query,
-  { params, next, window, parse, signal, goOn }: PagesOptions<T>,
+  { params, next, window, parse, signal, needsNext }: PagesOptions<T>,
 ): AsyncGenerator<Page<T>, void, undefined> {
   const origin = query.url.href;
   const tokens = new Set(next === undefined ? [] : [next]);
@@ -42,13 +48,13 @@ export async function* pagesOf<T>(
         place: { origin },
       });
     yield { ...page, window: fixed };
-    if (token === undefined || !goOn(page)) return;
+    if (token === undefined || !needsNext(page)) return;
     tokens.add(token);
-    for (const oldest of tokens) if (tokens.size > TOKENS) tokens.delete(oldest);
+    for (const oldest of tokens) if (tokens.size > MAX_TOKENS) tokens.delete(oldest);
   }
 }
 
-/** The first answer fixes the dates for all pages (4.1 rule 5: the same token, the same results). */
+/** The first page fixes the dates for all pages. */
 function fixWindow(fixed: EchoedWindow, echoed: EchoedWindow, origin: string): EchoedWindow {
   for (const name of ['fromDate', 'toDate'] as const)
     if (fixed[name] !== undefined && echoed[name] !== undefined)

@@ -2,23 +2,23 @@ import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
 import type { Json } from '../json/json.js';
 import { parseTimestamp } from '../time.js';
-import type { EchoedWindow } from './page.js';
+import type { EchoedWindow, Page } from './fetch-page.js';
 import type { Query } from './query.js';
 
-/** Where a search or count stands: what a cursor holds. */
+/** How far a search or count has come: what a cursor holds. */
 export interface Position {
-  /** The slice under way, 0 being the newest; always 0 where there is but one. */
+  /** The present slice; 0 is the newest, and the only one of a query without slices. */
   readonly slice: number;
-  /** The token of the page to come; absent at the beginning of a slice. */
+  /** The token of the next page; absent at the beginning of a slice. */
   readonly next: string | undefined;
   /** Items of that page that were delivered already, where a limit cut it. */
   readonly skip: number;
   /** Delivered so far, over all runs. */
   readonly items: number;
   readonly pages: number;
-  /** Nothing is left. */
+  /** Whether every page was delivered. */
   readonly done: boolean;
-  /** The dates of the whole request, as the first answer or the slicing fixed them. */
+  /** The dates of the whole request, as the first page or the slicing fixed them. */
   readonly window: EchoedWindow;
 }
 
@@ -26,7 +26,36 @@ export function startOf({ next }: Query): Position {
   return { slice: 0, next, skip: 0, items: 0, pages: 0, done: false, window: {} };
 }
 
-/** The position as JSON, with the request that it belongs to. */
+/** Whether nothing more is to be delivered. */
+export function isOver({ limit, pages }: Query, position: Position): boolean {
+  return position.done || position.items >= limit || position.pages >= pages;
+}
+
+/** The position after a page of which so many items were delivered. */
+export function advance<T>(
+  position: Position,
+  page: Page<T>,
+  delivered: number,
+  slices: number,
+): Position {
+  const window = slices > 1 ? position.window : page.window;
+  const items = position.items + delivered;
+  const skip = position.skip + delivered;
+  // Cut by a limit: a run with a higher one requests the same page again and skips its beginning.
+  if (skip < page.items.length) return { ...position, window, items, skip };
+  const slice = page.next === undefined ? position.slice + 1 : position.slice;
+  return {
+    slice: Math.min(slice, slices - 1),
+    next: page.next,
+    skip: 0,
+    items,
+    pages: position.pages + 1,
+    done: slice === slices,
+    window,
+  };
+}
+
+/** The position as a cursor, with the request that it belongs to. */
 export function cursorOf({ source, identity }: Query, position: Position): Cursor {
   const { slice, next, skip, items, pages, done, window } = position;
   return {
@@ -43,7 +72,9 @@ export function cursorOf({ source, identity }: Query, position: Position): Curso
 }
 
 /**
- * @throws OptionError when the cursor is of another request: its pages would not be this one's.
+ * The position that a cursor holds.
+ *
+ * @throws OptionError when it is damaged or of another request.
  */
 export function positionOf(query: Query, cursor: Cursor): Position {
   const { source, request, window, slice, next, skip, items, pages, done } = cursor as Readonly<
@@ -58,11 +89,11 @@ export function positionOf(query: Query, cursor: Cursor): Position {
         'resume',
         `The cursor belongs to another request: its ${name} was ${show(request[name])}, and now it is ${show(query.identity[name])}. Use the same options, or start afresh without the cursor`,
       );
-  const places = [slice, skip, items, pages];
+  const numbers = [slice, skip, items, pages];
   const dates = isObject(window) ? [window.fromDate, window.toDate] : [0];
   const { slices = 1 } = query.identity;
   if (
-    !places.every(isCount) ||
+    !numbers.every(isCount) ||
     Number(slice) >= Number(slices) ||
     !dates.every(isDateOrNone) ||
     !isTextOrNone(next) ||

@@ -7,18 +7,42 @@ import {
   parseTimestamp,
   type Window,
 } from '../time.js';
-import type { EchoedWindow } from './page.js';
-import { type Params, type Product, SPAN_30DAY } from './query.js';
+import { type EchoedWindow, fetchPage } from './fetch-page.js';
+import { MIN_RESULTS, type Params, type Product, type Query, SPAN_30DAY } from './query.js';
 
-/** Dates of a request that says them both. */
+/** The dates of a request that has both. */
 export interface Dates {
   readonly fromDate: string;
   readonly toDate: string;
 }
 
+/** The requests of a query, newest first: the one as it was asked for, or one for each slice. */
+export async function requestsOf(
+  query: Query,
+  window: EchoedWindow,
+  signal: AbortSignal,
+): Promise<readonly Params[]> {
+  const { account, params, product, slices } = query;
+  if (slices === 1) return [params];
+  // A resumed run slices the same window as the first one, whatever the time is now.
+  const given = { ...params, ...window } as Params;
+  const isGiven = given.fromDate !== undefined && given.toDate !== undefined;
+  // The service says how far an open window goes: its clock may differ from ours.
+  const smallest = { ...params, maxResults: MIN_RESULTS };
+  const ignore = () => undefined;
+  const echoed = isGiven ? {} : (await fetchPage(query, smallest, ignore, signal)).window;
+  const dates = resolveDates(given, echoed, product, account.clock.now());
+  return sliceDates(dates, slices).map(slice => ({ ...params, ...slice }));
+}
+
+/** The window that all slices cover together. */
+export function windowOf(slices: readonly Params[]): EchoedWindow {
+  return { fromDate: String(slices.at(-1)?.fromDate), toDate: String(slices[0]?.toDate) };
+}
+
 /**
- * The dates of a request that may leave some out: those that the service echoed, or else what it would
- * take at this time. It goes back 30 days, and no further than the product does (4.1 rules 1 and 6).
+ * The dates of a request that may leave some out: those that the service echoed, or else its defaults at
+ * this time: 30 days, and no further back than the product reaches.
  */
 export function resolveDates(
   given: Params,

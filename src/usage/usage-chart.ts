@@ -1,5 +1,4 @@
-import { OptionError } from '../errors.js';
-import { checkNames } from '../http/check-names.js';
+import { checkOptions, type OptionTable, whole } from '../check.js';
 import type { ProductUsage, UsageReport, UsageSpan } from './usage-report.js';
 import { alertOf, capOf, isProjected, periodOf } from './usage-table.js';
 
@@ -20,7 +19,12 @@ interface Bar {
 }
 
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
-const NARROWEST = 40;
+const MIN_WIDTH = 40;
+
+const OPTIONS = {
+  width: whole('columns of the whole', { min: MIN_WIDTH }),
+  lines: whole('lines of one product', { min: 1, default: 31 }),
+} satisfies OptionTable<UsageChartOptions>;
 
 /**
  * A usage report as text for a terminal: for each publisher and product a bar for each period, dark
@@ -31,10 +35,7 @@ const NARROWEST = 40;
  * console.log(usage.chart(await usage(account())));
  */
 export function usageChart(report: UsageReport, options: UsageChartOptions = {}): string {
-  checkNames('options', options, ['width', 'lines']);
-  const { width = Math.max(NARROWEST, process.stdout.columns ?? 80), lines = 31 } = options;
-  checkWhole('width', width, NARROWEST);
-  checkWhole('lines', lines, 1);
+  const { width = terminalWidth(), lines } = checkOptions('usage.chart', OPTIONS, options);
   const { account, bucket, fromDate, toDate, publishers } = report;
   const head = `Usage of ${plain(account.name)} by ${plain(bucket)}, ${fromDate} to ${toDate} UTC`;
   const draw = (name: string, product: ProductUsage) =>
@@ -44,6 +45,10 @@ export function usageChart(report: UsageReport, options: UsageChartOptions = {})
     ...publisher.products.map(product => draw(`${publisher.name}: ${product.name}`, product)),
   ]);
   return [head, ...(charts.length === 0 ? ['Nothing was used.'] : charts)].join('\n\n');
+}
+
+function terminalWidth(): number {
+  return Math.max(MIN_WIDTH, process.stdout.columns ?? 80);
 }
 
 function chartOf(
@@ -147,12 +152,4 @@ function grouped(amount: number): string {
 /** Nothing that a terminal would obey. */
 function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ');
-}
-
-function checkWhole(option: string, value: unknown, least: number): void {
-  if (!Number.isSafeInteger(value) || (value as number) < least)
-    throw new OptionError(
-      option,
-      `Expected \`${option}\` to be a whole number of at least ${least}, got ${String(value)}`,
-    );
 }

@@ -1,11 +1,11 @@
-import { DataError, OptionError } from '../errors.js';
-import type { Account } from '../http/account.js';
-import { checkNames } from '../http/check-names.js';
+import { date, type OptionTable, oneOf, optionError, signal } from '../check.js';
+import { DataError } from '../errors.js';
+import { type Account, checkAccountOptions } from '../http/account.js';
 import { Fields } from '../http/read-fields.js';
 import { readJson } from '../http/read-json.js';
 import { request } from '../http/request.js';
 import { serviceUrl } from '../http/service-url.js';
-import { parseTimestamp, type Timestamp, timestampOption } from '../time.js';
+import { formatTimestamp, parseDate, parseTimestamp, type Timestamp } from '../time.js';
 
 export type UsageBucket = 'month' | 'day';
 
@@ -75,6 +75,13 @@ export interface UsageReport {
   readonly publishers: readonly PublisherUsage[];
 }
 
+const OPTIONS = {
+  bucket: oneOf('the length of a period', ['month', 'day']),
+  fromDate: date('the first day'),
+  toDate: date('the day after the last'),
+  signal: signal(),
+} satisfies OptionTable<UsageOptions>;
+
 /**
  * What the account has used, by month or day, and what the present month will come to (service.md
  * 4.7). At most two requests a minute are made: more wait. Numbers may differ from invoices. A
@@ -89,43 +96,36 @@ export interface UsageReport {
  * console.log(usage.chart(report));
  */
 export async function usage(account: Account, options: UsageOptions = {}): Promise<UsageReport> {
-  const url = usageUrl(account, options);
+  const url = usageUrl('usage.report', account, options);
   const { signal } = options;
   return request(account, { method: 'GET', url, family: 'usage', signal }, async answer =>
     parseReport(new Fields(await readJson(answer), 'a usage report', answer.url), answer.url),
   );
 }
 
-/** Checks everything, before anything is opened. */
-export function usageUrl(account: Account, options: UsageOptions): URL {
-  checkNames('options', options, ['bucket', 'fromDate', 'toDate', 'signal']);
-  const { bucket, fromDate, toDate } = options;
-  const url = serviceUrl(account, 'accountApiUrl', 'usage reports', 'accounts', [
-    'account',
-    'email',
-    'password',
-  ]);
-  const name = encodeURIComponent(account.need('account', 'usage reports'));
-  url.pathname += `/${name}/usage.json`;
-  if (bucket !== undefined && bucket !== 'month' && bucket !== 'day')
-    throw new OptionError(
-      'bucket',
-      `Expected \`bucket\` to be 'month' or 'day', got ${JSON.stringify(bucket)}`,
-    );
-  const [from, to] = [dayOption('fromDate', fromDate), dayOption('toDate', toDate)];
+/** The address of a report. Checks everything, before anything is sent. */
+export function usageUrl(call: string, account: Account, options: UsageOptions): URL {
+  const { bucket, fromDate, toDate } = checkAccountOptions(call, account, OPTIONS, options);
+  const url = serviceUrl(account, 'accountApiUrl', 'accounts/{account}/usage.json', {
+    purpose: 'usage reports',
+    needs: ['email', 'password'],
+  });
+  const [from, to] = [dayOf(fromDate), dayOf(toDate)];
   if (from !== undefined && to !== undefined && from >= to)
-    throw new OptionError(
+    throw optionError(
+      call,
       'fromDate',
-      `\`fromDate\` must lie a day before \`toDate\`: both count by whole UTC days, and are ${from} and ${to}`,
+      `must be a day before \`toDate\`: both count by whole UTC days, and are ${from} and ${to}`,
     );
   for (const [parameter, value] of Object.entries({ bucket, fromDate: from, toDate: to }))
     if (value !== undefined) url.searchParams.set(parameter, value);
   return url;
 }
 
-/** The service resets hour and minute; done here, it shows what is asked for. */
-function dayOption(option: string, value: Timestamp | undefined): string | undefined {
-  return value === undefined ? undefined : `${timestampOption(option, value).slice(0, 8)}0000`;
+/** The service resets hour and minute; doing so here shows what is requested. */
+function dayOf(date: Timestamp | undefined): string | undefined {
+  const ms = date === undefined ? undefined : parseDate(date);
+  return ms === undefined ? undefined : `${formatTimestamp(ms).slice(0, 8)}0000`;
 }
 
 function parseReport(report: Fields, origin: string): UsageReport {

@@ -13,7 +13,7 @@ import { type UsageRow, usageTable } from './usage-table.js';
  * await pipeline(usage.rows(account(), { bucket: 'day' }), files({ path: 'usage.jsonl' }));
  */
 export function usageRows(account: Account, options: UsageOptions = {}): Flow<UsageRow> {
-  const { pathname, search } = usageUrl(account, options);
+  const { pathname, search } = usageUrl('usage.rows', account, options);
   return new Flow(
     async function* ({ signal, progress }) {
       const linked = new LinkedAbort(signal, options.signal);

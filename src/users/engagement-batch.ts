@@ -1,19 +1,14 @@
-import { type AuthorizationError, OptionError } from '../errors.js';
+import type { AuthorizationError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import { readText } from '../http/read-json.js';
-import { Secret } from '../http/secret.js';
 import { serviceUrl } from '../http/service-url.js';
 import { MINUTE } from '../time.js';
 import { type EngagementAnswer, parseEngagement, salvageEngagement } from './engagement-answer.js';
-import type { EngagementType, Groupings } from './engagement-request.js';
-import type { AccessToken } from './sign-in-steps.js';
+import type { EngagementType, Groupings, UserToken } from './engagement-request.js';
 import { signedCall } from './signed-call.js';
 
 /** Ids that one request may have. */
-export const MOST_IDS = 250;
-
-/** Whose posts are asked about: what `users.signIn` gives, or the account's own settings. */
-export type UserToken = Pick<AccessToken, 'token' | 'secret'>;
+export const MAX_IDS = 250;
 
 /** What is asked of every batch. */
 export interface EngagementQuery {
@@ -79,28 +74,18 @@ function ask(
 }
 
 export function engagementUrl(account: Account): URL {
-  const purpose = 'engagement totals';
-  return serviceUrl(account, 'dataUrl', purpose, 'insights/engagement/totals', [
-    'consumerKey',
-    'consumerSecret',
-  ]);
+  return serviceUrl(account, 'dataUrl', 'insights/engagement/totals', {
+    purpose: 'engagement totals',
+    needs: ['consumerKey', 'consumerSecret'],
+  });
 }
 
 /** The user's token, or that of the account's settings. */
-export function userToken(account: Account, token: unknown): UserToken {
-  if (token === undefined)
-    return {
-      token: account.need(
-        'accessToken',
-        'engagement totals, unless `token` comes from users.signIn()',
-      ),
+export function userToken(account: Account, token: UserToken | undefined): UserToken {
+  return (
+    token ?? {
+      token: account.need('accessToken', 'engagement totals, unless `token` comes from signIn()'),
       secret: account.need('accessTokenSecret', 'engagement totals'),
-    };
-  const { token: key, secret } = Object(token) as Partial<UserToken>;
-  if (!(key instanceof Secret) || !(secret instanceof Secret))
-    throw new OptionError(
-      'token',
-      'Expected `token` to be what `users.signIn` or `accessToken` gave',
-    );
-  return { token: key, secret };
+    }
+  );
 }

@@ -1,10 +1,14 @@
-import { OptionError } from '../errors.js';
-import { checkNames } from '../http/check-names.js';
+import { explained, oneOf, special } from '../check.js';
+import { Secret } from '../http/secret.js';
+import type { AccessToken } from './sign-in-steps.js';
 
-/** What there are totals of (service.md 4.8). */
+/** Whose posts are asked about: what `signIn` gives, or the account's own settings. */
+export type UserToken = Pick<AccessToken, 'token' | 'secret'>;
+
+/** What there are totals of. */
 export type EngagementType = 'favorites' | 'retweets' | 'replies';
 
-/** What totals are grouped by; the order is that of the nesting. */
+/** What totals are grouped by, outermost first. */
 export type GroupBy = 'tweet.id' | 'engagement.type';
 
 export interface Grouping {
@@ -13,7 +17,7 @@ export interface Grouping {
 
 export type Groupings = Readonly<Record<string, Grouping>>;
 
-/** How counts come: exact as the service has them, or as numbers. */
+/** The type of counts: exact strings as the service sends them, numbers, or bigints. */
 export type CountAs = 'string' | 'number' | 'bigint';
 
 export type Count<As extends CountAs> = As extends 'number'
@@ -22,7 +26,7 @@ export type Count<As extends CountAs> = As extends 'number'
     ? bigint
     : string;
 
-/** Totals of one grouping: an object for each of `group_by`, one in the other, and then the count. */
+/** Totals of one grouping: nested objects, one for each of `group_by`, with the counts innermost. */
 export type GroupedTotals<
   By extends readonly GroupBy[],
   Type extends EngagementType = EngagementType,
@@ -35,7 +39,7 @@ export type GroupedTotals<
     ? C
     : Nested<C>;
 
-/** Where `group_by` is not known to the compiler. */
+/** Totals where the compiler does not know `group_by`. */
 export type Nested<C> = C | { readonly [group: string]: Nested<C> | undefined };
 
 /** Totals by the names of the groupings. */
@@ -47,66 +51,67 @@ export type Totals<
 
 export const ENGAGEMENT_TYPES: readonly EngagementType[] = ['favorites', 'retweets', 'replies'];
 const GROUPS: readonly GroupBy[] = ['tweet.id', 'engagement.type'];
-const MOST_GROUPINGS = 3;
-/** What stands beside the groupings in an answer. */
-const TAKEN = /^(errors|start|end|.*_tweet_ids)$/;
+const MAX_GROUPINGS = 3;
+/** Other members of a response. */
+const RESERVED_NAMES = /^(errors|start|end|.*_tweet_ids)$/;
 const ID = /^(0|[1-9]\d{0,18})$/;
 
-/** Each once, in their order: one that comes twice would count twice. */
-export function checkIds(ids: unknown): readonly string[] {
-  if (!Array.isArray(ids)) throw new OptionError('ids', 'Expected `ids` to be a list of post ids');
-  for (const id of ids as readonly unknown[])
-    if (typeof id !== 'string' || !ID.test(id))
-      throw new OptionError(
-        'ids',
-        `Expected \`ids\` to be strings of digits, and ${typeof id === 'string' ? JSON.stringify(id.slice(0, 40)) : `a ${typeof id}`} is among them: numbers lose digits of 64-bit ids`,
-      );
-  return [...new Set<string>(ids)];
-}
+/** Post ids. */
+export const POST_IDS = explained<readonly string[]>('posts of the user', ids => {
+  if (!Array.isArray(ids)) return 'must be a list of post ids';
+  const wrong: unknown = ids.find(id => typeof id !== 'string' || !ID.test(id));
+  if (wrong === undefined) return undefined;
+  const shown =
+    typeof wrong === 'string' ? JSON.stringify(wrong.slice(0, 40)) : `a ${typeof wrong}`;
+  return `must be strings of digits, got ${shown}: numbers lose digits of 64-bit ids`;
+});
 
-export function checkTypes(types: unknown): readonly EngagementType[] {
-  const known: readonly unknown[] = ENGAGEMENT_TYPES;
-  const wrong = Array.isArray(types) ? types.find(type => !known.includes(type)) : types;
-  if (!Array.isArray(types) || types.length === 0 || wrong !== undefined)
-    throw new OptionError(
-      'types',
-      `Expected \`types\` to be one or more of ${ENGAGEMENT_TYPES.join(', ')}, got ${JSON.stringify(wrong ?? types)}`,
-    );
-  return [...new Set<EngagementType>(types)];
-}
+/** The options that \`engagement\` and \`engagementTotals\` share. */
+export const ENGAGEMENT_OPTIONS = {
+  types: explained<readonly EngagementType[]>('what there are totals of', types => {
+    const known: readonly unknown[] = ENGAGEMENT_TYPES;
+    const wrong = Array.isArray(types) ? types.find(type => !known.includes(type)) : types;
+    if (Array.isArray(types) && types.length > 0 && wrong === undefined) return undefined;
+    return `must be one or more of ${ENGAGEMENT_TYPES.join(', ')}, got ${JSON.stringify(wrong ?? types)}`;
+  }),
+  counts: oneOf('the type of counts', ['string', 'number', 'bigint']),
+  token: special<UserToken>(
+    'whose posts they are',
+    'what `signIn` or `accessToken` returned',
+    value => {
+      const { token, secret } = Object(value) as Partial<UserToken>;
+      return token instanceof Secret && secret instanceof Secret;
+    },
+  ),
+};
 
-export function checkGroupings(groupings: unknown): Groupings {
+/** Groupings by their names. */
+export const GROUPINGS = explained<Groupings>('what totals are grouped by', groupings => {
   const entries: [string, unknown][] =
     typeof groupings === 'object' && groupings !== null ? Object.entries(groupings) : [];
-  if (entries.length === 0 || entries.length > MOST_GROUPINGS)
-    throw new OptionError(
-      'groupings',
-      `Expected \`groupings\` to be one to ${MOST_GROUPINGS} groupings by their names, such as { byPost: { group_by: ['tweet.id', 'engagement.type'] } }`,
-    );
+  if (entries.length === 0 || entries.length > MAX_GROUPINGS)
+    return `must be one to ${MAX_GROUPINGS} groupings by their names, such as { byPost: { group_by: ['tweet.id', 'engagement.type'] } }`;
   for (const [name, grouping] of entries) {
-    if (name === '' || TAKEN.test(name))
-      throw new OptionError(
-        'groupings',
-        `A grouping cannot be named ${JSON.stringify(name)}: the answer has other things there`,
-      );
-    checkNames(`groupings.${name}`, grouping, ['group_by']);
-    const by: unknown = (grouping as { readonly group_by?: unknown }).group_by;
-    const known: readonly unknown[] = GROUPS;
-    const good = Array.isArray(by) && by.length > 0 && by.every(group => known.includes(group));
-    if (!good || new Set(by).size < by.length)
-      throw new OptionError(
-        'groupings',
-        `Expected \`groupings.${name}.group_by\` to be ${GROUPS.join(' or ')} or both, each once, got ${JSON.stringify(by)}`,
-      );
+    const problem = groupingProblem(name, grouping);
+    if (problem !== undefined) return problem;
   }
-  return groupings as Groupings;
+  return undefined;
+});
+
+function groupingProblem(name: string, grouping: unknown): string | undefined {
+  if (name === '' || RESERVED_NAMES.test(name))
+    return `cannot have the name ${JSON.stringify(name)}: the response has other data there`;
+  const { group_by: by, ...others } = Object(grouping) as { readonly group_by?: unknown };
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined)
+    return `has an unknown member \`${name}.${unknown}\`; did you mean \`${name}.group_by\`?`;
+  const known: readonly unknown[] = GROUPS;
+  const isGood = Array.isArray(by) && by.length > 0 && by.every(group => known.includes(group));
+  if (isGood && new Set(by).size === by.length) return undefined;
+  return `must have \`groupings.${name}.group_by\` be ${GROUPS.join(' or ')} or both, each once, got ${JSON.stringify(by)}`;
 }
 
-export function checkCountAs(counts: unknown): CountAs {
-  if (counts !== 'string' && counts !== 'number' && counts !== 'bigint')
-    throw new OptionError(
-      'counts',
-      `Expected \`counts\` to be 'string', 'number' or 'bigint', got ${JSON.stringify(counts)}`,
-    );
-  return counts;
+/** Each id or type once, in their order: one that comes twice would count twice. */
+export function distinct<T>(values: readonly T[]): readonly T[] {
+  return [...new Set(values)];
 }

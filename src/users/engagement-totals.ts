@@ -1,25 +1,25 @@
-import type { Account } from '../http/account.js';
-import { checkNames } from '../http/check-names.js';
+import { type OptionTable, required, signal as signalOption } from '../check.js';
+import { type Account, checkAccountOptions } from '../http/account.js';
 import { addTrees, type EngagementProblem, printTree, type Tree } from './engagement-answer.js';
 import {
   type BatchAnswer,
   engagementBatch,
   engagementUrl,
-  MOST_IDS,
-  type UserToken,
+  MAX_IDS,
   userToken,
 } from './engagement-batch.js';
 import {
   type Count,
   type CountAs,
-  checkCountAs,
-  checkGroupings,
-  checkIds,
-  checkTypes,
+  distinct,
+  ENGAGEMENT_OPTIONS,
   ENGAGEMENT_TYPES,
   type EngagementType,
+  GROUPINGS,
   type Groupings,
+  POST_IDS,
   type Totals,
+  type UserToken,
 } from './engagement-request.js';
 
 /** What is grouped by where nothing else is said. */
@@ -61,6 +61,13 @@ export interface EngagementTotals<
 
 export const BY_POST: ByPost = { byPost: { group_by: ['tweet.id', 'engagement.type'] } };
 
+const OPTIONS = {
+  ...ENGAGEMENT_OPTIONS,
+  ids: required(POST_IDS),
+  groupings: GROUPINGS,
+  signal: signalOption(),
+} satisfies OptionTable<EngagementTotalsOptions<Groupings, EngagementType, CountAs>>;
+
 /**
  * How often posts were liked, shared and answered (service.md 4.8), for posts of the user who signed
  * in. Ids go out 250 at a time, each once, and totals of several requests add up. The type of
@@ -89,19 +96,21 @@ export async function engagementTotals<
   account: Account,
   options: EngagementTotalsOptions<G, Type, As>,
 ): Promise<EngagementTotals<G, Type, As>> {
-  checkNames('options', options, ['ids', 'types', 'groupings', 'counts', 'token', 'signal']);
+  const checked = checkAccountOptions<
+    EngagementTotalsOptions<Groupings, EngagementType, CountAs>,
+    typeof OPTIONS
+  >('users.engagementTotals', account, OPTIONS, options);
+  const { groupings = BY_POST, counts: as = 'string', signal } = checked;
   const url = engagementUrl(account);
-  const ids = checkIds(options.ids);
-  const types = checkTypes(options.types ?? ENGAGEMENT_TYPES);
-  const groupings = checkGroupings(options.groupings ?? BY_POST);
-  const as = checkCountAs(options.counts ?? 'string');
-  const user = userToken(account, options.token);
+  const ids = distinct(checked.ids);
+  const types = distinct(checked.types ?? ENGAGEMENT_TYPES);
+  const user = userToken(account, checked.token);
   const query = { url, user, types, groupings };
 
   const answers: BatchAnswer[] = [];
-  for (let at = 0; at < ids.length; at += MOST_IDS) {
-    const batch = ids.slice(at, at + MOST_IDS);
-    answers.push(await engagementBatch(account, query, batch, options.signal));
+  for (let at = 0; at < ids.length; at += MAX_IDS) {
+    const batch = ids.slice(at, at + MAX_IDS);
+    answers.push(await engagementBatch(account, query, batch, signal));
   }
   const forbidden = answers.find(({ refused }) => refused?.failure === 'forbidden');
   if (forbidden?.refused && answers.every(({ refused }) => refused !== undefined))

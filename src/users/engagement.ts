@@ -1,26 +1,19 @@
 import type { Activity } from '../activity/activity.js';
-import { checkValue, milliseconds } from '../check.js';
-import { OptionError } from '../errors.js';
+import { milliseconds, type OptionTable, whole } from '../check.js';
 import { type Operator, operator } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
-import type { Account } from '../http/account.js';
-import { checkNames } from '../http/check-names.js';
+import { type Account, checkAccountOptions } from '../http/account.js';
 import { coalesce } from './coalesce.js';
 import { printTree } from './engagement-answer.js';
-import {
-  engagementBatch,
-  engagementUrl,
-  MOST_IDS,
-  type UserToken,
-  userToken,
-} from './engagement-batch.js';
+import { engagementBatch, engagementUrl, MAX_IDS, userToken } from './engagement-batch.js';
 import {
   type Count,
   type CountAs,
-  checkCountAs,
-  checkTypes,
+  distinct,
+  ENGAGEMENT_OPTIONS,
   ENGAGEMENT_TYPES,
   type EngagementType,
+  type UserToken,
 } from './engagement-request.js';
 import { BY_POST } from './engagement-totals.js';
 
@@ -49,6 +42,12 @@ export interface Engaged<Type extends EngagementType = EngagementType, C = strin
   readonly errors: readonly string[];
 }
 
+const OPTIONS = {
+  ...ENGAGEMENT_OPTIONS,
+  concurrency: whole('requests at a time', { min: 1, default: 2 }),
+  waitMs: milliseconds('how long activities wait for more', { min: 0, default: 1_000 }),
+} satisfies OptionTable<EngagementOptions<EngagementType, CountAs>>;
+
 /**
  * Adds engagement totals to activities (service.md 4.8): up to 250 of them in a request, in their
  * order, within the account's limits. Those that are gone, or are not the signed-in user's, go on
@@ -71,18 +70,16 @@ export function engagement<
   account: Account,
   options: EngagementOptions<Type, As> = {},
 ): Operator<Activity, Engaged<Type, Count<As>>> {
-  checkNames('options', options, ['types', 'counts', 'token', 'concurrency', 'waitMs']);
+  const checked = checkAccountOptions<EngagementOptions<EngagementType, CountAs>, typeof OPTIONS>(
+    'engagement',
+    account,
+    OPTIONS,
+    options,
+  );
+  const { counts: as = 'string', concurrency, waitMs } = checked;
   const url = engagementUrl(account);
-  const types = checkTypes(options.types ?? ENGAGEMENT_TYPES);
-  const as = checkCountAs(options.counts ?? 'string');
-  const user = userToken(account, options.token);
-  const { concurrency = 2, waitMs = 1_000 } = options;
-  if (!Number.isSafeInteger(concurrency) || concurrency < 1)
-    throw new OptionError(
-      'concurrency',
-      'Expected `concurrency` to be a whole number of at least 1',
-    );
-  checkValue('engagement', 'waitMs', milliseconds('how long to wait', { min: 0 }), waitMs);
+  const types = distinct(checked.types ?? ENGAGEMENT_TYPES);
+  const user = userToken(account, checked.token);
   const query = { url, user, types, groupings: BY_POST };
 
   const measure = async (
@@ -111,7 +108,7 @@ export function engagement<
 
   return operator(
     async function* (input, { signal }) {
-      const gathering = coalesce(input, { maxItems: MOST_IDS, waitMs });
+      const gathering = coalesce(input, { maxItems: MAX_IDS, waitMs });
       const work = ({ items }: { readonly items: readonly Activity[] }) =>
         items.length === 0 ? undefined : measure(items, signal);
       for await (const { item, result } of workAhead(gathering, work, concurrency))

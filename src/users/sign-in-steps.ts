@@ -1,6 +1,13 @@
-import { DataError, OptionError } from '../errors.js';
-import type { Account } from '../http/account.js';
-import { checkNames } from '../http/check-names.js';
+import {
+  flag,
+  type OptionTable,
+  required,
+  signal as signalOption,
+  special,
+  text,
+} from '../check.js';
+import { DataError } from '../errors.js';
+import { type Account, checkAccountOptions } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { readText } from '../http/read-json.js';
 import { Secret } from '../http/secret.js';
@@ -44,6 +51,29 @@ export interface AccessTokenOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+const REQUEST_TOKEN_OPTIONS = {
+  callback: required(
+    special<string | URL>(
+      'where the browser goes after sign-in',
+      "an absolute address, or 'oob' for a PIN",
+      isCallback,
+    ),
+  ),
+  signal: signalOption(),
+} satisfies OptionTable<RequestTokenOptions>;
+
+const ADDRESS_OPTIONS = {
+  always: flag('asks for consent again', false),
+} satisfies OptionTable<SignInAddressOptions>;
+
+const ACCESS_TOKEN_OPTIONS = {
+  token: required(
+    special<RequestToken>('of the first step', 'what `requestToken` returned', isRequestToken),
+  ),
+  verifier: required(text('the `oauth_verifier` of the callback')),
+  signal: signalOption(),
+} satisfies OptionTable<AccessTokenOptions>;
+
 /**
  * The first of the three steps by which a user authorizes the application (service.md 4.8): a token for
  * the sign-in address. `users.signIn` does all three.
@@ -58,10 +88,14 @@ export async function requestToken(
   account: Account,
   options: RequestTokenOptions,
 ): Promise<RequestToken> {
-  checkNames('options', options, ['callback', 'signal']);
-  const { callback, signal } = options;
+  const { callback, signal } = checkAccountOptions(
+    'users.requestToken',
+    account,
+    REQUEST_TOKEN_OPTIONS,
+    options,
+  );
   const url = stepUrl(account, 'request_token');
-  const body = new URLSearchParams({ oauth_callback: checkCallback(callback) });
+  const body = new URLSearchParams({ oauth_callback: String(callback) });
   return signedCall(account, { url, family: 'signIn', body, signal }, async answer => {
     const { oauth_token, oauth_token_secret, oauth_callback_confirmed } = await formOf(answer);
     if (oauth_callback_confirmed !== 'true') throw noToken(answer, 'oauth_callback_confirmed=true');
@@ -81,8 +115,7 @@ export function signInAddress(
   { token }: Pick<RequestToken, 'token'>,
   options: SignInAddressOptions = {},
 ): string {
-  checkNames('options', options, ['always']);
-  const { always = false } = options;
+  const { always } = checkAccountOptions('users.signInAddress', account, ADDRESS_OPTIONS, options);
   const url = stepUrl(account, always ? 'authorize' : 'authenticate');
   url.searchParams.set('oauth_token', token);
   return url.href;
@@ -101,16 +134,13 @@ export async function accessToken(
   account: Account,
   options: AccessTokenOptions,
 ): Promise<AccessToken> {
-  checkNames('options', options, ['token', 'verifier', 'signal']);
-  const { token, verifier, signal } = options;
+  const { token, verifier, signal } = checkAccountOptions(
+    'users.accessToken',
+    account,
+    ACCESS_TOKEN_OPTIONS,
+    options,
+  );
   const url = stepUrl(account, 'access_token');
-  if (typeof token?.token !== 'string' || !(token.secret instanceof Secret))
-    throw new OptionError('token', 'Expected `token` to be what `users.requestToken` gave');
-  if (typeof verifier !== 'string' || verifier === '')
-    throw new OptionError(
-      'verifier',
-      'Expected `verifier` to be the `oauth_verifier` of the callback',
-    );
   // The document has the token in the form; RFC 5849 forbids to have it in the header, too.
   const body = new URLSearchParams({ oauth_token: token.token, oauth_verifier: verifier });
   const secrets = [new Secret(token.token), new Secret(verifier)];
@@ -127,18 +157,18 @@ export async function accessToken(
 }
 
 function stepUrl(account: Account, step: string): URL {
-  return serviceUrl(account, 'oauthUrl', 'signing users in', `oauth/${step}`);
+  return serviceUrl(account, 'oauthUrl', `oauth/${step}`, { purpose: 'signing users in' });
 }
 
-function checkCallback(callback: unknown): string {
-  if (callback === 'oob') return callback;
-  const text = callback instanceof URL ? callback.href : callback;
-  if (typeof text !== 'string' || !URL.canParse(text))
-    throw new OptionError(
-      'callback',
-      "Expected `callback` to be an absolute address, or 'oob' for a PIN",
-    );
-  return text;
+function isCallback(value: unknown): boolean {
+  return (
+    value === 'oob' || value instanceof URL || (typeof value === 'string' && URL.canParse(value))
+  );
+}
+
+function isRequestToken(value: unknown): boolean {
+  const { token, secret } = Object(value) as Partial<RequestToken>;
+  return typeof token === 'string' && secret instanceof Secret;
 }
 
 async function formOf(answer: HttpResponse): Promise<Readonly<Record<string, string>>> {

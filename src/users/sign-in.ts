@@ -1,19 +1,22 @@
 import { abortable } from '../abortable.js';
-import { checkValue, milliseconds } from '../check.js';
-import { OptionError, SignInError } from '../errors.js';
-import type { Account } from '../http/account.js';
-import { checkNames } from '../http/check-names.js';
+import {
+  flag,
+  func,
+  milliseconds,
+  type OptionTable,
+  signal as signalOption,
+  special,
+  text,
+  whole,
+} from '../check.js';
+import { SignInError } from '../errors.js';
+import { type Account, checkAccountOptions } from '../http/account.js';
 import { LinkedAbort } from '../linked-abort.js';
+import { absolutePath } from '../storage/working-folder.js';
 import { MINUTE, SECOND } from '../time.js';
 import { CallbackServer } from './callback-server.js';
 import { type AccessToken, accessToken, requestToken, signInAddress } from './sign-in-steps.js';
-import {
-  checkTokenFile,
-  prepareTokenFile,
-  readToken,
-  type TokenOwner,
-  writeToken,
-} from './token-file.js';
+import { prepareTokenFile, readToken, type TokenOwner, writeToken } from './token-file.js';
 
 export interface SignInOptions {
   /**
@@ -36,10 +39,21 @@ export interface SignInOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-const OPTIONS: readonly (keyof SignInOptions)[] = [
-  ...(['store', 'again', 'open', 'always', 'timeoutMs'] as const),
-  ...(['callbackPort', 'callbackPath', 'signal'] as const),
-];
+const OPTIONS = {
+  store: text('the file that keeps the tokens'),
+  again: flag('signs in although there are stored tokens', false),
+  open: func<(address: string) => unknown>('shows the sign-in address'),
+  always: flag('asks for consent again', false),
+  timeoutMs: milliseconds('how long the user may take', { default: 5 * MINUTE }),
+  callbackPort: whole('port of the callback', { max: 65_535, default: 0 }),
+  callbackPath: special<string, string>(
+    'path of the callback',
+    'a path of letters, digits, - . _ ~ that begins with a slash',
+    isCallbackPath,
+    '/callback',
+  ),
+  signal: signalOption(),
+} satisfies OptionTable<SignInOptions>;
 
 /**
  * Lets a user authorize the application and gives the user's tokens, for scripts (service.md 4.8): asks
@@ -55,13 +69,9 @@ const OPTIONS: readonly (keyof SignInOptions)[] = [
  * const { totals } = await users.engagementTotals(acme, { token, ids });
  */
 export async function signIn(account: Account, options: SignInOptions = {}): Promise<AccessToken> {
-  checkNames('options', options, OPTIONS);
-  const { again = false, open = print, always = false, timeoutMs = 5 * MINUTE, signal } = options;
-  const { callbackPort = 0, callbackPath = '/callback' } = options;
-  checkValue('signIn', 'timeoutMs', milliseconds('how long the user may take'), timeoutMs);
-  checkCallback(callbackPort, callbackPath);
-  if (typeof open !== 'function') throw new OptionError('open', 'Expected `open` to be a function');
-  const store = options.store === undefined ? undefined : checkTokenFile(options.store);
+  const checked = checkAccountOptions('users.signIn', account, OPTIONS, options);
+  const { again, open = print, always, timeoutMs, callbackPort, callbackPath, signal } = checked;
+  const store = checked.store === undefined ? undefined : absolutePath(checked.store);
   account.needAll(['oauthUrl', 'consumerKey', 'consumerSecret'], 'signing users in');
   const owner: TokenOwner = {
     consumerKey: account.need('consumerKey', 'signing users in'),
@@ -98,16 +108,10 @@ function print(address: string): void {
   process.stderr.write(`Sign in with a browser on this machine:\n${address}\n`);
 }
 
-function checkCallback(port: unknown, path: unknown): void {
-  if (!Number.isInteger(port) || (port as number) < 0 || (port as number) > 65_535)
-    throw new OptionError('callbackPort', 'Expected `callbackPort` to be a port from 0 to 65535');
-  // What is no path as it stands would come back as another.
-  const isPath = typeof path === 'string' && /^\/[\w\-.~/]*$/.test(path);
-  if (!isPath || new URL(`http://127.0.0.1${path}`).pathname !== path)
-    throw new OptionError(
-      'callbackPath',
-      'Expected `callbackPath` to be a path of letters, digits, - . _ ~ that begins with a slash',
-    );
+function isCallbackPath(path: unknown): boolean {
+  if (typeof path !== 'string' || !/^\/[\w\-.~/]*$/.test(path)) return false;
+  // A path that `URL` changes would not be the one that the browser requests.
+  return new URL(`http://127.0.0.1${path}`).pathname === path;
 }
 
 function nobodyCame(ms: number): SignInError {

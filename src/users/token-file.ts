@@ -1,10 +1,9 @@
 import { access, constants, mkdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { isNodeError, MillraceError, OptionError, StorageError } from '../errors.js';
+import { isNodeError, MillraceError, StorageError } from '../errors.js';
 import { Secret } from '../http/secret.js';
 import { isLoopback } from '../http/settings.js';
 import { replaceFile } from '../storage/replace-file.js';
-import { absolutePath } from '../storage/working-folder.js';
 import type { AccessToken } from './sign-in-steps.js';
 
 /** Whose tokens a file holds: another application's would only be refused. */
@@ -69,12 +68,6 @@ export async function prepareTokenFile(file: string): Promise<void> {
     await mkdir(folder, { recursive: true });
     await access(folder, constants.W_OK);
   });
-}
-
-export function checkTokenFile(file: unknown): string {
-  if (typeof file !== 'string' || file === '' || file.includes('\0'))
-    throw new OptionError('store', 'Expected `store` to be the path of a file');
-  return absolutePath(file);
 }
 
 function parse(text: string, file: string, owner: TokenOwner): AccessToken {

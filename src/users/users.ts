@@ -1,6 +1,5 @@
 /** Sign-in of users by OAuth 1.0a and the totals of their posts, as the namespace `users` of the package. */
 export type { EngagementProblem } from './engagement-answer.js';
-export type { UserToken } from './engagement-batch.js';
 export type {
   Count,
   CountAs,
@@ -10,6 +9,7 @@ export type {
   Grouping,
   Groupings,
   Totals,
+  UserToken,
 } from './engagement-request.js';
 export {
   type ByPost,

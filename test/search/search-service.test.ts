@@ -163,7 +163,7 @@ describe('the local service and a search', () => {
     for (const call of [() => search(local(), options), () => counts(local(), countsOptions)]) {
       expect(call).toThrow(OptionError);
       expect(call).toThrow(
-        /^The query was not sent\.\nerror\[\w+\]: .*\n {2}\| snow \(rain has:vidoes\)\n {2}\| +\^+ did you mean `videos`\?/,
+        /^(search|counts): `query` is not a valid rule and was not sent\.\nerror\[\w+\]: .*\n {2}\| snow \(rain has:vidoes\)\n {2}\| +\^+ did you mean `videos`\?/,
       );
     }
   });

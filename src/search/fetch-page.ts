@@ -7,16 +7,19 @@ import { ElementSplitter } from '../json/element-splitter.js';
 import { parseTimestamp } from '../time.js';
 import type { Params, Query } from './query.js';
 
-/** One answer of search or counts (service.md 2.3, 2.4). */
+/** Parses one element of `results`; `undefined` leaves it out. */
+export type ParseElement<T> = (bytes: Buffer, url: string) => T | undefined;
+
+/** One response of search or counts. */
 export interface Page<T> {
   readonly items: readonly T[];
-  /** Absent on the last page (4.1 rule 4). */
+  /** The token of the next page; absent on the last one. */
   readonly next: string | undefined;
-  /** The dates that the service says it used. */
+  /** The dates that the service used, where it echoes them. */
   readonly window: EchoedWindow;
-  /** As they were on the wire. */
+  /** Compressed, as received. */
   readonly receivedBytes: number;
-  /** The rest of the answer: all but `results`. */
+  /** All members of the response but `results`. */
   readonly rest: Readonly<Record<string, unknown>>;
 }
 
@@ -25,22 +28,22 @@ export interface EchoedWindow {
   readonly toDate?: string | undefined;
 }
 
-/** More than any page of 500 posts: an answer without an end must not fill the memory. */
-const MOST_BYTES = 256 * 1024 * 1024;
-/** What of an answer is kept to say what it is, where it is not JSON. */
+/** More than any page of 500 posts: an endless response must not fill the memory. */
+const MAX_BYTES = 256 * 1024 * 1024;
+/** Kept of the start of a response, for the error where it is not JSON. */
 const START_BYTES = 512;
 
 /**
- * Requests one page and resolves once it is whole. Its `next`, and the proof that it is complete,
- * stand at its end, and a page that breaks off is requested again: what is handed out earlier would
- * be handed out twice. A page has at most 500 posts, so holding it costs little.
+ * Requests one page and resolves once it is complete. A page that breaks off is requested again, so its
+ * items are held until its end: items that were delivered earlier would be delivered twice. A page has at
+ * most 500 posts, so this costs little.
  *
- * @param params The request as it is sent, `next` among it.
+ * @param params The parameters to send, `next` included.
  */
 export function fetchPage<T>(
   { account, url, method }: Query,
   params: Params,
-  parse: (bytes: Buffer, url: string) => T | undefined,
+  parse: ParseElement<T>,
   signal: AbortSignal,
 ): Promise<Page<T>> {
   const address = new URL(url);
@@ -63,12 +66,12 @@ export function fetchPage<T>(
 async function readPage<T>(
   answer: HttpResponse,
   params: Params,
-  parse: (bytes: Buffer, url: string) => T | undefined,
+  parse: ParseElement<T>,
 ): Promise<Page<T>> {
   const { url } = answer;
   const splitter = new ElementSplitter('results', {
-    // Each element is judged by itself: one must not stop the page.
-    ...{ origin: url, maxBytes: MOST_BYTES, maxDepth: Number.POSITIVE_INFINITY },
+    // Each element is checked on its own later: one must not stop the page.
+    ...{ origin: url, maxBytes: MAX_BYTES, maxDepth: Number.POSITIVE_INFINITY },
   });
   const elements: Buffer[] = [];
   let bytes = 0;
@@ -77,12 +80,12 @@ async function readPage<T>(
   for await (const chunk of answer.body) {
     if (start.trim() === '') start = chunk.subarray(0, START_BYTES).toString();
     bytes += chunk.length;
-    if (bytes > MOST_BYTES)
-      throw new DataError(`The answer is larger than ${MOST_BYTES} bytes`, {
+    if (bytes > MAX_BYTES)
+      throw new DataError(`The answer is larger than ${MAX_BYTES} bytes`, {
         place: { origin: url },
       });
-    // Where a compressed answer was damaged on the way, its checksum at the end tells, and it is worth
-    // another try: so what is wrong with the document has to wait for that.
+    // A compressed response that was damaged on the way fails its checksum at the end, and is retried: so an
+    // error of the document waits until the end was read.
     if (wrong === undefined)
       try {
         splitter.push(chunk, elements);
@@ -92,7 +95,7 @@ async function readPage<T>(
   }
   if (wrong !== undefined)
     throw /^\s*[[{]/.test(start) ? wrong.error : notJson(answer, start, wrong.error);
-  // The connection ended in good order, but not the document: as good as a connection that broke.
+  // The connection ended normally, but not the document: treated as a broken connection.
   if (!splitter.whole) throw cutResponse(url, 'its JSON document has no end');
   const rest = splitter.end();
   return {
@@ -114,8 +117,8 @@ function nextOf({ next }: Readonly<Record<string, unknown>>, origin: string): st
 }
 
 /**
- * The service repeats what it was asked for. Anything else than what was sent would be the answer to
- * another request; the dates that were not sent are resolved there (4.1 rule 1).
+ * Checks the parameters that the service echoes: other ones than were sent belong to another request.
+ * The dates that were not sent are resolved there.
  */
 function checkEcho(echo: unknown, params: Params, origin: string): EchoedWindow {
   if (echo === undefined) return {};
@@ -144,7 +147,7 @@ function dateOf(
   return { [name]: value };
 }
 
-/** Throws when an answer is to another request than the one that was sent. */
+/** @throws DataError when the response belongs to another request than the one that was sent. */
 export function mustEqual(name: string, echoed: unknown, asked: unknown, origin: string): void {
   if (String(echoed) === String(asked)) return;
   throw new DataError(

@@ -1,0 +1,68 @@
+import { Activity } from '../activity/activity.js';
+import { DataError } from '../errors.js';
+import { withOrigin } from '../flow/with-origin.js';
+import type { OnDamaged } from '../json/damaged-record.js';
+import { isDeeperThan } from '../json/json-depth.js';
+import { recordLimits } from '../json/record-limits.js';
+import { formatTimestamp, MINUTE, type Window } from '../time.js';
+import type { Page } from './fetch-page.js';
+import type { Position } from './query-cursor.js';
+import type { Results } from './run-query.js';
+
+const POST_LIMITS = recordLimits('search');
+
+/** The posts of one run of a search, newest first. */
+export class PostResults implements Results<Activity> {
+  reached: number | undefined;
+  readonly #onDamaged: OnDamaged | undefined;
+
+  constructor(onDamaged: OnDamaged | undefined) {
+    this.#onDamaged = onDamaged;
+  }
+
+  /** The post, or `undefined` for a damaged one that `onDamaged` was told of. */
+  parse(bytes: Buffer, origin: string): Activity | undefined {
+    try {
+      return withOrigin(origin, () => parsePost(bytes));
+    } catch (error) {
+      if (!(error instanceof DataError) || this.#onDamaged === undefined) throw error;
+      this.#onDamaged({ raw: bytes, origin }, error);
+      return undefined;
+    }
+  }
+
+  receive({ items }: Page<Activity>): void {
+    this.reached = timeOf(items.at(-1)) ?? this.reached;
+  }
+
+  fractionOf({ from, to }: Window): number {
+    return this.reached === undefined ? 0 : (to - this.reached) / (to - from);
+  }
+
+  missing({ window }: Position): string {
+    const { fromDate = 'the start' } = window;
+    const to = this.reached === undefined ? window.toDate : formatTimestamp(this.reached + MINUTE);
+    return `posts from ${fromDate} to ${to ?? 'now'}`;
+  }
+}
+
+function parsePost(bytes: Buffer): Activity {
+  const { maxBytes, maxDepth } = POST_LIMITS;
+  if (bytes[0] !== 0x7b)
+    throw new DataError(`A result is not a post: ${bytes.subarray(0, 80).toString()}`);
+  if (bytes.length > maxBytes) throw new DataError(`A result is larger than ${maxBytes} bytes`);
+  if (bytes.length > 2 * maxDepth && isDeeperThan(maxDepth, bytes))
+    throw new DataError(`A result is nested deeper than ${maxDepth}`);
+  const post = new Activity(bytes);
+  void post.id;
+  return post;
+}
+
+/** The progress goes without a post that has no time; its reader gets the error. */
+function timeOf(post: Activity | undefined): number | undefined {
+  try {
+    return post?.postedAt.getTime();
+  } catch {
+    return undefined;
+  }
+}

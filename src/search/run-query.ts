@@ -1,0 +1,90 @@
+import { IncompleteError, MillraceError, OptionError } from '../errors.js';
+import type { Batches, Cursor, Run } from '../flow/flow.js';
+import { parseTimestamp, type Window } from '../time.js';
+import type { Page } from './fetch-page.js';
+import type { Query } from './query.js';
+import { advance, cursorOf, isOver, type Position, positionOf, startOf } from './query-cursor.js';
+import { slicePages } from './slice-pages.js';
+import { requestsOf, windowOf } from './slices.js';
+
+/** What differs between posts and counts. One object for each run of a query. */
+export interface Results<T> {
+  /** One element of `results`; `undefined` leaves it out. */
+  parse(bytes: Buffer, url: string): T | undefined;
+  /** Takes the pages in their order. Throws when one contradicts itself or an earlier one. */
+  receive(page: Page<T>): void;
+  /** The time that the pages have reached, in epoch milliseconds. */
+  readonly reached: number | undefined;
+  /** How much of a window has been received, 0 to 1. */
+  fractionOf(window: Window, position: Position): number;
+  /** What is still to come, in words. */
+  missing(position: Position): string;
+}
+
+/**
+ * Runs a query: its pages, one batch each, with the cursor after it. While a page is consumed, the next
+ * one is requested.
+ *
+ * @param makeResults Is told whether the run begins at the first page.
+ */
+export async function* runQuery<T>(
+  query: Query,
+  makeResults: (isWhole: boolean) => Results<T>,
+  run: Run,
+): Batches<T> {
+  const resume = run.resume ?? query.resume;
+  let position = resume === undefined ? startOf(query) : positionOf(query, resume);
+  let cursor: Cursor | undefined = resume;
+  if (isOver(query, position)) return;
+  const results = makeResults(position.pages === 0 && position.next === undefined);
+  const requests = await requestsOf(query, position.window, run.signal);
+  if (position.slice >= requests.length) throw new OptionError('resume', 'The cursor is damaged');
+  try {
+    if (requests.length > 1) position = { ...position, window: windowOf(requests) };
+    const parse = results.parse.bind(results);
+    for await (const page of slicePages(query, requests, position, parse, run.signal)) {
+      results.receive(page);
+      const rest = query.limit - position.items;
+      const items = page.items.slice(position.skip, position.skip + rest);
+      position = advance(position, page, items.length, requests.length);
+      cursor = cursorOf(query, position);
+      report(run, query, position, results, page, items.length);
+      yield { items, cursor, origin: query.url.href };
+      if (isOver(query, position)) return;
+    }
+  } catch (error) {
+    run.signal.throwIfAborted();
+    if (cursor === undefined || !(error instanceof MillraceError)) throw error;
+    const missing = results.missing(position);
+    throw new IncompleteError(
+      `The ${query.source} stopped after ${position.pages} pages; missing: ${missing}. ${error.message}. To go on, pass the cursor of this error as \`resume\``,
+      { cause: error, retryable: error.retryable, missing: [missing], cursor },
+    );
+  }
+}
+
+function report<T>(
+  { progress }: Run,
+  query: Query,
+  position: Position,
+  results: Results<T>,
+  page: Page<T>,
+  received: number,
+): void {
+  if (progress === undefined) return;
+  progress.received += received;
+  progress.receivedBytes += page.receivedBytes;
+  progress.reached = results.reached;
+  progress.fraction = fractionOf(query, position, results) ?? progress.fraction;
+}
+
+function fractionOf<T>(query: Query, position: Position, results: Results<T>): number | undefined {
+  if (isOver(query, position)) return 1;
+  const { fromDate = '', toDate = '' } = position.window;
+  const from = parseTimestamp(fromDate);
+  const to = parseTimestamp(toDate);
+  const isKnown = from !== undefined && to !== undefined;
+  const covered = isKnown ? results.fractionOf({ from, to }, position) : 0;
+  const fraction = Math.max(covered, position.items / query.limit, position.pages / query.pages);
+  return fraction > 0 ? Math.min(1, fraction) : undefined;
+}

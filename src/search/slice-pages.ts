@@ -1,0 +1,56 @@
+import { setMaxListeners } from 'node:events';
+import { ReadAhead } from '../flow/read-ahead.js';
+import type { Page, ParseElement } from './fetch-page.js';
+import { pagesOf } from './pages.js';
+import type { Params, Query } from './query.js';
+import type { Position } from './query-cursor.js';
+
+/** Slices requested at a time: at the usual latencies this uses up 20 requests a second. */
+const MAX_OPEN_SLICES = 12;
+/** Pages that a slice holds until its turn comes. */
+const PAGES_AHEAD = 4;
+
+/**
+ * The pages of all slices in their order, while those of later slices are already requested.
+ *
+ * @param requests One for each slice, the newest first; a single one where the query is not sliced.
+ */
+export async function* slicePages<T>(
+  query: Query,
+  requests: readonly Params[],
+  start: Position,
+  parse: ParseElement<T>,
+  signal: AbortSignal,
+): AsyncGenerator<Page<T>, void, undefined> {
+  const isSliced = requests.length > 1;
+  // Every open slice listens to it.
+  setMaxListeners(0, signal);
+  let items = start.items - start.skip;
+  let pages = start.pages;
+  const needsNext = (page: Page<T>): boolean => {
+    items += page.items.length;
+    pages++;
+    return items < query.limit && pages < query.pages;
+  };
+  const open = (index: number): ReadAhead<Page<T>> => {
+    const input = pagesOf(query, {
+      params: requests[index] as Params,
+      next: index === start.slice ? start.next : undefined,
+      window: isSliced ? {} : start.window,
+      parse,
+      signal,
+      needsNext: isSliced ? () => true : needsNext,
+    });
+    return new ReadAhead(input, isSliced ? PAGES_AHEAD : 1);
+  };
+  const opened: ReadAhead<Page<T>>[] = [];
+  for (let index = start.slice; index < requests.length; index++) {
+    while (opened.length < Math.min(MAX_OPEN_SLICES, requests.length - index)) {
+      const slice = open(index + opened.length);
+      slice.fill();
+      opened.push(slice);
+    }
+    yield* opened[0]!.read();
+    opened.shift();
+  }
+}
