@@ -86,9 +86,10 @@ export {
   type SinkRun,
 } from './flow/flow.js';
 export type { MinipassStream } from './flow/minipass-streams.js';
-export { pipeline, type Source, type Stage, type WritableSink } from './flow/pipeline.js';
+export { pipeline, type Source, type WritableSink } from './flow/pipeline.js';
 export type { PipelineOptions } from './flow/pipeline-arguments.js';
 export type { ProgressCounts } from './flow/progress.js';
+export type { Stage } from './flow/stage.js';
 export type { StreamSink } from './flow/write-to-stream.js';
 export { type Account, type AccountOptions, account } from './http/account.js';
 export type { Family, Limits, Rate } from './http/rate-limits.js';
@@ -104,6 +105,7 @@ export { parseExact } from './json/exact-json.js';
 export type { Json } from './json/json.js';
 export type { RecordLimits } from './json/record-limits.js';
 export { type ActivitiesOptions, activities } from './operators/activities.js';
+export { compose } from './operators/compose.js';
 export { type DedupeByKeyOptions, type DedupeOptions, dedupe } from './operators/dedupe.js';
 export { type FilterOptions, filter } from './operators/filter.js';
 export { type GunzipOptions, gunzip } from './operators/gunzip.js';

@@ -17,10 +17,12 @@ export interface PipelineOptions {
   readonly progress?: ProgressDisplay | undefined;
 }
 
-/** What was passed to `pipeline`, and at which position, from 1. */
+/** An argument of `pipeline` or `compose`, and its position, from 1. */
 export interface Argument {
   readonly value: unknown;
   readonly position: number;
+  /** @default 'pipeline' */
+  readonly of?: 'pipeline' | 'compose' | undefined;
 }
 
 interface PipelineArguments {
@@ -58,11 +60,15 @@ export function readArguments(args: readonly unknown[]): PipelineArguments {
   const sink = rest.pop();
   if (sink === undefined)
     throw new OptionError('sink', `\`pipeline\` has no sink. ${END_WITH_SINK}`);
-  for (const stage of rest)
-    if (!isStage(stage.value)) throw unfit('stage', stage, stageHint(stage.value));
+  for (const stage of rest) checkStage(stage);
   if (typeof sink.value !== 'function' && !isWritable(sink.value))
     throw unfit('sink', sink, sinkHint(sink.value));
   return { source: source.value, stages: rest, sink, options };
+}
+
+/** @throws OptionError when it cannot be a stage; what a function returns is checked by `applyStage`. */
+export function checkStage(stage: Argument): void {
+  if (!isStage(stage.value)) throw unfit('stage', stage, stageHint(stage.value));
 }
 
 /**
@@ -130,13 +136,13 @@ const EXPECTED: Readonly<Record<Place, string>> = {
 
 function unfit(
   place: Place,
-  { value, position }: Argument,
+  { value, position, of = 'pipeline' }: Argument,
   hint: string,
   cause?: unknown,
 ): OptionError {
   return new OptionError(
     place,
-    `Expected argument ${position} of \`pipeline\` to be ${EXPECTED[place]}, got ${describe(value)}. ${hint}`,
+    `Expected argument ${position} of \`${of}\` to be ${EXPECTED[place]}, got ${describe(value)}. ${hint}`,
     cause === undefined ? {} : { cause },
   );
 }

@@ -1,16 +1,8 @@
 import type { EventEmitter } from 'node:events';
-import { type Duplex, Readable, Writable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import { pipeline as nodePipeline } from 'node:stream/promises';
-import {
-  batchesOf,
-  type Flow,
-  identityOf,
-  type Operator,
-  type Sink,
-  type SinkRun,
-} from './flow.js';
+import { batchesOf, type Flow, identityOf, type Sink, type SinkRun } from './flow.js';
 import { InternalFlow, internalBatchesOf } from './internal-flow.js';
-import type { MinipassStream } from './minipass-streams.js';
 import {
   type Argument,
   applyStage,
@@ -20,28 +12,31 @@ import {
 } from './pipeline-arguments.js';
 import { Progress } from './progress.js';
 import { showProgress } from './progress-display.js';
+import type { Stage } from './stage.js';
 import { type StreamSink, writeToStream } from './write-to-stream.js';
 
 /** A `Flow`, a Node `Readable`, a Minipass stream, an async generator: anything that `for await` can read. */
 export type Source<T> = AsyncIterable<T>;
 
-/**
- * An operator, a Node `Transform` or a Minipass stream. What a `Transform` puts out is what the next
- * stage takes.
- */
-export type Stage<In, Out> = Operator<In, Out> | Duplex | MinipassStream<In, Out>;
-
 /** A Node `Writable`, or another stream with `write`, `end` and events: of minipass, tar, fs-minipass. */
 export type WritableSink<In> = Writable | StreamSink<In>;
 
+// The longest overload comes first: TypeScript would otherwise try `collect()` as options, after a stream
+// that could be a sink, and keep the type that it infers for it there.
 /**
- * Joins a source, operators and a sink, runs them, and resolves to what the sink returns. The item
- * type flows through every stage. The first error of any stage rejects, after everything is closed;
- * an abort rejects with the signal's own reason. Streams of Node and of minipass can stand in any
- * place; a web stream as sink or stage needs `Writable.fromWeb` or `Duplex.fromWeb`.
+ * Joins a source, operators and a sink, runs them, and resolves to the result of the sink. The item
+ * type is inferred through every stage. Node and Minipass streams are accepted in every place; for web
+ * streams use `Writable.fromWeb` or `Duplex.fromWeb` of node:stream. Up to nine operators; `compose`
+ * joins several into one.
  *
- * @throws OptionError when an argument does not fit its place; nothing has been read then.
+ * When a stage fails, all stages are closed and the first error rejects. An abort rejects with the
+ * reason of the signal.
  *
+ * @param source A `Flow`, or anything else that `for await` can read.
+ * @param sink The last argument but the options: a sink, or a stream to write to, which resolves to
+ * `undefined` once it has finished.
+ * @param options A `signal` that ends the run, and how to show `progress`.
+ * @throws OptionError When an argument does not fit its place; nothing has been read then.
  * @example
  * const { posts } = await pipeline(
  *   search(account(), { product: '30day', query: 'snow' }),
@@ -49,88 +44,7 @@ export type WritableSink<In> = Writable | StreamSink<In>;
  *   files({ path: 'out/{day}.jsonl' }),
  * );
  */
-export function pipeline<A, R>(
-  source: Source<A>,
-  sink: Sink<A, R>,
-  options?: PipelineOptions,
-): Promise<R>;
-export function pipeline<A, B, R>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  sink: Sink<B, R>,
-  options?: PipelineOptions,
-): Promise<R>;
-export function pipeline<A, B, C, R>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  sink: Sink<C, R>,
-  options?: PipelineOptions,
-): Promise<R>;
-export function pipeline<A, B, C, D, R>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  sink: Sink<D, R>,
-  options?: PipelineOptions,
-): Promise<R>;
-export function pipeline<A, B, C, D, E, R>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  sink: Sink<E, R>,
-  options?: PipelineOptions,
-): Promise<R>;
-export function pipeline<A, B, C, D, E, F, R>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  sink: Sink<F, R>,
-  options?: PipelineOptions,
-): Promise<R>;
-export function pipeline<A, B, C, D, E, F, G, R>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  sink: Sink<G, R>,
-  options?: PipelineOptions,
-): Promise<R>;
-export function pipeline<A, B, C, D, E, F, G, H, R>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  gh: Stage<G, H>,
-  sink: Sink<H, R>,
-  options?: PipelineOptions,
-): Promise<R>;
-export function pipeline<A, B, C, D, E, F, G, H, I, R>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  gh: Stage<G, H>,
-  hi: Stage<H, I>,
-  sink: Sink<I, R>,
-  options?: PipelineOptions,
-): Promise<R>;
-export function pipeline<A, B, C, D, E, F, G, H, I, J, R>(
+export function pipeline<A, B, C, D, E, F, G, H, I, J, R = void>(
   source: Source<A>,
   ab: Stage<A, B>,
   bc: Stage<B, C>,
@@ -141,79 +55,10 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J, R>(
   gh: Stage<G, H>,
   hi: Stage<H, I>,
   ij: Stage<I, J>,
-  sink: Sink<J, R>,
+  sink: Sink<J, R> | WritableSink<J>,
   options?: PipelineOptions,
 ): Promise<R>;
-// After those of a sink: `collect()` must not be tried as options before it is tried as a sink.
-export function pipeline<A>(
-  source: Source<A>,
-  sink: WritableSink<A>,
-  options?: PipelineOptions,
-): Promise<void>;
-export function pipeline<A, B>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  sink: WritableSink<B>,
-  options?: PipelineOptions,
-): Promise<void>;
-export function pipeline<A, B, C>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  sink: WritableSink<C>,
-  options?: PipelineOptions,
-): Promise<void>;
-export function pipeline<A, B, C, D>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  sink: WritableSink<D>,
-  options?: PipelineOptions,
-): Promise<void>;
-export function pipeline<A, B, C, D, E>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  sink: WritableSink<E>,
-  options?: PipelineOptions,
-): Promise<void>;
-export function pipeline<A, B, C, D, E, F>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  sink: WritableSink<F>,
-  options?: PipelineOptions,
-): Promise<void>;
-export function pipeline<A, B, C, D, E, F, G>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  sink: WritableSink<G>,
-  options?: PipelineOptions,
-): Promise<void>;
-export function pipeline<A, B, C, D, E, F, G, H>(
-  source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  gh: Stage<G, H>,
-  sink: WritableSink<H>,
-  options?: PipelineOptions,
-): Promise<void>;
-export function pipeline<A, B, C, D, E, F, G, H, I>(
+export function pipeline<A, B, C, D, E, F, G, H, I, R = void>(
   source: Source<A>,
   ab: Stage<A, B>,
   bc: Stage<B, C>,
@@ -223,10 +68,10 @@ export function pipeline<A, B, C, D, E, F, G, H, I>(
   fg: Stage<F, G>,
   gh: Stage<G, H>,
   hi: Stage<H, I>,
-  sink: WritableSink<I>,
+  sink: Sink<I, R> | WritableSink<I>,
   options?: PipelineOptions,
-): Promise<void>;
-export function pipeline<A, B, C, D, E, F, G, H, I, J>(
+): Promise<R>;
+export function pipeline<A, B, C, D, E, F, G, H, R = void>(
   source: Source<A>,
   ab: Stage<A, B>,
   bc: Stage<B, C>,
@@ -235,11 +80,65 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J>(
   ef: Stage<E, F>,
   fg: Stage<F, G>,
   gh: Stage<G, H>,
-  hi: Stage<H, I>,
-  ij: Stage<I, J>,
-  sink: WritableSink<J>,
+  sink: Sink<H, R> | WritableSink<H>,
   options?: PipelineOptions,
-): Promise<void>;
+): Promise<R>;
+export function pipeline<A, B, C, D, E, F, G, R = void>(
+  source: Source<A>,
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  de: Stage<D, E>,
+  ef: Stage<E, F>,
+  fg: Stage<F, G>,
+  sink: Sink<G, R> | WritableSink<G>,
+  options?: PipelineOptions,
+): Promise<R>;
+export function pipeline<A, B, C, D, E, F, R = void>(
+  source: Source<A>,
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  de: Stage<D, E>,
+  ef: Stage<E, F>,
+  sink: Sink<F, R> | WritableSink<F>,
+  options?: PipelineOptions,
+): Promise<R>;
+export function pipeline<A, B, C, D, E, R = void>(
+  source: Source<A>,
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  de: Stage<D, E>,
+  sink: Sink<E, R> | WritableSink<E>,
+  options?: PipelineOptions,
+): Promise<R>;
+export function pipeline<A, B, C, D, R = void>(
+  source: Source<A>,
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  sink: Sink<D, R> | WritableSink<D>,
+  options?: PipelineOptions,
+): Promise<R>;
+export function pipeline<A, B, C, R = void>(
+  source: Source<A>,
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  sink: Sink<C, R> | WritableSink<C>,
+  options?: PipelineOptions,
+): Promise<R>;
+export function pipeline<A, B, R = void>(
+  source: Source<A>,
+  ab: Stage<A, B>,
+  sink: Sink<B, R> | WritableSink<B>,
+  options?: PipelineOptions,
+): Promise<R>;
+export function pipeline<A, R = void>(
+  source: Source<A>,
+  sink: Sink<A, R> | WritableSink<A>,
+  options?: PipelineOptions,
+): Promise<R>;
 export async function pipeline(...args: unknown[]): Promise<unknown> {
   const { source, stages, sink, options } = readArguments(args);
   const { signal } = options;

@@ -1,9 +1,11 @@
+import { Writable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { Minipass } from 'minipass';
 import { Gunzip, Gzip } from 'minizlib';
 import { describe, expectTypeOf, it } from 'vitest';
 import { Flow, type Operator, perBatch, type Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
+import { compose } from '../../src/operators/compose.js';
 import { collect } from '../../src/sinks/collect.js';
 
 // Checked by the compiler (`npm run check`); at run time they only show that the calls exist.
@@ -53,6 +55,59 @@ describe('types of a pipeline', () => {
     // @ts-expect-error a stream of the web is not one of Node
     const web = () => pipeline(bytes, new WritableStream());
     expectTypeOf([unfit, web]).toBeArray();
+  });
+
+  it('take options after every number of operators', () => {
+    const { signal } = new AbortController();
+    const none = () => pipeline(bytes, collect(), { signal });
+    expectTypeOf(none).returns.resolves.toEqualTypeOf<Uint8Array[]>();
+    const one = () => pipeline(bytes, toPosts, collect(), { signal });
+    expectTypeOf(one).returns.resolves.toEqualTypeOf<Post[]>();
+    const three = () => pipeline(bytes, new Gunzip({}), toPosts, same(), collect(), { signal });
+    expectTypeOf(three).returns.resolves.toEqualTypeOf<Post[]>();
+  });
+
+  it('accept a Writable in place of a sink', () => {
+    const join = () => pipeline(bytes, toPosts, new Writable({ objectMode: true }));
+    expectTypeOf(join).returns.resolves.toEqualTypeOf<void>();
+  });
+
+  it('accept an async generator function as an operator', () => {
+    const counted = () =>
+      pipeline(
+        bytes,
+        toPosts,
+        async function* (posts) {
+          for await (const { id } of posts) yield id.length;
+        },
+        same(),
+        collect(),
+      );
+    expectTypeOf(counted).returns.resolves.toEqualTypeOf<number[]>();
+    const numbers = async function* () {
+      yield 1;
+    };
+    // @ts-expect-error numbers are not posts
+    const wrong = () => pipeline(bytes, numbers, ids);
+    expectTypeOf(wrong).toBeFunction();
+  });
+
+  it('flow through composed operators', () => {
+    const composed = compose(
+      toPosts,
+      same(),
+      perBatch<Post, string>(() => []),
+    );
+    expectTypeOf(composed).toEqualTypeOf<Operator<Uint8Array, string>>();
+    const join = () => pipeline(bytes, composed, collect());
+    expectTypeOf(join).returns.resolves.toEqualTypeOf<string[]>();
+    const inferred = () => pipeline(bytes, compose(same(), toPosts), ids);
+    expectTypeOf(inferred).returns.resolves.toEqualTypeOf<string[]>();
+    // @ts-expect-error the operators are in the wrong order
+    const swapped = () => compose(toPosts, toPosts);
+    // @ts-expect-error a sink is not an operator
+    const ended = () => compose(toPosts, ids);
+    expectTypeOf([swapped, ended]).toBeArray();
   });
 
   it('refuse stages that do not fit', () => {

@@ -1,0 +1,22 @@
+import type { Duplex } from 'node:stream';
+import type { MinipassStream } from './minipass-streams.js';
+
+/**
+ * What can stand between a source and a sink: an operator, an `async function*` over the items, a Node
+ * `Transform` or a Minipass stream. The output type of a `Transform` is not known: it is whatever the
+ * next stage takes.
+ *
+ * @example
+ * async function* pairs(posts: AsyncIterable<Activity>): AsyncGenerator<[Activity, Activity]> {
+ *   let last: Activity | undefined;
+ *   for await (const post of posts) {
+ *     if (last !== undefined) yield [last, post];
+ *     last = post;
+ *   }
+ * }
+ * await pipeline(source, pairs, collect());
+ */
+export type Stage<In, Out> =
+  | ((input: AsyncIterable<In>) => AsyncIterable<Out>)
+  | Duplex
+  | MinipassStream<In, Out>;
