@@ -3,8 +3,8 @@ import type { RuleNode } from '../tree.js';
 import { IntPool } from './int-pool.js';
 import type { Lexicon } from './lexicon.js';
 import { Postings } from './postings.js';
-import { anchorSets, planTree } from './required-terms.js';
 import type { TermCounts } from './term-counts.js';
+import { anchorSets, planTree } from './term-plan.js';
 
 /**
  * Under which terms each rule is filed. A rule may be filed under any of several sets of terms; it

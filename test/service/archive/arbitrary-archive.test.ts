@@ -99,10 +99,10 @@ test('a folder of posts of any content serves all of them, byte for byte', async
         .map(({ bytes }) => new Activity(bytes));
       await inFolder(activities, async folder => {
         for (const format of ['original', 'activity_streams'] as const) {
-          const wanted = activities.filter(activity => activity.format === format);
-          if (wanted.length === 0) continue;
+          const expected = activities.filter(activity => activity.format === format);
+          if (expected.length === 0) continue;
           const archive = await openFolderArchive(folder, { format });
-          const truth = new MemoryArchive(wanted.map(archivedPost), format);
+          const truth = new MemoryArchive(expected.map(archivedPost), format);
           expect((await scanAll(archive)).map(shown)).toEqual(truth.posts.toReversed().map(shown));
           await archive.close();
         }

@@ -145,8 +145,8 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
         fc.integer({ min: 1, max: 60 }),
         async ({ rule, format, window }, limit) => {
           const archive = archives.get(format) as Archive;
-          const wanted = truth[format].matches(query(rule.tree), window).map(shown);
-          expect(await pages(archive, query(rule.tree), window, limit)).toEqual(wanted);
+          const expected = truth[format].matches(query(rule.tree), window).map(shown);
+          expect(await pages(archive, query(rule.tree), window, limit)).toEqual(expected);
         },
       ),
       { numRuns: 70 },
@@ -161,8 +161,8 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
         async ({ rule, format, window }, bucketMs) => {
           const archive = archives.get(format) as Archive;
           const { buckets, reached } = await archive.counts(query(rule.tree), window, bucketMs);
-          const wanted = await truth[format].counts(query(rule.tree), window, bucketMs);
-          expect(buckets).toEqual(wanted.buckets);
+          const expected = await truth[format].counts(query(rule.tree), window, bucketMs);
+          expect(buckets).toEqual(expected.buckets);
           expect(reached).toBe(window.to);
         },
       ),
@@ -182,17 +182,17 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
       let asked = 0;
       const counted = await archive.counts({ tree, matches: () => ++asked > 0 }, SPAN, HOUR);
       expect(asked).toBe(0);
-      const wanted = await truth.original.counts({ tree, matches }, SPAN, HOUR);
-      expect(counted.buckets).toEqual(wanted.buckets);
+      const expected = await truth.original.counts({ tree, matches }, SPAN, HOUR);
+      expect(counted.buckets).toEqual(expected.buckets);
     }
   });
 
   test('stops counting at whole buckets when the time is over', async () => {
     const archive = archives.get('original') as Archive;
-    const wanted = await truth.original.counts(rule('coffee'), SPAN, DAY);
+    const expected = await truth.original.counts(rule('coffee'), SPAN, DAY);
     const { buckets, reached } = await archive.counts(rule('coffee'), SPAN, DAY, { deadlineMs: 0 });
     expect(reached).toBe(Date.UTC(2024, 4, 2));
-    expect(buckets).toEqual(wanted.buckets.slice(0, 1));
+    expect(buckets).toEqual(expected.buckets.slice(0, 1));
   });
 
   test('stops when it is told to, with the reason', async () => {

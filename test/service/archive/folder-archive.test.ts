@@ -39,7 +39,7 @@ const served = async (...args: Parameters<typeof folders.open>) =>
   prints((await scanAll(await folders.open(...args))).map(post => post.activity));
 
 describe('a folder of files as an archive', () => {
-  test('serves every post as it lies there, whatever the layout', async () => {
+  test('serves the stored bytes of every post, for any layout of files', async () => {
     const all = posts(NOON, 60);
     const [a, b, c, d, e] = [0, 1, 2, 3, 4].map(i =>
       all.filter((_, n) => n % 5 === i),
@@ -241,7 +241,7 @@ describe('a damaged archive', () => {
 describe('the index of a folder', () => {
   const indexes = (folder: string) => readdir(path.join(folder, '.millrace-index'));
 
-  test('lies beside the files, is used again, and leaves them as they are', async () => {
+  test('is in the archive folder, is used again, and does not change the files', async () => {
     const folder = await folders.make({ 'a.json.gz': jobFile(posts(NOON, 20)) });
     const file = path.join(folder, 'a.json.gz');
     const before = [await readFile(file), (await stat(file)).mtimeMs];
@@ -276,9 +276,9 @@ describe('the index of a folder', () => {
     expect(await indexes(folder)).not.toEqual([before]);
   });
 
-  test('lies elsewhere where the folder takes none', async () => {
+  test('is in the temporary folder where the archive is read-only', async () => {
     const all = posts(NOON, 5);
-    // A file of that name stands in the way, as a folder without permission to write would.
+    // A file with the name of the index folder, because root may write to a read-only folder.
     const folder = await folders.make({ 'a.json.gz': jobFile(all), '.millrace-index': 'mine' });
     const elsewhere = await folders.make({});
     vi.stubEnv('TMPDIR', elsewhere);
@@ -317,7 +317,7 @@ describe('the index of a folder', () => {
     await expect(scanAll(archive)).rejects.toBeInstanceOf(StorageError);
   });
 
-  test('finds places by id within the same second', async () => {
+  test('goes on after the post with the given id within one second', async () => {
     const [post] = posts(NOON, 1) as [Activity];
     const copies = ['9', '10', '99', '100', '18446744073709551615'].map(id =>
       post.raw.toString().replaceAll(`${post.id}`, id),

@@ -35,13 +35,13 @@ describe('the index alone', () => {
     ['"a a"', ['a', 'a a', 'a b a'], [2]],
     ['snow OR -rain', ['rain', 'snow', 'fog', 'snow rain'], [2, 3, 4]],
     ['snow -"deep snow"', ['snow', 'deep snow', 'snow deep'], [1, 3]],
-  ])('knows %s', async (rule, texts, wanted) => {
+  ])('knows %s', async (rule, texts, expected) => {
     expect(
       await found(
         texts.map(text => ({ text })),
         rule,
       ),
-    ).toEqual(wanted);
+    ).toEqual(expected);
   });
 
   test('tells words of a text from words of a link', async () => {

@@ -18,7 +18,7 @@ import { readOccurrences } from './post-occurrences.js';
 import { indexTerm } from './read-post.js';
 import { VarintReader } from './varints.js';
 
-/** Where the line of a post is. */
+/** The position of a post's line. */
 export interface LinePosition {
   /** Number of the file in the list of files. */
   readonly file: number;
@@ -27,8 +27,8 @@ export interface LinePosition {
 }
 
 /**
- * A block of the index on disk. Terms are read where they are asked for, a few bytes at a time, which
- * the system keeps at hand; ids and places are in memory once they were asked for. No file stays open.
+ * A block of the index on disk. Each lookup of a term reads a few bytes, mostly from the system's page
+ * cache; ids and line positions stay in memory after their first use. No file stays open.
  */
 export class BlockFile {
   readonly count: number;
@@ -36,16 +36,16 @@ export class BlockFile {
   readonly #from: number;
   readonly #buckets: number;
   readonly #idsAt: number;
-  readonly #placesAt: number;
+  readonly #linesAt: number;
   readonly #locationsAt: number;
   readonly #tableAt: number;
   readonly #termsAt: number;
   readonly #times: Buffer;
   #ids: Buffer | undefined;
-  #places: Buffer | undefined;
+  #lines: Buffer | undefined;
   #locations: Buffer | undefined;
 
-  /** @throws StorageError when the file is not there or not a block. */
+  /** @throws StorageError when the file is missing or is not a block. */
   constructor(path: string, from: number) {
     this.#path = path;
     this.#from = from;
@@ -54,7 +54,7 @@ export class BlockFile {
     this.count = header.readUInt32LE(8);
     this.#buckets = header.readUInt32LE(12);
     this.#idsAt = header.readDoubleLE(16);
-    this.#placesAt = header.readDoubleLE(24);
+    this.#linesAt = header.readDoubleLE(24);
     this.#locationsAt = header.readDoubleLE(32);
     this.#tableAt = header.readDoubleLE(40);
     this.#termsAt = header.readDoubleLE(48);
@@ -71,12 +71,12 @@ export class BlockFile {
   }
 
   lineAt(document: number): LinePosition {
-    this.#places ??= this.#read(this.#placesAt, this.count * LINE_BYTES);
+    this.#lines ??= this.#read(this.#linesAt, this.count * LINE_BYTES);
     const at = document * LINE_BYTES;
     return {
-      file: this.#places.readUInt32LE(at),
-      bytes: this.#places.readUInt32LE(at + 4),
-      offset: this.#places.readDoubleLE(at + 8),
+      file: this.#lines.readUInt32LE(at),
+      bytes: this.#lines.readUInt32LE(at + 4),
+      offset: this.#lines.readDoubleLE(at + 8),
     };
   }
 
@@ -105,10 +105,10 @@ export class BlockFile {
     }
   }
 
-  /** What the block has of a term: empty where it has none. */
+  /** The postings and occurrences of a term; empty where the block does not have it. */
   #find(term: string): { readonly postings: Buffer; readonly occurrences: Buffer } {
-    const wanted = Buffer.from(indexTerm(term));
-    const bucket = bucketOf(wanted, this.#buckets);
+    const asked = Buffer.from(indexTerm(term));
+    const bucket = bucketOf(asked, this.#buckets);
     const terms = this.#with(file => {
       const ends = this.#readFrom(file, this.#tableAt + bucket * BUCKET_BYTES, 2 * BUCKET_BYTES);
       const start = ends.readUInt32LE(0);
@@ -123,9 +123,9 @@ export class BlockFile {
     };
     while (!numbers.atEnd) {
       const [text, postings, occurrences] = [next(), next(), next()];
-      if (text.equals(wanted)) return { postings, occurrences };
+      if (text.equals(asked)) return { postings, occurrences };
     }
-    return { postings: NOTHING, occurrences: NOTHING };
+    return { postings: EMPTY, occurrences: EMPTY };
   }
 
   #read(position: number, length: number): Buffer {
@@ -164,9 +164,9 @@ export class BlockFile {
   }
 }
 
-const NOTHING = Buffer.alloc(0);
+const EMPTY = Buffer.alloc(0);
 
-/** Goes through the postings of a word and its occurrences in step. */
+/** Reads the postings of a word and its occurrences in step. */
 class OccurrenceReader implements WordOccurrences {
   readonly #postings: VarintReader;
   readonly #occurrences: VarintReader;
@@ -193,7 +193,7 @@ class OccurrenceReader implements WordOccurrences {
   }
 
   #next(after: number): number {
-    // A term that is no word has postings and no occurrences.
+    // A term that is not a word has postings and no occurrences.
     return this.#postings.atEnd || this.#occurrences.atEnd
       ? Number.POSITIVE_INFINITY
       : after + this.#postings.next();

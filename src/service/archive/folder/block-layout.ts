@@ -4,8 +4,8 @@
  *     header    magic (8 bytes), posts (4), buckets (4), then where each further part starts (8 each)
  *     times     seconds after the block's start, 4 bytes a post, newest first
  *     ids       8 bytes a post
- *     places    file (4), length of the line (4), offset in the file's text (8)
- *     locations     posts that say where they were written: document, whether exactly, corners (4 each),
+ *     lines     file (4), length of the line (4), offset in the file's text (8)
+ *     locations posts with a location: document (4), whether it is exact and the number of corners (2 each),
  *               then longitude and latitude (8 each) of the position and of each corner
  *     table     where each bucket starts in the terms, 4 bytes each, and where the last ends
  *     terms     buckets: for each term its length, its UTF-8, the length of its postings, these,

@@ -1,9 +1,10 @@
 import { DAY, floorTo, MINUTE, type Window } from '../../../time.js';
 
 /**
- * The ranges of time that blocks are of: days with posts, and days with many in pieces of whole
- * minutes. `counts` says how many posts each minute has; only a minute with more than `most` makes a
- * block with more.
+ * The ranges of time of an index's blocks: one for each day with posts, and several, in whole minutes,
+ * for a day with more than `maxPosts`. Only a single minute may have more.
+ *
+ * @param counts The number of posts of each minute.
  */
 export function* blockRanges(
   counts: ReadonlyMap<number, number>,

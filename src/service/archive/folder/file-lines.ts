@@ -4,41 +4,41 @@ import { GzipFile } from '../../../gzip/gzip-file.js';
 
 /** A line of a file, without its end. */
 export interface FileLine {
-  /** Valid until the next lines are asked for. */
+  /** Valid until the next lines are read. */
   readonly bytes: Buffer;
-  /** Where it starts in the file's text, inflated where the file is gzip. */
+  /** Position in the file's text, inflated where the file is gzip. */
   readonly offset: number;
   /** From 1. */
   readonly number: number;
 }
 
-/** Longest line; posts have a hundredth of a percent of that. */
+/** A longer line is an error. A post has a few kilobytes. */
 const MAX_LINE_BYTES = 32 * 1024 * 1024;
 const READ_BYTES = 256 * 1024;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** What a file is, as its first bytes tell. */
+/** Whether a file is gzip, by its first bytes. */
 export function isGzip(start: Uint8Array): boolean {
   return start[0] === 0x1f && start[1] === 0x8b;
 }
 
 /**
- * The lines of a file, gzip or not, some at a time. Blank ones are left out but counted.
+ * The lines of a file, gzip or not, in batches. Blank lines are skipped but count in `number`.
  *
  * @throws DataError where gzip is damaged or a line has no end; StorageError where the file cannot be read.
  */
 export async function* fileLines(path: string): AsyncGenerator<readonly FileLine[]> {
-  const cutter = new LineCutter(path);
+  const splitter = new LineSplitter(path);
   for await (const block of fileBlocks(path)) {
-    const lines = cutter.cut(block);
+    const lines = splitter.split(block);
     if (lines.length > 0) yield lines;
   }
-  const last = cutter.end();
+  const last = splitter.end();
   if (last !== undefined) yield [last];
 }
 
-/** The text of a file, inflated where it is gzip, in blocks of bounded size. */
+/** The text of a file, inflated where it is gzip, in buffers of bounded size. */
 export async function* fileBlocks(path: string): AsyncGenerator<Buffer> {
   const isNamedGzip = path.toLowerCase().endsWith('.gz');
   const decoder = new GzipFile({
@@ -67,7 +67,7 @@ export async function* fileBlocks(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-class LineCutter {
+class LineSplitter {
   readonly #path: string;
   #rest: Buffer[] = [];
   #restBytes = 0;
@@ -78,7 +78,7 @@ class LineCutter {
     this.#path = path;
   }
 
-  cut(block: Buffer): FileLine[] {
+  split(block: Buffer): FileLine[] {
     const lines: FileLine[] = [];
     let start = 0;
     for (let end = block.indexOf(LINE_FEED); end !== -1; end = block.indexOf(LINE_FEED, start)) {
@@ -86,7 +86,7 @@ class LineCutter {
       if (line !== undefined) lines.push(line);
       start = end + 1;
     }
-    // What comes next may reuse the block's memory.
+    // A copy: the decoder reuses the block's memory.
     if (start < block.length) this.#keep(Buffer.from(block.subarray(start)));
     return lines;
   }

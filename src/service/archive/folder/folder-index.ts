@@ -1,8 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Format } from '../../../activity/activity.js';
 import { MillraceError, StorageError } from '../../../errors.js';
+import { replaceFile } from '../../../storage/replace-file.js';
+import { syncFolder } from '../../../storage/sync-folder.js';
 import { DAY, type Window } from '../../../time.js';
 import { blockRanges } from './block-ranges.js';
 import { fileBlocks, fileLines, isGzip } from './file-lines.js';
@@ -16,14 +18,14 @@ import { writeBlock } from './write-block.js';
 
 /** Part of an index's name: an index of another version is not found. */
 const VERSION = 4;
-/** Posts in a block, about: a day, or less where a day has more. */
+/** About the maximum of posts in a block. A block is a day, or a part of one with more posts. */
 const BLOCK_POSTS = 16_384;
-/** Longest text of a gzip file that is inflated as a whole to read a line of it. */
-const PACKED_FROM = 16 * 1024 * 1024;
-/** What a process that died may have left is removed after this. */
+/** Bytes of the longest text that is inflated whole to read a line of it. */
+const MAX_INFLATED = 16 * 1024 * 1024;
+/** The folder of an index that a killed process was making is removed after this time. */
 const ABANDONED_MS = DAY;
 
-/** What an index says of itself. */
+/** The table of contents of an index. */
 export interface FolderIndex {
   readonly path: string;
   readonly files: readonly IndexedFile[];
@@ -43,16 +45,16 @@ export interface IndexedBlock extends Window {
 }
 
 export interface IndexProgress {
-  /** Bytes of the archive's files that have been read, of how many. */
+  /** Bytes of the archive's files that have been read, and their total. */
   readonly bytes: number;
   readonly of: number;
 }
 
 /**
- * The index of a folder of job files: the one that is there, if the files are still the same, or a
- * new one. The folder's own files are only read.
+ * Opens the index of a folder of job files: the existing one if the files are still the same, or a new
+ * one. It does not change the folder's files.
  *
- * @throws DataError naming file and line of what is damaged or no post; StorageError where files
+ * @throws DataError with file and line of damage or of a line that is not a post; StorageError where files
  *   cannot be read or the index cannot be written.
  */
 export async function openFolderIndex(
@@ -65,14 +67,14 @@ export async function openFolderIndex(
       `The archive folder ${folder} holds no files of posts (*.json.gz, *.json or *.jsonl)`,
       { path: folder },
     );
-  const home = await findIndexFolder(folder);
-  const path = join(home, indexName(files));
+  const indexes = await findIndexFolder(folder);
+  const path = join(indexes, indexName(files));
   const index = (await readIndex(path)) ?? (await makeIndex(folder, files, path, onProgress));
-  await removeOthers(home, path);
+  await removeOthers(indexes, path);
   return index;
 }
 
-/** The same files, as far as size and time tell, have an index of the same name. */
+/** The same files, by path, size and time of change, give the same name. */
 function indexName(files: readonly ListedFile[]): string {
   return createHash('sha256')
     .update(JSON.stringify([VERSION, files]))
@@ -91,7 +93,7 @@ async function readIndex(path: string): Promise<FolderIndex | undefined> {
   }
 }
 
-/** Makes an index aside and puts it in its place at once, so that there are only whole ones. */
+/** Makes an index in a folder aside and renames that, so that every index is whole. */
 async function makeIndex(
   folder: string,
   files: readonly ListedFile[],
@@ -99,23 +101,24 @@ async function makeIndex(
   onProgress: (progress: IndexProgress) => void,
 ): Promise<FolderIndex> {
   const aside = `${path}.${randomUUID()}.making`;
-  const spools: PostSorter[] = [];
+  const sorters: PostSorter[] = [];
   try {
     await mkdir(aside, { mode: 0o700 });
-    const spoolOf = {
-      original: await PostSorter.create(join(aside, 'original.spool')),
-      activity_streams: await PostSorter.create(join(aside, 'activity_streams.spool')),
+    const sorterOf = {
+      original: await PostSorter.create(join(aside, 'original.unsorted')),
+      activity_streams: await PostSorter.create(join(aside, 'activity_streams.unsorted')),
     };
-    spools.push(spoolOf.original, spoolOf.activity_streams);
-    const indexed = await readFiles(folder, files, aside, spoolOf, onProgress);
+    sorters.push(sorterOf.original, sorterOf.activity_streams);
+    const indexed = await readFiles(folder, files, aside, sorterOf, onProgress);
     const formats = {
-      original: await writeBlocks(spoolOf.original, aside, 'original'),
-      activity_streams: await writeBlocks(spoolOf.activity_streams, aside, 'activity_streams'),
+      original: await writeBlocks(sorterOf.original, aside, 'original'),
+      activity_streams: await writeBlocks(sorterOf.activity_streams, aside, 'activity_streams'),
     };
-    for (const spool of spools.splice(0)) await spool.close();
-    for (const name of Object.keys(spoolOf)) await rm(join(aside, `${name}.spool`));
-    await writeFile(join(aside, 'index.json'), JSON.stringify({ files: indexed, formats }));
-    await putInPlace(aside, path);
+    for (const sorter of sorters.splice(0)) await sorter.close();
+    for (const name of Object.keys(sorterOf)) await rm(join(aside, `${name}.unsorted`));
+    await replaceFile(join(aside, 'index.json'), JSON.stringify({ files: indexed, formats }));
+    await publish(aside, path);
+    await syncFolder(dirname(path));
     return { path, files: indexed, formats };
   } catch (cause) {
     if (cause instanceof MillraceError) throw cause;
@@ -124,13 +127,13 @@ async function makeIndex(
       cause,
     });
   } finally {
-    for (const spool of spools) await spool.close();
+    for (const sorter of sorters) await sorter.close();
     await rm(aside, { recursive: true, force: true });
   }
 }
 
-/** Where another process was faster, its index stays: it is the same. One that cannot be read makes way. */
-async function putInPlace(aside: string, path: string): Promise<void> {
+/** Gives an index its name. The same index of another process stays; one that cannot be read is replaced. */
+async function publish(aside: string, path: string): Promise<void> {
   try {
     await rename(aside, path);
   } catch (error) {
@@ -148,7 +151,7 @@ async function readFiles(
   folder: string,
   files: readonly ListedFile[],
   aside: string,
-  spoolOf: { readonly [F in Format]: PostSorter },
+  sorterOf: { readonly [F in Format]: PostSorter },
   onProgress: (progress: IndexProgress) => void,
 ): Promise<readonly IndexedFile[]> {
   const indexed: IndexedFile[] = [];
@@ -161,7 +164,7 @@ async function readFiles(
       for (const line of lines) {
         textBytes = line.offset + line.bytes.length;
         const post = readPost(line, path);
-        if (post !== undefined) await spoolOf[post.format].add(post, number);
+        if (post !== undefined) await sorterOf[post.format].add(post, number);
       }
     const form = await formOf(path, textBytes);
     if (form === 'packed') await writePackedText(fileBlocks(path), join(aside, packedName(number)));
@@ -173,17 +176,17 @@ async function readFiles(
 }
 
 async function writeBlocks(
-  spool: PostSorter,
+  sorter: PostSorter,
   folder: string,
   format: Format,
 ): Promise<FormatIndex> {
-  await spool.finish();
+  await sorter.finish();
   const blocks: IndexedBlock[] = [];
   let posts = 0;
-  for (const { from, to } of blockRanges(spool.counts, BLOCK_POSTS)) {
-    const written = writeBlock(await spool.read(from, to), from);
+  for (const { from, to } of blockRanges(sorter.counts, BLOCK_POSTS)) {
+    const written = writeBlock(await sorter.read(from, to), from);
     const name = `${format}-${new Date(from).toISOString().replace(/\D/g, '').slice(0, 12)}.block`;
-    await writeFile(join(folder, name), written.parts);
+    await replaceFile(join(folder, name), Buffer.concat(written.parts));
     blocks.push({ from, to, name, posts: written.posts });
     posts += written.posts;
   }
@@ -195,22 +198,22 @@ async function formOf(path: string, textBytes: number): Promise<IndexedFile['for
   try {
     const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
     if (!isGzip(buffer)) return 'plain';
-    return textBytes > PACKED_FROM ? 'packed' : 'gzip';
+    return textBytes > MAX_INFLATED ? 'packed' : 'gzip';
   } finally {
     await file.close();
   }
 }
 
-/** Indexes of the folder as it was before, and what a process left that died long ago. */
-async function removeOthers(home: string, path: string): Promise<void> {
-  for (const name of await readdir(home)) {
-    const other = join(home, name);
+/** Removes the indexes of earlier states of the folder, and what killed processes left. */
+async function removeOthers(indexes: string, path: string): Promise<void> {
+  for (const name of await readdir(indexes)) {
+    const other = join(indexes, name);
     if (other === path) continue;
     const isBeingMade = name.endsWith('.making') || name.startsWith('.probe-');
     const changed = await stat(other).catch(() => undefined);
     if (changed === undefined) continue;
     if (isBeingMade && Date.now() - changed.mtimeMs < ABANDONED_MS) continue;
-    // One that cannot be removed is in nobody's way.
+    // A leftover that cannot be removed does no harm.
     await rm(other, { recursive: true, force: true }).catch(() => {});
   }
 }

@@ -1,4 +1,4 @@
-import { type FileHandle, open, readFile, stat } from 'node:fs/promises';
+import { open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, type ZlibOptions } from 'node:zlib';
@@ -8,6 +8,7 @@ import { WeightedCache } from '../weighted-cache.js';
 import type { LinePosition } from './block-file.js';
 import type { ListedFile } from './list-files.js';
 import { readPackedLines } from './packed-text.js';
+import { readBytes } from './read-bytes.js';
 
 /** A file as it was when it was indexed. */
 export interface IndexedFile extends ListedFile {
@@ -84,7 +85,8 @@ export class LineReader {
   ): Promise<void> {
     const handle = await open(await this.#unchanged(file), 'r');
     try {
-      for (const { position, i } of asked) lines[i] = await readLine(handle, position);
+      for (const { position, i } of asked)
+        lines[i] = await readBytes(handle, position.offset, position.bytes);
     } finally {
       await handle.close();
     }
@@ -142,14 +144,4 @@ function byFile(positions: readonly LinePosition[]): Map<number, PositionedLine[
 /** A copy: a view would keep the whole file in memory. */
 function lineOf(text: Buffer, { offset, bytes }: LinePosition): Buffer {
   return Buffer.from(text.subarray(offset, offset + bytes));
-}
-
-async function readLine(handle: FileHandle, { offset, bytes }: LinePosition): Promise<Buffer> {
-  const line = Buffer.alloc(bytes);
-  for (let read = 0; read < bytes; ) {
-    const { bytesRead } = await handle.read(line, read, bytes - read, offset + read);
-    if (bytesRead === 0) break;
-    read += bytesRead;
-  }
-  return line;
 }

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StorageError } from '../../../errors.js';
 
-/** A file of posts, and how to tell that it has changed. */
+/** A file of posts, with the size and time that show a change. */
 export interface ListedFile {
   /** Relative to the folder, with `/`. */
   readonly path: string;
@@ -13,8 +13,8 @@ export interface ListedFile {
 const POSTS = /\.(?:json|jsonl|ndjson)(?:\.gz)?$/i;
 
 /**
- * The files of a folder and the folders in it that hold posts by their names, in the order of their
- * paths. What begins with a dot is left out.
+ * The files of a folder and its subfolders whose names end as those of posts do, in the order of their
+ * paths. Names that begin with a dot are skipped.
  *
  * @throws StorageError when the folder cannot be read.
  */
@@ -43,7 +43,7 @@ async function collect(folder: string, within: string): Promise<readonly ListedF
   return found.flat();
 }
 
-/** A file, or what a link points to if that is a file. */
+/** A file, or the file that a link points to. */
 async function fileAt(folder: string, path: string): Promise<readonly ListedFile[]> {
   try {
     const found = await stat(join(folder, path));

@@ -9,7 +9,7 @@ export function locationBytes(location: Location | undefined): number {
   return 4 + POINT_BYTES * pointsOf(location).length;
 }
 
-/** Writes whether there is a position and how many corners, then all of them; returns the end. */
+/** Writes whether there is an exact position, the number of corners, and all points. Returns the end. */
 export function writeLocation(into: Buffer, start: number, location: Location | undefined): number {
   let at = into.writeUInt16LE(location?.position === undefined ? 0 : 1, start);
   at = into.writeUInt16LE(location?.corners.length ?? 0, at);

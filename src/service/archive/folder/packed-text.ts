@@ -1,76 +1,78 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
+import { writeAll } from '../../../storage/file-system.js';
+import { replaceFile } from '../../../storage/replace-file.js';
 import type { LinePosition } from './block-file.js';
+import { readBytes } from './read-bytes.js';
 
-/** Bytes of text that are compressed together, so that any line is a few milliseconds away. */
-const PIECE = 128 * 1024;
+/** Bytes of text in a chunk: reading any line takes a few milliseconds. */
+const CHUNK = 128 * 1024;
 const pack = promisify<Buffer, { level: number }, Buffer>(deflateRaw);
 const unpack = promisify<Buffer, Buffer>(inflateRaw);
 
 /**
- * Writes the text of a large gzip file to `target`, compressed again in pieces: gzip can only be read
- * from its start. After the pieces come the places where they start and where the last ends, 8 bytes
- * each, and the number of places.
+ * Writes the text of a large gzip file to `target`, compressed again in chunks, because gzip can only
+ * be read from its start. After the chunks come the positions where they start and where the last
+ * ends, 8 bytes each, and the number of these positions.
  */
 export async function writePackedText(
   blocks: AsyncIterable<Buffer>,
   target: string,
 ): Promise<void> {
-  const file = await open(target, 'wx');
-  try {
+  await replaceFile(target, async file => {
     const starts = [0];
-    for await (const piece of pieces(blocks)) {
-      const packed = await pack(piece, { level: 1 });
-      await file.write(packed);
-      starts.push((starts.at(-1) as number) + packed.length);
+    let end = 0;
+    for await (const chunk of chunks(blocks)) {
+      const packed = await pack(chunk, { level: 1 });
+      await writeAll(file, packed, end);
+      end += packed.length;
+      starts.push(end);
     }
     const table = Buffer.alloc(8 * (starts.length + 1));
     for (const [i, number] of [...starts, starts.length].entries())
       table.writeDoubleLE(number, 8 * i);
-    await file.write(table);
-  } finally {
-    await file.close();
-  }
+    await writeAll(file, table, end);
+  });
 }
 
-/** The same bytes in pieces of one size, the last one apart. */
-async function* pieces(blocks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+/** The same bytes in chunks of one size; the last may be shorter. */
+async function* chunks(blocks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let rest = Buffer.alloc(0);
   for await (const block of blocks) {
     const text = Buffer.concat([rest, block]);
     let at = 0;
-    for (; at + PIECE <= text.length; at += PIECE) yield text.subarray(at, at + PIECE);
+    for (; at + CHUNK <= text.length; at += CHUNK) yield text.subarray(at, at + CHUNK);
     rest = Buffer.from(text.subarray(at));
   }
   if (rest.length > 0) yield rest;
 }
 
-/** The lines at these places, which ascend, of a file that `writePackedText` wrote. */
+/** Reads the lines at ascending positions of a file that `writePackedText` wrote. */
 export async function readPackedLines(
   path: string,
-  places: readonly LinePosition[],
+  positions: readonly LinePosition[],
 ): Promise<readonly Buffer[]> {
   const file = await open(path, 'r');
   try {
     const { size } = await file.stat();
-    const count = (await readAt(file, size - 8, 8)).readDoubleLE();
-    const starts = await readAt(file, size - 8 * (count + 1), 8 * count);
+    const count = (await readBytes(file, size - 8, 8)).readDoubleLE();
+    const starts = await readBytes(file, size - 8 * (count + 1), 8 * count);
     let latest: { number: number; text: Buffer } = { number: -1, text: starts };
-    const piece = async (number: number): Promise<Buffer> => {
+    const chunk = async (number: number): Promise<Buffer> => {
       if (latest.number !== number) {
         const start = starts.readDoubleLE(8 * number);
         const length = starts.readDoubleLE(8 * number + 8) - start;
-        latest = { number, text: await unpack(await readAt(file, start, length)) };
+        latest = { number, text: await unpack(await readBytes(file, start, length)) };
       }
       return latest.text;
     };
     const lines: Buffer[] = [];
-    for (const { offset, bytes } of places) {
+    for (const { offset, bytes } of positions) {
       const line = Buffer.alloc(bytes);
       for (let read = 0; read < bytes; ) {
         const at = offset + read;
-        read += (await piece(Math.floor(at / PIECE))).copy(line, read, at % PIECE);
+        read += (await chunk(Math.floor(at / CHUNK))).copy(line, read, at % CHUNK);
       }
       lines.push(line);
     }
@@ -78,14 +80,4 @@ export async function readPackedLines(
   } finally {
     await file.close();
   }
-}
-
-async function readAt(file: FileHandle, position: number, length: number): Promise<Buffer> {
-  const bytes = Buffer.alloc(length);
-  for (let read = 0; read < length; ) {
-    const { bytesRead } = await file.read(bytes, read, length - read, position + read);
-    if (bytesRead === 0) throw new Error('The file is shorter than it was written');
-    read += bytesRead;
-  }
-  return bytes;
 }

@@ -1,12 +1,14 @@
 import { type FileHandle, open } from 'node:fs/promises';
+import { writeAll } from '../../../storage/file-system.js';
 import { floorTo, MINUTE } from '../../../time.js';
 import { readLocation, writeLocation } from './location-codec.js';
 import { occurrenceBytes, writeOccurrences } from './post-occurrences.js';
+import { readBytes } from './read-bytes.js';
 import type { IndexedPost } from './read-post.js';
 
-/** Posts that were read back. */
+/** Posts read back from the sorter's file. */
 export interface SortedPosts {
-  /** What their terms are in. */
+  /** The bytes that hold their terms. */
   readonly bytes: Buffer;
   readonly posts: readonly SortedPost[];
 }
@@ -24,19 +26,19 @@ export interface SortedPost {
 }
 
 const RUN_BYTES = 24 * 1024 * 1024;
-/** Bytes of a post besides its terms and location. */
+/** Bytes of a post without its terms and location. */
 const FIXED_BYTES = 4 + 8 + 8 + 4 + 8 + 4 + 4;
 
-/** One sorted piece of the spool file: where the posts of each minute begin. */
+/** A run, one sorted part of the file: where the posts of each minute begin. */
 interface SortedRun {
   readonly minutes: Float64Array;
-  /** In the spool; one more than minutes, the last is the run's end. */
+  /** Positions in the file, one more than minutes: the last is the run's end. */
   readonly starts: Float64Array;
 }
 
 /**
- * Posts on their way from files in any order to blocks in order of time, in bounded memory: they are
- * sorted by minute in pieces, and a minute is read back from all the pieces that have some of it.
+ * Sorts posts by minute in bounded memory. It writes runs that are each sorted in memory; `read`
+ * collects a range of minutes from all runs.
  */
 export class PostSorter {
   readonly #file: FileHandle;
@@ -45,7 +47,7 @@ export class PostSorter {
   #buffer = Buffer.alloc(0);
   #used = 0;
   #entries: { minute: number; start: number; end: number }[] = [];
-  /** How many posts each minute has. */
+  /** The number of posts of each minute. */
   readonly counts = new Map<number, number>();
 
   readonly #runBytes: number;
@@ -55,12 +57,12 @@ export class PostSorter {
     this.#runBytes = runBytes;
   }
 
-  /** `runBytes` are sorted in memory at once. */
+  /** `runBytes` is the size of a run, which is sorted in memory. */
   static async create(path: string, runBytes = RUN_BYTES): Promise<PostSorter> {
     return new PostSorter(await open(path, 'wx+'), runBytes);
   }
 
-  /** Takes a post; resolves once it may be forgotten. */
+  /** Adds a post of the file with the number `file`. */
   async add(post: IndexedPost, file: number): Promise<void> {
     let length = FIXED_BYTES + 16 * (1 + (post.location?.corners.length ?? 0));
     for (const { text, occurrences } of post.terms)
@@ -75,7 +77,7 @@ export class PostSorter {
     this.counts.set(minute, (this.counts.get(minute) ?? 0) + 1);
   }
 
-  /** No more posts come: those of any minutes can be read. */
+  /** Ends the adding; `read` works after it. */
   async finish(): Promise<void> {
     await this.#flush();
     this.#buffer = Buffer.alloc(0);
@@ -83,13 +85,13 @@ export class PostSorter {
 
   /** The posts from one minute to another, exclusive, in no order. */
   async read(from: number, to: number): Promise<SortedPosts> {
-    const pieces: Buffer[] = [];
+    const parts: Buffer[] = [];
     for (const { minutes, starts } of this.#runs) {
       const start = starts[firstFrom(minutes, from)] as number;
       const end = starts[firstFrom(minutes, to)] as number;
-      if (start < end) pieces.push(await readFrom(this.#file, start, end - start));
+      if (start < end) parts.push(await readBytes(this.#file, start, end - start));
     }
-    const bytes = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
+    const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
     const posts: SortedPost[] = [];
     for (let at = 0; at < bytes.length; at += bytes.readUInt32LE(at)) posts.push(read(bytes, at));
     return { bytes, posts };
@@ -114,7 +116,7 @@ export class PostSorter {
       }
       length += this.#buffer.copy(sorted, length, start, end);
     }
-    await this.#file.write(sorted, 0, length, this.#written);
+    await writeAll(this.#file, sorted.subarray(0, length), this.#written);
     this.#written += length;
     this.#runs.push({
       minutes: Float64Array.from(minutes),
@@ -125,7 +127,7 @@ export class PostSorter {
   }
 }
 
-/** The first of ascending minutes that is not before `from`, or their number. */
+/** The index of the first of the ascending minutes that is not before `from`, or their number. */
 function firstFrom(minutes: Float64Array, from: number): number {
   let low = 0;
   let high = minutes.length;
@@ -135,16 +137,6 @@ function firstFrom(minutes: Float64Array, from: number): number {
     else low = middle + 1;
   }
   return low;
-}
-
-async function readFrom(file: FileHandle, position: number, length: number): Promise<Buffer> {
-  const bytes = Buffer.allocUnsafe(length);
-  for (let read = 0; read < length; ) {
-    const { bytesRead } = await file.read(bytes, read, length - read, position + read);
-    if (bytesRead === 0) throw new Error('The spool of the index is shorter than it was written');
-    read += bytesRead;
-  }
-  return bytes;
 }
 
 function write(into: Buffer, start: number, post: IndexedPost, file: number): number {
@@ -179,7 +171,7 @@ function read(from: Buffer, start: number): SortedPost {
   };
 }
 
-/** Reads the terms of a post: each with where its occurrences are in the same bytes. */
+/** Reads the terms of a post, each with the start and end of its occurrences in the same bytes. */
 export function readTerms(
   bytes: Buffer,
   { termsStart, termsEnd }: SortedPost,

@@ -12,11 +12,11 @@ import { occurrencesOf } from './post-occurrences.js';
 
 export interface IndexedTerm {
   readonly text: string;
-  /** Where it stands, for a word; none for other terms. */
+  /** Empty for a term that is not a word. */
   readonly occurrences: readonly Occurrence[];
 }
 
-/** What the index keeps of a post. */
+/** A post as the index keeps it. */
 export interface IndexedPost {
   readonly format: Format;
   /** Epoch milliseconds, whole seconds. */
@@ -24,20 +24,20 @@ export interface IndexedPost {
   readonly id: bigint;
   readonly terms: readonly IndexedTerm[];
   readonly location: Omit<PostLocation, 'document'> | undefined;
-  /** Where its line is in the file's text. */
+  /** Position of its line in the file's text. */
   readonly offset: number;
   readonly bytes: number;
 }
 
 const ID_LIMIT = 2n ** 64n;
-/** No rule can ask for a longer term: that is the length of a whole query (service.md section 8). */
+/** No rule can use a longer term: a whole query has 2048 characters at most. */
 const MAX_TERM_UNITS = 2048 + 64;
 
 /**
  * The post of a line, or `undefined` where the line is a message such as the `info` that a job file
  * ends with.
  *
- * @throws DataError naming file and line where it is neither.
+ * @throws DataError with file and line where it is neither.
  */
 export function readPost(line: FileLine, path: string): IndexedPost | undefined {
   try {
@@ -64,7 +64,7 @@ export function readPost(line: FileLine, path: string): IndexedPost | undefined 
   }
 }
 
-/** A term as the index writes it: half a character does not survive UTF-8. */
+/** A term as the index writes it. UTF-8 cannot encode a lone surrogate, so such a term is escaped. */
 export function indexTerm(term: string): string {
   return /\p{Surrogate}/u.test(term) ? `\0${JSON.stringify(term)}` : term;
 }

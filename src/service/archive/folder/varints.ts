@@ -1,6 +1,4 @@
-/** Whole numbers from 0 to 2^32 - 1, seven bits a byte, the low ones first. */
-
-/** Writes a number; returns where the next goes. */
+/** Writes a whole number from 0 to 2^32 - 1, seven bits a byte, low bits first. Returns the end. */
 export function writeVarint(into: Uint8Array, at: number, value: number): number {
   let rest = value;
   while (rest >= 0x80) {
@@ -11,10 +9,10 @@ export function writeVarint(into: Uint8Array, at: number, value: number): number
   return at;
 }
 
-/** Most bytes of a number. */
+/** Maximum bytes of a number. */
 export const VARINT_BYTES = 5;
 
-/** Bytes that grow as numbers and text are added. */
+/** A buffer that grows as bytes are added. */
 export class ByteWriter {
   #bytes = Buffer.allocUnsafe(1024);
   length = 0;
@@ -30,13 +28,13 @@ export class ByteWriter {
     this.length += bytes.length;
   }
 
-  /** Bytes after their length. */
+  /** Adds the length of the bytes and then the bytes. */
   addWithLength(bytes: Uint8Array): void {
     this.varint(bytes.length);
     this.add(bytes);
   }
 
-  /** What was added. The bytes are used again after `clear`. */
+  /** The added bytes, valid until `clear`. */
   written(): Buffer {
     return this.#bytes.subarray(0, this.length);
   }
@@ -53,7 +51,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads numbers, one after the other. */
+/** Reads varints, one after the other. */
 export class VarintReader {
   readonly #bytes: Uint8Array;
   at: number;

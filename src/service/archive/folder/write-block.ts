@@ -14,14 +14,18 @@ import { NO_OCCURRENCES } from './post-occurrences.js';
 import { readTerms, type SortedPost, type SortedPosts } from './post-sorter.js';
 import { ByteWriter } from './varints.js';
 
-/** A block as a file, and what is in it. */
+/** A block as the parts of a file. */
 export interface WrittenBlock {
   readonly parts: readonly Buffer[];
-  /** Without those that came twice. */
+  /** The number of posts, each id once. */
   readonly posts: number;
 }
 
-/** Makes a block of the posts from `from` on: newest first, each id once, the first of each. */
+/**
+ * Makes a block of posts, newest first. Of posts with the same id and time only the first is kept.
+ *
+ * @param from The start of the block's range, in epoch milliseconds.
+ */
 export function writeBlock({ bytes, posts: all }: SortedPosts, from: number): WrittenBlock {
   const posts = newestFirst(all);
   const terms = writeTerms(posts, bytes);
@@ -85,7 +89,7 @@ function writeLocations(posts: readonly SortedPost[]): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Of a term: documents of its posts, and where its occurrences in each start and end in the spool's bytes. */
+/** The documents of a term, and where its occurrences in each start and end in the sorter's bytes. */
 interface TermPosts {
   readonly documents: number[];
   readonly occurrences: number[];

@@ -14,7 +14,7 @@ afterEach(async () => {
 });
 
 async function makeFolder(): Promise<string> {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-spool-'));
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-sorter-'));
   folders.push(folder);
   return folder;
 }
@@ -39,25 +39,25 @@ const post: fc.Arbitrary<IndexedPost> = fc.record({
   bytes: fc.nat(100_000),
 });
 
-test('a spool gives back what went in, minute by minute, however little is sorted at once', async () => {
+test('a sorter returns every post of each minute, for any size of its runs', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(post, { maxLength: 60 }),
       fc.integer({ min: 1, max: 20_000 }),
       async (posts, runBytes) => {
-        const spool = await PostSorter.create(path.join(await makeFolder(), 'x.spool'), runBytes);
-        for (const [file, one] of posts.entries()) await spool.add(one, file);
-        await spool.finish();
-        const minutes = [...spool.counts.keys()].toSorted((a, b) => a - b);
+        const sorter = await PostSorter.create(path.join(await makeFolder(), 'unsorted'), runBytes);
+        for (const [file, one] of posts.entries()) await sorter.add(one, file);
+        await sorter.finish();
+        const minutes = [...sorter.counts.keys()].toSorted((a, b) => a - b);
         for (const minute of minutes) {
-          const { bytes, posts: found } = await spool.read(minute, minute + MINUTE);
-          const wanted = posts.flatMap((one, file) =>
+          const { bytes, posts: found } = await sorter.read(minute, minute + MINUTE);
+          const expected = posts.flatMap((one, file) =>
             floorTo(MINUTE, one.at) === minute ? [{ one, file }] : [],
           );
-          expect(found.length).toBe(wanted.length);
-          expect(spool.counts.get(minute)).toBe(wanted.length);
+          expect(found.length).toBe(expected.length);
+          expect(sorter.counts.get(minute)).toBe(expected.length);
           for (const read of found) {
-            const { one } = wanted.find(({ file }) => file === read.file) ?? {};
+            const { one } = expected.find(({ file }) => file === read.file) ?? {};
             expect(read).toMatchObject({
               at: one?.at,
               id: one?.id,
@@ -70,9 +70,9 @@ test('a spool gives back what went in, minute by minute, however little is sorte
             expect(terms).toEqual(one?.terms.map(({ text }) => text));
           }
         }
-        const all = await spool.read(0, Number.MAX_SAFE_INTEGER);
+        const all = await sorter.read(0, Number.MAX_SAFE_INTEGER);
         expect(all.posts.length).toBe(posts.length);
-        await spool.close();
+        await sorter.close();
       },
     ),
     { numRuns: 25 },

@@ -1,38 +1,32 @@
 import { clauseTerms } from '../match/clause-terms.js';
-import type { RuleProduct } from '../post/dialect.js';
-import { type Dialect, dialectOf } from '../post/dialect.js';
+import type { Dialect } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
-import { usualFrequency } from './term-frequency.js';
 
 /**
- * What an index can say about a rule, over the terms of `PostTerms.terms`: the posts that the plan
- * selects are all matches and, unless the plan is exact, others beside them.
+ * A selection of posts by their terms (`postTerms`). It selects every match of the rule and, unless the
+ * plan is exact, other posts too.
  */
 export type TermPlan =
   | { readonly kind: 'term'; readonly term: string }
   | { readonly kind: 'all'; readonly plans: readonly TermPlan[] }
   | { readonly kind: 'any'; readonly plans: readonly TermPlan[] }
-  /** Stands only within an `all`, beside a plan that is not a `not`. */
+  /** Only within an `all` that also has a plan other than `not`. */
   | { readonly kind: 'not'; readonly plan: TermPlan };
 
 export interface PlannedRule {
-  /** `undefined` where nothing is known: every post is a candidate. */
+  /** `undefined` where no term is required: every post is a candidate. */
   readonly plan: TermPlan | undefined;
-  /** Whether the plan selects matches only, so that no post has to be looked at. */
+  /** Whether the plan selects matches only, so that no post has to be verified. */
   readonly exact: boolean;
 }
 
 /**
- * The plan of a rule: terms joined as the rule joins its clauses. A negation is part of it only
- * where its own plan is exact: leaving out a candidate too many would lose a match.
+ * The plan of a rule: terms joined as the rule joins its clauses. A negation is part of it only where
+ * its own plan is exact: excluding a candidate could otherwise lose a match.
  *
- * @example planOf(rules.parse('snow (has:links OR "new york") -is:retweet').tree, 'search')
+ * @example planTree(parseRule('snow (has:links OR "new york") -is:retweet').tree, dialectOf('search'))
  * // all of: snow; any of has:links, all of new, york; not is:retweet. Not exact: a phrase is more.
  */
-export function planOf(tree: RuleNode, product: RuleProduct): PlannedRule {
-  return planTree(tree, dialectOf(product));
-}
-
 export function planTree(node: RuleNode, dialect: Dialect): PlannedRule {
   switch (node.kind) {
     case 'and':
@@ -87,25 +81,8 @@ function join(kind: 'all' | 'any', plans: readonly TermPlan[]): TermPlan {
 }
 
 /**
- * The cheapest terms such that every match has at least one of them, or `undefined` where no terms
- * are known to be required. `frequency` estimates how many of all posts have a term, 0 to 1.
- *
- * @example requiredTerms(rules.parse('snow (sledge OR sleigh)').tree, 'search') // ['sledge', 'sleigh']
- */
-export function requiredTerms(
-  tree: RuleNode,
-  product: RuleProduct,
-  frequency: (term: string) => number = usualFrequency,
-): readonly string[] | undefined {
-  const { plan } = planOf(tree, product);
-  if (plan === undefined) return undefined;
-  return cheapest(anchorSets(plan, frequency), frequency);
-}
-
-/**
- * What a rule may be filed under: every post that the plan selects has at least one term of each
- * set. There is a set for each part that all matches have; of an `any` that is all of its branches
- * by their cheapest.
+ * The sets of terms that a rule may be filed under: every post that the plan selects has at least one
+ * term of each set. An `all` has the sets of its parts; an `any` has one set, the rarest of each branch.
  */
 export function anchorSets(
   plan: TermPlan,
@@ -117,7 +94,7 @@ export function anchorSets(
     case 'all':
       return plan.plans.flatMap(part => anchorSets(part, frequency));
     case 'any': {
-      const branches = plan.plans.map(part => cheapest(anchorSets(part, frequency), frequency));
+      const branches = plan.plans.map(part => rarestSet(anchorSets(part, frequency), frequency));
       return [[...new Set(branches.flat())]];
     }
     case 'not':
@@ -125,7 +102,8 @@ export function anchorSets(
   }
 }
 
-function cheapest(
+/** The set that fewest posts have a term of. `frequency` estimates the share of posts with a term. */
+export function rarestSet(
   sets: readonly (readonly string[])[],
   frequency: (term: string) => number,
 ): readonly string[] {

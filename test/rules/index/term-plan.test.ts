@@ -1,10 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { planOf, requiredTerms, type TermPlan } from '../../../src/rules/index/required-terms.js';
+import { usualFrequency } from '../../../src/rules/index/term-frequency.js';
+import {
+  anchorSets,
+  planTree,
+  rarestSet,
+  type TermPlan,
+} from '../../../src/rules/index/term-plan.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import { postTerms } from '../../../src/rules/operators/post-terms.js';
-import type { RuleProduct } from '../../../src/rules/post/dialect.js';
+import { dialectOf, type RuleProduct } from '../../../src/rules/post/dialect.js';
 import { rulePost } from '../../../src/rules/post/rule-post.js';
 import { arbitraryRule } from '../arbitrary-rule.js';
 import {
@@ -32,11 +38,14 @@ function selects(plan: TermPlan, terms: ReadonlySet<string>): boolean {
   }
 }
 
-function termsOf(
+/** The rarest terms such that every match has at least one of them. */
+function requiredTerms(
   rule: string,
-  frequency?: (term: string) => number,
+  product: RuleProduct,
+  frequency = usualFrequency,
 ): readonly string[] | undefined {
-  return requiredTerms(parseRule(rule).tree!, 'search', frequency);
+  const { plan } = planTree(parseRule(rule).tree!, dialectOf(product));
+  return plan && rarestSet(anchorSets(plan, frequency), frequency);
 }
 
 describe('required terms', () => {
@@ -57,52 +66,51 @@ describe('required terms', () => {
     ['followers_count:10', undefined],
     ['-snow', undefined],
   ])('of %s', (rule, terms) => {
-    expect(termsOf(rule)).toEqual(terms);
+    expect(requiredTerms(rule, 'search')).toEqual(terms);
   });
 
   it('of pieces of text are three units in a row, where there are operators for pieces', () => {
-    const pieces = (rule: string) => requiredTerms(parseRule(rule).tree!, 'replay');
+    const pieces = (rule: string) => requiredTerms(rule, 'replay');
     expect(pieces('contains:SNOW')).toEqual(['contains:sno']);
     expect(pieces('url_contains:"b.c"')).toEqual(['url_contains:b.c']);
     expect(pieces('contains:no')).toBeUndefined();
   });
 
-  it('are those that a caller knows to be rare', () => {
+  it('are the rarest by the frequency that is given', () => {
     const common = new Set(['#winter']);
-    expect(termsOf('(snow OR sledge) #winter', term => (common.has(term) ? 0.5 : 0.01))).toEqual([
-      'snow',
-      'sledge',
-    ]);
+    expect(
+      requiredTerms('(snow OR sledge) #winter', 'search', term => (common.has(term) ? 0.5 : 0.01)),
+    ).toEqual(['snow', 'sledge']);
   });
 });
 
 describe('plans', () => {
   it('are readable', () => {
-    expect(planOf(parseRule('snow (has:links OR "new york") -is:retweet').tree!, 'search')).toEqual(
-      {
-        plan: {
-          kind: 'all',
-          plans: [
-            { kind: 'term', term: 'snow' },
-            {
-              kind: 'any',
-              plans: [
-                { kind: 'term', term: 'has:links' },
-                {
-                  kind: 'all',
-                  plans: [
-                    { kind: 'term', term: 'new' },
-                    { kind: 'term', term: 'york' },
-                  ],
-                },
-              ],
-            },
-            { kind: 'not', plan: { kind: 'term', term: 'is:retweet' } },
-          ],
-        },
-        exact: false,
+    expect(
+      planTree(parseRule('snow (has:links OR "new york") -is:retweet').tree!, dialectOf('search')),
+    ).toEqual({
+      plan: {
+        kind: 'all',
+        plans: [
+          { kind: 'term', term: 'snow' },
+          {
+            kind: 'any',
+            plans: [
+              { kind: 'term', term: 'has:links' },
+              {
+                kind: 'all',
+                plans: [
+                  { kind: 'term', term: 'new' },
+                  { kind: 'term', term: 'york' },
+                ],
+              },
+            ],
+          },
+          { kind: 'not', plan: { kind: 'term', term: 'is:retweet' } },
+        ],
       },
-    );
+      exact: false,
+    });
   });
 
   it.each(products)('select all matches, and nothing else when they are exact, for %s', product => {
@@ -116,14 +124,13 @@ describe('plans', () => {
           const activity = first ? original(draft) : streams(draft);
           const terms = postTerms(rulePost(activity, product));
           const matched = compileRule(tree, { product })(activity);
-          const { plan, exact } = planOf(tree, product);
+          const { plan, exact } = planTree(tree, dialectOf(product));
           const selected = plan === undefined || selects(plan, terms);
           if (matched) expect(selected).toBe(true);
           if (exact) expect(matched).toBe(selected);
-          const required = requiredTerms(tree, product);
-          expect(required === undefined).toBe(plan === undefined);
-          if (matched && required !== undefined)
-            expect(required.some(term => terms.has(term))).toBe(true);
+          const sets = plan === undefined ? [] : anchorSets(plan, usualFrequency);
+          expect(sets.length > 0).toBe(plan !== undefined);
+          if (matched) for (const set of sets) expect(set.some(term => terms.has(term))).toBe(true);
           seen.matched += matched ? 1 : 0;
           seen.selected += selected && !matched ? 1 : 0;
           seen.exact += exact ? 1 : 0;

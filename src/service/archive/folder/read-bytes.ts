@@ -1,0 +1,20 @@
+import type { FileHandle } from 'node:fs/promises';
+
+/**
+ * Reads exactly `length` bytes: a single call may read fewer.
+ *
+ * @throws Error where the file ends before.
+ */
+export async function readBytes(
+  file: FileHandle,
+  position: number,
+  length: number,
+): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(length);
+  for (let read = 0; read < length; ) {
+    const { bytesRead } = await file.read(bytes, read, length - read, position + read);
+    if (bytesRead === 0) throw new Error('The file is shorter than when it was indexed');
+    read += bytesRead;
+  }
+  return bytes;
+}
