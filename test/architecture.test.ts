@@ -11,6 +11,21 @@ const MACHINERY = [...FOUNDATIONS, 'http', 'activity', 'rules', 'flow'];
 
 const RULE_BASE = ['activity', 'rules/tree', 'rules/post', 'rules/operators'];
 
+const SERVICE_LEAVES = [
+  'clock',
+  'change-clock',
+  'context',
+  'event-loop-yield',
+  'id-epoch',
+  'option-flags',
+  'products',
+  'service-options',
+  'state-file',
+  'temporary-folder',
+].map(file => `service/${file}`);
+const SERVICE_BASE = ['rules', 'activity', 'flow', ...FOUNDATIONS, ...SERVICE_LEAVES];
+const SERVICE_FAMILY = [...SERVICE_BASE, 'service/http', 'service/archive'];
+
 /**
  * Each folder (or file at the top of `src`), and the folders that its files may import from. A folder
  * may always use its own files; a folder that is not listed falls back to its parent's entry.
@@ -47,7 +62,38 @@ const ARROWS: Record<string, readonly string[]> = {
   compliance: [...MACHINERY, 'replay'],
   // Stored files are read, judged and written again.
   archive: [...MACHINERY, 'operators', 'compliance'],
-  service: ['rules', 'activity', 'flow', ...FOUNDATIONS],
+  // The top of the service puts its families together.
+  service: [...SERVICE_BASE, 'service'],
+  'service/clock': [],
+  'service/id-epoch': [],
+  'service/products': [],
+  'service/event-loop-yield': [],
+  'service/option-flags': ['check', 'time'],
+  'service/state-file': ['errors', 'storage'],
+  'service/temporary-folder': ['storage'],
+  'service/change-clock': ['time', 'service/clock', 'service/http'],
+  'service/service-options': [
+    ...['check', 'activity', 'service/option-flags', 'service/archive/archive'],
+    // One table has the options of all families.
+    ...['service/http/service-limits', 'service/usage/usage-options'],
+    'service/users/oauth-options',
+  ],
+  'service/context': [...SERVICE_LEAVES, 'activity', 'service/http', 'service/archive/archive'],
+  'service/http': SERVICE_BASE,
+  'service/archive': SERVICE_BASE,
+  // Without a folder, the posts are generated.
+  'service/archive/open-archive': [...SERVICE_BASE, 'service/archive', 'service/sample'],
+  // Compliance events hide posts.
+  'service/archive/visible-archive': [...SERVICE_BASE, 'service/archive', 'service/compliance'],
+  'service/sample': [...SERVICE_BASE, 'service/archive'],
+  'service/search': SERVICE_FAMILY,
+  'service/jobs': SERVICE_FAMILY,
+  'service/usage': SERVICE_FAMILY,
+  'service/users': SERVICE_FAMILY,
+  // The compliance stream can be replayed.
+  'service/replay': [...SERVICE_FAMILY, 'service/compliance'],
+  'service/compliance': SERVICE_FAMILY,
+  'service/console': [...SERVICE_FAMILY, 'service'],
   index: [
     ...[...MACHINERY, 'operators', 'sinks', 'search', 'jobs', 'replay', 'usage', 'users'],
     ...['compliance', 'archive'],
@@ -71,7 +117,7 @@ function importsOf(file: string): string[] {
 /** Arrows that are still to go. */
 const EXCEPTIONS: readonly string[] = [];
 
-/** The entry of the table that holds for a file: its folder's, or that of the folder above. */
+/** The entry of the table that holds for a file: its own, its folder's, or that of the folder above. */
 function entryOf(file: string): string {
   const parts = path.relative(SOURCE, file).replace(/\.ts$/, '').split(path.sep);
   for (let length = parts.length; length > 0; length--) {
@@ -82,8 +128,10 @@ function entryOf(file: string): string {
 }
 
 function allows(from: string, to: string): boolean {
-  if (from === to) return true;
-  return (ARROWS[from] ?? []).some(name => to === name || to.startsWith(`${name}/`));
+  const entry = entryOf(from);
+  if (entry === entryOf(to)) return true;
+  const target = path.relative(SOURCE, to).replace(/\.ts$/, '').split(path.sep).join('/');
+  return (ARROWS[entry] ?? []).some(name => target === name || target.startsWith(`${name}/`));
 }
 
 /** Groups of files that import each other in a circle, types included. */
@@ -124,7 +172,7 @@ describe('imports point one way', () => {
     const wrong = files.flatMap(file =>
       graph
         .get(file)!
-        .filter(target => !allows(entryOf(file), entryOf(target)))
+        .filter(target => !allows(file, target))
         .map(target => `${path.relative(SOURCE, file)} -> ${path.relative(SOURCE, target)}`),
     );
     expect(wrong.filter(arrow => !EXCEPTIONS.includes(arrow))).toEqual([]);
@@ -133,6 +181,6 @@ describe('imports point one way', () => {
 
   it('has no circle, not even of types', () => {
     const circles = circlesOf(graph).map(circle => circle.map(file => path.relative(SOURCE, file)));
-    expect(circles.length).toBeLessThanOrEqual(6);
+    expect(circles.filter(circle => !circle.includes('replay/rule-calls.ts'))).toEqual([]);
   });
 });

@@ -1,7 +1,6 @@
 import { DAY, floorTo, MINUTE, SECOND, SEGMENT, type Window } from '../../time.js';
 import type { Archive, ArchivedPost } from '../archive/archive.js';
 import type { Clock } from '../clock.js';
-import type { ReplayItem } from '../replay/replayed-posts.js';
 import { type ComplianceEvent, type GeneratedEvent, GeneratedEvents } from './generated-events.js';
 import { InjectedEvents } from './injected-events.js';
 
@@ -19,6 +18,13 @@ type Listener = (event: ComplianceEvent) => void;
 
 /** After a jump of the clock, the stream sends at most the events of the last day. */
 const MAX_CATCH_UP_MS = DAY;
+
+/** A printed event. */
+interface EventMessage {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly message: Uint8Array;
+}
 
 /**
  * All compliance events: generated for posts of the archive, and injected by a test. Sends them to
@@ -78,7 +84,7 @@ export class Compliance {
   }
 
   /** The events of a window as items of a replay, in order of time, all partitions. */
-  async *replayed(window: Window, signal: AbortSignal): AsyncGenerator<Iterable<ReplayItem>> {
+  async *replayed(window: Window, signal: AbortSignal): AsyncGenerator<Iterable<EventMessage>> {
     for (let from = window.from; from < window.to; from += SEGMENT) {
       const events = await this.within({ from, to: Math.min(from + SEGMENT, window.to) }, signal);
       yield events.map(({ at, json }) => ({ at, message: Buffer.from(json) }));
