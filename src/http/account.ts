@@ -24,6 +24,7 @@ import {
   type SettingName,
   type SettingOptions,
   type Settings,
+  variablesOf,
 } from './settings.js';
 import { TIMEOUTS, type Timeouts } from './timeouts.js';
 import { realTime, type Timing } from './timing.js';
@@ -133,7 +134,7 @@ export class Account {
     if (value === undefined)
       throw new OptionError(
         name,
-        `\`${name}\` is needed for ${purpose}: pass it to account() or set ${SETTINGS[name].env}`,
+        `\`${name}\` is needed for ${purpose}: pass it to account() or set ${variablesOf(name)}`,
       );
     return value;
   }
@@ -149,9 +150,12 @@ export class Account {
     if (first === undefined) return;
     if (second === undefined) this.need(first, purpose);
     const list = missing.map(name => `\`${name}\` (${SETTINGS[name].env})`).join(', ');
+    const all = missing.some(name => variablesOf(name) !== SETTINGS[name].env)
+      ? `; ${SETTINGS.url.env} alone sets all addresses where they are one`
+      : '';
     throw new OptionError(
       first,
-      `Settings are missing that are needed for ${purpose}: ${list}. Pass them to account() or set the variables of the environment`,
+      `Settings are missing that are needed for ${purpose}: ${list}. Pass them to account() or set the variables of the environment${all}`,
     );
   }
 
@@ -222,9 +226,10 @@ function perMinute(requests: number | undefined): readonly Rate[] {
 
 /**
  * An account of the service: its credentials, addresses, names and limits. What is not passed comes
- * from the environment: `baseUrl` from `MILLRACE_BASE_URL`, and so on. Nothing is needed before a
- * call needs it. Addresses must be https unless they are loopback, and credentials go to their
- * origins only (service.md section 5).
+ * from the environment: `baseUrl` from `MILLRACE_BASE_URL`, and so on. Where all addresses are one,
+ * `url` or `MILLRACE_URL` alone is enough; each more specific one wins over it, and an option over any
+ * variable. Nothing is needed before a call needs it. Addresses must be https unless they are
+ * loopback, and credentials go to their origins only (service.md section 5).
  *
  * All calls of one account share the service's rate limits, also over several `account()`s of one
  * process with other options. Where two differ in `limits`, `searchesPerMinute` or

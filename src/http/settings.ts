@@ -8,6 +8,8 @@ type Kind = 'url' | 'segment' | 'text' | 'secret' | 'count';
  * from where the option is not given. Addresses bear the names of service.md in braces.
  */
 export const SETTINGS = {
+  /** All of the service's addresses below, but for its pages, where they are one. Each of them wins over it. */
+  url: { kind: 'url', env: 'MILLRACE_URL' },
   /** `{base_url}`: search and counts. */
   baseUrl: { kind: 'url', env: 'MILLRACE_BASE_URL' },
   /** `{historical_url}`: jobs. */
@@ -89,6 +91,24 @@ export type Settings = {
   readonly [Name in keyof typeof SETTINGS]?: Checked<(typeof SETTINGS)[Name]['kind']> | undefined;
 };
 
+/** Addresses that `url` stands for: those of endpoints, not of pages for people. */
+const ENDPOINTS: ReadonlySet<string> = new Set<SettingName>([
+  'baseUrl',
+  'historicalUrl',
+  'replayStreamUrl',
+  'rulesUrl',
+  'complianceStreamUrl',
+  'accountApiUrl',
+  'oauthUrl',
+  'dataUrl',
+]);
+
+/** The variables that a setting is read from, for messages. */
+export function variablesOf(name: SettingName): string {
+  const { env } = SETTINGS[name];
+  return ENDPOINTS.has(name) ? `${env}, or ${SETTINGS.url.env} for all addresses` : env;
+}
+
 /** Reads the settings: those that are not given come from the environment, where '' counts as absent. */
 export function readSettings(
   options: SettingOptions,
@@ -100,12 +120,16 @@ export function readSettings(
     const option: unknown = options[name as SettingName];
     const text = environment[env] === '' ? undefined : environment[env];
     const fromEnvironment = kind === 'count' && text !== undefined ? Number(text) : text;
+    // An option wins over any variable, so that its credentials go to no other address.
+    if (option === undefined && options.url !== undefined && ENDPOINTS.has(name)) continue;
     const value = option ?? fromEnvironment;
     if (value === undefined) continue;
     const wrong = problemOf(name, kind, value);
     if (wrong === undefined) settings[name] = convert(kind, value);
     else problems.push({ option: name, text: `\`${option === undefined ? env : name}\` ${wrong}` });
   }
+  const { url } = settings;
+  if (url !== undefined) for (const name of ENDPOINTS) settings[name] ??= url;
   return { settings, problems };
 }
 

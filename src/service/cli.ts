@@ -1,9 +1,13 @@
 #!/usr/bin/env node
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { flag } from '../check.js';
+import { checkValue, flag } from '../check.js';
 import { closest } from '../closest.js';
 import { MillraceError, OptionError } from '../errors.js';
-import { type Addresses, addressesLine } from './http/addresses.js';
+import { environmentOf, exportLines } from './environment.js';
+import { type Addresses, addressesAt, addressesLine } from './http/addresses.js';
+import { loopbackUrl } from './http/listen.js';
 import {
   type FlagTable,
   flagConfig,
@@ -12,20 +16,31 @@ import {
   withFlag,
 } from './option-flags.js';
 import { createService, PORT } from './service.js';
-import { SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
+import { checkServiceOptions, SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
 
 const FLAGS: FlagTable = {
   port: withFlag(PORT, 'port', 'N'),
   ...SERVICE_OPTIONS,
   json: withFlag(flag('print one line of JSON once ready, and nothing else'), 'json', '', 'true'),
+  env: withFlag(
+    flag('print the variables that scripts need (with --port), and end: nothing is started'),
+    'env',
+    '',
+    'true',
+  ),
+  version: withFlag(flag('print the version'), 'version', '', 'true'),
   help: withFlag(flag('print this'), 'help', '', 'true'),
 };
 
-const USAGE = `Usage: npm run service -- [options]
+const usage = () => `Usage: ${calledAs()} [options]
 
 The whole service on 127.0.0.1, over a folder of delivered job files or generated posts.
 
-${flagHelp(FLAGS)}`;
+${flagHelp(FLAGS)}
+Scripts read where it is from their environment:
+  eval "$(${calledAs()} --port 8080 --env)"      in a shell
+  ${calledAs()} --port 8080 --env > service.env   for node --env-file=service.env
+`;
 
 const PARENT_CHECK_MS = 250;
 
@@ -39,9 +54,17 @@ try {
 }
 
 async function run(): Promise<void> {
-  const { port, json, help, ...options } = readArguments();
+  const { port, json, env, version, help, ...options } = readArguments();
   if (help === true) {
-    process.stdout.write(USAGE);
+    process.stdout.write(usage());
+    return;
+  }
+  if (version === true) {
+    process.stdout.write(`${packageVersion()}\n`);
+    return;
+  }
+  if (env === true) {
+    process.stdout.write(environmentFor(port, options));
     return;
   }
   const service = createService({
@@ -93,20 +116,50 @@ function readArguments(): Record<string, unknown> {
   }
 }
 
+/** The variables of a service that has this port and these options, whether or not it runs yet. */
+function environmentFor(port: unknown, options: ServiceOptions): string {
+  checkValue('millrace-service', 'port', PORT, port);
+  if (port === undefined || port === 0)
+    throw new OptionError(
+      'port',
+      '--env needs the --port of the service: without one it listens at any free port, which it prints when it starts',
+    );
+  const settings = checkServiceOptions(options);
+  return exportLines(environmentOf(addressesAt(loopbackUrl(Number(port)), settings, Date.now)));
+}
+
+/** The command as the user typed it, without its options. */
+function calledAs(): string {
+  const {
+    npm_command: npm,
+    npm_lifecycle_event: event,
+    npm_lifecycle_script: script,
+  } = process.env;
+  const [, file = 'millrace-service'] = process.argv;
+  const name = path.basename(file);
+  const isScript = /\.[jt]s$/.test(name);
+  if (npm === 'exec' && !isScript) return `npx ${name}`;
+  // Any script of npm sets these variables for all that it starts.
+  if (npm === 'run-script' && script?.includes(name)) return `npm run ${event} --`;
+  return isScript ? `node ${path.relative('', file)}` : name;
+}
+
+function packageVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { readonly version: string }).version;
+}
+
 function summary(addresses: Addresses, archive: string | undefined): string {
-  const { baseUrl, consoleUrl, account, label, publisher, email, password } = addresses;
+  const { baseUrl, consoleUrl, account, label, email, password } = addresses;
   const posts = archive === undefined ? 'generated for any minute since 21 March 2006' : archive;
   return `The service is ready.
 
   base URL   ${baseUrl}
-  console    ${consoleUrl}
-  account    ${account}
-  label      ${label}
-  publisher  ${publisher}
-  email      ${email}
-  password   ${password}
+  console    ${consoleUrl} (${email}, ${password})
   posts      ${posts}
 
+For scripts in another shell, where account() then needs no options:
+${exportLines(environmentOf(addresses)).replaceAll(/^(?=export)/gm, '  ')}
 Try it:
   curl -u '${email}:${password}' '${baseUrl}/search/30day/accounts/${account}/${label}.json?query=coffee&maxResults=10'
 

@@ -10,7 +10,7 @@ import { Compliance } from './compliance/compliance.js';
 import { pageRoutes } from './console/page-routes.js';
 import type { ServiceContext } from './context.js';
 import { controlRoutes } from './control.js';
-import type { Addresses } from './http/addresses.js';
+import { type Addresses, addressesAt } from './http/addresses.js';
 import { closeServer, listen, urlOf } from './http/listen.js';
 import { Faults } from './http/planted-faults.js';
 import { Quotas } from './http/quotas.js';
@@ -151,35 +151,7 @@ export class Service extends Server {
 
   /** Where the service listens, and the credentials that it takes. */
   addresses(): Addresses {
-    const { account, label, streamLabel, complianceLabel, publisher, email, password } =
-      this.#settings;
-    const { consumerKey, consumerSecret, unapprovedConsumerKey, unapprovedConsumerSecret } =
-      this.#settings;
-    const url = urlOf(this);
-    return {
-      baseUrl: url,
-      historicalUrl: url,
-      replayStreamUrl: url,
-      rulesUrl: url,
-      complianceStreamUrl: url,
-      accountApiUrl: url,
-      oauthUrl: url,
-      dataUrl: url,
-      consoleUrl: `${url}/console`,
-      statusUrl: `${url}/status`,
-      account,
-      label,
-      streamLabel,
-      complianceLabel,
-      publisher,
-      email,
-      password,
-      consumerKey,
-      consumerSecret,
-      unapprovedConsumerKey,
-      unapprovedConsumerSecret,
-      serviceTime: () => this.clock.now(),
-    };
+    return addressesAt(urlOf(this), this.#settings, () => this.clock.now());
   }
 
   /**

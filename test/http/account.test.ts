@@ -60,7 +60,7 @@ describe('an account', () => {
   it('needs nothing before a call needs it, and then says where it can come from', () => {
     const empty = account({}, {});
     expect(errorOf(() => empty.need('historicalUrl', 'jobs')).message).toBe(
-      '`historicalUrl` is needed for jobs: pass it to account() or set MILLRACE_HISTORICAL_URL',
+      '`historicalUrl` is needed for jobs: pass it to account() or set MILLRACE_HISTORICAL_URL, or MILLRACE_URL for all addresses',
     );
   });
 
@@ -218,7 +218,44 @@ it('all settings that a call lacks come in one error, with their variables', () 
   for (const name of ['`baseUrl` (MILLRACE_BASE_URL)', '`label` (MILLRACE_LABEL)'])
     expect(message).toContain(name);
   expect(message).toContain('`password` (MILLRACE_PASSWORD)');
+  expect(message).toContain('MILLRACE_URL alone sets all addresses where they are one');
   expect(message).not.toContain('`email`');
+});
+
+describe('MILLRACE_URL', () => {
+  const endpoints = [
+    ...(['baseUrl', 'historicalUrl', 'replayStreamUrl', 'rulesUrl'] as const),
+    ...(['complianceStreamUrl', 'accountApiUrl', 'oauthUrl', 'dataUrl'] as const),
+  ];
+
+  it('is the address of every endpoint, and of no page', () => {
+    const { settings } = account({}, { MILLRACE_URL: 'https://one.test/api' });
+    for (const name of endpoints) expect(settings[name]?.href).toBe('https://one.test/api');
+    expect(settings.consoleUrl).toBeUndefined();
+    expect(settings.statusUrl).toBeUndefined();
+  });
+
+  it('gives way to a more specific variable, and any variable to an option', () => {
+    const environment = {
+      MILLRACE_URL: 'https://one.test',
+      MILLRACE_RULES_URL: 'https://rules.test',
+    };
+    const fromVariables = account({ dataUrl: 'https://data.test' }, environment).settings;
+    expect(fromVariables.baseUrl?.host).toBe('one.test');
+    expect(fromVariables.rulesUrl?.host).toBe('rules.test');
+    expect(fromVariables.dataUrl?.host).toBe('data.test');
+    const fromOption = account(
+      { url: 'https://option.test', dataUrl: 'https://data.test' },
+      environment,
+    ).settings;
+    expect(fromOption.rulesUrl?.host).toBe('option.test');
+    expect(fromOption.dataUrl?.host).toBe('data.test');
+  });
+
+  it('that cannot work is named, once', () => {
+    const { message } = errorOf(() => account({}, { MILLRACE_URL: 'localhost:8787' }));
+    expect(message).toMatch(/^account: `MILLRACE_URL` has no scheme[^`]*$/);
+  });
 });
 
 it.each(['localhost:8787', 'search.example', 'search.example/base', '127.0.0.1:80/x'])(

@@ -1,13 +1,25 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { account } from '../../src/http/account.js';
+import { SETTINGS, type SettingName } from '../../src/http/settings.js';
+import { search } from '../../src/search/search.js';
+import { collect } from '../../src/sinks/collect.js';
 import { spawn } from '../child-processes.js';
 
 const CLI = path.resolve(import.meta.dirname, '../../src/service/cli.ts');
+
+/** The tests themselves may run by npm. */
+const NO_NPM = {
+  npm_command: undefined,
+  npm_lifecycle_event: undefined,
+  npm_lifecycle_script: undefined,
+};
 
 const children: ChildProcess[] = [];
 
@@ -17,7 +29,13 @@ afterAll(() => {
 });
 
 function run(...args: string[]) {
-  const child = spawn(process.execPath, ['--import', 'tsx', CLI, ...args], {
+  return runAs(['--import', 'tsx', CLI], args);
+}
+
+/** With a command line of npm's or of an installed binary. */
+function runAs(command: readonly string[], args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const child = spawn(process.execPath, [...command, ...args], {
+    env: { ...process.env, ...NO_NPM, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   children.push(child);
@@ -84,7 +102,10 @@ describe('the command', () => {
     const { child, ended, ready } = run('--limits', 'relaxed', '--no-control');
     const summary = await ready;
     expect(summary).toMatch(/base URL +http:\/\/127\.0\.0\.1:\d+\n/);
-    expect(summary).toMatch(/console +http:\/\/127\.0\.0\.1:\d+\/console\n/);
+    expect(summary).toMatch(
+      /console +http:\/\/127\.0\.0\.1:\d+\/console \(dev@example\.com, local-service\)\n/,
+    );
+    expect(summary).toMatch(/\n {2}export MILLRACE_URL='http:\/\/127\.0\.0\.1:\d+'\n/);
     // What it tells its users to try finds something.
     const [, login = '', url = ''] = /curl -u '([^']+)' '([^']+)'/.exec(summary) ?? [];
     const tried = await fetch(url, { headers: { authorization: `Basic ${btoa(login)}` } });
@@ -171,6 +192,87 @@ describe('the command', () => {
     expect(end.stdout).not.toContain('local-service');
   });
 });
+
+describe('--env', () => {
+  it.concurrent('gives a shell, and a script by --env-file, all that every family of calls needs', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'millrace-env-'));
+    const { child, ready } = run('--json', '--account', "it's", '--label', '$(x) `y`');
+    const { base_url: url } = JSON.parse(await ready);
+    const options = ['--port', new URL(url).port, '--account', "it's", '--label', '$(x) `y`'];
+    const printed = await run('--env', ...options).ended;
+    expect(printed).toMatchObject({ code: 0, stderr: '' });
+    const file = path.join(folder, 'service.env');
+    await writeFile(file, printed.stdout);
+    const print = 'process.stdout.write(JSON.stringify(process.env))';
+    const fromFile = runAs([`--env-file=${file}`, '-e', print], []).ended;
+    const shell = spawn(
+      'bash',
+      ['--norc', '-c', `eval "$(cat '${file}')"; '${process.execPath}' -e '${print}'`],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    let fromShell = '';
+    shell.stdout.on('data', chunk => {
+      fromShell += chunk;
+    });
+    await once(shell, 'close');
+    for (const text of [(await fromFile).stdout, fromShell]) {
+      const acme = account({}, JSON.parse(text));
+      expect(acme.settings).toMatchObject({ account: "it's", label: '$(x) `y`' });
+      const query = { query: 'coffee', product: '30day', limit: 5 } as const;
+      expect(await pipeline(search(acme, query), collect())).toHaveLength(5);
+      for (const name of Object.keys(SETTINGS) as SettingName[])
+        if (!NOT_OF_A_SERVICE.includes(name)) acme.need(name, 'scripts');
+    }
+    child.kill('SIGTERM');
+    await rm(folder, { recursive: true });
+  });
+
+  it.concurrent('without a port ends with 2: the address is not known yet', async () => {
+    const end = await run('--env').ended;
+    expect(end).toMatchObject({ code: 2, stdout: '' });
+    expect(end.stderr).toContain('--env needs the --port of the service');
+  });
+});
+
+describe('an installed command', () => {
+  it.concurrent.each([
+    ['its name in the path', {}, 'Usage: millrace-service [options]'],
+    ['npx', { npm_command: 'exec' }, 'Usage: npx millrace-service [options]'],
+    [
+      'a script of npm',
+      {
+        npm_command: 'run-script',
+        npm_lifecycle_event: 'posts',
+        npm_lifecycle_script: 'millrace-service --seed 3',
+      },
+      'Usage: npm run posts -- [options]',
+    ],
+  ])('is called in its help as it was: by %s', async (_name, env, usage) => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'millrace-bin-'));
+    const binary = path.join(folder, 'millrace-service');
+    await symlink(CLI, binary);
+    const end = await runAs(['--import', import.meta.resolve('tsx'), binary], ['--help'], env)
+      .ended;
+    await rm(folder, { recursive: true });
+    expect(end).toMatchObject({ code: 0, stderr: '' });
+    expect(end.stdout).toContain(usage);
+    expect(end.stdout).not.toContain('npm run service');
+  });
+
+  it.concurrent('prints the version of the package', async () => {
+    const file = path.resolve(import.meta.dirname, '../../package.json');
+    const { version } = JSON.parse(await readFile(file, 'utf8'));
+    expect(await run('--version').ended).toMatchObject({ code: 0, stdout: `${version}\n` });
+  });
+});
+
+/** What only a user's contract or sign-in gives. */
+const NOT_OF_A_SERVICE: readonly SettingName[] = [
+  'accessToken',
+  'accessTokenSecret',
+  'searchesPerMinute',
+  'engagementsPerMinute',
+];
 
 describe('await using', () => {
   it.concurrent.each(['service', 'addresses'])(

@@ -41,6 +41,50 @@ export interface Addresses {
   readonly serviceTime: () => number;
 }
 
+/** Names and credentials that options of the service decide. */
+type Names = Pick<
+  Addresses,
+  | 'account'
+  | 'label'
+  | 'streamLabel'
+  | 'complianceLabel'
+  | 'publisher'
+  | 'email'
+  | 'password'
+  | 'consumerKey'
+  | 'consumerSecret'
+  | 'unapprovedConsumerKey'
+  | 'unapprovedConsumerSecret'
+>;
+
+/** What a service with these names has at this URL. */
+export function addressesAt(url: string, names: Names, serviceTime: () => number): Addresses {
+  return {
+    baseUrl: url,
+    historicalUrl: url,
+    replayStreamUrl: url,
+    rulesUrl: url,
+    complianceStreamUrl: url,
+    accountApiUrl: url,
+    oauthUrl: url,
+    dataUrl: url,
+    consoleUrl: `${url}/console`,
+    statusUrl: `${url}/status`,
+    account: names.account,
+    label: names.label,
+    streamLabel: names.streamLabel,
+    complianceLabel: names.complianceLabel,
+    publisher: names.publisher,
+    email: names.email,
+    password: names.password,
+    consumerKey: names.consumerKey,
+    consumerSecret: names.consumerSecret,
+    unapprovedConsumerKey: names.unapprovedConsumerKey,
+    unapprovedConsumerSecret: names.unapprovedConsumerSecret,
+    serviceTime,
+  };
+}
+
 /** One line of JSON with the names of service.md: `base_url`, `account`, `label` ... */
 export function addressesLine(addresses: Addresses): string {
   const texts = Object.entries(addresses).filter(([, value]) => typeof value === 'string');

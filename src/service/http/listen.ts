@@ -24,7 +24,11 @@ export async function listen(server: Server, port: number, option: string): Prom
 export function urlOf(server: Server): string {
   const address = server.address() as AddressInfo | null;
   if (address === null) throw new Error('The service does not listen; start it first');
-  return `http://127.0.0.1:${address.port}`;
+  return loopbackUrl(address.port);
+}
+
+export function loopbackUrl(port: number): string {
+  return `http://127.0.0.1:${port}`;
 }
 
 /** Ends every connection. */

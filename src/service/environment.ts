@@ -1,0 +1,38 @@
+import type { Addresses } from './http/addresses.js';
+
+/** Variables from which `account()` reads the service's addresses, names and credentials. */
+export function environmentOf(addresses: Addresses): Readonly<Record<string, string>> {
+  return {
+    // Every endpoint is at one origin, and `account()` takes all addresses from this.
+    MILLRACE_URL: addresses.baseUrl,
+    MILLRACE_CONSOLE_URL: addresses.consoleUrl,
+    MILLRACE_STATUS_URL: addresses.statusUrl,
+    MILLRACE_ACCOUNT: addresses.account,
+    MILLRACE_LABEL: addresses.label,
+    MILLRACE_STREAM_LABEL: addresses.streamLabel,
+    MILLRACE_COMPLIANCE_LABEL: addresses.complianceLabel,
+    MILLRACE_PUBLISHER: addresses.publisher,
+    MILLRACE_EMAIL: addresses.email,
+    MILLRACE_PASSWORD: addresses.password,
+    MILLRACE_CONSUMER_KEY: addresses.consumerKey,
+    MILLRACE_CONSUMER_SECRET: addresses.consumerSecret,
+  };
+}
+
+/** One line for each variable, for a shell and, where the value allows it, for a `.env` file of Node. */
+export function exportLines(variables: Readonly<Record<string, string>>): string {
+  return Object.entries(variables)
+    .map(([name, value]) => `export ${name}=${quoted(value)}\n`)
+    .join('');
+}
+
+/**
+ * Single quotes, in which both a shell and a `.env` file take everything literally. A value with a
+ * single quote gets double ones; one that needs an escape there is in the shell's form, which a
+ * `.env` file lacks.
+ */
+function quoted(value: string): string {
+  if (!value.includes("'")) return `'${value}'`;
+  if (!/["$`\\!]/.test(value)) return `"${value}"`;
+  return `'${value.replaceAll("'", "'\\''")}'`;
+}
