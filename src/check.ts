@@ -3,13 +3,13 @@ import { OptionError } from './errors.js';
 import { parseDate } from './time.js';
 
 /**
- * One option of a call: what it takes, and what it is where it is left out. `T` is the type of its
- * values, `Else` that of its default.
+ * One option of a call: the values it accepts and its default. `T` is the type of its values, `Else` the
+ * type of its default.
  */
 export interface Option<T, Else = T | undefined> {
-  /** What it is for, in a few words: for messages. */
+  /** Its purpose in a few words, for messages. */
   readonly meaning: string;
-  /** What a value must be, as a message says it. */
+  /** The accepted values, as a message says it. */
   readonly expected: string;
   readonly accepts: (value: unknown) => boolean;
   /** What is wrong with a value, in place of `expected`, where that depends on the value. */
@@ -153,7 +153,7 @@ function problemOf(name: string, option: Option<unknown>, value: unknown): Probl
   return { option: name, text };
 }
 
-/** What to say of an option that a call does not have. */
+/** The problem of an option that a call does not have. */
 export function unknownOption(prefix: string, name: string, known: readonly string[]): Problem {
   const meant = closest(name, known);
   const hint =
@@ -167,7 +167,7 @@ function mustBe(name: string, expected: string, value: unknown): string {
   return `\`${name}\` must be ${expected}, got ${shown(value)}`;
 }
 
-/** Short, and without what an object holds: that may be a secret. */
+/** Short, and without the contents of objects, which may be secret. */
 function shown(value: unknown): string {
   if (typeof value === 'string')
     return value.length > 60 ? `${quoted(value.slice(0, 60))}...` : quoted(value);
@@ -220,10 +220,10 @@ export function whole<Else extends number | undefined = undefined>(
   );
 }
 
-/** A timer holds no more. */
+/** The maximum of Node's timers. */
 const MAX_MILLISECONDS = 2 ** 31 - 1;
 
-/** A span of time in milliseconds, as timers take it. */
+/** A duration in milliseconds, within the range of timers. */
 export function milliseconds<Else extends number | undefined = undefined>(
   meaning: string,
   { min = 1, max = MAX_MILLISECONDS, ...rest }: Bounds<Else> = {},
@@ -244,7 +244,7 @@ export function flag<Else extends boolean | undefined = undefined>(
   return option(meaning, 'true or false', value => typeof value === 'boolean', otherwise as Else);
 }
 
-/** A string with something in it, which every encoding can carry. */
+/** A non-empty string without control characters or lone surrogates. */
 export function text<Else extends string | undefined = undefined>(
   meaning: string,
   otherwise?: Else,
@@ -257,7 +257,7 @@ export function text<Else extends string | undefined = undefined>(
   );
 }
 
-/** As `text`, for what no message may show. */
+/** As `text`, for values that no message may show. */
 export function secret<Else extends string | undefined = undefined>(
   meaning: string,
   otherwise?: Else,
@@ -265,11 +265,11 @@ export function secret<Else extends string | undefined = undefined>(
   return { ...text(meaning, otherwise), isSecret: true };
 }
 
-/** As `text`, and line ends and tabs may be in it. */
+/** As `text`, but line feeds and tabs are allowed. */
 export function lines(meaning: string): Optional<string, undefined> {
   return option(
     meaning,
-    'a string that is not empty, without half characters (lone surrogates)',
+    'a string that is not empty, without lone surrogates',
     value => isText(value) && !/\p{Surrogate}/u.test(value),
     undefined,
   );
@@ -330,7 +330,7 @@ export function record<T extends object>(meaning: string): Optional<T, undefined
   return option(meaning, 'an object', isRecord, undefined);
 }
 
-/** What only its call can check. */
+/** An option with its own check. */
 export function special<T, Else = undefined>(
   meaning: string,
   expected: string,
@@ -349,7 +349,7 @@ export function explained<T>(
   return { ...option<T, undefined>(meaning, '', accepts, undefined), explain };
 }
 
-/** The place to go on from: the cursor of a batch. Its maker says whether it is one of its own. */
+/** The cursor of a batch. The source checks whether it is one of its cursors. */
 export function cursor<T extends object>(): Optional<T, undefined> {
   return option(
     'where to go on',

@@ -4,10 +4,10 @@ export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
-/** The ten minutes that one job file covers (service.md 2.6). */
+/** The ten minutes that one job file covers. */
 export const SEGMENT = 10 * MINUTE;
 
-/** The first minute of the archive: 21 March 2006 (service.md section 8). */
+/** The first minute of the archive: 21 March 2006. */
 export const FIRST_POST = Date.UTC(2006, 2, 21);
 
 /** A span of time in epoch milliseconds: `from` inclusive, `to` exclusive. */
@@ -44,7 +44,7 @@ export function formatTimestamp(ms: number): string {
   );
 }
 
-/** The service's second-precision instant with an explicit offset, as in `sent` (service.md 2.7). */
+/** The service's second-precision instant with an explicit offset, as in `sent`. */
 export function formatSent(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}+00:00`;
 }

@@ -25,25 +25,25 @@ export interface ApplyComplianceOptions extends RedactOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What was done to one file. */
+/** The changes of one file. */
 export interface RewrittenFile {
   readonly path: string;
-  /** Posts that are gone, or masked. */
+  /** Posts that were removed or masked. */
   readonly removed: number;
-  /** Posts that lost a place or a quoted post. */
+  /** Posts that lost their geo data or a quoted post. */
   readonly changed: number;
 }
 
-/** What was done to an archive. */
+/** The changes of an archive. */
 export interface AppliedCompliance {
   /** Files that were read. */
   readonly files: number;
   readonly posts: number;
-  /** Posts that are gone, or masked, by reason. */
+  /** Posts that were removed or masked, by reason. */
   readonly removed: Readonly<Partial<Record<HiddenReason, number>>>;
-  /** Posts that lost a place or a quoted post. */
+  /** Posts that lost their geo data or a quoted post. */
   readonly changed: number;
-  /** Files that held any of these; all others were not touched. */
+  /** The rewritten files; all others are unchanged. */
   readonly rewritten: readonly RewrittenFile[];
 }
 
@@ -57,10 +57,10 @@ const OPTIONS = {
 const STORED = /\.(json|jsonl|ndjson)(\.gz)?$/i;
 
 /**
- * Takes out of stored posts what tombstones forbid, as `withoutDeleted` does for posts that come by.
- * Only files that hold such posts are rewritten, each one atomically: a crash leaves every file as it
- * was or as it should be, and the next run does the rest. Run again, it changes nothing more. The
- * `info` line that ends a job file keeps counting right. A checkpoint of `files` is left alone.
+ * Removes from stored posts what tombstones forbid, as `withoutDeleted` does for posts in a flow. Only
+ * files with such posts are rewritten, each one atomically: after a crash every file is either unchanged
+ * or finished, and the next run does the rest. Running it again changes nothing. The count in the `info`
+ * line at the end of a job file is updated. Checkpoints of `files` are left alone.
  *
  * @throws OptionError, StorageError; DataError for a file that is damaged.
  * @example
@@ -99,7 +99,7 @@ export async function applyCompliance(
   return { files: names.length, posts, removed, changed, rewritten };
 }
 
-/** What `files` keeps beside what it writes, under whatever name, are no posts. */
+/** Checkpoints of `files` hold no posts, whatever their name. */
 const CHECKPOINT = /^\{\n {2}"version": \d+,\n {2}"state": "/;
 
 async function isCheckpoint(file: string): Promise<boolean> {
@@ -112,7 +112,7 @@ async function isCheckpoint(file: string): Promise<boolean> {
   }
 }
 
-/** Regular files only: what a link points to may be anywhere. */
+/** Regular files only: a link may point anywhere. */
 async function filesIn(folder: string): Promise<string[]> {
   try {
     if (!(await lstat(folder)).isDirectory()) throw new Error('it is not a folder');

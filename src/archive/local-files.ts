@@ -9,18 +9,18 @@ import { type InternalBatches, InternalFlow } from '../flow/internal-flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 
-/** Larger files come in blocks. */
+/** Larger files are read in blocks. */
 const WHOLE = 8 * 1024 * 1024;
 const BLOCK = 1024 * 1024;
-/** Files that are read while the consumer is busy with an earlier one: small ones, or so many bytes. */
+/** Files that are read ahead while the consumer works on an earlier one, limited in bytes. */
 const AHEAD = 4;
 const AHEAD_BYTES = 8 * 1024 * 1024;
 const ARCHIVE = /\.(gz|json|jsonl|ndjson)$/i;
 
 export interface LocalFilesOptions {
   /**
-   * Which files of a folder to read, by their path below it, with `/` between its parts. Files that
-   * are named themselves are read whatever their name.
+   * Selects files of a folder by their path below it, with `/` as the separator. Files that are listed
+   * themselves are always read.
    * @default all that end in .gz, .json, .jsonl or .ndjson
    */
   readonly match?: RegExp | ((path: string) => boolean) | undefined;
@@ -36,11 +36,11 @@ const OPTIONS = {
 } satisfies OptionTable<LocalFilesOptions>;
 
 /**
- * The bytes of local files, with an edge at the end of each. A folder is read with all folders below
- * it, sorted by path, hidden ones and their files excepted; a list is read in its own order.
+ * The bytes of local files, with a cursor at the end of each. A folder is read with its subfolders,
+ * sorted by path, without hidden files and folders; a list is read in its own order.
  *
- * A run goes on at the file after the last one that is done. New files may have come behind that
- * one; where those before it are no longer the same, by name and size, the cursor is refused.
+ * A resumed run continues with the file after the last finished one. Files that were added behind it are
+ * read; if the files before it changed, by name or size, the cursor is refused.
  *
  * Throws a `StorageError` that names the file or folder which is missing or cannot be read, or the
  * folder in which no file matches.
@@ -68,7 +68,7 @@ export function localFiles(
 
 interface LocalFile {
   readonly path: string;
-  /** The path as its list or folder has it, with `/` between its parts. */
+  /** The path as listed or below its folder, with `/` as the separator. */
   readonly name: string;
   readonly size: number;
 }
@@ -114,7 +114,7 @@ async function* read(
   }
 }
 
-/** The cursor after each file. It names that file, and stands for all files up to it. */
+/** The cursor after each file. It names that file and covers all files up to it. */
 function cursorsOf(files: readonly LocalFile[]): Cursor[] {
   let done = '';
   return files.map(({ name, size }, index) => {
@@ -128,7 +128,7 @@ function placeOf(resume: Cursor, cursors: readonly Cursor[], roots: readonly str
   const cursor = cursors[Number(resume.files) - 1];
   if (resume.source !== 'local-files' || cursor === undefined || cursor.done !== resume.done)
     throw new StorageError(
-      `The place to go on from does not belong to ${roots.join(', ')}: the files up to ${String(resume.last)} are not the ones that were read. Remove the checkpoint to begin anew`,
+      `The cursor does not belong to ${roots.join(', ')}: the files up to ${String(resume.last)} are not the ones that were read. Delete the checkpoint to start again`,
       { path: roots[0]! },
     );
   return Number(resume.files);
@@ -143,7 +143,7 @@ async function filesAt(root: string, matches: (name: string) => boolean): Promis
   const files = await Promise.all(names.map(name => fileIn(root, name)));
   const regular = files.filter(file => file !== undefined);
   if (regular.length === 0)
-    throw new StorageError(`No file in ${root} is one to read; see the option \`match\``, {
+    throw new StorageError(`No file in ${root} matches; see the option \`match\``, {
       path: root,
     });
   return regular.sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -161,7 +161,7 @@ async function namesIn(root: string, folder: string): Promise<string[]> {
   return (await Promise.all(names)).flat();
 }
 
-/** Links are followed to files, but not to folders, which could go round in circles. */
+/** Links to files are followed; links to folders are not, as they could form a loop. */
 async function fileIn(root: string, name: string): Promise<LocalFile | undefined> {
   const path = join(root, name);
   const stats = await failing(path, stat(path));
@@ -180,11 +180,11 @@ function readWhole({ path, size }: LocalFile): Promise<Buffer> | undefined {
   return size <= WHOLE ? failing(path, readFile(path, size)) : undefined;
 }
 
-/** `readFile` of node:fs asks for the size again and reads in small pieces: twice as many calls. */
+/** `readFile` of node:fs asks for the size again and reads in small blocks: twice as many calls. */
 async function readFile(path: string, size: number): Promise<Buffer> {
   const file = await open(path);
   try {
-    // One byte more than there should be, so that a single read finds the end.
+    // One byte more than expected, so that a single read finds the end.
     let bytes = Buffer.allocUnsafeSlow(size + 1);
     let end = 0;
     while (true) {

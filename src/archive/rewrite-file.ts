@@ -18,7 +18,7 @@ import { jsonLines } from '../operators/json-lines.js';
 import { takeLock } from '../storage/lock.js';
 import { replaceFile } from '../storage/replace-file.js';
 
-/** What became of the posts of one file. */
+/** The outcome for the posts of one file. */
 export interface Outcome {
   readonly posts: number;
   readonly changed: number;
@@ -28,7 +28,7 @@ export interface Outcome {
 const LINE_FEED = Buffer.from('\n');
 const READ = 256 * 1024;
 
-/** Rewrites a file of posts without what tombstones forbid, if there is anything of that in it. */
+/** Rewrites a file of posts without what tombstones forbid, if it has any of it. */
 export async function rewriteFile(
   file: string,
   tombstones: Tombstones,
@@ -39,21 +39,21 @@ export async function rewriteFile(
     const review = new Review(tombstones, options);
     for await (const { items } of linesOf(file, signal)) review.lines(items, file);
     if (review.untouched) return review;
-    // Marks may have come since: what was written is what is told.
+    // Tombstones may have been added meanwhile: the result reports what was written.
     const rewrite = new Review(tombstones, options);
     await write(file, rewrite, signal);
     return rewrite;
   } catch (cause) {
     if (cause instanceof MillraceError || signal?.aborted) throw cause;
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new StorageError(`Could not rewrite ${file}: ${reason}. It is as it was`, {
+    throw new StorageError(`Could not rewrite ${file}: ${reason}. It is unchanged`, {
       path: file,
       cause,
     });
   }
 }
 
-/** What is left of the lines of a file, and what went. */
+/** The remaining lines of a file, and counts of the removed ones. */
 class Review implements Outcome {
   posts = 0;
   changed = 0;
@@ -117,7 +117,7 @@ function linesOf(file: string, signal: AbortSignal | undefined): Batches<Buffer>
   return batchesOf(jsonLines()(gunzip({ plain: 'pass' })(bytes)), { signal });
 }
 
-/** Beside the file at first, then in its place: at any moment one of the two is there, whole. */
+/** Replaces the file atomically. */
 async function write(file: string, review: Review, signal: AbortSignal | undefined): Promise<void> {
   const hidden = path.join(path.dirname(file), `.${path.basename(file)}`);
   const lock = await takeLock(`${hidden}.lock`, { refusal: `Another run rewrites ${file}` });
@@ -131,7 +131,7 @@ async function write(file: string, review: Review, signal: AbortSignal | undefin
       };
       await (isGzip ? pipeline(lines, createGzip(), target) : pipeline(lines, target));
     };
-    // A fixed name, so that posts that have to go are not left aside by a process that is killed.
+    // A fixed name, so that a killed process does not leave a copy of forbidden posts behind.
     await replaceFile(file, rewrite, { mode: mode & 0o7777, aside: `${hidden}.tmp` });
   } finally {
     await lock.release();

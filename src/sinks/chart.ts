@@ -5,7 +5,7 @@ import { isNodeError } from '../errors.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
 import { storageError } from '../storage/storage-error.js';
 
-/** What a chart needs of a bucket: `counts` gives more. */
+/** The fields of a bucket that a chart reads; `counts` delivers them. */
 export interface ChartedBucket {
   /** `YYYYMMDDHHMM`, UTC. */
   readonly timePeriod: string;
@@ -41,7 +41,7 @@ const AXIS = 14;
  * Draws counts as a chart on the terminal once all buckets are there, oldest to the left, and
  * resolves to their sum. Holds the buckets in memory.
  *
- * @throws OptionError at once, for a height or width that is no whole number of at least 1.
+ * @throws OptionError at once, for a height or width that is not a whole number of at least 1.
  * @throws StorageError when the stream breaks, a closed pipe excepted.
  * @example
  * const posts = await pipeline(
@@ -71,7 +71,7 @@ function draw(buckets: readonly ChartedBucket[], height: number, width: number):
   for (let at = 0; at < buckets.length; at += together)
     sums.push(buckets.slice(at, at + together).reduce((sum, { count }) => sum + count, 0));
   const format = (value: number) => value.toFixed(sums.some(sum => sum < 10) ? 1 : 0).padStart(9);
-  // A column of its own makes a flat line of a single bucket.
+  // asciichart needs two points to draw a line.
   const series = sums.length === 1 ? [...sums, ...sums] : sums;
   const plot = asciichart.plot(series, { height, min: 0, format });
   const share = together === 1 ? 'a bucket' : `${together} buckets`;

@@ -2,7 +2,7 @@ import type { Activity } from '../activity/activity.js';
 import { optionError } from '../check.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
 
-/** How many posts there should be from `start` on, up to the next bucket. */
+/** The expected number of posts from `start` up to the next bucket. */
 export interface ExpectedBucket {
   readonly start: Date;
   readonly count: number;
@@ -15,23 +15,23 @@ export interface DifferingBucket {
   readonly received: number;
 }
 
-/** Posts against counts. */
+/** The comparison of posts with counts. */
 export interface Completeness {
-  /** Whether every bucket has as many posts as were counted, and none lies outside of them. */
+  /** Whether every bucket has as many posts as were counted, and no post is outside the buckets. */
   readonly complete: boolean;
   readonly expected: number;
   readonly received: number;
-  /** Posts of before the first bucket or after the last. */
+  /** Posts from before the first bucket or after the last. */
   readonly outside: number;
   /** In order of time. */
   readonly differing: readonly DifferingBucket[];
 }
 
 /**
- * Holds posts against the counts of the same query and window: of a replay that has just come, or of
- * what was stored of it, by the minute if the counts are. Counts ignore deletions, and scrubbed geo
- * (service.md 4.2 rule 4), so a few posts less may be in order. More are only where rules of a stream
- * read what a post quotes, which counts do not: with `-is:quote` in both, none are.
+ * Compares posts with the counts of the same query and window, bucket by bucket. The posts can come from
+ * a replay or from stored files. Counts include posts that were deleted or lost their geo data since, so
+ * slightly fewer posts are normal. More posts than counted appear only where a stream's rules also read
+ * the quoted post, which counts do not; add `-is:quote` to both to avoid that.
  *
  * @param counts buckets of one length, such as those of `counts`.
  * @throws OptionError where there are no counts.

@@ -10,21 +10,23 @@ const SPACE = 32;
 /** A line's bytes, without its end. */
 export type Line = Uint8Array;
 
-/** What makes a line of an item: text, or bytes that are written as they are. No line feed at the end. */
+/** Turns an item into a line: text, or bytes that are written unchanged. Without a line feed at the end. */
 export type ToLine<T> = (item: T) => string | Uint8Array;
 
 /**
- * The line of an item: of an activity or event the exact bytes that came, line feeds between its tokens
- * as spaces; of bytes themselves; of any other JSON value its JSON.
+ * The line of an item. An activity or event gives its exact bytes, with line feeds between JSON tokens
+ * replaced by spaces; bytes are written unchanged; any other JSON value is serialized.
  *
- * @throws DataError for what has no JSON, such as a bigint.
+ * @throws DataError for a value that JSON cannot hold, such as a bigint.
  */
 export function lineOf<T>(item: T, toLine: ToLine<T> | undefined, origin?: string): Line {
   if (toLine !== undefined) {
     const line: unknown = toLine(item);
     if (typeof line === 'string') return Buffer.from(line);
     if (line instanceof Uint8Array) return line;
-    throw new DataError(`The option \`line\` returned neither text nor bytes but ${kindOf(line)}`);
+    throw new DataError(
+      `The option \`line\` must return text or bytes, but returned ${kindOf(line)}`,
+    );
   }
   if (item instanceof Activity) return inOneLine(item.raw);
   if (item instanceof Uint8Array) return item;
@@ -34,8 +36,8 @@ export function lineOf<T>(item: T, toLine: ToLine<T> | undefined, origin?: strin
 }
 
 /**
- * JSON may hold line feeds between its tokens, as printed for people; within strings they are escaped.
- * Spaces in their place make one line of it, as long as before.
+ * Pretty-printed JSON has line feeds between its tokens; within strings they are escaped. Replacing each
+ * by a space makes one line of the same length.
  */
 function inOneLine(json: Buffer): Buffer {
   if (json.indexOf(LINE_FEED) === -1) return json;
@@ -54,7 +56,7 @@ export function isTagged(item: unknown): item is Routed {
   );
 }
 
-/** A compliance event: it goes on as it came, too. */
+/** A compliance event, whose bytes are written unchanged as well. */
 function isEvent(item: unknown): item is ComplianceEvent {
   return (
     typeof item === 'object' &&

@@ -10,7 +10,7 @@ import type { Written } from './files/written.js';
 import { LINE_FEED, type Line, lineOf, type ToLine } from './line.js';
 
 export interface StdoutOptions<T> {
-  /** How an item becomes a line, where not the exact bytes of an activity or the JSON of a value. */
+  /** Turns an item into a line. @default the exact bytes of an activity, the JSON of any other value */
   readonly line?: ToLine<T> | undefined;
   /**
    * Where the lines go. It is not ended.
@@ -28,17 +28,17 @@ const OPTIONS = {
   ),
 } satisfies OptionTable<StdoutOptions<unknown>>;
 
-/** Large enough for few calls, small enough that a reader gets the first lines early. */
+/** Large enough to need few calls, small enough that a reader gets the first lines early. */
 const PIECE = 256 << 10;
 
 /**
- * Writes every item as a line to the standard output, at the end of each batch. When the reader has
- * seen enough (`| head`), the run ends quietly: the source is closed, and the result counts the lines
- * that were handed over in whole pieces of up to 256 KiB. The system does not tell how much of the last
- * piece, or of what waited in the pipe, the reader took. Resolves only when the last line is handed over, so nothing is lost when the process ends.
+ * Writes every item as a line to the standard output, flushing at the end of each batch. When the reader
+ * closes the pipe (`| head`), the run ends without an error: the source is closed, and the result counts
+ * the lines of all blocks (up to 256 KiB each) that were handed to the system. How many of them the reader
+ * took is unknown. Resolves once the last line is handed over, so nothing is lost when the process ends.
  *
- * @throws DataError for an item that has no line.
- * @throws StorageError when the stream breaks in another way than by a closed pipe.
+ * @throws DataError for an item that cannot become a line.
+ * @throws StorageError when the stream fails for any reason but a closed pipe.
  * @example
  * await pipeline(search(account(), { product: '30day', query: 'snow' }), stdout());
  */
@@ -67,7 +67,7 @@ export function stdout<T>(options: StdoutOptions<T> = {}): Sink<T, Written> {
   };
 }
 
-/** Lines gathered into pieces, of which one is on its way while the next is gathered. */
+/** Collects lines into blocks: one is being written while the next fills. */
 class LineWriter {
   posts = 0;
   bytes = 0;
@@ -86,7 +86,7 @@ class LineWriter {
     stream.on('error', ignore);
   }
 
-  /** Fires when the stream takes no more, so that a source that waits is closed at once. */
+  /** Fires when the stream accepts no more, so that a waiting source is closed immediately. */
   get broken(): AbortSignal {
     return this.#broken.signal;
   }
@@ -100,7 +100,7 @@ class LineWriter {
     this.#length += line.byteLength + 1;
   }
 
-  /** Sends the lines on their way, once those before them are handed over. */
+  /** Writes the collected lines once the block before them is handed over. */
   async flush(): Promise<void> {
     await this.#onItsWay;
     if (this.#lines.length === 0 || this.failure !== undefined) return;
@@ -116,7 +116,7 @@ class LineWriter {
   }
 
   release(): void {
-    // A stream tells of its failure in an event after the callback; then the listener stays.
+    // A stream emits `error` after the callback, so the listener stays for it.
     if (this.failure === undefined) this.#stream.off('error', ignore);
   }
 
@@ -145,7 +145,7 @@ class LineWriter {
 }
 
 function ignore(): void {
-  // The callback of the write has the error, too.
+  // The callback of the write reports the error as well.
 }
 
 function joined(lines: readonly Line[], length: number): Buffer {

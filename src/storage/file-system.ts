@@ -2,7 +2,7 @@ import * as node from 'node:fs/promises';
 import path from 'node:path';
 import { isNodeError } from '../errors.js';
 
-/** The calls of `node:fs/promises` that files are written with, so that a test can let any of them fail. */
+/** The calls of `node:fs/promises` that write files, so that a test can make any of them fail. */
 export interface FileSystem<File extends OpenFile = OpenFile> {
   open(path: string, flags: string | number, mode?: number): Promise<File>;
   readFile(path: string, encoding: 'utf8'): Promise<string>;
@@ -14,7 +14,7 @@ export interface FileSystem<File extends OpenFile = OpenFile> {
 
 export interface FileStatus {
   readonly size: number;
-  /** Tells a file from another that gets its name. */
+  /** Distinguishes a file from a later one of the same name. */
   readonly ino: number;
   readonly mtimeMs: number;
   isFile(): boolean;
@@ -47,8 +47,8 @@ export async function writeAll(file: OpenFile, bytes: Uint8Array, position: numb
 }
 
 /**
- * Makes a folder (an absolute path) and those above it, and returns the latter, for `syncFolder`: also those that were
- * there, because a run that was killed may have made them just before.
+ * Creates a folder (an absolute path) and its parents, and returns the parents for `syncFolder`: also
+ * existing ones, because a killed run may have created them without syncing.
  */
 export async function makeFolder(fs: FileSystem, folder: string): Promise<string[]> {
   await makeWithAbove(fs, folder);
@@ -58,7 +58,7 @@ export async function makeFolder(fs: FileSystem, folder: string): Promise<string
   return above;
 }
 
-/** The recursive `mkdir` of Node never ends for a relative path in a working folder that was deleted. */
+/** Not Node's recursive `mkdir`, which loops endlessly for a relative path in a deleted working folder. */
 async function makeWithAbove(fs: FileSystem, folder: string): Promise<void> {
   try {
     await fs.mkdir(folder);
@@ -71,7 +71,7 @@ async function makeWithAbove(fs: FileSystem, folder: string): Promise<void> {
   }
 }
 
-/** Another process may have been faster. */
+/** Ignores a folder that another process created meanwhile. */
 async function makeOne(fs: FileSystem, folder: string): Promise<void> {
   try {
     await fs.mkdir(folder);
@@ -80,7 +80,7 @@ async function makeOne(fs: FileSystem, folder: string): Promise<void> {
   }
 }
 
-/** Also through a symbolic link. */
+/** Follows symbolic links. */
 async function isFolder(fs: FileSystem, folder: string): Promise<boolean> {
   try {
     return (await fs.lstat(folder + path.sep)).isDirectory();
@@ -90,7 +90,7 @@ async function isFolder(fs: FileSystem, folder: string): Promise<boolean> {
   }
 }
 
-/** The status of what has that name, itself where it is a symbolic link. */
+/** The status of that name; of the link itself where it is a symbolic link. */
 export async function statusOf(fs: FileSystem, file: string): Promise<FileStatus | undefined> {
   try {
     return await fs.lstat(file);

@@ -1,7 +1,7 @@
-/** Loads LMDB, a native library, when it is first needed: all else must work where it cannot be loaded. */
+/** Loads LMDB, a native library, on first use: everything else works where it cannot be loaded. */
 export async function loadLmdb(): Promise<typeof import('lmdb')> {
   try {
-    // A bundler sees this import, and leaves it where it is.
+    // An import() that bundlers see.
     return await import('lmdb');
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);

@@ -33,7 +33,7 @@ interface Holder extends ProcessIdentity {
   readonly token: string;
 }
 
-/** The locks of this process: that its own number is in a lock file says too little. */
+/** The locks that this process holds: its pid in a lock file may be from an earlier process. */
 const held = new Set<string>();
 
 /** How often a holder writes to its lock. */
@@ -47,8 +47,8 @@ const LEVELS = 5;
 
 /**
  * Takes the lock that the file is, or throws when another has it. The lock of a process that was
- * killed is taken over: at once where this process can see that, else once nothing has written to the
- * lock for ten seconds.
+ * killed is taken over: immediately where this process can tell that it is dead, otherwise once nothing has
+ * written to the lock for ten seconds.
  *
  * @throws StorageError
  */
@@ -120,7 +120,7 @@ async function create(
   }
 }
 
-/** Writes to the lock again and again, so that those who cannot see this process see its time of change. */
+/** Writes to the lock periodically, so that processes elsewhere can tell from its modification time that this one runs. */
 function startHeartbeat(handle: OpenFile, text: Uint8Array): () => Promise<void> {
   let writing = Promise.resolve();
   const timer = setInterval(() => {
@@ -129,7 +129,7 @@ function startHeartbeat(handle: OpenFile, text: Uint8Array): () => Promise<void>
         await writeAll(handle, text, 0);
         await handle.datasync();
       })
-      // A disk that fails now ends the run where it writes.
+      // A failing disk ends the run at its next write.
       .catch(() => {});
   }, HEARTBEAT_MS).unref();
   return async () => {
@@ -162,7 +162,7 @@ async function removeStale(fs: FileSystem, file: string, refusal: string): Promi
 }
 
 /**
- * Whether nobody writes to the lock for so long that its holder must be dead. Its time of change is
+ * Whether nothing writes to the lock for so long that its holder must be dead. Its time of change is
  * compared with that of the recovery lock, which was just created: both come from the clock of the
  * same disk.
  */
@@ -205,16 +205,15 @@ function holderIn(text: string | undefined): Holder | undefined {
 function holderLife(holder: Holder): 'alive' | 'dead' | 'unknown' {
   if (held.has(holder.token)) return 'alive';
   const life = processState(holder);
-  // A lock of this process that is not ours is another thread's, and the thread may have ended.
+  // A lock with this pid that this thread does not hold is another thread's, which may have ended.
   return life === 'alive' && holder.pid === process.pid ? 'unknown' : life;
 }
 
 function inUse(file: string, refusal: string, holder: Holder | undefined): StorageError {
   const where = holder === undefined || holder.host === os.hostname() ? '' : ` on ${holder.host}`;
-  const who =
-    holder === undefined ? 'a process that has not named itself' : `process ${holder.pid}`;
+  const who = holder === undefined ? 'an unknown process' : `process ${holder.pid}`;
   return new StorageError(
-    `${refusal}: ${who}${where}. Wait for its end; if there is no such process, delete ${file}.`,
+    `${refusal}: ${who}${where}. Wait until it ends; if there is no such process, delete ${file}.`,
     { path: file, retryable: true },
   );
 }

@@ -2,14 +2,14 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import os from 'node:os';
 import { isNodeError } from '../errors.js';
 
-/** A process, told apart from all others, also from a later one of the same number. */
+/** Identifies a process, also against a later one with the same pid. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** For people. */
+  /** For messages. */
   readonly host: string;
-  /** Whose processes `pid` counts: one start of one machine, and on Linux one container. */
+  /** The scope of `pid`: one boot of one machine, and on Linux one container. */
   readonly machine: string;
-  /** When it started, as the system counts. */
+  /** Start time, in the system's own units. */
   readonly started?: string | undefined;
 }
 
@@ -23,8 +23,7 @@ export function thisProcess(): ProcessIdentity {
 }
 
 /**
- * Whether a process runs. `unknown` where this one cannot see it: on another machine or in another
- * container.
+ * Whether a process runs; `unknown` where it is on another machine or in another container.
  */
 export function processState({
   pid,
@@ -43,7 +42,7 @@ export function processState({
   return isSame ? 'alive' : 'dead';
 }
 
-/** A host's name may change and may be another's, too; Linux has better. */
+/** Host names change and are not unique; Linux has better identifiers. */
 function thisMachine(): string {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
@@ -53,7 +52,7 @@ function thisMachine(): string {
   }
 }
 
-/** What Linux knows of a process: elsewhere its number has to do. */
+/** The start time of a process on Linux; elsewhere the pid has to suffice. */
 function processStat(pid: number | 'self'): { state: string; started: string } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');

@@ -8,10 +8,10 @@ import {
   unlinkIfThere,
 } from './file-system.js';
 
-/** Windows has no such flag. */
+/** Windows does not have this flag. */
 const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 
-/** The status of a regular file; nothing where there is none. Throws for what is not a regular file. */
+/** The status of a regular file, or `undefined` if there is none. Throws for anything but a regular file. */
 export async function regularStatus(fs: FileSystem, file: string): Promise<FileStatus | undefined> {
   const status = await statusOf(fs, file);
   if (status !== undefined && !status.isFile())
@@ -22,7 +22,7 @@ export async function regularStatus(fs: FileSystem, file: string): Promise<FileS
   return status;
 }
 
-/** Makes a new file, in place of a regular one that was left there. Never follows a link. */
+/** Creates a file, replacing a regular one of that name. Never follows a link. */
 export async function openNew<File extends OpenFile>(
   fs: FileSystem<File>,
   file: string,
@@ -32,7 +32,7 @@ export async function openNew<File extends OpenFile>(
   return fs.open(file, 'wx', mode);
 }
 
-/** Opens a regular file that is there for writing. Never follows a link. */
+/** Opens an existing regular file for writing. Never follows a link. */
 export async function openExisting<File extends OpenFile>(
   fs: FileSystem<File>,
   file: string,

@@ -13,27 +13,27 @@ import { syncFolder } from './sync-folder.js';
 
 export interface ReplaceOptions {
   /**
-   * Of the new file, whatever the umask.
+   * Mode of the new file, whatever the umask.
    * @default 0o666 less the umask
    */
   readonly mode?: number | undefined;
   /**
-   * Where it is written first, in the same folder. A fixed name leaves nothing behind when the process
-   * is killed, but is for those that write under a lock only.
-   * @default a name that no other writer has
+   * The temporary file, in the same folder. A fixed name leaves no litter when the process is killed, but
+   * only one process may use it at a time.
+   * @default a unique name
    */
   readonly aside?: string | undefined;
 }
 
 /**
- * Writes a file so that at any moment the old one or the new one is there, whole: aside, flushed to
- * disk, then renamed, and the name flushed to disk. The folder has to be there. Follows no links and
- * replaces only regular files. When `content` throws, the old file stays.
+ * Replaces a file atomically: writes a temporary file, syncs it, renames it, and syncs the folder. At any
+ * moment the old or the new file is there, whole. The folder must exist. Follows no links and replaces
+ * only regular files. When `content` throws, the old file stays.
  *
- * Errors of the system come through as they are: `withStorageError` says what failed.
+ * System errors are thrown unchanged: wrap the call in `withStorageError`.
  *
  * @param content what to write, or a function that writes it
- * @throws StorageError where something else than a regular file has the name.
+ * @throws StorageError where the name belongs to anything but a regular file.
  */
 export function replaceFile<T = void>(
   file: string,

@@ -63,7 +63,8 @@ export class SpoolFile {
       const { bytesRead } = await withStorageError(`read ${this.#content} from`, this.#path, () =>
         this.#handle.read(block, 0, block.length, at),
       );
-      if (bytesRead === 0) throw new StorageError(`${this.#path} was cut`, { path: this.#path });
+      if (bytesRead === 0)
+        throw new StorageError(`${this.#path} was truncated`, { path: this.#path });
       at += bytesRead;
       yield block.subarray(0, bytesRead);
     }

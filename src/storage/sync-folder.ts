@@ -1,10 +1,10 @@
 import { isNodeError } from '../errors.js';
 import { type FileSystem, nodeFileSystem } from './file-system.js';
 
-/** What a file system answers that cannot make a folder safe, or a folder that this user may not open. */
+/** Codes of file systems that cannot sync a folder, and of folders that this user may not open. */
 const CANNOT_SYNC = ['EACCES', 'EPERM', 'EROFS', 'EINVAL', 'ENOTSUP', 'EISDIR'];
 
-/** Makes new and renamed entries of a folder survive a power cut, where the file system can. */
+/** Makes created and renamed entries of a folder survive a power cut, where the file system can. */
 export async function syncFolder(folder: string, fs: FileSystem = nodeFileSystem): Promise<void> {
   try {
     const handle = await fs.open(folder, 'r');

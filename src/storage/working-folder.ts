@@ -3,8 +3,8 @@ import { StorageError } from '../errors.js';
 import type { FileSystem, OpenFile } from './file-system.js';
 
 /**
- * A path made absolute. A call that takes a path does this once, at the start: the process may change its
- * working folder, or the folder may be deleted.
+ * Makes a path absolute. Calls do this once, at the start, because the working folder may change or be
+ * deleted.
  *
  * @throws StorageError where the path is relative and the working folder is gone.
  */
@@ -12,7 +12,7 @@ export function absolutePath(file: string): string {
   return path.isAbsolute(file) ? path.normalize(file) : path.join(workingFolder(file), file);
 }
 
-/** The file system with all relative paths in `folder`. */
+/** A file system that resolves relative paths against `folder`. */
 export function fileSystemIn<File extends OpenFile>(
   folder: string,
   fs: FileSystem<File>,
@@ -28,13 +28,13 @@ export function fileSystemIn<File extends OpenFile>(
   };
 }
 
-/** Where relative paths are now; `file` is the one that the error is about. */
+/** The current working folder; `file` is named in the error. */
 export function workingFolder(file = '.'): string {
   try {
     return process.cwd();
   } catch (cause) {
     throw new StorageError(
-      `Could not find ${file}: the working folder of the process is gone. Start it in a folder that is there, or pass an absolute path`,
+      `Could not find ${file}: the working folder of the process is gone. Start it in an existing folder, or pass an absolute path`,
       { path: file, cause },
     );
   }

@@ -130,7 +130,7 @@ describe('localFiles', () => {
     await expect(contents(localFiles(folder), cursor)).rejects.toThrow(StorageError);
     await write({ 'a.json': 'a' });
     await rename(join(folder, 'b.json'), join(folder, 'd.json'));
-    await expect(contents(localFiles(folder), cursor)).rejects.toThrow('Remove the checkpoint');
+    await expect(contents(localFiles(folder), cursor)).rejects.toThrow('Delete the checkpoint');
     await rm(join(folder, 'd.json'));
     await rm(join(folder, 'c.json'));
     await expect(contents(localFiles(folder), cursor)).rejects.toThrow(StorageError);

@@ -67,7 +67,7 @@ describe('a lock', () => {
     const first = await lock(folder);
     const second = lock(folder);
     await expect(second).rejects.toThrow(StorageError);
-    await expect(second).rejects.toThrow(`process ${process.pid}. Wait for its end`);
+    await expect(second).rejects.toThrow(`process ${process.pid}. Wait until it ends`);
     await first.release();
     await (await lock(folder)).release();
     expect(await readdir(folder)).toEqual([]);
@@ -159,7 +159,7 @@ describe('a lock', () => {
     );
     try {
       await writeFile(`${folder}/run.lock`, JSON.stringify(elsewhere));
-      await expect(lock(folder)).rejects.toThrow('process 1 on elsewhere. Wait for its end');
+      await expect(lock(folder)).rejects.toThrow('process 1 on elsewhere. Wait until it ends');
     } finally {
       clearInterval(beat);
     }

@@ -1,11 +1,11 @@
-/** The largest buffer: one write of this size costs the disk little more than a small one. */
+/** Larger writes are not faster. */
 export const MAX_BUFFER_BYTES = 1 << 20;
 export const MIN_BUFFER_BYTES = 1 << 14;
-/** What all outputs together may hold in memory, however many they are. */
+/** Memory limit of all outputs together. */
 const LIMIT = 16 << 20;
 const SPARE = 16;
 
-/** The memory that lines wait in for their way to disk: bounded in total, and used again. */
+/** The buffers that lines wait in before they are written: limited in total, and reused. */
 export class Buffers {
   #held = 0;
   readonly #spare: Buffer[] = [];
@@ -24,7 +24,7 @@ export class Buffers {
     if (this.#held <= LIMIT / 2) this.release();
   }
 
-  /** Whether lines have to reach the disk before more are gathered. */
+  /** Whether lines must be written before more are collected. */
   get full(): boolean {
     return this.#held > LIMIT;
   }
@@ -35,13 +35,13 @@ export class Buffers {
     return new Promise(resolve => this.#waiting.push(resolve));
   }
 
-  /** Ends all waits: memory is free, or will never be. */
+  /** Ends all waits, after a failure too. */
   release(): void {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }
 
-/** The next size for an output that filled `used` of its last buffer: busy outputs get large ones. */
+/** The next buffer size of an output that filled `used` bytes of its last one: busy outputs get larger buffers. */
 export function nextSize(last: number, used: number): number {
   if (used * 2 < last) return Math.max(MIN_BUFFER_BYTES, last / 4);
   return Math.min(MAX_BUFFER_BYTES, last * 4);

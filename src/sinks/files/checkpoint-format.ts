@@ -10,8 +10,8 @@ import type { FileCounts } from './output-file.js';
 import { flowDifference } from './same-flow.js';
 
 /**
- * Running: the files are parts, to be gone on with from the cursor. Finishing: all is in them, and
- * some have their names already. Complete: nothing is left to do.
+ * `running`: the files are parts that a run resumes from the cursor. `finishing`: all lines are written,
+ * and some files have their final names. `complete`: nothing is left to do.
  */
 export type CheckpointState = 'running' | 'finishing' | 'complete';
 
@@ -21,7 +21,7 @@ export interface Checkpoint {
   readonly files: readonly FileCounts[];
 }
 
-/** The options that a sink's files depend on: with others, they could not be gone on with. */
+/** The options that the contents of the files depend on. A run with other values cannot resume them. */
 export interface SinkSettings {
   readonly path: string;
   readonly gzip: boolean;
@@ -29,7 +29,7 @@ export interface SinkSettings {
   readonly line: boolean;
 }
 
-/** What a checkpoint belongs to. */
+/** The run that a checkpoint belongs to. */
 export interface CheckpointOwner {
   readonly sink: SinkSettings;
   readonly flow: FlowIdentity;
@@ -38,12 +38,12 @@ export interface CheckpointOwner {
 const VERSION = 1;
 const CHECK = /^([\s\S]*) {2}"check": "([0-9a-f]{8})"\n}\n$/;
 
-/** Where a checkpoint is written before it takes its place. */
+/** The temporary file that becomes the checkpoint by a rename. */
 export function temporaryPath(file: string): string {
   return `${file}.tmp`;
 }
 
-/** The checkpoint in `file`, if there is one, and if it is whole and of this sink. */
+/** Reads the checkpoint; throws where it is damaged or belongs to another run. */
 export async function readCheckpoint(
   fs: FileSystem,
   file: string,
@@ -71,14 +71,14 @@ export async function readCheckpoint(
   };
 }
 
-/** A checkpoint of before flows had an identity has none: it is taken as it is. */
+/** Checkpoints from before flows had an identity lack one and are accepted. */
 function mustBelongTo(
   file: string,
   { sink, flow }: { readonly [key: string]: unknown },
   owner: CheckpointOwner,
 ): void {
   const goOn =
-    'Run the same as before, give this one a checkpoint of its own, or delete the checkpoint to start again.';
+    'Run the same pipeline as before, choose another checkpoint file for this one, or delete the checkpoint to start again.';
   if (JSON.stringify(sink) !== JSON.stringify(owner.sink))
     throw new StorageError(
       `The checkpoint ${file} belongs to another files(): it has ${JSON.stringify(sink)}, this one ${JSON.stringify(owner.sink)}. ${goOn}`,
@@ -101,7 +101,7 @@ export interface CheckpointText {
   readonly files: readonly FileCounts[];
 }
 
-/** Writes a checkpoint so that at any moment the old one or the new one is there, whole. */
+/** Replaces the checkpoint atomically. */
 export async function writeCheckpoint(
   fs: FileSystem,
   file: string,
@@ -110,7 +110,7 @@ export async function writeCheckpoint(
   await replaceFileOn(fs, file, print(checkpoint), { mode: 0o600, aside: temporaryPath(file) });
 }
 
-/** Makes the folder that a checkpoint will be in, for good. */
+/** Creates the checkpoint's folder and syncs its name to disk. */
 export async function prepareFolder(fs: FileSystem, file: string): Promise<void> {
   const folder = path.dirname(file);
   try {
@@ -139,7 +139,7 @@ function print({ state, owner, cursor, files }: CheckpointText): string {
   return `${body}  "check": "${sumOf(body)}"\n}\n`;
 }
 
-/** Of all that stands before it: a wrong count would cut files in the wrong place. */
+/** A checksum of the text before it: a wrong count would truncate files in the wrong place. */
 function sumOf(body: string): string {
   return crc32(body).toString(16).padStart(8, '0');
 }
@@ -149,14 +149,14 @@ function parsed(text: string, file: string): { readonly [key: string]: unknown }
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value as { [key: string]: unknown };
   } catch {
-    // The same answer as for other things that are no checkpoint.
+    // Reported like any other file that is not a checkpoint.
   }
   throw refused(file, 'is damaged: it is not a checkpoint');
 }
 
 function refused(file: string, what: string): StorageError {
   return new StorageError(
-    `The checkpoint ${file} ${what}. Put it back as it was, or delete it to start again.`,
+    `The checkpoint ${file} ${what}. Restore it, or delete it to start again.`,
     { path: file },
   );
 }

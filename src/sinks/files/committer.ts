@@ -21,13 +21,16 @@ export function lockPath(checkpoint: string): string {
   return `${checkpoint}.lock`;
 }
 
-/** All paths beside the outputs that a checkpoint takes up. */
+/** All paths that a checkpoint uses, which no output may have. */
 export function checkpointPaths(checkpoint: string): string[] {
   const lock = lockPath(checkpoint);
   return [checkpoint, temporaryPath(checkpoint), lock, recoveryLockPath(lock)];
 }
 
-/** Commits outputs and cursor together, one commit at a time, beside the writing of what comes. */
+/**
+ * Commits outputs and cursor together: sync the outputs, then replace the checkpoint. One commit runs at a
+ * time, while new lines are still being written.
+ */
 export class Committer {
   readonly #fs: FileSystem;
   readonly #file: string;
@@ -38,7 +41,7 @@ export class Committer {
   readonly #committed: Map<string, FileCounts>;
   #cursor = 'null';
   #pending: Promise<void> | undefined;
-  /** Whether there is a checkpoint to go on from. */
+  /** Whether there is a checkpoint to resume from. */
   #written: boolean;
   #notBefore: number;
 
@@ -71,26 +74,26 @@ export class Committer {
     this.#notBefore = performance.now() + everyMs;
   }
 
-  /** Commits all lines so far and the place after them, if it is time to. */
+  /** Commits all lines so far and the cursor after them, if the interval has passed. */
   async reached(cursor: Cursor): Promise<void> {
     if (this.#everyMs === 0) await this.#pending;
     if (this.#pending !== undefined || performance.now() < this.#notBefore) return;
-    // A cursor may read its maker's state, which moves on with the next pull: it is kept right here.
+    // `toJSON` of a cursor may read state that changes with the next pull, so it is serialized now.
     this.#cursor = JSON.stringify(cursor);
     this.#pending = this.#commit('running').finally(() => {
       this.#pending = undefined;
     });
-    // Its failure ends the run through the outputs; here it must not end the process.
+    // The failure ends the run through the outputs; it must not become an unhandled rejection.
     this.#pending.catch(error => this.#outputs.fail(error));
     if (this.#everyMs === 0) await this.#pending;
   }
 
-  /** Waits for a commit that is under way; if it fails, that is known elsewhere. */
+  /** Waits for a running commit. Its failure is reported elsewhere. */
   async idle(): Promise<void> {
     await this.#pending?.catch(() => {});
   }
 
-  /** Commits what is left, gives the files their names, and remembers that all is done. */
+  /** Commits the rest, gives the files their final names, and marks the checkpoint complete. */
   async finish(): Promise<FileCounts[]> {
     await this.#pending;
     await this.#commit('finishing');
@@ -105,7 +108,7 @@ export class Committer {
     await this.#outputs.sync(settled);
     for (const counts of settled) this.#committed.set(counts.path, counts);
     await this.#write(state);
-    // However slow the disk or large the state, most of the time is left for the work itself.
+    // On a slow disk or with a large state, commits take a fifth of the time at most.
     const now = performance.now();
     this.#notBefore = started + Math.max(this.#everyMs, 4 * (now - started));
     if (this.#everyMs === 0) this.#notBefore = now;
@@ -126,7 +129,7 @@ export class Committer {
     }
   }
 
-  /** What the same run does when it is started again, for the message of a failure. */
+  /** Advice for the message of a failure: what running again does. */
   afterFailure(): string {
     return this.#written ? `${AGAIN}: it goes on from the checkpoint` : AGAIN;
   }
@@ -135,8 +138,8 @@ export class Committer {
 export const AGAIN = ', then run the same again';
 
 /**
- * That all files of a complete checkpoint are there. They may have changed since: `applyCompliance`
- * takes posts out of them.
+ * Checks that all files of a complete checkpoint exist. Their contents may have changed: `applyCompliance`
+ * removes posts from them.
  *
  * @throws StorageError
  */
@@ -151,12 +154,12 @@ export async function checkOutputs(
   const [first] = missing;
   if (first !== undefined)
     throw new StorageError(
-      `${first}${missing.length === 1 ? ' is' : ` and ${missing.length - 1} more files are`} missing, and the checkpoint ${file} says that all is written. Put back what is missing, or delete the checkpoint to write everything again.`,
+      `${first}${missing.length === 1 ? ' is' : ` and ${missing.length - 1} more files are`} missing, and the checkpoint ${file} says that all is written. Restore the missing files, or delete the checkpoint to write everything again.`,
       { path: first },
     );
 }
 
-/** Brings the files to what the checkpoint says, or throws when that cannot be. */
+/** Truncates the files to the bytes that the checkpoint counts; throws where one is shorter or missing. */
 export async function restore(
   fs: FileSystem,
   file: string,
@@ -169,7 +172,7 @@ export async function restore(
     try {
       const size = (await regularStatus(fs, part))?.size;
       if (size === undefined && state === 'finishing') {
-        // A crash came after this one had its name already; its folder may not know yet.
+        // A crash came after this file got its final name; the name may not be on disk yet.
         await checkFinished(fs, file, counts);
         folders.add(path.dirname(counts.path));
         continue;

@@ -32,15 +32,15 @@ export interface FilesOptions<T> {
    * handle), `day`, `format`, `hour`, `id`, `lang`, `minute`, `month`, `segment` (ten minutes) and
    * `tag` (from `routeByTag`), all times UTC; or a function of the item. What a template fills in is
    * made safe for file names and never leaves the folder that the template begins with; a function
-   * answers for its own names (`safeName` helps), and only `..` in them is refused.
+   * is responsible for its own names (use `safeName`), and only `..` in them is refused.
    */
   readonly path: string | ((item: T) => string);
   /**
-   * A file that remembers what is safely written and where to go on. With it, the same script run
-   * again after a crash goes on where it stood, each item exactly once; once all is done, it opens
-   * nothing and returns the same result, until the file is deleted. It belongs to one flow: with
-   * another query, other rules, or another operator that decides what passes, it is refused; what is
-   * in the functions of `map` and `filter` may change. The source must give cursors.
+   * A file that stores what is safely written and the cursor after it. Running the same script again
+   * after a crash resumes there, and each item is written exactly once. After a complete run, the same
+   * script opens nothing and returns the same result until the file is deleted. A checkpoint belongs to
+   * one flow: it is refused with another query, other rules, or another operator that decides which items
+   * pass; the functions given to `map` and `filter` may change. The source must deliver cursors.
    */
   readonly checkpoint?: string | undefined;
   /**
@@ -49,23 +49,24 @@ export interface FilesOptions<T> {
    */
   readonly gzip?: boolean | { readonly level: number } | undefined;
   /**
-   * Begin the next file before this one would grow past so many bytes of lines, before compression:
-   * `snow.0001.jsonl`, `snow.0002.jsonl` and so on. A line that is longer has a file of its own.
+   * The maximum size of a file in bytes of lines, before compression. The next file begins before it is
+   * exceeded: `snow.0001.jsonl`, `snow.0002.jsonl` and so on. A longer line gets its own file.
+   * @default no limit
    */
   readonly maxBytes?: number | undefined;
-  /** @default 64 */
+  /** The maximum number of files open at a time. @default 64 */
   readonly maxOpen?: number | undefined;
   /**
-   * Files in one run, earlier parts of a resumed one included. Each takes up to 1 KiB of memory until
-   * the run ends; one more than this ends it with a `StorageError`.
+   * The maximum number of files in one run, those of a resumed run included. Each takes up to 1 KiB of
+   * memory until the run ends; one more file than this ends the run with a `StorageError`.
    * @default as many as fit into a quarter of the heap's limit: 524,288 at 2 GiB
    */
   readonly maxOutputs?: number | undefined;
-  /** How an item becomes a line, where not the exact bytes of an activity or the JSON of a value. */
+  /** Turns an item into a line. @default the exact bytes of an activity, the JSON of any other value */
   readonly line?: ToLine<T> | undefined;
   /**
-   * The least time between two commits, in milliseconds; 0 commits at every cursor. Each commit ends
-   * a gzip member: with many slow outputs, a longer time compresses better.
+   * The minimum time between two commits, in milliseconds; 0 commits at every cursor. Each commit ends
+   * a gzip member, so a longer interval compresses better where outputs grow slowly.
    * @default 1000
    */
   readonly commitIntervalMs?: number | undefined;
@@ -93,15 +94,15 @@ const OPTIONS = {
 } satisfies OptionTable<FilesOptions<unknown>>;
 
 /**
- * Writes every item as a line of a file. While the run lasts, a file is called `<name>.part`; at its
- * end all are made safe on disk and get their names, and a finished file of that name is replaced.
+ * Writes every item as a line of a file. During the run, a file is called `<name>.part`; at the end all
+ * files are synced to disk and renamed, replacing finished files of the same names.
  *
- * Takes activities, which are written byte for byte as they came; activities with a tag; bytes; and
- * any JSON value. Resolves to what was written, runs before a resume included.
+ * Accepts activities, whose bytes are written unchanged; activities with a tag; bytes; and any JSON
+ * value. Resolves to what was written, including the runs before a resume.
  *
  * @throws OptionError before any I/O.
- * @throws DataError for an item that has no line or no path.
- * @throws StorageError for a full disk, more files than `maxOutputs`, a foreign or damaged checkpoint, files shorter than it says.
+ * @throws DataError for an item that cannot become a line or a path.
+ * @throws StorageError for a full disk, more files than `maxOutputs`, a checkpoint that is damaged or of another flow, files shorter than it says.
  * @example
  * await pipeline(
  *   search(account(), { product: '30day', query: 'snow' }),
@@ -114,11 +115,11 @@ export function files<T>(options: FilesOptions<T>): Sink<T, Written> {
   return filesOn(nodeFileSystem, options);
 }
 
-/** `files` on another file system, so that a test can take the disk away. */
+/** `files` on another file system, so that a test can make the disk fail. */
 export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Written> {
   const plan = planOf(options);
   return async (input, run = {}) => {
-    // Once for all calls of a run: the working folder may change or be deleted.
+    // Resolved once: the working folder may change or be deleted during the run.
     const folder = workingFolder();
     const here = fileSystemIn(folder, fs);
     const { checkpoint } = plan;
@@ -133,14 +134,14 @@ export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Wr
   };
 }
 
-/** The only output, where the path does not depend on the items. */
+/** The single output path, where it does not depend on the items. */
 function onlyOutput<T>({ path: target }: Plan<T>): string | undefined {
   return typeof target !== 'function' && target.constant ? target.fill([]) : undefined;
 }
 
 const DEFAULT_LEVEL = 6;
 const FLUSH_EVERY_MS = 1_000;
-/** What one output takes until the run ends: 600 bytes were measured, and long paths take more. */
+/** Memory of one output until the run ends: 600 bytes measured, more for long paths. */
 const OUTPUT_BYTES = 1024;
 
 /** The options, checked. */
@@ -172,7 +173,7 @@ async function write<T>(
     return written(before.files);
   }
 
-  // A full disk ends the source at once, also in the middle of a long wait.
+  // A full disk ends the source immediately, also during a long wait.
   const broken = new LinkedAbort(signal);
   let journal: Committer | undefined;
   const outputs = new Outputs(fs, {
@@ -223,7 +224,7 @@ async function gather<T>(
   batches: InternalBatches<T>,
 ): Promise<void> {
   const route = routeOf(plan, outputs);
-  // Who watches a slow run sees its lines soon. Compressed, few lines at a time take more room.
+  // Lines of a slow run become visible soon. Compressed files are not flushed: small blocks compress badly.
   const watched =
     plan.level === undefined
       ? setInterval(() => outputs.flush(), FLUSH_EVERY_MS).unref()
@@ -273,7 +274,7 @@ function planOf<T>(options: FilesOptions<T>): Plan<T> {
     if (checkpointPaths(path.normalize(checkpoint)).includes(file))
       throw new OptionError(
         'path',
-        `Expected \`path\` to differ from the checkpoint and the names beside it, got ${JSON.stringify(file)}`,
+        `Expected \`path\` to differ from the checkpoint and its temporary and lock files, got ${JSON.stringify(file)}`,
       );
   }
   return {

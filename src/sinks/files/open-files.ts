@@ -6,20 +6,20 @@ interface Entry {
   users: number;
 }
 
-/** Files for writing, of which only so many are open: the one that was idle longest is closed. */
+/** Files open for writing, limited in number: the least recently used is closed. */
 export class OpenFiles {
   readonly #fs: FileSystem;
   readonly #limit: number;
-  /** The one used last is the last. */
+  /** In order of use, the latest last. */
   readonly #entries = new Map<string, Entry>();
 
-  /** The caller sees to it that no more than `limit` are in use at once. */
+  /** The caller uses at most `limit` files at a time. */
   constructor(fs: FileSystem, limit: number) {
     this.#fs = fs;
     this.#limit = limit;
   }
 
-  /** Opens `path`, unless it is open, and leaves it open. What was left under a `fresh` name goes. */
+  /** Opens `path` unless it is open. With `fresh`, an existing file of that name is removed first. */
   async use<T>(path: string, fresh: boolean, work: (file: OpenFile) => Promise<T>): Promise<T> {
     const entry: Entry = this.#entries.get(path) ?? { file: undefined, users: 0 };
     this.#entries.delete(path);
@@ -40,7 +40,7 @@ export class OpenFiles {
     await (await entry?.file)?.close();
   }
 
-  /** Closes all, where it no longer matters whether that works. */
+  /** Closes all files and ignores errors. */
   async abandon(): Promise<void> {
     await Promise.allSettled([...this.#entries.keys()].map(path => this.close(path)));
   }

@@ -2,35 +2,35 @@ import { LINE_FEED, type Line } from '../line.js';
 import { type Buffers, MAX_BUFFER_BYTES, MIN_BUFFER_BYTES, nextSize } from './buffers.js';
 import type { WrittenFile } from './written.js';
 
-/** A file as a checkpoint counts it. */
+/** A file's entry in a checkpoint. */
 export interface FileCounts extends WrittenFile {
   /** Bytes of its lines before compression. */
   readonly lineBytes: number;
 }
 
-/** What a file needs of all outputs together. */
+/** What an output file shares with the others. */
 export interface Writer {
   readonly buffers: Buffers;
-  /** Told when the file has lines that are not on disk. */
+  /** Called when the file has lines that are not on disk. */
   changed(file: OutputFile): void;
-  /** Puts whole lines at the end of the file and returns the bytes that they took there. */
+  /** Appends whole lines to the file and returns how many bytes they took there. */
   append(file: OutputFile, lines: Buffer, posts: number): Promise<number>;
-  /** Takes what `append` threw; nothing is appended any more. */
+  /** Called with what `append` threw; nothing is appended afterwards. */
   fail(error: unknown): void;
 }
 
-/** What files that are being written are called besides. */
+/** The suffix of a file that is being written. */
 export const PART = '.part';
 
-/** One file on its way: lines are gathered in memory and written in large pieces, in order. */
+/** A file being written: lines are collected in memory and written in large blocks, in order. */
 export class OutputFile {
   readonly path: string;
   /** On disk, in the part. */
   posts: number;
   bytes: number;
-  /** Of all lines so far, those in memory included. */
+  /** Of all lines so far, including those in memory. */
   lineBytes: number;
-  /** Whether this run has yet to make the file; what an earlier one left under its name goes then. */
+  /** Whether this run has yet to create the file and to remove what an earlier one left under its name. */
   fresh: boolean;
   /** Of the part, as the disk counts files; 0 before it is known. */
   ino = 0;
@@ -39,7 +39,7 @@ export class OutputFile {
   #used = 0;
   #gathered = 0;
   #size = MIN_BUFFER_BYTES;
-  /** The writes that are on their way; nothing for most of many files. */
+  /** The running writes; unset for most of many files. */
   #queue: Promise<void> | undefined;
 
   constructor(path: string, writer: Writer, before?: FileCounts) {
@@ -69,7 +69,7 @@ export class OutputFile {
     this.lineBytes += length;
   }
 
-  /** Sends what is gathered on its way, behind what is on its way already. */
+  /** Queues the collected lines behind the running writes. */
   flush(): void {
     const buffer = this.#buffer;
     if (buffer === undefined) return;

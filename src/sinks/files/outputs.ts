@@ -22,18 +22,18 @@ export interface OutputsOptions {
   readonly maxOpen: number;
   readonly maxOutputs: number;
   readonly progress: Progress | undefined;
-  /** Where relative paths are. */
+  /** The folder that relative paths start from. */
   readonly folder: string;
-  /** The path of all items, if they have one: other runs are kept from it. */
+  /** The single path of all items, if there is one: it is locked against other runs. */
   readonly only: string | undefined;
   /** Paths that no output may have. */
   readonly reserved: readonly string[];
-  /** What becomes of the run after a failure, for its message. */
+  /** Advice for the message of a failure. */
   afterFailure(): string;
   onFailure(error: unknown): void;
 }
 
-/** Where lines of one path go: one file, or one after the other where their size is limited. */
+/** The output of one path: one file, or several in turn where their size is limited. */
 export interface Output {
   add(line: Line): void;
 }
@@ -43,10 +43,10 @@ const compress = promisify(gzip);
 const WRITES_AT_A_TIME = 8;
 const SHORTEST_NUMBER = 4;
 const STEM = /^(.*?[^/\\])((?:\.[^./\\]+)?(?:\.gz)?)$/s;
-/** In the name of an output that would else have one of our own; `safeName` never gives it. */
+/** Marks an output whose name is reserved for the checkpoint or a lock; `safeName` never produces it. */
 const APART = '%=';
 
-/** All files of a run: what they have in common is memory, open files, and their fate. */
+/** All output files of a run. They share memory, the limit of open files, and the first failure. */
 export class Outputs implements Writer {
   readonly buffers = new Buffers();
   readonly #fs: FileSystem;
@@ -54,7 +54,7 @@ export class Outputs implements Writer {
   readonly #openFiles: OpenFiles;
   readonly #limit;
   readonly #reserved: ReadonlySet<string>;
-  /** By absolute path, in the order in which they were begun. */
+  /** By absolute path, in the order of their creation. */
   readonly #files = new Map<string, OutputFile>();
   #changed = new Set<OutputFile>();
   readonly #folders = new Map<string, Promise<void>>();
@@ -70,7 +70,7 @@ export class Outputs implements Writer {
     this.#reserved = new Set(options.reserved.map(file => this.#keyOf(file)));
   }
 
-  /** Takes up the files of an earlier run, whose parts are as long as `counts` says. */
+  /** Resumes the files of an earlier run, whose parts are as long as `counts` says. */
   resume(counts: readonly FileCounts[]): void {
     for (const file of counts)
       this.#files.set(this.#keyOf(file.path), new OutputFile(file.path, this, file));
@@ -93,12 +93,12 @@ export class Outputs implements Writer {
     };
   }
 
-  /** Sends all that is gathered on its way. */
+  /** Queues all collected lines for writing. */
   flush(): void {
     for (const file of this.#changed) file.flush();
   }
 
-  /** Writes what is gathered and waits until memory is free again. */
+  /** Writes the collected lines and waits until memory is free again. */
   async relieve(): Promise<void> {
     this.flush();
     await this.buffers.relief();
@@ -115,7 +115,7 @@ export class Outputs implements Writer {
     return counts;
   }
 
-  /** Makes these files, and all new names, survive a power cut. */
+  /** Syncs these files and all new names to disk. */
   async sync(counts: readonly FileCounts[]): Promise<void> {
     await this.#each(counts, ({ path: file }) =>
       this.#guard('write', file + PART, async () => {
@@ -134,7 +134,7 @@ export class Outputs implements Writer {
     return counts;
   }
 
-  /** Gives the files their names, once all lines are safe. */
+  /** Renames the files to their final names, once all lines are on disk. */
   async nameFiles(): Promise<void> {
     const files = [...this.#files.values()];
     await this.#each(files, file =>
@@ -154,7 +154,7 @@ export class Outputs implements Writer {
     await this.#syncFolders();
   }
 
-  /** Ends all writing and closes all files. What is only gathered is given up. */
+  /** Ends all writing and closes all files. Lines that are not written yet are discarded. */
   async close(): Promise<void> {
     this.#failure ??= { error: new Error('The outputs are closed') };
     this.buffers.release();
@@ -164,7 +164,7 @@ export class Outputs implements Writer {
     await lock?.release();
   }
 
-  /** Keeps other runs from the only output; where there are many, each is checked to be still ours. */
+  /** Locks the single output against other runs. Where there are many, each part is checked instead. */
   async lock(): Promise<void> {
     const { only } = this.#options;
     if (only === undefined) return;
@@ -182,7 +182,7 @@ export class Outputs implements Writer {
     return this.#limit(async () => {
       this.throwFailure();
       const { level, progress } = this.#options;
-      // A member of its own for every piece: the file is whole gzip wherever it is cut back to.
+      // One gzip member for each block: truncated to any committed length, the file is whole gzip.
       const bytes = level === undefined ? lines : await compress(lines, gzipOptions(level, lines));
       await this.#guard('write', file.part, async () => {
         await this.lock();
@@ -216,7 +216,7 @@ export class Outputs implements Writer {
     return this.buffers.full;
   }
 
-  /** What ended the run, if that was a file of ours. */
+  /** The failure of a file that ended the run. */
   get failure(): unknown {
     return this.#failure?.error;
   }
@@ -247,7 +247,7 @@ export class Outputs implements Writer {
     return path.resolve(this.#options.folder, file);
   }
 
-  /** That the part is the file that this run made, and as long as this run wrote it. */
+  /** Checks that the part is the file that this run created, with the length that it wrote. */
   async #checkPart(file: OutputFile, bytes = file.bytes): Promise<void> {
     const status = await regularStatus(this.#fs, file.part);
     if (file.ino === 0) file.ino = status?.ino ?? 0;
@@ -278,7 +278,7 @@ export class Outputs implements Writer {
   }
 
   async #each<T>(list: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
-    // A promise for each of many thousand files would take more memory than the files.
+    // Keeping a promise for each of many thousands of files would take more memory than the files.
     const rest = list.values();
     const failures: unknown[] = [];
     const worker = async () => {
@@ -314,6 +314,6 @@ function numbered(file: string, number: number): string {
 }
 
 function gzipOptions(level: number, lines: Buffer): { level: number; chunkSize: number } {
-  // One piece of work for the thread pool, not one for every 16 KiB that come out.
+  // One task for the thread pool, not one for every 16 KiB of output.
   return { level, chunkSize: Math.max(16 << 10, lines.length >> 1) };
 }

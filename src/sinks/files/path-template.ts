@@ -78,7 +78,7 @@ function named(key: (activity: Activity, tag: string) => string): Field {
   return { key, text: String };
 }
 
-/** The start of the post's unit of time (UTC): as much of `2024-03-05T14-07` as tells it apart. */
+/** The start of the post's unit of time (UTC): `2024-03-05`, `2024-03-05T14` or `2024-03-05T14-07`. */
 function timed(unit: number, length: number): Field {
   return {
     key: ({ postedAt }) => floorTo(unit, postedAt.getTime()),
@@ -119,7 +119,7 @@ function checkLiterals(template: string, literals: readonly string[]): void {
     throw optionError('files', 'path', `must ${wrong}, got ${JSON.stringify(template)}`);
 }
 
-/** How many bytes each field may take, so that no name in the path grows too long. */
+/** The maximum bytes of each field, so that every name in the path fits the file system. */
 function nameLimits(template: string, literals: readonly string[]): number[] {
   const marked = literals.join('\0').split(path.sep);
   return marked.flatMap(name => {

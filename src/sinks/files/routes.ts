@@ -10,8 +10,8 @@ export type Route<T, O> = (item: T, origin: string | undefined) => O;
 type Keys = Map<string | number, Keys | object>;
 
 /**
- * Routes by a template. The outputs hang in a tree of what their paths depend on, so a path is put
- * together only when it is new.
+ * Routes by a template. Outputs are kept in a tree keyed by the template's fields, so a path is built only
+ * once.
  */
 export function routeByTemplate<O extends object>(
   template: PathTemplate,
@@ -53,7 +53,7 @@ export function routeByTemplate<O extends object>(
   };
 }
 
-/** Routes by a function of the caller's, which answers for its own names but for `..`. */
+/** Routes by the caller's function; `..` in its names is refused. */
 export function routeByFunction<T, O>(
   pathOf: (item: T) => string,
   finish: (path: string) => string,
@@ -80,7 +80,7 @@ function checked(name: unknown, origin: string | undefined): string {
         : name.includes('\0')
           ? `${JSON.stringify(name)}, which holds a NUL`
           : name.split(/[/\\]/).includes('..')
-            ? `${JSON.stringify(name)}, which climbs out of its folder; put safeName() around what comes from posts`
+            ? `${JSON.stringify(name)}, which leaves its folder; wrap values from posts in safeName()`
             : isZstd(name)
               ? `${JSON.stringify(name)}: ${NO_ZSTD}`
               : undefined;

@@ -4,14 +4,14 @@ const RESERVED = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?=\.|$)/i;
 const UNSAFE = /[\0-\x1f\x7f-\x9f"*/:<>?\\|%]|\p{Cs}/gu;
 const HASH_LENGTH = 32;
 
-/** The fewest bytes that `safeName` can be held to. */
+/** The minimum of `safeName`'s `maxBytes`. */
 export const MIN_NAME_BYTES = HASH_LENGTH + 8;
 
 /**
- * A text that came from outside, made a single safe part of a file name: no separator, no control
- * character, no leading or trailing dot, no name that Windows keeps for devices or `files` for itself. What is unsafe is
- * percent-encoded as UTF-8; a name past `maxBytes` is cut and ends in `%~` and a hash of the whole.
- * Different texts give different names, also on a file system that folds Unicode forms.
+ * Makes a single safe file name of any text: without separators, control characters, leading or trailing
+ * dots, names reserved by Windows, or names that `files` uses. Unsafe characters are percent-encoded as
+ * UTF-8. A name longer than `maxBytes` (200 by default) is cut and ends in `%~` and a hash of the whole
+ * text. Different texts give different names, also on file systems that normalize Unicode.
  *
  * @example
  * safeName('../etc/passwd'); // '%2E.%2Fetc%2Fpasswd'
@@ -25,7 +25,7 @@ export function safeName(text: string, maxBytes = 200): string {
 }
 
 function encode(text: string): string {
-  // Composed and decomposed forms are one name to some file systems: only the composed one stays.
+  // Some file systems treat composed and decomposed forms as one name, so only the composed form is kept.
   const foldable = text.normalize('NFC') !== text;
   return text
     .replace(UNSAFE, percent)
@@ -37,7 +37,7 @@ function encode(text: string): string {
 
 function percent(character: string): string {
   const unit = character.charCodeAt(0);
-  // A half of a surrogate pair has no UTF-8; it gets the three bytes that it would have.
+  // A lone surrogate has no UTF-8 form; it gets the three bytes of its code point.
   const bytes =
     character.length === 1 && unit >= 0xd800 && unit <= 0xdfff
       ? [0xe0 | (unit >> 12), 0x80 | ((unit >> 6) & 0x3f), 0x80 | (unit & 0x3f)]

@@ -1,8 +1,8 @@
 import type { FlowIdentity, FlowStep } from '../../flow/flow.js';
 
 /**
- * In what two flows differ, in words; `undefined` where they are the same. Their lines would not
- * belong into the same files.
+ * Describes how two flows differ, or returns `undefined` where they are the same. Lines of different flows
+ * do not belong in the same files.
  */
 export function flowDifference(before: FlowIdentity, now: FlowIdentity): string | undefined {
   const length = Math.max(before.length, now.length);

@@ -1,17 +1,17 @@
-/** A file as a sink left it. */
+/** A finished file. */
 export interface WrittenFile {
   readonly path: string;
   readonly posts: number;
-  /** On disk: compressed where the file is. */
+  /** Size on disk, after compression. */
   readonly bytes: number;
 }
 
-/** What a sink wrote, runs before a resume included. */
+/** The result of a sink, including the runs before a resume. */
 export interface Written {
-  /** Lines, one an item: a post that was routed to two tags counts twice. */
+  /** Lines, one for each item: a post that is routed to two tags counts twice. */
   readonly posts: number;
-  /** On disk, or handed to the stream. */
+  /** Bytes on disk, or handed to the stream. */
   readonly bytes: number;
-  /** In the order in which they were begun; empty for a stream. */
+  /** In the order of their creation; empty for a stream. */
   readonly files: readonly WrittenFile[];
 }

@@ -140,7 +140,7 @@ describe('files', () => {
     expect(await text(out, 'x')).toBe('öne\ntwo\n');
     const bad = files({ path: `${out}/y`, line: () => 7 as unknown as string });
     await expect(pipeline(flowOf(1), bad)).rejects.toThrow(
-      /`line` returned neither text nor bytes but a number/,
+      /`line` must return text or bytes, but returned a number/,
     );
   });
 
@@ -154,7 +154,7 @@ describe('files', () => {
       ['f/b/c.jsonl', 2],
     ]);
     for (const [bad, message] of [
-      ['x/../../y', /climbs/],
+      ['x/../../y', /leaves its folder/],
       ['', /no file/],
       ['x/', /no file/],
       ['a\0b', /NUL/],
