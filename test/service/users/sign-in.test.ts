@@ -443,14 +443,14 @@ describe('the options', () => {
     [{ accountStatus: 'asleep' }],
   ])('are checked: %j', options => {
     const [name] = Object.keys(options);
-    expect(() => createService(options as never)).toThrow(`Expected \`${name}\` to be`);
+    expect(() => createService(options as never)).toThrow(`\`${name}\` must be`);
   });
 
   it.each(['consumerSecret', 'unapprovedConsumerSecret', 'userPassword'])(
     'never show a secret: %s',
     name => {
       const make = (): Service => createService({ [name]: 12_345_678 } as never);
-      expect(make).toThrow(`Expected \`${name}\` to be text`);
+      expect(make).toThrow(`\`${name}\` must be a string`);
       expect(make).not.toThrow('12345678');
     },
   );
