@@ -6,8 +6,8 @@ import { csrfField, instant, stateOf } from './html/page-parts.js';
 export interface ClockForms {
   readonly clock: Clock;
   readonly csrf: string;
-  /** Whether it is to look at only. */
-  readonly isFixed: boolean;
+  /** Whether the clock is shown without forms. */
+  readonly isReadOnly: boolean;
   readonly problem: string | undefined;
 }
 
@@ -20,20 +20,20 @@ const SPANS = {
   '15d': '15 days',
 } as const;
 
-/** What the clock says, and the ways to change it. */
-export function clockForms({ clock, csrf, isFixed, problem }: ClockForms): Html {
-  return html`${clockFace(clock)}${!isFixed && changes(clock, csrf, problem)}`;
+/** Shows the clock, with forms to change it. */
+export function clockForms({ clock, csrf, isReadOnly, problem }: ClockForms): Html {
+  return html`${clockFace(clock)}${!isReadOnly && changes(clock, csrf, problem)}`;
 }
 
 export function clockFace(clock: Clock): Html {
-  const off = Math.round((clock.now() - Date.now()) / SECOND);
+  const offset = Math.round((clock.now() - Date.now()) / SECOND);
   return html`<p class="row"><span class="headline">${instant(clock.now())}</span> ${
-    clock.frozen ? stateOf('stands still', 'warn') : stateOf('running', 'good')
-  }</p><p class="quiet">${Math.abs(off) < 2 ? 'Real time.' : `${spanOf(Math.abs(off))} ${off > 0 ? 'ahead of' : 'behind'} real time.`}</p>`;
+    clock.frozen ? stateOf('frozen', 'warn') : stateOf('running', 'good')
+  }</p><p class="quiet">${Math.abs(offset) < 2 ? 'Real time.' : `${spanOf(Math.abs(offset))} ${offset > 0 ? 'ahead of' : 'behind'} real time.`}</p>`;
 }
 
 function changes(clock: Clock, csrf: string, problem: string | undefined): Html {
-  const wrong =
+  const invalid =
     problem !== undefined && html` aria-invalid="true" aria-describedby="clock-problem"`;
   return html`${problem !== undefined && html`<p class="alarm" role="alert" id="clock-problem">${problem}</p>`}
 <form method="post" action="/console/faults">${csrfField(csrf)}
@@ -43,12 +43,12 @@ function changes(clock: Clock, csrf: string, problem: string | undefined): Html 
 <div class="fields">
 <form method="post" action="/console/faults">${csrfField(csrf)}
 <div class="field"><label for="advance">Move by</label>
-<input id="advance" name="advance" type="text" placeholder="-2h" autocomplete="off" required${wrong}>
+<input id="advance" name="advance" type="text" placeholder="-2h" autocomplete="off" required${invalid}>
 <span class="hint">30s, 31m, 2h, 15d; back with a minus</span></div>
 <button name="action" value="advance">Move</button></form>
 <form method="post" action="/console/faults">${csrfField(csrf)}
 <div class="field"><label for="set">Set to</label>
-<input id="set" name="set" type="text" placeholder="202405151234" autocomplete="off" required${wrong}>
+<input id="set" name="set" type="text" placeholder="202405151234" autocomplete="off" required${invalid}>
 <span class="hint">YYYYMMDDHHMM, or ISO 8601; UTC</span></div>
 <button name="action" value="set">Set</button></form>
 </div>

@@ -2,7 +2,7 @@ import { DAY, HOUR, MINUTE } from '../../time.js';
 import type { ComplianceEvent } from '../compliance/generated-events.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
 import { type Html, html } from './html/html.js';
-import { countOf, narrowInstant, paged, table } from './html/page-parts.js';
+import { compactInstant, countOf, paged, table } from './html/page-parts.js';
 
 const SPANS = {
   '10m': ['10 minutes', 10 * MINUTE],
@@ -11,15 +11,15 @@ const SPANS = {
   '1d': ['day', DAY],
 } as const;
 
-/** The events of the last while (service.md section 6). */
+/** The most recent compliance events. */
 export function compliancePages({ compliance, context }: ConsoleParts): readonly ConsolePage[] {
   return [
     {
       pattern: '/console/compliance',
       section: 'compliance',
       async show({ incoming: { url, signal } }) {
-        const wanted = url.searchParams.get('last') ?? '';
-        const span = Object.hasOwn(SPANS, wanted) ? (wanted as keyof typeof SPANS) : '1h';
+        const requested = url.searchParams.get('last') ?? '';
+        const span = Object.hasOwn(SPANS, requested) ? (requested as keyof typeof SPANS) : '1h';
         const [words, ms] = SPANS[span];
         const now = context.clock.now();
         const events = await compliance.within({ from: now - ms, to: now + 1 }, signal);
@@ -44,7 +44,7 @@ function eventTable(newest: readonly ComplianceEvent[], all: number): Html {
   return table(
     countOf(all, 'event'),
     [
-      { label: 'When', isHeader: true, cell: ({ at }) => narrowInstant(at) },
+      { label: 'When', isHeader: true, cell: ({ at }) => compactInstant(at) },
       { label: 'Kind', cell: ({ json }) => html`<strong class="word">${kindOf(json)}</strong>` },
       { label: 'Partition', isNumber: true, cell: ({ partition }) => partition },
       { label: 'Message', cell: ({ json }) => html`<code>${json}</code>` },
@@ -53,17 +53,17 @@ function eventTable(newest: readonly ComplianceEvent[], all: number): Html {
   );
 }
 
-const MOST_LETTERS = 24;
+const MAX_KIND_LENGTH = 24;
 
-/** The one key of an event. */
+/** The first key of an event, which is its kind. */
 function kindOf(json: string): string {
   const kind = /"([^"]*)"/.exec(json)?.[1] ?? '';
-  return kind.length > MOST_LETTERS ? `${kind.slice(0, MOST_LETTERS)}…` : kind;
+  return kind.length > MAX_KIND_LENGTH ? `${kind.slice(0, MAX_KIND_LENGTH)}…` : kind;
 }
 
 function none(words: string, isOff: boolean): Html {
   return html`<p class="empty">No events in the last ${words}. ${
     isOff &&
-    html`This service draws none by itself: start it with <code>--compliance-rate 0.05</code>, or send one to <code>POST /_control/compliance</code>.`
+    html`This service generates none: start it with <code>--compliance-rate 0.05</code>, or send one to <code>POST /_control/compliance</code>.`
   }</p>`;
 }

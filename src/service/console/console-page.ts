@@ -7,7 +7,7 @@ import type { StreamEndpoints } from '../stream-endpoints.js';
 import type { UsageMeter } from '../usage/usage-meter.js';
 import type { HtmlValue } from './html/html.js';
 
-/** What the pages of the console show. */
+/** The parts of the service that the console shows. */
 export interface ConsoleParts {
   readonly context: ServiceContext;
   readonly jobs: JobEndpoints;
@@ -17,7 +17,7 @@ export interface ConsoleParts {
   addresses(): Addresses;
 }
 
-/** The menu. */
+/** The entries of the menu. */
 export const SECTIONS = {
   overview: ['Overview', '/console'],
   jobs: ['Jobs', '/console/jobs'],
@@ -28,32 +28,35 @@ export const SECTIONS = {
   faults: ['Clock and faults', '/console/faults'],
 } as const;
 
-export interface Visit {
+export interface PageRequest {
   readonly incoming: RequestContext;
-  /** For every form. */
+  /** The token for every form. */
   readonly csrf: string;
 }
 
-export interface Shown {
+export interface PageContent {
   readonly title: string;
-  /** What the page is, in a sentence. */
+  /** Describes the page in a sentence. */
   readonly lead?: HtmlValue;
   readonly body: HtmlValue;
-  /** 200 where absent. */
+  /** 200 by default. */
   readonly status?: number | undefined;
 }
 
-/** Where to go after a form, and what to say there. */
-export interface Done {
-  readonly goTo: string;
+/** The page to show after a form, with a message. */
+export interface FormRedirect {
+  readonly location: string;
   readonly notice?: string | undefined;
 }
 
-/** A page for whoever is signed in. */
+/** A page that needs a sign-in. */
 export interface ConsolePage {
   readonly pattern: string;
   readonly section: keyof typeof SECTIONS;
-  show?(visit: Visit): Shown | Promise<Shown>;
-  /** Does what a form of a page asks for. */
-  act?(visit: Visit, form: URLSearchParams): Done | Shown | Promise<Done | Shown>;
+  show?(visit: PageRequest): PageContent | Promise<PageContent>;
+  /** Handles a form of the page. */
+  act?(
+    visit: PageRequest,
+    form: URLSearchParams,
+  ): FormRedirect | PageContent | Promise<FormRedirect | PageContent>;
 }

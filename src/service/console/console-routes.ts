@@ -1,11 +1,10 @@
-import { isLogin } from '../http/basic-auth.js';
 import { HttpProblem, searchErrorBody } from '../http/http-problem.js';
 import type { HttpResponse } from '../http/http-response.js';
 import type { RequestContext, Route } from '../http/router.js';
 import { compliancePages } from './compliance-pages.js';
 import { type ConsolePage, type ConsoleParts, SECTIONS } from './console-page.js';
 import { faultPages } from './fault-pages.js';
-import { errorPage, HOME, outsidePage } from './html/error-page.js';
+import { errorPage, HOME } from './html/error-page.js';
 import { type Html, html } from './html/html.js';
 import { layout } from './html/layout.js';
 import { csrfField } from './html/page-parts.js';
@@ -16,17 +15,13 @@ import { jobPages } from './job-pages.js';
 import { overviewPages } from './overview-pages.js';
 import { replayPages } from './replay-pages.js';
 import { requestPages } from './request-pages.js';
-import { SignInAttempts } from './sign-in-attempts.js';
-import { type SignInForm, signInForm } from './sign-in-form.js';
+import { SIGN_IN, signInPage } from './sign-in.js';
 import { usagePages } from './usage-pages.js';
 
-const SIGN_IN = '/console/sign-in';
-
-/** The account console (service.md 1): pages for whoever has signed in with email and password. */
+/** The account console: pages for the account holder, after a sign-in with email and password. */
 export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
   const { settings } = parts.context;
   const sessions = new Sessions<string>('millrace-console', HOME);
-  const attempts = new SignInAttempts();
   const pages = [
     ...overviewPages(parts),
     ...jobPages(parts),
@@ -39,20 +34,20 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
 
   const respond = async (page: ConsolePage, incoming: RequestContext): Promise<HttpResponse> => {
     const { request, method, url } = incoming;
-    // First: whoever sends a form from elsewhere, and so without the cookie, must not be given one
-    // in place of it.
+    // First, so that a cross-site form, which has no cookie, is refused without setting one.
     const form = method === 'POST' ? await readForm(request, sessions) : undefined;
-    const { who, csrf, headers } = sessions.visitor(request);
-    if (who === undefined) {
-      const wanted = form === undefined ? url.pathname + url.search : HOME;
-      return seeOther(`${SIGN_IN}?${new URLSearchParams({ next: wanted })}`, headers);
+    const { user, csrf, headers } = sessions.visitor(request);
+    if (user === undefined) {
+      const next = form === undefined ? url.pathname + url.search : HOME;
+      return seeOther(`${SIGN_IN}?${new URLSearchParams({ next })}`, headers);
     }
-    const visit = { incoming, csrf };
-    const result = form === undefined ? await page.show?.(visit) : await page.act?.(visit, form);
+    const pageRequest = { incoming, csrf };
+    const result =
+      form === undefined ? await page.show?.(pageRequest) : await page.act?.(pageRequest, form);
     if (result === undefined) throw new Error(`No ${method} for ${page.pattern}`);
-    if ('goTo' in result) {
-      if (result.notice !== undefined) sessions.tell(request, result.notice);
-      return seeOther(result.goTo);
+    if ('location' in result) {
+      if (result.notice !== undefined) sessions.setNotice(request, result.notice);
+      return seeOther(result.location);
     }
     const { title, lead, body, status } = result;
     return pageResponse(
@@ -64,35 +59,11 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
         home: HOME,
         shape: 'wide',
         menu: menuOf(page.section),
-        corner: corner(who, csrf),
-        notice: sessions.told(request),
+        corner: corner(user, csrf),
+        notice: sessions.takeNotice(request),
       }),
       { status },
     );
-  };
-
-  const showSignIn = (
-    { request, url }: RequestContext,
-    status = 200,
-    { next = ownAddress(url.searchParams.get('next')), problem }: Partial<SignInForm> = {},
-  ): HttpResponse => {
-    const { who, csrf, headers } = sessions.visitor(request);
-    if (who !== undefined && problem === undefined) return seeOther(next);
-    return pageResponse(outsidePage(signInForm({ csrf, next, problem })), { status, headers });
-  };
-
-  const signIn = async (incoming: RequestContext): Promise<HttpResponse> => {
-    const { request } = incoming;
-    const form = await readForm(request, sessions);
-    attempts.check();
-    const next = ownAddress(form.get('next'));
-    const given = { email: form.get('email') ?? '', password: form.get('password') ?? '' };
-    if (!isLogin(given, settings)) {
-      attempts.failed();
-      const problem = 'That is not the email and password of this account.';
-      return showSignIn(incoming, 401, { next, problem });
-    }
-    return seeOther(next, sessions.signIn(request, settings.email));
   };
 
   const route = (
@@ -112,15 +83,13 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
   });
 
   return [
-    route(SIGN_IN, ['GET', 'POST'], incoming =>
-      incoming.method === 'POST' ? signIn(incoming) : showSignIn(incoming),
-    ),
+    route(SIGN_IN, ['GET', 'POST'], signInPage(settings, sessions)),
     route('/console/sign-out', ['POST'], async ({ request }) => {
       await readForm(request, sessions);
       return seeOther(SIGN_IN, sessions.signOut(request));
     }),
     ...pages.map(page =>
-      route(page.pattern, [page.show && 'GET', page.act && 'POST'].filter(isName), incoming =>
+      route(page.pattern, [page.show && 'GET', page.act && 'POST'].filter(isDefined), incoming =>
         respond(page, incoming),
       ),
     ),
@@ -131,16 +100,8 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
   ];
 }
 
-function isName(name: string | undefined): name is string {
+function isDefined(name: string | undefined): name is string {
   return name !== undefined;
-}
-
-/** Only pages of the console: a link to the sign-in must not lead anywhere else. */
-function ownAddress(next: string | null): string {
-  if (next === null || !/^\/console(?:[/?][\w/?=&%.:-]*)?$/.test(next)) return HOME;
-  // A browser takes `..` out, also in its spellings with per cent signs.
-  const { pathname } = new URL(next, 'http://localhost');
-  return pathname === HOME || pathname.startsWith(`${HOME}/`) ? next : HOME;
 }
 
 function menuOf(section: keyof typeof SECTIONS): Html {

@@ -1,28 +1,27 @@
 import { floorTo, formatTimestamp, HOUR } from '../../time.js';
 import type { Addresses } from '../http/addresses.js';
-import { shellWord } from './html/page-parts.js';
-import { LOGIN, script, withSecret } from './shell-commands.js';
+import { LOGIN, script, shellWord, withSecret } from './shell-commands.js';
 
-/** One address, and how to use it from a shell and with the library. */
+/** An endpoint, with commands for curl and the library. */
 export interface ListedEndpoint {
   readonly name: string;
   readonly method: string;
   readonly address: string;
-  /** None for what has to be signed. */
+  /** Absent for signed requests, which curl cannot make. */
   readonly curl?: string | undefined;
-  /** A whole command for a shell: a script of a few lines. */
+  /** A shell command that runs a short script. */
   readonly millrace: string;
 }
 
 export interface EndpointGroup {
-  /** Of the heading, to link to. */
+  /** The id of the heading, for links. */
   readonly id: string;
   readonly name: string;
   readonly about: string;
   readonly endpoints: readonly ListedEndpoint[];
 }
 
-/** Every address of the account, for the present of the service's clock. */
+/** Every endpoint of the account, with examples for the current time of the service. */
 export function endpointGroups(addresses: Addresses, now: number): readonly EndpointGroup[] {
   return [searches(addresses), jobs(addresses, now), ...streams(addresses, now), people(addresses)];
 }

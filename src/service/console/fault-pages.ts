@@ -4,7 +4,13 @@ import type { Fault, PlantedFault } from '../http/fault-kinds.js';
 import { isFaultKind } from '../http/fault-table.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { clockForms } from './clock-forms.js';
-import type { ConsolePage, ConsoleParts, Done, Shown, Visit } from './console-page.js';
+import type {
+  ConsolePage,
+  ConsoleParts,
+  FormRedirect,
+  PageContent,
+  PageRequest,
+} from './console-page.js';
 import { type FaultForm, faultForm, faultOf } from './fault-form.js';
 import { type Html, html } from './html/html.js';
 import { countOf, csrfField, table } from './html/page-parts.js';
@@ -18,9 +24,9 @@ export function faultPages({ context }: ConsoleParts): readonly ConsolePage[] {
   const { clock, faults, settings, settled } = context;
 
   const shown = (
-    { csrf, incoming: { url } }: Visit,
+    { csrf, incoming: { url } }: PageRequest,
     { clockProblem, ...form }: Partial<FaultForm> & { clockProblem?: string } = {},
-  ): Shown => {
+  ): PageContent => {
     const wanted = url.searchParams.get('kind');
     const kind: Fault['kind'] = isFaultKind(wanted) ? wanted : 'status';
     const isWrong = form.problem !== undefined || clockProblem !== undefined;
@@ -32,7 +38,7 @@ export function faultPages({ context }: ConsoleParts): readonly ConsolePage[] {
         ? html`The service has a time of its own, and can be made to fail. Programs do the same at <code>/_control/clock</code> and <code>/_control/faults</code>.`
         : html`To look at only: this service was started with its control switched off.`,
       body: html`<section class="card" aria-labelledby="clock"><h2 id="clock">Clock</h2>
-${clockForms({ clock, csrf, isFixed: !settings.control, problem: clockProblem })}</section>
+${clockForms({ clock, csrf, isReadOnly: !settings.control, problem: clockProblem })}</section>
 <section class="card" aria-labelledby="planted"><header><h2 id="planted">Planted faults</h2>
 ${settings.control && planted.length > 1 && clearForm(csrf, undefined)}</header>
 ${planted.length === 0 ? html`<p class="empty">None. Everything answers as it should.</p>` : plantedTable(planted, settings.control ? csrf : undefined)}</section>
@@ -40,7 +46,7 @@ ${settings.control && html`<section class="card" aria-labelledby="plant"><h2 id=
     };
   };
 
-  const plant = (visit: Visit, form: URLSearchParams): Done | Shown => {
+  const plant = (visit: PageRequest, form: URLSearchParams): FormRedirect | PageContent => {
     const kind = visit.incoming.url.searchParams.get('kind');
     if (!isFaultKind(kind)) throw new HttpProblem(400, 'There is no such kind of fault.');
     try {
@@ -50,19 +56,22 @@ ${settings.control && html`<section class="card" aria-labelledby="plant"><h2 id=
       const problem = { field: error.option.replace(/^fault\./, ''), message: error.message };
       return shown(visit, { given: form, problem });
     }
-    return { goTo: HERE, notice: `Planted: ${kind}.` };
+    return { location: HERE, notice: `Planted: ${kind}.` };
   };
 
-  const clear = (form: URLSearchParams): Done => {
+  const clear = (form: URLSearchParams): FormRedirect => {
     const id = form.get('id');
     const cleared = faults.clear(id === null ? undefined : Number(id));
     return {
-      goTo: HERE,
+      location: HERE,
       notice: cleared === 0 ? 'It was gone already.' : `Cleared ${countOf(cleared, 'fault')}.`,
     };
   };
 
-  const move = async (visit: Visit, form: URLSearchParams): Promise<Done | Shown> => {
+  const move = async (
+    visit: PageRequest,
+    form: URLSearchParams,
+  ): Promise<FormRedirect | PageContent> => {
     const action = form.get('action');
     try {
       if (action === 'reset') clock.reset();
@@ -75,7 +84,7 @@ ${settings.control && html`<section class="card" aria-labelledby="plant"><h2 id=
       return shown(visit, { clockProblem: error.message });
     }
     await settled(PATIENCE_MS);
-    return { goTo: HERE, notice: 'The clock has changed.' };
+    return { location: HERE, notice: 'The clock has changed.' };
   };
 
   return [

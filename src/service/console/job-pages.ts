@@ -4,7 +4,7 @@ import { megabytes } from '../jobs/estimate.js';
 import type { JobStatus } from '../jobs/job.js';
 import { jobDays } from '../jobs/job.js';
 import type { JobRunner } from '../jobs/job-runner.js';
-import { statusMessage } from '../jobs/job-views.js';
+import { statusMessage, totalsOf } from '../jobs/job-views.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
 import { type Html, html, isolated } from './html/html.js';
 import {
@@ -19,15 +19,15 @@ import {
   table,
 } from './html/page-parts.js';
 
-/** Milliseconds of real time that a page waits for what is due by the clock. */
-const PATIENCE_MS = 100;
-const MOST_RULES = 200;
+/** Milliseconds of real time that a page waits for work that is due by the clock. */
+const MAX_WAIT_MS = 100;
+const MAX_RULES = 200;
 
-/** Historical jobs: all of them, and one by itself; accepting and rejecting on both. */
+/** The list of historical jobs and the page of one; both can accept and reject. */
 export function jobPages({ jobs: endpoints, context }: ConsoleParts): readonly ConsolePage[] {
   const settle = async () => {
     await endpoints.open();
-    await endpoints.jobs.settled(PATIENCE_MS);
+    await endpoints.jobs.settled(MAX_WAIT_MS);
   };
   const find = async (uuid = ''): Promise<JobRunner> => {
     await settle();
@@ -59,13 +59,13 @@ export function jobPages({ jobs: endpoints, context }: ConsoleParts): readonly C
     async show({ incoming, csrf }) {
       const runner = await find(incoming.path.uuid);
       const { job } = runner;
-      const rules = job.rules.slice(0, MOST_RULES);
+      const rules = job.rules.slice(0, MAX_RULES);
       return {
         title: 'Job',
         lead: html`<a href="/console/jobs">All jobs</a>`,
         body: html`${jobCard(runner, csrf, true)}
 <section class="card">${table(
-          html`${countOf(job.rules.length, 'rule')}${job.rules.length > rules.length && html`, of which the first ${MOST_RULES}`}`,
+          html`${countOf(job.rules.length, 'rule')}${job.rules.length > rules.length && html`, of which the first ${MAX_RULES}`}`,
           [
             {
               label: 'Rule',
@@ -90,8 +90,8 @@ export function jobPages({ jobs: endpoints, context }: ConsoleParts): readonly C
           409,
           `The job cannot be ${status}: it is ${runner.job.status} now. Only a quoted job can be.`,
         );
-      const goTo = `/console/jobs/${encodeURIComponent(runner.job.uuid)}`;
-      return { goTo, notice: `The job is ${status}.` };
+      const location = `/console/jobs/${encodeURIComponent(runner.job.uuid)}`;
+      return { location, notice: `The job is ${status}.` };
     },
   };
   return [list, one];
@@ -114,8 +114,7 @@ function jobCard(runner: JobRunner, csrf: string, isAlone = false): Html {
   const { uuid, title, status, quote } = job;
   const address = `/console/jobs/${encodeURIComponent(uuid)}`;
   const isAtWork = status === 'estimating' || status === 'running';
-  const posts = files.reduce((sum, file) => sum + file.posts, 0);
-  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  const { posts, bytes } = totalsOf(files);
   return html`<article class="card" aria-labelledby="job-${uuid}">
 <header><h2 id="job-${uuid}">${isAlone ? isolated(title) : html`<a href="${address}">${isolated(title)}</a>`}</h2>
 ${stateOf(status, TONES[status])}</header>
@@ -162,7 +161,7 @@ ${
 ${
   status === 'quoted' &&
   html`<form method="post" action="${address}">${csrfField(csrf)}
-<p class="hint" id="about-${uuid}">An accepted job runs and cannot be stopped. A rejected one cannot be had back.</p>
+<p class="hint" id="about-${uuid}">An accepted job runs and cannot be stopped. A rejected job cannot be restored.</p>
 <div class="row"><button class="main" name="decision" value="accept" aria-describedby="about-${uuid}">Accept<span class="unseen"> ${title}</span></button>
 <button class="danger" name="decision" value="reject" aria-describedby="about-${uuid}">Reject<span class="unseen"> ${title}</span></button></div></form>`
 }

@@ -8,7 +8,7 @@ import { type Html, html, isolated } from './html/html.js';
 import { command, countOf, facts, stateOf } from './html/page-parts.js';
 import { settingsCommand } from './shell-commands.js';
 
-/** The account, what is going on, and every address with commands to copy. */
+/** The account, the current activity, and every endpoint with commands to copy. */
 export function overviewPages(parts: ConsoleParts): readonly ConsolePage[] {
   const { context } = parts;
   return [
@@ -54,7 +54,7 @@ function accountFacts(addresses: Addresses): Html {
   ]);
 }
 
-/** Not for everyone who looks over a shoulder. */
+/** Hidden until the reader opens it. */
 function secret(text: string): Html {
   return html`<details><summary>Show</summary><code class="address">${text}</code></details>`;
 }
@@ -71,7 +71,7 @@ function goingOn({ context, jobs, streams }: ConsoleParts): Html {
 </ul>`;
 }
 
-/** What the last message of the last replay said (service.md 4.3 rule 1). */
+/** The last message of the last replay that ended. */
 function lastReplay(replays: readonly LoggedReplay[]): Html {
   const last = replays.find(({ endedAt }) => endedAt !== undefined);
   if (last === undefined) return stateOf('no replay has ended', 'idle');

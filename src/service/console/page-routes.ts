@@ -13,7 +13,7 @@ export interface PageParts extends ConsoleParts {
   readonly oauth: OAuthProvider;
 }
 
-/** Everything that people see: the console, the status page, and the sign-in of users. */
+/** All pages: the console, the status page, and the sign-in of users. */
 export function pageRoutes(parts: PageParts): readonly Route[] {
   const asset = (pattern: string, type: string, text: string): Route => ({
     endpoint: 'pages',
@@ -25,7 +25,7 @@ export function pageRoutes(parts: PageParts): readonly Route[] {
   return [
     asset(STYLE_PATH, 'text/css; charset=utf-8', STYLE_SHEET),
     asset(ICON_PATH, 'image/svg+xml', ICON),
-    // What browsers ask for by themselves.
+    // Browsers request this by default.
     asset('/favicon.ico', 'image/svg+xml', ICON),
     ...statusRoutes(parts.context),
     ...userRoutes(parts),

@@ -4,7 +4,7 @@ import type { ConsolePage, ConsoleParts } from './console-page.js';
 import { type Html, html } from './html/html.js';
 import { countOf, facts, instant, minuteOf, stateOf } from './html/page-parts.js';
 
-/** The last replays, with what their last message said (service.md 2.7). */
+/** The most recent replays, with the text of their last message. */
 export function replayPages({ streams }: ConsoleParts): readonly ConsolePage[] {
   return [
     {

@@ -5,9 +5,9 @@ import type { LoggedRequest } from '../http/request-log.js';
 import type { Rate } from '../http/service-limits.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
 import { type Html, html } from './html/html.js';
-import { countOf, narrowInstant, numberOf, paged, stateOf, table } from './html/page-parts.js';
+import { compactInstant, countOf, numberOf, paged, stateOf, table } from './html/page-parts.js';
 
-/** The last requests, and what is left of each quota. */
+/** The most recent requests, and the remaining quotas. */
 export function requestPages({ context }: ConsoleParts): readonly ConsolePage[] {
   return [
     {
@@ -16,10 +16,10 @@ export function requestPages({ context }: ConsoleParts): readonly ConsolePage[] 
       show({ incoming: { url } }) {
         const family = ENDPOINTS.find(endpoint => endpoint === url.searchParams.get('family'));
         const { requests } = context.requests;
-        const wanted = requests.filter(
+        const listed = requests.filter(
           ({ endpoint }) => family === undefined || endpoint === family,
         );
-        const { rows, links } = paged(wanted, url);
+        const { rows, links } = paged(listed, url);
         const quotas = context.quotas.left();
         const limited = quotas.filter(isLimited);
         return {
@@ -35,7 +35,7 @@ ${
 <nav aria-label="Family"><ul class="pills">${familyLink(undefined, family)}${familiesOf(
             requests,
           ).map(name => familyLink(name, family))}</ul></nav>
-${rows.length === 0 ? html`<p class="empty">Nothing yet.</p>` : logTable(rows, wanted.length)}${links}</section>`,
+${rows.length === 0 ? html`<p class="empty">Nothing yet.</p>` : logTable(rows, listed.length)}${links}</section>`,
         };
       },
     },
@@ -62,7 +62,7 @@ function logTable(requests: readonly LoggedRequest[], all: number): Html {
   return table(
     countOf(all, 'request'),
     [
-      { label: 'When', cell: ({ at }) => narrowInstant(at) },
+      { label: 'When', cell: ({ at }) => compactInstant(at) },
       {
         label: 'Request',
         isHeader: true,
@@ -107,8 +107,8 @@ function answerOf({ status, tookMs, isCut, fault, endpoint }: LoggedRequest): Ht
 }
 
 function familiesOf(requests: readonly LoggedRequest[]): readonly Endpoint[] {
-  const met = new Set(requests.map(({ endpoint }) => endpoint));
-  return ENDPOINTS.filter(endpoint => met.has(endpoint));
+  const logged = new Set(requests.map(({ endpoint }) => endpoint));
+  return ENDPOINTS.filter(endpoint => logged.has(endpoint));
 }
 
 function familyLink(name: Endpoint | undefined, current: Endpoint | undefined): Html {

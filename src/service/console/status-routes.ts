@@ -28,7 +28,7 @@ const FAMILIES: readonly (readonly [Endpoint, name: string])[] = [
   ['pages', 'Console and status page'],
 ];
 
-/** The status page, for everyone: how each family of endpoints is, and the clock. */
+/** The status page, without sign-in: the state of each family of endpoints, and the clock. */
 export function statusRoutes({ faults, clock }: ServiceContext): readonly Route[] {
   return [
     {
@@ -41,9 +41,9 @@ export function statusRoutes({ faults, clock }: ServiceContext): readonly Route[
         checkHost(request);
         const families = FAMILIES.map(([endpoint, name]) => ({
           name,
-          met: faultsOf(faults, endpoint),
+          planted: faultsOf(faults, endpoint),
         }));
-        const planted = faults.list();
+        const all = faults.list();
         return pageResponse(
           layout({
             title: 'Status',
@@ -52,18 +52,19 @@ export function statusRoutes({ faults, clock }: ServiceContext): readonly Route[
             shape: 'medium',
             corner: html`<a href="/console">Console</a>`,
             body: html`${
-              planted.length === 0
+              all.length === 0
                 ? html`<p class="notice">Everything answers as it should.</p>`
-                : html`<p class="alarm">${countOf(planted.length, 'planted fault')}: something goes wrong on purpose.</p>`
+                : html`<p class="alarm">${countOf(all.length, 'planted fault')}: something goes wrong on purpose.</p>`
             }
 <section class="card" aria-labelledby="families"><h2 id="families">Endpoints</h2>${table(
-              'Each family, and the faults that its next requests meet',
+              'Each family, and the faults that affect its next requests',
               [
                 { label: 'Family', isHeader: true, cell: ({ name }) => name },
-                { label: 'State', cell: ({ met }) => stateOfFamily(met) },
+                { label: 'State', cell: ({ planted }) => stateOfFamily(planted) },
                 {
                   label: 'Planted',
-                  cell: ({ met }) => (met.length === 0 ? 'nothing' : met.map(faultLine)),
+                  cell: ({ planted }) =>
+                    planted.length === 0 ? 'nothing' : planted.map(faultLine),
                 },
               ],
               families,
@@ -76,12 +77,12 @@ export function statusRoutes({ faults, clock }: ServiceContext): readonly Route[
   ];
 }
 
-/** Those that requests of a family may meet. */
+/** The planted faults that can affect requests of a family. */
 function faultsOf(faults: Faults, endpoint: Endpoint): readonly PlantedFault[] {
   return faults.list().filter(fault => {
     if (isJobFault(fault)) return endpoint === 'jobs';
-    const own = 'endpoint' in fault ? fault.endpoint : undefined;
-    if (own !== undefined) return own === endpoint;
+    const target = 'endpoint' in fault ? fault.endpoint : undefined;
+    if (target !== undefined) return target === endpoint;
     if (isStreamFault(fault)) {
       if (fault.kind === 'content-cut' || fault.kind === 'flood')
         return endpoint === 'replay' || endpoint === 'compliance';
@@ -92,9 +93,9 @@ function faultsOf(faults: Faults, endpoint: Endpoint): readonly PlantedFault[] {
   });
 }
 
-function stateOfFamily(met: readonly PlantedFault[]): Html {
-  if (met.length === 0) return stateOf('up', 'good');
-  const isDown = met.some(
+function stateOfFamily(planted: readonly PlantedFault[]): Html {
+  if (planted.length === 0) return stateOf('up', 'good');
+  const isDown = planted.some(
     fault =>
       fault.kind === 'status' &&
       fault.times === 'always' &&
@@ -110,7 +111,7 @@ function faultLine(fault: PlantedFault): Html {
   return html`<div><strong>${fault.kind}</strong>${what !== '' && `: ${what}`}${aimOf(fault)}</div>`;
 }
 
-/** What narrows it within its family. */
+/** What else limits the fault. */
 function aimOf(fault: PlantedFault): string {
   if ('path' in fault && fault.path !== undefined) return ` (addresses with “${fault.path}”)`;
   return 'title' in fault && fault.title !== undefined ? ` (job “${fault.title}”)` : '';

@@ -12,10 +12,10 @@ import { type Html, html, isolated } from './html/html.js';
 import { countOf, facts, numberOf, stateOf, table } from './html/page-parts.js';
 
 const DAYS = 31;
-/** Of bars of days, how many share a label. */
-const LABELLED = 7;
+/** Days between two labels of the chart. */
+const LABEL_EVERY = 7;
 
-/** Usage as the report has it (service.md 2.8), in charts and in numbers. */
+/** The usage report as charts and tables. */
 export function usagePages({ context, usage }: ConsoleParts): readonly ConsolePage[] {
   return [
     {
@@ -87,7 +87,7 @@ function monthChart({ used, projected, thresholds }: PublisherUsage): Html {
     };
   });
   const lines = thresholds.map(({ activities, type }) => ({ kind: type, value: activities }));
-  return html`${barChart({ summary: `Activities in each of the last ${bars.length} months, with the projection of the present one`, bars, lines })}
+  return html`${barChart({ summary: `Activities in each of the last ${bars.length} months, with the projection for the current one`, bars, lines })}
 <ul class="legend"><li><svg aria-hidden="true"><rect class="bar" width="100%" height="100%"/></svg>used</li>
 <li><svg aria-hidden="true"><rect class="projected" x="1" y="1" width="12" height="12"/></svg>projected</li>
 ${lines.map(({ kind, value }) => html`<li><svg aria-hidden="true"><line class="${kind}" x1="0" x2="100%" y1="50%" y2="50%"/></svg>${kind} at ${numberOf(value)}</li>`)}</ul>`;
@@ -100,7 +100,7 @@ function dayChart(publisher: PublisherUsage | undefined, now: string): Html {
   const bars = used.map(({ activities, fromDate }, index): Bar => {
     const fromEnd = used.length - 1 - index;
     return {
-      label: fromEnd % LABELLED === 0 ? dayName(fromDate, 10).slice(5) : '',
+      label: fromEnd % LABEL_EVERY === 0 ? dayName(fromDate, 10).slice(5) : '',
       name: dayName(fromDate, 10),
       value: activities,
     };
@@ -108,7 +108,7 @@ function dayChart(publisher: PublisherUsage | undefined, now: string): Html {
   return html`${barChart({ summary: `Activities on each of the last ${bars.length} days`, bars })}${numbersOf('Day', used, 10)}`;
 }
 
-/** The same as a table. */
+/** The numbers of a chart as a table. */
 function numbersOf(label: string, used: readonly UsageItem[], length: number): Html {
   return html`<details><summary>The numbers<span class="unseen"> by ${label.toLowerCase()}</span></summary>${table(
     `Activities, newest first`,

@@ -567,7 +567,7 @@ describe('the status page', () => {
     const browser = browse(baseUrl);
     const see = async () => readable((await browser.get('/status')).text);
     expect(await see()).toContain('Everything answers as it should.');
-    expect(await see()).toContain('2024-05-15 12:34:56 UTC stands still');
+    expect(await see()).toContain('2024-05-15 12:34:56 UTC frozen');
     service.faults.plant({ kind: 'status', status: 503, times: 'always', endpoint: 'search' });
     service.faults.plant({ kind: 'delay', ms: 5, endpoint: 'jobs', path: HOSTILE });
     service.faults.plant({ kind: 'flood' });

@@ -2,12 +2,12 @@ import { type Html, html } from './html.js';
 import { numberOf } from './page-parts.js';
 
 export interface Bar {
-  /** Below it; empty for none. */
+  /** Below the bar; may be empty. */
   readonly label: string;
-  /** What it stands for, in full. */
+  /** The full name, for the tooltip. */
   readonly name: string;
   readonly value: number;
-  /** What it is going to be. */
+  /** The projected value. */
   readonly projected?: number | undefined;
 }
 
@@ -17,18 +17,18 @@ export interface ChartLine {
 }
 
 export interface BarChart {
-  /** Of the whole, for who cannot see it. */
+  /** Describes the chart for screen readers. */
   readonly summary: string;
   readonly bars: readonly Bar[];
   readonly lines?: readonly ChartLine[] | undefined;
 }
 
-/** Pixels; across, everything is in per cent, so that the text is as large on a phone. */
+/** Vertical positions in pixels. Horizontal ones are percentages, so that text keeps its size on phones. */
 const TOP = 18;
 const BASE = 186;
 const HEIGHT = 208;
 
-/** Bars in SVG, without a script: each tells its number when it is pointed at. */
+/** Bars in SVG, with the numbers as tooltips. */
 export function barChart({ summary, bars, lines = [] }: BarChart): Html {
   const values = bars.flatMap(({ value, projected = 0 }) => [value, projected]);
   const top = roundUp(Math.max(1, ...values, ...lines.map(({ value }) => value)));
@@ -55,7 +55,7 @@ ${lines.map(
 ${[top / 2, top].map(value => html`<text class="scale" x="0" y="${y(value) - 4}">${numberOf(value)}</text>`)}</svg></figure>`;
 }
 
-/** To 1, 2 or 5 and zeroes, and even, so that its half is a whole number. */
+/** Rounds up to one even digit, or 1, followed by zeroes, so that half of it is a whole number. */
 function roundUp(value: number): number {
   const unit = 10 ** Math.floor(Math.log10(value));
   const factor = [1, 2, 4, 6, 8, 10].find(factor => factor * unit >= value) ?? 10;

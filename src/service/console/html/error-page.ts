@@ -4,14 +4,14 @@ import { type Html, type HtmlValue, html } from './html.js';
 import { layout } from './layout.js';
 import { pageResponse } from './page-response.js';
 
-/** Where the console begins. */
+/** The first page of the console. */
 export const HOME = '/console';
 
-/** What cannot be done, on a page of its own. */
+/** Shows an error as a page. */
 export function errorPage({ status, message, headers }: HttpProblem): HttpResponse {
   const body = html`<div class="card"><p class="alarm" role="alert">${message}</p>
 <p><a class="button" href="${HOME}">To the console</a></p></div>`;
-  return pageResponse(outsidePage({ title: titleOf(status), body }), { status, headers });
+  return pageResponse(plainPage({ title: titleOf(status), body }), { status, headers });
 }
 
 function titleOf(status: number): string {
@@ -21,7 +21,7 @@ function titleOf(status: number): string {
   return status < 500 ? 'That did not work' : 'Something broke';
 }
 
-/** A page for whoever is not signed in. */
-export function outsidePage(page: { readonly title: string; readonly body: HtmlValue }): Html {
+/** A page without the menu, for visitors who are not signed in. */
+export function plainPage(page: { readonly title: string; readonly body: HtmlValue }): Html {
   return layout({ ...page, area: 'console', home: HOME, shape: 'narrow' });
 }

@@ -1,4 +1,4 @@
-/** Markup that is safe to send: made by `html` alone. */
+/** Safe markup. Only `html` escapes; the constructor takes markup as it is. */
 export class Html {
   readonly text: string;
 
@@ -7,7 +7,7 @@ export class Html {
   }
 }
 
-/** What may stand in markup. Text is escaped, lists are joined, what is not there leaves nothing. */
+/** A value in markup. Text is escaped, lists are joined, and false, null and undefined are left out. */
 export type HtmlValue =
   | Html
   | string
@@ -19,21 +19,20 @@ export type HtmlValue =
   | readonly HtmlValue[];
 
 /**
- * Markup with everything escaped that is put into it, so that it can stand between tags and within
- * attributes in quotes.
+ * Markup in which all inserted values are escaped, for use between tags and in quoted attributes.
  *
  * @example
  * html`<a href="${address}">${name}</a>`
  */
-export function html(pieces: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
-  let text = pieces[0] as string;
+export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
+  let text = strings[0] as string;
   values.forEach((value, index) => {
-    text += textOf(value) + (pieces[index + 1] as string);
+    text += textOf(value) + (strings[index + 1] as string);
   });
   return new Html(text);
 }
 
-/** Text that someone chose: what turns the direction of writing ends where it ends. */
+/** User-provided text in a `bdi` element, so that its direction does not affect the text around it. */
 export function isolated(text: string): Html {
   return html`<bdi>${text}</bdi>`;
 }
@@ -55,8 +54,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Control characters have no place in a page either, but for tabs and line ends. Half a surrogate
- * pair becomes U+FFFD when the page is encoded.
+ * Control characters, except tabs and line ends, become U+FFFD; so do lone surrogates when the page is
+ * encoded.
  */
 function escaped(text: string): string {
   return text

@@ -4,23 +4,23 @@ import { ICON, STYLE_SHEET } from './style-sheet.js';
 
 export interface Layout {
   readonly title: HtmlValue;
-  /** Beside the heading, or below it. */
+  /** Below the heading. */
   readonly lead?: HtmlValue;
   readonly body: HtmlValue;
-  /** What the pages belong to, beside the name. */
+  /** The part of the service that the page belongs to, shown after its name. */
   readonly area: string;
-  /** Where the name leads. */
+  /** The link of the name. */
   readonly home: string;
-  /** `wide` has room for a menu at the side. */
+  /** `wide` puts the menu at the side. */
   readonly shape: 'wide' | 'medium' | 'narrow';
   readonly menu?: HtmlValue;
   /** At the top right. */
   readonly corner?: HtmlValue;
-  /** Something that has just been done. */
+  /** Confirms what a form has just done. */
   readonly notice?: string | undefined;
 }
 
-/** Another sheet has another address, so that none is kept for too long. */
+/** The URL has a digest of the style sheet, so that browsers do not use an old one from their cache. */
 export const STYLE_PATH = '/pages/style.css';
 export const ICON_PATH = '/pages/icon.svg';
 const styleAddress = `${STYLE_PATH}?v=${createHash('sha256').update(STYLE_SHEET).digest('hex').slice(0, 12)}`;
@@ -63,7 +63,7 @@ const wheel = new Html(
   ICON.replace('<svg ', '<svg aria-hidden="true" ').replace('#0a8a84', 'currentColor'),
 );
 
-/** In the title of a window there are no elements. */
+/** The title element allows only text. */
 function textOf(title: HtmlValue): Html {
   return new Html(html`${title}`.text.replace(/<[^>]*>/g, ''));
 }

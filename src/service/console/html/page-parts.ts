@@ -3,20 +3,19 @@ import { type Html, type HtmlValue, html } from './html.js';
 
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
 
-/** A state in a word; the colour says the same once more. */
+/** A state as a word, with a colour that repeats its meaning. */
 export function stateOf(word: string, tone: Tone): Html {
   return html`<span class="state ${tone}">${word}</span>`;
 }
 
 /** An instant, to the second. */
 export function instant(ms: number): Html {
-  // Beyond the years of four digits there is no short form.
   const iso = new Date(floorTo(SECOND, ms)).toISOString().replace('.000Z', 'Z');
   return html`<time datetime="${iso}">${iso.replace('T', ' ').replace('Z', ' UTC')}</time>`;
 }
 
-/** The same in a narrow column: the time of day first. */
-export function narrowInstant(ms: number): Html {
+/** The same for a narrow column: the time of day above the date. */
+export function compactInstant(ms: number): Html {
   const iso = new Date(floorTo(SECOND, ms)).toISOString().replace('.000Z', 'Z');
   const [date, time] = iso.split('T');
   return html`<time datetime="${iso}">${time?.replace('Z', '')} <span class="date">${date}</span></time>`;
@@ -41,15 +40,15 @@ export function countOf(value: number, one: string, many = `${one}s`): string {
 
 export interface Column<Row> {
   readonly label: string;
-  /** Names the row. */
+  /** Whether the column names the row. */
   readonly isHeader?: boolean | undefined;
   readonly isNumber?: boolean | undefined;
   readonly cell: (row: Row) => HtmlValue;
 }
 
 /**
- * A table; on a phone a list of its rows, for which the roles are spelled out, since a browser takes
- * a table that is laid out otherwise for none.
+ * A table, which phones show as a list of rows. The explicit roles keep it a table for screen readers,
+ * since browsers drop the implicit ones when CSS changes the layout.
  */
 export function table<Row>(
   caption: HtmlValue,
@@ -75,19 +74,19 @@ export function table<Row>(
 }
 
 export interface Paged<Row> {
-  /** Of the page that an address asks for. */
+  /** The rows of the requested page. */
   readonly rows: readonly Row[];
-  /** To the pages beside it. */
+  /** Links to the previous and next page. */
   readonly links: HtmlValue;
 }
 
 const PAGE_ROWS = 50;
 
-/** A page of a long list, by the `page` of its address. */
+/** The page of a long list that the `page` parameter selects. */
 export function paged<Row>(all: readonly Row[], { pathname, searchParams }: URL): Paged<Row> {
   const last = Math.max(1, Math.ceil(all.length / PAGE_ROWS));
-  const wanted = Number(searchParams.get('page') ?? 1);
-  const page = Number.isInteger(wanted) ? Math.min(Math.max(wanted, 1), last) : 1;
+  const requested = Number(searchParams.get('page') ?? 1);
+  const page = Number.isInteger(requested) ? Math.min(Math.max(requested, 1), last) : 1;
   const addressOf = (other: number) => {
     const query = new URLSearchParams(searchParams);
     query.set('page', String(other));
@@ -102,7 +101,7 @@ export function paged<Row>(all: readonly Row[], { pathname, searchParams }: URL)
   };
 }
 
-/** Names and what they stand for. */
+/** A list of names and values. */
 export function facts(entries: readonly (readonly [name: string, value: HtmlValue])[]): Html {
   return html`<dl class="facts">${entries.map(
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
@@ -113,12 +112,7 @@ export function csrfField(csrf: string): Html {
   return html`<input type="hidden" name="csrf" value="${csrf}">`;
 }
 
-/** A command that one click selects. */
+/** A command that a click selects completely. */
 export function command(caption: HtmlValue, text: string): Html {
   return html`<figure class="command"><figcaption>${caption}</figcaption><pre><code>${text}</code></pre></figure>`;
-}
-
-/** Text for a shell that takes it as one word, whatever is in it. */
-export function shellWord(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

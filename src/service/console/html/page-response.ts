@@ -4,43 +4,51 @@ import type { Html } from './html.js';
 export interface PageOptions {
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Where else a form of the page may lead, by a redirect: browsers hold these to the policy too. */
+  /** Another origin that a form of the page may redirect to; browsers check redirects, too. */
   readonly formTarget?: string | undefined;
 }
 
-/** A page for people. */
+/** A page as an HTML response. */
 export function pageResponse(page: Html, options: PageOptions = {}): HttpResponse {
   const { status = 200, headers, formTarget } = options;
   return {
     status,
     headers: {
       'Content-Type': 'text/html; charset=utf-8',
-      ...guards(formTarget),
+      ...securityHeaders(formTarget),
       ...headers,
     },
     body: [Buffer.from(page.text)],
   };
 }
 
-/** "See other": what a form answers with, so that a reload sends nothing twice. */
+/** A redirect after a form (303 See Other), so that a reload does not send the form again. */
 export function seeOther(
   location: string,
   headers: Readonly<Record<string, string>> = {},
 ): HttpResponse {
-  return { status: 303, headers: { Location: location, ...guards(), ...headers }, body: [] };
+  return {
+    status: 303,
+    headers: { Location: location, ...securityHeaders(), ...headers },
+    body: [],
+  };
 }
 
-/** A file of the pages themselves: no one's data. */
+/** A static file of the pages, without user data. */
 export function assetResponse(type: string, text: string): HttpResponse {
   return {
     status: 200,
-    headers: { ...guards(), 'Content-Type': type, 'Cache-Control': 'public, max-age=3600' },
+    headers: {
+      ...securityHeaders(),
+      'Content-Type': type,
+      'Cache-Control': 'public, max-age=3600',
+    },
     body: [Buffer.from(text)],
   };
 }
 
-/** No scripts, nothing of other sites, no frames, no traces of a page elsewhere. */
-function guards(formTarget?: string): Record<string, string> {
+/** Security headers: no scripts, no content of other sites, no frames, no caching. */
+function securityHeaders(formTarget?: string): Record<string, string> {
   const formAction = ["'self'", formTarget].filter(Boolean).join(' ');
   return {
     'Content-Security-Policy': [

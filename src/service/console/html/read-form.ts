@@ -6,8 +6,8 @@ import type { Sessions } from './sessions.js';
 const MAX_FORM_BYTES = 64 * 1024;
 
 /**
- * Pages answer under the names of this machine only: a site whose name was made to point here would
- * otherwise read them as its own.
+ * Allows only loopback names as host. Otherwise a site whose name resolves to this machine (DNS
+ * rebinding) could read the pages.
  */
 export function checkHost({ headers: { host = '' } }: IncomingMessage): void {
   if (!/^(127(\.\d{1,3}){3}|localhost|\[::1\])(:\d+)?$/i.test(host))
@@ -15,9 +15,9 @@ export function checkHost({ headers: { host = '' } }: IncomingMessage): void {
 }
 
 /**
- * The fields of a form that one of the pages sent.
+ * Reads a form of one of the pages.
  *
- * @throws Refusal 415 and 413 for what is no form, 403 for one that another site made.
+ * @throws HttpProblem 415 or 413 if it is not a form or too large, 403 if another site sent it.
  */
 export async function readForm<Who>(
   request: IncomingMessage,
@@ -26,18 +26,18 @@ export async function readForm<Who>(
   const [type = ''] = (request.headers['content-type'] ?? '').split(';');
   if (type.trim().toLowerCase() !== 'application/x-www-form-urlencoded')
     throw new HttpProblem(415, 'Unsupported Media Type: expected a form');
-  if (!isFromHere(request)) throw new HttpProblem(403, STRANGE);
+  if (!isSameOrigin(request)) throw new HttpProblem(403, CROSS_SITE);
   const form = new URLSearchParams((await readBody(request, MAX_FORM_BYTES)).toString());
-  if (!sessions.isFormToken(request, form.get('csrf'))) throw new HttpProblem(403, STRANGE);
+  if (!sessions.isFormToken(request, form.get('csrf'))) throw new HttpProblem(403, CROSS_SITE);
   return form;
 }
 
-const STRANGE =
+const CROSS_SITE =
   'This form did not come from a page that you have open here, or you have signed out since. ' +
   'Nothing was changed. Go back, load the page again, and send the form once more.';
 
-/** What browsers say themselves. `Origin` is `null` here, since the pages allow no referrer. */
-function isFromHere({ headers }: IncomingMessage): boolean {
+/** Reads the headers that browsers add. `Origin` is `null`, since the pages send no referrer. */
+function isSameOrigin({ headers }: IncomingMessage): boolean {
   const site = headers['sec-fetch-site'] ?? 'same-origin';
   const { origin = 'null', host } = headers;
   return (

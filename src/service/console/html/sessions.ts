@@ -2,95 +2,95 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { HOUR } from '../../../time.js';
 
-/** Whoever sits in front of a browser. */
-export interface Visitor<Who> {
-  /** Who it is, once signed in. */
-  readonly who: Who | undefined;
-  /** What every form of this browser has to bring back. */
+/** The visitor of a page. */
+export interface Visitor<User> {
+  /** Undefined if not signed in. */
+  readonly user: User | undefined;
+  /** The token that every form of this browser must send. */
   readonly csrf: string;
-  /** `Set-Cookie`, where the browser has no good cookie yet. */
+  /** `Set-Cookie`, if the browser has no valid cookie yet. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-interface Session<Who> {
-  readonly who: Who;
-  /** In milliseconds of real time: moving the service's clock signs no one out. */
-  readonly until: number;
-  /** To be told once. */
+interface Session<User> {
+  readonly user: User;
+  /** In milliseconds of real time, so that moving the service's clock does not sign users out. */
+  readonly expiresAt: number;
+  /** Shown once, on the next page. */
   notice?: string | undefined;
 }
 
-const LASTS_MS = 12 * HOUR;
-const MOST = 1_000;
+const SESSION_MS = 12 * HOUR;
+const MAX_SESSIONS = 1_000;
 
 /**
- * Who is signed in, in memory. A browser has a random id in a cookie; before anyone signs in nothing
- * is kept of it, since the token of its forms follows from the id. Signing in changes the id.
+ * Sign-in sessions in memory. Each browser has a random id in a cookie, from which the token of its
+ * forms derives, so nothing is stored before a sign-in. A sign-in changes the id.
  */
-export class Sessions<Who> {
+export class Sessions<User> {
   readonly #name: string;
   readonly #path: string;
   readonly #key = randomBytes(32);
-  readonly #sessions = new Map<string, Session<Who>>();
+  readonly #sessions = new Map<string, Session<User>>();
 
-  /** @param path Of the pages that these sessions are for. */
+  /** @param path The path prefix of the pages, for the cookie. */
   constructor(name: string, path: string) {
     this.#name = name;
     this.#path = path;
   }
 
-  visitor(request: IncomingMessage): Visitor<Who> {
-    const known = this.#idOf(request);
-    const id = known ?? newId();
+  visitor(request: IncomingMessage): Visitor<User> {
+    const existing = this.#idOf(request);
+    const id = existing ?? newId();
     return {
-      who: this.#session(id)?.who,
+      user: this.#session(id)?.user,
       csrf: this.#csrf(id),
-      headers: known === undefined ? this.#cookie(request, id) : {},
+      headers: existing === undefined ? this.#cookie(request, id) : {},
     };
   }
 
-  /** Whether a form came from a page that this very browser was given. */
+  /** Whether a form has the token of its browser. */
   isFormToken(request: IncomingMessage, token: string | null): boolean {
     const id = this.#idOf(request);
     const given = Buffer.from(token ?? '');
-    const right = Buffer.from(this.#csrf(id ?? newId()));
-    return given.length === right.length && timingSafeEqual(given, right);
+    const expected = Buffer.from(this.#csrf(id ?? newId()));
+    return given.length === expected.length && timingSafeEqual(given, expected);
   }
 
-  /** Headers of the answer. */
-  signIn(request: IncomingMessage, who: Who): Readonly<Record<string, string>> {
+  /** Returns headers for the response. */
+  signIn(request: IncomingMessage, who: User): Readonly<Record<string, string>> {
     this.signOut(request);
     const now = Date.now();
-    for (const [id, { until }] of this.#sessions)
-      if (until <= now || this.#sessions.size >= MOST) this.#sessions.delete(id);
+    for (const [id, { expiresAt }] of this.#sessions)
+      if (expiresAt <= now || this.#sessions.size >= MAX_SESSIONS) this.#sessions.delete(id);
     const id = newId();
-    this.#sessions.set(id, { who, until: now + LASTS_MS });
+    this.#sessions.set(id, { user: who, expiresAt: now + SESSION_MS });
     return this.#cookie(request, id);
   }
 
-  /** Headers of the answer. */
+  /** Returns headers for the response. */
   signOut(request: IncomingMessage): Readonly<Record<string, string>> {
     this.#sessions.delete(this.#idOf(request) ?? '');
     return this.#cookie(request, '', '; Max-Age=0');
   }
 
-  /** Something to say on the next page. */
-  tell(request: IncomingMessage, notice: string): void {
+  /** Sets a message for the next page. */
+  setNotice(request: IncomingMessage, notice: string): void {
     const session = this.#session(this.#idOf(request) ?? '');
     if (session !== undefined) session.notice = notice;
   }
 
-  /** What was to be said; the second time nothing. An answer without a body says nothing. */
-  told(request: IncomingMessage): string | undefined {
+  /** Returns and removes the message. HEAD does not remove it, since its response has no body. */
+  takeNotice(request: IncomingMessage): string | undefined {
     const session = this.#session(this.#idOf(request) ?? '');
     const notice = session?.notice;
     if (session !== undefined && request.method !== 'HEAD') session.notice = undefined;
     return notice;
   }
 
-  #session(id: string): Session<Who> | undefined {
+  #session(id: string): Session<User> | undefined {
     const session = this.#sessions.get(id);
-    return session !== undefined && session.until > Date.now() ? session : undefined;
+    return session !== undefined && session.expiresAt > Date.now() ? session : undefined;
   }
 
   #csrf(id: string): string {
@@ -98,7 +98,7 @@ export class Sessions<Who> {
   }
 
   #idOf(request: IncomingMessage): string | undefined {
-    const name = this.#nameAt(request);
+    const name = this.#cookieName(request);
     for (const pair of (request.headers.cookie ?? '').split(';')) {
       const [key = '', value = ''] = pair.trim().split('=', 2);
       if (key === name && ID.test(value)) return value;
@@ -107,12 +107,12 @@ export class Sessions<Who> {
   }
 
   #cookie(request: IncomingMessage, id: string, rest = ''): Record<string, string> {
-    const cookie = `${this.#nameAt(request)}=${id}; Path=${this.#path}; HttpOnly; SameSite=Lax${rest}`;
+    const cookie = `${this.#cookieName(request)}=${id}; Path=${this.#path}; HttpOnly; SameSite=Lax${rest}`;
     return { 'Set-Cookie': cookie };
   }
 
-  /** Cookies know no ports; several services on one machine must not sign each other out. */
-  #nameAt({ socket }: IncomingMessage): string {
+  /** Cookies ignore ports, so the name has the port: services on one machine must not share it. */
+  #cookieName({ socket }: IncomingMessage): string {
     return `${this.#name}-${socket.localPort}`;
   }
 }

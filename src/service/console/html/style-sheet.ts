@@ -1,4 +1,4 @@
-/** The look of all pages: phones first, wide screens after; light or dark as the reader has it. */
+/** The style sheet of all pages: phones first, then wide screens, in light and dark. */
 export const STYLE_SHEET = `
 :root {
   color-scheme: light dark;
@@ -68,7 +68,7 @@ small, .quiet { color: var(--quiet); font-size: 0.9rem; }
 .skip { position: absolute; left: -100vw; top: 0; padding: 0.6rem 1rem; background: var(--surface); z-index: 1; }
 .skip:focus { left: 0; }
 
-/* The frame */
+/* Frame */
 .top { background: var(--surface); border-bottom: 1px solid var(--line); }
 .bar { display: flex; align-items: center; gap: 0.5rem 1rem; padding: 0.6rem 1rem; }
 .brand { display: flex; align-items: center; gap: 0.55rem; margin-right: auto; color: inherit; font-weight: 650; text-decoration: none; }
@@ -89,7 +89,7 @@ main:focus { outline: none; }
 .narrow .foot { max-width: 27rem; margin: 0 auto; }
 .medium .foot { max-width: 52rem; margin: 0 auto; }
 
-/* Things on a page */
+/* Parts of a page */
 .card { background: var(--surface); border: 1px solid var(--line); border-radius: 0.75rem; padding: 1rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.8rem; }
 .card > header { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0.35rem 0.75rem; }
 .cards { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; }
@@ -113,7 +113,7 @@ main:focus { outline: none; }
 progress { width: 100%; height: 0.5rem; accent-color: var(--accent); }
 meter { width: 5rem; height: 0.8rem; vertical-align: middle; }
 
-/* Commands: one click takes the whole of one */
+/* Commands: a click selects all of one */
 .command { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.25rem; }
 .command figcaption { color: var(--quiet); font-size: 0.85rem; }
 .command pre { background: var(--sunken); border: 1px solid var(--line); border-radius: 0.5rem; padding: 0.6rem 0.75rem; white-space: pre-wrap; overflow-wrap: anywhere; }
@@ -125,7 +125,7 @@ meter { width: 5rem; height: 0.8rem; vertical-align: middle; }
 details > summary { cursor: pointer; color: var(--accent); padding: 0.3rem 0; width: fit-content; }
 details[open] > summary { margin-bottom: 0.4rem; }
 
-/* Tables become lists of rows where there is no room for columns */
+/* Tables become lists of rows on narrow screens */
 table { width: 100%; border-collapse: collapse; font-size: 0.92rem; }
 caption { text-align: left; color: var(--quiet); font-size: 0.85rem; padding-bottom: 0.4rem; }
 th { text-align: left; font-weight: 600; }
@@ -180,7 +180,7 @@ button.plain { min-height: 2.25rem; padding: 0.25rem 0.7rem; border-color: var(-
 .chart text { fill: var(--quiet); font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
 @media (max-width: 34rem) { .chart .minor { display: none; } }
 .chart .grid { stroke: var(--line); }
-/* In front of the bars, and yet to be read. */
+/* Readable in front of bars */
 .chart .scale { paint-order: stroke; stroke: var(--surface); stroke-width: 5px; stroke-linejoin: round; }
 .bar { fill: var(--accent); }
 .projected { fill: none; stroke: var(--accent); stroke-dasharray: 4 3; stroke-width: 1.5; }

@@ -7,16 +7,22 @@ import { html, isolated } from '../html/html.js';
 import { seeOther } from '../html/page-response.js';
 import { checkHost, readForm } from '../html/read-form.js';
 import { Sessions } from '../html/sessions.js';
-import { callbackTarget } from './callback-target.js';
-import { consentForm, goOnCard, pinCard } from './consent-page.js';
-import { grantsPage } from './grants-page.js';
-import { GRANTS_PATH, userErrorPage, userPage, userSignInForm } from './user-pages.js';
+import {
+  consentForm,
+  GRANTS_PATH,
+  goOnCard,
+  grantsPage,
+  pinCard,
+  userErrorPage,
+  userPage,
+  userSignInForm,
+} from './user-pages.js';
 
-const WRONG = 'There is no such user, or the password is wrong.';
+const WRONG_LOGIN = 'There is no such user, or the password is wrong.';
 
 /**
- * What an end user sees: the sign-in with consent (service.md 4.8, step 2), and what was granted.
- * `authenticate` goes on at once for who has granted before; `authorize` always asks.
+ * The pages for end users: sign-in with consent, which is step 2 of OAuth 1.0a, and their grants.
+ * `authenticate` skips the question if the application already has a grant; `authorize` always asks.
  */
 export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readonly Route[] {
   const sessions = new Sessions<User>('millrace-user', '/oauth');
@@ -26,26 +32,26 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
     form: URLSearchParams,
   ): Promise<HttpResponse | undefined> => {
     const user = await oauth.signIn(form.get('handle') ?? '', form.get('password') ?? '');
-    return user && seeOther(here(incoming), sessions.signIn(incoming.request, user));
+    return user && seeOther(pageAddress(incoming), sessions.signIn(incoming.request, user));
   };
 
-  const sign = (
+  const askSignIn = (
     incoming: RequestContext,
     { application, callback }: PendingSignIn,
-    refused?: URLSearchParams,
+    rejected?: URLSearchParams,
   ): HttpResponse => {
     const { csrf, headers } = sessions.visitor(incoming.request);
     const name = isolated(application.name);
     const body = userSignInForm({
-      action: here(incoming),
+      action: pageAddress(incoming),
       csrf,
       about: html`Sign in to go on to ${name}.`,
-      handle: refused?.get('handle') ?? '',
-      problem: refused && WRONG,
-      otherwise: html`<button name="action" value="deny" formnovalidate>Cancel</button>
+      handle: rejected?.get('handle') ?? '',
+      problem: rejected && WRONG_LOGIN,
+      footer: html`<button name="action" value="deny" formnovalidate>Cancel</button>
 <p class="hint">${name} does not see your password.</p>`,
     });
-    const status = refused === undefined ? 200 : 401;
+    const status = rejected === undefined ? 200 : 401;
     return userPage('Sign in', body, { status, headers, formTarget: callbackTarget(callback) });
   };
 
@@ -72,12 +78,12 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
   ): Promise<HttpResponse> => {
     const { request } = incoming;
     const form = await readForm(request, sessions);
-    const { who } = sessions.visitor(request);
+    const { user } = sessions.visitor(request);
     switch (form.get('action')) {
       case 'sign-in':
-        return (await signIn(incoming, form)) ?? sign(incoming, pending, form);
+        return (await signIn(incoming, form)) ?? askSignIn(incoming, pending, form);
       case 'sign-out':
-        return seeOther(here(incoming), sessions.signOut(request));
+        return seeOther(pageAddress(incoming), sessions.signOut(request));
       case 'deny': {
         const redirect = oauth.deny(token);
         if (redirect !== undefined) return goTo(redirect, pending);
@@ -85,7 +91,7 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
         return userPage('Not allowed', body);
       }
       case 'allow':
-        return who === undefined ? sign(incoming, pending) : allow(token, who, pending);
+        return user === undefined ? askSignIn(incoming, pending) : allow(token, user, pending);
       default:
         throw new HttpProblem(400, 'The form says neither yes nor no.');
     }
@@ -98,12 +104,13 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
     if (pending === undefined)
       throw new HttpProblem(401, 'This sign-in has expired, was used already, or never was.');
     if (method === 'POST') return decide(incoming, token, pending);
-    const { who, csrf, headers } = sessions.visitor(request);
-    if (who === undefined) return sign(incoming, pending);
-    // HEAD, with which link checkers and previews look, must use nothing up.
-    const goesOn = !alwaysAsks && request.method !== 'HEAD';
-    if (goesOn && oauth.isGranted(who, pending.application)) return allow(token, who, pending);
-    const body = consentForm({ action: here(incoming), csrf, user: who, pending });
+    const { user, csrf, headers } = sessions.visitor(request);
+    if (user === undefined) return askSignIn(incoming, pending);
+    // A HEAD request, as link previews send, must not use the token up.
+    const skipsQuestion = !alwaysAsks && request.method !== 'HEAD';
+    if (skipsQuestion && oauth.isGranted(user, pending.application))
+      return allow(token, user, pending);
+    const body = consentForm({ action: pageAddress(incoming), csrf, user: user, pending });
     const formTarget = callbackTarget(pending.callback);
     const title = html`Allow ${isolated(pending.application.name)}?`;
     return userPage(title, body, { headers, formTarget });
@@ -111,33 +118,33 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
 
   const grants = async (incoming: RequestContext): Promise<HttpResponse> => {
     const { request, method } = incoming;
-    const { who, csrf, headers } = sessions.visitor(request);
-    const ask = (refused?: URLSearchParams) =>
+    const { user, csrf, headers } = sessions.visitor(request);
+    const ask = (rejected?: URLSearchParams) =>
       userPage(
         'Sign in',
         userSignInForm({
           action: GRANTS_PATH,
           csrf,
           about: 'Sign in to see which applications you have allowed something.',
-          handle: refused?.get('handle') ?? '',
-          problem: refused && WRONG,
+          handle: rejected?.get('handle') ?? '',
+          problem: rejected && WRONG_LOGIN,
         }),
-        { status: refused === undefined ? 200 : 401, headers },
+        { status: rejected === undefined ? 200 : 401, headers },
       );
     if (method === 'GET') {
-      if (who === undefined) return ask();
-      return grantsPage(who, oauth.grantsOf(who), csrf, sessions.told(request));
+      if (user === undefined) return ask();
+      return grantsPage(user, oauth.grantsOf(user), csrf, sessions.takeNotice(request));
     }
     const form = await readForm(request, sessions);
     const action = form.get('action');
     if (action === 'sign-in') return (await signIn(incoming, form)) ?? ask(form);
     if (action === 'sign-out') return seeOther(GRANTS_PATH, sessions.signOut(request));
-    if (who === undefined) return ask();
+    if (user === undefined) return ask();
     const application = oauth.applications.find(({ id }) => id === form.get('application'));
     if (action !== 'revoke' || application === undefined)
       throw new HttpProblem(400, 'There is no such application.');
-    const wasGranted = await oauth.revoke(who, application);
-    sessions.tell(
+    const wasGranted = await oauth.revoke(user, application);
+    sessions.setNotice(
       request,
       wasGranted
         ? `${application.name} sees no more of your totals.`
@@ -164,10 +171,22 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
   ];
 }
 
-/** The page itself, for its own forms. */
-function here({ url }: RequestContext): string {
+/** The URL of the page, for its forms. */
+function pageAddress({ url }: RequestContext): string {
   const token = url.searchParams.get('oauth_token');
   return token === null
     ? url.pathname
     : `${url.pathname}?${new URLSearchParams({ oauth_token: token })}`;
+}
+
+/**
+ * The origin of a callback for the `form-action` of a content security policy; undefined if a policy
+ * cannot name it: 127.0.0.1 is the only IP address that policies can match.
+ */
+export function callbackTarget(callback: string): string | undefined {
+  if (!URL.canParse(callback)) return undefined;
+  const { protocol, hostname, origin } = new URL(callback);
+  const isWeb = protocol === 'http:' || protocol === 'https:';
+  const isName = /^[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(hostname) && !/^[\d.]+$/.test(hostname);
+  return isWeb && (isName || hostname === '127.0.0.1') ? origin : undefined;
 }

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { html, isolated } from '../../../../src/service/console/html/html.js';
-import { shellWord } from '../../../../src/service/console/html/page-parts.js';
-import { callbackTarget } from '../../../../src/service/console/user/callback-target.js';
+import { shellWord } from '../../../../src/service/console/shell-commands.js';
+import { callbackTarget } from '../../../../src/service/console/user/user-routes.js';
 
 const text = fc.string({ unit: fc.oneof(fc.constantFrom(...'<>&"\'`/= a;#x'), fc.string()) });
 

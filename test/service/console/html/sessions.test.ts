@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Sessions } from '../../../../src/service/console/html/sessions.js';
-import { SignInAttempts } from '../../../../src/service/console/sign-in-attempts.js';
+import { SignInAttempts } from '../../../../src/service/console/sign-in.js';
 import { HOUR, MINUTE } from '../../../../src/time.js';
 
 const asked = (cookie?: string, localPort = 80): IncomingMessage =>
@@ -20,26 +20,26 @@ describe('sessions', () => {
     vi.useFakeTimers();
     const sessions = new Sessions<string>('test', '/');
     const cookie = cookieOf(sessions.signIn(asked(), 'ann'));
-    expect(sessions.visitor(asked(cookie)).who).toBe('ann');
+    expect(sessions.visitor(asked(cookie)).user).toBe('ann');
     vi.advanceTimersByTime(12 * HOUR - 1);
-    expect(sessions.visitor(asked(cookie)).who).toBe('ann');
+    expect(sessions.visitor(asked(cookie)).user).toBe('ann');
     vi.advanceTimersByTime(1);
-    expect(sessions.visitor(asked(cookie)).who).toBe(undefined);
+    expect(sessions.visitor(asked(cookie)).user).toBe(undefined);
   });
 
   it('are forgotten when there are too many, the oldest first', () => {
     const sessions = new Sessions<number>('test', '/');
     const cookies = Array.from({ length: 1_001 }, (_, i) => cookieOf(sessions.signIn(asked(), i)));
-    expect(sessions.visitor(asked(cookies[0])).who).toBe(undefined);
-    expect(sessions.visitor(asked(cookies[1])).who).toBe(1);
-    expect(sessions.visitor(asked(cookies[1_000])).who).toBe(1_000);
+    expect(sessions.visitor(asked(cookies[0])).user).toBe(undefined);
+    expect(sessions.visitor(asked(cookies[1])).user).toBe(1);
+    expect(sessions.visitor(asked(cookies[1_000])).user).toBe(1_000);
   });
 
   it('of services on other ports are kept apart', () => {
     const sessions = new Sessions<string>('test', '/');
     const cookie = cookieOf(sessions.signIn(asked(undefined, 81), 'ann'));
-    expect(sessions.visitor(asked(cookie, 81)).who).toBe('ann');
-    expect(sessions.visitor(asked(cookie, 82)).who).toBe(undefined);
+    expect(sessions.visitor(asked(cookie, 81)).user).toBe('ann');
+    expect(sessions.visitor(asked(cookie, 82)).user).toBe(undefined);
   });
 
   it('keep nothing of who is not signed in, and yet know the forms', () => {
@@ -58,11 +58,11 @@ describe('sessions', () => {
   it('keep a notice for an answer that has a body', () => {
     const sessions = new Sessions<string>('test', '/');
     const cookie = cookieOf(sessions.signIn(asked(), 'ann'));
-    sessions.tell(asked(cookie), 'Done.');
+    sessions.setNotice(asked(cookie), 'Done.');
     const head = { ...asked(cookie), method: 'HEAD' } as IncomingMessage;
-    expect(sessions.told(head)).toBe('Done.');
-    expect(sessions.told(asked(cookie))).toBe('Done.');
-    expect(sessions.told(asked(cookie))).toBe(undefined);
+    expect(sessions.takeNotice(head)).toBe('Done.');
+    expect(sessions.takeNotice(asked(cookie))).toBe('Done.');
+    expect(sessions.takeNotice(asked(cookie))).toBe(undefined);
   });
 
   it.each(['test-80=', 'test-80=short', 'test-80=a=b', 'other=x', '=', ';;', 'test-80'])(

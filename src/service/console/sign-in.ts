@@ -1,0 +1,99 @@
+import { MINUTE, SECOND } from '../../time.js';
+import { isLogin } from '../http/basic-auth.js';
+import { HttpProblem } from '../http/http-problem.js';
+import type { HttpResponse } from '../http/http-response.js';
+import type { RequestContext } from '../http/router.js';
+import type { Settings } from '../service-options.js';
+import { HOME, plainPage } from './html/error-page.js';
+import { type Html, html } from './html/html.js';
+import { csrfField } from './html/page-parts.js';
+import { pageResponse, seeOther } from './html/page-response.js';
+import { readForm } from './html/read-form.js';
+import type { Sessions } from './html/sessions.js';
+
+export const SIGN_IN = '/console/sign-in';
+
+/** The sign-in page of the console: shows the form, and checks what it sends. */
+export function signInPage(
+  settings: Settings,
+  sessions: Sessions<string>,
+): (incoming: RequestContext) => HttpResponse | Promise<HttpResponse> {
+  const attempts = new SignInAttempts();
+
+  const show = ({ request, url }: RequestContext): HttpResponse => {
+    const { user, csrf, headers } = sessions.visitor(request);
+    const next = consoleAddress(url.searchParams.get('next'));
+    if (user !== undefined) return seeOther(next);
+    return pageResponse(plainPage({ title: 'Sign in', body: signInForm({ csrf, next }) }), {
+      headers,
+    });
+  };
+
+  const signIn = async ({ request }: RequestContext): Promise<HttpResponse> => {
+    const form = await readForm(request, sessions);
+    attempts.check();
+    const next = consoleAddress(form.get('next'));
+    const login = { email: form.get('email') ?? '', password: form.get('password') ?? '' };
+    if (isLogin(login, settings)) return seeOther(next, sessions.signIn(request, settings.email));
+    attempts.failed();
+    const problem = 'That is not the email and password of this account.';
+    const { csrf, headers } = sessions.visitor(request);
+    const body = signInForm({ csrf, next, problem });
+    return pageResponse(plainPage({ title: 'Sign in', body }), { status: 401, headers });
+  };
+
+  return incoming => (incoming.method === 'POST' ? signIn(incoming) : show(incoming));
+}
+
+interface SignInForm {
+  readonly csrf: string;
+  /** The page to show afterwards. */
+  readonly next: string;
+  readonly problem?: string | undefined;
+}
+
+function signInForm({ csrf, next, problem }: SignInForm): Html {
+  const invalid = problem !== undefined && html` aria-invalid="true" aria-describedby="problem"`;
+  return html`<form class="card" method="post" action="${SIGN_IN}">
+${problem !== undefined && html`<p class="alarm" role="alert" id="problem">${problem}</p>`}
+${csrfField(csrf)}<input type="hidden" name="next" value="${next}">
+<div class="field"><label for="email">Email</label>
+<input id="email" name="email" type="text" inputmode="email" autocomplete="username" autocapitalize="none" spellcheck="false" required${invalid}></div>
+<div class="field"><label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password" required${invalid}></div>
+<button class="main">Sign in</button>
+<p class="hint">The login that your programs use. The service printed it when it started.</p>
+</form>`;
+}
+
+/** Only pages of the console: a link to the sign-in must not redirect to another site. */
+function consoleAddress(next: string | null): string {
+  if (next === null || !/^\/console(?:[/?][\w/?=&%.:-]*)?$/.test(next)) return HOME;
+  // A browser resolves `..`, also percent-encoded.
+  const { pathname } = new URL(next, 'http://localhost');
+  return pathname === HOME || pathname.startsWith(`${HOME}/`) ? next : HOME;
+}
+
+/** Wrong passwords in a minute after which further attempts are refused. */
+const MAX_FAILURES = 10;
+
+/** Slows down guessing of the password. In real time: moving the clock must not help. */
+export class SignInAttempts {
+  #failures: number[] = [];
+
+  /** @throws HttpProblem 429 with `Retry-After` after too many failures. */
+  check(): void {
+    const now = Date.now();
+    this.#failures = this.#failures.filter(time => time > now - MINUTE);
+    const first = this.#failures.at(-MAX_FAILURES);
+    if (first === undefined) return;
+    const seconds = Math.max(1, Math.ceil((first + MINUTE - now) / SECOND));
+    throw new HttpProblem(429, `Too many sign-ins failed. Try again in ${seconds} s.`, {
+      'Retry-After': String(seconds),
+    });
+  }
+
+  failed(): void {
+    this.#failures.push(Date.now());
+  }
+}
