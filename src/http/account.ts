@@ -30,7 +30,7 @@ import { TIMEOUTS, type Timeouts } from './timeouts.js';
 import { realTime, type Timing } from './timing.js';
 
 export interface AccountOptions extends SettingOptions {
-  /** How long, in milliseconds, to wait for a connection, an answer, and its next bytes. */
+  /** How long, in milliseconds, to wait for a connection, a response, and its next bytes. */
   readonly timeouts?: Partial<Timeouts> | undefined;
   /** How often and how long to retry server errors, rate limits and broken connections. */
   readonly retry?: Partial<RetryPolicy> | undefined;
@@ -46,7 +46,7 @@ export interface AccountOptions extends SettingOptions {
   /**
    * The service's time in epoch milliseconds, where this process knows it: `start()` of the local
    * service gives it.
-   * @default learnt from the `Date` of the service's answers
+   * @default learnt from the `Date` of the service's responses
    */
   readonly serviceTime?: (() => number) | undefined;
 }
@@ -57,7 +57,7 @@ export interface AccountOptions extends SettingOptions {
  */
 const paces = new WeakMap<Timing, Map<string, RateLimiter>>();
 
-/** Settings whose origins take Basic credentials (service.md section 5). */
+/** Settings whose origins take Basic credentials. */
 const BASIC: readonly SettingName[] = [
   'baseUrl',
   'historicalUrl',
@@ -229,7 +229,7 @@ function perMinute(requests: number | undefined): readonly Rate[] {
  * from the environment: `baseUrl` from `MILLRACE_BASE_URL`, and so on. Where all addresses are one,
  * `url` or `MILLRACE_URL` alone is enough; each more specific one wins over it, and an option over any
  * variable. Nothing is needed before a call needs it. Addresses must be https unless they are
- * loopback, and credentials go to their origins only (service.md section 5).
+ * loopback, and credentials go to their origins only.
  *
  * All calls of one account share the service's rate limits, also over several `account()`s of one
  * process with other options. Where two differ in `limits`, `searchesPerMinute` or

@@ -1,6 +1,6 @@
 import { ConnectionError, type ConnectionFailure } from '../errors.js';
 
-/** Codes of a connection that was never made. */
+/** Codes of a connection that could not be made. */
 const REFUSED: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'there is no such host',
@@ -11,12 +11,12 @@ const REFUSED: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'it did not answer in time',
 };
 
-/** What undici says of a broken connection, in our words. `answering`: the answer had begun. */
-export function brokenConnection(cause: Error, url: string, answering: boolean): ConnectionError {
+/** The error of a broken connection, from undici's. `hasBegun`: the response had begun. */
+export function brokenConnection(cause: Error, url: string, hasBegun: boolean): ConnectionError {
   const code = codeOf(cause);
   const details = { url, cause: withoutData(cause) };
   const refused = REFUSED[code];
-  if (refused !== undefined && !answering)
+  if (refused !== undefined && !hasBegun)
     return new ConnectionError(`No connection for ${url}: ${refused} (${code})`, {
       ...details,
       failure: 'refused',
@@ -28,24 +28,24 @@ export function brokenConnection(cause: Error, url: string, answering: boolean):
       failure: 'refused',
       retryable: false,
     });
-  // A reset in the middle of an answer may look like an orderly end: both are worth another try.
-  const failure: ConnectionFailure = answering && code !== 'ECONNRESET' ? 'cut' : 'reset';
+  // A reset in the middle of a response may look like an orderly end: both can be retried.
+  const failure: ConnectionFailure = hasBegun && code !== 'ECONNRESET' ? 'cut' : 'reset';
   const what = failure === 'cut' ? 'ended before its end' : 'was reset';
   return new ConnectionError(
-    `${answering ? 'The answer of' : 'The connection to'} ${url} ${what} (${code})`,
+    `${hasBegun ? 'The response of' : 'The connection to'} ${url} ${what} (${code})`,
     { ...details, failure },
   );
 }
 
-/** Nothing came for `ms` milliseconds. */
-export function stalledConnection(url: string, ms: number, answering: boolean): ConnectionError {
-  const what = answering ? `sent nothing for ${ms} ms` : `did not begin to answer within ${ms} ms`;
+/** The error of a connection that sent nothing for `ms` milliseconds. */
+export function stalledConnection(url: string, ms: number, hasBegun: boolean): ConnectionError {
+  const what = hasBegun ? `sent nothing for ${ms} ms` : `did not begin to answer within ${ms} ms`;
   return new ConnectionError(`${url} ${what}`, { url, failure: 'stalled' });
 }
 
-/** An answer that ended in good order as HTTP goes, but not as its content does. */
+/** A response that is complete as HTTP, while its content is not. */
 export function cutResponse(url: string, what: string, cause?: unknown): ConnectionError {
-  return new ConnectionError(`The answer of ${url} is cut short: ${what}`, {
+  return new ConnectionError(`The response of ${url} is cut short: ${what}`, {
     url,
     failure: 'cut',
     cause,
@@ -56,7 +56,7 @@ function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
 
-/** Why TLS was not agreed upon; `undefined` for what has nothing to do with it. */
+/** Why the TLS handshake failed; `undefined` for other codes. */
 function handshakeFailure(code: string): string | undefined {
   if (/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/.test(code))
     return `the server does not answer in TLS (${code}). If it speaks plain HTTP, use http:// instead, which is for servers of this machine only`;
@@ -66,7 +66,7 @@ function handshakeFailure(code: string): string | undefined {
   return undefined;
 }
 
-/** A parser's error holds a piece of the answer, and an answer may echo what it was sent. */
+/** A parser's error holds a piece of the response, and a response may echo what it was sent. */
 function withoutData(error: Error): Error {
   if (!('data' in error)) return error;
   return Object.assign(new Error(error.message), { code: codeOf(error) });

@@ -17,20 +17,20 @@ export class Connections {
     this.#timeouts = timeouts;
   }
 
-  async take(origin: string): Promise<Client> {
+  async acquire(origin: string): Promise<Client> {
     return this.#idle.get(origin)?.pop() ?? (await this.#open(origin));
   }
 
-  /** Gives back a connection whose answer was read to its end. */
-  give(origin: string, client: Client): void {
+  /** Gives back a connection whose response was read to its end. */
+  release(origin: string, client: Client): void {
     const idle = this.#idle.get(origin) ?? [];
     this.#idle.set(origin, idle);
     if (idle.length < MOST_IDLE) idle.push(client);
-    else this.end(client);
+    else this.destroy(client);
   }
 
   /** Closes a connection, whatever is under way on it. */
-  end(client: Client): void {
+  destroy(client: Client): void {
     client.destroy().catch(() => {});
   }
 

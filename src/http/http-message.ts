@@ -10,18 +10,18 @@ export interface HttpRequest {
   readonly signal?: AbortSignal | undefined;
   /**
    * For a file at an address that is its own permission: no credentials, whatever the origin, and
-   * the body as it is on the wire, since what is stored there may be called an encoding.
+   * the body as received, since what is stored there may be called an encoding.
    */
   readonly isSignedUrl?: boolean | undefined;
   /** Makes the `Authorization` of a try, anew for each, in place of Basic credentials. */
   readonly authorize?: (() => string) | undefined;
   /** What no error may show, besides the account's own secrets. */
   readonly secrets?: readonly Secret[] | undefined;
-  /** Statuses, besides successes, whose answer is returned and not thrown. */
+  /** Statuses, besides successes, whose response is returned and not thrown. */
   readonly expectedStatuses?: readonly number[] | undefined;
 }
 
-/** A successful answer. Its body must be read to its end, or the answer closed. */
+/** A successful response. Its body must be read to its end, or the response closed. */
 export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -30,11 +30,11 @@ export interface HttpResponse {
   /** Decoded. Cut at any byte. Throws `ConnectionError` when it breaks off. */
   readonly body: AsyncIterable<Buffer>;
   /**
-   * The body as it is on the wire, all that has come at a time, instead of `body`. Throws
+   * The body as received, all that has come at a time, instead of `body`. Throws
    * `ConnectionError` when it breaks off.
    */
   readonly rawBlocks: AsyncIterable<readonly Buffer[]>;
-  /** Bytes of the body that have come, as they were on the wire. */
+  /** Bytes of the body that have come, as received. */
   readonly receivedBytes: number;
   /** Lets go of the connection. Nothing happens after the end of the body. */
   close(): void;

@@ -21,7 +21,7 @@ export interface LiveConnection {
 }
 
 /**
- * Connects to a stream (service.md 4.3, 4.5). `start` is the turn that the call was given, as the
+ * Connects to a stream. `start` is the turn that the call was given, as the
  * service counts connections; nothing is retried here.
  *
  * @throws HttpError, ConnectionError, DataError, or the signal's reason.
@@ -32,27 +32,27 @@ export async function connectLive(
   start: Permit,
   signal: AbortSignal,
 ): Promise<LiveConnection> {
-  const answer = await sendRequest(account, {
+  const response = await sendRequest(account, {
     method: 'GET',
     url,
     headers: { connection: 'keep-alive', 'accept-encoding': 'gzip' },
     signal,
   }).finally(() => start.responded());
-  const encoding = String(answer.headers['content-encoding'] ?? 'none');
+  const encoding = String(response.headers['content-encoding'] ?? 'none');
   if (!/^(x-)?gzip$/i.test(encoding)) {
-    answer.close();
+    response.close();
     throw new DataError(`The stream is not gzip: its content encoding is ${encoding}`, {
-      place: { origin: answer.url },
+      place: { origin: response.url },
       retryable: true,
     });
   }
   return {
-    url: answer.url,
-    blocks: answer.rawBlocks,
+    url: response.url,
+    blocks: response.rawBlocks,
     get receivedBytes() {
-      return answer.receivedBytes;
+      return response.receivedBytes;
     },
-    close: () => answer.close(),
+    close: () => response.close(),
   };
 }
 
@@ -61,7 +61,7 @@ const FINAL: readonly number[] = [401, 403, 404, 405, 410];
 
 /**
  * Whether connecting to a stream again is of no use. The service asks clients to connect again after
- * any other status (service.md 4.3, 4.5): what it refuses for its own state, such as a 406, may pass.
+ * any other status: what it refuses for its own state, such as a 406, may pass.
  */
 export function isFinalStatus({ status }: HttpError): boolean {
   return (status >= 300 && status < 400) || FINAL.includes(status);

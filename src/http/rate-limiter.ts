@@ -5,14 +5,14 @@ import { realTime, type Timing } from './timing.js';
 
 /**
  * How long after its start a request may reach the service, in milliseconds. The service counts
- * arrivals and we only know starts, so a start is taken to arrive when its answer begins, or this
+ * arrivals and we only know starts, so a start is taken to arrive when its response begins, or this
  * much later, whichever comes first.
  */
 const JITTER = 250;
 
 /** A request that was let through. */
 export interface Permit {
-  /** To be called once the answer has begun, or the connection has failed. */
+  /** To be called once the response has begun, or the connection has failed. */
   responded(): void;
 }
 
@@ -97,10 +97,11 @@ export class RateLimiter {
         const counted = this.#starts
           .slice(old + 1)
           .filter(
-            start => (rate.kind ?? start.kind) === start.kind && now < leavesAt(start) + rate.perMs,
+            start =>
+              (rate.kind ?? start.kind) === start.kind && now < arrivedAt(start) + rate.perMs,
           );
         if (counted.length < rate.requests) return 0;
-        return Math.min(...counted.map(start => worthLooking(start, rate, now))) - now;
+        return Math.min(...counted.map(start => nextCheckAt(start, rate, now))) - now;
       });
     return Math.max(0, ...waits);
   }
@@ -113,12 +114,12 @@ export class RateLimiter {
   }
 }
 
-function leavesAt(start: Counted): number {
+function arrivedAt(start: Counted): number {
   return start.arrived ?? start.at + JITTER;
 }
 
 /** An unanswered start may turn out to have arrived at once, so the first look is early. */
-function worthLooking(start: Counted, rate: Rate, now: number): number {
+function nextCheckAt(start: Counted, rate: Rate, now: number): number {
   if (start.arrived !== undefined) return start.arrived + rate.perMs;
   return now < start.at + rate.perMs ? start.at + rate.perMs : start.at + JITTER + rate.perMs;
 }

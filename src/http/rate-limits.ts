@@ -1,7 +1,7 @@
 import { type OptionTable, special } from '../check.js';
 import { DAY, HOUR, MINUTE, SECOND } from '../time.js';
 
-/** At most `requests` starts in any span of `per` milliseconds. */
+/** At most `requests` requests in any span of `perMs` milliseconds. */
 export interface Rate {
   readonly requests: number;
   readonly perMs: number;
@@ -9,7 +9,7 @@ export interface Rate {
   readonly kind?: string | undefined;
 }
 
-/** The families of calls that share a limit (service.md section 8). */
+/** The families of calls that share a limit. */
 export type Family =
   | 'search'
   | 'jobReads'
@@ -23,13 +23,13 @@ export type Family =
 
 export type Limits = Readonly<Record<Family, readonly Rate[]>>;
 
-/** Every rate of service.md section 8. */
+/** The rates that the service allows. */
 export const LIMITS: Limits = {
-  /** Data and counts together; what the contract allows a minute comes with the account. */
+  /** Search and counts together; the account adds what its contract allows a minute. */
   search: [{ requests: 20, perMs: SECOND }],
   /** Status, results and list together. */
   jobReads: [{ requests: 5, perMs: 5 * SECOND }],
-  /** The service counts 60 in a UTC day; any 24 hours is the stricter reading. */
+  /** The service counts 60 in a UTC day; any 24 hours is stricter. */
   jobCreation: [
     { requests: 30, perMs: HOUR },
     { requests: 60, perMs: DAY },
@@ -42,9 +42,9 @@ export const LIMITS: Limits = {
     { requests: 60, perMs: MINUTE },
   ],
   usage: [{ requests: 2, perMs: MINUTE }],
-  /** Each step is limited, but nothing says how: `Retry-After` tells (service.md 5 rule 6). */
+  /** Each step has an unpublished limit: only `Retry-After` tells. */
   signIn: [],
-  /** What the contract allows a minute comes with the account. */
+  /** The account adds what its contract allows a minute. */
   engagement: [],
 };
 

@@ -11,7 +11,9 @@ export class Fields {
     this.#what = what;
     this.#origin = origin;
     if (typeof value !== 'object' || value === null || Array.isArray(value))
-      throw new DataError(`The answer is not ${what}: it is no JSON object`, { place: { origin } });
+      throw new DataError(`The response is not ${what}: it is no JSON object`, {
+        place: { origin },
+      });
     this.#members = value as Readonly<Record<string, unknown>>;
   }
 
@@ -68,7 +70,7 @@ export class Fields {
     const value = this.#get(name);
     const found = value === undefined ? 'is missing' : `is ${JSON.stringify(value).slice(0, 80)}`;
     throw new DataError(
-      `The answer is not ${this.#what}: its \`${name}\` should be ${expected}, and ${found}`,
+      `The response is not ${this.#what}: its \`${name}\` should be ${expected}, and ${found}`,
       { place: { origin: this.#origin } },
     );
   }

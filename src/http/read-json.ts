@@ -8,14 +8,14 @@ const MOST_BYTES = 256 * 1024 * 1024;
 const MAX_SHOWN = 120;
 
 /** The whole body as text. */
-export async function readText(answer: HttpResponse): Promise<string> {
+export async function readText(response: HttpResponse): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of answer.body) {
+  for await (const chunk of response.body) {
     bytes += chunk.length;
     if (bytes > MOST_BYTES)
-      throw new DataError(`The answer is larger than ${MOST_BYTES} bytes`, {
-        place: { origin: answer.url },
+      throw new DataError(`The response is larger than ${MOST_BYTES} bytes`, {
+        place: { origin: response.url },
       });
     chunks.push(chunk);
   }
@@ -23,12 +23,12 @@ export async function readText(answer: HttpResponse): Promise<string> {
 }
 
 /** The whole body as JSON, with exact ids. One that is cut short is worth a retry. */
-export async function readJson(answer: HttpResponse): Promise<unknown> {
-  const text = await readText(answer);
+export async function readJson(response: HttpResponse): Promise<unknown> {
+  const text = await readText(response);
   try {
     return parseExact(text);
   } catch (cause) {
-    throw notJson(answer, text, cause);
+    throw notJson(response, text, cause);
   }
 }
 
@@ -39,13 +39,13 @@ export async function readJson(answer: HttpResponse): Promise<unknown> {
 export function notJson({ url, headers }: HttpResponse, text: string, cause: unknown): DataError {
   const place = { origin: url };
   if (/^\s*([[{]|$)/.test(text))
-    return new DataError('The answer is cut short, or is not JSON', {
+    return new DataError('The response is cut short, or is not JSON', {
       ...{ cause, place, retryable: true },
     });
   const type = headers['content-type'] ?? 'missing';
   const start = JSON.stringify(text.trim().slice(0, MAX_SHOWN));
   return new DataError(
-    `The answer is not JSON: its content-type is ${type}, and it begins with ${start}`,
+    `The response is not JSON: its content-type is ${type}, and it begins with ${start}`,
     { cause, place },
   );
 }

@@ -5,43 +5,43 @@ import { retry } from './retry.js';
 import { sendRequest } from './send-request.js';
 
 export interface AccountRequest extends HttpRequest {
-  /** Whose limits of service.md section 8 it counts against, and as which kind. */
+  /** The family whose rate limits it counts against, and its kind within the family. */
   readonly family: Family;
   readonly kind?: string | undefined;
-  /** Tries it once: it may have worked although no answer came, and must not work twice. */
+  /** Sends it once, without a retry: it may take effect although no response comes. */
   readonly once?: boolean | undefined;
 }
 
 /**
- * Sends a request, keeping to the account's limits and retrying what may pass, and resolves to what
- * `read` makes of the answer. A body that breaks off while it is read is retried like a request that
- * failed, so `read` must hand nothing out before it has all. The connection is free or closed after.
+ * Sends a request within the account's rate limits, with retries, and resolves to what `read` returns for
+ * the response. A body that breaks off is retried like a request that failed, so `read` must have no effects
+ * before the end of the body. The connection is released or closed afterwards.
  *
  * @throws HttpError, ConnectionError, what `read` throws, or the signal's reason.
  */
 export function request<T>(
   account: Account,
   call: AccountRequest,
-  read: (answer: HttpResponse) => Promise<T>,
+  read: (response: HttpResponse) => Promise<T>,
 ): Promise<T> {
   const { signal } = call;
-  if (call.once === true) return once(account, call, read);
+  if (call.once === true) return attempt(account, call, read);
   const { retry: policy, timing, onRetry } = account;
-  return retry(() => once(account, call, read), { policy, timing, signal, onRetry });
+  return retry(() => attempt(account, call, read), { policy, timing, signal, onRetry });
 }
 
-async function once<T>(
+async function attempt<T>(
   account: Account,
   call: AccountRequest,
-  read: (answer: HttpResponse) => Promise<T>,
+  read: (response: HttpResponse) => Promise<T>,
 ): Promise<T> {
-  const start = await account.rateLimiter(call.family, call.url).acquire(call.kind, call.signal);
+  const permit = await account.rateLimiter(call.family, call.url).acquire(call.kind, call.signal);
   try {
-    const answer = await sendRequest(account, call).finally(() => start.responded());
+    const response = await sendRequest(account, call).finally(() => permit.responded());
     try {
-      return await read(answer);
+      return await read(response);
     } finally {
-      answer.close();
+      response.close();
     }
   } catch (error) {
     if (!call.signal?.aborted) redactError(account, call, error);
@@ -49,7 +49,7 @@ async function once<T>(
   }
 }
 
-/** An answer may echo what it was sent, and an error may quote the answer. */
+/** A response may echo secrets of the request, and an error may quote the response. */
 function redactError(account: Account, { secrets }: AccountRequest, error: unknown): void {
   for (let at = error; at instanceof Error; at = at.cause) {
     at.message = account.redact(at.message, secrets);

@@ -12,13 +12,13 @@ const LONGEST_READ = 5_000;
 /** How much of a body that is no message is shown. */
 const MOST_SHOWN = 500;
 
-/** The error of an answer that is not a success. Reads its body, as far as it is worth it. */
+/** The error of a response that is not a success. Reads its body, as far as it is worth it. */
 export async function readResponseError(
   account: Account,
   call: HttpRequest,
-  answer: HttpResponse,
+  response: HttpResponse,
 ): Promise<HttpError> {
-  return responseError(account, call, answer, await readErrorBody(answer, call.signal));
+  return responseError(account, call, response, await readErrorBody(response, call.signal));
 }
 
 /**
@@ -57,14 +57,14 @@ export function responseError(
 
 /** A body that breaks off, or takes for ever, is no news beside the status. */
 export async function readErrorBody(
-  answer: HttpResponse,
+  response: HttpResponse,
   signal: AbortSignal | undefined,
 ): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const patience = setTimeout(() => answer.close(), LONGEST_READ);
+  const patience = setTimeout(() => response.close(), LONGEST_READ);
   try {
-    for await (const chunk of answer.body) {
+    for await (const chunk of response.body) {
       chunks.push(chunk);
       bytes += chunk.length;
       if (bytes >= MOST_BYTES) break;
@@ -77,16 +77,18 @@ export async function readErrorBody(
   return Buffer.concat(chunks).subarray(0, MOST_BYTES).toString();
 }
 
-/** `{ error: { message } }`, `{ error: string }` or `{ errors: [string] }` (service.md 2.9). */
+/** `{ error: { message } }`, `{ error: string }` or `{ errors: [string] }`. */
 function messageOf(text: string): string | undefined {
   const body = parse(text);
-  const error = member(body, 'error');
-  const errors = member(body, 'errors');
+  const error = memberOf(body, 'error');
+  const errors = memberOf(body, 'errors');
   const candidates = [
-    member(error, 'message'),
+    memberOf(error, 'message'),
     error,
-    Array.isArray(errors) ? errors.map(entry => member(entry, 'message') ?? entry).join('; ') : '',
-    member(body, 'message'),
+    Array.isArray(errors)
+      ? errors.map(entry => memberOf(entry, 'message') ?? entry).join('; ')
+      : '',
+    memberOf(body, 'message'),
     jobMessage(body),
   ];
   return candidates.find(
@@ -94,16 +96,16 @@ function messageOf(text: string): string | undefined {
   );
 }
 
-/** A job that was not made says why in `statusMessage` and with each rule (service.md 4.6.1). */
+/** A job that was not made says why in `statusMessage` and with each rule. */
 export function jobMessage(body: unknown): string | undefined {
-  const message = member(body, 'statusMessage');
-  const detail = member(member(body, 'rules'), 'detail');
+  const message = memberOf(body, 'statusMessage');
+  const detail = memberOf(memberOf(body, 'rules'), 'detail');
   if (typeof message !== 'string') return undefined;
   const reasons = (Array.isArray(detail) ? detail : [])
-    .filter(entry => typeof member(entry, 'message') === 'string')
+    .filter(entry => typeof memberOf(entry, 'message') === 'string')
     .map(
       entry =>
-        `${JSON.stringify(member(member(entry, 'rule'), 'value'))}: ${String(member(entry, 'message'))}`,
+        `${JSON.stringify(memberOf(memberOf(entry, 'rule'), 'value'))}: ${String(memberOf(entry, 'message'))}`,
     );
   return [message, ...reasons].join(' ');
 }
@@ -116,7 +118,7 @@ function parse(text: string): unknown {
   }
 }
 
-function member(value: unknown, key: string): unknown {
+function memberOf(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
     ? (value as { readonly [key: string]: unknown })[key]
     : undefined;

@@ -7,7 +7,7 @@ import { urlForMessages } from './secret.js';
 /** Bytes that may wait for their reader before the connection is paused. */
 const READ_AHEAD = 256 * 1024;
 
-/** What undici tells about one request, turned into one promise and one stream of bytes. */
+/** Turns undici's events of one request into a promise of the response's head and a stream of its bytes. */
 export class ResponseHandler implements Dispatcher.DispatchHandler {
   readonly url: string;
   readonly client: Client;
@@ -19,12 +19,12 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   #begin: (head: { status: number; headers: IncomingHttpHeaders }) => void = () => {};
   #refuse: (error: unknown) => void = () => {};
   #controller: Dispatcher.DispatchController | undefined;
-  #answering = false;
+  #hasBegun = false;
   #chunks: Buffer[] = [];
   #waitingBytes = 0;
   #state: 'open' | 'ended' | 'failed' = 'open';
   #failure: unknown;
-  /** Whether the failure comes before bytes that have already arrived. */
+  /** Whether bytes that have already arrived are dropped. */
   #dropsBytes = false;
   #wake: () => void = () => {};
   #watch: NodeJS.Timeout | undefined;
@@ -39,7 +39,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
       this.#begin = resolve;
       this.#refuse = reject;
     });
-    // A request may fail while its sender is still on the way to waiting for it.
+    // It may fail before the sender waits for it.
     this.begun.catch(() => {});
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     this.#watchFor(account.timeouts.connectMs + account.timeouts.responseMs);
@@ -55,7 +55,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     headers: IncomingHttpHeaders,
   ): void {
     if (status < 200) return;
-    this.#answering = true;
+    this.#hasBegun = true;
     this.#watchFor(this.#account.timeouts.silenceMs);
     this.#begin({ status, headers });
   }
@@ -65,7 +65,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.receivedBytes += chunk.length;
     this.#waitingBytes += chunk.length;
     this.#chunks.push(chunk);
-    // A paused connection tells nothing of the other side, so its silence is not counted.
+    // A paused connection receives nothing, so its silence is not counted.
     if (this.#waitingBytes >= READ_AHEAD) {
       controller.pause();
       clearTimeout(this.#watch);
@@ -76,11 +76,11 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     if (this.#state !== 'open') return;
     this.#settle('ended');
-    this.#account.connections.give(this.#origin, this.client);
+    this.#account.connections.release(this.#origin, this.client);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(brokenConnection(error, this.url, this.#answering), false);
+    this.#fail(brokenConnection(error, this.url, this.#hasBegun), false);
   }
 
   async *body(): AsyncGenerator<Buffer, void, undefined> {
@@ -110,7 +110,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   }
 
   close(): void {
-    if (this.#state === 'open') this.#fail(new Error('The answer was closed'), true);
+    if (this.#state === 'open') this.#fail(new Error('The response was closed'), true);
   }
 
   readonly #onAbort = () => this.#fail(this.#signal?.reason, true);
@@ -118,7 +118,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   #watchFor(ms: number): void {
     clearTimeout(this.#watch);
     this.#watch = setTimeout(
-      () => this.#fail(stalledConnection(this.url, ms, this.#answering), false),
+      () => this.#fail(stalledConnection(this.url, ms, this.#hasBegun), false),
       ms,
     );
   }
@@ -128,7 +128,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#failure = failure;
     this.#dropsBytes = dropsBytes;
     this.#settle('failed');
-    this.#account.connections.end(this.client);
+    this.#account.connections.destroy(this.client);
     this.#refuse(failure);
   }
 

@@ -4,7 +4,7 @@ const MAX_RETRY_AFTER = 2 ** 31;
 const HTTP_DATE = /^[A-Z][a-z]{2,8}, .* GMT$/;
 
 /**
- * Milliseconds of a `Retry-After`, in seconds or as a date. A date is held against the answer's own
+ * Milliseconds of a `Retry-After`, in seconds or as a date. A date is held against the response's own
  * `Date`, so that a clock that is wrong on either side does no harm. `undefined` for a value that asks
  * for no wait, such as 0 or a date in the past, and for one that is neither: the usual backoff applies.
  */

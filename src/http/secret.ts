@@ -31,7 +31,7 @@ export class Secret {
 }
 
 /**
- * A function that takes these secrets out of a text, in the spellings that they have on the wire: a
+ * A function that takes these secrets out of a text, in the spellings that they have in requests: a
  * server may echo what it was sent.
  */
 export function redactor(

@@ -7,7 +7,7 @@ import { readResponseError } from './response-error.js';
 import { ResponseHandler } from './response-handler.js';
 
 /**
- * Sends one request and resolves once its answer begins. Credentials go to configured origins only;
+ * Sends one request and resolves once its response begins. Credentials go to configured origins only;
  * redirects are not followed; anything but a success is an `HttpError`.
  *
  * @throws HttpError, ConnectionError, or the signal's reason.
@@ -16,14 +16,14 @@ export async function sendRequest(account: Account, request: HttpRequest): Promi
   const { method, url, body = null, signal, isSignedUrl = false, authorize } = request;
   signal?.throwIfAborted();
   const authorization = isSignedUrl ? undefined : (authorize ?? (() => account.basicFor(url)))();
-  const client = await account.connections.take(url.origin);
+  const client = await account.connections.acquire(url.origin);
   if (signal?.aborted) {
-    account.connections.give(url.origin, client);
+    account.connections.release(url.origin, client);
     throw signal.reason;
   }
-  const wire = new ResponseHandler(account, client, url, signal);
+  const handler = new ResponseHandler(account, client, url, signal);
   const sentAt = account.timing.now();
-  wire.client.dispatch(
+  handler.client.dispatch(
     {
       path: url.pathname + url.search,
       method,
@@ -35,27 +35,27 @@ export async function sendRequest(account: Account, request: HttpRequest): Promi
       },
       body,
     },
-    wire,
+    handler,
   );
-  const { status, headers } = await wire.begun;
+  const { status, headers } = await handler.begun;
   // Files lie on hosts of others.
-  if (!isSignedUrl) account.clock.hear(headers.date, sentAt);
-  const answer: HttpResponse = {
+  if (!isSignedUrl) account.clock.learn(headers.date, sentAt);
+  const response: HttpResponse = {
     status,
     headers,
-    url: wire.url,
-    body: isSignedUrl && isSuccess(status) ? wire.body() : decoded(wire, headers),
-    rawBlocks: wire.blocks(),
+    url: handler.url,
+    body: isSignedUrl && isSuccess(status) ? handler.body() : decoded(handler, headers),
+    rawBlocks: handler.blocks(),
     get receivedBytes() {
-      return wire.receivedBytes;
+      return handler.receivedBytes;
     },
-    close: () => wire.close(),
+    close: () => handler.close(),
   };
-  if (isSuccess(status) || request.expectedStatuses?.includes(status)) return answer;
+  if (isSuccess(status) || request.expectedStatuses?.includes(status)) return response;
   try {
-    throw await readResponseError(account, request, answer);
+    throw await readResponseError(account, request, response);
   } finally {
-    answer.close();
+    response.close();
   }
 }
 
@@ -63,14 +63,14 @@ function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
-function decoded(wire: ResponseHandler, headers: IncomingHttpHeaders): AsyncIterable<Buffer> {
+function decoded(handler: ResponseHandler, headers: IncomingHttpHeaders): AsyncIterable<Buffer> {
   const encoding = String(headers['content-encoding'] ?? '')
     .trim()
     .toLowerCase();
-  if (encoding === '' || encoding === 'identity') return wire.body();
-  if (encoding === 'gzip' || encoding === 'x-gzip') return decodeBody(wire.body(), wire.url);
-  wire.close();
-  throw new DataError(`The answer is encoded as ${encoding}, and only gzip was asked for`, {
-    place: { origin: wire.url },
+  if (encoding === '' || encoding === 'identity') return handler.body();
+  if (encoding === 'gzip' || encoding === 'x-gzip') return decodeBody(handler.body(), handler.url);
+  handler.close();
+  throw new DataError(`The response is encoded as ${encoding}, and only gzip was asked for`, {
+    place: { origin: handler.url },
   });
 }

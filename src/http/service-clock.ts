@@ -2,7 +2,7 @@ import { SECOND } from '../time.js';
 import type { Timing } from './timing.js';
 
 /**
- * The service's time: this machine's clock, corrected by the `Date` of the service's answers. Windows
+ * The service's time: this machine's clock, corrected by the `Date` of the service's responses. Windows
  * that the service judges by its own clock are planned by this one.
  */
 export class ServiceClock {
@@ -17,8 +17,8 @@ export class ServiceClock {
     this.#given = given;
   }
 
-  /** Whether an answer has come. Before that, `now` is this machine's clock and may be far off. */
-  get known(): boolean {
+  /** Whether a response has come. Before that, `now` is this machine's clock and may be far off. */
+  get isKnown(): boolean {
     return this.#heard || this.#given !== undefined;
   }
 
@@ -28,12 +28,12 @@ export class ServiceClock {
   }
 
   /**
-   * Learns from an answer that begins now.
+   * Learns from a response that begins now.
    *
    * @param date its `Date` header
    * @param sentAt when its request was sent, by this machine's clock
    */
-  hear(date: string | undefined, sentAt: number): void {
+  learn(date: string | undefined, sentAt: number): void {
     this.#heard = true;
     const at = Date.parse(date ?? '');
     if (Number.isNaN(at)) return;

@@ -4,31 +4,31 @@ import { Secret } from './secret.js';
 type Kind = 'url' | 'segment' | 'text' | 'secret' | 'count';
 
 /**
- * Every setting of an account: its option, what it is, and the environment variable that it comes
- * from where the option is not given. Addresses bear the names of service.md in braces.
+ * Every setting of an account: its option, its kind, and the environment variable that it comes from where
+ * the option is not given.
  */
 export const SETTINGS = {
-  /** All of the service's addresses below, but for its pages, where they are one. Each of them wins over it. */
+  /** One base address in place of all below, for a service that has only one. Each of those wins over it. */
   url: { kind: 'url', env: 'MILLRACE_URL' },
-  /** `{base_url}`: search and counts. */
+  /** Base address of search and counts. */
   baseUrl: { kind: 'url', env: 'MILLRACE_BASE_URL' },
-  /** `{historical_url}`: jobs. */
+  /** Base address of jobs. */
   historicalUrl: { kind: 'url', env: 'MILLRACE_HISTORICAL_URL' },
-  /** `{replay_stream_url}`: replay streams. */
+  /** Base address of replay streams. */
   replayStreamUrl: { kind: 'url', env: 'MILLRACE_REPLAY_STREAM_URL' },
-  /** `{rules_url}`: rules of the replay stream. */
+  /** Base address of rules of the replay stream. */
   rulesUrl: { kind: 'url', env: 'MILLRACE_RULES_URL' },
-  /** `{compliance_stream_url}`: compliance events. */
+  /** Base address of compliance events. */
   complianceStreamUrl: { kind: 'url', env: 'MILLRACE_COMPLIANCE_STREAM_URL' },
-  /** `{account_api_url}`: usage. */
+  /** Base address of usage. */
   accountApiUrl: { kind: 'url', env: 'MILLRACE_ACCOUNT_API_URL' },
-  /** `{oauth_url}`: sign-in of users. */
+  /** Base address of sign-in of users. */
   oauthUrl: { kind: 'url', env: 'MILLRACE_OAUTH_URL' },
-  /** `{data_url}`: engagement totals. */
+  /** Base address of engagement totals. */
   dataUrl: { kind: 'url', env: 'MILLRACE_DATA_URL' },
-  /** `{console_url}`: the account console. */
+  /** Base address of the account console. */
   consoleUrl: { kind: 'url', env: 'MILLRACE_CONSOLE_URL' },
-  /** `{status_url}`: the status page. */
+  /** Base address of the status page. */
   statusUrl: { kind: 'url', env: 'MILLRACE_STATUS_URL' },
   /** Account name as the console shows it; upper and lower case differ. */
   account: { kind: 'segment', env: 'MILLRACE_ACCOUNT' },
@@ -38,15 +38,15 @@ export const SETTINGS = {
   streamLabel: { kind: 'segment', env: 'MILLRACE_STREAM_LABEL' },
   /** Label of the compliance stream. */
   complianceLabel: { kind: 'segment', env: 'MILLRACE_COMPLIANCE_LABEL' },
-  /** What stands for `rulestream` in paths, as your account page shows it; that word when absent. */
+  /** The path segment of the rule stream, as your account page shows it. @default 'rulestream' */
   rulestream: { kind: 'segment', env: 'MILLRACE_RULESTREAM' },
   /** Path segment of the data publisher. */
   publisher: { kind: 'segment', env: 'MILLRACE_PUBLISHER' },
-  /** Of a console login. */
+  /** Email of a console login. */
   email: { kind: 'text', env: 'MILLRACE_EMAIL' },
-  /** Of that login. A string is wrapped in a `Secret` at once. */
+  /** Its password. A string is wrapped in a `Secret` immediately. */
   password: { kind: 'secret', env: 'MILLRACE_PASSWORD' },
-  /** Consumer key of the application (service.md 2.10). */
+  /** Consumer key of the application. */
   consumerKey: { kind: 'text', env: 'MILLRACE_CONSUMER_KEY' },
   /** Its secret. */
   consumerSecret: { kind: 'secret', env: 'MILLRACE_CONSUMER_SECRET' },
@@ -54,9 +54,9 @@ export const SETTINGS = {
   accessToken: { kind: 'secret', env: 'MILLRACE_ACCESS_TOKEN' },
   /** Its secret. */
   accessTokenSecret: { kind: 'secret', env: 'MILLRACE_ACCESS_TOKEN_SECRET' },
-  /** Requests a minute that your contract allows over search and counts; no limit when absent. */
+  /** Requests a minute that your contract allows for search and counts together. @default no limit */
   searchesPerMinute: { kind: 'count', env: 'MILLRACE_SEARCHES_PER_MINUTE' },
-  /** Requests a minute that your contract allows for engagement totals; no limit when absent. */
+  /** Requests a minute that your contract allows for engagement totals. @default no limit */
   engagementsPerMinute: { kind: 'count', env: 'MILLRACE_ENGAGEMENTS_PER_MINUTE' },
 } as const satisfies Record<string, { readonly kind: Kind; readonly env: string }>;
 
@@ -67,7 +67,7 @@ export type UrlSettingName = {
   [Name in SettingName]: (typeof SETTINGS)[Name]['kind'] extends 'url' ? Name : never;
 }[SettingName];
 
-/** What kind of value each option takes. */
+/** The type of value that each kind of setting takes. */
 type Given<K extends Kind> = K extends 'secret'
   ? string | Secret
   : K extends 'count'
@@ -86,7 +86,7 @@ export type SettingOptions = {
   readonly [Name in keyof typeof SETTINGS]?: Given<(typeof SETTINGS)[Name]['kind']> | undefined;
 };
 
-/** The settings once checked. */
+/** The settings after the checks. */
 export type Settings = {
   readonly [Name in keyof typeof SETTINGS]?: Checked<(typeof SETTINGS)[Name]['kind']> | undefined;
 };

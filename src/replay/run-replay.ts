@@ -178,7 +178,7 @@ async function* connections<T>(
   while (true) {
     signal.throwIfAborted();
     if (pace.rates.length > 0) machine.alsoConnected(await log.read());
-    const action = machine.next(timing.now(), clock.known ? clock.now() : undefined);
+    const action = machine.next(timing.now(), clock.isKnown ? clock.now() : undefined);
     if (action.do === 'done') return;
     if (action.do === 'give up') throw new GaveUp(trouble ?? new Error('no reason was given'));
     if (untold && trouble !== undefined)

@@ -58,17 +58,17 @@ export function fetchPage<T>(
           body: JSON.stringify(params),
           headers: { 'content-type': 'application/json; charset=utf-8' },
         };
-  return request(account, { method, url: address, family: 'search', signal, ...sent }, answer =>
-    readPage(answer, params, parse),
+  return request(account, { method, url: address, family: 'search', signal, ...sent }, response =>
+    readPage(response, params, parse),
   );
 }
 
 async function readPage<T>(
-  answer: HttpResponse,
+  response: HttpResponse,
   params: Params,
   parse: ParseElement<T>,
 ): Promise<Page<T>> {
-  const { url } = answer;
+  const { url } = response;
   const splitter = new ElementSplitter('results', {
     // Each element is checked on its own later: one must not stop the page.
     ...{ origin: url, maxBytes: MAX_BYTES, maxDepth: Number.POSITIVE_INFINITY },
@@ -77,11 +77,11 @@ async function readPage<T>(
   let bytes = 0;
   let start = '';
   let wrong: { readonly error: unknown } | undefined;
-  for await (const chunk of answer.body) {
+  for await (const chunk of response.body) {
     if (start.trim() === '') start = chunk.subarray(0, START_BYTES).toString();
     bytes += chunk.length;
     if (bytes > MAX_BYTES)
-      throw new DataError(`The answer is larger than ${MAX_BYTES} bytes`, {
+      throw new DataError(`The response is larger than ${MAX_BYTES} bytes`, {
         place: { origin: url },
       });
     // A compressed response that was damaged on the way fails its checksum at the end, and is retried: so an
@@ -94,7 +94,7 @@ async function readPage<T>(
       }
   }
   if (wrong !== undefined)
-    throw /^\s*[[{]/.test(start) ? wrong.error : notJson(answer, start, wrong.error);
+    throw /^\s*[[{]/.test(start) ? wrong.error : notJson(response, start, wrong.error);
   // The connection ended normally, but not the document: treated as a broken connection.
   if (!splitter.whole) throw cutResponse(url, 'its JSON document has no end');
   const rest = splitter.end();
@@ -102,7 +102,7 @@ async function readPage<T>(
     items: elements.map(element => parse(element, url)).filter(item => item !== undefined),
     next: nextOf(rest, url),
     window: checkEcho(rest.requestParameters, params, url),
-    receivedBytes: answer.receivedBytes,
+    receivedBytes: response.receivedBytes,
     rest,
   };
 }
@@ -110,7 +110,7 @@ async function readPage<T>(
 function nextOf({ next }: Readonly<Record<string, unknown>>, origin: string): string | undefined {
   if (next === undefined || next === null) return undefined;
   if (typeof next !== 'string' || next === '')
-    throw new DataError(`The answer's \`next\` is no token: ${JSON.stringify(next)}`, {
+    throw new DataError(`The response's \`next\` is no token: ${JSON.stringify(next)}`, {
       place: { origin },
     });
   return next;
@@ -123,7 +123,7 @@ function nextOf({ next }: Readonly<Record<string, unknown>>, origin: string): st
 function checkEcho(echo: unknown, params: Params, origin: string): EchoedWindow {
   if (echo === undefined) return {};
   if (typeof echo !== 'object' || echo === null)
-    throw new DataError('The answer has `requestParameters` that are no object', {
+    throw new DataError('The response has `requestParameters` that are no object', {
       place: { origin },
     });
   const echoed = echo as Readonly<Record<string, unknown>>;
@@ -141,7 +141,7 @@ function dateOf(
   const value = echoed[name];
   if (value === undefined) return {};
   if (typeof value !== 'string' || parseTimestamp(value) === undefined)
-    throw new DataError(`The answer echoes a ${name} that is no date: ${JSON.stringify(value)}`, {
+    throw new DataError(`The response echoes a ${name} that is no date: ${JSON.stringify(value)}`, {
       place: { origin },
     });
   return { [name]: value };
@@ -151,7 +151,7 @@ function dateOf(
 export function mustEqual(name: string, echoed: unknown, asked: unknown, origin: string): void {
   if (String(echoed) === String(asked)) return;
   throw new DataError(
-    `The answer is to another request: its ${name} is ${String(echoed)}, not ${String(asked)}`,
+    `The response is to another request: its ${name} is ${String(echoed)}, not ${String(asked)}`,
     { place: { origin } },
   );
 }

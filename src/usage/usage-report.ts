@@ -60,7 +60,7 @@ export interface PublisherUsage extends ProductUsage {
   readonly products: readonly ProductUsage[];
 }
 
-/** Usage report (service.md 2.8). */
+/** Usage report. */
 export interface UsageReport {
   readonly account: {
     readonly name: string;
@@ -98,8 +98,8 @@ const OPTIONS = {
 export async function usage(account: Account, options: UsageOptions = {}): Promise<UsageReport> {
   const url = usageUrl('usage.report', account, options);
   const { signal } = options;
-  return request(account, { method: 'GET', url, family: 'usage', signal }, async answer =>
-    parseReport(new Fields(await readJson(answer), 'a usage report', answer.url), answer.url),
+  return request(account, { method: 'GET', url, family: 'usage', signal }, async response =>
+    parseReport(new Fields(await readJson(response), 'a usage report', response.url), response.url),
   );
 }
 

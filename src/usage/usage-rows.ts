@@ -6,7 +6,7 @@ import { type UsageRow, usageTable } from './usage-table.js';
 
 /**
  * The usage of the account as rows for files and sinks: one for each publisher, product and month or
- * day (service.md 4.7), with what the month will come to and what the contract allows.
+ * day, with what the month will come to and what the contract allows.
  *
  * @throws OptionError at once, as `usage`; HttpError, ConnectionError, DataError from the flow.
  * @example

@@ -11,17 +11,17 @@ const PAGE_HEADERS = {
   Connection: 'close',
 };
 
-/** Status, text of the page, and what it decides. */
+/** Status, text of the page, and what to do once the page was sent. */
 type Verdict = readonly [status: number, text: string, decide?: () => void];
 
 /**
- * A web server for one answer: that of the user's browser to a sign-in. It takes what names the
- * request token that it waits for, once, and turns everything else away.
+ * A web server for one request: the one with which the user's browser comes back from a sign-in. It accepts
+ * the request that names its request token, once, and refuses every other.
  */
 export class CallbackServer {
-  readonly #server = createServer((request, response) => this.#answer(request, response));
+  readonly #server = createServer((request, response) => this.#respond(request, response));
   readonly #path: string;
-  /** Of the request token, as soon as there is one. */
+  /** The request token, once there is one. */
   #token: string | undefined;
   #decided = false;
   #grant: (verifier: string) => void = () => {};
@@ -34,7 +34,7 @@ export class CallbackServer {
       this.#grant = resolve;
       this.#deny = () => reject(denied());
     });
-    // It may be decided before anyone waits for it.
+    // It may settle before anyone waits for it.
     this.#verifier.catch(() => {});
   }
 
@@ -69,9 +69,9 @@ export class CallbackServer {
     this.#server.closeAllConnections();
   }
 
-  #answer(request: IncomingMessage, response: ServerResponse): void {
+  #respond(request: IncomingMessage, response: ServerResponse): void {
     const [status, text, decide] = this.#verdict(request);
-    // The page goes out whole before whoever waits closes the server.
+    // The whole page is sent before the caller closes the server.
     if (decide !== undefined) response.once('close', decide);
     response.writeHead(status, PAGE_HEADERS);
     response.end(page(text));
@@ -80,7 +80,7 @@ export class CallbackServer {
   #verdict({ method, headers, url = '' }: IncomingMessage): Verdict {
     const { port } = this.#server.address() as AddressInfo;
     const target = `http://127.0.0.1:${port}${url}`;
-    // A page elsewhere may reach this port under a name of its own.
+    // A page of another site may reach this port by another host name.
     if (headers.host !== `127.0.0.1:${port}` || !URL.canParse(target))
       return [400, 'This is not the address that the sign-in comes back to.'];
     const { pathname, searchParams } = new URL(target);

@@ -1,22 +1,23 @@
 import type { Batch, Batches } from '../flow/flow.js';
 
-/** Items of several batches, or of a part of one, that are handled together. */
+/** Items of several batches, or of a part of one, to be handled together. */
 export interface CoalescedItems<T> {
   readonly items: readonly T[];
-  /** The same as batches, each with the cursor that stands at its end. */
-  readonly pieces: readonly Batch<T>[];
+  /** The same items as batches, each with the cursor after it. */
+  readonly batches: readonly Batch<T>[];
 }
 
 export interface CoalesceOptions {
-  /** Most items together. */
+  /** The most items together. */
   readonly maxItems: number;
   /** How long items wait for more, in milliseconds. */
   readonly waitMs: number;
 }
 
 /**
- * Gathers the items of batches, up to so many and no longer than a time, in their order. A cursor
- * stays behind the last item of its batch. An error of the input comes after what was read before.
+ * Combines small batches into larger groups of items, in their order: a group is complete when it has
+ * `maxItems`, or `waitMs` after its first item. A cursor stays after the last item of its batch. An error of
+ * the input is thrown after the items that were read before it.
  */
 export async function* coalesce<T>(
   input: Batches<T>,
@@ -24,14 +25,14 @@ export async function* coalesce<T>(
 ): AsyncGenerator<CoalescedItems<T>, void, undefined> {
   const iterator = input[Symbol.asyncIterator]();
   let next: Promise<Next<T>> | undefined;
-  let pieces: Batch<T>[] = [];
+  let batches: Batch<T>[] = [];
   let count = 0;
-  /** Until when the items wait. */
+  /** When the present group is complete at the latest. */
   let deadline = 0;
   let ended = false;
   const take = (): CoalescedItems<T> => {
-    const together = { items: pieces.flatMap(({ items }) => items), pieces };
-    pieces = [];
+    const together = { items: batches.flatMap(({ items }) => items), batches };
+    batches = [];
     count = 0;
     return together;
   };
@@ -47,7 +48,7 @@ export async function* coalesce<T>(
       next = undefined;
       if ('error' in result || result.done) {
         ended = true;
-        if (pieces.length > 0) yield take();
+        if (batches.length > 0) yield take();
         if ('error' in result) throw result.error;
         return;
       }
@@ -59,10 +60,10 @@ export async function* coalesce<T>(
         at += part.length;
         count += part.length;
         add(
-          pieces,
+          batches,
           at < items.length ? { ...rest, items: part } : { ...rest, items: part, cursor },
         );
-        // What has no items waits for nothing.
+        // A cursor without items does not wait.
         if (count === maxItems || count === 0) yield take();
       } while (at < items.length);
     }
@@ -71,17 +72,17 @@ export async function* coalesce<T>(
   }
 }
 
-/** Of batches without items, only the last cursor counts. */
-function add<T>(pieces: Batch<T>[], piece: Batch<T>): void {
-  const last = pieces.at(-1);
-  if (piece.items.length > 0 || last === undefined) pieces.push(piece);
-  else if (piece.cursor !== undefined)
-    pieces[pieces.length - 1] = { ...last, cursor: piece.cursor };
+/** Of successive batches without items, only the last cursor is kept. */
+function add<T>(batches: Batch<T>[], batch: Batch<T>): void {
+  const last = batches.at(-1);
+  if (batch.items.length > 0 || last === undefined) batches.push(batch);
+  else if (batch.cursor !== undefined)
+    batches[batches.length - 1] = { ...last, cursor: batch.cursor };
 }
 
 type Next<T> = IteratorResult<Batch<T>> | { readonly error: unknown };
 
-/** Never rejects: it may be left waiting. */
+/** Never rejects, since no one may be waiting for it. */
 function settled<T>(next: Promise<IteratorResult<Batch<T>>>): Promise<Next<T>> {
   return next.catch(error => ({ error }));
 }

@@ -3,8 +3,8 @@ import type { Account } from '../http/account.js';
 import { readText } from '../http/read-json.js';
 import { serviceUrl } from '../http/service-url.js';
 import { MINUTE } from '../time.js';
-import { type EngagementAnswer, parseEngagement, salvageEngagement } from './engagement-answer.js';
 import type { EngagementType, Groupings, UserToken } from './engagement-request.js';
+import { type EngagementResponse, parseEngagement, postProblemsOf } from './engagement-response.js';
 import { signedCall } from './signed-call.js';
 
 /** Ids that one request may have. */
@@ -18,13 +18,13 @@ export interface EngagementQuery {
   readonly groupings: Groupings;
 }
 
-export interface BatchAnswer extends EngagementAnswer {
+export interface BatchResponse extends EngagementResponse {
   /** Why no post of the batch has totals. */
   readonly refused?: AuthorizationError | undefined;
 }
 
 /**
- * Totals of up to 250 posts. A refusal that is about some of these posts is an answer without totals
+ * Totals of up to 250 posts. A refusal that is about some of these posts is a response without totals
  * for them; the others are asked about once more.
  *
  * @throws AuthorizationError for every other refusal.
@@ -34,14 +34,14 @@ export async function engagementBatch(
   query: EngagementQuery,
   ids: readonly string[],
   signal: AbortSignal | undefined,
-): Promise<BatchAnswer> {
-  const answer = await ask(account, query, ids, signal);
-  const told = new Set(answer.problems.map(({ id }) => id));
+): Promise<BatchResponse> {
+  const response = await ask(account, query, ids, signal);
+  const told = new Set(response.problems.map(({ id }) => id));
   const rest = ids.filter(id => !told.has(id));
-  if (answer.refused === undefined || rest.length === 0) return answer;
+  if (response.refused === undefined || rest.length === 0) return response;
   // Each time fewer: a refusal that names none of them is thrown.
   const others = await engagementBatch(account, query, rest, signal);
-  return { ...others, problems: [...answer.problems, ...others.problems] };
+  return { ...others, problems: [...response.problems, ...others.problems] };
 }
 
 function ask(
@@ -49,7 +49,7 @@ function ask(
   { url, user, types, groupings }: EngagementQuery,
   ids: readonly string[],
   signal: AbortSignal | undefined,
-): Promise<BatchAnswer> {
+): Promise<BatchResponse> {
   const json = JSON.stringify({ tweet_ids: ids, engagement_types: types, groupings });
   return signedCall(
     account,
@@ -57,15 +57,15 @@ function ask(
       ...{ url, family: 'engagement', body: { json }, signal },
       ...{ token: user.token, tokenSecret: user.secret },
     },
-    async (answer): Promise<BatchAnswer> => {
+    async (response): Promise<BatchResponse> => {
       // Not in the document: the public record of the service has it.
-      const requests = Number(answer.headers['x-per-minute-limit']);
+      const requests = Number(response.headers['x-per-minute-limit']);
       if (Number.isSafeInteger(requests) && requests > 0)
         account.rateLimiter('engagement', url).learn({ requests, perMs: MINUTE });
-      return parseEngagement(await readText(answer), ids, groupings, answer.url);
+      return parseEngagement(await readText(response), ids, groupings, response.url);
     },
     (text, refused) => {
-      const problems = salvageEngagement(text, ids);
+      const problems = postProblemsOf(text, ids);
       const isAboutPosts = refused.status === 403 || refused.status === 400;
       if (problems === undefined || !isAboutPosts) throw refused;
       return { totals: new Map(), problems, refused };

@@ -1,8 +1,7 @@
 import { type OptionTable, required, signal as signalOption } from '../check.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
-import { addTrees, type EngagementProblem, printTree, type Tree } from './engagement-answer.js';
 import {
-  type BatchAnswer,
+  type BatchResponse,
   engagementBatch,
   engagementUrl,
   MAX_IDS,
@@ -21,6 +20,12 @@ import {
   type Totals,
   type UserToken,
 } from './engagement-request.js';
+import {
+  addCounts,
+  type CountTree,
+  countsAs,
+  type EngagementProblem,
+} from './engagement-response.js';
 
 /** What is grouped by where nothing else is said. */
 export type ByPost = {
@@ -69,7 +74,7 @@ const OPTIONS = {
 } satisfies OptionTable<EngagementTotalsOptions<Groupings, EngagementType, CountAs>>;
 
 /**
- * How often posts were liked, shared and answered (service.md 4.8), for posts of the user who signed
+ * How often posts were liked, shared and answered, for posts of the user who signed
  * in. Ids go out 250 at a time, each once, and totals of several requests add up. The type of
  * `totals` follows from `group_by`.
  *
@@ -107,19 +112,19 @@ export async function engagementTotals<
   const user = userToken(account, checked.token);
   const query = { url, user, types, groupings };
 
-  const answers: BatchAnswer[] = [];
+  const responses: BatchResponse[] = [];
   for (let at = 0; at < ids.length; at += MAX_IDS) {
     const batch = ids.slice(at, at + MAX_IDS);
-    answers.push(await engagementBatch(account, query, batch, signal));
+    responses.push(await engagementBatch(account, query, batch, signal));
   }
-  const forbidden = answers.find(({ refused }) => refused?.failure === 'forbidden');
-  if (forbidden?.refused && answers.every(({ refused }) => refused !== undefined))
+  const forbidden = responses.find(({ refused }) => refused?.failure === 'forbidden');
+  if (forbidden?.refused && responses.every(({ refused }) => refused !== undefined))
     throw forbidden.refused;
 
-  const none: Tree = new Map(Object.keys(groupings).map(name => [name, new Map()]));
-  const sum = answers.reduce<Tree>((all, { totals }) => addTrees(all, totals), none);
+  const none: CountTree = new Map(Object.keys(groupings).map(name => [name, new Map()]));
+  const sum = responses.reduce<CountTree>((all, { totals }) => addCounts(all, totals), none);
   return {
-    totals: printTree(sum, as) as Totals<G, Type, Count<As>>,
-    errors: answers.flatMap(({ problems }) => problems),
+    totals: countsAs(sum, as) as Totals<G, Type, Count<As>>,
+    errors: responses.flatMap(({ problems }) => problems),
   };
 }

@@ -4,7 +4,6 @@ import { type Operator, operator } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { coalesce } from './coalesce.js';
-import { printTree } from './engagement-answer.js';
 import { engagementBatch, engagementUrl, MAX_IDS, userToken } from './engagement-batch.js';
 import {
   type Count,
@@ -15,6 +14,7 @@ import {
   type EngagementType,
   type UserToken,
 } from './engagement-request.js';
+import { countsAs } from './engagement-response.js';
 import { BY_POST } from './engagement-totals.js';
 
 export interface EngagementOptions<
@@ -49,7 +49,7 @@ const OPTIONS = {
 } satisfies OptionTable<EngagementOptions<EngagementType, CountAs>>;
 
 /**
- * Adds engagement totals to activities (service.md 4.8): up to 250 of them in a request, in their
+ * Adds engagement totals to activities: up to 250 of them in a request, in their
  * order, within the account's limits. Those that are gone, or are not the signed-in user's, go on
  * without totals and with the reason.
  *
@@ -100,7 +100,7 @@ export function engagement<
         totals:
           tree === undefined
             ? undefined
-            : (printTree(tree, as) as Engaged<Type, Count<As>>['totals']),
+            : (countsAs(tree, as) as Engaged<Type, Count<As>>['totals']),
         errors: own.map(({ message }) => message),
       };
     };
@@ -112,7 +112,7 @@ export function engagement<
       const work = ({ items }: { readonly items: readonly Activity[] }) =>
         items.length === 0 ? undefined : measure(items, signal);
       for await (const { item, result } of workAhead(gathering, work, concurrency))
-        for (const { items, ...rest } of item.pieces)
+        for (const { items, ...rest } of item.batches)
           yield { ...rest, items: result === undefined ? [] : items.map(result) };
     },
     { step: { step: 'engagement', types, counts: as } },

@@ -14,14 +14,14 @@ import { Secret } from '../http/secret.js';
 import { serviceUrl } from '../http/service-url.js';
 import { signedCall } from './signed-call.js';
 
-/** Step 1 of a sign-in: temporary, and tied to the application (service.md 2.10). */
+/** Step 1 of a sign-in: temporary, and tied to the application. */
 export interface RequestToken {
   /** Travels in the sign-in address. */
   readonly token: string;
   readonly secret: Secret;
 }
 
-/** What identifies the authorized user in every call (service.md 2.10). Prints as redacted. */
+/** What identifies the authorized user in every call. Prints as redacted. */
 export interface AccessToken {
   readonly token: Secret;
   readonly secret: Secret;
@@ -75,7 +75,7 @@ const ACCESS_TOKEN_OPTIONS = {
 } satisfies OptionTable<AccessTokenOptions>;
 
 /**
- * The first of the three steps by which a user authorizes the application (service.md 4.8): a token for
+ * The first of the three steps by which a user authorizes the application: a token for
  * the sign-in address. `users.signIn` does all three.
  *
  * @throws OptionError for what is missing in the account, and for a callback that is no address.
@@ -96,18 +96,19 @@ export async function requestToken(
   );
   const url = stepUrl(account, 'request_token');
   const body = new URLSearchParams({ oauth_callback: String(callback) });
-  return signedCall(account, { url, family: 'signIn', body, signal }, async answer => {
-    const { oauth_token, oauth_token_secret, oauth_callback_confirmed } = await formOf(answer);
-    if (oauth_callback_confirmed !== 'true') throw noToken(answer, 'oauth_callback_confirmed=true');
+  return signedCall(account, { url, family: 'signIn', body, signal }, async response => {
+    const { oauth_token, oauth_token_secret, oauth_callback_confirmed } = await formOf(response);
+    if (oauth_callback_confirmed !== 'true')
+      throw noToken(response, 'oauth_callback_confirmed=true');
     return {
-      token: need(answer, 'oauth_token', oauth_token),
-      secret: new Secret(need(answer, 'oauth_token_secret', oauth_token_secret)),
+      token: need(response, 'oauth_token', oauth_token),
+      secret: new Secret(need(response, 'oauth_token_secret', oauth_token_secret)),
     };
   });
 }
 
 /**
- * The second step: where the user's browser goes to sign in and to consent (service.md 4.8). It comes
+ * The second step: where the user's browser goes to sign in and to consent. It comes
  * back to the callback with `oauth_token` and `oauth_verifier`, or with `denied`.
  */
 export function signInAddress(
@@ -122,7 +123,7 @@ export function signInAddress(
 }
 
 /**
- * The third step: what the callback brought becomes the user's access token (service.md 4.8), which
+ * The third step: what the callback brought becomes the user's access token, which
  * does not expire until the user revokes it.
  *
  * @throws AuthorizationError with the failure `verifier` or `token`, both of which are good once.
@@ -145,13 +146,13 @@ export async function accessToken(
   const body = new URLSearchParams({ oauth_token: token.token, oauth_verifier: verifier });
   const secrets = [new Secret(token.token), new Secret(verifier)];
   const call = { url, family: 'signIn', body, tokenSecret: token.secret, secrets, signal } as const;
-  return signedCall(account, call, async answer => {
-    const { oauth_token, oauth_token_secret, user_id, screen_name } = await formOf(answer);
+  return signedCall(account, call, async response => {
+    const { oauth_token, oauth_token_secret, user_id, screen_name } = await formOf(response);
     return {
-      token: new Secret(need(answer, 'oauth_token', oauth_token)),
-      secret: new Secret(need(answer, 'oauth_token_secret', oauth_token_secret)),
-      userId: need(answer, 'user_id', user_id),
-      screenName: need(answer, 'screen_name', screen_name),
+      token: new Secret(need(response, 'oauth_token', oauth_token)),
+      secret: new Secret(need(response, 'oauth_token_secret', oauth_token_secret)),
+      userId: need(response, 'user_id', user_id),
+      screenName: need(response, 'screen_name', screen_name),
     };
   });
 }
@@ -171,19 +172,19 @@ function isRequestToken(value: unknown): boolean {
   return typeof token === 'string' && secret instanceof Secret;
 }
 
-async function formOf(answer: HttpResponse): Promise<Readonly<Record<string, string>>> {
-  return Object.fromEntries(new URLSearchParams((await readText(answer)).trim()));
+async function formOf(response: HttpResponse): Promise<Readonly<Record<string, string>>> {
+  return Object.fromEntries(new URLSearchParams((await readText(response)).trim()));
 }
 
-function need(answer: HttpResponse, name: string, value: string | undefined): string {
-  if (value === undefined || value === '') throw noToken(answer, name);
+function need(response: HttpResponse, name: string, value: string | undefined): string {
+  if (value === undefined || value === '') throw noToken(response, name);
   return value;
 }
 
-/** Shows nothing of the answer: most of it is secret. */
-function noToken(answer: HttpResponse, name: string): DataError {
+/** Shows nothing of the response: most of it is secret. */
+function noToken(response: HttpResponse, name: string): DataError {
   return new DataError(
-    `The answer is no token: it has no ${name}. Check the address of sign-ins (oauthUrl)`,
-    { place: { origin: answer.url } },
+    `The response is no token: it has no ${name}. Check the address of sign-ins (oauthUrl)`,
+    { place: { origin: response.url } },
   );
 }

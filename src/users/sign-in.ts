@@ -56,7 +56,7 @@ const OPTIONS = {
 } satisfies OptionTable<SignInOptions>;
 
 /**
- * Lets a user authorize the application and gives the user's tokens, for scripts (service.md 4.8): asks
+ * Lets a user authorize the application and gives the user's tokens, for scripts: asks
  * for a request token, shows the address at which the user signs in, waits on a port of this machine
  * for the browser to come back, and gets the access token. With `store` this happens once.
  *
@@ -85,7 +85,7 @@ export async function signIn(account: Account, options: SignInOptions = {}): Pro
   }
 
   const patience = new LinkedAbort(signal);
-  const timer = setTimeout(() => patience.abort(nobodyCame(timeoutMs)), timeoutMs);
+  const timer = setTimeout(() => patience.abort(timedOut(timeoutMs)), timeoutMs);
   const server = new CallbackServer(callbackPath);
   try {
     const callback = await server.listen(callbackPort);
@@ -114,7 +114,7 @@ function isCallbackPath(path: unknown): boolean {
   return new URL(`http://127.0.0.1${path}`).pathname === path;
 }
 
-function nobodyCame(ms: number): SignInError {
+function timedOut(ms: number): SignInError {
   return new SignInError(
     `Nobody signed in within ${ms / SECOND} s: try again, with a longer \`timeoutMs\` if need be`,
     { failure: 'timeout', retryable: true },

@@ -72,7 +72,7 @@ function order(a: string, b: string): number {
 }
 
 /**
- * The `Authorization` of one try of a request (service.md 4.8), with a nonce, a timestamp and a
+ * The `Authorization` of one try of a request, with a nonce, a timestamp and a
  * signature of its own: call it for each try.
  */
 export function authorization(

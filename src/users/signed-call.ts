@@ -5,10 +5,10 @@ import type { Family } from '../http/rate-limits.js';
 import { type AccountRequest, request } from '../http/request.js';
 import { readErrorBody } from '../http/response-error.js';
 import type { Secret } from '../http/secret.js';
-import { authorizationError } from './authorization-problem.js';
+import { authorizationError } from './authorization-error.js';
 import { authorization } from './signature.js';
 
-/** A POST that is signed (service.md 4.8). */
+/** A POST that is signed. */
 export interface SignedCall {
   readonly url: URL;
   readonly family: Family;
@@ -26,7 +26,7 @@ const REFUSALS = [400, 401, 403, 413, 415, 422];
 
 /**
  * Sends it, paced and retried as `request` does, each try with a nonce, a timestamp and a signature of
- * its own (service.md 5 rule 4).
+ * its own.
  *
  * @param salvage Makes what it can of a refusal, by the text of its body; it is thrown otherwise.
  * @throws OptionError when the account has no application.
@@ -35,7 +35,7 @@ const REFUSALS = [400, 401, 403, 413, 415, 422];
 export function signedCall<T>(
   account: Account,
   { url, family, body, token, tokenSecret, secrets = [], signal }: SignedCall,
-  read: (answer: HttpResponse) => Promise<T>,
+  read: (response: HttpResponse) => Promise<T>,
   salvage: (text: string, error: AuthorizationError) => T = (_text, error) => {
     throw error;
   },
@@ -58,9 +58,9 @@ export function signedCall<T>(
     secrets: [...secrets, ...[token, tokenSecret].filter(secret => secret !== undefined)],
     authorize: () => authorization({ method: 'POST', url, form }, credentials, account.timing),
   };
-  return request(account, call, async answer => {
-    if (!REFUSALS.includes(answer.status)) return read(answer);
-    const text = await readErrorBody(answer, signal);
-    return salvage(text, authorizationError(account, call, answer, text));
+  return request(account, call, async response => {
+    if (!REFUSALS.includes(response.status)) return read(response);
+    const text = await readErrorBody(response, signal);
+    return salvage(text, authorizationError(account, call, response, text));
   });
 }

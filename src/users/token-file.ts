@@ -22,10 +22,11 @@ const OTHERS = 0o077;
  * @throws StorageError for a file that others may read, that is damaged, or of another application.
  */
 export async function readToken(file: string, owner: TokenOwner): Promise<AccessToken | undefined> {
-  const text = await storing('read', file, async () => {
+  const text = await withTokenFileError('read', file, async () => {
     try {
       const found = await stat(file);
-      if (!found.isFile()) throw refused(file, 'is no file', 'choose another path for `store`');
+      if (!found.isFile())
+        throw unusableFile(file, 'is no file', 'choose another path for `store`');
       // Windows has no such bits.
       if (process.platform !== 'win32' && (found.mode & OTHERS) !== 0)
         throw new StorageError(
@@ -56,7 +57,7 @@ export async function writeToken(
     token: token.reveal(),
     secret: secret.reveal(),
   };
-  await storing('keep the tokens in', file, () =>
+  await withTokenFileError('keep the tokens in', file, () =>
     replaceFile(file, `${JSON.stringify(kept, undefined, 2)}\n`, { mode: 0o600 }),
   );
 }
@@ -64,7 +65,7 @@ export async function writeToken(
 /** That the file can be written, before a user is asked to come for what it is to hold. */
 export async function prepareTokenFile(file: string): Promise<void> {
   const folder = path.dirname(file);
-  await storing('keep the tokens in', file, async () => {
+  await withTokenFileError('keep the tokens in', file, async () => {
     await mkdir(folder, { recursive: true });
     await access(folder, constants.W_OK);
   });
@@ -74,15 +75,15 @@ function parse(text: string, file: string, owner: TokenOwner): AccessToken {
   const kept = parseObject(text);
   const get = (name: string): string => {
     const value = kept?.[name];
-    if (typeof value !== 'string' || value === '') throw refused(file, 'holds no tokens');
+    if (typeof value !== 'string' || value === '') throw unusableFile(file, 'holds no tokens');
     return value;
   };
-  if (kept?.version !== VERSION) throw refused(file, 'holds no tokens of this version');
+  if (kept?.version !== VERSION) throw unusableFile(file, 'holds no tokens of this version');
   if (
     get('consumerKey') !== owner.consumerKey ||
-    placeOf(get('oauthUrl')) !== placeOf(owner.oauthUrl.href)
+    addressWithoutPort(get('oauthUrl')) !== addressWithoutPort(owner.oauthUrl.href)
   )
-    throw refused(file, 'holds tokens of another application or address');
+    throw unusableFile(file, 'holds tokens of another application or address');
   return {
     token: new Secret(get('token')),
     secret: new Secret(get('secret')),
@@ -92,7 +93,7 @@ function parse(text: string, file: string, owner: TokenOwner): AccessToken {
 }
 
 /** A service on this machine may have another port each time. */
-function placeOf(address: string): string {
+function addressWithoutPort(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || !isLoopback(url.hostname)) return address;
   url.port = '';
@@ -108,7 +109,7 @@ function parseObject(text: string): { readonly [name: string]: unknown } | undef
   }
 }
 
-function refused(
+function unusableFile(
   file: string,
   why: string,
   advice = 'choose another one for `store`, or delete it to sign in again',
@@ -117,7 +118,11 @@ function refused(
 }
 
 /** Names the file in what goes wrong with it. */
-async function storing<T>(doing: string, file: string, action: () => Promise<T>): Promise<T> {
+async function withTokenFileError<T>(
+  doing: string,
+  file: string,
+  action: () => Promise<T>,
+): Promise<T> {
   try {
     return await action();
   } catch (cause) {

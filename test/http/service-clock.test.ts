@@ -13,10 +13,10 @@ const dateOf = (ms: number) => new Date(ms).toUTCString();
 describe("the service's time", () => {
   it('is that of this machine until an answer tells it', () => {
     const { clock } = clockAt();
-    expect(clock.known).toBe(false);
+    expect(clock.isKnown).toBe(false);
     expect(clock.now()).toBe(NOW);
-    clock.hear(dateOf(NOW - 3_600_000), NOW);
-    expect(clock.known).toBe(true);
+    clock.learn(dateOf(NOW - 3_600_000), NOW);
+    expect(clock.isKnown).toBe(true);
     expect(Math.abs(clock.now() - (NOW - 3_600_000))).toBeLessThanOrEqual(1000);
   });
 
@@ -24,7 +24,7 @@ describe("the service's time", () => {
     const { clock, local } = clockAt();
     for (let step = 0; step < 50; step++) {
       local.ms += 137;
-      clock.hear(dateOf(local.ms), local.ms - 60);
+      clock.learn(dateOf(local.ms), local.ms - 60);
       expect(clock.now()).toBe(local.ms);
     }
   });
@@ -32,7 +32,7 @@ describe("the service's time", () => {
   it('follows a clock that is moved, and goes on with ours in between', () => {
     const { clock, local } = clockAt();
     for (const offset of [86_400_000, -5_000_000, 0]) {
-      clock.hear(dateOf(local.ms + offset), local.ms);
+      clock.learn(dateOf(local.ms + offset), local.ms);
       local.ms += 10_000;
       expect(Math.abs(clock.now() - (local.ms + offset))).toBeLessThanOrEqual(1000);
     }
@@ -40,15 +40,15 @@ describe("the service's time", () => {
 
   it('is ours where an answer has no date, or none that can be read', () => {
     const { clock } = clockAt();
-    clock.hear(undefined, NOW);
-    clock.hear('yesterday', NOW);
-    expect(clock.known).toBe(true);
+    clock.learn(undefined, NOW);
+    clock.learn('yesterday', NOW);
+    expect(clock.isKnown).toBe(true);
     expect(clock.now()).toBe(NOW);
   });
 
   it('is what it is said to be where this process knows it', () => {
     const given = new ServiceClock({ now: () => NOW }, () => 7);
-    given.hear(dateOf(NOW), NOW);
-    expect([given.known, given.now()]).toEqual([true, 7]);
+    given.learn(dateOf(NOW), NOW);
+    expect([given.isKnown, given.now()]).toEqual([true, 7]);
   });
 });

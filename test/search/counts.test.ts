@@ -230,7 +230,7 @@ describe('counts', () => {
     server.otherwise = status(200, PAGE, headers);
     const error = await gathered().catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(DataError);
-    expect((error as Error).message).toContain(`The answer is not JSON: ${type}, and it begins`);
+    expect((error as Error).message).toContain(`The response is not JSON: ${type}, and it begins`);
     expect((error as Error).message).toContain('<title>Sign in');
     expect(server.received.length).toBe(1);
   });

@@ -279,13 +279,13 @@ describe('gathering', () => {
           });
           const out: number[] = [];
           const cursors = new Map<number, number>();
-          for await (const { items, pieces } of coalesce(input.batches(), {
+          for await (const { items, batches } of coalesce(input.batches(), {
             maxItems: most,
             waitMs,
           })) {
             expect(items.length).toBeLessThanOrEqual(most);
-            expect(pieces.flatMap(piece => piece.items)).toEqual(items);
-            for (const piece of pieces) {
+            expect(batches.flatMap(piece => piece.items)).toEqual(items);
+            for (const piece of batches) {
               out.push(...piece.items);
               if (piece.cursor !== undefined) cursors.set(out.length, Number(piece.cursor.made));
             }

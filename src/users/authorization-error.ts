@@ -5,7 +5,7 @@ import { responseError } from '../http/response-error.js';
 import { SETTINGS } from '../http/settings.js';
 import { SECOND } from '../time.js';
 
-/** A `Date` is cut to the second, and an answer takes its time. */
+/** A `Date` is cut to the second, and a response takes its time. */
 const LEAST_SKEW = 5 * SECOND;
 
 /**
@@ -46,17 +46,17 @@ const ADVICE: Readonly<Record<AuthorizationFailure, string>> = {
   other: 'Check the consumer key, the token and their secrets, or sign in again',
 };
 
-/** The error of a signed request that was refused, and what to do about it (service.md 7.5). */
+/** The error of a signed request that was refused, and what to do about it. */
 export function authorizationError(
   account: Account,
   call: HttpRequest,
-  answer: HttpResponse,
+  response: HttpResponse,
   text: string,
 ): AuthorizationError {
-  const clockSkewMs = skewOf(answer.headers.date, account.timing.now());
+  const clockSkewMs = skewOf(response.headers.date, account.timing.now());
   let failure: AuthorizationFailure = 'other';
   let authorId: string | undefined;
-  const error = responseError(account, call, answer, text, (_status, said) => {
+  const error = responseError(account, call, response, text, (_status, said) => {
     failure = failureOf(said);
     authorId = /author id (\d{1,20})\b/i.exec(said)?.[1];
     return [ADVICE[failure], describeSkew(failure, clockSkewMs)]

@@ -3,7 +3,7 @@ import { parseExact } from '../json/exact-json.js';
 import type { CountAs, GroupBy, Groupings } from './engagement-request.js';
 
 /** A count, or counts by group. */
-export type Tree = bigint | ReadonlyMap<string, Tree>;
+export type CountTree = bigint | ReadonlyMap<string, CountTree>;
 
 /** What the service could not give, of one post, or of all where it does not say which. */
 export interface EngagementProblem {
@@ -12,17 +12,17 @@ export interface EngagementProblem {
   readonly message: string;
 }
 
-/** An answer about one batch of posts. */
-export interface EngagementAnswer {
+/** A response about one batch of posts. */
+export interface EngagementResponse {
   /** By the names of the groupings. */
-  readonly totals: ReadonlyMap<string, Tree>;
+  readonly totals: ReadonlyMap<string, CountTree>;
   readonly problems: readonly EngagementProblem[];
 }
 
 const UNAVAILABLE = 'unavailable_tweet_ids';
 
 /**
- * Reads an answer (service.md 4.8): totals, errors beside them, and lists of the posts that errors are
+ * Reads a response: totals, errors beside them, and lists of the posts that errors are
  * about.
  *
  * @throws DataError when it has another shape.
@@ -32,9 +32,9 @@ export function parseEngagement(
   ids: readonly string[],
   groupings: Groupings,
   origin: string,
-): EngagementAnswer {
+): EngagementResponse {
   const body = objectOf(parse(text, origin), 'it is no JSON object', origin);
-  const totals = new Map<string, Tree>();
+  const totals = new Map<string, CountTree>();
   for (const [name, { group_by }] of Object.entries(groupings))
     totals.set(name, treeOf(body.get(name) ?? {}, group_by, name, origin));
   return { totals, problems: problemsOf(body, ids) };
@@ -44,7 +44,7 @@ export function parseEngagement(
  * The problems of a refusal that is about posts and nothing else: then other batches may still do.
  * Nothing where it is about more than posts.
  */
-export function salvageEngagement(
+export function postProblemsOf(
   text: string,
   ids: readonly string[],
 ): readonly EngagementProblem[] | undefined {
@@ -58,22 +58,22 @@ export function salvageEngagement(
   return problems.length > 0 && problems.every(({ id }) => id !== undefined) ? problems : undefined;
 }
 
-/** Two answers as one: counts of the same group add up, exactly. */
-export function addTrees(a: Tree, b: Tree): Tree {
+/** Two responses as one: counts of the same group add up, exactly. */
+export function addCounts(a: CountTree, b: CountTree): CountTree {
   if (typeof a === 'bigint' || typeof b === 'bigint')
     return (typeof a === 'bigint' ? a : 0n) + (typeof b === 'bigint' ? b : 0n);
   const sum = new Map(a);
   for (const [group, tree] of b) {
     const before = sum.get(group);
-    sum.set(group, before === undefined ? tree : addTrees(before, tree));
+    sum.set(group, before === undefined ? tree : addCounts(before, tree));
   }
   return sum;
 }
 
 /** As objects, with counts as they are wanted. @throws DataError for one that no number holds. */
-export function printTree(tree: Tree, as: CountAs): unknown {
+export function countsAs(tree: CountTree, as: CountAs): unknown {
   if (typeof tree !== 'bigint')
-    return Object.fromEntries([...tree].map(([group, inner]) => [group, printTree(inner, as)]));
+    return Object.fromEntries([...tree].map(([group, inner]) => [group, countsAs(inner, as)]));
   if (as === 'bigint') return tree;
   if (as === 'string') return String(tree);
   if (tree > BigInt(Number.MAX_SAFE_INTEGER))
@@ -81,7 +81,7 @@ export function printTree(tree: Tree, as: CountAs): unknown {
   return Number(tree);
 }
 
-function treeOf(value: unknown, by: readonly GroupBy[], where: string, origin: string): Tree {
+function treeOf(value: unknown, by: readonly GroupBy[], where: string, origin: string): CountTree {
   if (by.length === 0) return countOf(value, where, origin);
   const members = objectOf(value, `\`${where}\` in it is no object`, origin);
   return new Map(
@@ -97,7 +97,7 @@ function countOf(value: unknown, where: string, origin: string): bigint {
   const digits = typeof value === 'number' ? String(value) : value;
   if (typeof digits !== 'string' || !/^\d{1,30}$/.test(digits))
     throw new DataError(
-      `The answer is not one of engagement totals: \`${where}\` should be a count, and is ${String(JSON.stringify(value)).slice(0, 80)}`,
+      `The response is not one of engagement totals: \`${where}\` should be a count, and is ${String(JSON.stringify(value)).slice(0, 80)}`,
       { place: { origin } },
     );
   return BigInt(digits);
@@ -145,7 +145,7 @@ function listOf(value: unknown): readonly unknown[] {
 
 function objectOf(value: unknown, problem: string, origin: string): Map<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new DataError(`The answer is not one of engagement totals: ${problem}`, {
+    throw new DataError(`The response is not one of engagement totals: ${problem}`, {
       place: { origin },
     });
   return new Map(Object.entries(value));
@@ -155,7 +155,7 @@ function parse(text: string, origin: string): unknown {
   try {
     return parseExact(text);
   } catch (cause) {
-    throw new DataError('The answer is cut short, or is not JSON', {
+    throw new DataError('The response is cut short, or is not JSON', {
       cause,
       place: { origin },
       retryable: true,
