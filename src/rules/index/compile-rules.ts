@@ -18,17 +18,17 @@ import type { RuleNode } from '../tree.js';
 import { RuleIndex } from './rule-index.js';
 import { usualFrequency } from './term-frequency.js';
 
-/** A rule as the service takes it (service.md 2.2). */
+/** A rule as the service takes it. */
 export interface Rule {
   readonly value: string;
   readonly tag?: string | null | undefined;
-  /** Digits; whoever has no ids tells rules apart by their value and tag. */
+  /** Digits. Rules without an id are told apart by value and tag. */
   readonly id?: string | undefined;
 }
 
 export interface CompileRulesOptions extends CompileRuleOptions {
   /**
-   * Estimates how many of all posts have a term, 0 to 1 (see `PostTerms`), from an archive, say: rules
+   * Estimates how many of all posts have a term, 0 to 1 (`snow`, `lang:en` ...), from an archive, say: rules
    * are filed under their rarest terms. @default a guess by the term's kind and length
    */
   readonly frequency?: ((term: string) => number) | undefined;
@@ -42,7 +42,7 @@ export const MATCHER_OPTIONS = {
 /**
  * A matcher from an activity, of either format, to all the rules that it matches. It gives the same
  * answers as `rules.compile` for each of them, but a post is compared only with the few rules whose
- * rarest terms it has: hundreds of thousands of rules may be matched at once.
+ * rarest terms it has: hundreds of thousands of rules can be matched together.
  *
  * @throws OptionError `rules` when any rule is refused by the product; names each with its problems.
  * @example
@@ -62,7 +62,7 @@ export function compileRules(
 export class RuleMatcher {
   readonly #product: RuleProduct;
   readonly #index: RuleIndex;
-  /** What is said of each rule, and its text, by its number in the index. */
+  /** The result and the text of each rule, by its number in the index. */
   readonly #entries: (MatchingRule | undefined)[] = [];
   readonly #values: string[] = [];
   readonly #numbers = new Map<string, number>();
@@ -81,7 +81,7 @@ export class RuleMatcher {
 
   /**
    * The rules that match, in the order in which they were added; a rule added after others were
-   * deleted takes the place of one of them. Those without an id show their value.
+   * deleted takes the position of one of them. Rules without an id show their value.
    */
   match(activity: Activity): readonly MatchingRule[] {
     const found = this.#index.match(fieldsOf(activity));
@@ -90,7 +90,7 @@ export class RuleMatcher {
   }
 
   /**
-   * All of the rules, or none where one is refused. A rule that is there already is left as it is.
+   * Adds all of the rules, or none where one is refused. A rule that was added before stays as it is.
    *
    * @throws OptionError `rules`
    */
@@ -107,7 +107,7 @@ export class RuleMatcher {
     });
   }
 
-  /** By id, or by value and tag for rules without one. Gives how many of them were there. */
+  /** Deletes rules by id, or by value and tag for rules without one. Returns how many were deleted. */
   delete(rules: readonly (Rule | { readonly id: string })[]): number {
     let deleted = 0;
     for (const rule of rules) {

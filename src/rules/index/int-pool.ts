@@ -1,13 +1,13 @@
 /**
- * Many short lists of integers in one typed array: no object a list, and lists of the same size
- * take each other's place. Sizes are powers of two.
+ * Many short lists of integers in one typed array, without an object for each. A freed list is reused
+ * for the next of its size. Sizes are powers of two.
  */
 export class IntPool {
   data: Int32Array = new Int32Array(1 << 12);
   #end = 0;
   readonly #free: number[][] = [];
 
-  /** Where a list of `sizeOf(length)` integers may stand. */
+  /** The start of a free list of `sizeOf(length)` integers. */
   allocate(length: number): number {
     const size = sizeOf(length);
     const reused = this.#free[Math.log2(size)]?.pop();

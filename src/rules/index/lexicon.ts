@@ -1,8 +1,8 @@
 import { HASH_START, hashText } from '../post/tokeniser.js';
 
 /**
- * The terms that rules use, each with a small number. A post's terms are looked up by their units,
- * so that those no rule asks for cost no string.
+ * The terms that rules use, each with a small number. A post's terms are looked up by their units, so
+ * no string is made for a term that no rule uses.
  */
 export class Lexicon {
   /** Open addressing with linear probing: pairs of a hash and a number + 1, 0 where empty. */
@@ -38,7 +38,7 @@ export class Lexicon {
     return kind;
   }
 
-  /** A term whose number is asked for so often that it should be at hand. */
+  /** Keeps the number of a term at hand, for terms that are looked up for each post. */
   watch(term: string): Watched {
     let watched = this.#watched.get(term);
     if (watched === undefined) {
@@ -53,7 +53,7 @@ export class Lexicon {
     return this.#find(hashText(HASH_START, term), term);
   }
 
-  /** The number of a term, which is held until it is released as often. */
+  /** The number of a term. Each call needs a `release`. */
   intern(term: string): number {
     const hash = hashText(HASH_START, term);
     const known = this.#find(hash, term);
@@ -65,13 +65,13 @@ export class Lexicon {
     this.#terms[id] = term;
     this.#uses[id] = 1;
     this.#size++;
-    this.#noteKept(term, id, 1);
+    this.#updateTerm(term, id, 1);
     if (2 * this.#size > this.#mask) this.#grow();
     this.#insert(hash, id);
     return id;
   }
 
-  /** Whether that was the last use: then the number may come to stand for another term. */
+  /** Returns whether that was the last use: then another term may get the number. */
   release(id: number): boolean {
     if (--(this.#uses[id] as number) > 0) return false;
     const term = this.#terms[id] as string;
@@ -79,7 +79,7 @@ export class Lexicon {
     this.#terms[id] = '';
     this.#free.push(id);
     this.#size--;
-    this.#noteKept(term, -1, -1);
+    this.#updateTerm(term, -1, -1);
     return true;
   }
 
@@ -87,7 +87,7 @@ export class Lexicon {
   find({ prefix, hash: before }: Kind, text: string): number {
     const hash = hashText(before, text);
     const { length } = prefix;
-    for (let at = this.#home(hash); ; at = (at + 1) & this.#mask) {
+    for (let at = this.#slotOf(hash); ; at = (at + 1) & this.#mask) {
       const id = (this.#slots[2 * at + 1] as number) - 1;
       if (id === -1) return -1;
       if (this.#slots[2 * at] !== hash) continue;
@@ -106,7 +106,7 @@ export class Lexicon {
     end: number,
   ): number {
     const slots = this.#slots;
-    for (let at = this.#home(hash); ; at = (at + 1) & this.#mask) {
+    for (let at = this.#slotOf(hash); ; at = (at + 1) & this.#mask) {
       const id = (slots[2 * at + 1] as number) - 1;
       if (id === -1) return -1;
       if (slots[2 * at] === hash && isTerm(this.#terms[id] as string, prefix, units, start, end))
@@ -115,45 +115,45 @@ export class Lexicon {
   }
 
   /**
-   * Whether there may be a term for any of these hashes. It looks at all of them even so: the
-   * processor then fetches all their places at once, and the look-ups that follow need not wait.
+   * Whether there may be a term for any of these hashes. It reads the slots of all of them, without a
+   * short cut: the processor then fetches them in parallel, and the lookups that follow do not wait.
    */
   mayHoldAny(hashes: Int32Array, count: number): boolean {
     let any = 0;
     for (let i = 0; i < count; i++)
-      any |= this.#slots[2 * this.#home(hashes[i] as number) + 1] as number;
+      any |= this.#slots[2 * this.#slotOf(hashes[i] as number) + 1] as number;
     return any !== 0;
   }
 
   #find(hash: number, term: string): number {
-    for (let at = this.#home(hash); ; at = (at + 1) & this.#mask) {
+    for (let at = this.#slotOf(hash); ; at = (at + 1) & this.#mask) {
       const id = (this.#slots[2 * at + 1] as number) - 1;
       if (id === -1 || (this.#slots[2 * at] === hash && this.#terms[id] === term)) return id;
     }
   }
 
-  #home(hash: number): number {
+  #slotOf(hash: number): number {
     return (hash ^ (hash >>> 15)) & this.#mask;
   }
 
   #insert(hash: number, id: number): void {
-    let at = this.#home(hash);
+    let at = this.#slotOf(hash);
     while (this.#slots[2 * at + 1] !== 0) at = (at + 1) & this.#mask;
     this.#slots[2 * at] = hash;
     this.#slots[2 * at + 1] = id + 1;
   }
 
-  /** Later entries of the same run move up into the hole, so that no probe stops short of them. */
+  /** Moves later entries of the same run up into the hole, so that probes still reach them. */
   #remove(hash: number, id: number): void {
-    let hole = this.#home(hash);
+    let hole = this.#slotOf(hash);
     while (this.#slots[2 * hole + 1] !== id + 1) hole = (hole + 1) & this.#mask;
     for (
       let at = (hole + 1) & this.#mask;
       this.#slots[2 * at + 1] !== 0;
       at = (at + 1) & this.#mask
     ) {
-      const home = this.#home(this.#slots[2 * at] as number);
-      if (((at - home) & this.#mask) < ((at - hole) & this.#mask)) continue;
+      const first = this.#slotOf(this.#slots[2 * at] as number);
+      if (((at - first) & this.#mask) < ((at - hole) & this.#mask)) continue;
       this.#slots[2 * hole] = this.#slots[2 * at] as number;
       this.#slots[2 * hole + 1] = this.#slots[2 * at + 1] as number;
       hole = at;
@@ -170,8 +170,8 @@ export class Lexicon {
       if (old[at + 1] !== 0) this.#insert(old[at] as number, (old[at + 1] as number) - 1);
   }
 
-  /** The number of a term has become `id`, and its kind has more or less terms. */
-  #noteKept(term: string, id: number, more: 1 | -1): void {
+  /** Updates the watched number and the count of terms of a term's kind. */
+  #updateTerm(term: string, id: number, more: 1 | -1): void {
     this.kind(/^(?:[#@$]|\w+:)/.exec(term)?.[0] ?? '').terms += more;
     const watched = this.#watched.get(term);
     if (watched !== undefined) watched.id = id;

@@ -202,7 +202,7 @@ export class PostScan {
     this.#mark(this.#lexicon.findUnits(kind, hash, units, start, end));
   }
 
-  /** -1 is no term. */
+  /** Adds a term of the post; -1 is not a term. */
   #mark(term: number): void {
     if (term === -1 || this.#stamps[term] === this.#stamp) return;
     this.#stamps[term] = this.#stamp;

@@ -24,7 +24,7 @@ export class Postings {
     this.#lists[2 * term + 1] = length + 2;
   }
 
-  /** Takes out all pairs of a rule under a term. */
+  /** Removes all pairs of a rule under a term. */
   remove(term: number, rule: number): void {
     const start = this.#lists[2 * term] as number;
     const length = this.#lists[2 * term + 1] as number;
@@ -44,7 +44,7 @@ export class Postings {
     }
   }
 
-  /** Where the list stands once it has room for another pair. */
+  /** The start of the list, moved where it has no room for another pair. */
   #roomAt(term: number, start: number, length: number): number {
     if (length > 0 && sizeOf(length + 2) === sizeOf(length)) return start;
     const grown = this.#pool.allocate(length + 2);

@@ -7,8 +7,8 @@ import type { TermCounts } from './term-counts.js';
 import { anchorSets, planTree } from './term-plan.js';
 
 /**
- * Under which terms each rule is filed. A rule may be filed under any of several sets of terms; it
- * stands under the one that fewest posts have, and moves when the posts show that another is rarer.
+ * Files each rule under terms. A rule may be filed under any of several sets of terms; it is filed
+ * under the one that fewest posts have, and moves when the posts show that another is rarer.
  */
 export class RuleFiles {
   readonly #lexicon: Lexicon;
@@ -76,7 +76,7 @@ export class RuleFiles {
   }
 
   /**
-   * Called after each post: looks whether some few rules stand well, so that no post waits for long.
+   * Called after each post: reviews a few rules, so that no post waits for long.
    * The rounds become rarer, each after twice as many posts as the one before.
    */
   review(rules: number): void {
@@ -128,7 +128,7 @@ export class RuleFiles {
       this.#postings.remove(this.#sets.data[i] as number, block);
   }
 
-  /** The rarest term that stands alone in another set. */
+  /** The rarest term that is alone in another set. */
   #witness(rule: number, filed: number): number {
     const sets = this.#sets.data;
     const start = this.#rules[4 * rule] as number;

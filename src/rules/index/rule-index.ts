@@ -10,8 +10,8 @@ import { TermCounts } from './term-counts.js';
 
 /**
  * Rules by the terms that a match must have. Each rule is filed under the rarest such terms; a post
- * is compared only with the rules filed under terms that it has. Rules are numbers, which are given
- * again once deleted. Adding and deleting touch only what belongs to the rule.
+ * is compared only with the rules filed under terms that it has. Rules are numbers; those of deleted rules
+ * are reused. Adding and deleting touch only what belongs to the rule.
  */
 export class RuleIndex {
   readonly #dialect: Dialect;
@@ -20,12 +20,12 @@ export class RuleIndex {
   readonly #scan: PostScan;
   readonly #files: RuleFiles;
   /**
-   * A block for each rule: its number, the post that it was last tried on, and its program. All that
-   * trying a rule needs stands together, since memory is what it waits for.
+   * A block for each rule: its number, the stamp of the post that it was last tried on, and its program.
+   * All of it is adjacent in memory, because a trial mostly waits for memory.
    */
   readonly #blocks = new IntPool();
-  /** Of each rule, where its block starts and how long it is. */
-  #places = new Int32Array(2 << 8);
+  /** The start and the length of each rule's block. */
+  #blockTable = new Int32Array(2 << 8);
   readonly #tests: Test[] = [];
   readonly #freeTests: number[] = [];
   readonly #freeRules: number[] = [];
@@ -33,8 +33,8 @@ export class RuleIndex {
   #candidates = new Int32Array(1 << 10);
 
   /**
-   * `frequency` is what is thought of terms before posts have been seen; after `reviewAfter` posts it
-   * is looked whether rules stand well.
+   * @param frequency A guess of each term's frequency, until posts have been counted.
+   * @param reviewAfter Posts after which rules may be filed under other terms.
    */
   constructor(dialect: Dialect, frequency: (term: string) => number, reviewAfter = 1_000) {
     this.#dialect = dialect;
@@ -63,23 +63,23 @@ export class RuleIndex {
       const question = data[at] as number;
       if (question < 0) data[at] = ~(numbers[~question] as number);
     }
-    this.#places[2 * rule] = block;
-    this.#places[2 * rule + 1] = length;
+    this.#blockTable[2 * rule] = block;
+    this.#blockTable[2 * rule + 1] = length;
     this.#files.add(rule, block, tree, this.#dialect);
     return rule;
   }
 
   delete(rule: number): void {
     this.#files.delete(rule);
-    const block = this.#places[2 * rule] as number;
-    const length = this.#places[2 * rule + 1] as number;
+    const block = this.#blockTable[2 * rule] as number;
+    const length = this.#blockTable[2 * rule + 1] as number;
     for (let at = block + HEADER; at < block + length; at += 2) {
       const question = this.#blocks.data[at] as number;
       if (question < 0) this.#deleteTest(~question);
       else if (this.#lexicon.release(question)) this.#counts.forget(question);
     }
     this.#blocks.free(block, length);
-    this.#places[2 * rule + 1] = 0;
+    this.#blockTable[2 * rule + 1] = 0;
     this.#freeRules.push(rule);
   }
 
@@ -104,8 +104,8 @@ export class RuleIndex {
   }
 
   /**
-   * Lists the blocks of the rules filed under terms of the post. They are tried afterwards: here each
-   * is only touched, and the processor fetches the next while it waits for one.
+   * Lists the blocks of the rules filed under terms of the post. They are tried afterwards: this loop
+   * only touches each, so the processor can fetch several in parallel.
    */
   #findCandidates(): number {
     const { present, count, stamps, stamp } = this.#scan;
@@ -152,11 +152,11 @@ export class RuleIndex {
     return next === MATCHES;
   }
 
-  /** Stamps of posts start anew after two billion posts. */
+  /** Stamps restart at 1 after two billion posts. */
   #forgetTries(): void {
     for (let rule = 0; rule < this.#rules; rule++)
-      if (this.#places[2 * rule + 1] !== 0)
-        this.#blocks.data[(this.#places[2 * rule] as number) + 1] = 0;
+      if (this.#blockTable[2 * rule + 1] !== 0)
+        this.#blocks.data[(this.#blockTable[2 * rule] as number) + 1] = 0;
   }
 
   #addTest(test: Test): number {
@@ -171,15 +171,15 @@ export class RuleIndex {
   }
 
   #reserve(rule: number): void {
-    if (2 * rule < this.#places.length) return;
-    const places = new Int32Array(4 * rule);
-    places.set(this.#places);
-    this.#places = places;
+    if (2 * rule < this.#blockTable.length) return;
+    const table = new Int32Array(4 * rule);
+    table.set(this.#blockTable);
+    this.#blockTable = table;
   }
 }
 
-/** What stands in a block before the program. */
+/** Integers of a block before the program. */
 const HEADER = 2;
 
-/** In place of a deleted one, so that what it held can go. */
+/** Replaces a deleted test, so that its memory can be freed. */
 const NO_TEST: Test = () => false;

@@ -8,17 +8,17 @@ import type { PostScan } from './post-scan.js';
 import { sequenceTest } from './sequence-test.js';
 import { usualFrequency } from './term-frequency.js';
 
-/** What a clause asks of a post beyond single terms. */
+/** A test of a post beyond single terms. */
 export type Test = (post: PostScan) => boolean;
 
-/** Where an answer leads, if not to another question. */
+/** The results of a program, in place of a next question. */
 export const MATCHES = -1;
 export const FAILS = -2;
 
 /**
  * A rule as a list of questions, each with the next one for a yes and for a no, so that most rules
  * run over integers alone. A question takes two integers: the number of a term (0 or more) or of a
- * test (its complement), and the two places to go on at, as `jump` packs them.
+ * test (its complement), and the next question for either answer, as `jump` packs them.
  */
 export interface RuleProgram {
   readonly code: Int32Array;
@@ -61,7 +61,7 @@ class Assembler {
   node(node: RuleNode, yes: number, no: number): number {
     switch (node.kind) {
       case 'and':
-        // The rarest is asked first.
+        // The rarest comes first.
         return this.#ordered(node.nodes, 1).reduceRight(
           (next, child) => this.node(child, next, no),
           yes,
@@ -82,11 +82,11 @@ class Assembler {
     const { length } = this.#questions;
     // A rule's text is far too short for this.
     if (length > 0x7fff) throw new RangeError(`A rule of ${length} questions`);
-    const place = (next: number) => (next < 0 ? next : length - 1 - next);
+    const indexOf = (next: number) => (next < 0 ? next : length - 1 - next);
     const code = new Int32Array(2 * length);
     this.#questions.forEach(([question, yes, no], i) => {
-      code[2 * place(i)] = question;
-      code[2 * place(i) + 1] = jump(place(yes), place(no));
+      code[2 * indexOf(i)] = question;
+      code[2 * indexOf(i) + 1] = jump(indexOf(yes), indexOf(no));
     });
     return { code, tests: this.#tests };
   }
@@ -134,7 +134,7 @@ class Assembler {
       .map(({ node }) => node);
   }
 
-  /** Terms before tests and groups; of terms those first that most often decide. */
+  /** Terms come before tests and groups; the terms that decide most often come first. */
   #rank(node: RuleNode, direction: 1 | -1): number {
     if (node.kind === 'not') return this.#rank(node.node, direction === 1 ? -1 : 1);
     if (node.kind === 'and' || node.kind === 'or') return 3;

@@ -4,7 +4,7 @@ import type { Lexicon } from './lexicon.js';
 import { APART, ONE_BLANK, type PostScan, TOUCHING } from './post-scan.js';
 
 /**
- * Whether words stand one after the other, over the numbers of a scanned post. The words must be in
+ * Whether words follow one another, by the term numbers of a scanned post. The words must be in
  * the lexicon. Where an exact phrase has more than single blanks between its words, and the words are
  * all there, `reference` compares the text itself.
  */

@@ -33,7 +33,7 @@ export class TermCounts {
     return ((this.#seen[term] as number) + guess * GUESSED_POSTS) / (this.posts + GUESSED_POSTS);
   }
 
-  /** The number stands for another term from now on. */
+  /** Resets a number that another term may get. */
   forget(term: number): void {
     this.#reserve();
     this.#seen[term] = 0;

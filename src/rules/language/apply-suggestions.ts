@@ -10,7 +10,7 @@ import type { Problem, TextEdit } from './problem.js';
  * rules.applySuggestions(text, rules.check(text, { product: 'replay' }).problems) // 'place_country:us cat'
  */
 export function applySuggestions(text: string, problems: readonly Problem[]): string {
-  /** In the order of the text; no two of them touch the same place. */
+  /** In the order of the text, without overlap. */
   const taken: TextEdit[] = [];
   for (const { suggestion } of problems) {
     const edits = suggestion?.edits ?? [];

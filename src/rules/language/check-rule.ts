@@ -131,8 +131,8 @@ function worthWarning(errors: readonly Problem[], warnings: readonly Problem[]):
 /** Characters of a tag. */
 const MAX_TAG = 255;
 
-/** What stands around a node. */
-interface Place {
+/** The context of a node in the rule. */
+interface Context {
   readonly negated: boolean;
   readonly inOr: boolean;
   /** The rule itself, or joined to the rest of it by white space alone. */
@@ -166,22 +166,22 @@ class Check {
   }
 
   /** Checks each clause and group. */
-  visit(node: Draft, place: Place): Summary {
-    const summary = this.#visit(node, place);
+  visit(node: Draft, context: Context): Summary {
+    const summary = this.#visit(node, context);
     this.#summaries.set(node, summary);
     return summary;
   }
 
-  #visit(node: Draft, place: Place): Summary {
+  #visit(node: Draft, context: Context): Summary {
     switch (node.kind) {
       case 'and':
       case 'or': {
         const isAnd = node.kind === 'and';
-        const inOr = place.inOr || !isAnd;
-        const top = place.top && isAnd;
+        const inOr = context.inOr || !isAnd;
+        const top = context.top && isAnd;
         const inner = node.nodes.map(child => {
           const nested = child.kind === 'and' || child.kind === 'or';
-          return this.visit(child, { negated: place.negated, inOr, top: top && !nested });
+          return this.visit(child, { negated: context.negated, inOr, top: top && !nested });
         });
         const negative = inner.every(child => child.negative);
         node.nodes.forEach((child, i) => {
@@ -199,12 +199,12 @@ class Check {
         };
       }
       case 'not': {
-        if (this.visit(node.node, { ...place, negated: !place.negated }).negative)
+        if (this.visit(node.node, { ...context, negated: !context.negated }).negative)
           this.#refuseNegations(node.node);
         return { negative: true, positive: false, anchored: false, operator: undefined };
       }
       default:
-        this.#visitLeaf(node, place);
+        this.#visitLeaf(node, context);
         return {
           negative: false,
           positive: true,
@@ -215,8 +215,8 @@ class Check {
   }
 
   /**
-   * Every branch of a rule must hold a positive clause that may stand alone and is not a stop word
-   * (service.md 7.3): else it would match nearly everything.
+   * Every branch of a rule must hold a positive clause that may stand alone and is not a stop
+   * word. Otherwise the rule would match nearly everything.
    */
   requireAnchor(node: Draft): void {
     if (node.kind === 'or') {
@@ -234,7 +234,7 @@ class Check {
       );
   }
 
-  #visitLeaf(leaf: Leaf, { negated, inOr, top }: Place): void {
+  #visitLeaf(leaf: Leaf, { negated, inOr, top }: Context): void {
     if (leaf.kind !== 'operator') return;
     const { name, value, start } = leaf;
     const colon = this.#text.indexOf(':', start);
@@ -268,7 +268,7 @@ class Check {
   }
 }
 
-/** The service's words for standing alone name these together. */
+/** The service's message names these three together. */
 const NAMED: ReadonlySet<string> = new Set(['is', 'has', 'lang']);
 
 function operatorOf(leaf: Leaf): string | undefined {

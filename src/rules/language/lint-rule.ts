@@ -5,7 +5,7 @@ import type { Draft, Leaf } from './reader.js';
 import { isSpace } from './rule-characters.js';
 import { quoting, suggest } from './syntax-problems.js';
 
-/** What the service accepts without a word, though it may not be what was meant. */
+/** Warns of what the service accepts although it may not be meant. */
 export function lintRule(text: string, draft: Draft): Problem[] {
   const warnings: Problem[] = [];
   lintNode(text, draft, warnings);
@@ -98,11 +98,11 @@ function lintJoiners(text: string, nodes: readonly Draft[], warnings: Problem[])
 
 /** Two languages, or a clause and its opposite, in what all has to be true. */
 function lintContradictions(text: string, nodes: readonly Draft[], warnings: Problem[]): void {
-  const wanted = new Set<string>();
+  const clauses = new Set<string>();
   let language: string | undefined;
   for (const node of nodes) {
     if (node.kind === 'not' || node.kind === 'and' || node.kind === 'or') continue;
-    wanted.add(text.slice(node.start, node.end).toLowerCase());
+    clauses.add(text.slice(node.start, node.end).toLowerCase());
     if (node.kind !== 'operator' || node.name !== 'lang') continue;
     if (language !== undefined && language !== node.value)
       warnings.push(
@@ -113,7 +113,7 @@ function lintContradictions(text: string, nodes: readonly Draft[], warnings: Pro
   for (const node of nodes) {
     if (node.kind !== 'not') continue;
     const { start, end } = node.node;
-    if (wanted.has(text.slice(start, end).toLowerCase()))
+    if (clauses.has(text.slice(start, end).toLowerCase()))
       warnings.push(
         warning('R109', node, 'the rule asks for the same clause, so it matches nothing'),
       );
@@ -152,7 +152,7 @@ function lintNegatedGroup(text: string, not: Draft & { kind: 'not' }, warnings: 
 
 const COMPOUND: ReadonlySet<string> = new Set(['and', 'or', 'not']);
 
-/** An error of its own within an `OR`. */
+/** `sample:` within an `OR` is an error already. */
 function isSample(node: Draft): boolean {
   return node.kind === 'operator' && node.name === 'sample';
 }
@@ -178,7 +178,7 @@ function lintPrecedence(text: string, and: Span, warnings: Problem[]): void {
 
 function lintKeyword(text: string, keyword: TextClause, warnings: Problem[]): void {
   const plain = keyword.text.replace(/[“”„«»]/g, '');
-  // The base of a keycap emoji is no punctuation.
+  // The base of a keycap emoji is not punctuation.
   const bare = plain.replace(/[#*]\ufe0f?\u20e3/g, '');
   if (plain !== keyword.text) {
     const { start, end } = keyword;

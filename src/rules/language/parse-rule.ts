@@ -35,7 +35,7 @@ export function parseRule(text: string): ParsedRule {
   return { tree: problems.length === 0 ? (draft as RuleNode | undefined) : undefined, problems };
 }
 
-/** All of a rule that can be read; nothing where it is no rule at all. */
+/** As much of a rule as can be read; `undefined` where nothing can. */
 export function parseDraft(text: string): { draft: Draft | undefined; problems: Problem[] } {
   const reader = new Reader(text);
   if (text.length > MAX_CHARACTERS) {
@@ -49,7 +49,7 @@ export function parseDraft(text: string): { draft: Draft | undefined; problems: 
 
 /** A group, or the whole rule, as far as it was read. */
 interface Group {
-  /** Where it and its `-` stand; -1 for the rule itself, and without one. */
+  /** Offsets of its parenthesis and its `-`; -1 for the rule itself, and without a `-`. */
   readonly open: number;
   readonly minus: number;
   readonly depth: number;
@@ -64,7 +64,7 @@ interface Group {
   end: number;
 }
 
-/** One loop over the text, with a stack of its own: no text can exhaust that of JavaScript. */
+/** One loop with an explicit stack of groups: deep nesting cannot exhaust the call stack. */
 function readRule(reader: Reader): Draft | undefined {
   const { text, problems } = reader;
   let group = openGroup(-1, -1, undefined);
@@ -121,7 +121,7 @@ function negate(node: Draft, minus: number, end: number): Draft {
   return minus === -1 ? node : { kind: 'not', node, start: minus, end };
 }
 
-/** What stands since the last `OR`, as one node. */
+/** The clauses since the last `OR`, as one node. */
 function branchOf({ nodes, nodesStart, end }: Group): Draft | undefined {
   return nodes.length <= 1 ? nodes[0] : { kind: 'and', nodes, start: nodesStart, end };
 }
@@ -187,7 +187,7 @@ function isOr(text: string, at: number): boolean {
   );
 }
 
-/** Whether a clause or group stands right behind a `-`. */
+/** Whether a clause or group follows a `-` immediately. */
 function isNegation(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);
   return !(
@@ -215,7 +215,7 @@ function countCharacters(text: string): number {
   let count = 0;
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);
-    // The second half of a pair is no character of its own.
+    // The second half of a surrogate pair does not count.
     const paired = unit >= 0xdc00 && unit <= 0xdfff && at > 0 && isHigh(text.charCodeAt(at - 1));
     if (!paired) count++;
   }

@@ -1,21 +1,21 @@
 import type { Span } from '../tree.js';
 
-/** Something wrong with a rule, for the service's answers and for people. */
+/** An error or a warning about a rule, in the service's words and in words for people. */
 export interface Problem extends Span {
   /** Stable: R0xx are errors, R1xx warnings. */
   readonly code: ProblemCode;
   /** The service refuses a rule with an error; a warning is a rule that may not mean what was meant. */
   readonly severity: 'error' | 'warning';
   /**
-   * The service's own text, with positions from 1 in UTF-16 units, as it stands in a 422 body
-   * (service.md 7.1, 7.3). The service does not warn: there it is the same as `explanation`.
+   * The service's own text, with positions from 1 in UTF-16 units, as in the body of a 422 response. The
+   * service does not warn: the message of a warning is its `explanation`.
    */
   readonly message: string;
   /** What is wrong, in words for people; the span says where. */
   readonly explanation: string;
   /** What else there is to know, such as the allowed values. */
   readonly note?: string | undefined;
-  /** Another place that belongs to it, such as the parenthesis that was never closed. */
+  /** Another part of the rule that belongs to it, such as a parenthesis that is not closed. */
   readonly related?: (Span & { readonly label: string }) | undefined;
   readonly suggestion?: Suggestion | undefined;
 }
@@ -24,7 +24,7 @@ export interface Suggestion {
   readonly label: string;
   /** What to change in the text of the rule; they do not overlap. */
   readonly edits: readonly TextEdit[];
-  /** Whether the rule then surely means what was meant; else it is a guess. */
+  /** Whether the edits keep the meaning of the rule; otherwise the suggestion is a guess. */
   readonly certain: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface TextEdit extends Span {
   readonly text: string;
 }
 
-/** The codes are stable; what each stands for is said beside it. */
+/** The codes are stable. */
 export type ProblemCode =
   /** Longer than 2048 characters. */
   | 'R001'
@@ -41,7 +41,7 @@ export type ProblemCode =
   | 'R002'
   /** A character that begins nothing. */
   | 'R003'
-  /** A value or clause that cannot stand there. */
+  /** A value or clause that is not allowed there. */
   | 'R004'
   /** The rule breaks off or goes on where it may not. */
   | 'R005'
@@ -65,7 +65,7 @@ export type ProblemCode =
   | 'R014'
   /** An operator that the product does not offer. */
   | 'R015'
-  /** An operator of version 1.0 (service.md section 9). */
+  /** An operator of version 1.0. */
   | 'R016'
   /** `sample:` within an `OR`. */
   | 'R017'

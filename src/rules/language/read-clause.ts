@@ -14,8 +14,8 @@ import {
 } from './syntax-problems.js';
 
 /**
- * Reads one clause where something other than white space, a parenthesis or `OR` stands. What cannot
- * be read is reported and stepped over.
+ * Reads one clause, at anything but white space, a parenthesis or `OR`. Text that cannot be read is
+ * reported and skipped.
  */
 export function readClause(reader: Reader): Leaf {
   const { text, at: start, unit } = reader;
@@ -37,7 +37,7 @@ export function readClause(reader: Reader): Leaf {
   return reader.unread(start);
 }
 
-/** The most tokens that a proximity may allow between its words. */
+/** Maximum distance of a proximity, in tokens. */
 const MAX_DISTANCE = 6;
 
 const PREFIXES: ReadonlyMap<number, TextClause['kind']> = new Map([
@@ -117,7 +117,7 @@ function readProximity(reader: Reader, start: number, text: string): Leaf {
   return reader.unread(start);
 }
 
-/** A colon behind something that is no name of an operator. */
+/** Skips a clause with a colon that does not follow the name of an operator. */
 function skipColon(reader: Reader, start: number): Leaf {
   const colon = reader.at;
   reader.skipRun();

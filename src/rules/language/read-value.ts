@@ -21,7 +21,7 @@ import {
 
 type Value = OperatorValues[OperatorName];
 
-/** Reads what stands behind `name:`; reports what cannot be read, and then gives `undefined`. */
+/** Reads the value behind `name:`. Reports a value that cannot be read and returns `undefined`. */
 export function readValue(reader: Reader, name: OperatorName, kind: ValueKind): Value | undefined {
   if (kind === 'radius' || kind === 'box') {
     if (isMissing(reader, name)) return undefined;

@@ -14,10 +14,10 @@ export type Leaf = Clause | Unread;
 /** A tree of whatever could be read, so that the rest of a rule is checked all the same. */
 export type Draft = Tree<Leaf>;
 
-/** Beyond this many problems a text is no rule, and reading stops. */
+/** Reading stops after this many problems. */
 export const MAX_PROBLEMS = 100;
 
-/** A place in the text of a rule, and what was found wrong up to there. */
+/** Reads the text of a rule from left to right and collects the problems. */
 export class Reader {
   readonly text: string;
   at = 0;
@@ -29,7 +29,7 @@ export class Reader {
     this.text = text;
   }
 
-  /** The unit at the place, or NaN at the end. */
+  /** The UTF-16 unit at `at`, or NaN at the end. */
   get unit(): number {
     return this.text.charCodeAt(this.at);
   }
@@ -44,7 +44,7 @@ export class Reader {
     return { kind: 'unread', start, end: this.at, name };
   }
 
-  /** Reports the character at the place, and goes on behind it. */
+  /** Reports the character at `at` and skips it. */
   skipBadCharacter(): void {
     const problem = badCharacter(this.text, this.at);
     this.report(problem);
@@ -70,7 +70,7 @@ export class Reader {
     }
   }
 
-  /** Reports what stands at the place as something that no rule can go on with. */
+  /** Reports that a rule cannot go on with the character at `at`. */
   reportEnd(explanation: string): void {
     const { text, at } = this;
     const character = at < text.length ? String.fromCodePoint(text.codePointAt(at) as number) : '';
@@ -106,7 +106,7 @@ export const COLON = 0x3a;
 export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
 
-/** Behind the closing quote, or -1. Within, a backslash stands before a quote or another backslash. */
+/** The position after the closing quote, or -1. A backslash escapes a quote or another backslash. */
 function quotedEnd(text: string, open: number): number {
   for (let at = open + 1; at < text.length; at++) {
     const unit = text.charCodeAt(at);

@@ -3,8 +3,8 @@ import type { Span } from '../tree.js';
 import type { Problem } from './problem.js';
 
 /**
- * A problem as people read it: what is wrong, the rule with a caret under the place, and what to do.
- * Wide characters take their two columns; of a long or many-lined rule only the place is shown.
+ * A problem as people read it: what is wrong, the rule with carets under the problem, and what to do.
+ * Wide characters take their two columns. Of a long rule only the part around the problem is shown.
  *
  * @example
  * // error[R014]: unknown value `vidoes` for `has:`
@@ -49,7 +49,7 @@ function lineAround(text: string, at: number): Line {
   return { start, end, number: text.slice(0, start).split('\n').length };
 }
 
-/** What takes columns of its own on the screen. */
+/** One grapheme as it is shown. */
 interface Cell extends Span {
   readonly text: string;
   readonly width: number;
@@ -73,10 +73,10 @@ function printable(grapheme: string): string {
   return grapheme.replace(/[\p{Cc}\p{Cs}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd');
 }
 
-/** As many cells as fit around the place. */
+/** The cells around the problem, as many as fit. */
 function cut(cells: readonly Cell[], line: Line, span: Span): Cell[] {
-  const place = cells.findIndex(cell => cell.end > span.start);
-  let first = place === -1 ? cells.length : place;
+  const index = cells.findIndex(cell => cell.end > span.start);
+  let first = index === -1 ? cells.length : index;
   let last = first;
   let width = 0;
   while (width < COLUMNS && (first > 0 || last < cells.length)) {

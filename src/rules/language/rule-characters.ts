@@ -34,7 +34,7 @@ export function startsWord(text: string, at: number): boolean {
   return isWordStart(text.charCodeAt(at)) || isKeycap(text, at);
 }
 
-/** Whether a keycap emoji as `#️⃣` stands there, with or without its variation selector. */
+/** Whether a keycap emoji as `#️⃣` starts there, with or without its variation selector. */
 export function isKeycap(text: string, at: number): boolean {
   const mark = text.charCodeAt(at + 1) === 0xfe0f ? at + 2 : at + 1;
   return text.charCodeAt(mark) === 0x20e3 && /[0-9#*]/.test(text[at] as string);

@@ -71,7 +71,7 @@ export function sampledOr(text: string, { start, end }: Span, rule: Draft): Prob
   );
 }
 
-/** At the end of a rule that is one `OR`, the sample is surely meant for all of it. */
+/** At the end of a rule that is one `OR`, the sample is meant for the whole rule. */
 function groupAlternatives(text: string, sample: Span, rule: Draft): Suggestion | undefined {
   if (rule.kind !== 'or' || rule.end !== sample.end || rule.nodes.at(-1)?.kind !== 'and')
     return undefined;
@@ -106,13 +106,13 @@ export function misplacedNullcast({ start, end }: Span, negated: boolean): Probl
   );
 }
 
-export function tagTooLong(text: string, length: number, most: number): Problem {
+export function tagTooLong(text: string, length: number, max: number): Problem {
   const span = { start: text.length, end: text.length };
   return error(
     'R023',
     span,
-    `Tag is too long - ${length} characters.  The maximum allowed is ${most} ${at(0)}`,
-    `the tag has ${length} characters, ${most} are allowed`,
+    `Tag is too long - ${length} characters.  The maximum allowed is ${max} ${at(0)}`,
+    `the tag has ${length} characters, ${max} are allowed`,
   );
 }
 

@@ -4,7 +4,7 @@ import { operatorNames } from '../operators/operators.js';
 import type { Span } from '../tree.js';
 import type { Problem, ProblemCode, Suggestion, TextEdit } from './problem.js';
 
-/** Most characters of a rule, in every product (service.md section 8). */
+/** Maximum characters of a rule, in every product. */
 export const MAX_CHARACTERS = 2048;
 /** A rule of 2048 characters cannot nest deeper; a longer text may. */
 export const MAX_DEPTH = 1024;
@@ -77,7 +77,7 @@ export function badInput(
   );
 }
 
-/** `input` is what stands there, or `<EOF>`. */
+/** `input` is the text at the span, or `<EOF>`. */
 export function cannotParse(
   span: Span,
   input: string,
@@ -166,7 +166,7 @@ export function unknownField(text: string, span: Span, whole: Span): Problem {
   );
 }
 
-/** Puts quotes around a stretch of text, if that makes a phrase of it. */
+/** Suggests quotes around a span, where that makes a phrase of it. */
 export function quoting(text: string, { start, end }: Span): Suggestion | undefined {
   const plain = text.slice(start, end);
   if (/["\\]/.test(plain) || plain.trim() === '') return undefined;

@@ -16,7 +16,7 @@ export function unavailable(operator: string, { start }: Span): string {
   );
 }
 
-/** An operator of version 1.0 (service.md section 9). */
+/** An operator of version 1.0. */
 export function deprecated(
   written: string,
   span: Span,
@@ -58,7 +58,7 @@ export function deprecatedHas(text: string, value: string, span: Span): Problem 
   );
 }
 
-/** service.md 7.3: the reason for a bad `has:` value lists the allowed ones. */
+/** The service's message for an unknown `has:` value lists the allowed ones. */
 export function unknownValue(
   operator: 'is' | 'has',
   written: string,

@@ -18,7 +18,7 @@ export function clauseTerms(clause: Clause, dialect: Dialect): RequiredTerms {
     case 'phrase':
       return { required: [...wordTerms(phraseOf(clause.text, dialect).words)], exact: false };
     case 'proximity':
-      // No pairs: other words may stand between them.
+      // No pairs: other words may come between them.
       return { required: wordsOf(clause.text, dialect).words, exact: false };
     case 'hashtag':
       return exactTerm(`#${fold(clause.text, dialect.accents)}`);

@@ -117,8 +117,8 @@ export function compileClause(clause: Clause, dialect: Dialect): PostTest {
   }
 }
 
-/** By handle or id. */
+/** Tests for a person by handle or id. */
 function isPerson(text: string): (person: Person) => boolean {
-  const wanted = text.toLowerCase();
-  return ({ handle, id }) => handle === wanted || id === wanted;
+  const name = text.toLowerCase();
+  return ({ handle, id }) => handle === name || id === name;
 }

@@ -1,19 +1,19 @@
 import type { Dialect } from './dialect.js';
 import { type Tokens, tokenise } from './tokeniser.js';
 
-/** A phrase as it is looked for. */
+/** A phrase, tokenised for matching. */
 export interface Phrase {
   readonly words: readonly string[];
   /**
-   * The folded text that has to stand there, and where in it the first word starts; `undefined`
+   * The folded text that a post must contain, and where in it the first word starts; `undefined`
    * where only the words count.
    */
   readonly exact: { readonly text: string; readonly lead: number } | undefined;
 }
 
 /**
- * What a quoted text stands for. PowerTrack wants its punctuation in the post too, search takes all
- * punctuation for white space; both collapse white space.
+ * Reads a quoted text. Jobs and replay require its punctuation in the post too; search treats all
+ * punctuation as white space. Both collapse white space.
  */
 export function phraseOf(text: string, { accents, exactPhrases }: Dialect): Phrase {
   const { words, starts, folded } = tokenise(text, accents);
@@ -42,11 +42,11 @@ export function holdsPhrase(tokens: Tokens, { words, exact }: Phrase): boolean {
 }
 
 /**
- * Whether the words stand at most `distance` tokens apart. A word out of order costs two tokens, so
+ * Whether the words are at most `distance` tokens apart. A word out of order costs two tokens, so
  * that two words in reverse may be `distance` - 2 apart.
  *
- * Were the words in order and side by side, the `i`-th would stand `i` after the first: each place
- * is compared with that, and the differences may spread over `distance`.
+ * In an unbroken phrase the `i`-th word is `i` tokens after the first. The difference of each word's
+ * index from that may range over `distance`.
  */
 export function holdsProximity(
   tokens: readonly string[],
@@ -59,20 +59,20 @@ export function holdsProximity(
   return false;
 }
 
-/** Whether each word has a place of its own from `start` on, `distance` late at most. */
+/** Whether each word has a token of its own, from its index after `start` to `distance` later. */
 function fits(
   tokens: readonly string[],
   words: readonly string[],
   start: number,
   distance: number,
 ): boolean {
-  // The same word twice takes two places; the earlier word takes the earlier place.
+  // A word that occurs twice takes two tokens, in order.
   const taken = new Map<string, number>();
   return words.every((word, i) => {
     const from = Math.max(0, start + i, (taken.get(word) ?? -1) + 1);
-    for (let place = from; place <= start + i + distance; place++)
-      if (tokens[place] === word) {
-        taken.set(word, place);
+    for (let at = from; at <= start + i + distance; at++)
+      if (tokens[at] === word) {
+        taken.set(word, at);
         return true;
       }
     return false;

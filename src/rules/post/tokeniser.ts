@@ -26,9 +26,10 @@ export interface Tokens {
 }
 
 /**
- * Splits a text into tokens: words end at punctuation, symbols and white space; an emoji is a token
- * of its own, with or without its variation selector (of several joined ones, each is), and so is each character of a script that is written without spaces, so that a word of
- * such a script is a phrase of its characters, in rules and posts alike.
+ * Splits a text into tokens: words end at punctuation, symbols and white space. An emoji is one token,
+ * with or without its variation selector; of several that are joined, each is one. So is each
+ * character of a script written without spaces: a word of such a script is a phrase of its
+ * characters, in rules and posts alike.
  *
  * @example tokenise('I like coca-cola 🍕', 'kept').words // ['i', 'like', 'coca', 'cola', '🍕']
  */
@@ -190,7 +191,7 @@ export class Scanner {
     return true;
   }
 
-  /** Folding makes no text longer, and each token has a unit at least. */
+  /** Folding never lengthens a text, and a token has one unit or more. */
   #reserve(units: number): void {
     if (this.units.length >= units) return;
     this.units = new Uint16Array(2 * units);
