@@ -30,32 +30,33 @@ import { TIMEOUTS, type Timeouts } from './timeouts.js';
 import { realTime, type Timing } from './timing.js';
 
 export interface AccountOptions extends SettingOptions {
-  /** How long, in milliseconds, to wait for a connection, a response, and its next bytes. */
+  /** How long to wait for a connection, a response, and its next bytes. */
   readonly timeouts?: Partial<Timeouts> | undefined;
   /** How often and how long to retry server errors, rate limits and broken connections. */
   readonly retry?: Partial<RetryPolicy> | undefined;
   /** Called before each wait for a retry, say to log it. */
   readonly onRetry?: ((retrying: Retrying) => void) | undefined;
   /**
-   * Other rates than the service's own, for a service that has others; `[]` is none. Account objects
-   * of one account share their limits: where they differ, the stricter ones hold for all of them.
+   * Rate limits by family of calls, for a service that has others than the default ones; `[]` is no limit.
+   * Account objects of one account share their limits: where they differ, the stricter ones hold.
+   * @default the documented limits of the service
    */
   readonly limits?: Partial<Record<Family, readonly Rate[]>> | undefined;
-  /** Time and chance, for tests. */
+  /** The clock and random numbers, for tests. */
   readonly timing?: Timing | undefined;
   /**
    * The service's time in epoch milliseconds, where this process knows it: `start()` of the local
    * service gives it.
-   * @default learnt from the `Date` of the service's responses
+   * @default learned from the `Date` of the service's responses
    */
   readonly serviceTime?: (() => number) | undefined;
 }
 
 /**
- * Of all account objects of this process: the service counts by account, however many objects name
- * it and whatever their options are. Apart only where a test holds the clock.
+ * The rate limiters of all account objects of this process, since the service counts by account. Accounts
+ * with another clock, in tests, have their own.
  */
-const paces = new WeakMap<Timing, Map<string, RateLimiter>>();
+const rateLimiters = new WeakMap<Timing, Map<string, RateLimiter>>();
 
 /** Settings whose origins take Basic credentials. */
 const BASIC: readonly SettingName[] = [
@@ -83,7 +84,7 @@ const OPTIONS = {
   serviceTime: func<NonNullable<AccountOptions['serviceTime']>>("the service's time, for tests"),
 } satisfies OptionTable<AccountOptions>;
 
-/** What the local service tells besides: of an application that it does not approve. */
+/** Settings that the local service returns in addition, for its application that is not approved. */
 const IGNORED = { unapprovedConsumerKey: known, unapprovedConsumerSecret: known };
 
 /** Credentials and addresses of one account of the service. Made by `account()`. */
@@ -125,7 +126,7 @@ export class Account {
   }
 
   /**
-   * The value of a setting that a call cannot do without.
+   * The value of a setting that a call needs.
    *
    * @throws OptionError when it was not given; `purpose` says for what it is needed.
    */
@@ -140,7 +141,7 @@ export class Account {
   }
 
   /**
-   * That all of these settings are there.
+   * Checks that all of these settings are there.
    *
    * @throws OptionError that names all that are missing; `purpose` says for what they are needed.
    */
@@ -169,13 +170,13 @@ export class Account {
 
   /** The limiter of a family of calls, shared by all calls to the same account of the service. */
   rateLimiter(family: Family, base: URL): RateLimiter {
-    const shared = paces.get(this.timing) ?? new Map<string, RateLimiter>();
-    paces.set(this.timing, shared);
+    const shared = rateLimiters.get(this.timing) ?? new Map<string, RateLimiter>();
+    rateLimiters.set(this.timing, shared);
     const key = JSON.stringify([family, base.origin, this.settings.account]);
-    const pace = shared.get(key) ?? new RateLimiter([], this.timing);
-    shared.set(key, pace);
-    pace.add(this.#limits[family]);
-    return pace;
+    const limiter = shared.get(key) ?? new RateLimiter([], this.timing);
+    shared.set(key, limiter);
+    limiter.add(this.#limits[family]);
+    return limiter;
   }
 
   /** The text without this account's secrets, and others that a request has. */
@@ -185,8 +186,8 @@ export class Account {
   }
 
   /**
-   * Closes the idle connections at once, which otherwise happens by itself after seconds. Calls that
-   * are under way go on, and the account can be used again.
+   * Closes the idle connections, which otherwise happens after seconds. Running calls go on, and the account
+   * can be used again.
    */
   close(): Promise<void> {
     return this.connections.close();
@@ -219,7 +220,7 @@ function withoutUndefined(limits: Partial<Limits> = {}): Partial<Limits> {
   return Object.fromEntries(Object.entries(limits).filter(([, rates]) => rates !== undefined));
 }
 
-/** What a contract allows. */
+/** The rate that a contract allows. */
 function perMinute(requests: number | undefined): readonly Rate[] {
   return requests === undefined ? [] : [{ requests, perMs: MINUTE }];
 }

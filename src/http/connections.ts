@@ -2,12 +2,12 @@ import type { Client } from 'undici';
 import type { Timeouts } from './timeouts.js';
 
 /** Idle connections that are kept for each origin. */
-const MOST_IDLE = 32;
+const MAX_IDLE = 32;
 
 /**
- * Connections of an account, one request at a time on each. undici's own pools connect anew after
- * every request that is aborted under way, so an abort would leave a connection open; here it ends
- * the connection for good. Idle ones keep no process alive, and undici closes them after seconds.
+ * The connections of an account, each with one request at a time. The pools of undici open a new connection
+ * after every aborted request, so that one stays open after an abort; here, an abort closes the connection.
+ * Idle connections do not keep the process alive, and undici closes them after seconds.
  */
 export class Connections {
   readonly #timeouts: Timeouts;
@@ -21,20 +21,20 @@ export class Connections {
     return this.#idle.get(origin)?.pop() ?? (await this.#open(origin));
   }
 
-  /** Gives back a connection whose response was read to its end. */
+  /** Returns a connection whose response was read to its end. */
   release(origin: string, client: Client): void {
     const idle = this.#idle.get(origin) ?? [];
     this.#idle.set(origin, idle);
-    if (idle.length < MOST_IDLE) idle.push(client);
+    if (idle.length < MAX_IDLE) idle.push(client);
     else this.destroy(client);
   }
 
-  /** Closes a connection, whatever is under way on it. */
+  /** Closes a connection and the request on it. */
   destroy(client: Client): void {
     client.destroy().catch(() => {});
   }
 
-  /** Closes those that are idle. What is under way goes on, and new ones can be opened. */
+  /** Closes the idle connections. Requests that are running go on, and new connections can be opened. */
   async close(): Promise<void> {
     const idle = [...this.#idle.values()].flat();
     this.#idle.clear();
@@ -42,11 +42,11 @@ export class Connections {
   }
 
   async #open(origin: string): Promise<Client> {
-    // Loaded when a connection is first asked for: work on stored files does without its 20 MB.
+    // Loaded with the first connection: work on stored files does not need its 20 MB.
     const { Client } = await import('undici');
     return new Client(origin, {
       connect: { timeout: this.#timeouts.connectMs },
-      // Our own watch over answers replaces these: undici's stands still while a body is paused.
+      // The timeouts of ResponseHandler replace these: undici's stop while a body is paused.
       headersTimeout: 0,
       bodyTimeout: 0,
     });

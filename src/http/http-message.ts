@@ -9,33 +9,33 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
   /**
-   * For a file at an address that is its own permission: no credentials, whatever the origin, and
-   * the body as received, since what is stored there may be called an encoding.
+   * Whether the address itself grants access, as a signed one of a data file: no credentials are sent, and
+   * the body is not decoded, since a server may call the compression of a stored file a content encoding.
    */
   readonly isSignedUrl?: boolean | undefined;
-  /** Makes the `Authorization` of a try, anew for each, in place of Basic credentials. */
+  /** Makes the `Authorization` of each try, in place of Basic credentials. */
   readonly authorize?: (() => string) | undefined;
-  /** What no error may show, besides the account's own secrets. */
+  /** Secrets that no error may show, in addition to those of the account. */
   readonly secrets?: readonly Secret[] | undefined;
-  /** Statuses, besides successes, whose response is returned and not thrown. */
+  /** Statuses other than successes whose response is returned, not thrown. */
   readonly expectedStatuses?: readonly number[] | undefined;
 }
 
-/** A successful response. Its body must be read to its end, or the response closed. */
+/** A response. Read its body to the end, or close it. */
 export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /** The address without its query, for messages. */
   readonly url: string;
-  /** Decoded. Cut at any byte. Throws `ConnectionError` when it breaks off. */
+  /** The decoded body, split at any byte. Throws `ConnectionError` when it breaks off. */
   readonly body: AsyncIterable<Buffer>;
   /**
-   * The body as received, all that has come at a time, instead of `body`. Throws
-   * `ConnectionError` when it breaks off.
+   * The body as received, in place of `body`: each value is all that has arrived. Throws `ConnectionError`
+   * when it breaks off.
    */
   readonly rawBlocks: AsyncIterable<readonly Buffer[]>;
-  /** Bytes of the body that have come, as received. */
+  /** Bytes of the body that have been received, before decoding. */
   readonly receivedBytes: number;
-  /** Lets go of the connection. Nothing happens after the end of the body. */
+  /** Closes the connection. Does nothing after the end of the body. */
   close(): void;
 }

@@ -5,31 +5,30 @@ import type { Permit } from './rate-limiter.js';
 import { sendRequest } from './send-request.js';
 import { realTime } from './timing.js';
 
-/** A stream of the service that is open: gzip that goes on as long as there is something to tell. */
+/** An open stream of the service: one gzip body that goes on. */
 export interface LiveConnection {
   /** The address without its query, for messages. */
   readonly url: string;
   /**
-   * The gzip as it comes, all that has come at a time. Can be read once. Throws `ConnectionError` when
-   * the stream breaks off, and when nothing comes for the account's `timeouts.silenceMs`: heartbeats are
-   * life, and a connection that is not read from is not counted as silent.
+   * The gzip bytes; each value is all that has arrived. Can be read once. Throws `ConnectionError` when the
+   * stream breaks off, and when nothing, not even a heartbeat, arrives for the account's
+   * `timeouts.silenceMs`. While nobody reads, silence is not counted.
    */
   readonly blocks: AsyncIterable<readonly Buffer[]>;
   readonly receivedBytes: number;
-  /** Lets go of the connection. */
+  /** Closes the connection. */
   close(): void;
 }
 
 /**
- * Connects to a stream. `start` is the turn that the call was given, as the
- * service counts connections; nothing is retried here.
+ * Connects to a stream, without a retry: the caller keeps the rates of connections, by `permit`.
  *
  * @throws HttpError, ConnectionError, DataError, or the signal's reason.
  */
 export async function connectLive(
   account: Account,
   url: URL,
-  start: Permit,
+  permit: Permit,
   signal: AbortSignal,
 ): Promise<LiveConnection> {
   const response = await sendRequest(account, {
@@ -37,7 +36,7 @@ export async function connectLive(
     url,
     headers: { connection: 'keep-alive', 'accept-encoding': 'gzip' },
     signal,
-  }).finally(() => start.responded());
+  }).finally(() => permit.responded());
   const encoding = String(response.headers['content-encoding'] ?? 'none');
   if (!/^(x-)?gzip$/i.test(encoding)) {
     response.close();
@@ -56,22 +55,22 @@ export async function connectLive(
   };
 }
 
-/** Wrong credentials, addresses and methods do not pass. */
+/** Wrong credentials, addresses and methods: connecting again does not help. */
 const FINAL: readonly number[] = [401, 403, 404, 405, 410];
 
 /**
- * Whether connecting to a stream again is of no use. The service asks clients to connect again after
- * any other status: what it refuses for its own state, such as a 406, may pass.
+ * Whether connecting to a stream again is pointless. After any other status, such as a 406 for the service's
+ * present state, the service asks clients to connect again.
  */
 export function isFinalStatus({ status }: HttpError): boolean {
   return (status >= 300 && status < 400) || FINAL.includes(status);
 }
 
-/** How long a stream of the service may send nothing. */
-const MAX_QUIET_MS = 30 * SECOND;
+/** How long a stream of the service may be silent. */
+const MAX_SILENCE_MS = 30 * SECOND;
 
 /**
- * That the account waits for longer than a stream may be quiet.
+ * Checks that the account waits for longer than a stream may be silent.
  *
  * @throws OptionError
  */
@@ -79,9 +78,9 @@ export function checkSilence(account: Account, purpose: string): void {
   checkAccount(account);
   const { silenceMs } = account.timeouts;
   // A test that sets the time also sets the heartbeats of its service.
-  if (account.timing !== realTime || silenceMs > MAX_QUIET_MS) return;
+  if (account.timing !== realTime || silenceMs > MAX_SILENCE_MS) return;
   throw new OptionError(
     'timeouts.silenceMs',
-    `\`timeouts.silenceMs\` is ${silenceMs} ms, and must be more than ${MAX_QUIET_MS} ms for ${purpose}: the service may send nothing for that long`,
+    `\`timeouts.silenceMs\` is ${silenceMs} ms, and must be more than ${MAX_SILENCE_MS} ms for ${purpose}: the service may send nothing for that long`,
   );
 }

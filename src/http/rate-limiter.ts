@@ -4,13 +4,13 @@ import type { Rate } from './rate-limits.js';
 import { realTime, type Timing } from './timing.js';
 
 /**
- * How long after its start a request may reach the service, in milliseconds. The service counts
- * arrivals and we only know starts, so a start is taken to arrive when its response begins, or this
- * much later, whichever comes first.
+ * How long after its start a request may reach the service. The service counts arrivals, and the client only
+ * knows starts: a request counts as arrived when its response begins, or this much after its start,
+ * whichever is first.
  */
-const JITTER = 250;
+const MAX_TRANSIT_MS = 250;
 
-/** A request that was let through. */
+/** Permission to send one request. */
 export interface Permit {
   /** To be called once the response has begun, or the connection has failed. */
   responded(): void;
@@ -24,19 +24,18 @@ interface Counted {
 }
 
 /**
- * A strict sliding window: never more starts than a rate allows in any span of its length, nor
- * arrivals at the service as far as `JITTER` covers the way there. First come, first served.
+ * A strict sliding window: in any span of a rate's length, there are never more starts than the rate allows,
+ * nor arrivals at the service, as long as requests arrive within `MAX_TRANSIT_MS`. First come, first served.
  *
- * Why it holds: a start is let through only while fewer than `requests` earlier ones may still lie
- * in a window with it. Of any `requests + 1` arrivals the latest start was thus let through when one
- * of the others had arrived at least `per` before.
+ * Why it holds: a request starts only while fewer than `requests` earlier ones can be in one window with it.
+ * So of any `requests + 1` arrivals, the last one started when another had arrived at least `perMs` before.
  */
 export class RateLimiter {
   readonly #rates: Rate[] = [];
-  /** What the service told. */
-  #told: Rate | undefined;
+  /** The rate that a response of the service named. */
+  #learned: Rate | undefined;
   readonly #timing: Timing;
-  /** In their order. */
+  /** In order of time. */
   readonly #starts: Counted[] = [];
   #last: Promise<unknown> = Promise.resolve();
 
@@ -56,21 +55,21 @@ export class RateLimiter {
     }
   }
 
-  /** Waits for its turn. An abort rejects at once with the signal's reason and takes no turn. */
+  /** Waits until a request may start. An abort rejects with the signal's reason and uses no permit. */
   acquire(kind?: string, signal?: AbortSignal): Promise<Permit> {
     const entered = this.#last.then(() => this.#admit(kind, signal));
     this.#last = entered.catch(() => {});
     return signal === undefined ? entered : abortable(entered, signal);
   }
 
-  /** All that are kept. */
+  /** All rates that it keeps to. */
   get rates(): readonly Rate[] {
-    return this.#told === undefined ? this.#rates : [...this.#rates, this.#told];
+    return this.#learned === undefined ? this.#rates : [...this.#rates, this.#learned];
   }
 
-  /** Keeps to a rate that the service tells of, in place of what it told before. */
+  /** Keeps to a rate that the service named, in place of the one that it named before. */
   learn(rate: Rate): void {
-    this.#told = rate;
+    this.#learned = rate;
   }
 
   async #admit(kind: string | undefined, signal: AbortSignal | undefined): Promise<Permit> {
@@ -81,19 +80,21 @@ export class RateLimiter {
     this.#starts.push(start);
     return {
       responded: () => {
-        start.arrived ??= Math.min(this.#timing.elapsed(), start.at + JITTER);
+        start.arrived ??= Math.min(this.#timing.elapsed(), start.at + MAX_TRANSIT_MS);
       },
     };
   }
 
-  /** Milliseconds until it is worth looking again; 0 when there is room now. */
+  /** Milliseconds until the next check makes sense; 0 when a request may start now. */
   #waitFor(kind: string | undefined): number {
     const now = this.#timing.elapsed();
     this.#forget(now);
     const waits = this.rates
       .filter(rate => rate.kind === undefined || rate.kind === kind)
       .map(rate => {
-        const old = this.#starts.findLastIndex(start => now >= start.at + JITTER + rate.perMs);
+        const old = this.#starts.findLastIndex(
+          start => now >= start.at + MAX_TRANSIT_MS + rate.perMs,
+        );
         const counted = this.#starts
           .slice(old + 1)
           .filter(
@@ -107,19 +108,21 @@ export class RateLimiter {
   }
 
   #forget(now: number): void {
-    // A rate per minute may come later, with another account object or from the service.
+    // Another account object or the service may add a rate per minute later.
     const longest = Math.max(MINUTE, ...this.rates.map(rate => rate.perMs));
-    const old = this.#starts.findIndex(start => now < start.at + JITTER + longest);
+    const old = this.#starts.findIndex(start => now < start.at + MAX_TRANSIT_MS + longest);
     this.#starts.splice(0, old === -1 ? this.#starts.length : old);
   }
 }
 
 function arrivedAt(start: Counted): number {
-  return start.arrived ?? start.at + JITTER;
+  return start.arrived ?? start.at + MAX_TRANSIT_MS;
 }
 
-/** An unanswered start may turn out to have arrived at once, so the first look is early. */
+/** A request without a response may have arrived immediately, so the first check is early. */
 function nextCheckAt(start: Counted, rate: Rate, now: number): number {
   if (start.arrived !== undefined) return start.arrived + rate.perMs;
-  return now < start.at + rate.perMs ? start.at + rate.perMs : start.at + JITTER + rate.perMs;
+  return now < start.at + rate.perMs
+    ? start.at + rate.perMs
+    : start.at + MAX_TRANSIT_MS + rate.perMs;
 }

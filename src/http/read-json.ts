@@ -2,9 +2,9 @@ import { DataError } from '../errors.js';
 import { parseExact } from '../json/exact-json.js';
 import type { HttpResponse } from './http-message.js';
 
-/** The listing of a job over ten years has half a million addresses. */
-const MOST_BYTES = 256 * 1024 * 1024;
-/** Characters of a body that is something else. */
+/** The file list of a job over ten years has half a million addresses. */
+const MAX_BYTES = 256 * 1024 * 1024;
+/** Characters of a body that is not JSON to show. */
 const MAX_SHOWN = 120;
 
 /** The whole body as text. */
@@ -13,8 +13,8 @@ export async function readText(response: HttpResponse): Promise<string> {
   let bytes = 0;
   for await (const chunk of response.body) {
     bytes += chunk.length;
-    if (bytes > MOST_BYTES)
-      throw new DataError(`The response is larger than ${MOST_BYTES} bytes`, {
+    if (bytes > MAX_BYTES)
+      throw new DataError(`The response is larger than ${MAX_BYTES} bytes`, {
         place: { origin: response.url },
       });
     chunks.push(chunk);
@@ -22,7 +22,7 @@ export async function readText(response: HttpResponse): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** The whole body as JSON, with exact ids. One that is cut short is worth a retry. */
+/** The whole body as JSON, with exact ids. The error of one that is cut short is retryable. */
 export async function readJson(response: HttpResponse): Promise<unknown> {
   const text = await readText(response);
   try {
@@ -33,8 +33,8 @@ export async function readJson(response: HttpResponse): Promise<unknown> {
 }
 
 /**
- * The error of a body that is not JSON. What begins as none was sent by something else, such as a
- * proxy with a page for people; anything else may have been cut, and is worth a retry.
+ * The error of a body that is not JSON. A body that does not begin as JSON comes from something else, such
+ * as a proxy with an error page; any other may have been cut short, so its error is retryable.
  */
 export function notJson({ url, headers }: HttpResponse, text: string, cause: unknown): DataError {
   const place = { origin: url };

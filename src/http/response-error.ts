@@ -5,14 +5,14 @@ import type { HttpRequest, HttpResponse } from './http-message.js';
 import { parseRetryAfter } from './retry-after.js';
 import { SETTINGS } from './settings.js';
 
-/** How much of an error's body is read. */
-const MOST_BYTES = 64 * 1024;
-/** How long its end is waited for, in milliseconds. */
-const LONGEST_READ = 5_000;
-/** How much of a body that is no message is shown. */
-const MOST_SHOWN = 500;
+/** Bytes of an error's body that are read. */
+const MAX_BYTES = 64 * 1024;
+/** How long reading the body may take. */
+const MAX_READ_MS = 5_000;
+/** Characters of a body without a message that are shown. */
+const MAX_SHOWN = 500;
 
-/** The error of a response that is not a success. Reads its body, as far as it is worth it. */
+/** Reads the body of a response that is not a success, and makes the error. */
 export async function readResponseError(
   account: Account,
   call: HttpRequest,
@@ -22,9 +22,10 @@ export async function readResponseError(
 }
 
 /**
- * The same, once its body was read.
+ * The error of a response that is not a success.
  *
- * @param advice What to do, by the status and what the service said, in which a secret may stand.
+ * @param text Its body.
+ * @param advice What to do, by the status and the service's message, which may contain a secret.
  */
 export function responseError(
   account: Account,
@@ -34,7 +35,7 @@ export function responseError(
   advice: (status: number, message: string) => string = adviceFor,
 ): HttpError {
   const said = messageOf(text) ?? text;
-  const body = plain(account.redact(said, secrets)).slice(0, MOST_SHOWN);
+  const body = plain(account.redact(said, secrets)).slice(0, MAX_SHOWN);
   const retryAfterMs = parseRetryAfter(headers['retry-after'], headers.date, account.timing.now());
   const name = STATUS_CODES[status] ?? '';
   const message = [
@@ -55,26 +56,26 @@ export function responseError(
   });
 }
 
-/** A body that breaks off, or takes for ever, is no news beside the status. */
+/** The start of an error's body. Where it breaks off or takes too long, the status alone says enough. */
 export async function readErrorBody(
   response: HttpResponse,
   signal: AbortSignal | undefined,
 ): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const patience = setTimeout(() => response.close(), LONGEST_READ);
+  const timer = setTimeout(() => response.close(), MAX_READ_MS);
   try {
     for await (const chunk of response.body) {
       chunks.push(chunk);
       bytes += chunk.length;
-      if (bytes >= MOST_BYTES) break;
+      if (bytes >= MAX_BYTES) break;
     }
   } catch {
     signal?.throwIfAborted();
   } finally {
-    clearTimeout(patience);
+    clearTimeout(timer);
   }
-  return Buffer.concat(chunks).subarray(0, MOST_BYTES).toString();
+  return Buffer.concat(chunks).subarray(0, MAX_BYTES).toString();
 }
 
 /** `{ error: { message } }`, `{ error: string }` or `{ errors: [string] }`. */
@@ -96,7 +97,7 @@ function messageOf(text: string): string | undefined {
   );
 }
 
-/** A job that was not made says why in `statusMessage` and with each rule. */
+/** The message of a job that was not created: `statusMessage`, and the reason of each rule. */
 export function jobMessage(body: unknown): string | undefined {
   const message = memberOf(body, 'statusMessage');
   const detail = memberOf(memberOf(body, 'rules'), 'detail');
@@ -124,7 +125,7 @@ function memberOf(value: unknown, key: string): unknown {
     : undefined;
 }
 
-/** One line, and nothing in it that a terminal would obey. */
+/** One line without control characters. */
 function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Zs}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 }

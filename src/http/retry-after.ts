@@ -1,11 +1,11 @@
-/** Seconds beyond which a `Retry-After` is taken for this long: 68 years, as HTTP does with an overflow. */
+/** The longest `Retry-After` in seconds, 68 years: HTTP treats larger numbers as an overflow. */
 const MAX_RETRY_AFTER = 2 ** 31;
-/** As HTTP writes dates. `Date.parse` alone takes `-5` for a day of May 2001. */
+/** The format of HTTP dates. `Date.parse` alone reads `-5` as a day of May 2001. */
 const HTTP_DATE = /^[A-Z][a-z]{2,8}, .* GMT$/;
 
 /**
- * Milliseconds of a `Retry-After`, in seconds or as a date. A date is held against the response's own
- * `Date`, so that a clock that is wrong on either side does no harm. `undefined` for a value that asks
+ * Milliseconds of a `Retry-After`, in seconds or as a date. A date is compared with the response's own
+ * `Date`, so that a wrong clock on either side does not matter. `undefined` for a value that asks
  * for no wait, such as 0 or a date in the past, and for one that is neither: the usual backoff applies.
  */
 export function parseRetryAfter(

@@ -53,7 +53,7 @@ export interface RetryRun {
 
 /**
  * Tries until it succeeds: after server errors, rate limits and broken connections, with exponential
- * backoff and jitter, within the bounds of the policy. Anything else is thrown at once.
+ * backoff and jitter, within the bounds of the policy. Any other error is thrown immediately.
  */
 export async function retry<T>(
   attempt: () => Promise<T>,
@@ -75,7 +75,7 @@ export async function retry<T>(
   }
 }
 
-/** `undefined` when it is time to give up. */
+/** Milliseconds to wait before the next try; `undefined` after the last one. */
 function waitAfter(
   error: MillraceError,
   attempts: number,
@@ -86,10 +86,10 @@ function waitAfter(
   if (attempts >= (refused ? Math.min(policy.connects, policy.attempts) : policy.attempts))
     return undefined;
   const longest = Math.min(policy.maxWaitMs, policy.firstWaitMs * 2 ** (attempts - 1));
-  // At least half: a wait drawn from 0 up may be of 3 ms, and a service that fails needs its pause.
+  // At least half: a random wait from 0 up may be only 3 ms, and a failing service needs a pause.
   const backoff = longest * (0.5 + random() / 2);
   if (!(error instanceof HttpError) || error.retryAfterMs === undefined) return backoff;
   if (error.retryAfterMs > policy.maxRetryAfterMs) return undefined;
-  // On top of what was asked for, or all who were told the same come back at the same moment.
+  // Added to the requested wait, or all clients that got the same `Retry-After` come back at the same time.
   return error.retryAfterMs + Math.min(backoff, SECOND);
 }

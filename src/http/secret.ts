@@ -4,7 +4,7 @@ const REDACTED = '[redacted]';
 
 /**
  * A password or key. It prints as redacted in strings, logs, `util.inspect` and JSON; only `reveal`
- * gives it away.
+ * returns it.
  */
 export class Secret {
   readonly #value: string;
@@ -31,7 +31,7 @@ export class Secret {
 }
 
 /**
- * A function that takes these secrets out of a text, in the spellings that they have in requests: a
+ * Returns a function that removes these secrets from a text, in every encoding that they have in requests: a
  * server may echo what it was sent.
  */
 export function redactor(
@@ -43,7 +43,7 @@ export function redactor(
     const pair = email === undefined ? [] : [`${email}:${plain}`];
     return [plain, ...pair].flatMap(spellingsOf);
   });
-  // The longest first, or a short one would leave the ends of a long one standing.
+  // The longest first, or a short one would leave parts of a long one.
   const ordered = [...new Set(spellings)].sort((a, b) => b.length - a.length);
   return text => ordered.reduce((rest, spelling) => rest.replaceAll(spelling, REDACTED), text);
 }
@@ -68,7 +68,7 @@ function spellingsOf(text: string): string[] {
   ];
 }
 
-/** An address as it may be shown: signatures travel in queries. */
+/** An address without its query, which may have a signature. */
 export function urlForMessages(url: URL): string {
   return `${url.origin}${url.pathname}${url.search === '' ? '' : '?...'}`;
 }

@@ -2,8 +2,8 @@ import { SECOND } from '../time.js';
 import type { Timing } from './timing.js';
 
 /**
- * The service's time: this machine's clock, corrected by the `Date` of the service's responses. Windows
- * that the service judges by its own clock are planned by this one.
+ * The service's time: this machine's clock, corrected by the `Date` of the service's responses. It decides
+ * what lies in a window that the service checks by its own clock.
  */
 export class ServiceClock {
   readonly #timing: Pick<Timing, 'now'>;
@@ -11,7 +11,7 @@ export class ServiceClock {
   #offsetMs = 0;
   #heard = false;
 
-  /** @param given the service's time where it needs no learning, as with a service in this process. */
+  /** @param given The service's time where it is known, as that of a service in this process. */
   constructor(timing: Pick<Timing, 'now'>, given?: () => number) {
     this.#timing = timing;
     this.#given = given;
@@ -38,7 +38,7 @@ export class ServiceClock {
     const at = Date.parse(date ?? '');
     if (Number.isNaN(at)) return;
     // The header has whole seconds, and was written at some time between sending and arrival. An
-    // offset that agrees with it stays, so that a right clock is left as it is.
+    // offset that agrees with it stays, so that a correct clock is not changed.
     const min = at - this.#timing.now();
     const max = at + SECOND - sentAt;
     if (this.#offsetMs < min || this.#offsetMs > max) this.#offsetMs = Math.round((min + max) / 2);

@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** The time and the dice of an account's calls, so that a test can hold both. */
+/** The clock and random numbers of an account's calls, so that a test can control both. */
 export interface Timing {
   /** The wall clock, epoch milliseconds. */
   now(): number;
-  /** Milliseconds that only go up, whatever is done to the wall clock. */
+  /** Monotonic milliseconds, independent of the wall clock. */
   elapsed(): number;
-  /** Ends after `ms` milliseconds, or at once with the signal's reason. */
+  /** Resolves after `ms` milliseconds; rejects with the signal's reason on an abort. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** From 0 up to 1. */
   random(): number;
 }
 
-/** What `setTimeout` can wait for; it turns longer waits into none at all. */
+/** The longest delay of `setTimeout`, which does not wait for a longer one. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 export const realTime: Timing = {

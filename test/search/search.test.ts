@@ -442,3 +442,14 @@ describe('the progress of a search', () => {
     expect(fractions).toEqual([0.5, 1]);
   });
 });
+
+it('all wrong options of a search come in one error', () => {
+  const options = { ...SNOW, maxResults: 5, pages: 0, labl: 'prod' };
+  expect(() => search(account({}, {}), options)).toThrow(
+    [
+      'search: unknown option `labl`; did you mean `label`?',
+      'search: `maxResults` must be a whole number from 10 to 500, got 5',
+      'search: `pages` must be a whole number of at least 1, got 0',
+    ].join('\n'),
+  );
+});
