@@ -4,9 +4,9 @@ import { HttpProblem } from './http/http-problem.js';
 
 /**
  * Moves the clock: `set` to epoch milliseconds, `YYYYMMDDHHMM` or an ISO 8601 time; `advance` by
- * milliseconds or a time such as `31m`; `frozen` to stand still or to run on.
+ * milliseconds or a time such as `31m`; `frozen` stops it or lets it run.
  *
- * @throws Refusal 422 for what makes no sense; nothing has changed then.
+ * @throws HttpProblem 422 for a change that is not valid; the clock is unchanged then.
  */
 export function changeClock(clock: Clock, change: Readonly<Record<string, unknown>>): void {
   const { set, advance, frozen, ...rest } = change;

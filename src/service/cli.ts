@@ -85,7 +85,7 @@ async function run(): Promise<void> {
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   if (process.env.npm_lifecycle_event !== undefined) onParentGone(end);
-  // A reader of the summary that has gone is no reason to end.
+  // The service runs on when the reader of its output has gone.
   process.stdout.on('error', () => {});
   const addresses = await service.start(port as number | undefined);
   process.stdout.write(
@@ -95,7 +95,7 @@ async function run(): Promise<void> {
   );
 }
 
-/** npm hands a signal to the shell that it runs scripts in, and the shell ends without a word to its child. */
+/** npm sends a signal only to the shell that runs the script, and the shell ends without passing it on. */
 function onParentGone(end: () => void): void {
   const parent = process.ppid;
   setInterval(() => {

@@ -1,4 +1,4 @@
-const LONGEST_TIMEOUT = 2 ** 31 - 1;
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 interface Alarm {
   readonly at: number;
@@ -6,7 +6,7 @@ interface Alarm {
 }
 
 /**
- * The service's one source of time. It runs with real time, moved by any amount, or stands still.
+ * The service's only source of time. It runs with real time, shifted by any amount, or is frozen.
  * Expiries, rate windows and the age of posts follow it; real waiting (a stalled body) does not.
  */
 export class Clock {
@@ -28,8 +28,8 @@ export class Clock {
   /** Moves to an instant, forwards or backwards; a frozen clock stays frozen there. */
   set(instant: number | Date): void {
     const ms = Number(instant);
-    // Beyond these a Date is invalid, and nothing could be formatted any more.
-    if (!(Math.abs(ms) <= 8.64e15)) throw new RangeError(`No instant: ${String(instant)}`);
+    // Beyond these a Date is invalid and cannot be formatted.
+    if (!(Math.abs(ms) <= 8.64e15)) throw new RangeError(`Not an instant: ${String(instant)}`);
     if (this.#frozenAt !== undefined) this.#frozenAt = ms;
     this.#offset = ms - Date.now();
     this.#moved();
@@ -45,7 +45,7 @@ export class Clock {
     this.#arm();
   }
 
-  /** Runs on from where it stands. */
+  /** Runs on from the instant where it was frozen. */
   resume(): void {
     if (this.#frozenAt === undefined) return;
     this.#offset = this.#frozenAt - Date.now();
@@ -60,7 +60,7 @@ export class Clock {
     this.#moved();
   }
 
-  /** Calls back after each move, forwards or backwards. Returns the way to stop. */
+  /** Calls back after each move, forwards or backwards. Returns a function that stops it. */
   onMove(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -68,7 +68,7 @@ export class Clock {
 
   /**
    * Calls back once the clock has reached an instant, with that instant: a callback that plans the
-   * next step from it lets one long move play a whole chain. Returns the way to cancel.
+   * next step from it lets one long move play a whole chain. Returns a function that cancels it.
    */
   at(instant: number, ring: (at: number) => void): () => void {
     const alarm: Alarm = { at: instant, ring };
@@ -107,7 +107,7 @@ export class Clock {
     clearTimeout(this.#timer);
     const next = this.#next();
     if (next === undefined || this.frozen) return;
-    const wait = Math.min(Math.max(next.at - this.now(), 0), LONGEST_TIMEOUT);
+    const wait = Math.min(Math.max(next.at - this.now(), 0), MAX_TIMEOUT_MS);
     this.#timer = setTimeout(() => this.#ringDue(), wait).unref();
   }
 }

@@ -7,26 +7,26 @@ import type { RequestLog } from './http/request-log.js';
 import type { ProductName } from './products.js';
 import type { Settings } from './service-options.js';
 
-/** What the endpoints of all families share. */
+/** What the endpoints of all families use. */
 export interface ServiceContext {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly faults: Faults;
-  /** Every rate that is counted. */
+  /** The rate limits. */
   readonly quotas: Quotas;
   /** Counts what was delivered. */
   readonly usage: UsageCounter;
   /** The last requests, for the console. */
   readonly requests: RequestLog;
   /**
-   * Opened on first use, without what compliance events hide. Without a format, that of the archive
-   * itself.
+   * The archive without the posts that compliance events hide. Opened on first use. By default in the
+   * archive's own format.
    *
    * @throws OptionError for a format that the archive does not have.
    */
   archive(format?: Format): Promise<Archive>;
-  /** Waits until all is done that is due by the clock, or for so many milliseconds of real time. */
-  settled(atMostMs?: number): Promise<void>;
+  /** Waits until everything due by the clock is done, at most `maxMs` milliseconds of real time. */
+  settled(maxMs?: number): Promise<void>;
 }
 
 /** Takes what the families deliver, for the usage report. */

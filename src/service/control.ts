@@ -10,8 +10,8 @@ import type { RequestContext, Route } from './http/router.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
-/** Milliseconds of real time that an answer waits for what is due by the clock once it was moved. */
-const PATIENCE_MS = 2_000;
+/** Milliseconds of real time that a response waits for what is due after the clock was moved. */
+const MAX_SETTLE_MS = 2_000;
 
 /**
  * The control path: what a test does to a service in another process. GET shows, POST changes,
@@ -22,7 +22,7 @@ export function controlRoutes(
   compliance: Compliance,
   oauth: OAuthProvider,
 ): readonly Route[] {
-  const clockAnswer = () =>
+  const clockResponse = () =>
     jsonResponse(200, { now: new Date(clock.now()).toISOString(), frozen: clock.frozen });
 
   const plantFault = async (incoming: RequestContext) => {
@@ -71,15 +71,15 @@ export function controlRoutes(
 
   return [
     route('/_control/clock', {
-      GET: clockAnswer,
+      GET: clockResponse,
       async POST(incoming) {
         changeClock(clock, await readObject(incoming));
-        await settled(PATIENCE_MS);
-        return clockAnswer();
+        await settled(MAX_SETTLE_MS);
+        return clockResponse();
       },
       DELETE() {
         clock.reset();
-        return clockAnswer();
+        return clockResponse();
       },
     }),
     route('/_control/faults', {
@@ -110,8 +110,8 @@ export function controlRoutes(
 }
 
 /**
- * Only this machine, and no web page that happens to be open on it: a page of another site sends
- * its own `Origin`, and one whose name was made to point here sends that name as `Host`.
+ * Only programs of this machine, not web pages open on it: a page of another site sends an `Origin`,
+ * and one whose name was made to resolve to this machine sends that name as `Host`.
  */
 function checkIsLocal({ request }: RequestContext): void {
   const from = request.socket.remoteAddress ?? '';

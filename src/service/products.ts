@@ -1,6 +1,6 @@
 /**
- * What usage is counted for: each search product, each stream with all that is replayed of it, and
- * jobs (service.md 2.8, 4.7). The numbers stand in files.
+ * The products that usage is counted for: each search product, each stream with its replays, and jobs.
+ * Stored usage refers to a product by its number.
  */
 export const PRODUCTS = {
   '30day': { number: 1, type: 'search' },

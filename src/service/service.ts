@@ -29,17 +29,17 @@ import type { OAuthProvider } from './users/oauth-provider.js';
 export const PORT = whole('port to listen on; 0 is any free one', { max: 65_535, default: 0 });
 
 /**
- * The local service: an ordinary `http.Server` that answers as service.md says.
+ * The local service: an ordinary `http.Server` that answers as the real service does.
  * Nothing is opened before `start` (or `listen`).
  */
 export class Service extends Server {
   /** The service's time, which a test can move. */
   readonly clock: Clock;
-  /** What goes wrong on purpose. */
+  /** Planted faults. */
   readonly faults: Faults;
   /** Events of the compliance stream, and what they hide. */
   readonly compliance: Compliance;
-  /** Applications, users, and what users have granted. */
+  /** Applications, users and grants. */
   readonly oauth: OAuthProvider;
   readonly #settings: Settings;
   readonly #stopping: () => void;
@@ -53,9 +53,9 @@ export class Service extends Server {
 
   constructor(settings: Settings) {
     super({
-      // The longest query, of characters that need twelve bytes each in an address, fits a GET.
+      // The longest query fits a GET, even with characters of twelve bytes each in an address.
       maxHeaderSize: 64 * 1024,
-      // A request that comes in drops does not hold its connection for long.
+      // A request that arrives slowly does not hold its connection for long.
       headersTimeout: 10_000,
       requestTimeout: 30_000,
       connectionsCheckingInterval: 2_000,
@@ -85,7 +85,7 @@ export class Service extends Server {
       quotas: new Quotas(settings.limits, this.clock),
       usage: this.#usage,
       requests: new RequestLog(),
-      settled: atMostMs => this.#jobs.jobs.settled(atMostMs),
+      settled: maxMs => this.#jobs.jobs.settled(maxMs),
       archive: async format => new VisibleArchive(await this.#open(format), this.compliance, now),
     };
     this.#jobs = new JobEndpoints(context, () => urlOf(this));
@@ -115,10 +115,10 @@ export class Service extends Server {
   }
 
   /**
-   * Opens the archive and listens on 127.0.0.1; port 0 is any free port. What it gives stops the
-   * service when its scope is left, as the service itself does.
+   * Opens the archive and listens on 127.0.0.1; port 0 is any free port. The result
+   * stops the service when its scope is left (`await using`).
    *
-   * @throws OptionError for a port that cannot be had; what opening the archive throws.
+   * @throws OptionError for a port that is in use or not allowed; and whatever opening the archive throws.
    * @example
    * const service = createService({ archive: 'downloads' });
    * await using addresses = await service.start();
@@ -155,8 +155,8 @@ export class Service extends Server {
   }
 
   /**
-   * Resolves once everything has happened that is due by the clock: a test moves the clock, waits,
-   * and then sees jobs where they ought to be, and compliance events on their way.
+   * Resolves once everything that is due by the clock has happened. A test moves the clock, waits, and
+   * then finds jobs in their new states and compliance events sent.
    *
    * @example
    * service.clock.advance(60_000);
@@ -181,8 +181,8 @@ export class Service extends Server {
 
   async #open(format?: Format): Promise<Archive> {
     this.#archive ??= this.#openArchive(this.#settings.format);
-    const own = await this.#archive;
-    if (format === undefined || format === own.format) return own;
+    const main = await this.#archive;
+    if (format === undefined || format === main.format) return main;
     let other = this.#archives.get(format);
     if (other === undefined) {
       other = this.#openArchive(format);
@@ -209,18 +209,18 @@ export class Service extends Server {
     const archives = [this.#archive, ...this.#archives.values()];
     this.#archive = undefined;
     this.#archives.clear();
-    // An archive that was handed in belongs to whoever made it.
+    // An archive that was passed in is closed by its maker.
     if (typeof this.#settings.archive === 'object') return;
     for (const archive of archives)
       await archive?.then(
         opened => opened.close(),
-        () => {}, // what never opened has nothing to close
+        () => {}, // an archive that failed to open is not closed
       );
   }
 }
 
 /**
- * The whole service on loopback, over your own archive of posts or made-up ones.
+ * The whole service on loopback, over your own archive of posts or generated ones.
  *
  * @throws OptionError for an option that cannot work.
  * @example

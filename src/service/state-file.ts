@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { isNodeError, StorageError } from '../errors.js';
 import { replaceFile } from '../storage/replace-file.js';
 
-/** Something that the service keeps over restarts: JSON in a file of its own, there as a whole or not at all. */
+/** State that outlives restarts: one JSON file, replaced atomically. */
 export class StateFile<Kept> {
   readonly #file: string;
   readonly #what: string;
@@ -17,7 +17,7 @@ export class StateFile<Kept> {
   }
 
   /**
-   * What `restore` makes of what was kept; nothing where nothing was.
+   * The stored state, as `restore` makes it; undefined without a file.
    *
    * @throws StorageError when it cannot be read, or `restore` throws.
    */

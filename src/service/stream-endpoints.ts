@@ -7,7 +7,7 @@ import { replayRoutes } from './replay/replay-routes.js';
 import { rulesRoutes } from './replay/rules-routes.js';
 import { StreamRules } from './replay/stream-rules.js';
 
-/** All that there is to streams: replay, its rules, and compliance. */
+/** The endpoints of streams: replay, its rules, and compliance. */
 export class StreamEndpoints {
   readonly compliance: Compliance;
   readonly routes: readonly Route[];

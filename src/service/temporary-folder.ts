@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { processState, thisProcess } from '../storage/process-identity.js';
 
 /**
- * Makes a folder among the system's temporary files, for as long as this process runs. Its name tells
- * whose it is: those that killed services left behind are removed.
+ * Makes a temporary folder for this process. Its name identifies the process, so that folders of
+ * killed services are found and removed.
  *
- * @param kind What it is for: `jobs`.
+ * @param kind Its purpose, part of the name: `jobs`.
  */
 export async function temporaryFolder(kind: string): Promise<string> {
   const { pid, host, machine, started = '' } = thisProcess();
@@ -20,7 +20,7 @@ export async function temporaryFolder(kind: string): Promise<string> {
     if (otherPid === undefined) continue;
     const owner = { pid: Number(otherPid), host, machine, started: otherStart || undefined };
     if (processState(owner) !== 'dead') continue;
-    // Another user's stays; another service may remove it at the same time.
+    // Another user's folder stays; another service may remove one at the same time.
     await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => {});
   }
   return mkdtemp(join(tmpdir(), `${prefix}${pid}-${started}-`));

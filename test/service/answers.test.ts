@@ -365,7 +365,7 @@ describe('an answer', () => {
   });
 });
 
-describe('the rate (section 8)', () => {
+describe('the rate', () => {
   it('is 20 requests a second over data and counts, then 429 with Retry-After', async () => {
     const { search, counts, service } = await local(teaPosts(1), { limits: 'strict' });
     for (let i = 0; i < 10; i++) {

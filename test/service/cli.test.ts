@@ -51,7 +51,7 @@ function runAs(command: readonly string[], args: readonly string[], env: NodeJS.
 }
 
 describe('the command', () => {
-  it.concurrent('prints one line of JSON once it is ready, with the names of service.md', async () => {
+  it.concurrent('prints one line of JSON once it is ready, with snake-case names', async () => {
     const { child, ended, ready } = run(
       ...['--json', '--seed', '5', '--account', 'acme', '--consumer-key', 'shop'],
       ...[

@@ -81,7 +81,7 @@ describe('a service option', () => {
   });
 });
 
-describe('the table of limits (section 8)', () => {
+describe('the table of limits', () => {
   it('has the numbers of the search part', () => {
     expect(limitsOption('strict')).toMatchObject({
       queryCharacters: 2048,

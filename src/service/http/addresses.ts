@@ -1,6 +1,6 @@
-/** Where the service is and who may use it: what the account console would show. */
+/** Where the service listens, and the credentials that it takes. */
 export interface Addresses {
-  /** `{base_url}` of service.md: search and counts. */
+  /** `{base_url}`: search and counts. */
   readonly baseUrl: string;
   /** `{historical_url}`: jobs. */
   readonly historicalUrl: string;
@@ -23,7 +23,7 @@ export interface Addresses {
   readonly account: string;
   /** Of the search endpoints. */
   readonly label: string;
-  /** Of replay, whatever its type, and of its rules. */
+  /** Of replay streams of any type, and of their rules. */
   readonly streamLabel: string;
   /** Of the compliance stream. */
   readonly complianceLabel: string;
@@ -34,10 +34,10 @@ export interface Addresses {
   /** Of the application that may ask for engagement totals. */
   readonly consumerKey: string;
   readonly consumerSecret: string;
-  /** Of one whose id the operator has not approved (service.md 5). */
+  /** Of an application that the operator has not approved. */
   readonly unapprovedConsumerKey: string;
   readonly unapprovedConsumerSecret: string;
-  /** The service's time in epoch milliseconds, as its clock has it when it is called. */
+  /** The service's time now, in epoch milliseconds. */
   readonly serviceTime: () => number;
 }
 
@@ -57,7 +57,7 @@ type Names = Pick<
   | 'unapprovedConsumerSecret'
 >;
 
-/** What a service with these names has at this URL. */
+/** The addresses of a service that listens at this URL. */
 export function addressesAt(url: string, names: Names, serviceTime: () => number): Addresses {
   return {
     baseUrl: url,
@@ -85,7 +85,7 @@ export function addressesAt(url: string, names: Names, serviceTime: () => number
   };
 }
 
-/** One line of JSON with the names of service.md: `base_url`, `account`, `label` ... */
+/** One line of JSON with snake-case names: `base_url`, `account`, `label` ... */
 export function addressesLine(addresses: Addresses): string {
   const texts = Object.entries(addresses).filter(([, value]) => typeof value === 'string');
   const entries = texts.map(([name, value]) => [

@@ -5,19 +5,19 @@ export interface Credentials {
   readonly password: string;
 }
 
-/** Whether an `Authorization` header carries these credentials (HTTP Basic, service.md section 5). */
+/** Whether an `Authorization` header carries these credentials (HTTP Basic). */
 export function isAuthorized(header: string | undefined, right: Credentials): boolean {
   const encoded = /^basic +([a-z0-9+/=_-]+) *$/i.exec(header ?? '')?.[1] ?? '';
   return isSame(Buffer.from(encoded, 'base64'), right);
 }
 
-/** Whether someone who signs in has these credentials. */
+/** Whether a login has these credentials. */
 export function isLogin({ email, password }: Credentials, right: Credentials): boolean {
-  // There are no colons in emails.
+  // An email has no colon: it ends the user name in HTTP Basic.
   return !email.includes(':') && isSame(Buffer.from(`${email}:${password}`), right);
 }
 
-/** Digests have one length, so that the time taken tells nothing of the password. */
+/** Compares digests, which have one length, so that the time taken says nothing about the password. */
 function isSame(given: Uint8Array, { email, password }: Credentials): boolean {
   return timingSafeEqual(digest(given), digest(Buffer.from(`${email}:${password}`)));
 }

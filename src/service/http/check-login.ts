@@ -3,7 +3,7 @@ import { isAuthorized } from './basic-auth.js';
 import { HttpProblem } from './http-problem.js';
 import type { RequestContext } from './router.js';
 
-/** HTTP Basic with the credentials of a console login (service.md section 5): else 401. */
+/** @throws HttpProblem 401 without HTTP Basic and the credentials of the console. */
 export function checkLogin({ request }: RequestContext, settings: Settings): void {
   if (!isAuthorized(request.headers.authorization, settings))
     throw new HttpProblem(401, 'Unauthorized: Invalid credentials', {

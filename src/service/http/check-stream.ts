@@ -4,7 +4,7 @@ import { HttpProblem } from './http-problem.js';
 import { acceptsGzip } from './http-response.js';
 import type { RequestContext } from './router.js';
 
-/** The credentials, then the names of the path: 401, 404. */
+/** Checks the credentials (401), then the names in the path (404). */
 export function checkStreamPath(incoming: RequestContext, settings: Settings, label: string): void {
   checkLogin(incoming, settings);
   const { path } = incoming;
@@ -19,7 +19,7 @@ export function checkStreamPath(incoming: RequestContext, settings: Settings, la
     );
 }
 
-/** Streams come in gzip only (service.md 4.3, 4.5): else 406. */
+/** Streams are sent in gzip only. @throws HttpProblem 406 for a client that does not take it. */
 export function checkGzip({ request }: RequestContext): void {
   if (!acceptsGzip(request.headers['accept-encoding']))
     throw new HttpProblem(

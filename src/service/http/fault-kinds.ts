@@ -3,7 +3,7 @@ import type { Endpoint } from './endpoints.js';
 interface Hits {
   /** How many requests or jobs it hits; 1 when absent. `'always'`: until it is cleared. */
   readonly times?: number | 'always' | undefined;
-  /** How many it lets pass before. */
+  /** How many requests or jobs pass before the first hit. */
   readonly skip?: number | undefined;
 }
 
@@ -19,7 +19,7 @@ interface JobAim extends Hits {
   readonly title?: string | undefined;
 }
 
-/** An error answer in place of the real one. */
+/** An error response in place of the real one. */
 export interface StatusFault extends Aim {
   readonly kind: 'status';
   readonly status: number;
@@ -37,7 +37,7 @@ export interface CutFault extends Aim {
    * `finish`: the HTTP message is complete, only its content is short.
    */
   readonly end?: 'reset' | 'close' | 'finish' | undefined;
-  /** Go on to the next character of several bytes and cut within it. The answer is not compressed. */
+  /** Go on to the next character of several bytes and cut within it. The response is not compressed. */
   readonly inCharacter?: boolean | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface CutFault extends Aim {
 export interface StallFault extends Aim {
   readonly kind: 'stall';
   readonly afterBytes: number;
-  /** Milliseconds of real time; for ever when absent. */
+  /** Milliseconds of real time; without end when absent. */
   readonly forMs?: number | undefined;
 }
 
@@ -55,14 +55,14 @@ export interface FlipFault extends Aim {
   readonly atByte: number;
 }
 
-/** The answer comes late; goes together with another fault. */
+/** The response comes late. Goes together with another fault. */
 export interface DelayFault extends Aim {
   readonly kind: 'delay';
   /** Milliseconds of real time. */
   readonly ms: number;
 }
 
-/** A page of counts times out after so many whole buckets (service.md 4.2 rule 2). */
+/** A page of counts times out after a number of whole buckets. */
 export interface CountsTimeoutFault extends Aim {
   readonly kind: 'counts-timeout';
   readonly buckets: number;
@@ -74,14 +74,14 @@ export interface JobFailureFault extends JobAim {
   readonly during: 'estimating' | 'running' | 'validation';
 }
 
-/** A job that completes has minutes whose data may be incomplete (service.md 2.6). */
+/** A job that completes has minutes whose data may be incomplete. */
 export interface SuspectMinutesFault extends JobAim {
   readonly kind: 'suspect-minutes';
   /** `YYYYMMDDHHMM`; those within the job's window. */
   readonly minutes: readonly string[];
 }
 
-/** Totals of a delivered job are off by so many: in the listing of results, or in the job. */
+/** Totals of a delivered job are wrong by these numbers: in the listing of results, or in the job. */
 export interface WrongTotalsFault extends JobAim {
   readonly kind: 'wrong-totals';
   readonly urlCount?: number | undefined;
@@ -96,50 +96,50 @@ interface StreamAim extends Hits {
   readonly path?: string | undefined;
 }
 
-/** A stream ends early, at a place in what was compressed. */
+/** A stream ends early, at a position in its uncompressed content. */
 export interface ContentCutFault extends StreamAim {
   readonly kind: 'content-cut';
-  /** Messages sent whole before it. Heartbeats are none. */
+  /** Messages sent whole before it. Heartbeats do not count. */
   readonly afterMessages: number;
   /**
-   * Where in the next message: in its middle, within a character of several bytes, or before it (the
+   * Where in the next message: in its middle, within a multi-byte character, or before it (the
    * default).
    */
   readonly within?: 'message' | 'character' | 'boundary' | undefined;
   /**
    * `reset`: the connection is reset (the default). `close`: it is closed without a last chunk.
-   * `finish`: gzip and HTTP end as they should, only the rest of the messages is missing.
+   * `finish`: gzip and HTTP end normally; only the remaining messages are missing.
    */
   readonly end?: 'reset' | 'close' | 'finish' | undefined;
 }
 
-/** The `activity_count` of a replay's end is off by so many. */
+/** The `activity_count` at the end of a replay is wrong by a number. */
 export interface WrongCountFault extends StreamAim {
   readonly kind: 'wrong-count';
   readonly by: number;
 }
 
-/** Minutes of a replay fail (service.md 2.7). Only replays with one of them meet it. */
+/** Minutes of a replay fail. Hits only replays with one of them in their window. */
 export interface MinutesFailedFault extends StreamAim {
   readonly kind: 'minutes-failed';
   /** `YYYYMMDDHHMM`. */
   readonly minutes: readonly string[];
-  /** What is delivered of them all the same: nothing (the default), or every second message. */
+  /** Which of their messages are still delivered: none (the default), or every second one. */
   readonly deliver?: 'none' | 'part' | undefined;
 }
 
-/** A replay fails to complete from some minute on (service.md 2.7). Only replays with it meet it. */
+/** A replay fails to complete from a minute on. Hits only replays with it in their window. */
 export interface UnprocessedRangeFault extends StreamAim {
   readonly kind: 'unprocessed-range';
   /** `YYYYMMDDHHMM`; the range ends where the window does. */
   readonly fromDate: string;
-  /** What is delivered of its first minute: nothing (the default), or every second message. */
+  /** Which messages of its first minute are still delivered: none (the default), or every second one. */
   readonly deliver?: 'none' | 'part' | undefined;
 }
 
 /**
  * More than a slow consumer can take: a replay does not wait for its consumer; a compliance stream
- * begins with the events of the last minutes, all at once.
+ * starts with the events of the last minutes, in one burst.
  */
 export interface FloodFault extends StreamAim {
   readonly kind: 'flood';

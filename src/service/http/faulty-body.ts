@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { BodyFault, CutFault } from './fault-kinds.js';
 
-/** Sends a body with one planted fault. Resolves when there is no more to send, or nowhere to. */
+/** Sends a body with one planted fault. Resolves when all is sent or the connection has ended. */
 export async function sendWithFault(
   wire: AsyncIterable<Buffer>,
   response: ServerResponse,
@@ -10,18 +10,18 @@ export async function sendWithFault(
   signal: AbortSignal,
 ): Promise<void> {
   response.flushHeaders();
-  const place = fault.kind === 'flip' ? fault.atByte : fault.afterBytes;
+  const offset = fault.kind === 'flip' ? fault.atByte : fault.afterBytes;
   let sent = 0;
-  let met = false;
+  let isDone = false;
   for await (const chunk of wire) {
     signal.throwIfAborted();
     if (fault.kind === 'flip') {
-      await write(response, withFlippedBit(chunk, place - sent));
+      await write(response, withFlippedBit(chunk, offset - sent));
     } else {
-      const at = met ? -1 : placeIn(chunk, place - sent, fault);
+      const at = isDone ? -1 : positionIn(chunk, offset - sent, fault);
       if (at === -1) await write(response, chunk);
       else {
-        met = true;
+        isDone = true;
         await write(response, chunk.subarray(0, at));
         if (fault.kind === 'cut') return cut(response, fault.end);
         await stall(response, fault.forMs, signal);
@@ -30,14 +30,14 @@ export async function sendWithFault(
     }
     sent += chunk.length;
   }
-  // A body shorter than planned: its end is the place.
-  if (!met && fault.kind === 'cut') return cut(response, fault.end);
-  if (!met && fault.kind === 'stall') await stall(response, fault.forMs, signal);
+  // The body is shorter than the fault's offset: the fault happens at its end.
+  if (!isDone && fault.kind === 'cut') return cut(response, fault.end);
+  if (!isDone && fault.kind === 'stall') await stall(response, fault.forMs, signal);
   response.end();
 }
 
-/** Where in a chunk the fault sits, or -1. */
-function placeIn(chunk: Buffer, offset: number, fault: BodyFault): number {
+/** The position of the fault in a chunk, or -1. */
+function positionIn(chunk: Buffer, offset: number, fault: BodyFault): number {
   if (offset >= chunk.length) return -1;
   const from = Math.max(offset, 0);
   if (fault.kind !== 'cut' || !fault.inCharacter) return from;
@@ -66,14 +66,14 @@ async function stall(
   });
 }
 
-/** Ends a response where it stands. */
+/** Ends a response before its end. */
 export async function cut(response: ServerResponse, end: CutFault['end'] = 'reset'): Promise<void> {
   if (end === 'finish') {
     response.end();
     return;
   }
   const { socket } = response;
-  // What was written should have left the process: a reset throws away what is still queued.
+  // A reset drops queued bytes: wait until the written ones have left the process.
   while (socket !== null && socket.writableLength > 0 && !socket.destroyed) await setImmediate();
   await setTimeout(5);
   if (end === 'reset') socket?.resetAndDestroy();

@@ -4,11 +4,11 @@ import type { Readable } from 'node:stream';
 export interface HttpResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** In pieces, so that a large page is never put together as one. */
+  /** In chunks, so that a large page is never concatenated. */
   readonly body: readonly Uint8Array[];
-  /** In place of `body`: what lies in a file and goes out as it is. */
+  /** In place of `body`: a stored file, sent as it is. */
   readonly stored?: { readonly bytes: number; open(): Readable } | undefined;
-  /** In place of `body`: a stream in gzip, after whose end the service hangs up. */
+  /** In place of `body`: a gzip stream. The connection closes at its end. */
   readonly live?: AsyncIterable<Buffer> | undefined;
 }
 

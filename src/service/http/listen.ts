@@ -5,7 +5,7 @@ import { OptionError } from '../../errors.js';
 /**
  * Listens on 127.0.0.1.
  *
- * @throws OptionError, named after the option that gave it, for a port that cannot be had.
+ * @throws OptionError, named after the option that gave it, for a port that is in use or not allowed.
  */
 export async function listen(server: Server, port: number, option: string): Promise<void> {
   try {

@@ -10,29 +10,29 @@ export interface LiveResponseOptions {
   readonly backlogBytes: number;
   /** Fires when the consumer has gone. */
   readonly signal: AbortSignal;
-  /** The last message to a consumer that cannot keep up. */
+  /** Makes the last message to a consumer that cannot keep up. */
   farewell(): Uint8Array;
-  /** Called when that message waits to be sent. */
+  /** Called when that message is queued. */
   onOverflow(): void;
   readonly cut?: ContentCutFault | undefined;
 }
 
-/** While no more waits, each message is flushed by itself; with more, so much at once. */
+/** Up to this backlog each message is flushed by itself; beyond it, messages are flushed together. */
 const BATCH_BYTES = 64 * 1024;
 
 const LINE_END = Buffer.from('\r\n');
 const CARRIAGE_RETURN = 0x0d;
 
 /**
- * One connection of a stream: messages go in, compressed bytes come out, each message in a flush of
- * its own as long as the consumer keeps up. What it has not taken yet waits, up to a limit.
+ * The body of one stream connection: takes messages, yields gzip. Each message is flushed separately as
+ * long as the consumer keeps up; otherwise messages wait, up to a limit of bytes.
  */
 export class LiveResponse implements AsyncIterable<Buffer> {
   readonly #options: LiveResponseOptions;
   readonly #gzip = new Gzip({ level: 4, flush: constants.Z_SYNC_FLUSH });
   #compressed: Buffer[] = [];
   #waiting: Uint8Array[] = [];
-  /** Bytes that wait. */
+  /** Waiting bytes. */
   #backlog = 0;
   #messages = 0;
   #lastPush = performance.now();
@@ -51,7 +51,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     return this.#state === 'open' && !this.#options.signal.aborted;
   }
 
-  /** Whether so much waits that whoever can wait should. */
+  /** Whether a producer that can wait should call `room`. */
   get isAhead(): boolean {
     return this.#backlog >= Math.min(BATCH_BYTES, this.#options.backlogBytes / 2);
   }
@@ -62,13 +62,13 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     const { backlogBytes, cut } = this.#options;
     const bytes = withoutCarriageReturns(message);
     if (cut !== undefined && this.#messages === cut.afterMessages) {
-      const place = cut.within === 'message' ? bytes.length >> 1 : withinCharacter(bytes);
-      if (place !== undefined) {
-        this.#queue(bytes.subarray(0, place));
+      const position = cut.within === 'message' ? bytes.length >> 1 : withinCharacter(bytes);
+      if (position !== undefined) {
+        this.#queue(bytes.subarray(0, position));
         this.#cutHere();
         return;
       }
-      // A message without such a character passes.
+      // A message without a multi-byte character passes.
     } else this.#messages++;
     if (this.#backlog + bytes.length + LINE_END.length > backlogBytes) {
       this.#overflow();
@@ -79,19 +79,19 @@ export class LiveResponse implements AsyncIterable<Buffer> {
       this.#cutHere();
   }
 
-  /** No more comes. */
+  /** Ends the stream once the waiting messages are sent. */
   end(): void {
     this.#state = 'ended';
     this.#notify();
   }
 
-  /** Ends with an error of whoever feeds it. */
+  /** Ends with an error of the producer. */
   fail(error: unknown): void {
     this.#failure ??= { error };
     this.end();
   }
 
-  /** Resolves when little waits, or no more can be sent. */
+  /** Resolves when the backlog is small, or nothing can be sent any more. */
   async room(): Promise<void> {
     while (this.isAhead && this.isOpen) await this.#change();
   }
@@ -133,7 +133,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
 
   #beat(): void {
     if (performance.now() - this.#lastPush < this.#options.heartbeatMs) return;
-    // What waits is a sign of life as well.
+    // Waiting messages are a sign of life, too.
     if (this.isOpen && this.#waiting.length === 0) this.#queue(LINE_END);
   }
 
@@ -152,7 +152,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     else this.fail(new CutOff(end));
   }
 
-  /** Some of what waits, compressed. */
+  /** Some of the waiting messages, compressed. */
   #take(): Buffer {
     const keepsUp = this.#backlog <= BATCH_BYTES;
     let taken = 0;
@@ -189,13 +189,13 @@ function isBoundary({ within = 'boundary' }: ContentCutFault): boolean {
   return within === 'boundary';
 }
 
-/** A message may hold line ends, but no carriage return: in JSON that is white space. */
+/** A message may contain line ends but not carriage returns, which are white space in JSON. */
 function withoutCarriageReturns(message: Uint8Array): Uint8Array {
   if (!message.includes(CARRIAGE_RETURN)) return message;
   return message.map(byte => (byte === CARRIAGE_RETURN ? 0x20 : byte));
 }
 
-/** After the first byte of a character of several. */
+/** The position after the first byte of the first multi-byte character. */
 function withinCharacter(bytes: Uint8Array): number | undefined {
   const lead = bytes.findIndex(byte => byte >= 0xc0);
   return lead === -1 ? undefined : lead + 1;

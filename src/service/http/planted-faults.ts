@@ -9,7 +9,7 @@ import type {
 } from './fault-kinds.js';
 import { checkFault, isJobFault, isRequestFault, isStreamFault } from './fault-table.js';
 
-/** What one request meets: at most one delay and one other fault. */
+/** The faults of one request: at most one delay and one other. */
 export interface MatchedFaults {
   readonly delay: DelayFault | undefined;
   readonly other: Exclude<RequestFault, DelayFault> | undefined;
@@ -23,12 +23,12 @@ interface Planted {
   hits: number;
 }
 
-/** The faults that are planted, in order. The first that a request meets is the one that it gets. */
+/** The planted faults, in order. The first that matches a request hits it. */
 export class Faults {
   #planted: Planted[] = [];
   #lastId = 0;
 
-  /** Throws an `OptionError` for a fault that could not happen. */
+  /** @throws OptionError for a fault that could not happen. */
   plant(fault: Fault): PlantedFault {
     checkFault(fault);
     const { times = 1, skip = 0 } = fault;
@@ -38,12 +38,12 @@ export class Faults {
     return describe(planted);
   }
 
-  /** Those that have hits left. */
+  /** The faults that have hits left. */
   list(): readonly PlantedFault[] {
     return this.#planted.map(describe);
   }
 
-  /** Clears one, or all; says how many. */
+  /** Clears one fault, or all. Returns how many. */
   clear(id?: number): number {
     const kept = id === undefined ? [] : this.#planted.filter(planted => planted.id !== id);
     const cleared = this.#planted.length - kept.length;
@@ -51,12 +51,12 @@ export class Faults {
     return cleared;
   }
 
-  /** What a request meets; counts as a hit. */
+  /** The faults that hit a request. Counts the hits. */
   match(endpoint: Endpoint, pathAndQuery: string): MatchedFaults {
-    const take = (isWanted: (fault: Fault) => boolean): Fault | undefined =>
+    const take = (applies: (fault: Fault) => boolean): Fault | undefined =>
       this.#take(
         fault =>
-          isWanted(fault) && isRequestFault(fault) && isAimedAt(fault, endpoint, pathAndQuery),
+          applies(fault) && isRequestFault(fault) && isAimedAt(fault, endpoint, pathAndQuery),
       );
     return {
       delay: take(fault => fault.kind === 'delay') as DelayFault | undefined,
@@ -64,42 +64,42 @@ export class Faults {
     };
   }
 
-  /** What a job meets; counts as a hit. */
+  /** The fault of a kind that hits a job. Counts the hit. */
   matchJob<Kind extends JobFault['kind']>(
     kind: Kind,
     title: string,
-    isWanted: (fault: JobFault & { readonly kind: Kind }) => boolean = () => true,
+    applies: (fault: JobFault & { readonly kind: Kind }) => boolean = () => true,
   ): (JobFault & { readonly kind: Kind }) | undefined {
-    type Met = JobFault & { readonly kind: Kind };
+    type Matched = JobFault & { readonly kind: Kind };
     return this.#take(
       fault =>
         fault.kind === kind &&
         isJobFault(fault) &&
         (fault.title === undefined || fault.title === title) &&
-        isWanted(fault as Met),
-    ) as Met | undefined;
+        applies(fault as Matched),
+    ) as Matched | undefined;
   }
 
-  /** What a stream meets, one fault of each kind; counts as a hit. */
+  /** The fault of a kind that hits a stream. Counts the hit. */
   matchStream<Kind extends StreamFault['kind']>(
     kind: Kind,
     endpoint: Endpoint,
     pathAndQuery: string,
-    isWanted: (fault: StreamFault & { readonly kind: Kind }) => boolean = () => true,
+    applies: (fault: StreamFault & { readonly kind: Kind }) => boolean = () => true,
   ): (StreamFault & { readonly kind: Kind }) | undefined {
-    type Met = StreamFault & { readonly kind: Kind };
+    type Matched = StreamFault & { readonly kind: Kind };
     return this.#take(
       fault =>
         fault.kind === kind &&
         isStreamFault(fault) &&
         isAimedAt(fault, endpoint, pathAndQuery) &&
-        isWanted(fault as Met),
-    ) as Met | undefined;
+        applies(fault as Matched),
+    ) as Matched | undefined;
   }
 
-  #take(isMet: (fault: Fault) => boolean): Fault | undefined {
+  #take(matches: (fault: Fault) => boolean): Fault | undefined {
     for (const planted of this.#planted) {
-      if (!isMet(planted.fault)) continue;
+      if (!matches(planted.fault)) continue;
       if (planted.skip > 0) {
         planted.skip--;
         continue;
@@ -122,11 +122,11 @@ function isAimedAt(
   pathAndQuery: string,
 ): boolean {
   if (fault.kind === 'counts-timeout' && endpoint !== 'counts') return false;
-  // Whoever plants faults on the pages of the console must be able to clear them there.
-  const isOwn = fault.endpoint === undefined ? endpoint !== 'pages' : fault.endpoint === endpoint;
+  // Faults on the console's pages must be named, so that they can still be cleared there.
+  const isAimed = fault.endpoint === undefined ? endpoint !== 'pages' : fault.endpoint === endpoint;
   return (
     endpoint !== 'control' &&
-    isOwn &&
+    isAimed &&
     (fault.path === undefined || pathAndQuery.includes(fault.path))
   );
 }

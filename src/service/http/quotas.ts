@@ -14,11 +14,11 @@ export interface Quota {
   /** What is counted. */
   readonly label: string;
   readonly rate: Rate;
-  /** Requests that still fit; `Infinity` where there is no limit. */
+  /** Requests that still fit; `Infinity` without a limit. */
   readonly left: number;
 }
 
-/** What people call each rate, and the families whose requests it counts. */
+/** The label of each rate, and the families whose requests it counts. */
 const RATES: Record<RateName, readonly [label: string, endpoints: readonly Endpoint[]]> = {
   searchRate: ['search and counts', ['search', 'counts']],
   searchPerMinuteRate: ['search and counts, by contract', ['search', 'counts']],
@@ -47,7 +47,7 @@ export class Quotas {
     this.#clock = clock;
   }
 
-  /** A window that counts the requests of a rate, in place of one that was had before. */
+  /** A new window that counts the requests of a rate. Replaces an earlier one. */
   window(name: RateName): RateWindow {
     const window = new RateWindow(this.#limits[name], this.#clock);
     this.#windows.set(name, window);

@@ -6,7 +6,7 @@ import type { Rate } from './service-limits.js';
 export class RateWindow {
   readonly rate: Rate;
   readonly #clock: Clock;
-  /** When each request that still counts was let in, oldest first. */
+  /** When each request that still counts was admitted, oldest first. */
   #times: number[] = [];
 
   constructor(rate: Rate, clock: Clock) {
@@ -36,7 +36,7 @@ export class RateWindow {
     if (this.rate.requests !== Number.POSITIVE_INFINITY) this.#times.push(at);
   }
 
-  /** What counts no more. A clock that was set back leaves times of the future behind. */
+  /** Drops times outside the window. A clock that was set back leaves times in the future. */
   #forget(now: number): void {
     const { perMs, byDay } = this.rate;
     const start = byDay ? floorTo(DAY, now) - 1 : now - perMs;
@@ -49,14 +49,14 @@ export interface FullWindow {
   readonly waitMs: number;
 }
 
-/** The first window that has no room left, with the wait; otherwise counts the request in all. */
+/** Counts the request in all windows, or returns the first that has no room, with the wait. */
 export function admit(windows: readonly RateWindow[]): FullWindow | undefined {
   const full = fullOf(windows);
   if (full === undefined) for (const window of windows) window.count();
   return full;
 }
 
-/** The first window that has no room left, with the wait. */
+/** The first window that has no room, with the wait. */
 export function fullOf(windows: readonly RateWindow[]): FullWindow | undefined {
   for (const window of windows) {
     const waitMs = window.wait();

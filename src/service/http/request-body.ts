@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { HttpProblem } from './http-problem.js';
 
-/** The whole body of a request. Past the limit the answer is 413; the rest is left unread. */
+/** The whole body of a request. @throws HttpProblem 413 past the limit, with the rest unread. */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const coding = request.headers['content-encoding'];
@@ -35,14 +35,14 @@ export function isUnread({ complete, headers }: IncomingMessage): boolean {
   return hasBody && !complete;
 }
 
-/** Bytes of a body that are read for nothing, so that its sender gets to read the answer. */
+/** Bytes of a body that are read and dropped, so that its sender reads the response. */
 const MAX_DRAINED_BYTES = 64 * 1024 * 1024;
 
 /**
- * Reads and drops what is left of a body that was answered already. A connection that is closed
- * before is reset, and many clients read nothing until they have sent all.
+ * Reads and drops the rest of a body whose response is already sent. Closing the connection earlier
+ * would reset it, and many clients read nothing until they have sent all.
  *
- * @returns Whether the body has ended; not where it is too long, or the client has gone.
+ * @returns Whether the body has ended; false when it is too long or the client has gone.
  */
 export function drainBody(request: IncomingMessage): Promise<boolean> {
   return new Promise(resolve => {

@@ -12,25 +12,25 @@ import { sendResponse } from './send-response.js';
 
 export interface RequestListener {
   handle(request: IncomingMessage, response: ServerResponse): void;
-  /** Lets go of every request under way. */
+  /** Aborts every request under way. */
   stop(): void;
 }
 
 /**
- * Where each request comes in. The order of checks, as far as all families share it:
+ * Handles each request of a server. The order of checks that all families share:
  * 1. one `Host`: 400;
  * 2. the path: 404;
- * 3. a planted fault, which comes before anything the service would say itself;
+ * 3. a planted fault, which comes before any check of the service itself;
  * 4. the method: 405;
  * 5. that the query is UTF-8: 400;
- * 6. what the family checks.
+ * 6. the checks of the family.
  */
 export function createRequestListener(
   routes: readonly Route[],
   context: ServiceContext,
 ): RequestListener {
   const find = createRouter(routes);
-  const underWay = new Set<AbortController>();
+  const active = new Set<AbortController>();
 
   const respond = async (
     request: IncomingMessage,
@@ -44,23 +44,23 @@ export function createRequestListener(
     let bodyFault: BodyFault | undefined;
     let fault: string | undefined;
     const began = performance.now();
-    const note = beginLog(request, url, routed?.route.endpoint);
-    // Only then it is certain that all of an answer was taken.
+    const update = beginLog(request, url, routed?.route.endpoint);
+    // Only now it is certain whether the whole response was sent.
     response.on('close', () =>
-      note({ isCut: !response.writableFinished, tookMs: performance.now() - began }),
+      update({ isCut: !response.writableFinished, tookMs: performance.now() - began }),
     );
     try {
       checkHosts(request);
       if (url === undefined || routed === undefined)
         throw new HttpProblem(404, 'Not Found: there is nothing at this address');
       const { route, path } = routed;
-      const met = context.faults.match(route.endpoint, url.pathname + url.search);
-      fault = [met.delay?.kind, met.other?.kind].filter(Boolean).join(', ') || undefined;
-      if (met.delay !== undefined) await setTimeout(met.delay.ms, undefined, { signal });
+      const faults = context.faults.match(route.endpoint, url.pathname + url.search);
+      fault = [faults.delay?.kind, faults.other?.kind].filter(Boolean).join(', ') || undefined;
+      if (faults.delay !== undefined) await setTimeout(faults.delay.ms, undefined, { signal });
       let bucketsUntilTimeout: number | undefined;
-      if (met.other?.kind === 'status') throw plantedRefusal(met.other);
-      else if (met.other?.kind === 'counts-timeout') bucketsUntilTimeout = met.other.buckets;
-      else bodyFault = met.other;
+      if (faults.other?.kind === 'status') throw plantedProblem(faults.other);
+      else if (faults.other?.kind === 'counts-timeout') bucketsUntilTimeout = faults.other.buckets;
+      else bodyFault = faults.other;
       if (!route.methods.includes(method))
         throw new HttpProblem(405, `Method Not Allowed: use ${route.methods.join(' or ')}`, {
           Allow: route.methods.join(', '),
@@ -70,12 +70,12 @@ export function createRequestListener(
       answer = await route.handle(incoming);
     } catch (error) {
       if (signal.aborted) {
-        note({ fault });
+        update({ fault });
         return;
       }
       answer = errorAnswer(error, method, routed?.route);
     }
-    note({
+    update({
       fault,
       status: answer.status,
       quotas: routed && context.quotas.left(routed.route.endpoint),
@@ -87,7 +87,7 @@ export function createRequestListener(
     request: IncomingMessage,
     url: URL | undefined,
     endpoint: Endpoint | undefined,
-  ): ((known: Outcome) => void) => {
+  ): ((outcome: Outcome) => void) => {
     if (endpoint === 'pages') return () => {};
     return context.requests.begin({
       at: context.clock.now(),
@@ -99,10 +99,10 @@ export function createRequestListener(
 
   const errorAnswer = (error: unknown, method: string, route: Route | undefined): HttpResponse => {
     const now = context.clock.now();
-    const refusal = error instanceof HttpProblem ? error : internalError(error);
-    if (route?.errorPage !== undefined) return route.errorPage(refusal);
+    const problem = error instanceof HttpProblem ? error : internalError(error);
+    if (route?.errorPage !== undefined) return route.errorPage(problem);
     const errorBody = route?.errorBody ?? searchErrorBody;
-    return jsonResponse(refusal.status, errorBody(refusal.message, now, method), refusal.headers);
+    return jsonResponse(problem.status, errorBody(problem.message, now, method), problem.headers);
   };
 
   const internalError = (error: unknown): HttpProblem => {
@@ -114,14 +114,14 @@ export function createRequestListener(
   return {
     handle(request, response) {
       const controller = new AbortController();
-      // Clients learn the service's time from here.
+      // Clients take the service's time from this header.
       response.setHeader('Date', new Date(context.clock.now()).toUTCString());
-      underWay.add(controller);
+      active.add(controller);
       response.on('close', () => {
-        underWay.delete(controller);
+        active.delete(controller);
         controller.abort(new Error('The client has gone'));
       });
-      // Whatever is left of a body that no one asked for must not block the connection.
+      // An unread rest of the body must not block the connection.
       response.on('finish', () => request.resume());
       respond(request, response, controller.signal).catch(error => {
         if (!controller.signal.aborted && !isOfGoneClient(error)) context.settings.onError(error);
@@ -129,30 +129,30 @@ export function createRequestListener(
       });
     },
     stop() {
-      for (const controller of underWay) controller.abort(new Error('The service stops'));
+      for (const controller of active) controller.abort(new Error('The service stops'));
     },
   };
 }
 
-/** A write may be the first to learn that the client has gone. */
+/** A write may be the first to notice that the client has gone. */
 function isOfGoneClient(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error)) return false;
   return ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED'].includes(String(error.code));
 }
 
 function urlOf(request: IncomingMessage): URL | undefined {
-  // The target alone: a host in it, or in the header, says nothing about the path.
+  // Only the target: the host does not matter for the path.
   const target = request.url ?? '';
   return target.startsWith('/') ? new URL(`http://localhost${target}`) : undefined;
 }
 
-/** RFC 9112 section 3.2. Node takes the first of two, so the check of the host would depend on it. */
+/** RFC 9112 section 3.2 forbids two. Node takes the first, so the check of the host could be evaded. */
 function checkHosts({ rawHeaders }: IncomingMessage): void {
   const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host');
   if (hosts.length > 1) throw new HttpProblem(400, 'Bad Request: there are two Host headers');
 }
 
-/** A query that is not UTF-8 would be searched for with other characters than were meant. */
+/** A query that is not UTF-8 would be decoded to other characters than the client meant. */
 function checkQuery({ url = '' }: IncomingMessage): void {
   const query = url.slice(url.indexOf('?') + 1);
   const decoded = query.replace(/%([0-9a-f]{2})/gi, (_, hex) =>
@@ -169,7 +169,7 @@ const STATUS_MESSAGES: Record<number, string> = {
   503: 'Service Unavailable',
 };
 
-function plantedRefusal({
+function plantedProblem({
   status,
   message = STATUS_MESSAGES[status] ?? 'Planted fault',
   retryAfter,

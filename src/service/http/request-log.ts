@@ -1,35 +1,35 @@
 import type { Endpoint } from './endpoints.js';
 import type { Quota } from './quotas.js';
 
-/** What comes to be known of a request. */
+/** What is known of a request once it is answered. */
 export interface Outcome {
-  /** Kinds of the planted faults that it met. */
+  /** Kinds of the planted faults that hit it. */
   readonly fault?: string | undefined;
-  /** Absent while there is no answer. */
+  /** Absent until there is a response. */
   readonly status?: number | undefined;
-  /** What was left after it of the rates that count it. */
+  /** The remaining quotas of the rates that count it. */
   readonly quotas?: readonly Quota[] | undefined;
-  /** Milliseconds of real time until all was sent; absent while it is not. */
+  /** Milliseconds of real time until all was sent; absent until then. */
   readonly tookMs?: number | undefined;
-  /** Whether the connection ended before the answer did. */
+  /** Whether the connection ended before the response did. */
   readonly isCut?: boolean | undefined;
 }
 
-/** One request and its answer, as the console shows them. No credentials. */
+/** One request and its response, as the console shows them. No credentials. */
 export interface LoggedRequest extends Outcome {
   /** In the order in which requests came. */
   readonly number: number;
   /** By the service's clock, epoch milliseconds. */
   readonly at: number;
   readonly method: string;
-  /** Path and query, without what is secret, cut where it is long. */
+  /** Path and query, without secrets, truncated when long. */
   readonly address: string;
-  /** Absent where there is nothing at the address. */
+  /** Absent for an address that has no endpoint. */
   readonly endpoint: Endpoint | undefined;
 }
 
-const MOST = 500;
-const LONGEST_ADDRESS = 300;
+const MAX_REQUESTS = 500;
+const MAX_ADDRESS_LENGTH = 300;
 
 /** The last requests of all families but the pages. */
 export class RequestLog {
@@ -41,23 +41,23 @@ export class RequestLog {
     return this.#requests.toReversed();
   }
 
-  /** Notes a request; what it returns notes what is known of its answer. */
-  begin(request: Omit<LoggedRequest, 'number'>): (known: Outcome) => void {
+  /** Adds a request. The returned function updates it. */
+  begin(request: Omit<LoggedRequest, 'number'>): (outcome: Outcome) => void {
     const address = shownAddress(request.address);
     const logged: LoggedRequest = { ...request, number: ++this.#lastNumber, address };
     this.#requests.push(logged);
-    if (this.#requests.length > MOST) this.#requests.shift();
-    return known => {
-      Object.assign(logged, known);
+    if (this.#requests.length > MAX_REQUESTS) this.#requests.shift();
+    return outcome => {
+      Object.assign(logged, outcome);
     };
   }
 }
 
-/** A signature in a query is as good as a password, and so are the tokens of OAuth. */
+/** Hides signatures and OAuth tokens in a query: they are as good as passwords. */
 export function shownAddress(url: string): string {
   const text = url.replace(
     /([?&])([^=&]*(?:token|signature|verifier|secret|password)[^=&]*)=[^&]+/gi,
     '$1$2=…',
   );
-  return text.length > LONGEST_ADDRESS ? `${text.slice(0, LONGEST_ADDRESS)}…` : text;
+  return text.length > MAX_ADDRESS_LENGTH ? `${text.slice(0, MAX_ADDRESS_LENGTH)}…` : text;
 }

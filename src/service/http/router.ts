@@ -3,7 +3,7 @@ import type { Endpoint } from './endpoints.js';
 import type { ErrorBody, HttpProblem } from './http-problem.js';
 import type { HttpResponse } from './http-response.js';
 
-/** One request, on its way through its handler. */
+/** One request, as its handler gets it. */
 export interface RequestContext {
   readonly request: IncomingMessage;
   /** HEAD counts as GET. */
@@ -13,7 +13,7 @@ export interface RequestContext {
   readonly path: Readonly<Record<string, string>>;
   /** Fires when the client has gone or the service stops. */
   readonly signal: AbortSignal;
-  /** Whole buckets after which a planted time-out ends a page of counts. */
+  /** Whole buckets after which a planted timeout ends a page of counts. */
   readonly bucketsUntilTimeout?: number | undefined;
 }
 
@@ -23,8 +23,8 @@ export interface Route {
   /** `:name` stands for one segment, or for the start of one: `/accounts/:account/:label.json`. */
   readonly pattern: string;
   readonly errorBody: ErrorBody;
-  /** In place of `errorBody`, where people read the answers. */
-  readonly errorPage?: ((refusal: HttpProblem) => HttpResponse) | undefined;
+  /** In place of `errorBody`, for pages. */
+  readonly errorPage?: ((problem: HttpProblem) => HttpResponse) | undefined;
   handle(incoming: RequestContext): HttpResponse | Promise<HttpResponse>;
 }
 
@@ -59,7 +59,7 @@ function compilePattern(pattern: string): (pathname: string) => Record<string, s
         Object.entries(groups).map(([name, text]) => [name, decodeURIComponent(text)]),
       );
     } catch {
-      return undefined; // a stray per cent sign names nothing
+      return undefined; // a stray percent sign
     }
   };
 }

@@ -14,8 +14,8 @@ export class CutOff extends Error {
 }
 
 /**
- * Sends a stream that is in gzip already, as long as it lasts, then hangs up. While the consumer
- * takes nothing, nothing is taken from the stream.
+ * Sends a gzip stream and closes the connection at its end. Pulls from the stream only as fast as the
+ * consumer reads.
  */
 export async function sendLive(
   response: ServerResponse,

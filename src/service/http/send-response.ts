@@ -22,10 +22,10 @@ export async function sendResponse(
   const isEarly = isUnread(response.req);
   const gzip =
     stored === undefined &&
-    // In gzip the client would see the end only once its body was read.
+    // The client should see the end of the response before its body is read, and gzip ends late.
     !isEarly &&
     acceptsGzip(response.req.headers['accept-encoding']) &&
-    // Within gzip there are no characters to cut.
+    // A cut within a character needs an uncompressed body.
     !(fault?.kind === 'cut' && fault.inCharacter);
   response.statusCode = answer.status;
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
@@ -55,7 +55,7 @@ function byteLength(pieces: readonly Uint8Array[]): number {
   return pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
 }
 
-/** The same bytes in fewer pieces: each write costs a system call or a turn of the compressor. */
+/** The same bytes in fewer chunks: each write costs a system call or a call of the compressor. */
 function* blocksOf(pieces: readonly Uint8Array[]): Generator<Buffer> {
   let block: Uint8Array[] = [];
   let bytes = 0;

@@ -1,7 +1,7 @@
 import { checkOptions, type OptionTable, special } from '../../check.js';
 import { DAY, FIRST_POST, HOUR, MINUTE, SECOND, SEGMENT } from '../../time.js';
 
-/** So many requests in any span of `perMs` milliseconds, or in each UTC day. */
+/** A number of requests in any `perMs` milliseconds, or in each UTC day. */
 export interface Rate {
   /** `Infinity` for no limit. */
   readonly requests: number;
@@ -10,10 +10,10 @@ export interface Rate {
   readonly byDay?: boolean | undefined;
 }
 
-/** Every number of service.md section 8. Lengths of time are milliseconds. */
+/** Every limit of the service. Durations are milliseconds. */
 export interface Limits {
   readonly queryCharacters: number;
-  /** Phrases and proximities in one query; more are "too complex to process" (7.1), a choice. */
+  /** Phrases and proximities in one query; more are "too complex to process". */
   readonly queryPhrases: number;
   readonly maxResultsMin: number;
   readonly maxResultsMax: number;
@@ -54,7 +54,7 @@ export interface Limits {
   readonly streamReadTimeoutMs: number;
   readonly usageRate: Rate;
   readonly usageHistoryMonths: number;
-  /** Over all applications. The document says of these four that there is a limit, not how high. */
+  /** Over all applications. */
   readonly requestTokenRate: Rate;
   /** Over all users. */
   readonly signInRate: Rate;

@@ -3,12 +3,12 @@ import type { ServiceContext } from '../context.js';
 import { LiveResponse } from './live-response.js';
 import type { RequestContext } from './router.js';
 
-/** Milliseconds that a consumer that could not keep up has to read why. */
+/** Milliseconds that a consumer that could not keep up has to read the last message. */
 const GRACE_MS = 1_000;
 
 /**
  * One connection of a stream, from its first message to its end. `feed` starts when the headers are
- * sent; its signal fires when there is no one to send to any more.
+ * sent; its signal fires when the consumer has gone.
  */
 export async function* streamConnection(
   { request, url, signal }: RequestContext,

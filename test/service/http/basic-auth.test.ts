@@ -5,7 +5,7 @@ import { isAuthorized } from '../../../src/service/http/basic-auth.js';
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 const credentials = { email: 'me@example.com', password: 'sécret:with colon' };
 
-describe('HTTP Basic (service.md section 5)', () => {
+describe('HTTP Basic', () => {
   it('takes the one pair of email and password, in UTF-8, colons in the password included', () => {
     expect(isAuthorized(basic('me@example.com:sécret:with colon'), credentials)).toBe(true);
     expect(

@@ -111,7 +111,7 @@ describe('the dates of a search (4.1 rule 1)', () => {
 });
 
 describe('posts', () => {
-  it('can be found 30 seconds after their creation (section 8)', async () => {
+  it('can be found 30 seconds after their creation', async () => {
     const { search, service } = await local([originalPost(NOW, '1', 'tea')]);
     service.clock.advance(30 * SECOND);
     expect((await search({ query: 'tea' })).page.results).toEqual([]);
@@ -137,7 +137,7 @@ describe('posts', () => {
     expect(idsOf((await search({ query: 'green OR (tea -black)' })).page)).toEqual(['1']);
   });
 
-  it('carry matching_rules with tag and id, and are else the stored bytes (section 6)', async () => {
+  it('carry matching_rules with tag and id, and are else the stored bytes', async () => {
     const [post] = teaPosts(1);
     const { search } = await local(post ? [post] : []);
     const { text, page } = await search({ query: 'tea', tag: 'häß "1"' });
