@@ -48,7 +48,7 @@ describe.skipIf(folder === '')('real posts (MILLRACE_REAL_DATA)', () => {
     expect(answers.filter(({ matches }) => !matches)).toEqual([]);
   });
 
-  it('match real rules all at once as each by itself', () => {
+  it('match real rules together as each alone', () => {
     const rules = lines('rules.jsonl').flatMap(line => {
       const { value } = JSON.parse(line) as { value: string };
       const { tree } = checkRule(value, { product: 'historical' });

@@ -10,7 +10,7 @@ export function langOf(draft: SampleDraft): string {
   return draft.isWordless ? 'und' : (LANGUAGES[draft.language]?.code ?? 'und');
 }
 
-/** Thirty minutes and five edits, for posts from 29 September 2022 on (service.md 2.3); begins with a comma. */
+/** Thirty minutes and five edits, for posts from 29 September 2022 on; begins with a comma. */
 export function editing(draft: SampleDraft): string {
   if (draft.at < EDITS) return '';
   const id = idOf(draft);

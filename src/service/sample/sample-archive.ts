@@ -37,7 +37,7 @@ class SampleArchive extends BlockArchive {
   author(handle: string): Author | undefined {
     const index = Number(/\d{1,6}$/.exec(handle)?.[0] ?? Number.NaN);
     if (!(index < SampleAuthors.countAt(this.#now()))) return undefined;
-    const { id, handle: own, name } = this.#authors.at(index);
-    return own.toLowerCase() === handle.toLowerCase() ? { id, handle: own, name } : undefined;
+    const { id, handle: exact, name } = this.#authors.at(index);
+    return exact.toLowerCase() === handle.toLowerCase() ? { id, handle: exact, name } : undefined;
   }
 }

@@ -61,9 +61,9 @@ const VIDEOS = Date.UTC(2015, 0, 27);
 const QUOTES = Date.UTC(2015, 3, 7);
 /** Texts past 140 characters, cut in `text`. */
 export const LONG_TEXTS = Date.UTC(2017, 10, 7);
-/** Titles and descriptions of linked pages, and topics of influence (service.md section 9). */
+/** Titles and descriptions of linked pages, and topics of influence. */
 export const ENRICHED = Date.UTC(2016, 6, 29);
-/** Edit metadata (service.md 2.3). */
+/** Edit metadata. */
 export const EDITS = Date.UTC(2022, 8, 29);
 
 /** Hardly any post is shared or answered later: only by way of several retweets, one of the other. */
@@ -75,7 +75,7 @@ const HOURS = [
   1.05, 1.05, 1.05, 1.05, 1.0, 1.0, 1.05,
 ];
 
-/** Drafts of the posts of one seed: any minute on its own, nothing kept. */
+/** Drafts of the posts of one seed. Each minute is independent of all others, and nothing is stored. */
 export class SampleDrafts {
   readonly authors: SampleAuthors;
   readonly fragments: SampleFragments;

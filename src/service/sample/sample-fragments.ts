@@ -44,7 +44,7 @@ export const WORDS = TOPICS.length * 4;
 
 export const fragmentKey = (kind: number, of: number): number => kind * 0x100_0000 + of;
 
-/** A sentence about one word, which may stand as a hashtag. */
+/** A sentence about one word, which may be a hashtag. */
 export function sentenceKey(
   language: number,
   sentence: number,

@@ -12,7 +12,7 @@ const HALF = 100_000;
  * milliseconds. Earlier ids counted posts, about 200 a second.
  */
 export function snowflake(at: number, low: number): string {
-  // In two halves of decimal digits: bigints would take most of the time of making a post.
+  // Two halves of decimal digits: with bigints, ids took most of the time of a post.
   const ms = at - ID_EPOCH;
   const tail = (ms % HALF) * 0x400000 + (low & 0x3fffff);
   const head = Math.floor(ms / HALF) * 0x400000 + Math.floor(tail / HALF);

@@ -1,4 +1,4 @@
-/** What posts hold besides sentences. Only ever append to a list: its order is part of what a seed gives. */
+/** The parts of posts other than sentences. Only append to these lists: the posts of a seed depend on their order. */
 
 export const EMOJI: readonly string[] = (
   '😂 ❤️ 🔥 😭 🙏 ☕ ⚽ 🎶 🎉 😍 👍 👀 🤔 💯 ✨ 🌧️ 🐱 🐶 🍕 🚀 😅 💙 🥳 🎬 ✈️ 💼 🧘 🤖 💸 😴 ' +

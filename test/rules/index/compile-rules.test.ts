@@ -29,7 +29,7 @@ function post(text: string): Activity {
   return original({ ...PLAIN, text });
 }
 
-describe.each(products)('many rules at once, for %s', product => {
+describe.each(products)('many rules together, for %s', product => {
   it('give the same answers as each rule by itself, in both formats', () => {
     let matched = 0;
     fc.assert(
@@ -66,7 +66,7 @@ describe.each(products)('many rules at once, for %s', product => {
         fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
         (steps, guesses) => {
           const frequency = () => guesses.next().value as number;
-          // Looks after each post whether rules stand well, so that they move often.
+          // Reviews the rules after each post, so that they move often.
           const index = new RuleIndex(dialectOf(product), frequency, 1);
           const model = new Map<number, (activity: Activity) => boolean>();
           for (const step of steps)
@@ -126,7 +126,7 @@ describe('the index', () => {
 });
 
 describe('a matcher', () => {
-  it('gives rules in the order in which they were added, or in the place of one that was deleted', () => {
+  it('gives rules in the order in which they were added, or at the position of a deleted one', () => {
     const matcher = compileRules([
       { value: 'snow', tag: 'weather', id: '9007199254740993' },
       { value: 'deep', id: '2' },

@@ -35,7 +35,7 @@ test.each([
   ['retweets_of_status_id:"https://x.com/a/status/123"', 'retweets_of_status_id:123'],
   ['cat OR dog sample:10', '(cat OR dog) sample:10'],
   ['"cat dog"~9', '"cat dog"~6'],
-  // The operators of version 1.0 (service.md section 9).
+  // The operators of version 1.0.
   ['platform_lang:en', 'lang:en'],
   ['twitter_lang:en', 'lang:en'],
   ['cat has:lang', 'cat -lang:und'],
@@ -83,7 +83,7 @@ test('only the certain suggestions can be chosen', () => {
   expect(applySuggestions(text, certain)).toBe('place_country:us has:vidoes');
 });
 
-test('of two suggestions for one place the first is applied, whole or not at all', () => {
+test('of two suggestions that overlap only the first is applied, whole', () => {
   const problem = (...edits: [number, number, string][]): Problem => ({
     code: 'R004',
     severity: 'error',

@@ -93,7 +93,7 @@ describe("the service's own texts", () => {
     );
   });
 
-  test('warnings are no part of it', () => {
+  test('warnings are left out', () => {
     const { problems } = checkRule('cat or dog', { product: 'search' });
     expect(problems).not.toEqual([]);
     expect(serviceMessage(problems)).toBe('');

@@ -45,7 +45,7 @@ test.each([
   expect(checkRule(text, { product }).problems).toEqual([]);
 });
 
-test('an error that mends the place says enough', () => {
+test('no warning where the suggestion of an error changes the same text', () => {
   const text = '“cat dog” bird';
   const { problems } = checkRule(text, { product });
   expect(problems.map(({ code }) => code)).toEqual(['R003']);

@@ -18,7 +18,7 @@ function structure(node: RuleNode): string {
   return node.kind === 'not' ? `!${structure(node.node)}` : printRule(node);
 }
 
-test('every node says where it stands', () => {
+test('every node has its span', () => {
   const text = ' cat (dog OR -"a b") has:geo';
   const tree = treeOf(text);
   expect(text.slice(tree.start, tree.end)).toBe('cat (dog OR -"a b") has:geo');
@@ -209,7 +209,7 @@ describe('hostile texts', () => {
     const { tree, problems } = parseRule(text);
     expect(tree).toBeUndefined();
     expect(problems.length).toBeGreaterThan(0);
-    // A hundred problems are enough to tell that a text is no rule.
+    // A hundred problems are enough to show that a text is not a rule.
     expect(problems.length).toBeLessThan(105);
   });
 });

@@ -57,16 +57,16 @@ describe('phrases', () => {
     .array(fc.tuple(word, separator), { maxLength: 8 })
     .map(parts => parts.flat().join(''));
 
-  it('of PowerTrack are found where the text itself stands between word boundaries', () => {
+  it('of PowerTrack are found where the text is between word boundaries', () => {
     const dialect = dialectOf('replay');
     fc.assert(
       fc.property(text, text, (post, phrase) => {
         fc.pre(/[abc]/.test(phrase));
-        const wanted = phrase.replace(/\s+/g, ' ').trim();
+        const expected = phrase.replace(/\s+/g, ' ').trim();
         // Before and after punctuation anything may stand.
-        const before = /^\w/.test(wanted) ? '(?<!\\w)' : '';
-        const after = /\w$/.test(wanted) ? '(?!\\w)' : '';
-        const pattern = new RegExp(before + wanted.replace(/[.]/g, '\\.') + after);
+        const before = /^\w/.test(expected) ? '(?<!\\w)' : '';
+        const after = /\w$/.test(expected) ? '(?!\\w)' : '';
+        const pattern = new RegExp(before + expected.replace(/[.]/g, '\\.') + after);
         const exact = pattern.test(post.replace(/\s+/g, ' '));
         expect(holdsPhrase(tokenise(post, 'kept'), phraseOf(phrase, dialect))).toBe(exact);
       }),
@@ -74,7 +74,7 @@ describe('phrases', () => {
     );
   });
 
-  it('of search are found where their words stand in a row', () => {
+  it('of search are found where their words follow one another', () => {
     const dialect = dialectOf('search');
     fc.assert(
       fc.property(text, text, (post, phrase) => {

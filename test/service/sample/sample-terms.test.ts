@@ -15,10 +15,10 @@ test('terms read off a draft are those of the post, in either format', () => {
       const numbers: number[] = [];
       terms.collect(draft, numbers);
       for (const format of ['original', 'activity_streams'] as const) {
-        const wanted = postTerms(rulePost(renderActivity(draft, drafts, format), 'search'));
+        const expected = postTerms(rulePost(renderActivity(draft, drafts, format), 'search'));
         const found = new Set(numbers);
         const left = new Set(numbers);
-        for (const term of wanted) {
+        for (const term of expected) {
           const known = terms.numbersOf(term);
           expect(
             known.some(number => found.has(number)),
