@@ -8,24 +8,23 @@ import { request } from '../http/request.js';
 import { JsonArrayFramer } from '../json/json-array-framer.js';
 import { recordLimits } from '../json/record-limits.js';
 import { LinkedAbort } from '../linked-abort.js';
-import { parseReplayRule, type ReplayRule } from './rule-calls.js';
-import { type ReplayRulesOptions, replayRulesUrl } from './rules-url.js';
+import { parseReplayRule, type ReplayRule } from './replay-rule.js';
+import { type ReplayRulesOptions, replayRulesUrl } from './rule-request.js';
 
 /** Rules that may wait for the consumer. */
-const AHEAD = 2_000;
+const MAX_WAITING = 2_000;
 
 /**
- * The rules of the replay stream (service.md 4.4), streamed: of hundreds of thousands, no more than a
- * few are in memory. A listing that breaks off is asked for again, and goes on with the rules that
- * were not there yet.
+ * The rules of the replay stream as a flow, so that hundreds of thousands need little memory. A response
+ * that breaks off is requested again, and the flow continues with the rules that did not come before.
  *
- * @throws OptionError at once, for what is missing in the account.
+ * @throws OptionError immediately, also for settings that the account lacks.
  * @throws HttpError, ConnectionError, DataError from the flow.
  * @example
  * for await (const { id, value, tag } of replayRules(account())) console.log(id, tag, value);
  */
 export function replayRules(account: Account, options: ReplayRulesOptions = {}): Flow<ReplayRule> {
-  const url = replayRulesUrl(account, options);
+  const url = replayRulesUrl('replayRules.list', account, options);
   return new Flow(run => listed(account, url, run, options.signal), undefined, [
     { step: 'replayRules', path: url.pathname },
   ]);
@@ -34,7 +33,7 @@ export function replayRules(account: Account, options: ReplayRulesOptions = {}):
 async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal | undefined) {
   const linked = new LinkedAbort(run.signal, signal);
   const bound = linked.signal;
-  const queue = new BatchQueue<ReplayRule>(AHEAD);
+  const queue = new BatchQueue<ReplayRule>(MAX_WAITING);
   const seen = new IdWindow(Number.POSITIVE_INFINITY);
   const call = {
     method: 'GET',

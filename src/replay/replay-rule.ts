@@ -1,51 +1,74 @@
-import { OptionError } from '../errors.js';
-import type { NewRule } from './rule-calls.js';
+import { optionError } from '../check.js';
+import type { Fields } from '../http/read-fields.js';
+
+/** A rule to be added. */
+export interface NewRule {
+  readonly value: string;
+  /** Comes back in the `matching_rules` of each post. */
+  readonly tag?: string | null | undefined;
+}
+
+/** A rule of the stream. */
+export interface ReplayRule {
+  readonly value: string;
+  readonly tag: string | null;
+  /** 64 bits, so a string of digits. Absent for rules from before April 2016. */
+  readonly id: string | undefined;
+}
+
+/** A rule as the service lists it. */
+export function parseReplayRule(rule: Fields): ReplayRule {
+  return { value: rule.needText('value'), tag: rule.text('tag') ?? null, id: rule.text('id') };
+}
 
 /** @throws OptionError unless each is a rule that can be sent. */
-export function checkRules(rules: readonly NewRule[]): readonly NewRule[] {
-  if (!Array.isArray(rules)) throw notRules();
-  for (const rule of rules as readonly unknown[]) {
-    if (!isObject(rule)) throw notRules();
-    const { value, tag = null } = rule;
-    checkValue(value);
+export function checkRules(
+  call: string,
+  rules: readonly NewRule[],
+  option = 'rules',
+): readonly NewRule[] {
+  const isList = Array.isArray(rules) && (rules as readonly unknown[]).every(isObject);
+  if (!isList) throw optionError(call, option, 'must be an array of { value, tag }');
+  for (const { value, tag = null } of rules) {
+    checkRuleValue(call, option, value);
     if (tag !== null && typeof tag !== 'string')
-      throw new OptionError('rules', 'Expected the `tag` of a rule to be a string or null');
+      throw optionError(call, option, 'must have a `tag` that is a string or null');
   }
   return rules;
 }
 
-/** By value or by id. @throws OptionError unless each names a rule in one of these ways. */
+/** Each by value or by id. @throws OptionError */
 export function checkRulesToDelete(
+  call: string,
   rules: readonly unknown[],
 ): readonly ({ readonly value: string } | { readonly id: string })[] {
-  if (!Array.isArray(rules)) throw notRules();
-  return rules.map((rule: unknown) => {
-    if (!isObject(rule)) throw notRules();
-    return 'value' in rule ? { value: checkValue(rule.value) } : { id: checkRuleId(rule.id) };
-  });
+  if (!Array.isArray(rules) || !rules.every(isObject))
+    throw optionError(call, 'rules', 'must be an array of { value } or { id }');
+  return rules.map(rule =>
+    'value' in rule
+      ? { value: checkRuleValue(call, 'rules', rule.value) }
+      : { id: checkRuleId(call, rule.id) },
+  );
+}
+
+/** @throws OptionError unless it is an id as the service writes it. */
+export function checkRuleId(call: string, id: unknown): string {
+  // Ids are sent as bare integers, and JSON has no leading zeros.
+  if (typeof id !== 'string' || !/^(0|[1-9]\d{0,19})$/.test(id))
+    throw optionError(
+      call,
+      'ids',
+      `must have strings of digits, got ${typeof id === 'string' ? JSON.stringify(id) : typeof id}`,
+    );
+  return id;
+}
+
+function checkRuleValue(call: string, option: string, value: unknown): string {
+  if (typeof value !== 'string' || value.trim() === '')
+    throw optionError(call, option, 'must have a `value` that is a string and not empty');
+  return value;
 }
 
 function isObject(rule: unknown): rule is { readonly [key: string]: unknown } {
   return typeof rule === 'object' && rule !== null;
-}
-
-function notRules(): OptionError {
-  return new OptionError('rules', 'Expected `rules` to be a list of { value, tag }');
-}
-
-function checkValue(value: unknown): string {
-  if (typeof value !== 'string' || value.trim() === '')
-    throw new OptionError('rules', 'Expected the `value` of a rule to be a string, not empty');
-  return value;
-}
-
-/** @throws OptionError unless it is an id as the service writes them. */
-export function checkRuleId(id: unknown): string {
-  // As bare integers they go into JSON, which knows no leading zeros.
-  if (typeof id !== 'string' || !/^(0|[1-9]\d{0,19})$/.test(id))
-    throw new OptionError(
-      'ids',
-      `Expected the id of a rule to be a string of digits, got ${typeof id === 'string' ? JSON.stringify(id) : typeof id}`,
-    );
-  return id;
 }

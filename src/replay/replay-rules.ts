@@ -1,17 +1,16 @@
 /** The rules of a replay stream, as the namespace `replayRules` of the package. */
 export { replayRules as list } from './list-rules.js';
+export type { NewRule, ReplayRule } from './replay-rule.js';
 export {
   type AddedRule,
   addReplayRules as add,
   type DeletedRule,
   deleteReplayRules as delete,
   getReplayRules as get,
-  type NewRule,
-  type ReplayRule,
-  type ReplayRulesOptions,
   type ValidatedRule,
   validateReplayRules as validate,
 } from './rule-calls.js';
+export type { ReplayRulesOptions } from './rule-request.js';
 export {
   type RuleChanges,
   renderRuleChanges as renderChanges,

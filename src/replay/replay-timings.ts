@@ -1,41 +1,65 @@
+import { checkOptions, type OptionTable, special, whole } from '../check.js';
 import { DAY, MINUTE, SECOND } from '../time.js';
 
-/** All in milliseconds but the counts. What the service demands is in service.md 4.3 and section 8. */
+/** The times and limits of a replay. Durations are in milliseconds. */
 export interface ReplayTimings {
-  /** How far back a replay reaches. */
+  /** The oldest minutes that can be replayed. @default 5 days */
   readonly oldestMs: number;
-  /** How old `fromDate` must be. */
+  /** The least age of `fromDate`. @default 31 minutes */
   readonly youngestFromMs: number;
-  /** How old `toDate` must be. */
+  /** The least age of `toDate`. @default 30 minutes */
   readonly youngestToMs: number;
-  /** How much of the window one connection asks for: at first, at most, and at least. */
+  /** The part of the window that the first connection requests. Chunks are whole minutes. @default 16 minutes */
   readonly firstChunkMs: number;
+  /** A chunk doubles up to this while all goes well. @default 64 minutes */
   readonly maxChunkMs: number;
+  /** A chunk is halved down to this when a connection is cut. @default 2 minutes */
   readonly minChunkMs: number;
-  /** Up to where the first wait after a failure is drawn; it doubles with each. */
+  /**
+   * The longest first wait after a failure; it doubles with each failure in a row. Each wait is random,
+   * from half of this up.
+   * @default 5 seconds
+   */
   readonly firstWaitMs: number;
+  /** Where the doubling ends. @default 320 seconds */
   readonly maxWaitMs: number;
-  /** After a 429 that does not say how long. */
+  /** The wait after a 429 without `Retry-After`. @default 300 seconds */
   readonly rateLimitWaitMs: number;
-  /** Connections in a row that confirm no minute before the replay gives up. */
+  /** Connections in a row that confirm no minute before the replay gives up. @default 20 */
   readonly attempts: number;
-  /** Counts that differ before the minutes are taken as they are, and reported. */
+  /** Wrong counts before the minutes are accepted and reported as `unverified`. @default 3 */
   readonly mismatches: number;
-  /** Times that the service says that a minute failed before it is believed, and reported. */
+  /** Failures of a minute before it is reported as `failed`. @default 10 */
   readonly failures: number;
 }
 
-export const TIMINGS: ReplayTimings = {
-  oldestMs: 5 * DAY,
-  youngestFromMs: 31 * MINUTE,
-  youngestToMs: 30 * MINUTE,
-  firstChunkMs: 16 * MINUTE,
-  maxChunkMs: 64 * MINUTE,
-  minChunkMs: 2 * MINUTE,
-  firstWaitMs: 5 * SECOND,
-  maxWaitMs: 320 * SECOND,
-  rateLimitWaitMs: 300 * SECOND,
-  attempts: 20,
-  mismatches: 3,
-  failures: 10,
-};
+const chunk = (meaning: string, minutes: number) =>
+  special<number, number>(
+    meaning,
+    'whole minutes, in milliseconds',
+    // A part of a minute would count as delivered, and never be requested.
+    value =>
+      Number.isSafeInteger(value) && (value as number) > 0 && (value as number) % MINUTE === 0,
+    minutes * MINUTE,
+  );
+
+export const TIMING_OPTIONS = {
+  oldestMs: whole('the age of the oldest minutes', { min: 1, default: 5 * DAY }),
+  youngestFromMs: whole('the least age of `fromDate`', { min: 1, default: 31 * MINUTE }),
+  youngestToMs: whole('the least age of `toDate`', { min: 1, default: 30 * MINUTE }),
+  firstChunkMs: chunk('the part of the window that one connection requests first', 16),
+  maxChunkMs: chunk('the longest chunk', 64),
+  minChunkMs: chunk('the shortest chunk', 2),
+  firstWaitMs: whole('the longest first wait after a failure', { default: 5 * SECOND }),
+  maxWaitMs: whole('where the doubling of waits ends', { default: 320 * SECOND }),
+  rateLimitWaitMs: whole('the wait after a 429', { default: 300 * SECOND }),
+  attempts: whole('connections in a row that confirm no minute', { min: 1, default: 20 }),
+  mismatches: whole('wrong counts before minutes are accepted', { min: 1, default: 3 }),
+  failures: whole('failures of a minute before it is reported', { min: 1, default: 10 }),
+} satisfies OptionTable<Partial<ReplayTimings>>;
+
+export const TIMINGS: ReplayTimings = checkOptions<Partial<ReplayTimings>, typeof TIMING_OPTIONS>(
+  'replay',
+  TIMING_OPTIONS,
+  {},
+);

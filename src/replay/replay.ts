@@ -1,14 +1,24 @@
 import { createHash } from 'node:crypto';
 import { Activity } from '../activity/activity.js';
 import { type ComplianceEvent, parseComplianceEvent } from '../activity/compliance-event.js';
-import { checkValue, oneOf, required, whole } from '../check.js';
-import { OptionError } from '../errors.js';
+import {
+  checkOptions,
+  cursor,
+  date,
+  func,
+  group,
+  type OptionTable,
+  oneOf,
+  optionError,
+  required,
+  text,
+  whole,
+} from '../check.js';
 import { type Cursor, Flow } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
-import { checkNames } from '../http/check-names.js';
 import type { OnDamaged } from '../json/damaged-record.js';
-import { DAY, MINUTE, parseTimestamp, type Timestamp, timestampOption } from '../time.js';
-import { type ReplayTimings, TIMINGS } from './replay-timings.js';
+import { DAY, formatTimestamp, parseDate, type Timestamp } from '../time.js';
+import { type ReplayTimings, TIMING_OPTIONS } from './replay-timings.js';
 import { replayUrl, STREAM_TYPES, type StreamType } from './replay-url.js';
 import type { ReplayWait } from './replay-wait.js';
 import { type Gap, type ReplayRun, runReplay } from './run-replay.js';
@@ -16,20 +26,20 @@ import { type Gap, type ReplayRun, runReplay } from './run-replay.js';
 export type { ReplayWait } from './replay-wait.js';
 
 export interface ReplayOptions {
-  /** Which stream to have again: `rulestream` is the rule-based one (service.md 4.3). */
+  /** The stream to replay: `rulestream` is the one with rules. */
   readonly streamType: StreamType;
   /** First minute, inclusive: `YYYYMMDDHHMM` (UTC) or a `Date`, floored to its minute. */
   readonly fromDate: Timestamp;
   /**
-   * Last minute, exclusive. It may be up to 366 days ahead: the replay then waits for each minute until
-   * it is half an hour old, which is when the service has it. See `onWait`.
+   * Last minute, exclusive. It may be up to 366 days ahead: the replay then waits until each minute is
+   * half an hour old, and the service has it. See `onWait`.
    */
   readonly toDate: Timestamp;
-  /** @default the account's `streamLabel` */
+  /** The label of the stream. @default the account's `streamLabel` */
   readonly streamLabel?: string | undefined;
   /**
-   * A folder of your own for what does not fit in memory, and for the times of connections, so that
-   * a process that is started again and again still keeps to 5 connections in 5 minutes.
+   * A folder for data that does not fit in memory, and for the times of connections: a process that is
+   * restarted often then still keeps to 5 connections in 5 minutes.
    * @default a folder of this user in the system's temporary folder
    */
   readonly folder?: string | undefined;
@@ -38,60 +48,63 @@ export interface ReplayOptions {
    * @default 33554432 (32 MiB)
    */
   readonly maxMemory?: number | undefined;
-  /** Told at the end of each gap, which else makes the flow end with an `IncompleteError`. */
-  readonly onGap?: ((gap: Gap) => void) | undefined;
   /**
-   * Told of each record that is no activity, once the service has confirmed its minutes: returning
-   * leaves it out. Without, it ends the flow with an `IncompleteError`.
+   * Called at the end for each gap. Without it, a gap ends the flow with an `IncompleteError`.
+   *
+   * All callbacks may return a promise: it is awaited, and what it throws ends the flow.
+   */
+  readonly onGap?: ((gap: Gap) => unknown) | undefined;
+  /**
+   * Called for each damaged record, once the service has confirmed its minutes. When it returns, the
+   * record is skipped. Without it, a damaged record ends the flow with an `IncompleteError`.
    */
   readonly onDamaged?: OnDamaged | undefined;
   /**
-   * Told when a wait begins for minutes that are too recent, or for the limit of connections. A wait
-   * after a failure is told to the account's `onRetry`.
+   * Called when a wait begins for minutes that are too recent, or for the limit of connections. The
+   * account's `onRetry` is called for a wait after a failure.
    */
-  readonly onWait?: ((wait: ReplayWait) => void) | undefined;
-  /** Other times than the service's own, for a test. */
+  readonly onWait?: ((wait: ReplayWait) => unknown) | undefined;
+  /** Other times than those of the service, for tests. */
   readonly timings?: Partial<ReplayTimings> | undefined;
-  /** Where to go on: the cursor of a batch. A sink with a checkpoint does this by itself. */
+  /** Where to resume: the cursor of a batch or an `IncompleteError`. A sink with a checkpoint passes it. */
   readonly resume?: Cursor | undefined;
 }
 
-/** A replay of more is a mistake in the date. */
-const MAX_AHEAD = 366 * DAY;
+/** A later date is a mistake. */
+const MAX_AHEAD_MS = 366 * DAY;
 
-const OPTIONS: readonly string[] = [
-  ...[
-    'streamType',
-    'fromDate',
-    'toDate',
-    'streamLabel',
-    'folder',
-    'maxMemory',
-    'onGap',
-    'onWait',
-    'onDamaged',
-  ],
-  ...['timings', 'resume'],
-];
+const OPTIONS = {
+  streamType: required(oneOf('the stream to replay', STREAM_TYPES)),
+  fromDate: required(date('the first minute, inclusive')),
+  toDate: required(date('the last minute, exclusive')),
+  streamLabel: text('the label of the stream'),
+  folder: text('a folder for data that does not fit in memory'),
+  maxMemory: whole('bytes of one connection in memory', { default: 32 * 1024 * 1024 }),
+  onGap: func('called for each gap'),
+  onDamaged: func('called for each damaged record'),
+  onWait: func('called when a wait begins'),
+  timings: group<Partial<ReplayTimings>>('other times than the service has', TIMING_OPTIONS),
+  resume: cursor(),
+} satisfies OptionTable<ReplayOptions>;
 
 /**
- * A past window of a stream, complete: the flow ends only when the service has confirmed every minute
- * of it, and gives each activity once (service.md 4.3). Connections that break, minutes that failed,
- * requests that were not processed to their end, rate limits and server errors are made good by asking
- * again for what is missing, within 5 connections in 5 minutes.
+ * A past window of a stream, complete: delivers each activity once, and ends when the service has
+ * confirmed every minute. After broken connections, failed minutes, incomplete responses, rate limits
+ * and server errors it requests the missing minutes again, within 5 connections in 5 minutes.
  *
- * A connection asks for 16 minutes at first, and for up to 64 while all goes well. Its activities are
- * handed on when the service has said its last word on it, not before, so a crash, or a consumer
- * that stops, can never leave half of a window behind that looks whole. Until then they wait in memory,
- * then on disk: the service is read at its own speed, however slow the consumer is. They come in the
- * order of the stream, but for what had to be asked for again.
+ * A connection requests 16 minutes at first, and up to 64 while all goes well. Its activities are
+ * delivered only when the service has confirmed them in its final message, so a crash never leaves
+ * incomplete minutes that look complete. Until then they wait in memory, then on disk: the service is
+ * read at its own speed, however slow the consumer is. Activities come in the order of the stream,
+ * except for those that were requested again.
  *
- * Minutes that the service could not deliver are listed in the error at the end, or told to `onGap`.
+ * Minutes that the service could not deliver are listed in the error at the end, or passed to `onGap`.
  *
- * @throws OptionError at once, for options that cannot work or are missing in the account.
- * @throws HttpError from the flow, for an answer that no waiting will mend, such as 401.
- * @throws IncompleteError from the flow: when minutes are missing, once all others were delivered; or
- * when 20 connections in a row brought nothing. `missing` lists them, `cursor` is where to go on.
+ * @throws OptionError immediately, for invalid options and missing settings of the account.
+ * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, or with a
+ * `Retry-After` above the account's `retry.maxRetryAfterMs`.
+ * @throws IncompleteError from the flow: when minutes are missing, after all others were delivered, or
+ * after 20 connections in a row that confirmed nothing. `missing` lists them, `cursor` is where to resume.
  * @example
  * await pipeline(
  *   replay(account(), { streamType: 'rulestream', fromDate: '202405150000', toDate: '202405150600' }),
@@ -110,7 +123,7 @@ export function replay(
   account: Account,
   options: ReplayOptions,
 ): Flow<Activity> | Flow<ComplianceEvent> {
-  const job = checkReplay(account, options);
+  const job = checkReplay('replay', account, options);
   const identity = [{ step: 'replay', ...job.identity }];
   return options.streamType === 'compliance'
     ? new Flow(run => runReplay({ ...job, ...EVENT_PARSER }, run), undefined, identity)
@@ -131,72 +144,34 @@ const ACTIVITY_PARSER: RecordParser<Activity> = {
   },
 };
 
-/** An event has no id: two are the same when all of their bytes are. */
+/** An event has no id: two events are the same if their bytes are. */
 export const EVENT_PARSER: RecordParser<ComplianceEvent> = {
   parse: parseComplianceEvent,
   idOf: ({ raw }) => createHash('sha256').update(raw).digest('base64'),
-  // An event may come in another minute than that of its own time, whatever that time is.
+  // An event may come in a later minute of the stream than that of its own time.
   timeOf: () => Number.NaN,
 };
 
-/** @throws OptionError */
-export function checkReplay(account: Account, options: ReplayOptions) {
-  checkNames('options', options, OPTIONS);
-  const { streamType, streamLabel, folder, maxMemory = 32 * 1024 * 1024, onGap, resume } = options;
-  checkValue('replay', 'streamType', required(oneOf('the stream', STREAM_TYPES)), streamType);
-  checkValue('replay', 'maxMemory', whole('bytes kept in memory'), maxMemory);
-  if (folder !== undefined && (typeof folder !== 'string' || folder === ''))
-    throw new OptionError('folder', 'Expected `folder` to name a folder');
-  if (onGap !== undefined && typeof onGap !== 'function')
-    throw new OptionError('onGap', 'Expected `onGap` to be a function');
-  const { onWait, onDamaged } = options;
-  if (onDamaged !== undefined && typeof onDamaged !== 'function')
-    throw new OptionError('onDamaged', 'Expected `onDamaged` to be a function');
-  if (onWait !== undefined && typeof onWait !== 'function')
-    throw new OptionError('onWait', 'Expected `onWait` to be a function');
-  const fromDate = timestampOption('fromDate', options.fromDate);
-  const toDate = timestampOption('toDate', options.toDate);
-  const window = { from: parseTimestamp(fromDate) ?? 0, to: parseTimestamp(toDate) ?? 0 };
+/** The options of a replay, checked. @throws OptionError */
+export function checkReplay(call: string, account: Account, options: ReplayOptions) {
+  const checked = checkOptions(call, OPTIONS, options);
+  const { streamType, streamLabel, folder, maxMemory, resume } = checked;
+  const { onGap, onWait, onDamaged } = checked;
+  const timings = checked.timings as ReplayTimings;
+  const window = { from: parseDate(checked.fromDate) ?? 0, to: parseDate(checked.toDate) ?? 0 };
+  const [fromDate, toDate] = [formatTimestamp(window.from), formatTimestamp(window.to)];
   if (window.from >= window.to)
-    throw new OptionError('toDate', `\`toDate\` ${toDate} must be after \`fromDate\` ${fromDate}`);
-  if (window.to > Math.max(account.clock.now(), account.timing.now()) + MAX_AHEAD)
-    throw new OptionError(
-      'toDate',
-      `\`toDate\` ${toDate} is more than ${MAX_AHEAD / DAY} days ahead: a replay waits for each minute to come`,
-    );
+    throw optionError(call, 'toDate', `must be after \`fromDate\` ${fromDate}, got ${toDate}`);
   const url = replayUrl(account, streamType, streamLabel);
+  if (window.to > Math.max(account.clock.now(), account.timing.now()) + MAX_AHEAD_MS)
+    throw optionError(
+      call,
+      'toDate',
+      `must be at most ${MAX_AHEAD_MS / DAY} days ahead, because a replay waits for each minute, got ${toDate}`,
+    );
   const identity = { replay: url.pathname, fromDate, toDate };
-  const timings = checkTimings(options.timings);
   return {
-    account,
-    url,
-    identity,
-    window,
-    timings,
-    folder,
-    maxMemory,
-    resume,
-    onGap,
-    onWait,
-    onDamaged,
+    ...{ account, url, identity, window, timings, folder, maxMemory, resume },
+    ...{ onGap, onWait, onDamaged },
   };
-}
-
-function checkTimings(options: Partial<ReplayTimings> = {}): ReplayTimings {
-  checkNames('timings', options, Object.keys(TIMINGS));
-  const timings: { -readonly [Name in keyof ReplayTimings]: number } = { ...TIMINGS };
-  for (const name of Object.keys(TIMINGS) as (keyof ReplayTimings)[]) {
-    const value = options[name];
-    if (value === undefined) continue;
-    const least = ['firstWaitMs', 'maxWaitMs', 'rateLimitWaitMs'].includes(name) ? 0 : 1;
-    checkValue('replay', `timings.${name}`, whole('a time', { min: least }), value);
-    // A part of a minute would be taken for delivered, and never asked for.
-    if (name.endsWith('ChunkMs') && value % MINUTE !== 0)
-      throw new OptionError(
-        `timings.${name}`,
-        `Expected \`timings.${name}\` to be whole minutes, in milliseconds`,
-      );
-    timings[name] = value;
-  }
-  return timings;
 }

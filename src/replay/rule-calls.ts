@@ -1,69 +1,64 @@
-import { DataError, HttpError, OptionError, RulesError } from '../errors.js';
+import { optionError } from '../check.js';
+import { DataError, HttpError, RulesError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import { Fields } from '../http/read-fields.js';
 import { readJson, readText } from '../http/read-json.js';
 import { type AccountRequest, request } from '../http/request.js';
 import { responseError } from '../http/response-error.js';
-import { checkRuleId, checkRules, checkRulesToDelete } from './replay-rule.js';
-import { ruleBodies } from './rule-bodies.js';
-import { type RuleVerdict, ruleVerdicts } from './rule-verdicts.js';
-import { type ReplayRulesOptions, replayRulesUrl } from './rules-url.js';
+import {
+  checkRuleId,
+  checkRules,
+  checkRulesToDelete,
+  type NewRule,
+  parseReplayRule,
+  type ReplayRule,
+} from './replay-rule.js';
+import {
+  type ReplayRulesOptions,
+  type RuleVerdict,
+  replayRulesUrl,
+  ruleBodies,
+  ruleVerdicts,
+} from './rule-request.js';
 
-export type { ReplayRulesOptions } from './rules-url.js';
-
-/** A rule to be added. */
-export interface NewRule {
-  readonly value: string;
-  /** Comes back in the `matching_rules` of each post. */
-  readonly tag?: string | null | undefined;
-}
-
-/** A rule of the stream (service.md 2.2). */
-export interface ReplayRule {
-  readonly value: string;
-  readonly tag: string | null;
-  /** 64 bits, so a string of digits. Absent for rules of before April 2016. */
-  readonly id: string | undefined;
-}
-
-/** What became of a rule that was to be added. */
+/** A rule that was sent to be added. */
 export interface AddedRule extends ReplayRule {
-  /** `false` also for a rule that was there before: see `reason`. */
+  /** `false` also for a rule that existed before: see `reason`. */
   readonly created: boolean;
-  /** In the service's words, where it was not created. */
+  /** The service's message, if it was not created. */
   readonly reason?: string | undefined;
 }
 
-/** What became of a rule that was to be deleted. */
+/** A rule that was sent to be deleted. */
 export interface DeletedRule {
   readonly value?: string | undefined;
   readonly id?: string | undefined;
   readonly deleted: boolean;
-  /** In the service's words, where it was not deleted. */
+  /** The service's message, if it was not deleted. */
   readonly reason?: string | undefined;
 }
 
-/** What the service says of a rule that it was only asked about. */
+/** A rule that was validated, and not added. */
 export interface ValidatedRule {
   readonly value: string;
   readonly valid: boolean;
-  /** In the service's words, where it is not valid. */
+  /** The service's message, if it is not valid. */
   readonly reason?: string | undefined;
 }
 
-/** Section 8; taken as decimal, the stricter reading. */
+/** 1 MB and 5 MB, read as decimal, which is stricter. */
 const ADD_BYTES = 1_000_000;
 const READ_BYTES = 5_000_000;
 
 /**
- * Adds rules to the replay stream (service.md 4.4), as many requests as their size takes. A rule
- * that is there already is left as it is, tag included, and told as not created. A rule that a try
- * added whose answer was lost on the way is told so, too.
+ * Adds rules to the replay stream, in as many requests as their size needs. A rule that exists is not
+ * changed, not even its tag, and is returned as not created. So is a rule that was added by an attempt
+ * whose response was lost.
  *
  * A request is all or nothing: with one invalid rule, none of its rules is added.
  *
- * @returns what became of each rule, in their order.
- * @throws RulesError for invalid rules: `results` says which and why, and what was added before.
+ * @returns The result for each rule, in their order.
+ * @throws RulesError for invalid rules: `results` has the reasons, and what was added before.
  * @throws HttpError with status 406 while a replay of the stream runs.
  * @example
  * await replayRules.add(account(), [{ value: 'snow lang:en', tag: 'snow' }]);
@@ -73,16 +68,21 @@ export async function addReplayRules(
   rules: readonly NewRule[],
   options: ReplayRulesOptions = {},
 ): Promise<AddedRule[]> {
-  const url = replayRulesUrl(account, options);
+  const url = replayRulesUrl('replayRules.add', account, options);
+  const checked = checkRules('replayRules.add', rules);
   const results: AddedRule[] = [];
-  for (const { body, items } of ruleBodies('rules', checkRules(rules), ADD_BYTES, printRule)) {
-    const call = { ...post(url, body, options), kind: 'change', expectedStatuses: [422] };
+  for (const { body, items } of ruleBodies('rules', checked, ADD_BYTES, printRule)) {
+    const call: AccountRequest = {
+      ...post(url, body, options),
+      kind: 'change',
+      expectedStatuses: [422],
+    };
     const { added, refused } = await explained(
-      request(account, call, async answer => {
-        const refused = answer.status === 422;
-        const text = await readText(answer);
+      request(account, call, async response => {
+        const refused = response.status === 422;
+        const text = await readText(response);
         const verdicts = ruleVerdicts(text, 'created');
-        if (refused && verdicts.length === 0) throw responseError(account, call, answer, text);
+        if (refused && verdicts.length === 0) throw responseError(account, call, response, text);
         return { added: addedRules(verdicts, items, refused), refused };
       }),
     );
@@ -95,8 +95,8 @@ export async function addReplayRules(
 /**
  * Deletes rules of the replay stream, by value (upper and lower case differ) or by id.
  *
- * @returns what became of each rule, in their order: one that is not there is no error. Where the
- * service only answers that it worked, every rule counts as deleted.
+ * @returns The result for each rule, in their order; a rule that does not exist is not an error. If the
+ * service only answers with a success status, every rule counts as deleted.
  * @throws HttpError with status 406 while a replay of the stream runs.
  * @example
  * await replayRules.delete(account(), [{ value: 'snow lang:en' }, { id: '734938587381145604' }]);
@@ -106,12 +106,12 @@ export async function deleteReplayRules(
   rules: readonly ({ readonly value: string } | { readonly id: string })[],
   options: ReplayRulesOptions = {},
 ): Promise<DeletedRule[]> {
-  const url = replayRulesUrl(account, options);
+  const url = replayRulesUrl('replayRules.delete', account, options);
   url.searchParams.set('_method', 'delete');
-  const results = checkRulesToDelete(rules).map(
+  const results = checkRulesToDelete('replayRules.delete', rules).map(
     (rule): DeletedRule => ({ ...rule, deleted: true }),
   );
-  // Each once: the second time, it would not be there.
+  // Each once: a repeated rule would be reported as missing.
   const values = new Set(results.flatMap(({ value }) => value ?? []));
   const ids = new Set(results.flatMap(({ id }) => id ?? []));
   const bodies = [
@@ -135,8 +135,7 @@ export async function deleteReplayRules(
 }
 
 /**
- * The rules of the replay stream that have these ids (service.md 4.4). Ids that the stream does not
- * have are left out.
+ * The rules of the replay stream with these ids. Ids that the stream does not have are left out.
  *
  * @example
  * const [rule] = await replayRules.get(account(), ['734938587381145604']);
@@ -146,14 +145,15 @@ export async function getReplayRules(
   ids: readonly string[],
   options: ReplayRulesOptions = {},
 ): Promise<ReplayRule[]> {
-  const url = replayRulesUrl(account, options);
+  const url = replayRulesUrl('replayRules.get', account, options);
   url.searchParams.set('_method', 'get');
   if (!Array.isArray(ids))
-    throw new OptionError('ids', 'Expected `ids` to be a list of strings of digits');
+    throw optionError('replayRules.get', 'ids', 'must be an array of strings of digits');
+  const checked = ids.map(id => checkRuleId('replayRules.get', id));
   const found: ReplayRule[] = [];
-  for (const { body } of ruleBodies('rule_ids', ids.map(checkRuleId), READ_BYTES, id => id)) {
-    const rules = await request(account, post(url, body, options), async answer =>
-      new Fields(await readJson(answer), 'one about rules', answer.url)
+  for (const { body } of ruleBodies('rule_ids', checked, READ_BYTES, id => id)) {
+    const rules = await request(account, post(url, body, options), async response =>
+      new Fields(await readJson(response), 'one about rules', response.url)
         .objects('rules')
         .map(parseReplayRule),
     );
@@ -163,12 +163,11 @@ export async function getReplayRules(
 }
 
 /**
- * Asks the service what it thinks of rules, without adding them (service.md 4.4 rule 6). For the
- * same without a request, see `rules.check`.
+ * Asks the service whether rules are valid, without adding them. For a check without a request, see `rules.check`.
  *
- * @returns one answer for each rule, in their order.
- * @throws HttpError with status 404 where the service does not have this call.
- * @throws DataError where an answer does not say of each rule whether it is valid.
+ * @returns The result for each rule, in their order.
+ * @throws HttpError with status 404 if the service does not have this call.
+ * @throws DataError if the response does not say of each rule whether it is valid.
  * @example
  * const [{ valid, reason }] = await replayRules.validate(account(), [{ value: 'has:vidoes' }]);
  */
@@ -177,16 +176,17 @@ export async function validateReplayRules(
   rules: readonly NewRule[],
   options: ReplayRulesOptions = {},
 ): Promise<ValidatedRule[]> {
-  const url = replayRulesUrl(account, options, '/validation.json');
+  const url = replayRulesUrl('replayRules.validate', account, options, '/validation.json');
+  const checked = checkRules('replayRules.validate', rules);
   const results: ValidatedRule[] = [];
-  for (const { body, items } of ruleBodies('rules', checkRules(rules), ADD_BYTES, printRule)) {
+  for (const { body, items } of ruleBodies('rules', checked, ADD_BYTES, printRule)) {
     const text = await request(account, post(url, body, options), readText);
     const verdicts = new Map(ruleVerdicts(text, 'valid').map(verdict => [verdict.value, verdict]));
     for (const { value } of items) {
       const { passed: valid, reason } = verdicts.get(value) ?? {};
       if (valid === undefined)
         throw new DataError(
-          `The answer does not say whether the rule ${JSON.stringify(value)} is valid: ${text.slice(0, 80)}`,
+          `The response does not say whether the rule ${JSON.stringify(value)} is valid: ${text.slice(0, 80)}`,
           { place: { origin: url.href } },
         );
       results.push({ value, valid, ...(reason === undefined ? {} : { reason }) });
@@ -195,12 +195,7 @@ export async function validateReplayRules(
   return results;
 }
 
-/** A rule as listings have it. */
-export function parseReplayRule(rule: Fields): ReplayRule {
-  return { value: rule.needText('value'), tag: rule.text('tag') ?? null, id: rule.text('id') };
-}
-
-/** A 406 with the reason that 4.4 rule 1 gives for it. */
+/** Adds to a 406 its usual reason. */
 async function explained<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
@@ -213,11 +208,7 @@ async function explained<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-function post(
-  url: URL,
-  body: string,
-  { signal }: ReplayRulesOptions,
-): Omit<AccountRequest, 'kind'> & { readonly kind?: string } {
+function post(url: URL, body: string, { signal }: ReplayRulesOptions): AccountRequest {
   const headers = { 'content-type': 'application/json; charset=utf-8' };
   return { method: 'POST', url, body, headers, signal, family: 'replayRules' };
 }

@@ -1,60 +1,57 @@
-import { DataError, HttpError, OptionError, RulesError } from '../errors.js';
+import { checkOptions, flag, type OptionTable, optionError } from '../check.js';
+import { DataError, HttpError, RulesError } from '../errors.js';
 import type { Account } from '../http/account.js';
-import { checkNames } from '../http/check-names.js';
 import { replayRules } from './list-rules.js';
-import {
-  addReplayRules,
-  deleteReplayRules,
-  type NewRule,
-  type ReplayRule,
-  type ReplayRulesOptions,
-  validateReplayRules,
-} from './rule-calls.js';
+import { checkRules, type NewRule, type ReplayRule } from './replay-rule.js';
+import { addReplayRules, deleteReplayRules, validateReplayRules } from './rule-calls.js';
+import { REPLAY_RULES_OPTIONS, type ReplayRulesOptions } from './rule-request.js';
 
 export interface SyncRulesOptions extends ReplayRulesOptions {
-  /** Only tells what would change. @default false */
+  /** Returns what would change, and changes nothing. @default false */
   readonly dryRun?: boolean | undefined;
 }
 
-/** What makes the rules of a stream equal to a list. */
+/** The changes that make the rules of a stream equal to a list. */
 export interface RuleChanges {
-  /** Rules that the stream did not have. */
+  /** Rules that only the list has. */
   readonly added: readonly NewRule[];
-  /** Rules that the list does not have. */
+  /** Rules that only the stream has. */
   readonly deleted: readonly ReplayRule[];
-  /** Rules whose tag is another; a tag changes by deleting the rule and adding it with a new id. */
+  /** Rules with another tag. A tag is changed by deleting the rule and adding it again, with a new id. */
   readonly retagged: readonly (ReplayRule & { readonly from: string | null })[];
   readonly unchanged: number;
   /** `false` after a dry run. */
   readonly applied: boolean;
 }
 
+const OPTIONS = {
+  ...REPLAY_RULES_OPTIONS,
+  dryRun: flag('change nothing', false),
+} satisfies OptionTable<SyncRulesOptions>;
+
 /**
- * Makes the rules of the replay stream equal to a list: adds what is missing, deletes what is too
- * much, and leaves the others alone. Run again, it changes nothing more, and it completes what an
- * earlier run did not.
+ * Makes the rules of the replay stream equal to a list: adds the missing rules, deletes those that are
+ * not in the list, and does not touch the others. Called again, it changes nothing, or completes an
+ * earlier call that failed.
  *
- * New rules are shown to the service's validation first, where it has one, and are added before any
- * rule is deleted: where the service refuses one, nothing is deleted. For a while the stream thus has
- * the rules of both lists. Only a rule whose tag changes is missing for the moment between the last
- * two requests, since a stream has a value once.
+ * New rules are validated by the service first, if it has that call, and are added before any rule is
+ * deleted: if the service refuses one, nothing is deleted. So for a while the stream has the rules of
+ * both lists. Only a rule whose tag changes is missing between the last two requests, because a stream
+ * has a value once.
  *
- * @throws RulesError when the service calls a new rule invalid; `results` says which and why.
- * @throws HttpError with status 406 while a replay of the stream runs (service.md 4.4 rule 1).
+ * @throws RulesError when the service says that a new rule is invalid; `results` has the reasons.
+ * @throws HttpError with status 406 while a replay of the stream is connected.
  * @example
  * const changes = await replayRules.sync(account(), rules, { dryRun: true });
  * console.log(replayRules.renderChanges(changes));
  */
 export async function syncRules(
   account: Account,
-  wanted: readonly NewRule[],
+  rules: readonly NewRule[],
   syncOptions: SyncRulesOptions = {},
 ): Promise<RuleChanges> {
-  checkNames('options', syncOptions, ['dryRun', 'streamLabel', 'signal']);
-  const { dryRun = false, ...options } = syncOptions;
-  if (typeof dryRun !== 'boolean')
-    throw new OptionError('dryRun', 'Expected `dryRun` to be true or false');
-  const missing = byValue(wanted);
+  const { dryRun, ...options } = checkOptions('replayRules.sync', OPTIONS, syncOptions);
+  const missing = byValue(rules);
   const deleted: ReplayRule[] = [];
   const retagged: (ReplayRule & { readonly from: string | null })[] = [];
   let unchanged = 0;
@@ -69,15 +66,15 @@ export async function syncRules(
   const changes = { added, deleted, retagged, unchanged };
   if (dryRun) return { ...changes, applied: false };
 
-  await mustBeValid(account, [...added, ...retagged], options);
+  await validate(account, [...added, ...retagged], options);
   if (added.length > 0) await addReplayRules(account, added, options);
-  const leaving = [...deleted, ...retagged].map(({ value }) => ({ value }));
-  if (leaving.length > 0) await deleteReplayRules(account, leaving, options);
+  const outdated = [...deleted, ...retagged].map(({ value }) => ({ value }));
+  if (outdated.length > 0) await deleteReplayRules(account, outdated, options);
   if (retagged.length > 0) await addReplayRules(account, retagged, options);
   return { ...changes, applied: true };
 }
 
-/** The difference as text for people: a line for each rule, and one that sums up. */
+/** The changes as text for people to read: a line for each rule, and a summary. */
 export function renderRuleChanges(changes: RuleChanges): string {
   const { added, deleted, retagged, unchanged, applied } = changes;
   const lines = [
@@ -87,8 +84,8 @@ export function renderRuleChanges(changes: RuleChanges): string {
     ),
     ...added.map(rule => `+ ${shown(rule)}`),
   ];
-  const sum = `${added.length} added, ${deleted.length} deleted, ${retagged.length} retagged, ${unchanged} unchanged`;
-  return [...lines, applied ? sum : `${sum} (dry run: nothing was changed)`].join('\n');
+  const summary = `${added.length} added, ${deleted.length} deleted, ${retagged.length} retagged, ${unchanged} unchanged`;
+  return [...lines, applied ? summary : `${summary} (dry run: nothing was changed)`].join('\n');
 }
 
 function shown({ value, tag }: NewRule): string {
@@ -99,28 +96,22 @@ function shownTag(tag: string | null | undefined): string {
   return tag == null ? '(no tag)' : `[${tag}]`;
 }
 
-function byValue(wanted: readonly NewRule[]): Map<string, NewRule> {
-  if (!Array.isArray(wanted))
-    throw new OptionError('wanted', 'Expected the wanted rules to be a list of { value, tag }');
+function byValue(list: readonly NewRule[]): Map<string, NewRule> {
   const rules = new Map<string, NewRule>();
-  for (const rule of wanted as readonly NewRule[]) {
-    if (typeof rule?.value !== 'string' || rule.value.trim() === '')
-      throw new OptionError('wanted', 'Expected the `value` of a rule to be a string, not empty');
-    const { tag } = rule;
-    if (tag != null && typeof tag !== 'string')
-      throw new OptionError('wanted', 'Expected the `tag` of a rule to be a string or null');
+  for (const rule of checkRules('replayRules.sync', list)) {
     const same = rules.get(rule.value);
     if (same !== undefined && (same.tag ?? null) !== (rule.tag ?? null))
-      throw new OptionError(
-        'wanted',
-        `The rule ${JSON.stringify(rule.value)} is wanted with two tags, ${shownTag(same.tag)} and ${shownTag(rule.tag)}: a stream has a value once`,
+      throw optionError(
+        'replayRules.sync',
+        'rules',
+        `must have each value once: ${JSON.stringify(rule.value)} has two tags, ${shownTag(same.tag)} and ${shownTag(rule.tag)}`,
       );
     rules.set(rule.value, rule);
   }
   return rules;
 }
 
-async function mustBeValid(
+async function validate(
   account: Account,
   rules: readonly NewRule[],
   options: ReplayRulesOptions,
@@ -133,12 +124,12 @@ async function mustBeValid(
     ({ value, reason }) => `\n${JSON.stringify(value)}: ${reason ?? 'not valid'}`,
   );
   throw new RulesError(
-    `The service calls rules invalid, and nothing was changed:${shownOnes.join('')}`,
+    `The service says that rules are invalid; nothing was changed:${shownOnes.join('')}`,
     { results: verdicts.map(({ valid: _, ...rule }) => ({ ...rule, created: false })) },
   );
 }
 
-/** Path and payload of the validation are not published: one that is not there is done without. */
+/** The validation call is undocumented: a service without it is used without validation. */
 function withoutValidation(error: unknown): [] {
   if (error instanceof DataError || (error instanceof HttpError && error.status === 404)) return [];
   throw error;

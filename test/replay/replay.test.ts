@@ -741,7 +741,8 @@ describe('a consumer', () => {
     await expect(collected(other)).rejects.toThrow('its fromDate was');
     for (const damage of [{ open: 7 }, { ids: 7 }, { gaps: [{}] }, { source: 'search' }, null]) {
       const damaged = (damage && { ...cursor, ...damage }) as Cursor;
-      await expect(collected(posts(window, { resume: damaged }))).rejects.toThrow(OptionError);
+      const run = async () => collected(posts(window, { resume: damaged }));
+      await expect(run()).rejects.toThrow(OptionError);
     }
     const requests = server.received.length;
     expect(await collected(posts(window, { resume: cursor }))).toEqual([]);
