@@ -231,4 +231,11 @@ describe('the examples do what they say', () => {
     const again = await run('12-engagement-totals.ts');
     expect(again).toMatchObject({ code: 0, stderr: first.stderr });
   });
+
+  it('13-web-sign-in: only the browser that began a sign-in can end it, and then it sees the likes', async () => {
+    const { code, stdout, stderr } = await run('13-web-sign-in.ts');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain('Another browser: 400 Nobody signed in.');
+    expect(stdout).toMatch(/^\d+ likes: \S/m);
+  });
 });

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { build, type Format } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
+import { blocksOf, pageNamed } from './pages.js';
 
 const exec = promisify(execFile);
 const root = path.resolve(import.meta.dirname, '..');
@@ -188,4 +189,30 @@ describe('a bundle that runs elsewhere', () => {
       });
     },
   );
+});
+
+describe('the page on bundlers and CommonJS', () => {
+  const page = pageNamed('examples/bundling.md');
+
+  it.each(blocksOf(page, 'sh'))(
+    'has a command that makes a bundle that runs: %s',
+    async command => {
+      const bin = path.join(modules, '.bin');
+      const env = { ...process.env, PATH: `${bin}${path.delimiter}${process.env.PATH}` };
+      await exec('bash', ['-c', command], { cwd: project, env });
+      const [, outfile = ''] = /--outfile=(\S+)/.exec(command) ?? [];
+      expect(await run(path.join(project, outfile))).toEqual({ posts: 20, tombstones: 'opened' });
+    },
+  );
+
+  it.each(
+    blocksOf(page, 'js').filter(
+      code => process.features.require_module === true || !code.includes('require('),
+    ),
+  )('has CommonJS that runs: %s', async code => {
+    const script = path.join(project, 'page.cjs');
+    await writeFile(script, code);
+    const { stderr } = await exec(process.execPath, [script]);
+    expect(stderr).not.toContain('    at ');
+  });
 });

@@ -1,56 +1,253 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
+import * as millrace from 'millrace';
 import { describe, expect, it } from 'vitest';
+import manifest from '../package.json' with { type: 'json' };
+import { LIMITS } from '../src/http/rate-limits.js';
 import { SETTINGS } from '../src/http/settings.js';
-import { checkRule } from '../src/rules/language/check-rule.js';
-import { renderProblem } from '../src/rules/language/render-problem.js';
-import { operators } from '../src/rules/operators/operators.js';
+import { controlRoutes } from '../src/service/control.js';
+import { ENDPOINTS } from '../src/service/http/endpoints.js';
+import { DAY, HOUR, MINUTE, SECOND } from '../src/time.js';
+import { blocksOf, namesIn, pageNamed, pages, root, tableOf } from './pages.js';
+import { kindsOf, literalsOf, membersOf } from './public-api.js';
 
-const root = path.resolve(import.meta.dirname, '..');
-const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
-const exampleNames = readdirSync(path.join(root, 'examples'));
-const examples = exampleNames.map(name => readFileSync(path.join(root, 'examples', name), 'utf8'));
-
-function blocks(language: string): string[] {
-  return [...readme.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(
-    match => match[1] as string,
-  );
-}
+const readme = pageNamed('README.md');
+const http = pageNamed('src/http/README.md');
+const acme = millrace.account({}, {});
+const service = pageNamed('src/service/README.md');
+const exampleNames = readdirSync(path.join(root, 'examples')).filter(name => name.endsWith('.ts'));
 
 describe('the README', () => {
-  it('shows only code that stands in an example', () => {
-    const code = blocks('ts');
-    expect(code.length).toBeGreaterThan(0);
-    for (const block of code) expect(examples.some(example => example.includes(block))).toBe(true);
+  it('has at most 200 lines', () => {
+    expect(readme.text.split('\n').length).toBeLessThanOrEqual(200);
   });
 
-  it('names every example, and none that is not there', () => {
-    const named = [...readme.matchAll(/examples\/(\d\d-[\w-]+\.ts)/g)].map(match => match[1]);
-    expect([...new Set(named)].toSorted()).toEqual(exampleNames.toSorted());
+  it('says why each dependency is there, and names none that is not', () => {
+    const named = tableOf(readme, 'Developing', 'Dependency').flatMap(row => namesIn(row[0]));
+    expect(named.toSorted()).toEqual(Object.keys(manifest.dependencies).toSorted());
   });
 
-  it('has every setting of an account with its environment variable', () => {
-    for (const [name, { env }] of Object.entries(SETTINGS))
-      expect(readme).toContain(`| \`${name}\` | \`${env}\` |`);
+  it('has every source, operator and sink', () => {
+    const table = tableOf(readme, 'Sources, operators, sinks', '');
+    const stages = table.flatMap(row => namesIn(row[1]).map(name => name.replace(/\(.*/, '')));
+    const calls = ['account', 'safeName', 'pipeline', 'operator', 'perBatch', 'openTombstones'];
+    const others = [...calls, 'applyCompliance', 'parseComplianceEvent'];
+    const exported = Object.entries(millrace)
+      .filter(([name, value]) => typeof value === 'function' && /^[a-z]/.test(name))
+      .map(([name]) => name)
+      .filter(name => !others.includes(name) && !/^parse/.test(name));
+    expect(stages.filter(name => !name.includes('.')).toSorted()).toEqual(exported.toSorted());
+  });
+});
+
+describe('the pages', () => {
+  it('name every example, and none that is not there', () => {
+    const named = pageNamed('examples/README.md').text.matchAll(/\((\d\d-[\w-]+\.ts)\)/g);
+    expect([...named].map(match => match[1]).toSorted()).toEqual(exampleNames.toSorted());
   });
 
-  it('has no cell that is empty by mistake', () => {
-    expect(readme).not.toContain('undefined');
-    expect(readme).not.toContain('<!--');
+  it.each(pages)('$name has links that lead somewhere', ({ name, text }) => {
+    for (const [, link = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(link)) continue;
+      const [file = '', anchor] = link.split('#');
+      const target = file === '' ? name : path.posix.join(path.posix.dirname(name), file);
+      expect(existsSync(path.join(root, target)), `${link} of ${name}`).toBe(true);
+      if (anchor === undefined) continue;
+      const { text: there } = pageNamed(target);
+      const anchors = [...there.matchAll(/^#+ (.*)$/gm)].map(match => anchorOf(match[1] as string));
+      expect(anchors, `${link} of ${name}`).toContain(anchor);
+    }
   });
+
+  it.each(pages)('$name has no cell that is empty by mistake', ({ text }) => {
+    expect(text).not.toMatch(/^\|.*undefined/m);
+    expect(text).not.toMatch(/<!--|service\.md/);
+  });
+
+  it('are all linked from the README', () => {
+    for (const { name } of pages) {
+      const link = name.replace(/README\.md$/, '');
+      expect(name === 'README.md' || readme.text.includes(`(${link}`), name).toBe(true);
+    }
+  });
+});
+
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
+}
+
+/** Page, heading, first column, and what has these members. */
+const OPTION_TABLES = [
+  ['src/search/README.md', 'Search and counts', 'Option', 'SearchOptions'],
+  ['src/jobs/README.md', 'Historical jobs', 'Option of `jobs.run`', 'jobs.RunJobOptions'],
+  ['src/replay/README.md', 'Replay', 'Option', 'ReplayOptions'],
+  ['src/compliance/README.md', 'Compliance', 'Option', 'ComplianceOptions'],
+  ['src/usage/README.md', 'Usage', 'Option', 'usage.UsageOptions'],
+  ['src/users/README.md', 'Sign-in', 'Option', 'users.SignInOptions'],
+  [
+    'src/users/README.md',
+    'Engagement totals',
+    'Option of `users.engagementTotals`',
+    'users.EngagementTotalsOptions',
+  ],
+  ['src/users/README.md', 'Engagement totals', 'Option of `engagement`', 'EngagementOptions'],
+  ['src/sinks/files/README.md', 'The `files` sink', 'Option', 'FilesOptions'],
+  ['src/service/README.md', 'Options', 'Option', 'service:ServiceOptions'],
+] as const;
+
+describe('the tables of options are those of the code', () => {
+  it.each(OPTION_TABLES)('%s: %s, %s', (page, heading, column, type) => {
+    const named = tableOf(pageNamed(page), heading, column).flatMap(row => namesIn(row[0]));
+    expect(named.toSorted()).toEqual(membersOf(type).toSorted());
+  });
+
+  it('account: settings with their environment variables, and the others', () => {
+    const settings = tableOf(http, 'Settings', 'Option').map(([name, env]) => [name, env]);
+    expect(settings).toEqual(
+      Object.entries(SETTINGS).map(([name, { env }]) => [`\`${name}\``, `\`${env}\``]),
+    );
+    const others = tableOf(http, 'Other options', 'Option').flatMap(row => namesIn(row[0]));
+    expect([...Object.keys(SETTINGS), ...others].toSorted()).toEqual(
+      membersOf('AccountOptions').toSorted(),
+    );
+  });
+
+  it.each([
+    ['Timeouts', acme.timeouts],
+    ['Retries', acme.retry],
+  ])('account: %s with their defaults', (heading, defaults) => {
+    const rows = tableOf(http, heading, 'Option').map(([name, value]) => [name, value]);
+    expect(rows).toEqual(
+      Object.entries(defaults).map(([name, value]) => [`\`${name}\``, String(value)]),
+    );
+  });
+
+  it('account: rate limits', () => {
+    const spans = new Map([
+      [SECOND, '1 s'],
+      [5 * SECOND, '5 s'],
+      [MINUTE, '1 min'],
+      [5 * MINUTE, '5 min'],
+      [HOUR, '1 h'],
+      [DAY, '24 h'],
+    ]);
+    const rows = tableOf(http, 'Rate limits', 'Family').map(([name, value]) => [name, value]);
+    expect(rows).toEqual(
+      Object.entries(LIMITS).map(([family, rates]) => [
+        `\`${family}\``,
+        rates.map(({ requests, perMs }) => `${requests} in ${spans.get(perMs)}`).join(', ') ||
+          'none',
+      ]),
+    );
+  });
+});
+
+describe('the errors are those of the code', () => {
+  const table = tableOf(http, 'Errors', 'Class');
+
+  it('has every class with its code and its fields', () => {
+    const classes = Object.entries(millrace)
+      .filter(([name]) => name.endsWith('Error') && name !== 'MillraceError')
+      .map(([name]) => name);
+    expect(table.flatMap(row => namesIn(row[0])).toSorted()).toEqual(classes.toSorted());
+    for (const [name, , , fields] of table) {
+      const [type = ''] = namesIn(name);
+      for (const field of membersOf(type)) {
+        const isOfAll = membersOf('MillraceError').includes(field);
+        const isOfHttp = type === 'AuthorizationError' && membersOf('HttpError').includes(field);
+        if (!isOfAll && !isOfHttp) expect(fields, type).toContain(`\`${field}\``);
+      }
+    }
+  });
+
+  it('has every way to fail', () => {
+    const failures = tableOf(http, 'Errors', '`failure`').flatMap(row => namesIn(row[0]));
+    expect(failures).toEqual(literalsOf('AuthorizationFailure'));
+    const connection = table.find(([name]) => name === '`ConnectionError`')?.[3];
+    for (const failure of literalsOf('ConnectionFailure'))
+      expect(connection).toContain(`\`${failure}\``);
+  });
+});
+
+describe('the page of the local service', () => {
+  const AIM = ['kind', 'times', 'skip', 'endpoint', 'path', 'title'];
+
+  it('has every fault with its fields', () => {
+    const kinds = kindsOf('service:Fault');
+    expect(kinds.size).toBe(14);
+    const rows = tableOf(service, 'Faults', '`kind`');
+    expect(rows.flatMap(row => namesIn(row[0])).toSorted()).toEqual([...kinds.keys()].toSorted());
+    for (const [kind, fields] of rows) {
+      const members = kinds.get(namesIn(kind)[0] ?? '') ?? [];
+      const own = members.filter(name => !AIM.includes(name));
+      expect(namesIn(fields).toSorted(), kind).toEqual(own.toSorted());
+    }
+  });
+
+  it('has every way to aim one, and every family of endpoints', () => {
+    const rows = tableOf(service, 'Faults', 'Aim');
+    expect(['kind', ...rows.flatMap(row => namesIn(row[0]))].toSorted()).toEqual(AIM.toSorted());
+    const endpoints = rows.find(([name]) => name === '`endpoint`')?.[1];
+    expect(namesIn(endpoints)).toEqual([...ENDPOINTS]);
+  });
+
+  it('has every path of the control path', () => {
+    const routes = controlRoutes({} as never, {} as never, {} as never);
+    const rows = tableOf(service, 'The control path', 'Path').map(([path, methods]) => [
+      path,
+      methods,
+    ]);
+    expect(rows.toSorted()).toEqual(
+      routes
+        .map(({ pattern, methods }) => [`\`${pattern}\``, (methods ?? []).join(' ')])
+        .toSorted(),
+    );
+  });
+});
+
+describe('the page of events', () => {
+  it('has every kind with its fields', () => {
+    const kinds = kindsOf('ComplianceEvent');
+    const rows = tableOf(pageNamed('src/compliance/README.md'), 'Compliance', '`kind` of an event');
+    const listed = rows.flatMap(([names, fields]) =>
+      namesIn(names).map(kind => [kind, namesIn(fields).toSorted()] as const),
+    );
+    expect(new Map(listed)).toEqual(
+      new Map(
+        [...kinds].map(([kind, fields]) => [
+          kind,
+          fields.filter(name => !['kind', 'at', 'raw'].includes(name)).toSorted(),
+        ]),
+      ),
+    );
+  });
+});
+
+describe('the page of the rule language', () => {
+  const page = pageNamed('src/rules/README.md');
 
   it('has every operator of the rule language', () => {
-    for (const [name, { about, aliases }] of Object.entries(operators)) {
-      const row = readme.split('\n').find(line => line.startsWith(`| \`${name}:\` |`));
-      expect(row).toContain(about);
-      for (const alias of aliases) expect(row).toContain(`\`${alias}:\``);
-    }
+    const rows = tableOf(page, 'Operators', 'Clause').slice(2);
+    expect(rows.map(([clause, , ...rest]) => [clause, ...rest])).toEqual(
+      Object.entries(millrace.rules.operators).map(([name, { about, search, alone, aliases }]) => [
+        `\`${name}:\``,
+        about,
+        search ? 'yes' : 'no',
+        alone,
+        aliases.map(alias => `\`${alias}:\``).join(' '),
+      ]),
+    );
   });
 
   it('shows the diagnostics that a rule really gets', () => {
     const rule = 'music has:vidoes';
-    const [problem] = checkRule(rule, { product: 'search' }).problems;
+    const [problem] = millrace.rules.check(rule, { product: 'search' }).problems;
     expect(problem).toBeDefined();
-    expect(blocks('text')).toContain(`${renderProblem(rule, problem as never)}\n`);
+    expect(blocksOf(page, 'text')).toContain(
+      `${millrace.rules.renderProblem(rule, problem as never)}\n`,
+    );
   });
 });

@@ -8,7 +8,7 @@ import { SECOND } from '../time.js';
  */
 type FlagKind = 'text' | 'number' | 'seconds' | 'list' | 'true' | 'false';
 
-interface Flag {
+export interface Flag {
   /** Without the dashes: `heartbeat-seconds`. */
   readonly name: string;
   /** What stands for the text in the help: `N`, `FOLDER`. */

@@ -1,0 +1,77 @@
+import path from 'node:path';
+import ts from 'typescript';
+import { root } from './pages.js';
+
+const ENTRIES = { millrace: 'src/index.ts', 'millrace/service': 'src/service/index.ts' };
+const config = ts.readConfigFile(path.join(root, 'tsconfig.json'), ts.sys.readFile).config;
+
+/** Those of the repository, for programs of a test's own. */
+export const compilerOptions = ts.parseJsonConfigFileContent(config, ts.sys, root).options;
+
+let program: ts.Program | undefined;
+
+function checkerOf(): { readonly program: ts.Program; readonly checker: ts.TypeChecker } {
+  program ??= ts.createProgram(
+    Object.values(ENTRIES).map(file => path.join(root, file)),
+    compilerOptions,
+  );
+  return { program, checker: program.getTypeChecker() };
+}
+
+/** Everything that the package exports, by name: `search`, `jobs.run`, `service:createService`. */
+export function publicExports(): Map<string, ts.Symbol> {
+  const { program, checker } = checkerOf();
+  const found = new Map<string, ts.Symbol>();
+  const add = (module: ts.Symbol, prefix: string) => {
+    for (const alias of checker.getExportsOfModule(module)) {
+      const isAlias = (alias.flags & ts.SymbolFlags.Alias) !== 0;
+      const symbol = isAlias ? checker.getAliasedSymbol(alias) : alias;
+      if ((symbol.flags & ts.SymbolFlags.ValueModule) !== 0) add(symbol, `${prefix}${alias.name}.`);
+      else found.set(`${prefix}${alias.name}`, symbol);
+    }
+  };
+  for (const [name, file] of Object.entries(ENTRIES)) {
+    const source = program.getSourceFile(path.join(root, file)) as ts.SourceFile;
+    const module = checker.getSymbolAtLocation(source) as ts.Symbol;
+    add(module, name === 'millrace' ? '' : 'service:');
+  }
+  return found;
+}
+
+export function exportNamed(name: string): ts.Symbol {
+  const symbol = publicExports().get(name);
+  if (symbol === undefined) throw new Error(`There is no export ${name}`);
+  return symbol;
+}
+
+/** The names of the members of an exported interface, those that it inherits included. */
+export function membersOf(name: string): string[] {
+  const type = checkerOf().checker.getDeclaredTypeOfSymbol(exportNamed(name));
+  return type.getProperties().map(property => property.name);
+}
+
+/** For each member of an exported union of objects: its `kind`, and its other members. */
+export function kindsOf(name: string): Map<string, string[]> {
+  const { checker } = checkerOf();
+  const type = checker.getDeclaredTypeOfSymbol(exportNamed(name));
+  const members = type.isUnion() ? type.types : [type];
+  return new Map(
+    members.flatMap(member => {
+      const names = member.getProperties().map(property => property.name);
+      const kind = checker.getTypeOfSymbol(member.getProperty('kind') as ts.Symbol);
+      const kinds = kind.isUnion() ? kind.types : [kind];
+      return kinds.map(one => [(one as ts.StringLiteralType).value, names] as const);
+    }),
+  );
+}
+
+/** The texts of an exported union of string literals. */
+export function literalsOf(name: string): string[] {
+  const type = checkerOf().checker.getDeclaredTypeOfSymbol(exportNamed(name));
+  const members = type.isUnion() ? type.types : [type];
+  return members.map(member => (member as ts.StringLiteralType).value);
+}
+
+export function documentationOf(symbol: ts.Symbol): string {
+  return ts.displayPartsToString(symbol.getDocumentationComment(checkerOf().checker));
+}

@@ -1,0 +1,217 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import { type Addresses, createService, type ServiceOptions } from 'millrace/service';
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import manifest from '../package.json' with { type: 'json' };
+import { SETTINGS, type SettingName } from '../src/http/settings.js';
+import { spawn } from './child-processes.js';
+import { blocksOf, namesIn, pageNamed, pages, root, tableOf } from './pages.js';
+import { compilerOptions } from './public-api.js';
+
+const examples = await Promise.all(
+  (await readdir(path.join(root, 'examples')))
+    .filter(name => name.endsWith('.ts'))
+    .map(name => readFile(path.join(root, 'examples', name), 'utf8')),
+);
+
+interface Script {
+  readonly name: string;
+  readonly page: string;
+  readonly text: string;
+}
+
+/**
+ * What a reader would run: the blocks of a page in order, those of an example excepted. A block that
+ * imports what the blocks before it have already imported starts a new script.
+ */
+function scriptsOf(page: (typeof pages)[number]): Script[] {
+  const scripts: string[][] = [];
+  let imported = new Set<string>();
+  for (const block of blocksOf(page, 'ts')) {
+    if (examples.some(example => example.includes(block))) continue;
+    const names = importsOf(block);
+    if (scripts.length === 0 || names.some(name => imported.has(name))) {
+      scripts.push([]);
+      imported = new Set();
+    }
+    for (const name of names) imported.add(name);
+    scripts.at(-1)?.push(block);
+  }
+  return scripts.map((blocks, index) => ({
+    name: `${page.name}, script ${index + 1}`,
+    page: page.name,
+    text: blocks.join('\n'),
+  }));
+}
+
+function importsOf(block: string): string[] {
+  const clauses = [...block.matchAll(/^import \{([^}]*)\} from/gm)];
+  return clauses.flatMap(([, names = '']) => names.split(',').map(name => name.trim()));
+}
+
+const scripts = pages.flatMap(scriptsOf);
+
+/** The service that `account()` of a page finds, where it is not the usual one. */
+const SERVICES: Readonly<Record<string, ServiceOptions>> = {
+  'src/compliance/README.md': { postsPerMinute: 200, complianceRate: 1 },
+  'src/jobs/README.md': { jobDollarsPerDay: 100, jobDwellMs: 50 },
+  'src/replay/README.md': { postsPerMinute: 20 },
+};
+
+function environmentOf(addresses: Addresses): Record<string, string> {
+  const names = Object.keys(SETTINGS) as SettingName[];
+  return Object.fromEntries(
+    names
+      .filter(name => name in addresses)
+      .map(name => [SETTINGS[name].env, String(addresses[name as keyof Addresses])]),
+  );
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(command: readonly string[], cwd: string, env: Record<string, string>): Promise<Ended> {
+  const [file = '', ...args] = command;
+  const child = spawn(file, args, { cwd, env: { ...process.env, ...env } });
+  let [stdout, stderr] = ['', ''];
+  child.stdout?.setEncoding('utf8').on('data', text => {
+    stdout += text;
+  });
+  child.stderr?.setEncoding('utf8').on('data', text => {
+    stderr += text;
+  });
+  return new Promise(resolve => child.on('close', code => resolve({ code, stdout, stderr })));
+}
+
+async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-snippets-'));
+  try {
+    return await use(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+describe('the code of the pages', () => {
+  it('is there', () => {
+    expect(scripts.length).toBeGreaterThan(10);
+  });
+
+  it('compiles', () => {
+    const texts = new Map(
+      scripts.map(({ text }, index) => [
+        path.join(root, 'examples', `page-${index}.ts`),
+        `${text}\nexport {};\n`,
+      ]),
+    );
+    const host = ts.createCompilerHost(compilerOptions);
+    const { fileExists, readFile: read, getSourceFile } = host;
+    host.fileExists = name => texts.has(name) || fileExists(name);
+    host.readFile = name => texts.get(name) ?? read(name);
+    host.getSourceFile = (name, options, ...rest) => {
+      const text = texts.get(name);
+      if (text === undefined) return getSourceFile(name, options, ...rest);
+      const source = ts.createSourceFile(name, text, options);
+      return Object.assign(source, { impliedNodeFormat: ts.ModuleKind.ESNext });
+    };
+    const program = ts.createProgram([...texts.keys()], compilerOptions, host);
+    const problems = [...texts.keys()].flatMap((name, index) => {
+      const source = program.getSourceFile(name) as ts.SourceFile;
+      return [
+        ...program.getSyntacticDiagnostics(source),
+        ...program.getSemanticDiagnostics(source),
+      ].map(({ messageText, start = 0 }) => {
+        const line = source.text.slice(0, start).split('\n').length - 1;
+        const shown = source.text.split('\n')[line]?.trim();
+        return `${scripts[index]?.name}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}: ${shown}`;
+      });
+    });
+    expect(problems).toEqual([]);
+  });
+
+  it.each(scripts)('runs: $name', async ({ page, text }) => {
+    await using service = createService({ limits: 'relaxed', ...SERVICES[page] });
+    const env = environmentOf(await service.start());
+    await inFolder(async folder => {
+      await writeFile(path.join(folder, 'script.mts'), text);
+      const tsx = createRequire(import.meta.url).resolve('tsx/cli');
+      const tsconfig = { TSX_TSCONFIG_PATH: path.join(root, 'tsconfig.json') };
+      const ended = await run([process.execPath, tsx, 'script.mts'], folder, {
+        ...env,
+        ...tsconfig,
+      });
+      expect(ended, ended.stderr).toMatchObject({ code: 0 });
+      expect(ended.stderr).not.toContain(env.MILLRACE_PASSWORD);
+    });
+  });
+});
+
+describe('the commands of the pages', () => {
+  const commands = pages.flatMap(page => blocksOf(page, 'sh'));
+  const cli = ['src/service/cli.ts'];
+
+  it('name scripts of the package and settings of an account', () => {
+    const settings = Object.values(SETTINGS).map(({ env }) => env as string);
+    for (const command of commands) {
+      for (const [, script = ''] of command.matchAll(/\bnpm run ([\w:-]+)/g))
+        expect(Object.keys(manifest.scripts)).toContain(script);
+      for (const [, variable = ''] of command.matchAll(/\b(MILLRACE_\w+)=/g))
+        expect(settings).toContain(variable);
+      for (const [, binary = ''] of command.matchAll(/\bnpx (millrace[\w-]*)/g))
+        expect(Object.keys(manifest.bin)).toContain(binary);
+    }
+  });
+
+  it('give the local service options that it has, and the page has all of them', async () => {
+    const tsx = createRequire(import.meta.url).resolve('tsx/cli');
+    const { stdout } = await run([process.execPath, tsx, ...cli, '--help'], root, {});
+    const help = [...stdout.matchAll(/^ {2}(--.{30})/gm)].flatMap(
+      ([, flags]) => flags?.match(/--[a-z-]+/g) ?? [],
+    );
+    const page = pageNamed('src/service/README.md');
+    const table = tableOf(page, 'Options', 'Option').flatMap(row => namesIn(row[1]));
+    expect([...new Set(help)].toSorted()).toEqual(table.toSorted());
+    for (const command of commands)
+      for (const [line] of command.matchAll(/^npx millrace-service[^#\n]*/gm))
+        for (const [flag] of line.matchAll(/--[a-z-]+/g)) expect(table).toContain(flag);
+  });
+
+  it('print the environment for scripts', async () => {
+    const lines = commands.flatMap(command => command.match(/^.*--env.*$/gm) ?? []);
+    expect(lines.length).toBe(2);
+    const npx = `npx() { "$NODE" "$TSX" "$CLI" "\${@:2}"; }`;
+    const env = {
+      NODE: process.execPath,
+      TSX: createRequire(import.meta.url).resolve('tsx/cli'),
+      CLI: path.join(root, 'src/service/cli.ts'),
+    };
+    await inFolder(async folder => {
+      const script = [npx, ...lines, 'echo "$MILLRACE_URL"', 'cat service.env'].join('\n');
+      const { code, stdout } = await run(['bash', '-c', script], folder, env);
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:8080\n/);
+      expect(stdout).toMatch(/MILLRACE_URL='?http:/);
+    });
+  });
+
+  it('run against the control path', async () => {
+    await using service = createService();
+    const { baseUrl } = await service.start();
+    const lines = commands.flatMap(command => command.match(/^curl .*$/gm) ?? []);
+    expect(lines.length).toBeGreaterThan(5);
+    for (const line of lines) {
+      const ended = await run(
+        ['bash', '-c', line.replace('http://127.0.0.1:8787', baseUrl)],
+        root,
+        {},
+      );
+      expect(ended, `${line}\n${ended.stderr}`).toMatchObject({ code: 0 });
+    }
+  });
+});
