@@ -1,4 +1,4 @@
-/** The promise's outcome, or the signal's reason if that comes first. Leaves no listener behind. */
+/** Settles like the promise, or rejects with the signal's reason if it aborts first. Leaves no listener. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);

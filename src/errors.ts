@@ -40,7 +40,7 @@ export interface HttpErrorDetails extends MillraceErrorOptions {
   readonly retryAfterMs?: number | undefined;
 }
 
-/** An answer of the service that is not a success. */
+/** A response that is not a success. */
 export class HttpError extends MillraceError {
   readonly code: 'ERR_HTTP' | 'ERR_AUTHORIZATION' = 'ERR_HTTP';
   readonly status: number;
@@ -60,7 +60,7 @@ export class HttpError extends MillraceError {
 }
 
 /**
- * Why a signed request was refused (service.md 5, 7.5):
+ * Why a signed request was refused:
  * - `application`: the application id is not approved for engagement totals;
  * - `consumer-key`: the service does not know the application;
  * - `signature`: error 3040, bad signature;
@@ -114,7 +114,7 @@ export class AuthorizationError extends HttpError {
   }
 }
 
-/** A sign-in that came to nothing: the user refused, or nobody came before the time was over. */
+/** A sign-in that failed: the user denied it, or did not answer in time. */
 export class SignInError extends MillraceError {
   readonly code = 'ERR_SIGN_IN';
   readonly failure: 'denied' | 'timeout';
@@ -128,7 +128,7 @@ export class SignInError extends MillraceError {
   }
 }
 
-/** How a connection failed: never made, reset, silent for too long, or ended before its end. */
+/** How a connection failed: not established, reset, silent for too long, or closed before the response was complete. */
 export type ConnectionFailure = 'refused' | 'reset' | 'stalled' | 'cut';
 
 /** A connection that broke. Retryable unless said otherwise. */
@@ -147,7 +147,7 @@ export class ConnectionError extends MillraceError {
   }
 }
 
-/** Where in the input something was wrong. Counts start at 1 for lines and at 0 for bytes. */
+/** The position of an error in the input. Lines count from 1, bytes from 0. */
 export interface DataPlace {
   /** URL or file. */
   readonly origin?: string | undefined;
@@ -155,7 +155,7 @@ export interface DataPlace {
   readonly byteOffset?: number | undefined;
 }
 
-/** Bytes that are not what they should be: bad gzip, bad JSON, a record past its limit. */
+/** Invalid data: damaged gzip, invalid JSON, or a record that exceeds a limit. */
 export class DataError extends MillraceError {
   readonly code = 'ERR_DATA';
   readonly place: DataPlace;
@@ -169,12 +169,12 @@ export class DataError extends MillraceError {
   }
 }
 
-/** The service could not deliver all that was asked for. Says what is missing. */
+/** The service could not deliver all of the requested data. Says what is missing. */
 export class IncompleteError extends MillraceError {
   readonly code = 'ERR_INCOMPLETE';
-  /** Missing minutes, ranges or files, in words of the service. */
+  /** Missing minutes, ranges or files, in the notation of the service. */
   readonly missing: readonly string[];
-  /** Where a fresh run could start; pass it as `resume`. */
+  /** Where a new run can start; pass it as `resume`. */
   readonly cursor: unknown;
 
   constructor(
@@ -195,7 +195,7 @@ export class JobError extends MillraceError {
   readonly code = 'ERR_JOB';
   readonly title: string | undefined;
   readonly uuid: string | undefined;
-  /** The last status that is known (service.md section 3). */
+  /** The last status that is known. */
   readonly status: string | undefined;
 
   constructor(
@@ -213,7 +213,7 @@ export class JobError extends MillraceError {
   }
 }
 
-/** What became of one rule of a request. */
+/** The result for one rule of a request. */
 export interface RuleResult {
   readonly value: string;
   readonly created: boolean;
@@ -221,7 +221,7 @@ export interface RuleResult {
   readonly reason?: string | undefined;
 }
 
-/** Rules that the service refused: a request with an invalid rule adds none (service.md 4.4). */
+/** Rules that the service refused: a request with an invalid rule adds none. */
 export class RulesError extends MillraceError {
   readonly code = 'ERR_RULES';
   /** One for each rule that was sent, in their order. */
@@ -236,7 +236,7 @@ export class RulesError extends MillraceError {
   }
 }
 
-/** A file that could not be read, written or trusted: a full disk, a foreign checkpoint. */
+/** A file that could not be read or written, or is not the expected one: a full disk, a checkpoint of another flow. */
 export class StorageError extends MillraceError {
   readonly code = 'ERR_STORAGE';
   readonly path: string;
@@ -256,7 +256,7 @@ function describePlace({ origin, line, byteOffset }: DataPlace): string {
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
 }
 
-/** Whether it is one of the system's errors, of this code: `ENOENT`. */
+/** Whether an error is a system error with this code, such as `ENOENT`. */
 export function isNodeError(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }

@@ -1,7 +1,7 @@
 /**
- * A controller that also aborts when any of some signals does. `unlink` ends that, and is to be called
- * when the work is done: in Node 20, what `AbortSignal.any` makes of a signal stays in memory as long
- * as that signal does, and one signal may end a thousand calls.
+ * An AbortController that also aborts when any of the given signals does. Call `unlink` when the work is
+ * done. In Node 20 the result of `AbortSignal.any` stays in memory as long as its sources do, and one
+ * signal may serve thousands of calls.
  */
 export class LinkedAbort {
   readonly #controller = new AbortController();

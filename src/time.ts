@@ -52,8 +52,8 @@ export function formatSent(ms: number): string {
 /**
  * A point in time as options take it: `YYYYMMDDHHMM` as the service writes it; an ISO 8601 date
  * (`2024-01-31`, the start of that day) or time (`2024-01-31T23:59`, with or without seconds, which is
- * UTC unless it says another offset); or a `Date`. The service counts by minutes: what is not on one
- * is floored to its minute.
+ * UTC unless it has another offset); or a `Date`. Times are rounded down to the minute, the unit of the
+ * service.
  */
 export type Timestamp = string | Date;
 
@@ -86,7 +86,7 @@ function parseIso(text: string): number | undefined {
   return isSendable(ms) ? ms : undefined;
 }
 
-/** Whether `YYYYMMDDHHMM` can say it. */
+/** Whether `YYYYMMDDHHMM` can express it. */
 function isSendable(ms: number): boolean {
   return ms >= -62_167_219_200_000 && ms < 253_402_300_800_000;
 }
@@ -106,7 +106,7 @@ export function timestampOption(option: string, value: Timestamp): string {
   );
 }
 
-/** Start of the unit of time (a multiple of `unit` milliseconds since 1970) that `ms` lies in. */
+/** Rounds epoch milliseconds down to a multiple of `unit` milliseconds. */
 export function floorTo(unit: number, ms: number): number {
   return Math.floor(ms / unit) * unit;
 }

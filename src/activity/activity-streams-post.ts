@@ -44,7 +44,7 @@ export interface ActivityStreamsPost {
   readonly twitter_quoted_status?: ActivityStreamsPost | undefined;
   /** Enrichments and matching rules. */
   readonly gnip?: StreamsEnrichments | undefined;
-  /** Posts from 29 September 2022 on (service.md 2.3). */
+  /** Posts from 29 September 2022 on. */
   readonly edit_history?: EditHistory | undefined;
   readonly edit_controls?: EditControls | undefined;
   readonly editable?: boolean | undefined;

@@ -29,7 +29,7 @@ export interface Author {
   readonly name: string;
 }
 
-/** Edit metadata, on posts from 29 September 2022 on (service.md 2.3). */
+/** Edit metadata, on posts from 29 September 2022 on. */
 export interface Edits {
   /** Id of the first version. */
   readonly initialId: string;
@@ -40,23 +40,23 @@ export interface Edits {
   readonly editable?: boolean | undefined;
 }
 
-/** Members that go by different names in the two formats. */
+/** Members that have different names in the two formats. */
 const TIMES = ['created_at', 'postedTime'] as const;
 const AUTHORS = ['user', 'actor'] as const;
 
 /**
- * One delivered post: a lazy view over the bytes that the service sent, alike for both formats.
- * All ids are exact strings of digits. Nothing is copied or parsed before it is asked for: most
- * properties read their field straight from the bytes; only `post` parses the whole.
+ * One delivered post: a lazy view of the bytes that the service sent, the same for both formats. Ids are
+ * exact strings of digits. Properties read their field from the bytes when they are used; only `post`
+ * parses the whole post.
  *
- * Every property throws a `DataError` where the bytes are not a post or lack what is asked for.
+ * @throws DataError From every property, when the bytes are not a post or lack the field.
  *
  * @example
  * const activity = new Activity(line);
  * console.log(activity.id, activity.postedAt, activity.author.handle, activity.text);
  */
 export class Activity {
-  /** The exact bytes that came. */
+  /** The exact bytes as received. */
   readonly raw: Buffer;
   #fields: JsonObject | undefined;
   /** What `leadingId` found; empty where it found nothing. */
@@ -237,11 +237,11 @@ export class Activity {
   }
 
   #readMatches(): Matches {
-    // Where the id is a number, the rules are no part of `gnip`, and mostly the last member.
+    // A numeric id means the original format: the rules are not in `gnip`, and mostly the last member.
     const last = this.#leadingId === '' ? undefined : spanNearEnd(this.raw, 'matching_rules');
     if (last !== undefined) return parseMatches(this.raw, ...last);
     const root = this.#root;
-    // Each format has its own place for them; either is looked at, and mostly it is the last member.
+    // The formats have different members for the rules, mostly the last one. Both are tried.
     const inGnip = root.string('id')?.startsWith('tag:') === true;
     root.seekFromEnd(inGnip ? 'gnip' : 'matching_rules');
     const span = inGnip

@@ -12,7 +12,7 @@ interface EventCommon {
   readonly raw: Buffer;
 }
 
-/** Something happened to one post (service.md section 6). */
+/** Something happened to one post. */
 export interface PostEvent extends EventCommon {
   /** `delete` is for good; `undrop` takes a `drop` back; `favorite_delete` is a like taken back. */
   readonly kind: 'delete' | 'drop' | 'undrop' | 'favorite_delete';
@@ -75,7 +75,7 @@ export interface UnknownEvent extends EventCommon {
   readonly name: string;
 }
 
-/** One message of the compliance stream (service.md 4.5 and section 6). Ids are strings of digits. */
+/** One message of the compliance stream. Ids are strings of digits. */
 export type ComplianceEvent =
   | PostEvent
   | PostWithheldEvent

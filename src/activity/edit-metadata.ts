@@ -1,6 +1,6 @@
 /**
- * Edit metadata as it is delivered, alike in both formats, for posts from 29 September 2022 on
- * (service.md 2.3). Every edit is a post with an id of its own.
+ * Edit metadata as delivered, the same in both formats, for posts from 29 September 2022 on. Every edit is
+ * a post with another id.
  */
 export interface EditHistory {
   readonly initial_tweet_id: string;

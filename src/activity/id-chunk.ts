@@ -1,20 +1,20 @@
 export const CHUNK = 1024;
 const HALF = 2 ** 32;
 
-/** Takes ids as halves of whole numbers of 64 bits, or as the strings that they are otherwise. */
+/** Receives ids as halves of 64-bit integers, or as strings where they are something else. */
 export interface IdReader {
   number(high: number, low: number): void;
   other(id: string): void;
 }
 
 /**
- * Up to 1,024 ids in the order in which they came. What was added never changes, so whoever has
- * noted a place in a chunk may come back to it later.
+ * Up to 1,024 ids in the order of their arrival. Ids that were added never change, so a position in a
+ * chunk stays valid.
  */
 export class IdChunk {
   length = 0;
   next: IdChunk | undefined;
-  /** Pairs of halves; nothing where the id is another string. */
+  /** Pairs of halves; zero where the id is in `#others`. */
   readonly #halves = new Uint32Array(2 * CHUNK);
   readonly #others = new Map<number, string>();
   #text: string | undefined;
@@ -36,8 +36,8 @@ export class IdChunk {
   }
 
   /**
-   * Ids as text for a checkpoint, parted by spaces: digits, or the difference to the number before
-   * it, signed and to base 36, or a JSON string.
+   * Ids as text for a checkpoint, separated by spaces: digits, or the difference to the previous number,
+   * signed and in base 36, or a JSON string.
    */
   text(from: number, to: number): string {
     if (from > 0 || to < CHUNK) return this.#encode(from, to);
@@ -65,7 +65,7 @@ export class IdChunk {
   }
 }
 
-/** Reads what `text` wrote. Throws where it did not. */
+/** Reads the text of `IdChunk.text`. Throws a SyntaxError for anything else. */
 export function readText(text: string, reader: IdReader): void {
   let high = Number.NaN;
   let low = 0;

@@ -9,7 +9,7 @@ import { parseIsoTime } from './posted-at.js';
 /** What a stream or a job file carries between and after its activities. */
 export type InStreamMessage = InfoMessage | NoticeMessage;
 
-/** The end of a replay (service.md 2.7), and the last line of every job file. */
+/** The end of a replay, and the last line of every job file. */
 export interface InfoMessage {
   readonly kind: 'info';
   readonly message: string;
@@ -24,7 +24,7 @@ export interface InfoMessage {
   readonly unprocessedRange: Window | undefined;
 }
 
-/** Something went wrong (service.md 2.9), or soon will. */
+/** A problem of the stream, present or announced. */
 export interface NoticeMessage {
   readonly kind: 'error' | 'warn';
   readonly message: string;

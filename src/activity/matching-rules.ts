@@ -1,12 +1,12 @@
 import { OptionError } from '../errors.js';
 import { parseExact } from '../json/exact-json.js';
 
-/** A rule that a post matched (service.md section 6). */
+/** A rule that a post matched. */
 export interface MatchingRule {
   readonly tag: string | null;
-  /** Digits; posts from before rules had ids carry none (service.md 2.2). */
+  /** Digits; absent in posts from before rules had ids. */
   readonly id: string | undefined;
-  /** The rule's text; only posts from before rules had ids carry it. */
+  /** The rule's text; only in posts from before rules had ids. */
   readonly value?: string | undefined;
 }
 
@@ -18,11 +18,11 @@ export interface Matches {
 
 export const NO_MATCHES: Matches = { rules: [], tags: [] };
 
-/** Most posts match one of few combinations of rules, so what was parsed once is kept, up to here. */
+/** Parsed combinations of rules that are cached: most posts match one of few. */
 const KEPT = 1024;
 const kept = new Map<string, Matches>();
 
-/** What the value of a `matching_rules` member says, which stands there in a document. */
+/** Parses the value of a `matching_rules` member, at a position of a document. */
 export function parseMatches(document: Buffer, start: number, end: number): Matches {
   const key = document.toString('latin1', start, end);
   const known = kept.get(key);

@@ -59,11 +59,11 @@ export interface OriginalPost {
   /** Two-letter country codes; `XX` is everywhere, `XY` a copyright complaint. */
   readonly withheld_in_countries?: readonly string[] | undefined;
   readonly withheld_scope?: 'status' | 'user' | undefined;
-  /** Posts from 29 September 2022 on (service.md 2.3). */
+  /** Posts from 29 September 2022 on. */
   readonly edit_history?: EditHistory | undefined;
   readonly edit_controls?: EditControls | undefined;
   readonly editable?: boolean | undefined;
-  /** Which rules the post matched (service.md section 6). */
+  /** Which rules the post matched. */
   readonly matching_rules?: readonly PostMatchingRule[] | undefined;
 }
 
@@ -231,7 +231,7 @@ export interface OriginalUrl {
   readonly expanded_url?: string | null | undefined;
   readonly display_url?: string | null | undefined;
   readonly indices: OriginalIndices;
-  /** Enhanced URL expansion (service.md section 9). */
+  /** Enhanced URL expansion. */
   readonly unwound?: OriginalUnwoundUrl | undefined;
 }
 

@@ -8,14 +8,14 @@ import { countLongIds } from './count-long-ids.js';
 import type { OriginalPost } from './original-post.js';
 
 /**
- * A post of either format, parsed, with exact ids: the ids of the public fields are strings, taken
- * from their `_str` twins where they have one, and so is any other whole number of 16 digits or more.
+ * Parses a post of either format with exact ids: ids of known fields are strings, taken from their `_str`
+ * twins where they have one, and so is any other integer of 16 digits or more.
  *
- * Nearly as fast as `JSON.parse`. That rounds long numbers, but a twin makes good for its own. The
- * bytes tell how many long numbers there are: if more than were made good, or if they do not tell for
- * certain, the numbers are quoted before parsing. Takes for granted that ids are whole numbers.
+ * JSON.parse rounds long ids; the `id_str` twin restores each. The long numbers in the bytes are counted:
+ * if there are more than the twins restored, or the count is uncertain, the numbers are quoted and the
+ * text is parsed again. This is nearly as fast as `JSON.parse`. Assumes that ids are integers.
  *
- * @throws DataError when the bytes are not a JSON object.
+ * @throws DataError When the bytes are not a JSON object.
  */
 export function parsePost(bytes: Buffer): OriginalPost | ActivityStreamsPost {
   const text = decodeUtf8(bytes);
@@ -35,29 +35,29 @@ type Fields = Record<string, unknown>;
 /** The smallest number of 16 digits. */
 const LONG = 1e15;
 
-/** How many long numbers the twins made good; `NaN` if one has no twin. Changes the post. */
+/** Restores ids in place. Returns how many long numbers had a twin; `NaN` if one had none. */
 function restoreIds(post: Fields): number {
   let restored = restoreText(post) + restoreEach(post.matching_rules);
   if (post.id !== undefined) {
-    restored += weigh(post.id, post.id_str);
+    restored += countRestored(post.id, post.id_str);
     post.id = exactId(post.id, post.id_str);
   }
   if (post.in_reply_to_status_id !== undefined) {
-    restored += weigh(post.in_reply_to_status_id, post.in_reply_to_status_id_str);
+    restored += countRestored(post.in_reply_to_status_id, post.in_reply_to_status_id_str);
     post.in_reply_to_status_id = exactId(
       post.in_reply_to_status_id,
       post.in_reply_to_status_id_str,
     );
   }
   if (post.in_reply_to_user_id !== undefined) {
-    restored += weigh(post.in_reply_to_user_id, post.in_reply_to_user_id_str);
+    restored += countRestored(post.in_reply_to_user_id, post.in_reply_to_user_id_str);
     post.in_reply_to_user_id = exactId(post.in_reply_to_user_id, post.in_reply_to_user_id_str);
   }
   if (post.quoted_status_id !== undefined) {
-    restored += weigh(post.quoted_status_id, post.quoted_status_id_str);
+    restored += countRestored(post.quoted_status_id, post.quoted_status_id_str);
     post.quoted_status_id = exactId(post.quoted_status_id, post.quoted_status_id_str);
   }
-  if (isFields(post.user)) restored += restoreOwn(post.user);
+  if (isFields(post.user)) restored += restoreFields(post.user);
   if (isFields(post.gnip)) restored += restoreEach(post.gnip.matching_rules);
   if (isFields(post.extended_tweet)) restored += restoreText(post.extended_tweet);
   if (isFields(post.long_object)) restored += restoreText(post.long_object);
@@ -68,7 +68,7 @@ function restoreIds(post: Fields): number {
   return restored;
 }
 
-/** What a post and its longer text have alike. */
+/** The entities of a post or of its long text. */
 function restoreText(post: Fields): number {
   return (
     restoreEntities(post.entities) +
@@ -86,29 +86,29 @@ function restoreEntities(entities: unknown): number {
 function restoreEach(values: unknown): number {
   let restored = 0;
   if (Array.isArray(values))
-    for (const value of values) if (isFields(value)) restored += restoreOwn(value);
+    for (const value of values) if (isFields(value)) restored += restoreFields(value);
   return restored;
 }
 
-function restoreOwn(fields: Fields): number {
+function restoreFields(fields: Fields): number {
   let restored = 0;
   if (fields.id !== undefined) {
-    restored += weigh(fields.id, fields.id_str);
+    restored += countRestored(fields.id, fields.id_str);
     fields.id = exactId(fields.id, fields.id_str);
   }
   if (fields.source_status_id !== undefined) {
-    restored += weigh(fields.source_status_id, fields.source_status_id_str);
+    restored += countRestored(fields.source_status_id, fields.source_status_id_str);
     fields.source_status_id = exactId(fields.source_status_id, fields.source_status_id_str);
   }
   if (fields.source_user_id !== undefined) {
-    restored += weigh(fields.source_user_id, fields.source_user_id_str);
+    restored += countRestored(fields.source_user_id, fields.source_user_id_str);
     fields.source_user_id = exactId(fields.source_user_id, fields.source_user_id_str);
   }
   return restored;
 }
 
 /** 1 for a long number with a twin, `NaN` for one without. */
-function weigh(id: unknown, twin: unknown): number {
+function countRestored(id: unknown, twin: unknown): number {
   if (typeof id !== 'number' || (id < LONG && id > -LONG)) return 0;
   return typeof twin === 'string' ? 1 : Number.NaN;
 }

@@ -1,7 +1,4 @@
-/**
- * What producers put in, one consumer takes out, in bounded memory: `add` waits while `limit` items
- * or more lie there.
- */
+/** A bounded queue from several producers to one consumer: `add` waits while it holds `limit` items or more. */
 export class BatchQueue<T> {
   readonly #limit: number;
   #waiting: T[] = [];
@@ -14,7 +11,7 @@ export class BatchQueue<T> {
     this.#limit = limit;
   }
 
-  /** Resolves when there is room again, or when no one will take the items any more. */
+  /** Resolves when there is room again, or when the consumer has stopped. */
   async add(items: readonly T[]): Promise<void> {
     if (this.#end !== undefined || items.length === 0) return;
     for (const item of items) this.#waiting.push(item);
@@ -23,23 +20,23 @@ export class BatchQueue<T> {
       await new Promise<void>(resolve => this.#wakeWriters.push(resolve));
   }
 
-  /** The consumer gets what is there, even if that is nothing. */
+  /** Wakes the consumer with the items there are, even if there are none. */
   poke(): void {
     this.#poked = true;
     this.#wakeReader();
   }
 
-  /** The consumer gets what is there, then the end. */
+  /** Ends the queue after the items it holds. */
   end(): void {
     this.#finish({});
   }
 
-  /** The consumer gets what is there, then the error. */
+  /** Throws the error to the consumer after the items the queue holds. */
   fail(error: unknown): void {
     this.#finish({ error });
   }
 
-  /** Can be read once. Whoever stops reading lets all producers go. */
+  /** Can be called once. When the reader stops, all producers continue, and their items are dropped. */
   async *read(): AsyncGenerator<readonly T[], void, undefined> {
     try {
       while (true) {

@@ -54,7 +54,7 @@ export class FlowRun<Batch, P extends { readonly signal?: AbortSignal | undefine
       try {
         await this.#inner?.return?.();
       } catch (error) {
-        // A stage may end its wait by throwing the reason of its signal, which is no failure.
+        // A stage may end its wait by throwing the reason of its signal, which is not a failure.
         if (!(error instanceof Stopped) && error !== this.#pull.signal?.reason) throw error;
       }
     }

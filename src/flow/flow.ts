@@ -5,15 +5,15 @@ import { iterableBatches } from './iterable-batches.js';
 import type { Progress } from './progress.js';
 
 /**
- * A place in a source where a fresh run could start. JSON, so that a checkpoint can hold it; a value
- * with `toJSON` is turned into JSON only when someone keeps the cursor. An operator with state of its
- * own wraps the cursor of its input. Opaque to all but its maker.
+ * Where a new run of a source can start. It is JSON, so that a checkpoint can hold it; a member with
+ * `toJSON` is converted only when the cursor is saved. An operator with state wraps the cursor of its
+ * input. Only the stage that made a cursor reads it.
  */
 export interface Cursor {
   readonly [key: string]: Json | { toJSON(): Json } | Cursor;
 }
 
-/** What arrived together, and the place to go on from once these items are safe. */
+/** Items that arrived together, and the cursor to resume from once they are stored. */
 export interface Batch<T> {
   /**
    * The items, in order. May be empty: a filter that drops all items still forwards the cursor.
@@ -21,8 +21,8 @@ export interface Batch<T> {
    */
   readonly items: readonly T[];
   /**
-   * Set only where a fresh run could start after these items. For bytes that is an edge: the end of
-   * a file or document, where whoever decodes them must have come to an end too, or fail.
+   * Set only where a new run could start after these items. In a flow of bytes it marks the end of a
+   * file or document, where decoders and framers must be complete or fail.
    */
   readonly cursor?: Cursor | undefined;
   /** The URL or file that the items came from, for error messages. */
@@ -32,11 +32,13 @@ export interface Batch<T> {
 /** How batches travel. The size of a batch carries no meaning. */
 export type Batches<T> = AsyncIterable<Batch<T>>;
 
-/** What goes up with the first pull. */
+/** What a reader passes to a flow when it opens it. */
 export interface Pull {
+  /** Ends the run with its reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Where to begin; the start when absent. */
+  /** Where to start; the beginning when absent. */
   readonly resume?: Cursor | undefined;
+  /** Counters that stages add to. */
   readonly progress?: Progress | undefined;
 }
 
@@ -49,8 +51,8 @@ export interface Run extends Pull {
 export type OpenFlow<T> = (run: Run) => Batches<T>;
 
 /**
- * One stage of a flow as a checkpoint remembers it: its name, and the options that decide what comes
- * out of it. Never a secret.
+ * A stage as a checkpoint records it: its name, and the options that decide its output. Never a
+ * secret.
  */
 export interface FlowStep {
   readonly step: string;
@@ -58,14 +60,14 @@ export interface FlowStep {
 }
 
 /**
- * What tells a flow from another: its source, then the stages that decide what comes. A checkpoint
- * holds it, and refuses a flow that is another. Stages that say nothing of themselves are not in it.
+ * Identifies a flow: its source, then the stages that decide its output. A checkpoint records it and
+ * refuses to resume another flow. Stages that have no `FlowStep` are not part of it.
  */
 export type FlowIdentity = readonly FlowStep[];
 
 /**
- * A lazy stream. `for await` sees items; stages see batches. Nothing opens before the first pull,
- * and each opening is a run of its own.
+ * A lazy stream: `for await` reads its items, stages read its batches. Nothing is opened before the first
+ * read, and each reader starts a separate run.
  *
  * @example
  * const squares = new Flow(async function* () {
@@ -76,13 +78,13 @@ export type FlowIdentity = readonly FlowStep[];
 export class Flow<T> implements AsyncIterable<T> {
   readonly #open: OpenFlow<T>;
   readonly #signal: AbortSignal | undefined;
-  /** What a checkpoint compares, so that it never answers for another flow. */
+  /** What a checkpoint compares, so that it never resumes another flow. */
   readonly identity: FlowIdentity;
 
   /**
    * @param open Called for each run, at its first pull.
    * @param signal Ends `for await` over the items, also in the middle of a batch.
-   * @param identity What tells this flow from another, see `FlowIdentity`.
+   * @param identity Identifies the flow to checkpoints, see `FlowIdentity`.
    */
   constructor(open: OpenFlow<T>, signal?: AbortSignal, identity: FlowIdentity = []) {
     this.#open = open;
@@ -90,6 +92,7 @@ export class Flow<T> implements AsyncIterable<T> {
     this.identity = identity;
   }
 
+  /** The batches of a new run, which starts at the first read. */
   batches(pull: Pull = {}): Batches<T> {
     return { [Symbol.asyncIterator]: () => new FlowRun(this.#open, pull) };
   }
@@ -99,19 +102,26 @@ export class Flow<T> implements AsyncIterable<T> {
   }
 }
 
+/** A stage between source and sink: takes any async iterable, returns a `Flow`. */
 export type Operator<In, Out> = (input: AsyncIterable<In>) => Flow<Out>;
 
-/** What a sink is told besides its input. */
+/** What a sink receives besides its input. */
 export interface SinkRun {
   readonly signal?: AbortSignal | undefined;
   readonly progress?: Progress | undefined;
 }
 
+/** The end of a pipeline: reads its input to the end, and resolves to a result. */
 export type Sink<In, Result = void> = (input: AsyncIterable<In>, run?: SinkRun) => Promise<Result>;
 
 /**
- * An operator without state: a plain function on the items of one batch. The cursor is kept.
- * With a name, items that it leaves out count as dropped by that name.
+ * Makes an operator without state from a function on the items of one batch. Cursors pass through.
+ *
+ * @param transform Returns the items that go on in place of those of the batch.
+ * @param options `name`: progress counts the items that are left out as dropped by that name. `step`: see
+ * `FlowStep`.
+ * @example
+ * const english = perBatch<Activity, Activity>(posts => posts.filter(({ lang }) => lang === 'en'));
  */
 export function perBatch<In, Out>(
   transform: (items: readonly In[]) => readonly Out[],
@@ -131,17 +141,24 @@ export function perBatch<In, Out>(
 
 export interface OperatorOptions {
   /**
-   * What a checkpoint remembers of this operator: a run with another is refused. For one that holds
-   * state or decides what passes.
+   * What a checkpoint records of this operator; it refuses to resume with a different one. For operators
+   * that hold state or decide what passes.
    */
   readonly step?: FlowStep | undefined;
 }
 
 /**
- * An operator that owns its run: it holds state, re-frames, waits or reads ahead, and forwards
- * cursors itself, never ahead of the items. State is born inside `run`, so a flow can be opened twice.
- * `open` lets it unwrap its own part of a cursor: it returns the batches of the input from there.
+ * Makes an operator that holds state, changes the batches, waits or reads ahead. `run` is called for each
+ * run, so that a flow can be read twice; it forwards cursors, never ahead of their items.
  *
+ * @param run Gets the batches of the input and the run. An operator that wraps cursors ignores these
+ * batches and calls `open` with the cursor of its input that it has unwrapped.
+ * @example
+ * const counted = operator<string, string>(async function* (input) {
+ *   let lines = 0;
+ *   for await (const batch of input)
+ *     yield { ...batch, items: batch.items.map(item => `${++lines} ${item}`) };
+ * });
  */
 export function operator<In, Out>(
   run: (
@@ -159,13 +176,13 @@ export function operator<In, Out>(
     );
 }
 
-/** The identity of a flow, and of one more stage of it. Any other iterable has none. */
+/** The identity of a flow with one more stage; empty for other iterables. */
 export function identityOf(input: AsyncIterable<unknown>, step?: FlowStep): FlowIdentity {
   const identity = input instanceof Flow ? input.identity : [];
   return step === undefined ? identity : [...identity, step];
 }
 
-/** The batches of any async iterable: a `Flow`'s own, or batches of one with no cursor. */
+/** The batches of any async iterable; one that is not a `Flow` gives batches of one item without cursors. */
 export function batchesOf<T>(input: AsyncIterable<T>, pull: Pull = {}): Batches<T> {
   if (input instanceof Flow) return (input as Flow<T>).batches(pull);
   return new Flow<T>(run => iterableBatches(input, run)).batches(pull);

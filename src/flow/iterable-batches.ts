@@ -2,15 +2,14 @@ import { abortable } from '../abortable.js';
 import { isMinipass, minipassBatches } from './minipass-streams.js';
 import type { Progress } from './progress.js';
 
-/** What is to be known of a run. */
 interface Run {
   readonly signal: AbortSignal;
   readonly progress?: Progress | undefined;
 }
 
 /**
- * Batches of one from an iterable that knows nothing of runs. It may ignore the signal, so an abort does
- * not wait for it: the run ends at once, and the iterable is told to return whenever it comes to it.
+ * Batches of one item from an iterable that is not a `Flow`. It may ignore the signal, so an abort ends
+ * the run immediately, without waiting for the iterable to return.
  */
 export function iterableBatches<T>(
   input: AsyncIterable<T>,

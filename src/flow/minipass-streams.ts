@@ -7,7 +7,7 @@ import type { Progress } from './progress.js';
  * fs-minipass). It writes `In` and reads `Out`.
  */
 export interface MinipassStream<In, Out> extends AsyncIterable<Out> {
-  /** What waits in it. Node streams have no such property. */
+  /** Bytes or items that it buffers. Node streams have no such property. */
   readonly bufferLength: number;
   readonly destroyed: boolean;
   write(item: In): boolean;
@@ -19,7 +19,7 @@ export interface MinipassStream<In, Out> extends AsyncIterable<Out> {
   promise(): Promise<void>;
 }
 
-/** Items that wait to be read before a stream is paused; as in Node's object mode. */
+/** Unread items at which a stream is paused, as in Node's object mode. */
 const MAX_WAITING = 16;
 
 export function isMinipass(

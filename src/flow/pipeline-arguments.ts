@@ -8,10 +8,11 @@ import type { ProgressDisplay } from './progress-display.js';
 import { streamStage } from './stream-stage.js';
 
 export interface PipelineOptions {
+  /** Ends the run: `pipeline` closes all stages and rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * How to show what the run has done: a bar on a terminal and a line every few seconds elsewhere
-   * (`auto`), one of the two, a function that is called with the counts, or nothing. Never on stdout.
+   * How to show progress, on stderr: `'bar'` (a bar where stderr is a terminal), `'lines'` (a line every 5 s),
+   * `'auto'` (whichever fits), `'off'`, or a function that is called with the counts some 4 times a second.
    * @default 'off'
    */
   readonly progress?: ProgressDisplay | undefined;
@@ -44,7 +45,7 @@ const OPTIONS = {
 const END_WITH_SINK = 'End it with a sink such as `files(...)` or `collect()`';
 
 /**
- * Splits the arguments of `pipeline` and checks what can be told of them without a call.
+ * Splits the arguments of `pipeline` and checks them as far as possible without calling them.
  *
  * @throws OptionError
  */
@@ -110,7 +111,10 @@ export function callSink(sink: Argument, input: Flow<unknown>, run: SinkRun): Pr
   throw unfit('sink', sink, notCalledHint(value, result, 'A sink returns a promise'));
 }
 
-/** A function that makes stages takes the flow that a stage would be given for its options. */
+/**
+ * Calls a stage or sink. `dedupe` without its parentheses takes the flow for its options: the error then
+ * says to call it.
+ */
 function call<T>(place: Place, argument: Argument, run: () => T): T {
   try {
     return run();

@@ -5,9 +5,8 @@ import type { Progress, ProgressCounts } from './progress.js';
 import { ProgressText } from './progress-text.js';
 
 /**
- * How a pipeline shows its progress, always on stderr: as a bar, which needs a terminal, as a line
- * every five seconds, as whichever of the two fits (`auto`), or not at all; or to a function of
- * yours, about four times a second and at the end.
+ * How a pipeline shows its progress: as a bar or as a line every 5 s on stderr, whichever of the two fits
+ * (`auto`), not at all, or by a function that is called about 4 times a second and at the end.
  */
 export type ProgressDisplay = 'auto' | 'bar' | 'lines' | 'off' | ((counts: ProgressCounts) => void);
 
@@ -66,7 +65,7 @@ function calls(progress: Progress, show: (counts: ProgressCounts) => void): Disp
   return {
     finish() {
       end();
-      // A timer has no one to throw to: what the function threw fails the run at its end.
+      // A timer cannot throw to the caller, so an error of the function fails the run at its end.
       if (thrown !== undefined) throw thrown.error;
     },
     fail: end,
@@ -130,7 +129,7 @@ class Bar extends progressBars.SingleBar {
   }
 }
 
-/** The last words; then errors of the stream are someone else's again. */
+/** Writes the last text, then stops ignoring errors of the stream. */
 function write(stream: Writable, text: string): void {
   stream.write(text, error => {
     if (error == null) stream.off('error', ignore);

@@ -6,15 +6,15 @@ interface Sample {
   readonly items: number;
 }
 
-/** The rate is that of the last seconds, not of the whole run. */
+/** The span that the rate is measured over. */
 const RATE_OVER_MS = 5 * SECOND;
 
-/** The counts of a run in words, with what only their course over time tells: rate and time left. */
+/** The counts of a run as text, with the rate and the time left, which follow from their course. */
 export class ProgressText {
   readonly #progress: Progress;
   readonly #started = performance.now();
   #samples: Sample[];
-  /** When the fraction was first known, and how large it was: a resumed run does not begin at 0. */
+  /** The first known fraction, and when: a resumed run does not start at 0. */
   #first: { readonly at: number; readonly fraction: number } | undefined;
 
   constructor(progress: Progress) {
@@ -22,7 +22,7 @@ export class ProgressText {
     this.#samples = [{ at: this.#started, items: 0 }];
   }
 
-  /** What matters most comes first: a narrow terminal cuts the rest. */
+  /** The most important part comes first, as a narrow terminal cuts the rest. */
   running(): string {
     const now = performance.now();
     const { fraction, waitsUntil } = this.#progress;

@@ -1,22 +1,22 @@
-/** What a run has done so far. Counts never go down. */
+/** What a run has done so far. Counts never decrease. */
 export interface ProgressCounts {
   /** Items that the source delivered: activities, buckets, or blocks of bytes. */
   readonly received: number;
-  /** Bytes that came over the wire or from disk, as they were stored there. */
+  /** Bytes received or read from disk, before they are inflated. */
   readonly receivedBytes: number;
-  /** Items left out, by the operator that did so. */
+  /** Items left out, by the name of the operator. */
   readonly dropped: ReadonlyMap<string, number>;
   readonly written: number;
   readonly writtenBytes: number;
-  /** How much of the whole is done, 0 to 1; `undefined` while no one knows. */
+  /** The part that is done, 0 to 1; `undefined` while the total is unknown. */
   readonly fraction: number | undefined;
   /** The time that the source has reached, epoch milliseconds. */
   readonly reached: number | undefined;
-  /** Until when the source waits, epoch milliseconds by the service's clock; while it does. */
+  /** While the source waits: until when, epoch milliseconds of the service's clock. */
   readonly waitsUntil: number | undefined;
 }
 
-/** The counters of one run. It travels with the pull, so each stage adds what only it knows. */
+/** The counters of one run. It is part of the pull, so that each stage can add to it. */
 export class Progress implements ProgressCounts {
   received = 0;
   receivedBytes = 0;
@@ -31,7 +31,7 @@ export class Progress implements ProgressCounts {
     if (items > 0) this.dropped.set(by, (this.dropped.get(by) ?? 0) + items);
   }
 
-  /** The counts as they are now; they do not change any more. */
+  /** A copy of the counts. */
   counts(): ProgressCounts {
     const { received, receivedBytes, written, writtenBytes, fraction, reached, waitsUntil } = this;
     const dropped = new Map(this.dropped);

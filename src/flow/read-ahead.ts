@@ -1,6 +1,6 @@
 /**
- * Keeps up to `ahead` results of a generator under way or waiting. Calls of `next` that overlap
- * queue up in an async generator, so its work is still done one after the other.
+ * Requests up to `ahead` results of a generator before they are read. An async generator queues
+ * overlapping calls of `next`, so its work is still done one call after the other.
  */
 export class ReadAhead<T> {
   readonly #input: AsyncGenerator<T, void, undefined>;
@@ -16,7 +16,7 @@ export class ReadAhead<T> {
   fill(): void {
     while (this.#coming.length < this.#ahead) {
       const result = this.#input.next();
-      // Whoever takes it sees the failure; until then it must not end the process.
+      // The failure is thrown when the result is read; until then it must not end the process.
       result.catch(() => {});
       this.#coming.push(result);
     }

@@ -1,6 +1,6 @@
 import { DataError } from '../errors.js';
 
-/** What `action` gives. What goes wrong with the data says where it came from, which items do not know. */
+/** Runs `action` and adds the origin to a `DataError` that it throws: items do not know theirs. */
 export function withOrigin<T>(origin: string | undefined, action: () => T): T {
   try {
     return action();

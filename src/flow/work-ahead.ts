@@ -1,13 +1,13 @@
-/** What `workAhead` gives: an item, and what the work on it came to. */
+/** An item of `workAhead`, and the result of the work on it. */
 export interface Worked<T, R> {
   readonly item: T;
-  /** Absent where there was nothing to do ahead. */
+  /** Absent where `work` returned `undefined`. */
   readonly result: R | undefined;
 }
 
 /**
- * Reads items and starts work on them while the consumer is still busy with earlier ones, until they
- * weigh `limit` together, and gives them in their order. An error of the input comes after what was
+ * Reads items and starts work on them while the consumer is busy with earlier ones, up to a total
+ * weight of `limit`, and yields them in order. An error of the input is thrown after the items that were
  * read before it.
  */
 export async function* workAhead<T, R>(
@@ -31,7 +31,7 @@ export async function* workAhead<T, R>(
       if (done === true) end ??= {};
       else if (end === undefined) {
         const result = work(value);
-        // Its error is met when its turn comes; until then it must not end the process.
+        // An error is thrown when the item's turn comes; until then it must not end the process.
         result?.catch(() => {});
         queue.push({ item: value, result });
         weight += weigh(value);

@@ -3,13 +3,13 @@ import type { Json } from '../json/json.js';
 import type { Cursor } from './flow.js';
 
 export interface WrappedCursor {
-  /** The operator's own part, as JSON; absent at the start. */
+  /** The state of the operator, as JSON; absent at the start. */
   readonly state: unknown;
   /** The cursor of the operator's input. */
   readonly inner: Cursor | undefined;
 }
 
-/** A cursor of an operator's input, with the state of the operator at that place. */
+/** Adds the state of an operator to a cursor of its input. */
 export function wrapCursor(
   operator: string,
   state: Json | { toJSON(): Json },
@@ -18,14 +18,14 @@ export function wrapCursor(
   return { [operator]: state, inner };
 }
 
-/** Takes such a cursor apart again: the very one, or what a checkpoint kept of it. */
+/** Splits a cursor of `wrapCursor`, either the object itself or what a checkpoint restored. */
 export function unwrapCursor(operator: string, resume: Cursor | undefined): WrappedCursor {
   if (resume === undefined) return { state: undefined, inner: undefined };
   const { [operator]: state, inner } = resume;
   if (state === undefined || !isObject(inner))
     throw new OptionError(
       'resume',
-      `The place to go on from was kept by another pipeline, one without ${operator}() here. Run that one, or remove its checkpoint to begin anew`,
+      `The cursor to resume from was saved by a pipeline without ${operator}() here. Run that pipeline, or remove its checkpoint to start again`,
     );
   return { state: isObject(state) && hasJson(state) ? state.toJSON() : state, inner };
 }

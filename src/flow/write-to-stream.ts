@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import { abortable } from '../abortable.js';
 
-/** What can be written to as to a stream, though it is not one of Node's: of minipass, tar, fs-minipass. */
+/** A writable stream that is not one of Node's: of minipass, tar or fs-minipass. */
 export interface StreamSink<In> {
   write(item: In): boolean;
   end(): unknown;
@@ -17,8 +17,8 @@ interface Emitter extends EventEmitter, StreamSink<unknown> {
 
 /**
  * Writes all items, waiting for `drain` where `write` returns false, and ends the stream. Resolves when
- * the stream says that it has finished, or, where it is read elsewhere (`untilEnded: false`), once it
- * is told to end. A failure of either side destroys the stream.
+ * the stream has finished, or with `untilEnded: false`, once `end` is called. A failure of either side
+ * destroys the stream.
  */
 export async function writeToStream(
   input: AsyncIterable<unknown>,
@@ -35,12 +35,12 @@ export async function writeToStream(
     onDrain();
   };
   const finished = new Promise<void>((resolve, reject) => {
-    // The listener for errors stays: one that comes late must not end the process.
+    // The error listener is never removed: a late error must not end the process.
     stream.on('error', reject);
     stream.promise?.().then(resolve, reject);
     const close = () => {
       if (ending) resolve();
-      else reject(new Error('The stream was closed before it had all'));
+      else reject(new Error('The stream was closed before all items were written'));
     };
     for (const event of ['finish', 'end', 'close']) stream.once(event, close);
   });

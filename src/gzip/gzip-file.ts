@@ -4,11 +4,11 @@ import { DataError } from '../errors.js';
 
 /** The first byte of every gzip file, and of no text. */
 const MAGIC = 0x1f;
-/** What goes into the decoder at once: gzip makes at most 1,032 bytes of one, so 16 MiB come out. */
+/** Bytes for one decoder call. Gzip expands up to 1,032 times, so 16 MiB come out. */
 const STEP = 16 * 1024;
-/** The size of its output buffer is missing in the types; four times the default is a fifth faster. */
+/** `chunkSize`, which the types lack, is the output buffer; four times the default is a fifth faster. */
 const DECODER = { flush: constants.Z_NO_FLUSH, chunkSize: 64 * 1024 };
-/** Inflated bytes are handed on when this many have come together. */
+/** Inflated bytes that are collected before they are delivered. */
 const TOGETHER = 512 * 1024;
 
 export interface InflateLimits {
@@ -19,22 +19,22 @@ export interface InflateLimits {
 export interface GzipFileOptions extends InflateLimits {
   readonly origin: string | undefined;
   /**
-   * Bytes that go into the decoder at once.
+   * Bytes for one decoder call.
    * @default 16384
    */
   readonly step?: number | undefined;
 }
 
 /**
- * Inflates one file as its bytes come, on this thread, in bounded memory: all that can be decoded
- * comes out at once. A file is good where `gzip -t` takes it without a warning: it may have several
- * members, and zeros after the last one.
+ * Inflates one file on this thread as its bytes arrive, in bounded memory, and delivers all that can be
+ * decoded immediately: for live streams, and files that are large or damaged. Accepts what `gzip -t`
+ * accepts without a warning: several members, and zeros after the last one.
  */
 export class GzipFile {
   readonly #options: GzipFileOptions;
   readonly #decoder = new Gunzip(DECODER);
   #state: 'start' | 'gzip' | 'padding' | 'plain' = 'start';
-  /** Bytes that have gone in, and bytes that have come out. */
+  /** Compressed bytes read, and inflated bytes. */
   #read = 0;
   #written = 0;
   #output: Buffer[] = [];
@@ -52,7 +52,7 @@ export class GzipFile {
     });
   }
 
-  /** The inflated bytes, in blocks, as many at a time as come to half a MiB. */
+  /** The inflated bytes, some half a MiB of blocks at a time. */
   *push(input: Buffer): Generator<readonly Buffer[], void, undefined> {
     if (input.length === 0) return;
     if (this.#state === 'start') this.#state = this.#sniff(input[0]!);
@@ -70,7 +70,7 @@ export class GzipFile {
     if (this.#error !== undefined) throw this.#refuse(this.#error);
   }
 
-  /** The file is over: throws unless it is complete. */
+  /** Throws unless the file is complete. */
   end(): void {
     if (this.#state === 'plain') return;
     if (this.#state === 'start' && this.#options.plain === 'pass') return;
@@ -78,7 +78,7 @@ export class GzipFile {
     if (this.#error !== undefined) throw this.#refuse(this.#error);
   }
 
-  /** Lets go of the decoder's memory. */
+  /** Frees the decoder. */
   close(): void {
     this.#decoder.close();
   }
@@ -95,7 +95,7 @@ export class GzipFile {
     if (this.#state === 'gzip') {
       this.#decoder.write(slice);
       if (this.#error !== undefined) return;
-      // What the decoder leaves is not the beginning of another member: zeros, or so they should be.
+      // The decoder leaves bytes that do not start another member. Only zeros are allowed.
       const taken = this.#decoder.handle?.bytesWritten ?? 0;
       this.#read += taken;
       if (taken === slice.length) return;

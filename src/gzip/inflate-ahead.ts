@@ -5,22 +5,19 @@ import { inflatedSize } from './inflated-size.js';
 import { SharedMemory } from './release-memory.js';
 
 /**
- * Inflated at a time: to send the pool for more costs as much as some 100 KiB. Memory that comes back
- * at once can be more.
+ * Bytes inflated in one task of the thread pool: a task costs as much as inflating some 100 KiB. Memory
+ * that the reader releases allows larger chunks.
  */
 const CHUNK = 2 * 1024 * 1024;
 const RELEASED_CHUNK = 8 * 1024 * 1024;
 const SMALLEST_CHUNK = 64 * 1024;
-/**
- * Given at a time. What is made of a block, the posts that are parsed included, lives until the next:
- * of small ones more is garbage early, which is what garbage collectors like best.
- */
+/** The size of a block. Objects made from it live until the next block, so small blocks die young. */
 const BLOCK = 256 * 1024;
-/** Of a damaged file goes in at once: what would come out with the damage is lost. */
+/** Bytes of a damaged file for one decoder call: output of the call that fails is lost. */
 const STEP = 1024;
 /** A gzip header and trailer around empty data. */
 const SMALLEST_FILE = 20;
-/** A file for which that pays, and which may be held in memory as a whole. */
+/** The largest file that is held in memory as a whole. */
 const LARGEST_FILE = 8 * 1024 * 1024;
 
 export interface InflatedPart {
@@ -29,8 +26,8 @@ export interface InflatedPart {
 }
 
 /**
- * A whole gzip file that inflates in the thread pool from now on, a chunk ahead of whoever reads
- * its blocks. Only for what it `takes`.
+ * Inflates a whole gzip file in the thread pool, one chunk ahead of the reader. Differs from `GzipFile`,
+ * which takes files of any size in pieces, on this thread; see `takes` for the files it accepts.
  */
 export class InflateAhead {
   readonly #file: Buffer;
@@ -42,15 +39,14 @@ export class InflateAhead {
     this.#file = file;
     this.#releases = releases;
     const chunk = releases ? RELEASED_CHUNK : CHUNK;
-    // Chunks that are all filled. With one byte to spare, the decoder need not ask for more to see that
-    // it is at the end.
+    // Chunks of equal size. One spare byte lets the decoder see the end without another chunk.
     const size = inflatedSize(file) + 1;
     const options: ZlibOptions & { readonly readableHighWaterMark: number } = {
       chunkSize: Math.max(SMALLEST_CHUNK, Math.ceil(size / Math.ceil(size / chunk))),
       readableHighWaterMark: 1,
     };
     this.#gunzip = createGunzip(options);
-    // Its error is met when its turn comes; until then it must not end the process.
+    // An error is thrown when the blocks are read; until then it must not end the process.
     this.#gunzip.on('error', () => {});
     this.#gunzip.end(file);
   }
@@ -59,15 +55,14 @@ export class InflateAhead {
     return file.length >= SMALLEST_FILE && file.length <= LARGEST_FILE;
   }
 
-  /** Whether the pool's decoder has made all of the blocks. */
+  /** Whether the thread pool has inflated the whole file. */
   get inflated(): boolean {
     return this.#gunzip.readableEnded && this.#gunzip.bytesWritten === this.#file.length;
   }
 
   /**
-   * The blocks, in order. Where the pool's decoder fails, or leaves bytes that it did not
-   * look at, `GzipFile` goes over the file from its beginning, gives what is left and says what is
-   * wrong.
+   * The blocks, in order. Where the decoder fails or leaves bytes unread, `GzipFile` inflates the file
+   * again from the start, and gives the rest and the exact error.
    */
   async *parts(options: GzipFileOptions): AsyncGenerator<InflatedPart, void, undefined> {
     const gunzip = this.#gunzip;
@@ -82,12 +77,11 @@ export class InflateAhead {
           yield { block, release: shared?.share() };
           given += block.length;
         }
-        // Chunks that are ready would keep the event loop from turning, and it is what takes them
-        // from the pool and sends it for more.
+        // Chunks that are ready would block the event loop, which starts the next task of the pool.
         await nextTurn();
       }
     } catch {
-      // Said better below.
+      // `GzipFile` throws a better error below.
     }
     if (this.inflated) memory?.close();
     else for (const block of restOf(this.#file, given, options)) yield { block };

@@ -2,14 +2,14 @@ import { createGunzip } from 'node:zlib';
 import { DataError } from '../errors.js';
 
 const CHUNK = 256 * 1024;
-/** What goes in at once. Gzip grows a thousandfold at most, so no more than 32 MiB wait to be taken. */
+/** Bytes for one decoder call. Gzip expands up to 1,032 times, so at most 32 MiB wait to be read. */
 const STEP = 32 * 1024;
 
 /**
- * Inflates a file of one or more gzip members in the thread pool, as its bytes come. An error of the
- * input, or of the caller between two blocks, comes through as it is, after the input is closed.
+ * Inflates a file of one or more gzip members in the thread pool, as its bytes arrive: for downloads that
+ * are too large for `inflateWhole`. Errors of the input pass through after the input is closed.
  *
- * @throws DataError that is worth another try: cut short, corrupt, empty, or with something after its end.
+ * @throws DataError Retryable, when the file is cut short, corrupt, empty, or has bytes after its end.
  */
 export async function* inflateStream(
   file: Iterable<Buffer> | AsyncIterable<Buffer>,
@@ -24,7 +24,7 @@ export async function* inflateStream(
     failure = error;
     settle();
   });
-  // The decoder calls nothing back for a write that fails, so an error ends the wait, too.
+  // A write that fails has no callback, so an error ends the wait too.
   const settled = (send: (done: () => void) => void) =>
     new Promise<void>(resolve => {
       settle = resolve;
@@ -37,7 +37,7 @@ export async function* inflateStream(
   };
 
   let bytes = 0;
-  // After the last member the decoder leaves what does not begin another.
+  // The decoder does not read bytes after the last member.
   const check = () => {
     if (failure !== undefined || gunzip.bytesWritten !== bytes)
       throw damaged(origin, gunzip.bytesWritten, failure);
@@ -51,7 +51,7 @@ export async function* inflateStream(
         check();
         yield* take();
       }
-    // An empty file is no error to the decoder.
+    // The decoder accepts an empty file.
     if (bytes === 0) throw damaged(origin, 0);
     await settled(done => gunzip.once('end', done).end());
     check();
@@ -62,7 +62,7 @@ export async function* inflateStream(
 }
 
 function damaged(origin: string, byteOffset: number, cause: unknown = undefined): DataError {
-  return new DataError('The file is no whole gzip file: it is cut short, or damaged', {
+  return new DataError('The file is not a complete gzip file: it is cut short or damaged', {
     cause,
     place: { origin, byteOffset },
     retryable: true,

@@ -2,14 +2,14 @@ import { promisify } from 'node:util';
 import { gunzip, type Zlib } from 'node:zlib';
 import { inflatedSize } from './inflated-size.js';
 
-/** Largest file, before and after, that is inflated in one call. */
+/** Maximum size, compressed and inflated, of a file that is inflated in one call. */
 const LARGEST_FILE = 8 * 1024 * 1024;
 const LARGEST_CONTENT = 32 * 1024 * 1024;
 const SMALLEST_CHUNK = 64 * 1024;
 
 /**
- * Inflates a whole file in the thread pool, by far the fastest way. Resolves to `undefined` where that
- * is not known to be safe and right: the file is large, or not plainly one good gzip file.
+ * Inflates a whole file in one task of the thread pool, the fastest way for a small file. Resolves to
+ * `undefined` where the file is too large or not a good gzip file: `inflateStream` then says what is wrong.
  */
 export async function inflateWhole(file: Buffer, maxBytes: number): Promise<Buffer | undefined> {
   const size = inflatedSize(file);
@@ -26,7 +26,7 @@ export async function inflateWhole(file: Buffer, maxBytes: number): Promise<Buff
   }
 }
 
-/** What node:zlib's `gunzip` gives with `info: true`, which its types leave out. */
+/** The types of node:zlib's `gunzip` lack the option `info`. */
 const inflate = promisify(gunzip) as unknown as (
   file: Buffer,
   options: { info: true; chunkSize: number; maxOutputLength: number },

@@ -1,6 +1,6 @@
 /**
- * The beginning of a record that was cut between blocks. It is copied, because the memory of a block
- * may go back once the records that end in it are used, and joined once, when its end is here.
+ * The first bytes of a record that continues in the next block. They are copied, as the memory of a block
+ * may be released, and joined once, when the record is complete.
  */
 export class CarryOver {
   #pieces: Buffer[] = [];
@@ -12,7 +12,7 @@ export class CarryOver {
     this.byteLength += piece.length;
   }
 
-  /** All that was added, and `last`; a record that lies in one block is that block's own memory. */
+  /** Joins all that was added with `last`. A record within one block is a view of that block. */
   join(last: Buffer): Buffer {
     if (this.byteLength === 0) return last;
     const whole = Buffer.concat([...this.#pieces, last]);

@@ -1,13 +1,13 @@
 import type { DataError, DataPlace } from '../errors.js';
 
-/** A record that is no activity: not JSON, without an id, or larger or deeper than the limits. */
+/** A record that cannot be an activity: it is not JSON, has no id, or exceeds the limits. */
 export interface DamagedRecord extends DataPlace {
-  /** The bytes that came; of a record that is too large, its beginning. */
+  /** A copy of its bytes; of a record that is too large, the first ones. */
   readonly raw: Buffer;
 }
 
 /**
- * Told of a damaged record and what is wrong with it. When it returns, the record is left out and the
- * rest goes on; what it throws ends the flow.
+ * Called with a damaged record and the error. When it returns, the record is left out and the flow
+ * continues; an error that it throws ends the flow.
  */
 export type OnDamaged = (record: DamagedRecord, error: DataError) => void;

@@ -32,7 +32,7 @@ const OPTIONS = {
   origin: text('the URL or file, for error messages'),
 } satisfies OptionTable<ElementSplitterOptions>;
 
-/** What comes next, outside of a value. */
+/** What is expected next, outside of a value. */
 type Next =
   | 'document'
   | 'first name' // or the end of the document
@@ -46,12 +46,13 @@ type Next =
   | 'nothing';
 
 /**
- * Takes one JSON document in pieces, cut at any byte, and gives the exact bytes of each element of
- * one array at its top level as soon as the element is whole. Elements are told apart by brackets,
- * strings and commas; that what lies between is JSON, whoever parses an element finds out. The rest
- * of the document is kept, and parsed at the end.
+ * Splits one JSON document, which arrives in blocks cut at any byte, into the exact bytes of each element
+ * of one array at its top level, as soon as the element is complete. Elements are separated by brackets,
+ * strings and commas, not parsed. The rest of the document is kept, and parsed at the end.
  *
- * Whatever is wrong throws a `DataError`; the splitter is of no use after that.
+ * @throws OptionError When an option is invalid.
+ * @throws DataError From `push` and `end`, when the document is damaged or exceeds a limit. The splitter
+ * cannot be used after that.
  *
  * @example
  * const splitter = new ElementSplitter('results');
@@ -108,12 +109,12 @@ export class ElementSplitter {
     return elements;
   }
 
-  /** Whether the document has come to its end; `end` throws before. */
+  /** Whether the document is complete; until then `end` throws. */
   get whole(): boolean {
     return this.#next === 'nothing';
   }
 
-  /** The document without that array, once it is whole. */
+  /** The document without the array, parsed with exact ids. Call it after the last block. */
   end(): Record<string, unknown> {
     const rest = this.#rest.join(EMPTY);
     if (this.#next === 'document') throw this.#error('The JSON document is empty', 0);
@@ -133,7 +134,7 @@ export class ElementSplitter {
     );
   }
 
-  /** Whether a value, name or element begins with this byte; if not, it is dealt with. */
+  /** Whether a value, name or element begins with this byte; if not, the byte is processed. */
   #beginsValue(byte: number, at: number): boolean {
     switch (this.#next) {
       case 'document':
@@ -173,7 +174,7 @@ export class ElementSplitter {
         this.#next = byte === COMMA ? 'element' : 'comma';
         return false;
       case 'nothing':
-        throw this.#error('The JSON document goes on after its end', at);
+        throw this.#error('The JSON document has bytes after its end', at);
     }
   }
 

@@ -4,10 +4,10 @@ import { excerpt } from './excerpt.js';
 import { quoteIntegers } from './quote-integers.js';
 
 /**
- * `JSON.parse` that keeps 64-bit ids: a whole number becomes a string of its very digits where its
- * key is `id` or ends in `_id`, or where it has 16 digits or more. All else is as usual.
+ * `JSON.parse` that keeps 64-bit ids exact: an integer becomes a string of its digits where its key is
+ * `id` or ends in `_id`, or where it has 16 digits or more.
  *
- * @throws DataError when the text is not JSON.
+ * @throws DataError When the text is not JSON.
  * @example parseExact('{"id":1050118621198921728,"n":1}') // { id: '1050118621198921728', n: 1 }
  */
 export function parseExact(json: string | Uint8Array): unknown {
@@ -19,16 +19,16 @@ export function parseExact(json: string | Uint8Array): unknown {
   return parseJson(exact, text);
 }
 
-/** Whether a number would lose digits, or nearly: all with 16 or more, so that the rule is plain. */
+/** Whether an integer has 16 digits or more; doubles lose digits of some of these. */
 export function isLong(digits: string): boolean {
   return digits.length > 16 || (digits.length === 16 && !digits.startsWith('-'));
 }
 
 /**
- * `JSON.parse` with an error that says where the trouble is.
+ * `JSON.parse` with a `DataError` that shows the start of the text.
  *
- * @param original the text before it was changed for parsing: what a message shows
- * @throws DataError when the text is not JSON.
+ * @param original The text before it was changed for parsing, for the message.
+ * @throws DataError When the text is not JSON.
  */
 export function parseJson(text: string, original: string = text): unknown {
   try {

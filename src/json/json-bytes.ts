@@ -12,7 +12,7 @@ export const CLOSE_OBJECT = 0x7d;
 /** The one bit in which `{` differs from `[`, and `}` from `]`. */
 const BRACE_BIT = 0x20;
 
-/** UTF-8 may begin with it; JSON may not. */
+/** May precede UTF-8 text, but is not JSON. */
 export const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const;
 
 export function startsWithMark(bytes: Uint8Array): boolean {

@@ -1,16 +1,16 @@
 import { BACKSLASH, isClosing, isOpening, QUOTE } from './json-bytes.js';
 
 /**
- * Whether a JSON value nests deeper than `maxDepth`. A value of n bytes that ends all that it begins
- * cannot nest deeper than n/2, so most records are not looked at, and the others not to their end.
+ * Whether a complete JSON value nests deeper than `maxDepth`; `JsonGuard` and `ValueEnd` check values that
+ * arrive in blocks. n bytes cannot nest deeper than n/2, so most records need no scan.
  */
 export function isDeeperThan(maxDepth: number, json: Uint8Array): boolean {
   return opensMoreThan(maxDepth, json) && nestsDeeperThan(maxDepth, json);
 }
 
 /**
- * Whether there are as many opening brackets as it would take, strings included. Few records have
- * them, and counting takes half the time of telling strings apart.
+ * Whether there are more than `maxDepth` opening brackets, strings included: a quick first check, as
+ * counting takes half the time of finding strings.
  */
 function opensMoreThan(maxDepth: number, json: Uint8Array): boolean {
   let openings = 0;
@@ -26,7 +26,7 @@ function opensMoreThan(maxDepth: number, json: Uint8Array): boolean {
 function nestsDeeperThan(maxDepth: number, json: Uint8Array): boolean {
   const { length } = json;
   let depth = 0;
-  // What is left must end what has begun, so only half of the bytes beyond that could go deeper.
+  // Every open bracket needs a closing one, so only half of the remaining bytes can go deeper.
   for (let at = 0; at < length - 2 * maxDepth + depth; ) {
     const byte = json[at++]!;
     if (byte === QUOTE) at = afterString(json, at);

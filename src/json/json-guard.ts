@@ -3,8 +3,9 @@ import { BACKSLASH, COMMA, isClosing, isOpening, QUOTE } from './json-bytes.js';
 import type { CheckedLimits } from './record-limits.js';
 
 /**
- * Goes before a parser that holds no limits of its own: lets the bytes of a JSON document pass, cut
- * anywhere, until they nest too deeply or one element of an array at its top level is too large.
+ * Checks the limits for a parser that has none (stream-json): throws when a JSON document, which arrives in
+ * blocks, nests too deeply or an element of an array at its top level is too large. Unlike `ValueEnd` it
+ * does not match brackets, as the parser does.
  */
 export class JsonGuard {
   readonly #limits: CheckedLimits;
@@ -13,7 +14,7 @@ export class JsonGuard {
   #inString = false;
   #escaped = false;
   #offset = 0;
-  /** Where the element under way began, at the latest. */
+  /** An offset at or after the start of the current element. */
   #begin = 0;
 
   constructor(limits: CheckedLimits, origin: string | undefined) {

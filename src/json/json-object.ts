@@ -17,14 +17,13 @@ const REACH = 1024;
 const STRIDE = 4;
 
 /**
- * One JSON object, seen in the bytes it stands in. It finds members by key and neither copies nor
- * parses anything but what is asked for; it reads forward, string-aware, no further than it must,
- * and remembers what it has passed. Keys asked for are ASCII.
+ * A view of one JSON object in its bytes. It finds members by key, and copies and parses only these. It
+ * scans forward no further than it must, and remembers the members it has passed. Keys to find are ASCII.
  *
  * Equal to parsing for every JSON document whose object keys are unique: where a key comes twice,
- * `JSON.parse` takes the last. What is passed over is not checked, so damage there goes unseen.
+ * `JSON.parse` takes the last. Skipped members are not checked, so damage there is not found.
  *
- * @throws DataError from every method, where what it reads is not JSON.
+ * @throws DataError From every method, when the bytes it reads are not JSON.
  */
 export class JsonObject {
   readonly #bytes: Buffer;
@@ -58,7 +57,7 @@ export class JsonObject {
     return decodeString(this.#bytes, this.#start(index), this.#end(index));
   }
 
-  /** A member that is a whole number, digit by digit as it stands there. */
+  /** A member that is an integer, as its exact digits. */
   integer(key: string): string | undefined {
     const index = this.#find(key);
     if (index === -1) return undefined;
@@ -79,7 +78,7 @@ export class JsonObject {
     const before = this.#bytes[at - 1];
     if (at < end && (before === COLON || at - 1 === this.#start(index)))
       return this.#bytes.toString('latin1', at, end);
-    // With escapes it may read otherwise than it stands there.
+    // Escapes may hide a colon or a digit.
     return /(?:^|:)(\d+)$/.exec(this.string(key) ?? '')?.[1];
   }
 
@@ -90,7 +89,7 @@ export class JsonObject {
     return new JsonObject(this.#bytes, this.#start(index));
   }
 
-  /** Where the value of a member stands in the document: start, inclusive, and end, exclusive. */
+  /** The position of a member's value in the document: start, inclusive, and end, exclusive. */
   span(key: string): readonly [number, number] | undefined {
     const index = this.#find(key);
     return index === -1 ? undefined : [this.#start(index), this.#end(index)];
@@ -134,7 +133,7 @@ export class JsonObject {
     return true;
   }
 
-  /** Passes one member more; false at the end of the object. */
+  /** Reads one more member; false at the end of the object. */
   #advance(): boolean {
     const bytes = this.#bytes;
     const delimiter = bytes[this.#at];
@@ -170,9 +169,9 @@ export class JsonObject {
 }
 
 /**
- * Where the value of a member of the object that a document is stands, if it comes close to its end.
- * In JSON, `,"key":` can only be a key: within a string, a backslash stands before every quote. And
- * the key is one of the whole document if the object that it is in ends where that does.
+ * The position of the value of a top-level member that is close to the end of the document. `,"key":` can
+ * only be a key, as quotes in strings follow a backslash; and it is a member of the top level if its
+ * object ends where the document does.
  */
 export function spanNearEnd(bytes: Buffer, key: string): readonly [number, number] | undefined {
   const comma = lastMember(bytes, key);
@@ -189,7 +188,7 @@ export function spanNearEnd(bytes: Buffer, key: string): readonly [number, numbe
     : undefined;
 }
 
-/** What is looked for, and how far to the left to look next, by the byte where it would begin. */
+/** The bytes to find, and for each byte at their possible start how far to step left (Boyer-Moore-Horspool). */
 interface Needle {
   readonly bytes: Buffer;
   readonly steps: Uint8Array;
@@ -209,7 +208,7 @@ function needleOf(key: string): Needle {
   return needle;
 }
 
-/** The last place, close to the end, of the comma before a key. Looks at few of the bytes after it. */
+/** The position of the last comma before a key, close to the end; reads few of the bytes after it. */
 function lastMember(bytes: Buffer, key: string): number {
   const needle = needleOf(key);
   const { steps } = needle;
@@ -247,7 +246,7 @@ function afterString(bytes: Buffer, start: number): number {
   return at;
 }
 
-/** Brackets are counted, not matched: what is passed over need not be valid. */
+/** Brackets are counted, not matched: skipped values are not validated. */
 function afterValue(bytes: Buffer, start: number): number {
   const { length } = bytes;
   const first = bytes[start] as number;

@@ -12,9 +12,9 @@ const EMPTY = Buffer.alloc(0);
 export type Separator = '\n' | '\r\n';
 
 export interface LineFramerOptions {
-  /** Told of each line that is no record; one throws where it is absent. */
+  /** Called with each damaged line; without it the first one throws. */
   readonly onDamaged?: OnDamaged | undefined;
-  /** Whether who uses it can set the limits, so that errors name the option. @default true */
+  /** Whether the user can set the limits: errors then name the option. @default true */
   readonly limitsAreOptions?: boolean | undefined;
 }
 
@@ -26,12 +26,12 @@ export class LineFramer implements Framer<Buffer> {
   readonly #origin: string | undefined;
   readonly #onDamaged: OnDamaged | undefined;
   readonly #limitsAreOptions: boolean;
-  /** Whether the line under way was too large, and what is left of it is left out. */
+  /** Whether the current line is too large, and the rest of it is skipped. */
   #skips = false;
-  /** The line under way, as far as it lies in earlier blocks. */
+  /** The part of the current line in earlier blocks. */
   readonly #pieces = new CarryOver();
   #line = 1;
-  /** Where in the file the line under way and the block at hand begin. */
+  /** Offsets in the file of the current line and block. */
   #lineAt = 0;
   #blockAt = 0;
 
@@ -43,7 +43,7 @@ export class LineFramer implements Framer<Buffer> {
   ) {
     this.#onDamaged = onDamaged;
     this.#limitsAreOptions = limitsAreOptions;
-    // Where CR stands in no record, it alone ends one, and the LF after it is white space.
+    // With CRLF no record contains a CR, so CR alone ends a record and the LF after it is white space.
     this.#end = separator === '\n' ? LF : CR;
     this.#maxBytes = maxBytes;
     this.#maxDepth = maxDepth;
@@ -102,7 +102,7 @@ export class LineFramer implements Framer<Buffer> {
     else records.push(record);
   }
 
-  /** The memory of a block may be used again, so what is told is a copy. */
+  /** Passes on a copy: the memory of the block may be released. */
   #damaged(record: Buffer, error: DataError): void {
     if (this.#onDamaged === undefined) throw error;
     this.#onDamaged({ raw: Buffer.from(record), ...error.place }, error);

@@ -2,9 +2,8 @@ const QUOTE = 0x22;
 const INTEGER = /-?(?:0|[1-9]\d*)(?![\d.eE])/y;
 
 /**
- * Puts quotes around whole numbers of a JSON text, so that `JSON.parse` keeps their digits. `chosen`
- * is asked about each: its digits, and its key, or `undefined` in an array. A text that is not JSON
- * does not become JSON by it.
+ * Puts quotes around integers of a JSON text, so that `JSON.parse` keeps their digits. `chosen` decides
+ * for each, by its digits and its key (`undefined` in an array). A text that is not JSON stays invalid.
  */
 export function quoteIntegers(
   text: string,
@@ -53,7 +52,7 @@ function afterNumber(text: string, start: number): number {
   return at;
 }
 
-/** A key as it reads, or as it stands there if it is none: then the text is no JSON either. */
+/** A key decoded; unchanged where it is not a JSON string, as the text is then not JSON either. */
 function decode(key: string): string {
   if (!key.includes('\\')) return key.slice(1, -1);
   try {

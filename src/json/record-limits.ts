@@ -1,15 +1,15 @@
 import { checkOptions, type OptionTable, whole } from '../check.js';
 
-/** What one record or element may cost before it is refused. */
+/** Limits of one record or element; a larger one is refused. */
 export interface RecordLimits {
   /**
-   * Most bytes of one record.
+   * Maximum size of one record, in bytes.
    * @default 16777216 (16 MiB)
    */
   readonly maxBytes?: number | undefined;
   /**
-   * Most arrays and objects inside one another. The default is about what `JSON.stringify` and
-   * `structuredClone` can still walk without running out of stack.
+   * Maximum depth of nested arrays and objects. The default is about what `JSON.stringify` and
+   * `structuredClone` can process without a stack overflow.
    * @default 3000
    */
   readonly maxDepth?: number | undefined;

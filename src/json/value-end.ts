@@ -1,16 +1,16 @@
 import { BACKSLASH, isClosing, isOpening, isScalar, QUOTE } from './json-bytes.js';
 
-/** Finds where a JSON value ends, in blocks that are cut at any byte. Matches brackets, no more. */
+/** Finds the end of a JSON value that arrives in blocks cut at any byte. It matches brackets, and validates nothing else. */
 export class ValueEnd {
   readonly #maxDepth: number;
   readonly #fail: (message: string, at: number) => Error;
-  /** The brackets that are still to come. */
+  /** The closing brackets that are expected, innermost last. */
   readonly #closers: number[] = [];
   #inString = false;
   #escaped = false;
   #inScalar = false;
 
-  /** `fail` makes the error for what is wrong at a place in the block. */
+  /** @param fail Makes the error for a position in the block. */
   constructor(maxDepth: number, fail: (message: string, at: number) => Error) {
     this.#maxDepth = maxDepth;
     this.#fail = fail;
@@ -55,7 +55,7 @@ export class ValueEnd {
   #open(byte: number, at: number): void {
     if (this.#closers.length >= this.#maxDepth)
       throw this.#fail(`JSON is nested deeper than ${this.#maxDepth} (\`maxDepth\`)`, at);
-    this.#closers.push(byte + 2); // `}` and `]` stand two after `{` and `[`
+    this.#closers.push(byte + 2); // The codes of `}` and `]` are those of `{` and `[` plus 2.
   }
 
   #afterString(block: Buffer, from: number): number {

@@ -8,27 +8,27 @@ import { withOrigin } from '../flow/with-origin.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 
 export interface ActivitiesOptions {
-  /** Told of each message as it is read, before the activities that came together with it go on. */
+  /** Called with each message when it is read, before the activities of the same batch are delivered. */
   readonly onMessage?: ((message: InStreamMessage) => void) | undefined;
   /**
-   * Told of each record that is not JSON or has no id, and leaves it out. With it, the id of each record
-   * is read here.
+   * Called with each record that is not JSON or has no id; the record is left out. With this option the id
+   * of each record is read here.
    */
   readonly onDamaged?: OnDamaged | undefined;
 }
 
 const OPTIONS = {
-  onMessage: func('told of each message'),
-  onDamaged: func('told of each damaged record'),
+  onMessage: func('called with each message'),
+  onDamaged: func('called with each damaged record'),
 } satisfies OptionTable<ActivitiesOptions>;
 
 /**
  * Records to activities, which are views of the same bytes. The `info`, `error` and `warn` messages
- * that streams and job files carry (service.md 2.7) are taken out, and counted as dropped by the name
- * of `messages`.
+ * that streams and job files contain are left out; progress counts them as dropped by `messages`.
  *
- * No activity is parsed here: one that is damaged throws a `DataError` when it is asked for what is
- * not there.
+ * Activities are not parsed here: a damaged one throws a `DataError` when a property that it lacks is read.
+ *
+ * @throws OptionError Immediately, when an option is invalid.
  *
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));

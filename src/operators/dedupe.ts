@@ -8,20 +8,20 @@ import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 
 export interface DedupeOptions {
   /**
-   * How many ids to remember: those of the last items that passed. Each takes some 30 bytes of
-   * memory, and 5 to 10 in a checkpoint.
+   * How many ids to remember, of the last items that passed. Each takes some 30 bytes of memory, and 5 to
+   * 10 bytes in a checkpoint.
    * @default 100000
    */
   readonly window?: number | undefined;
   /**
-   * The name by which progress counts what is left out.
+   * The name under which progress counts the items left out.
    * @default 'dedupe'
    */
   readonly name?: string | undefined;
 }
 
 export interface DedupeByKeyOptions<T> extends DedupeOptions {
-  /** What two items have in common that count as the same. */
+  /** The key of an item: items with equal keys are duplicates. */
   readonly key: (item: T) => string | bigint;
 }
 
@@ -35,11 +35,13 @@ const KEYED = {
 };
 
 /**
- * Leaves out each item whose id is among those of the last `window` items that passed. Search pages
- * may repeat posts at their edges (service.md 4.1 rule 5), and replays what was delivered before.
+ * Leaves out items whose id is among those of the last `window` items that passed. Search pages may
+ * repeat posts where they meet, and a replay may repeat posts after a reconnect.
  *
- * The ids are part of the cursor, so a run that goes on from a checkpoint leaves out what the run
- * before it has written.
+ * The ids are part of the cursor, so a run that resumes from a checkpoint leaves out posts that the
+ * previous run has written.
+ *
+ * @throws OptionError Immediately, when an option is invalid.
  *
  * @example
  * pipeline(search(account(), query), dedupe(), files({ path: 'out/{day}.jsonl' }));

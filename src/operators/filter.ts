@@ -3,7 +3,7 @@ import { type Operator, perBatch } from '../flow/flow.js';
 
 export interface FilterOptions {
   /**
-   * The name by which progress counts what is left out.
+   * The name under which progress counts the items left out.
    * @default 'filter'
    */
   readonly name?: string | undefined;
@@ -14,7 +14,7 @@ const OPTIONS = {
 } satisfies OptionTable<FilterOptions>;
 
 /**
- * Only the items that pass a test. Where the test is a type predicate, the type narrows with it.
+ * Passes only the items for which `test` returns true. A type predicate narrows the item type.
  *
  * @example
  * pipeline(source, filter(activity => activity.lang === 'en', { name: 'not English' }), sink);

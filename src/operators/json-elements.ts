@@ -4,11 +4,15 @@ import { ElementSplitter } from '../json/element-splitter.js';
 import { type RecordLimits, recordLimits } from '../json/record-limits.js';
 
 /**
- * Bytes of a JSON document to the elements of one array at its top level: the exact bytes of each,
- * the first ones before the document has ended. Each file of the input, or the whole input where it
- * has no edges, is one document. For what stands around the array, see `ElementSplitter`.
+ * Bytes of a JSON document to the elements of one array at its top level: the exact bytes of each, as
+ * soon as it is complete. Each file of the input is one document; an input without cursors is one
+ * document as a whole. To read the rest of the document too, use `ElementSplitter`.
  *
- * A document that is cut short, has no such array, or an element past a limit throw a `DataError`.
+ * @param key The name of the array.
+ * @param options Limits of one element; 16 MiB and 3,000 levels by default.
+ * @throws OptionError Immediately, when an option is invalid.
+ * @throws DataError From the flow, when a document is cut short, is not JSON around the array or has no
+ * such array, or when an element exceeds a limit.
  *
  * @example
  * // Search pages that were saved as files: { "results": [ ... ], "next": "..." }

@@ -8,29 +8,31 @@ import { RECORD_LIMITS, type RecordLimits } from '../json/record-limits.js';
 
 export interface JsonLinesOptions extends RecordLimits {
   /**
-   * What stands between records. With `'\n'`, LF and CRLF both do. The service's streams part their
-   * messages by `'\r\n'`, and a message may hold a bare LF between its tokens but never a CR.
+   * The separator of records. `'\n'` accepts LF and CRLF. Streams of the service use `'\r\n'`: their
+   * messages may contain a bare LF between tokens, but never a CR.
    * @default '\n'
    */
   readonly separator?: Separator | undefined;
-  /** Told of each line that is no record, and leaves it out; without, the first one throws. */
+  /** Called with each line that is not a JSON object; the line is left out. Without it, the first one throws. */
   readonly onDamaged?: OnDamaged | undefined;
 }
 
 const OPTIONS = {
   ...RECORD_LIMITS,
-  separator: oneOf('what stands between records', ['\n', '\r\n'], '\n'),
-  onDamaged: func('told of each line that is no record'),
+  separator: oneOf('the separator of records', ['\n', '\r\n'], '\n'),
+  onDamaged: func('called with each damaged line'),
 } satisfies OptionTable<JsonLinesOptions>;
 
 /**
- * Bytes to JSON objects, one a line: the exact bytes of each, without the white space around it. An
- * object that lies in one block is a view of that block. Blank lines, the service's heartbeats, are
- * left out. The last line of a file needs no line end if it is a whole object.
+ * Bytes to JSON objects, one a line: the exact bytes of each, without white space around it, as a view
+ * of the input where possible. Blank lines, which streams send as heartbeats, are left out. The last
+ * line of a file needs no line end if it is a complete object.
  *
- * Whether a line is valid JSON is for whoever parses it to find; a line that does not begin with `{`
- * and end with `}`, a last line cut short, and a line past a limit throw a `DataError` with file,
- * line and byte.
+ * Lines are not parsed: only that each starts with `{` and ends with `}` is checked.
+ *
+ * @throws OptionError Immediately, when an option is invalid.
+ * @throws DataError From the flow, with file, line and byte, for a line that is not an object, a last line
+ * that is cut short, or a line that exceeds a limit (16 MiB and 3,000 levels by default).
  *
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));

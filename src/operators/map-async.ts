@@ -6,7 +6,7 @@ import { workAhead } from '../flow/work-ahead.js';
 
 export interface MapAsyncOptions {
   /**
-   * Most calls under way at a time.
+   * Maximum number of calls at a time.
    * @default 8
    */
   readonly concurrency?: number | undefined;
@@ -17,9 +17,9 @@ const OPTIONS = {
 } satisfies OptionTable<MapAsyncOptions>;
 
 /**
- * Each item through an asynchronous function, several at a time, in order. The signal that it is
- * given fires when the run is over, so that a call under way can be given up. The first call that
- * rejects ends the run with its error.
+ * Maps each item with an asynchronous function, several calls at a time; the results keep their order.
+ * The signal that the function gets fires when the run ends, so that pending calls can stop. The first
+ * call that rejects ends the run with its error.
  *
  * @example
  * pipeline(source, mapAsync((activity, signal) => translate(activity.text, { signal })), stdout());

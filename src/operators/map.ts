@@ -1,7 +1,7 @@
 import { type Operator, perBatch } from '../flow/flow.js';
 
 /**
- * Each item through a function. For one that is asynchronous see `mapAsync`.
+ * Maps each item with a function. For asynchronous functions see `mapAsync`.
  *
  * @example
  * pipeline(search(account(), query), map(activity => activity.text), stdout());

@@ -25,7 +25,7 @@ const OPTIONS = {
  * delivered the post for them: an archive can then be routed by tag, or rules be tried on a sample
  * before a job is paid for. A matcher of `rules.compileAll` may change while the pipeline runs.
  *
- * @throws OptionError `rules` at once, when the product refuses a rule.
+ * @throws OptionError Immediately, when the product refuses a rule.
  * @example
  * pipeline(
  *   localFiles('archive'), gunzip(), jsonLines(), activities(),

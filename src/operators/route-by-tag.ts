@@ -8,7 +8,7 @@ import { withOrigin } from '../flow/with-origin.js';
 
 export interface RouteByTagOptions {
   /**
-   * Where activities go that matched no rule with a tag. No rule may have it as its own tag.
+   * The tag of activities that matched no rule with a tag. No rule may have this tag.
    * @default 'untagged'
    */
   readonly untagged?: string | undefined;
@@ -19,11 +19,9 @@ const OPTIONS = {
 } satisfies OptionTable<RouteByTagOptions>;
 
 /**
- * Each activity, once for every distinct tag of the rules that it matched (`matching_rules`,
- * service.md section 6).
+ * Passes each activity once for every distinct tag of the rules that it matched (its `matching_rules`).
  *
- * An activity whose rule has the very tag that `untagged` names throws a `DataError`: the two would
- * end up in one place, and nothing could tell them apart again.
+ * @throws DataError From the flow, when a rule's tag equals `untagged`: the two could not be told apart.
  *
  * @example
  * pipeline(search(account(), query), routeByTag(), files({ path: 'out/{tag}/{day}.jsonl' }));

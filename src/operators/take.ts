@@ -5,8 +5,10 @@ import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 const COUNT = whole('items to take', { orInfinity: true });
 
 /**
- * The first `count` items; then the run ends and its source is closed at once. A run that goes on
- * from a cursor counts what was taken before it.
+ * Passes the first `count` items, then closes the source and ends. A resumed run counts the items that
+ * were taken before.
+ *
+ * @throws OptionError Immediately, when `count` is not a whole number of 0 or more, or Infinity.
  *
  * @example
  * pipeline(search(account(), query), take(1000), files({ path: 'sample.jsonl' }));

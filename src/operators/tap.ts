@@ -1,7 +1,7 @@
 import { type Operator, perBatch } from '../flow/flow.js';
 
 /**
- * Shows each item to a function, and lets it pass.
+ * Calls a function with each item, and passes the item on.
  *
  * @example
  * pipeline(source, tap(activity => console.error(activity.id)), sink);

@@ -74,7 +74,7 @@ describe('ElementSplitter', () => {
     ['{"results":[1],"results":2}', 'has no array `results`'],
     ['[{"results":[]}]', 'Expected a JSON object'],
     ['<html></html>', 'Expected a JSON object'],
-    ['{"results":[]}{"results":[]}', 'goes on after its end'],
+    ['{"results":[]}{"results":[]}', 'has bytes after its end'],
     ['{"results":[1,]}', 'Expected a value'],
     ['{"results":[,1]}', 'Expected a value'],
     ['{"results":[1 2]}', 'Expected a comma'],

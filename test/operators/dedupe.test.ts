@@ -106,7 +106,7 @@ describe('dedupe', () => {
 
   it('refuses a cursor that is not its own, or damaged', async () => {
     const flow = dedupe(byKey)(source([['a']]));
-    await expect(batchesOf(flow, { next: 1 })).rejects.toThrow('one without dedupe() here');
+    await expect(batchesOf(flow, { next: 1 })).rejects.toThrow('a pipeline without dedupe() here');
     await expect(batchesOf(flow, { next: 1 })).rejects.toThrow(OptionError);
     await expect(batchesOf(flow, { dedupe: ['what?'], inner: { next: 1 } })).rejects.toThrow(
       'is damaged',
