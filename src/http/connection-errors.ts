@@ -3,7 +3,7 @@ import { ConnectionError, type ConnectionFailure } from '../errors.js';
 /** Codes of a connection that could not be made. */
 const REFUSED: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
-  ENOTFOUND: 'there is no such host',
+  ENOTFOUND: 'the host does not exist',
   EAI_AGAIN: 'its name could not be looked up',
   EHOSTUNREACH: 'the host cannot be reached',
   ENETUNREACH: 'the network cannot be reached',

@@ -6,12 +6,12 @@ export class Fields {
   readonly #what: string;
   readonly #origin: string;
 
-  /** @throws DataError when the value is no object; `what` is what it should have been. */
+  /** @throws DataError when the value is not an object; `what` names what it should be. */
   constructor(value: unknown, what: string, origin: string) {
     this.#what = what;
     this.#origin = origin;
     if (typeof value !== 'object' || value === null || Array.isArray(value))
-      throw new DataError(`The response is not ${what}: it is no JSON object`, {
+      throw new DataError(`The response is not ${what}: it is not a JSON object`, {
         place: { origin },
       });
     this.#members = value as Readonly<Record<string, unknown>>;

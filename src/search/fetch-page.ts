@@ -110,7 +110,7 @@ async function readPage<T>(
 function nextOf({ next }: Readonly<Record<string, unknown>>, origin: string): string | undefined {
   if (next === undefined || next === null) return undefined;
   if (typeof next !== 'string' || next === '')
-    throw new DataError(`The response's \`next\` is no token: ${JSON.stringify(next)}`, {
+    throw new DataError(`The response's \`next\` is not a token: ${JSON.stringify(next)}`, {
       place: { origin },
     });
   return next;
@@ -123,7 +123,7 @@ function nextOf({ next }: Readonly<Record<string, unknown>>, origin: string): st
 function checkEcho(echo: unknown, params: Params, origin: string): EchoedWindow {
   if (echo === undefined) return {};
   if (typeof echo !== 'object' || echo === null)
-    throw new DataError('The response has `requestParameters` that are no object', {
+    throw new DataError('The response has `requestParameters` that are not an object', {
       place: { origin },
     });
   const echoed = echo as Readonly<Record<string, unknown>>;
@@ -141,9 +141,12 @@ function dateOf(
   const value = echoed[name];
   if (value === undefined) return {};
   if (typeof value !== 'string' || parseTimestamp(value) === undefined)
-    throw new DataError(`The response echoes a ${name} that is no date: ${JSON.stringify(value)}`, {
-      place: { origin },
-    });
+    throw new DataError(
+      `The response echoes a ${name} that is not a date: ${JSON.stringify(value)}`,
+      {
+        place: { origin },
+      },
+    );
   return { [name]: value };
 }
 

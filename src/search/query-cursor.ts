@@ -31,7 +31,7 @@ export function isOver({ limit, pages }: Query, position: Position): boolean {
   return position.done || position.items >= limit || position.pages >= pages;
 }
 
-/** The position after a page of which so many items were delivered. */
+/** The position after a page, of which `delivered` items were delivered. */
 export function advance<T>(
   position: Position,
   page: Page<T>,

@@ -18,15 +18,15 @@ export interface UsageOptions {
    */
   readonly fromDate?: Timestamp | undefined;
   /**
-   * Exclusive, by whole UTC days. The present day or a later one gives what is there up to the last
-   * full day.
+   * Exclusive, by whole UTC days. The present day or a later one gives the report up to the last full
+   * day.
    * @default now
    */
   readonly toDate?: Timestamp | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What was used in a span of time, or will have been. */
+/** What was used in a span of time, or is projected for it. */
 export interface UsageSpan {
   /** Each counted once a UTC day, real time and replay together. */
   readonly activities: number;
@@ -67,7 +67,7 @@ export interface UsageReport {
     readonly status: 'active' | 'inactive' | (string & {});
   };
   readonly bucket: UsageBucket | (string & {});
-  /** The period that is really reported: `YYYYMMDDHHMM`, UTC, inclusive. */
+  /** First minute of the reported period: `YYYYMMDDHHMM`, UTC, inclusive. */
   readonly fromDate: string;
   /** `YYYYMMDDHHMM`, UTC, exclusive. */
   readonly toDate: string;
@@ -83,16 +83,16 @@ const OPTIONS = {
 } satisfies OptionTable<UsageOptions>;
 
 /**
- * What the account has used, by month or day, and what the present month will come to (service.md
- * 4.7). At most two requests a minute are made: more wait. Numbers may differ from invoices. A
- * `fromDate` of more than twelve months ago brings a report of nothing.
+ * What the account has used, by month or day, with a projection of the present month. At most two requests
+ * a minute are sent; more wait. Numbers may differ from invoices. Where `fromDate` is more than twelve months
+ * ago, the report is empty.
  *
- * `usage.rows` makes rows of it for files, and `usage.chart` a picture for a terminal.
+ * `usage.rows` gives it as rows for files, and `usage.chart` as a chart for a terminal.
  *
- * @throws OptionError for another bucket, for what is no date, and for a window of no whole day.
+ * @throws OptionError for options that cannot work, such as a window without a whole day.
  * @throws HttpError, ConnectionError, DataError
  * @example
- * const report = await usage(account(), { bucket: 'day', fromDate: '202410010000' });
+ * const report = await usage.report(account(), { bucket: 'day', fromDate: '202410010000' });
  * console.log(usage.chart(report));
  */
 export async function usage(account: Account, options: UsageOptions = {}): Promise<UsageReport> {
@@ -161,7 +161,7 @@ function parseSpan(span: Fields, origin: string): UsageSpan {
   const [fromDate, toDate] = ['fromDate', 'toDate'].map(name => {
     const date = span.needText(name);
     if (parseTimestamp(date) === undefined)
-      throw new DataError(`A date of the usage report is no YYYYMMDDHHMM: ${date.slice(0, 40)}`, {
+      throw new DataError(`A date of the usage report is not YYYYMMDDHHMM: ${date.slice(0, 40)}`, {
         place: { origin },
       });
     return date;

@@ -19,15 +19,15 @@ export interface EngagementQuery {
 }
 
 export interface BatchResponse extends EngagementResponse {
-  /** Why no post of the batch has totals. */
+  /** The error, where no post of the batch has totals. */
   readonly refused?: AuthorizationError | undefined;
 }
 
 /**
- * Totals of up to 250 posts. A refusal that is about some of these posts is a response without totals
- * for them; the others are asked about once more.
+ * Totals of up to 250 posts. Where the service refuses a request because of some of the posts, these have no
+ * totals, and the others are requested again.
  *
- * @throws AuthorizationError for every other refusal.
+ * @throws AuthorizationError when it refuses for any other reason.
  */
 export async function engagementBatch(
   account: Account,
@@ -39,7 +39,7 @@ export async function engagementBatch(
   const told = new Set(response.problems.map(({ id }) => id));
   const rest = ids.filter(id => !told.has(id));
   if (response.refused === undefined || rest.length === 0) return response;
-  // Each time fewer: a refusal that names none of them is thrown.
+  // Each call has fewer ids: an error that names none of them is thrown.
   const others = await engagementBatch(account, query, rest, signal);
   return { ...others, problems: [...response.problems, ...others.problems] };
 }

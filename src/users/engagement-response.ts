@@ -22,7 +22,7 @@ export interface EngagementResponse {
 const UNAVAILABLE = 'unavailable_tweet_ids';
 
 /**
- * Reads a response: totals, errors beside them, and lists of the posts that errors are
+ * Reads a response: totals, errors, and lists of the posts that errors are
  * about.
  *
  * @throws DataError when it has another shape.
@@ -33,7 +33,7 @@ export function parseEngagement(
   groupings: Groupings,
   origin: string,
 ): EngagementResponse {
-  const body = objectOf(parse(text, origin), 'it is no JSON object', origin);
+  const body = objectOf(parse(text, origin), 'it is not a JSON object', origin);
   const totals = new Map<string, CountTree>();
   for (const [name, { group_by }] of Object.entries(groupings))
     totals.set(name, treeOf(body.get(name) ?? {}, group_by, name, origin));
@@ -83,7 +83,7 @@ export function countsAs(tree: CountTree, as: CountAs): unknown {
 
 function treeOf(value: unknown, by: readonly GroupBy[], where: string, origin: string): CountTree {
   if (by.length === 0) return countOf(value, where, origin);
-  const members = objectOf(value, `\`${where}\` in it is no object`, origin);
+  const members = objectOf(value, `\`${where}\` in it is not an object`, origin);
   return new Map(
     [...members].map(([group, inner]) => [
       group,
@@ -126,7 +126,7 @@ function problemsOf(
   return problems;
 }
 
-/** `Forbidden to access tweets for author id N: id, id`; a number before the colon is no post. */
+/** `Forbidden to access tweets for author id N: id, id`; a number before the colon is not a post. */
 function namedIn(message: string, asked: ReadonlySet<string>): string[] {
   const rest = message.slice(message.indexOf(':') + 1 || message.length);
   return (rest.match(/\d+/g) ?? []).filter(id => asked.has(id));

@@ -60,7 +60,7 @@ export interface EngagementTotals<
 > {
   /** By the names of the groupings; a post without totals is not there. */
   readonly totals: Totals<G, Type, Count<As>>;
-  /** What the service said beside the totals, once for each post that it is about. */
+  /** Errors that the service returned with the totals, one for each post concerned. */
   readonly errors: readonly EngagementProblem[];
 }
 
@@ -80,7 +80,7 @@ const OPTIONS = {
  *
  * Posts that are gone or of other users are in `errors`, and the others have totals.
  *
- * @throws OptionError for what is missing in the account, and for other options.
+ * @throws OptionError for options that cannot work or settings that the account lacks.
  * @throws AuthorizationError when the service refuses a request; `forbidden` when no post may be seen.
  * @throws HttpError, ConnectionError, DataError
  * @example

@@ -53,7 +53,7 @@ const OPTIONS = {
  * order, within the account's limits. Those that are gone, or are not the signed-in user's, go on
  * without totals and with the reason.
  *
- * @throws OptionError at once, for what is missing in the account, and for other options.
+ * @throws OptionError immediately, for options that cannot work or settings that the account lacks.
  * @throws AuthorizationError, HttpError, ConnectionError, DataError from the flow.
  * @example
  * await pipeline(

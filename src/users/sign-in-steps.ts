@@ -78,7 +78,7 @@ const ACCESS_TOKEN_OPTIONS = {
  * The first of the three steps by which a user authorizes the application: a token for
  * the sign-in address. `users.signIn` does all three.
  *
- * @throws OptionError for what is missing in the account, and for a callback that is no address.
+ * @throws OptionError for what is missing in the account, and for a callback that is not an address.
  * @throws AuthorizationError with the failure `callback` for one that is not registered, and others.
  * @example
  * const token = await users.requestToken(acme, { callback: 'https://app.example/signed-in' });
@@ -184,7 +184,7 @@ function need(response: HttpResponse, name: string, value: string | undefined): 
 /** Shows nothing of the response: most of it is secret. */
 function noToken(response: HttpResponse, name: string): DataError {
   return new DataError(
-    `The response is no token: it has no ${name}. Check the address of sign-ins (oauthUrl)`,
+    `The response is not a token: it has no ${name}. Check the address of sign-ins (oauthUrl)`,
     { place: { origin: response.url } },
   );
 }

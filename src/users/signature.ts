@@ -3,7 +3,7 @@ import OAuth from 'oauth-1.0a';
 import type { Secret } from '../http/secret.js';
 import type { Timing } from '../http/timing.js';
 
-/** What of a request is signed. A body that is no form is not (RFC 5849 section 3.4.1.3.1). */
+/** The signed parts of a request. Only a body that is a form is signed (RFC 5849 section 3.4.1.3.1). */
 export interface SignedRequest {
   readonly method: string;
   readonly url: URL;
@@ -52,7 +52,7 @@ export class Signer extends OAuth {
     return `${url.origin}${url.pathname}`;
   }
 
-  /** RFC 5849 section 3.4.1.3: from all places, decoded, encoded anew, by name and then value. */
+  /** RFC 5849 section 3.4.1.3: of the header, the query and the form, decoded, encoded again, and sorted by name and value. */
   override getParameterString({ url, data }: OAuth.RequestOptions, oauth: OAuth.Data): string {
     const parameters: [string, string][] = [
       ...Object.entries(oauth).map(([name, value]): [string, string] => [name, String(value)]),
@@ -72,8 +72,8 @@ function order(a: string, b: string): number {
 }
 
 /**
- * The `Authorization` of one try of a request, with a nonce, a timestamp and a
- * signature of its own: call it for each try.
+ * The `Authorization` of one try of a request, with a new nonce, timestamp and
+ * signature: call it for each try.
  */
 export function authorization(
   { method, url, form }: SignedRequest,

@@ -17,7 +17,7 @@ const VERSION = 1;
 const OTHERS = 0o077;
 
 /**
- * The access token that a file keeps; nothing where there is no file.
+ * The access token in a file; `undefined` where the file does not exist.
  *
  * @throws StorageError for a file that others may read, that is damaged, or of another application.
  */
@@ -26,7 +26,7 @@ export async function readToken(file: string, owner: TokenOwner): Promise<Access
     try {
       const found = await stat(file);
       if (!found.isFile())
-        throw unusableFile(file, 'is no file', 'choose another path for `store`');
+        throw unusableFile(file, 'is not a file', 'choose another path for `store`');
       // Windows has no such bits.
       if (process.platform !== 'win32' && (found.mode & OTHERS) !== 0)
         throw new StorageError(

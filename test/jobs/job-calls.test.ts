@@ -297,7 +297,7 @@ describe('the status of a job', () => {
     [{ ...JOB, status: undefined }, /`status` should be a string, and is missing/],
     [{ ...JOB, quote: { ...QUOTE, estimatedDurationHours: 'long' } }, /estimatedDurationHours/],
     [{ ...JOB, quote: 7 }, /quote/],
-    [[], /no JSON object/],
+    [[], /not a JSON object/],
   ])('that is none is a DataError (%#)', async (body, expected) => {
     server.script.push(json(body));
     const outcome = await getJob(acme(), 'eff5t4me1j').catch(e => e);

@@ -303,7 +303,7 @@ describe('stored tokens', () => {
     expect(error.message).toContain('`store`');
     const isFolder = await failureOf(signIn(acme, { store: folder, open: never }));
     expect(isFolder).toBeInstanceOf(StorageError);
-    expect(isFolder.message).toContain('is no file');
+    expect(isFolder.message).toContain('is not a file');
   });
 
   it('have mode 0600 whatever the umask', async () => {
