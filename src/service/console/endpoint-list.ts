@@ -83,8 +83,8 @@ function jobs({ historicalUrl, account, publisher }: Addresses, now: number): En
         address,
         curl: `curl ${LOGIN} -d ${shellWord(JSON.stringify(body))} ${shellWord(address)}`,
         millrace: script(
-          ['account', 'createJob'],
-          `const job = await createJob(account(), ${JSON.stringify({ title, format: 'original', ...window, rules })});`,
+          ['account', 'jobs'],
+          `const job = await jobs.create(account(), ${JSON.stringify({ title, dataFormat: 'original', ...window, rules })});`,
           'console.log(job.status, job.statusMessage);',
         ),
       },
@@ -94,9 +94,9 @@ function jobs({ historicalUrl, account, publisher }: Addresses, now: number): En
         address,
         curl: `curl ${LOGIN} ${shellWord(address)}`,
         millrace: script(
-          ['account', 'listJobs'],
-          'const { jobs } = await listJobs(account());',
-          'for (const { title, status } of jobs) console.log(status, title);',
+          ['account', 'jobs'],
+          'const list = await jobs.list(account());',
+          'for (const { title, status } of list.jobs) console.log(status, title);',
         ),
       },
     ],
@@ -157,8 +157,8 @@ function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
           address: rules,
           curl: `curl ${LOGIN} -d ${shellWord(JSON.stringify({ rules: rule }))} ${shellWord(rules)}`,
           millrace: script(
-            ['account', 'addReplayRules'],
-            `console.log(await addReplayRules(account(), ${JSON.stringify(rule)}));`,
+            ['account', 'replayRules'],
+            `console.log(await replayRules.add(account(), ${JSON.stringify(rule)}));`,
           ),
         },
         {
@@ -168,7 +168,7 @@ function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
           curl: `curl ${LOGIN} ${shellWord(rules)}`,
           millrace: script(
             ['account', 'replayRules'],
-            'for await (const { id, tag, value } of replayRules(account())) console.log(id, tag, value);',
+            'for await (const { id, tag, value } of replayRules.list(account())) console.log(id, tag, value);',
           ),
         },
       ],
@@ -195,7 +195,7 @@ function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
 
 function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): EndpointGroup {
   const usage = `${accountApiUrl}/accounts/${pathOf(account)}/usage.json`;
-  const signIn = 'const token = await signIn(acme, { store: "tokens.json" });';
+  const signIn = 'const token = await users.signIn(acme, { store: "tokens.json" });';
   return {
     id: 'usage',
     name: 'Usage and engagement totals',
@@ -207,8 +207,8 @@ function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): Endpo
         address: usage,
         curl: `curl ${LOGIN} ${shellWord(`${usage}?bucket=day`)}`,
         millrace: script(
-          ['account', 'usage', 'usageChart'],
-          'console.log(usageChart(await usage(account(), { bucket: "day" })));',
+          ['account', 'usage'],
+          'console.log(usage.chart(await usage.report(account(), { bucket: "day" })));',
         ),
       },
       {
@@ -217,7 +217,7 @@ function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): Endpo
         address: `${oauthUrl}/oauth/request_token`,
         millrace: withSecret(
           script(
-            ['account', 'signIn'],
+            ['account', 'users'],
             'const acme = account();',
             signIn,
             'console.log(token.screenName);',
@@ -230,12 +230,12 @@ function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): Endpo
         address: `${dataUrl}/insights/engagement/totals`,
         millrace: withSecret(
           script(
-            ['account', 'collect', 'engagementTotals', 'pipeline', 'search', 'signIn', 'take'],
+            ['account', 'collect', 'pipeline', 'search', 'take', 'users'],
             'const acme = account();',
             signIn,
             'const own = search(acme, { product: "30day", query: "from:" + token.screenName });',
             'const ids = (await pipeline(own, take(10), collect())).map(post => post.id);',
-            'console.log((await engagementTotals(acme, { token, ids })).totals);',
+            'console.log((await users.engagementTotals(acme, { token, ids })).totals);',
           ),
         ),
       },

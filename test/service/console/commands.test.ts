@@ -111,6 +111,8 @@ function namesIn(script: string): string[] {
   const [, list = ''] = /^import \{ (.*) \} from "millrace";\n/.exec(script) ?? [];
   const names = list.split(', ');
   for (const name of names) expect(millrace).toHaveProperty(name);
+  for (const [, name = '', member = ''] of script.matchAll(/\b(\w+)\.(\w+)\(/g))
+    if (names.includes(name)) expect(millrace).toHaveProperty([name, member]);
   return names;
 }
 
