@@ -66,6 +66,11 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
     );
   };
 
+  const signOut = async ({ request }: RequestContext): Promise<HttpResponse> => {
+    await readForm(request, sessions);
+    return seeOther(SIGN_IN, sessions.signOut(request));
+  };
+
   const route = (
     pattern: string,
     methods: readonly string[],
@@ -83,11 +88,8 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
   });
 
   return [
-    route(SIGN_IN, ['GET', 'POST'], signInPage(settings, sessions)),
-    route('/console/sign-out', ['POST'], async ({ request }) => {
-      await readForm(request, sessions);
-      return seeOther(SIGN_IN, sessions.signOut(request));
-    }),
+    { ...route(SIGN_IN, ['GET', 'POST'], signInPage(settings, sessions)), isLogged: true },
+    { ...route('/console/sign-out', ['POST'], signOut), isLogged: true },
     ...pages.map(page =>
       route(page.pattern, [page.show && 'GET', page.act && 'POST'].filter(isDefined), incoming =>
         respond(page, incoming),

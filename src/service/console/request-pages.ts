@@ -24,7 +24,7 @@ export function requestPages({ context }: ConsoleParts): readonly ConsolePage[] 
         const limited = quotas.filter(isLimited);
         return {
           title: 'Requests',
-          lead: html`What your programs have asked for, and what they may still ask. Page views do not count; <a href="${url.pathname + url.search}">look again</a>.`,
+          lead: html`What your programs have asked for, and what they may still ask. Views of the console’s own pages are not listed, sign-ins are; <a href="${url.pathname + url.search}">look again</a>.`,
           body: html`<section class="card" aria-labelledby="quotas"><h2 id="quotas">Quotas left</h2>
 ${
   limited.length === 0

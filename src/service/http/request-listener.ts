@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import type { ServiceContext } from '../context.js';
-import type { Endpoint } from './endpoints.js';
 import type { BodyFault } from './fault-kinds.js';
 import { HttpProblem, searchErrorBody } from './http-problem.js';
 import { type HttpResponse, jsonResponse } from './http-response.js';
@@ -44,7 +43,7 @@ export function createRequestListener(
     let bodyFault: BodyFault | undefined;
     let fault: string | undefined;
     const began = performance.now();
-    const update = beginLog(request, url, routed?.route.endpoint);
+    const update = beginLog(request, url, routed?.route);
     // Only now it is certain whether the whole response was sent.
     response.on('close', () =>
       update({ isCut: !response.writableFinished, tookMs: performance.now() - began }),
@@ -86,9 +85,10 @@ export function createRequestListener(
   const beginLog = (
     request: IncomingMessage,
     url: URL | undefined,
-    endpoint: Endpoint | undefined,
+    route: Route | undefined,
   ): ((outcome: Outcome) => void) => {
-    if (endpoint === 'pages') return () => {};
+    const endpoint = route?.endpoint;
+    if (!(route?.isLogged ?? endpoint !== 'pages')) return () => {};
     return context.requests.begin({
       at: context.clock.now(),
       method: String(request.method),

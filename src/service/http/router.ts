@@ -25,6 +25,8 @@ export interface Route {
   readonly errorBody: ErrorBody;
   /** In place of `errorBody`, for pages. */
   readonly errorPage?: ((problem: HttpProblem) => HttpResponse) | undefined;
+  /** Whether the request log lists the requests; by default, unless the endpoint is `pages`. */
+  readonly isLogged?: boolean | undefined;
   handle(incoming: RequestContext): HttpResponse | Promise<HttpResponse>;
 }
 

@@ -414,6 +414,27 @@ describe('the page of requests', () => {
     expect(jobs).toContain('2 requests');
     expect(jobs).not.toContain('/nothing');
   });
+
+  it('shows sign-ins and sign-outs of the console, without passwords and tokens, and no page views', async () => {
+    const { baseUrl } = await local();
+    const browser = browse(baseUrl);
+    await browser.get('/console/sign-in?csrf_token=SECRET&next=/console');
+    expect((await browser.signIn('WRONG-PASSWORD')).status).toBe(401);
+    await browser.signIn();
+    await browser.get('/console/jobs');
+    await browser.post('/console/sign-out');
+    await browser.signIn();
+    const { text } = await browser.get('/console/requests');
+    const seen = readable(text);
+    expect(seen).toContain('8 requests');
+    expect(seen).toMatch(/POST \/console\/sign-in 401 /);
+    expect(seen).toMatch(/POST \/console\/sign-in 303 /);
+    expect(seen).toMatch(/POST \/console\/sign-out 303 /);
+    expect(seen).toContain('GET /console/sign-in?csrf_token=…&next=/console 200');
+    expect(text).not.toMatch(
+      /SECRET|WRONG-PASSWORD|local-service|(GET|POST)<\/span> <code>\/console\/jobs/,
+    );
+  });
 });
 
 describe('the clock and faults', () => {

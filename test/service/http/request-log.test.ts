@@ -69,7 +69,7 @@ describe('what the log says of requests', () => {
           / (\d{3}[^\d]*) \d+ ms/g,
         ),
       ].map(([, status]) => status);
-    await expect.poll(statuses).toEqual(['400', '200', '404', '200', '404', '200']);
+    await expect.poll(statuses).toEqual(['400', '200', '404', '200', '404', '200', '303', '200']);
   });
 
   it('has the pages on which users sign in, without their tokens', async () => {

@@ -168,6 +168,7 @@ button.danger { border-color: var(--bad); color: var(--bad); }
 button.plain { min-height: 2.25rem; padding: 0.25rem 0.7rem; border-color: var(--line); color: var(--ink); font-weight: 500; font-size: 0.92rem; }
 .row { display: flex; flex-wrap: wrap; gap: 0.6rem; align-items: center; }
 .row form { display: inline-flex; }
+.row .state { white-space: normal; }
 .pills { display: flex; flex-wrap: wrap; gap: 0.4rem; }
 .pills a { display: block; padding: 0.35rem 0.8rem; border: 1px solid var(--line); border-radius: 1.2rem; color: var(--ink); text-decoration: none; font-size: 0.92rem; background: var(--surface); }
 .pills [aria-current] { background: var(--accent); border-color: var(--accent); color: var(--on-accent); }
