@@ -7,37 +7,37 @@ import { connectLive, isFinalStatus } from '../http/live-connection.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import { MINUTE, SECOND } from '../time.js';
 
-/** What is told of a connection. Times are epoch milliseconds. */
-export interface Listener {
+/** The callbacks of a connection. Times are in epoch milliseconds. */
+export interface ConnectionListener {
   connected(at: number): void;
-  /** All that came before that time was handed on. */
+  /** All events that came before this time were delivered. */
   received(at: number): void;
-  /** Resolves when there is room for more. */
-  /** Told of a record that is no event; what it throws ends all. */
+  /** Called for a record that is not an event; what it throws ends the stream. */
   damaged(record: DamagedRecord, error: DataError): void;
+  /** Resolves when there is room for more. */
   events(events: readonly ComplianceEvent[]): Promise<void>;
 }
 
-/** So many arrivals may be on their way through the operators: what came before was handed on. */
+/** The last arrivals may not be delivered yet; everything before them was. */
 const BLOCKS_AHEAD = 4;
-/** After a connection that broke: so much longer each time, up to the most. */
-const BROKEN_STEP = SECOND / 4;
-const BROKEN_MOST = 16 * SECOND;
-/** After an error of the service: doubling from the first, up to the most. */
-const ERROR_FIRST = 5 * SECOND;
-const ERROR_MOST = 320 * SECOND;
-/** After a 429 that does not say how long. */
-const LIMITED = MINUTE;
+/** The wait after a broken connection grows by this step up to the maximum. */
+const BROKEN_STEP_MS = SECOND / 4;
+const BROKEN_MAX_MS = 16 * SECOND;
+/** The wait after an error of the service doubles up to the maximum. */
+const ERROR_FIRST_MS = 5 * SECOND;
+const ERROR_MAX_MS = 320 * SECOND;
+/** The wait after a 429 without `Retry-After`. */
+const RATE_LIMITED_MS = MINUTE;
 
 /**
- * Stays connected to a stream that does not end (service.md 4.5, 7.4), until the signal. Resolves
- * never, and rejects for what no waiting will mend, or when not even the first connection can be made.
+ * Stays connected to a stream that does not end, until the signal. Never resolves; rejects with an error
+ * that a retry cannot change, or if the first connection fails too often.
  */
 export async function maintainConnection(
   account: Account,
   url: URL,
   signal: AbortSignal,
-  listener: Listener,
+  listener: ConnectionListener,
 ): Promise<never> {
   const { timing, clock, onRetry, retry } = account;
   let everConnected = false;
@@ -53,7 +53,7 @@ export async function maintainConnection(
   let failures = 0;
   while (true) {
     const start = await account.rateLimiter('compliance', url).acquire(undefined, signal);
-    let trouble: MillraceError;
+    let failure: MillraceError;
     try {
       const connection = await connectLive(account, url, start, signal);
       everConnected = true;
@@ -81,7 +81,7 @@ export async function maintainConnection(
       } finally {
         connection.close();
       }
-      trouble = new ConnectionError(`The compliance stream of ${connection.url} ended ${reason}`, {
+      failure = new ConnectionError(`The compliance stream of ${connection.url} ended ${reason}`, {
         failure: 'cut',
         url: connection.url,
       });
@@ -91,12 +91,14 @@ export async function maintainConnection(
       if (!(error instanceof MillraceError)) throw error;
       if (error instanceof HttpError ? isFinalStatus(error) : !isTransient(error, everConnected))
         throw error;
-      trouble = error;
+      failure = error;
     }
     failures++;
-    if (!everConnected && failures >= retry.attempts) throw trouble;
-    const waitMs = waitAfter(trouble, failures, timing.random());
-    onRetry?.({ error: trouble, attempts: failures, waitMs });
+    if (!everConnected && failures >= retry.attempts) throw failure;
+    if (failure instanceof HttpError && (failure.retryAfterMs ?? 0) > retry.maxRetryAfterMs)
+      throw failure;
+    const waitMs = waitAfter(failure, failures, timing.random());
+    await onRetry?.({ error: failure, attempts: failures, waitMs });
     await timing.sleep(waitMs, signal);
   }
 }
@@ -110,15 +112,15 @@ function readRecord(record: Buffer): InStreamMessage | ComplianceEvent | DataErr
   }
 }
 
-/** Bytes that are wrong may have gone wrong on the way, where there were good ones before. */
+/** After a good connection, invalid bytes were probably damaged in transit. */
 function isTransient({ code, retryable }: MillraceError, everConnected: boolean): boolean {
   return retryable || (everConnected && (code === 'ERR_DATA' || code === 'ERR_CONNECTION'));
 }
 
-function waitAfter(trouble: MillraceError, failures: number, random: number): number {
-  if (!(trouble instanceof HttpError))
-    return Math.min(BROKEN_MOST, BROKEN_STEP * failures) * (0.5 + random / 2);
-  const backoff = Math.min(ERROR_MOST, ERROR_FIRST * 2 ** (failures - 1)) * (0.5 + random / 2);
-  if (trouble.status === 429) return trouble.retryAfterMs ?? Math.max(LIMITED, backoff);
-  return Math.max(backoff, trouble.retryAfterMs ?? 0);
+function waitAfter(failure: MillraceError, failures: number, random: number): number {
+  if (!(failure instanceof HttpError))
+    return Math.min(BROKEN_MAX_MS, BROKEN_STEP_MS * failures) * (0.5 + random / 2);
+  const backoff = Math.min(ERROR_MAX_MS, ERROR_FIRST_MS * 2 ** (failures - 1)) * (0.5 + random / 2);
+  if (failure.status === 429) return failure.retryAfterMs ?? Math.max(RATE_LIMITED_MS, backoff);
+  return Math.max(backoff, failure.retryAfterMs ?? 0);
 }

@@ -15,7 +15,7 @@ import { formatTimestamp, MINUTE, parseTimestamp, SECOND, type Window } from '..
 import { ConnectionGaps, type ConnectionGapsState } from './connection-gaps.js';
 import { maintainConnection } from './maintain-connection.js';
 
-/** Minutes whose events could not be had: a replay's reasons, or that there was to be none. */
+/** Minutes whose events could not be fetched: the reason of a replay, or `not filled` without one. */
 export interface ComplianceGap extends Omit<Gap, 'reason'> {
   readonly reason: Gap['reason'] | 'not filled';
 }
@@ -32,16 +32,16 @@ export interface ComplianceRun {
     | ((window: Window) => Omit<ReplayRun<ComplianceEvent>, 'parse' | 'idOf' | 'timeOf'>)
     | undefined;
   readonly resume: Cursor | undefined;
-  readonly onGap: (gap: ComplianceGap) => void;
+  readonly onGap: (gap: ComplianceGap) => unknown;
   readonly onDamaged: OnDamaged | undefined;
 }
 
 /** Events that may wait for the consumer; then the connections wait, too. */
-const AHEAD = 100_000;
-/** How long a cursor is good enough while nothing happens. */
-const QUIET = 15 * SECOND;
-/** Before a gap is tried again whose replay gave up. */
-const LATER = 5 * MINUTE;
+const MAX_WAITING = 100_000;
+/** How often a cursor is delivered while no events come. */
+const QUIET_MS = 15 * SECOND;
+/** The wait before the next replay of a gap, when one gave up. */
+const RETRY_WAIT_MS = 5 * MINUTE;
 
 /** The events of all connections, and of the replays that fill the gaps between them. */
 export async function* runCompliance(job: ComplianceRun, run: Run): Batches<ComplianceEvent> {
@@ -49,23 +49,27 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   const { timing } = account;
   const resume = run.resume ?? job.resume;
   const start = resume === undefined ? { until: job.since, gaps: [] } : parseCursor(job, resume);
-  const ledger = new ConnectionGaps(urls.length, start);
-  const queue = new BatchQueue<ComplianceEvent>(AHEAD);
+  const gaps = new ConnectionGaps(urls.length, start);
+  const queue = new BatchQueue<ComplianceEvent>(MAX_WAITING);
   const ours = new AbortController();
   const signal = AbortSignal.any([run.signal, ours.signal]);
-  // Each connection listens in several places; that is no leak.
+  // Each connection listens several times: Node would warn of a leak.
   setMaxListeners(0, signal);
   const gapFound = new Signal();
 
+  const fail = (error: unknown) => {
+    queue.fail(error);
+    ours.abort(error);
+  };
   const damaged: OnDamaged = (record, error) => {
     if (job.onDamaged !== undefined) {
-      job.onDamaged(record, error);
+      Promise.resolve(job.onDamaged(record, error) as unknown).catch(fail);
       run.progress?.drop('damaged', 1);
       return;
     }
     throw new IncompleteError(
-      `The compliance stream brought a damaged record. ${error.message}. Pass \`onDamaged\` to be told of such records and go on without them`,
-      { missing: ['one record'], cursor: cursorOf(job, ledger.state), cause: error },
+      `The compliance stream sent a damaged record. ${error.message}. Pass \`onDamaged\` to skip such records`,
+      { missing: ['one record'], cursor: cursorOf(job, gaps.state), cause: error },
     );
   };
 
@@ -73,12 +77,12 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   const connections = urls.map((url, index) =>
     maintainConnection(account, url, signal, {
       connected: at => {
-        ledger.connected(index, at);
+        gaps.connected(index, at);
         gapFound.wake();
       },
       received: at => {
-        ledger.received(index, at);
-        if (timing.elapsed() - told >= QUIET) queue.poke();
+        gaps.received(index, at);
+        if (timing.elapsed() - told >= QUIET_MS) queue.poke();
       },
       damaged,
       events: events => queue.add(events),
@@ -86,21 +90,17 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   );
   const work = [
     ...connections,
-    fillGaps({ ...job, onDamaged: damaged }, ledger, queue, gapFound, signal),
+    fillGaps({ ...job, onDamaged: damaged }, gaps, queue, gapFound, signal),
   ];
-  for (const one of work)
-    one.catch(error => {
-      queue.fail(error);
-      ours.abort(error);
-    });
+  for (const one of work) one.catch(fail);
   try {
     for await (const items of queue.read()) {
       told = timing.elapsed();
       if (run.progress !== undefined) {
         run.progress.received += items.length;
-        run.progress.reached = ledger.state.until;
+        run.progress.reached = gaps.state.until;
       }
-      const cursor = cursorOf(job, ledger.state);
+      const cursor = cursorOf(job, gaps.state);
       yield { items, origin: urls[0]?.href, ...(cursor === undefined ? {} : { cursor }) };
     }
   } finally {
@@ -109,24 +109,24 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   }
 }
 
-/** Has the events of one gap after the other from replays; those wait until they are old enough. */
+/** Fetches the events of one gap after the other by replays, which wait until the gap is old enough. */
 async function fillGaps(
   { account, replayOf, onGap, onDamaged }: ComplianceRun,
-  ledger: ConnectionGaps,
+  gaps: ConnectionGaps,
   queue: BatchQueue<ComplianceEvent>,
   gapFound: Signal,
   signal: AbortSignal,
 ): Promise<void> {
   while (true) {
     signal.throwIfAborted();
-    const gap = ledger.oldest;
+    const gap = gaps.oldest;
     if (gap === undefined) {
       await abortable(gapFound.next(), signal);
       continue;
     }
     if (replayOf === undefined) {
-      onGap({ ...datesOf(gap), reason: 'not filled' });
-      ledger.filled(gap);
+      await onGap({ ...datesOf(gap), reason: 'not filled' });
+      gaps.filled(gap);
       continue;
     }
     const replay = { ...replayOf(gap), ...EVENT_PARSER, onGap, onDamaged };
@@ -134,21 +134,21 @@ async function fillGaps(
       for await (const { items, cursor } of runReplay(replay, { signal })) {
         await queue.add(items);
         if (cursor === undefined) continue;
-        // What is done of a long gap need not be done again by another run.
+        // Another run then need not repeat the finished part of a long gap.
         const { open } = parseReplayCursor(replay.identity, cursor).state;
-        for (const done of subtractRanges(gap, open)) ledger.filled(done);
+        for (const done of subtractRanges(gap, open)) gaps.filled(done);
       }
-      ledger.filled(gap);
+      gaps.filled(gap);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof IncompleteError && error.retryable)) throw error;
-      account.onRetry?.({ error, attempts: 1, waitMs: LATER });
-      await account.timing.sleep(LATER, signal);
+      await account.onRetry?.({ error, attempts: 1, waitMs: RETRY_WAIT_MS });
+      await account.timing.sleep(RETRY_WAIT_MS, signal);
     }
   }
 }
 
-/** A promise that is kept again and again. */
+/** Wakes those who wait for the next change. */
 class Signal {
   #kept: () => void = () => {};
   #promise = this.#fresh();
@@ -170,13 +170,13 @@ class Signal {
   }
 }
 
-/** There is none before the first connections: a run that began there would know of no gap. */
+/** None before the first connections: a run that resumed there would not know its gaps. */
 function cursorOf(
   { urls }: ComplianceRun,
   { until, gaps }: ConnectionGapsState,
 ): Cursor | undefined {
   if (until === undefined) return undefined;
-  // Made for each message, and kept by few.
+  // Made for each batch, and rarely serialized.
   return {
     source: 'compliance',
     stream: { toJSON: () => streamOf(urls) },

@@ -3,14 +3,12 @@ import { lstat, mkdir, open, readFile, rename, writeFile } from 'node:fs/promise
 import os from 'node:os';
 import path from 'node:path';
 import { StorageError } from '../errors.js';
+import { withStorageError } from '../storage/storage-error.js';
 
-/** Longer files are cut back to their end. */
-const LONGEST_FILE = 64 * 1024;
+/** Longer files are cut to their end. */
+const MAX_FILE_BYTES = 64 * 1024;
 
-/**
- * When connections were made, in a file of its own: a process that is killed while it connects must
- * not forget that it did, however often it is started again.
- */
+/** A file with the times of connections: they count against the limit also after a crash and a restart. */
 export class ConnectLog {
   readonly #file: string;
 
@@ -27,9 +25,9 @@ export class ConnectLog {
     return times.filter(at => !Number.isNaN(at)).sort((a, b) => a - b);
   }
 
-  /** Adds a time, and resolves once it would survive a power cut. */
+  /** Adds a time, and resolves once it survives a power cut. */
   async add(at: number): Promise<void> {
-    await this.#guard(async () => {
+    await this.#withError(async () => {
       const handle = await open(this.#file, 'a', 0o600);
       try {
         await handle.appendFile(`${new Date(at).toISOString()}\n`);
@@ -41,10 +39,10 @@ export class ConnectLog {
   }
 
   async #text(): Promise<string> {
-    return this.#guard(async () => {
+    return this.#withError(async () => {
       try {
         const text = await readFile(this.#file, 'latin1');
-        if (text.length > LONGEST_FILE) await this.#shorten(text);
+        if (text.length > MAX_FILE_BYTES) await this.#shorten(text);
         return text;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
@@ -54,40 +52,29 @@ export class ConnectLog {
   }
 
   async #shorten(text: string): Promise<void> {
-    const beside = `${this.#file}.${process.pid}.tmp`;
-    await writeFile(beside, text.split('\n').slice(-100).join('\n'), { mode: 0o600 });
-    await rename(beside, this.#file);
+    const temporary = `${this.#file}.${process.pid}.tmp`;
+    await writeFile(temporary, text.split('\n').slice(-100).join('\n'), { mode: 0o600 });
+    await rename(temporary, this.#file);
   }
 
-  #guard<T>(work: () => Promise<T>): Promise<T> {
-    return storing(this.#file, 'keep the times of connections in', work);
+  #withError<T>(work: () => Promise<T>): Promise<T> {
+    return withStorageError('store the times of connections in', this.#file, work);
   }
 }
 
-/** The folder for what replays keep for a while; made when it is not there. */
+/** The folder for temporary data of replays, created if it does not exist. */
 export async function replayFolder(folder: string | undefined): Promise<string> {
   const shared = folder === undefined;
   const at = folder ?? path.join(os.tmpdir(), `millrace-${process.getuid?.() ?? 'user'}`);
-  await storing(at, 'use the folder', async () => {
+  await withStorageError('use the folder', at, async () => {
     await mkdir(at, { recursive: true, mode: 0o700 });
     const { uid } = await lstat(at);
-    // Whoever else may write to the temporary folder could have made it before us.
+    // Another user can create a folder of this name in the system's temporary folder.
     if (shared && process.getuid !== undefined && uid !== process.getuid())
-      throw new Error('it belongs to another user; pass `folder`');
+      throw new StorageError(
+        `Could not use the folder ${at}: it belongs to another user; pass \`folder\``,
+        { path: at },
+      );
   });
   return at;
-}
-
-/** Does something with a file, and says what failed on which. */
-export async function storing<T>(file: string, doing: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new StorageError(`Could not ${doing} ${file}: ${reason}`, {
-      path: file,
-      cause,
-      retryable: /ENOSPC|EDQUOT|EIO|EMFILE/.test(reason),
-    });
-  }
 }

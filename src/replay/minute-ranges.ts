@@ -1,4 +1,4 @@
-import { floorTo, MINUTE, type Window } from '../time.js';
+import { floorTo, formatTimestamp, MINUTE, type Window } from '../time.js';
 
 /** The parts of a window that none of `others` covers, in order. */
 export function subtractRanges(window: Window, others: readonly Window[]): Window[] {
@@ -13,18 +13,18 @@ export function subtractRanges(window: Window, others: readonly Window[]): Windo
   return parts;
 }
 
-/** What lies in both, if anything. */
+/** The common part of two windows, if there is one. */
 export function overlap(a: Window, b: Window): Window | undefined {
   const both = { from: Math.max(a.from, b.from), to: Math.min(a.to, b.to) };
   return both.from < both.to ? both : undefined;
 }
 
-/** The smallest window of whole minutes that has all of this one. */
+/** The smallest window of whole minutes that contains this one. */
 export function wholeMinutes({ from, to }: Window): Window {
   return { from: floorTo(MINUTE, from), to: floorTo(MINUTE, to + MINUTE - 1) };
 }
 
-/** Neighbours that are alike become one. */
+/** Merges ranges that touch and are alike. */
 export function mergeRanges<T extends Window>(
   ranges: readonly T[],
   alike: (a: T, b: T) => boolean,
@@ -37,4 +37,9 @@ export function mergeRanges<T extends Window>(
     else result.push(range);
   }
   return result;
+}
+
+/** A window for messages. */
+export function shownRange({ from, to }: Window): string {
+  return `${formatTimestamp(from)} to ${formatTimestamp(to)}`;
 }

@@ -2,29 +2,30 @@ import type { Rate } from '../http/rate-limits.js';
 import { floorTo, HOUR, MINUTE, type Window } from '../time.js';
 import { mergeConnects, nextConnectAt, recentConnects } from './connect-budget.js';
 import { mergeRanges, overlap, subtractRanges, wholeMinutes } from './minute-ranges.js';
+import { ReplayRetry } from './replay-retry.js';
 import { type ReplayTimings, TIMINGS } from './replay-timings.js';
 
 /** Minutes that are not confirmed. */
 export interface OpenRange extends Window {
-  /** How often the count of activities was not what the service said. */
+  /** How often the number of activities was not the one that the service stated. */
   readonly mismatches: number;
   /** How often the service said that these minutes failed. */
   readonly failures: number;
-  /** Whether some of its activities were handed on already. */
+  /** Whether some of its activities were delivered already. */
   readonly partial: boolean;
 }
 
 export type GapReason = 'expired' | 'failed' | 'unverified';
 
 /**
- * Minutes that could not be had: `expired` before they were confirmed, `failed` time and again, or
- * `unverified`, where as many activities as the service counted never came.
+ * Minutes that could not be confirmed: `expired` before they were, `failed` repeatedly, or `unverified`
+ * because the number of activities was never the one that the service stated.
  */
 export interface ReplayGap extends Window {
   readonly reason: GapReason;
 }
 
-/** What the machine remembers, and a cursor holds. */
+/** The state of the machine, which a cursor holds. */
 export interface ReplayState {
   readonly open: readonly OpenRange[];
   readonly gaps: readonly ReplayGap[];
@@ -42,10 +43,10 @@ export type ReplayAction =
       readonly ms: number;
       readonly why: 'too recent' | 'connect limit' | 'after a failure';
     }
-  /** Too many connections in a row brought nothing. */
+  /** Too many connections in a row failed. */
   | { readonly do: 'give up' };
 
-/** The service's last word on a connection (service.md 2.7). */
+/** The final message of a connection. */
 export interface ReplayEnd {
   readonly outcome: 'completed' | 'completed_with_errors' | 'failed' | undefined;
   readonly activityCount: number | undefined;
@@ -57,12 +58,12 @@ export interface ReplayEnd {
 const MAX_MARGIN = HOUR;
 
 /**
- * The recovery of a replay, as a state machine: no I/O, no clock, no dice of its own. Whoever drives
- * it asks what to do `next`, does it, and tells what came of it.
+ * The recovery of a replay as a state machine, without I/O, clock or randomness: which minutes are
+ * requested next, and which are confirmed. The caller asks what to do `next`, does it, and reports the
+ * outcome. `ReplayRetry` decides the waits after failures.
  *
- * No minute is confirmed before the service has said its last word on the connection that brought it:
- * `minutes_failed` comes only then. Going on from the last activity received, as service.md 4.3 rule 2
- * has it, would lose the posts of an earlier minute that had failed silently.
+ * No minute is confirmed before the final message of its connection, because `minutes_failed` comes only
+ * there. Resuming at the last received activity would lose the posts of an earlier minute that failed.
  */
 export class ReplayMachine {
   readonly #timings: ReplayTimings;
@@ -71,9 +72,7 @@ export class ReplayMachine {
   #gaps: readonly ReplayGap[];
   #chunk: number;
   #connects: readonly number[];
-  /** Connections in a row that confirmed nothing. */
-  #fruitless = 0;
-  #notBefore = 0;
+  readonly #retry: ReplayRetry;
   /** How much narrower the reach is than the service's clock says, by its 406 answers. */
   #youngMargin = 0;
   #oldMargin = 0;
@@ -83,6 +82,7 @@ export class ReplayMachine {
     { timings = TIMINGS, rates }: { timings?: ReplayTimings; rates: readonly Rate[] },
   ) {
     this.#timings = timings;
+    this.#retry = new ReplayRetry(timings);
     this.#rates = rates;
     const fresh = { mismatches: 0, failures: 0, partial: false };
     this.#open = 'open' in start ? start.open : [{ from: start.from, to: start.to, ...fresh }];
@@ -103,23 +103,23 @@ export class ReplayMachine {
   next(now: number, serviceNow: number | undefined): ReplayAction {
     if (serviceNow !== undefined) this.#expire(serviceNow);
     if (this.#open.length === 0) return { do: 'done' };
-    if (this.#fruitless >= this.#timings.attempts) return { do: 'give up' };
+    if (this.#retry.givesUp) return { do: 'give up' };
     const range = this.#rangeAt(serviceNow ?? now);
     if (typeof range === 'number' && serviceNow !== undefined)
       return { do: 'wait', ms: range - serviceNow, why: 'too recent' };
-    if (this.#notBefore > now)
-      return { do: 'wait', ms: this.#notBefore - now, why: 'after a failure' };
+    const retryMs = this.#retry.waitMs(now);
+    if (retryMs > 0) return { do: 'wait', ms: retryMs, why: 'after a failure' };
     const free = nextConnectAt(this.#connects, this.#rates, now);
     if (free > now) return { do: 'wait', ms: free - now, why: 'connect limit' };
     return { do: 'connect', range: typeof range === 'number' ? this.#firstRange() : range };
   }
 
-  /** Connections that others made within the same budget, or this one before a restart. */
+  /** Connections of other processes within the same limit, or of this one before a restart. */
   alsoConnected(times: readonly number[]): void {
     this.#connects = mergeConnects(this.#connects, times);
   }
 
-  /** To be told, and to be made durable, before dialling. */
+  /** Call before each connection, after its time was made durable. */
   connecting(now: number): void {
     this.#connects = [...recentConnects(this.#connects, this.#rates, now), now];
   }
@@ -136,36 +136,32 @@ export class ReplayMachine {
       this.refused(now, random);
       return;
     }
-    this.#fruitless++;
+    this.#retry.datesRefused();
     if (young < 0 || old < 0) return;
     if (young <= old) this.#youngMargin = wider(this.#youngMargin);
     else this.#oldMargin = wider(this.#oldMargin);
   }
 
-  /** 429, with what it says of how long. */
+  /** A 429, with its `Retry-After`. */
   limited(now: number, retryAfterMs: number | undefined): void {
-    this.#fruitless++;
-    this.#notBefore = now + (retryAfterMs ?? this.#timings.rateLimitWaitMs);
+    this.#retry.rateLimited(now, retryAfterMs);
   }
 
   /** No connection, or an answer such as 503. `random` is from 0 up to 1. */
   refused(now: number, random: number, retryAfterMs = 0): void {
-    this.#fruitless++;
-    this.#backOff(now, random, this.#fruitless, retryAfterMs);
+    this.#retry.refused(now, random, retryAfterMs);
   }
 
-  /** The connection ended in any way but with the service's last word. */
+  /** The connection ended without a final message. */
   cut(now: number, random: number): void {
     const { minChunkMs } = this.#timings;
     this.#chunk = Math.max(minChunkMs, floorTo(MINUTE, this.#chunk / 2));
-    this.#fruitless++;
-    // The first is mere bad luck; what makes it a habit is slowed down.
-    this.#backOff(now, random, this.#fruitless - 1, 0);
+    this.#retry.cut(now, random);
   }
 
   /**
-   * The service's last word, and how many activities came before it. Tells whether they are to be
-   * handed on: otherwise they will all come again.
+   * The final message, and the number of activities before it. Returns whether they can be delivered:
+   * otherwise they are all requested again.
    */
   ended(range: Window, end: ReplayEnd, received: number, now: number, random: number): boolean {
     const { mismatches, failures, maxChunkMs } = this.#timings;
@@ -174,33 +170,32 @@ export class ReplayMachine {
     const whole = subtractRanges(range, lacking);
     const failed = lacking.map(part => ({ ...before, ...part, failures: before.failures + 1 }));
 
-    // It spoke its last word, so what is asked for comes to an end by the counts below.
-    this.#fruitless = 0;
+    this.#retry.responded();
     const miscounted = end.activityCount !== undefined && end.activityCount !== received;
     if (miscounted && before.mismatches + 1 < mismatches) {
       this.#keepOpen([{ ...before, ...range, mismatches: before.mismatches + 1 }]);
-      this.#backOff(now, random, before.mismatches + 1, 0);
+      this.#retry.backOff(now, random, before.mismatches + 1);
       return false;
     }
-    const hopeless = failed.filter(part => part.failures >= failures);
-    this.#gap(hopeless, 'failed');
+    const givenUp = failed.filter(part => part.failures >= failures);
+    this.#gap(givenUp, 'failed');
     if (miscounted) this.#gap(whole, 'unverified');
-    const handedOn = whole.length > 0 || hopeless.length > 0;
+    const handedOn = whole.length > 0 || givenUp.length > 0;
     this.#keepOpen(
       failed
         .filter(part => part.failures < failures)
         .map(part => ({ ...part, partial: part.partial || handedOn })),
     );
-    if (whole.length === 0) this.#backOff(now, random, before.failures + 1, 0);
+    if (whole.length === 0) this.#retry.backOff(now, random, before.failures + 1);
     else {
-      this.#notBefore = 0;
+      this.#retry.confirmed();
       if (end.outcome === 'completed' && !miscounted)
         this.#chunk = Math.min(maxChunkMs, 2 * this.#chunk);
     }
     return handedOn;
   }
 
-  /** Minutes that no service gives any more. */
+  /** Minutes that the service no longer has become gaps. */
   #expire(serviceNow: number): void {
     const edge = this.#oldestAt(serviceNow) + this.#oldMargin;
     const gone = this.#open.flatMap(range => overlap(range, { from: -Infinity, to: edge }) ?? []);
@@ -227,11 +222,11 @@ export class ReplayMachine {
     const asked = this.#open.map(range => {
       const full = Math.min(range.to, range.from + this.#chunk);
       // Small pieces at the young edge would use up the connects.
-      const least = Math.min(full, range.from + firstChunkMs);
-      const at = Math.max(range.from + youngestFromMs, least + youngestToMs) + this.#youngMargin;
-      return { from: range.from, to: Math.min(full, Math.max(youngest, least)), at, range };
+      const minTo = Math.min(full, range.from + firstChunkMs);
+      const at = Math.max(range.from + youngestFromMs, minTo + youngestToMs) + this.#youngMargin;
+      return { from: range.from, to: Math.min(full, Math.max(youngest, minTo)), at, range };
     });
-    // What had trouble comes after what was not tried yet: it must not keep the rest waiting.
+    // New ranges first: one that keeps failing must not delay the rest.
     const [best] = asked
       .filter(({ at }) => at <= now)
       .sort((a, b) => retriesOf(a.range) - retriesOf(b.range) || a.from - b.from);
@@ -259,12 +254,6 @@ export class ReplayMachine {
     const gaps = parts.map(({ from, to }) => ({ from, to, reason }));
     this.#gaps = mergeRanges([...this.#gaps, ...gaps], (a, b) => a.reason === b.reason);
   }
-
-  #backOff(now: number, random: number, times: number, least: number): void {
-    const { firstWaitMs, maxWaitMs } = this.#timings;
-    const most = times === 0 ? 0 : Math.min(maxWaitMs, firstWaitMs * 2 ** (times - 1));
-    this.#notBefore = now + Math.max(least, most * (0.5 + random / 2));
-  }
 }
 
 /** The minutes of a range that the service says it has not delivered. */
@@ -276,7 +265,7 @@ function undeliveredOf(range: Window, end: ReplayEnd): Window[] {
       ? [unprocessedRange].filter(part => part !== undefined)
       : minutesFailed.map(at => ({ from: at, to: at + 1 }));
   const parts = told.flatMap(part => overlap(range, wholeMinutes(part)) ?? []);
-  // It went wrong, and nothing says where.
+  // It failed, and the message does not say where.
   if (parts.length === 0) return [range];
   return mergeRanges(parts, () => true).map(({ from, to }) => ({ from, to }));
 }

@@ -2,10 +2,10 @@ import type { Progress } from '../flow/progress.js';
 import { SECOND } from '../time.js';
 import type { ReplayAction } from './replay-machine.js';
 
-/** A wait of a replay that no failure caused. */
+/** A wait of a replay that is not caused by a failure. */
 export interface ReplayWait {
   /**
-   * `too recent`: the service gives minutes when they are half an hour old; `connect limit`: it takes
+   * `too recent`: the service has minutes once they are half an hour old; `connect limit`: it allows
    * five connections in five minutes.
    */
   readonly reason: 'too recent' | 'connect limit';
@@ -14,30 +14,31 @@ export interface ReplayWait {
   readonly waitMs: number;
 }
 
-/** Tells of each wait once, however many steps it is made in. */
+/** Reports each wait once, although it is made in several steps. */
 export class WaitReporter {
-  readonly #onWait: ((wait: ReplayWait) => void) | undefined;
+  readonly #onWait: ((wait: ReplayWait) => unknown) | undefined;
   readonly #progress: Progress | undefined;
-  #told: Pick<ReplayWait, 'reason' | 'until'> | undefined;
+  #reported: Pick<ReplayWait, 'reason' | 'until'> | undefined;
 
-  constructor(onWait: ((wait: ReplayWait) => void) | undefined, progress: Progress | undefined) {
+  constructor(onWait: ((wait: ReplayWait) => unknown) | undefined, progress: Progress | undefined) {
     this.#onWait = onWait;
     this.#progress = progress;
   }
 
-  begin({ why, ms }: Extract<ReplayAction, { do: 'wait' }>, now: number): void {
+  async begin({ why, ms }: Extract<ReplayAction, { do: 'wait' }>, now: number): Promise<void> {
     const until = new Date(now + ms);
     if (this.#progress !== undefined) this.#progress.waitsUntil = until.getTime();
     if (why === 'after a failure') return;
     const same =
-      this.#told?.reason === why && Math.abs(this.#told.until.getTime() - until.getTime()) < SECOND;
+      this.#reported?.reason === why &&
+      Math.abs(this.#reported.until.getTime() - until.getTime()) < SECOND;
     if (same) return;
-    this.#told = { reason: why, until };
-    this.#onWait?.({ reason: why, until, waitMs: ms });
+    this.#reported = { reason: why, until };
+    await this.#onWait?.({ reason: why, until, waitMs: ms });
   }
 
   end(): void {
-    this.#told = undefined;
+    this.#reported = undefined;
     if (this.#progress !== undefined) this.#progress.waitsUntil = undefined;
   }
 }

@@ -278,6 +278,13 @@ describe('compliance', () => {
     await run.stop();
   });
 
+  it('a Retry-After beyond the bound of the account is an error, and not a wait of an hour', async () => {
+    server.script.push(status(429, '', { 'retry-after': '3600' }));
+    const batches = compliance(acme(), { folder }).batches()[Symbol.asyncIterator]();
+    await expect(batches.next()).rejects.toMatchObject({ status: 429, retryAfterMs: 3_600_000 });
+    expect(timing.slept).toEqual([]);
+  });
+
   it('loses nothing for a consumer that reads late', async () => {
     const flow = compliance(acme(), { folder }).batches()[Symbol.asyncIterator]();
     const first = flow.next();

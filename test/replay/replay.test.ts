@@ -442,6 +442,29 @@ describe('a connection that is refused', () => {
     expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([300]);
   });
 
+  it('a Retry-After beyond the bound of the account is an error, and not a wait of an hour', async () => {
+    for (const code of [503, 429]) {
+      server.script.push(status(code, '', { 'retry-after': '3600' }));
+      const error = await collected(posts(window)).catch(e => e);
+      expect(error).toBeInstanceOf(HttpError);
+      expect(error).toMatchObject({ status: code, retryAfterMs: 3_600_000 });
+    }
+    expect(timing.slept).toEqual([]);
+  });
+
+  it('ends with what the promise of `onWait`, `onGap` or `onDamaged` rejects with', async () => {
+    const failure = new Error('no room in the log');
+    const reject = () => Promise.reject(failure);
+    server.otherwise = wholeReplay(wirePosts(window));
+    const soon = { from: window.from, to: floorTo(MINUTE, Date.now()) + HOUR };
+    await expect(collected(posts(soon, { onWait: reject }))).rejects.toBe(failure);
+    const old = { from: window.from - 7 * DAY, to: window.from - 7 * DAY + MINUTE };
+    const known = acme({ serviceTime: () => Date.now() });
+    await expect(collected(posts(old, { onGap: reject }, known))).rejects.toBe(failure);
+    server.otherwise = stream(['{"id":1', info(COMPLETED, 1)]);
+    await expect(collected(posts(window, { onDamaged: reject }))).rejects.toBe(failure);
+  });
+
   it('401, 404: an error at once', async () => {
     const texts = [
       [401, 'Unauthorized'],

@@ -1,0 +1,158 @@
+import { HttpError, IncompleteError, MillraceError } from '../errors.js';
+import type { Progress } from '../flow/progress.js';
+import type { Account } from '../http/account.js';
+import { connectLive } from '../http/live-connection.js';
+import { formatTimestamp, SECOND, type Window } from '../time.js';
+import { ConnectLog } from './connect-log.js';
+import { overlap, shownRange } from './minute-ranges.js';
+import { type Damaged, receiveReplay } from './receive-replay.js';
+import type { ReplayMachine, ReplayState } from './replay-machine.js';
+import { connectFailure, namesDates } from './replay-retry.js';
+import { ReplaySpool } from './replay-spool.js';
+import { type ReplayWait, WaitReporter } from './replay-wait.js';
+
+interface ConnectionOptions {
+  readonly account: Account;
+  /** Without the dates. */
+  readonly url: URL;
+  readonly maxMemory: number;
+  readonly onWait: ((wait: ReplayWait) => unknown) | undefined;
+}
+
+/** The confirmed activities of one connection. */
+export interface Delivery {
+  readonly spool: ReplaySpool;
+  /** The state of the machine after it. */
+  readonly state: ReplayState;
+  readonly damaged: readonly Damaged[];
+  /** Whether some of it came before or will come again, because minutes of it failed. */
+  readonly inParts: boolean;
+}
+
+/** How often the clock is read while minutes are too recent. */
+const WAIT_STEP_MS = SECOND;
+/** Refusals in a row, such as 406, that are retried. */
+const MAX_REFUSALS = 5;
+
+/** Too many connections in a row failed. */
+export class GaveUp extends Error {
+  readonly reason: Error;
+
+  constructor(reason: Error) {
+    super('The replay gave up');
+    this.reason = reason;
+  }
+}
+
+/** Connects as the machine decides, and yields the connections whose activities can be delivered. */
+export async function* replayConnections(
+  { account, url, maxMemory, onWait }: ConnectionOptions,
+  machine: ReplayMachine,
+  { folder, spools, signal, progress }: ConnectionRun,
+): AsyncGenerator<Delivery, void, undefined> {
+  const { timing, clock, onRetry } = account;
+  const limiter = account.rateLimiter('replay', url);
+  const log = new ConnectLog(folder, JSON.stringify([url.origin, account.settings.account]));
+  let failure: MillraceError | undefined;
+  let attempts = 0;
+  let refusals = 0;
+  /** Whether `onRetry` was not called for `failure` yet. */
+  let unreported = false;
+  const waits = new WaitReporter(onWait, progress);
+  while (true) {
+    signal.throwIfAborted();
+    if (limiter.rates.length > 0) machine.alsoConnected(await log.read());
+    const action = machine.next(timing.now(), clock.isKnown ? clock.now() : undefined);
+    if (action.do === 'done') return;
+    if (action.do === 'give up') throw new GaveUp(failure ?? new Error('no reason was given'));
+    if (unreported && failure !== undefined)
+      await onRetry?.({ error: failure, attempts, waitMs: action.do === 'wait' ? action.ms : 0 });
+    unreported = false;
+    if (action.do === 'wait') {
+      await waits.begin(action, clock.now());
+      // The service's clock may change, and other calls of the account may notice.
+      const stepMs = action.why === 'too recent' ? Math.min(action.ms, WAIT_STEP_MS) : action.ms;
+      await timing.sleep(stepMs, signal);
+      continue;
+    }
+    waits.end();
+    const { range } = action;
+    const start = await limiter.acquire(undefined, signal);
+    const at = timing.now();
+    if (limiter.rates.length > 0) await log.add(at);
+    machine.connecting(at);
+    attempts++;
+    const spool = new ReplaySpool(folder, maxMemory);
+    spools.add(spool);
+    let confirmed = false;
+    let damaged: readonly Damaged[] = [];
+    let inParts = isInParts(machine.state, range);
+    try {
+      const connection = await connectLive(account, withDates(url, range), start, signal);
+      const received = await receiveReplay(connection, spool, signal);
+      const { activities, info, error: why } = received;
+      damaged = received.damaged;
+      const now = timing.now();
+      refusals = 0;
+      failure = why;
+      if (info === undefined) machine.cut(now, timing.random());
+      else {
+        confirmed = machine.ended(range, info, activities, now, timing.random());
+        failure = confirmed
+          ? undefined
+          : new IncompleteError(info.message, { missing: [shownRange(range)] });
+      }
+      if (confirmed) attempts = 0;
+    } catch (error) {
+      signal.throwIfAborted();
+      refusals = error instanceof HttpError && !error.retryable ? refusals + 1 : 0;
+      if (refusals === MAX_REFUSALS && !namesDates(error)) throw error;
+      failure = reportFailure(error, account, machine, range);
+    }
+    unreported = failure !== undefined;
+    if (confirmed) {
+      const { state } = machine;
+      inParts ||= isInParts(state, range);
+      yield { spool, state, damaged, inParts };
+    } else {
+      spools.delete(spool);
+      await spool.close();
+    }
+  }
+}
+
+function isInParts({ open }: ReplayState, range: Window): boolean {
+  return open.some(one => one.partial && overlap(one, range) !== undefined);
+}
+
+interface ConnectionRun {
+  readonly folder: string;
+  readonly spools: Set<ReplaySpool>;
+  readonly signal: AbortSignal;
+  readonly progress: Progress | undefined;
+}
+
+/** Reports a failed connection to the machine. @throws The error, if a retry cannot help. */
+function reportFailure(
+  error: unknown,
+  { timing, clock, retry }: Account,
+  machine: ReplayMachine,
+  range: Window,
+): MillraceError {
+  const failure = connectFailure(error, retry.maxRetryAfterMs);
+  if (failure === 'fatal' || !(error instanceof MillraceError)) throw error;
+  const now = timing.now();
+  const random = timing.random();
+  const retryAfterMs = error instanceof HttpError ? error.retryAfterMs : undefined;
+  if (failure === 'dates refused') machine.datesRefused(range, now, clock.now(), random);
+  else if (failure === 'rate limited') machine.limited(now, retryAfterMs);
+  else machine.refused(now, random, retryAfterMs);
+  return error;
+}
+
+function withDates(url: URL, { from, to }: Window): URL {
+  const dated = new URL(url);
+  dated.searchParams.set('fromDate', formatTimestamp(from));
+  dated.searchParams.set('toDate', formatTimestamp(to));
+  return dated;
+}
