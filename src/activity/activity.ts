@@ -19,8 +19,10 @@ import { parseCreatedAt, parseIsoTime } from './posted-at.js';
 
 export type { MatchingRule } from './matching-rules.js';
 
+/** The two formats in which the service sends posts. */
 export type Format = 'original' | 'activity_streams';
 
+/** The author of a post, the same for both formats. */
 export interface Author {
   /** Digits. */
   readonly id: string;

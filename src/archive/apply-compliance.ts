@@ -16,6 +16,7 @@ import { checkTombstones, REDACT_OPTIONS } from '../compliance/without-deleted.j
 import { StorageError } from '../errors.js';
 import { firstBytes, rewriteFile } from './rewrite-file.js';
 
+/** Options of `applyCompliance`. */
 export interface ApplyComplianceOptions extends RedactOptions {
   /**
    * Which files of the folder, by their path in it.

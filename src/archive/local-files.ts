@@ -17,6 +17,7 @@ const AHEAD = 4;
 const AHEAD_BYTES = 8 * 1024 * 1024;
 const ARCHIVE = /\.(gz|json|jsonl|ndjson)$/i;
 
+/** Options of `localFiles`. */
 export interface LocalFilesOptions {
   /**
    * Selects files of a folder by their path below it, with `/` as the separator. Files that are listed

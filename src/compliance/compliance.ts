@@ -21,6 +21,7 @@ import { type ComplianceGap, runCompliance } from './run-compliance.js';
 
 export type { ComplianceGap } from './run-compliance.js';
 
+/** Options of `compliance`. */
 export interface ComplianceOptions {
   /** The label of the compliance stream. @default the account's `complianceLabel` */
   readonly complianceLabel?: string | undefined;

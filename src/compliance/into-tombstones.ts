@@ -8,6 +8,7 @@ export interface Recorded {
   readonly events: number;
 }
 
+/** Options of `intoTombstones`. */
 export interface IntoTombstonesOptions {
   /**
    * Under which name the place in the source is kept. Sources that feed the same tombstones need a name

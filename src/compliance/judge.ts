@@ -21,6 +21,7 @@ export interface Visibility {
   readonly cleared: readonly (readonly [number, number])[];
 }
 
+/** What decides whether a post may be shown. */
 export interface VisibilityOptions {
   /**
    * Where posts are shown: two letters, such as `DE`. Posts that are withheld there are hidden; those

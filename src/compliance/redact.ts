@@ -3,6 +3,7 @@ import { formatSent } from '../time.js';
 import { type HiddenReason, type VisibilityOptions, visibilityOf } from './judge.js';
 import type { Tombstones } from './tombstones.js';
 
+/** Options of `withoutDeleted`. */
 export interface RedactOptions extends VisibilityOptions {
   /**
    * Leave something in the place of a hidden post: its id, its time, its author's id, the rules that

@@ -14,6 +14,7 @@ import {
   type UserTombstone,
 } from './tombstone.js';
 
+/** Options of `openTombstones`. */
 export interface TombstonesOptions {
   /** For those who only look up: any number of processes may, while one other records. */
   readonly readOnly?: boolean | undefined;

@@ -7,6 +7,7 @@ import { isMinipass } from './minipass-streams.js';
 import type { ProgressDisplay } from './progress-display.js';
 import { streamStage } from './stream-stage.js';
 
+/** Options of `pipeline`, its last argument. */
 export interface PipelineOptions {
   /** Ends the run: `pipeline` closes all stages and rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;

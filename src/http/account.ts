@@ -29,6 +29,7 @@ import {
 import { TIMEOUTS, type Timeouts } from './timeouts.js';
 import { realTime, type Timing } from './timing.js';
 
+/** Options of `account`: the settings, and how to send requests. */
 export interface AccountOptions extends SettingOptions {
   /** How long to wait for a connection, a response, and its next bytes. */
   readonly timeouts?: Partial<Timeouts> | undefined;

@@ -21,6 +21,7 @@ export type Family =
   | 'signIn'
   | 'engagement';
 
+/** The rates of each family of calls. */
 export type Limits = Readonly<Record<Family, readonly Rate[]>>;
 
 /** The rates that the service allows. */

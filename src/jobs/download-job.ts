@@ -27,6 +27,7 @@ import { DOWNLOAD_OPTIONS, type JobFilesOptions } from './job-files.js';
 import { lockJobFolder } from './job-folder.js';
 import { type JobVerdict, jobVerdict } from './job-verdict.js';
 
+/** Options of `jobs.download`. */
 export interface DownloadJobOptions extends Pick<JobFilesOptions, 'concurrency' | 'totals'> {
   /** Created if it does not exist. It holds the files of one job, and one download writes to it at a time. */
   readonly folder: string;
@@ -39,6 +40,7 @@ export interface DownloadJobOptions extends Pick<JobFilesOptions, 'concurrency' 
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A file of a job that is in the folder, as `onFile` is told. */
 export interface DownloadedFile extends CheckedFile {
   readonly path: string;
   /** Whether it was complete before this download. */

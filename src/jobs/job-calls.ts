@@ -26,6 +26,7 @@ import { plainTitle } from './job-title.js';
 import { parseJob, parseJobCsv, parseJobList, parseJobListing } from './parse-job.js';
 import { sendOnce } from './send-once.js';
 
+/** Options of the plain calls of jobs. */
 export interface JobCallOptions {
   /** Ends the call: it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;

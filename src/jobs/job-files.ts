@@ -23,6 +23,7 @@ import { DownloadCursors, type DownloadState } from './job-files-cursor.js';
 import { type JobVerdict, jobVerdict } from './job-verdict.js';
 import { MemoryBudget, type StoredJobFile, storeJobFile } from './stored-job-file.js';
 
+/** Options of `jobFiles`. */
 export interface JobFilesOptions {
   /**
    * Files that are downloaded at the same time, 1 to 64.

@@ -12,12 +12,14 @@ import { ruleErrors } from '../rules/language/rule-errors.js';
 import { FIRST_POST, type Timestamp } from '../time.js';
 import { JOB_DATES, jobWindow } from './job-days.js';
 
+/** A rule of a job. */
 export interface JobRule {
   readonly value: string;
   /** Comes back in the `matching_rules` of each post; up to 255 characters. */
   readonly tag?: string | null | undefined;
 }
 
+/** What a job is to deliver. */
 export interface JobRequest {
   /** Unique in the account: the job is found again by it. */
   readonly title: string;

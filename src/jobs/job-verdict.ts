@@ -1,5 +1,6 @@
 import type { JobFileList } from './job-file-list.js';
 
+/** A total that the service states, and what was delivered. */
 export interface ExpectedAndDelivered {
   /** What the service states; absent if it does not. */
   readonly expected: number | undefined;

@@ -88,6 +88,7 @@ export interface CreatedRule {
   readonly message?: string | undefined;
 }
 
+/** A new job, with what happened to each of its rules. */
 export interface CreatedJob extends Job {
   /** Absent if the job was created by an attempt whose response was lost. */
   readonly rules?: readonly CreatedRule[] | undefined;
@@ -107,6 +108,7 @@ export interface JobListItem {
   readonly expiresAt?: string | undefined;
 }
 
+/** All jobs of the account. */
 export interface JobList {
   readonly jobs: readonly JobListItem[];
   /** Totals of all delivered jobs. */

@@ -12,6 +12,7 @@ import {
 } from './job-request.js';
 import { plainTitle, titleWithRules } from './job-title.js';
 
+/** Options of `jobs.run`. */
 export interface RunJobOptions extends JobRequest {
   /**
    * Decides about the quote; called once. `true` accepts the job, which is then paid for and cannot be

@@ -7,6 +7,7 @@ import { internalOperator } from '../flow/internal-flow.js';
 import { withOrigin } from '../flow/with-origin.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 
+/** Options of `activities`. */
 export interface ActivitiesOptions {
   /** Called with each message when it is read, before the activities of the same batch are delivered. */
   readonly onMessage?: ((message: InStreamMessage) => void) | undefined;

@@ -6,6 +6,7 @@ import { internalOperator } from '../flow/internal-flow.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 
+/** Options of `dedupe`. */
 export interface DedupeOptions {
   /**
    * How many ids to remember, of the last items that passed. Each takes some 30 bytes of memory, and 5 to
@@ -20,6 +21,7 @@ export interface DedupeOptions {
   readonly name?: string | undefined;
 }
 
+/** Options of `dedupe` for items other than activities. */
 export interface DedupeByKeyOptions<T> extends DedupeOptions {
   /** The key of an item: items with equal keys are duplicates. */
   readonly key: (item: T) => string | bigint;

@@ -1,6 +1,7 @@
 import { checkOptions, type OptionTable, text } from '../check.js';
 import { type Operator, perBatch } from '../flow/flow.js';
 
+/** Options of `filter`. */
 export interface FilterOptions {
   /**
    * The name under which progress counts the items left out.

@@ -3,6 +3,7 @@ import { identityOf, type Operator } from '../flow/flow.js';
 import { inflateBatches } from '../flow/inflate-batches.js';
 import { InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
 
+/** Options of `gunzip`. */
 export interface GunzipOptions {
   /**
    * What to do with a file that is not gzip: fail, or pass its bytes through.

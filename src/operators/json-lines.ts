@@ -6,6 +6,7 @@ import type { OnDamaged } from '../json/damaged-record.js';
 import { LineFramer, type Separator } from '../json/line-framer.js';
 import { RECORD_LIMITS, type RecordLimits } from '../json/record-limits.js';
 
+/** Options of `jsonLines`. */
 export interface JsonLinesOptions extends RecordLimits {
   /**
    * The separator of records. `'\n'` accepts LF and CRLF. Streams of the service use `'\r\n'`: their

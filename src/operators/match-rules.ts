@@ -10,6 +10,7 @@ import {
   RuleMatcher,
 } from '../rules/index/compile-rules.js';
 
+/** Options of `matchRules`. */
 export interface MatchRulesOptions extends CompileRulesOptions {
   /** Whether to leave out posts that no rule matches; they count as dropped by `unmatched`. @default false */
   readonly dropUnmatched?: boolean | undefined;

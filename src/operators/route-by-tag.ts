@@ -6,6 +6,7 @@ import type { Operator } from '../flow/flow.js';
 import { internalOperator } from '../flow/internal-flow.js';
 import { withOrigin } from '../flow/with-origin.js';
 
+/** Options of `routeByTag`. */
 export interface RouteByTagOptions {
   /**
    * The tag of activities that matched no rule with a tag. No rule may have this tag.

@@ -25,6 +25,7 @@ import { type Gap, type ReplayRun, runReplay } from './run-replay.js';
 
 export type { ReplayWait } from './replay-wait.js';
 
+/** Options of `replay`. */
 export interface ReplayOptions {
   /** The stream to replay: `rulestream` is the one with rules. */
   readonly streamType: StreamType;

@@ -6,6 +6,7 @@ import { checkRules, type NewRule, type ReplayRule } from './replay-rule.js';
 import { addReplayRules, deleteReplayRules, validateReplayRules } from './rule-calls.js';
 import { REPLAY_RULES_OPTIONS, type ReplayRulesOptions } from './rule-request.js';
 
+/** Options of `replayRules.sync`. */
 export interface SyncRulesOptions extends ReplayRulesOptions {
   /** Returns what would change, and changes nothing. @default false */
   readonly dryRun?: boolean | undefined;

@@ -13,16 +13,19 @@ export type RuleNode = Tree<Clause>;
 /** A tree over any kind of leaf; the parser's own drafts also hold clauses that it could not read. */
 export type Tree<Leaf> = Leaf | And<Leaf> | Or<Leaf> | Not<Leaf>;
 
+/** All of its parts match. */
 export interface And<Leaf = Clause> extends Span {
   readonly kind: 'and';
   readonly nodes: readonly Tree<Leaf>[];
 }
 
+/** At least one of its parts matches. */
 export interface Or<Leaf = Clause> extends Span {
   readonly kind: 'or';
   readonly nodes: readonly Tree<Leaf>[];
 }
 
+/** Its part does not match. */
 export interface Not<Leaf = Clause> extends Span {
   readonly kind: 'not';
   readonly node: Tree<Leaf>;
@@ -57,6 +60,7 @@ export type OperatorClause = {
   };
 }[OperatorName];
 
+/** The name of an operator, without its colon. */
 export type OperatorName = keyof OperatorValues;
 
 /** What each operator takes. Switching on `name` narrows `value`. */
@@ -102,8 +106,10 @@ export interface OperatorValues {
   sample: number;
 }
 
+/** The values of `is:`. */
 export type IsValue = 'nullcast' | 'quote' | 'reply' | 'retweet' | 'verified';
 
+/** The values of `has:`. */
 export type HasValue =
   | 'geo'
   | 'hashtags'

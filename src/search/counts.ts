@@ -7,6 +7,7 @@ import { runQuery } from './run-query.js';
 
 export type { Bucket, CountBucket } from './bucket-results.js';
 
+/** Options of `counts`. */
 export interface CountsOptions extends QueryOptions {
   /** @default 'hour' */
   readonly bucket?: Bucket | undefined;

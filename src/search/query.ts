@@ -5,6 +5,7 @@ import { serviceUrl } from '../http/service-url.js';
 import { ruleErrors } from '../rules/language/rule-errors.js';
 import { DAY, FIRST_POST, formatTimestamp, parseDate, type Timestamp } from '../time.js';
 
+/** The search products: the last 30 days, or everything since 2006. */
 export type Product = '30day' | 'fullarchive';
 
 /** What searches and counts have in common. */

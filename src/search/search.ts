@@ -7,6 +7,7 @@ import { PostResults } from './post-results.js';
 import { checkQuery, MIN_RESULTS, QUERY_OPTIONS, type QueryOptions } from './query.js';
 import { runQuery } from './run-query.js';
 
+/** Options of `search`. */
 export interface SearchOptions extends QueryOptions {
   /** Comes back in the `matching_rules` of each post. */
   readonly tag?: string | undefined;

@@ -18,6 +18,7 @@ import { withFlag } from './option-flags.js';
 import { USAGE_OPTIONS, type UsageOptions } from './usage/usage-options.js';
 import { OAUTH_OPTIONS, type OAuthOptions } from './users/oauth-options.js';
 
+/** Options of `createService`. */
 export interface ServiceOptions extends OAuthOptions, UsageOptions {
   /**
    * A folder of 10-minute gzip files as jobs deliver them, or an `Archive`. By default the service

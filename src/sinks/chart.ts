@@ -12,6 +12,7 @@ export interface ChartedBucket {
   readonly count: number;
 }
 
+/** Options of `chart`. */
 export interface ChartOptions {
   /** Lines of the plot. @default 10 */
   readonly height?: number | undefined;

@@ -9,6 +9,7 @@ import { storageError } from '../storage/storage-error.js';
 import type { Written } from './files/written.js';
 import { LINE_FEED, type Line, lineOf, type ToLine } from './line.js';
 
+/** Options of `stdout`. */
 export interface StdoutOptions<T> {
   /** Turns an item into a line. @default the exact bytes of an activity, the JSON of any other value */
   readonly line?: ToLine<T> | undefined;

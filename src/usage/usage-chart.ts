@@ -2,6 +2,7 @@ import { checkOptions, type OptionTable, whole } from '../check.js';
 import type { ProductUsage, UsageReport, UsageSpan } from './usage-report.js';
 import { alertOf, capOf, isProjected, periodOf } from './usage-table.js';
 
+/** Options of `usage.chart`. */
 export interface UsageChartOptions {
   /** Columns of the whole. @default the terminal's, or 80 */
   readonly width?: number | undefined;

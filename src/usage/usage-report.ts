@@ -7,8 +7,10 @@ import { request } from '../http/request.js';
 import { serviceUrl } from '../http/service-url.js';
 import { formatTimestamp, parseDate, parseTimestamp, type Timestamp } from '../time.js';
 
+/** The length of the periods of a report. */
 export type UsageBucket = 'month' | 'day';
 
+/** Options of `usage.report` and `usage.rows`. */
 export interface UsageOptions {
   /** @default 'month' */
   readonly bucket?: UsageBucket | undefined;
@@ -45,6 +47,7 @@ export interface UsageThreshold {
   readonly requests?: number | undefined;
 }
 
+/** What was used of one product. */
 export interface ProductUsage {
   readonly name: string;
   /** `search`, `rulestream` and others. */
@@ -56,6 +59,7 @@ export interface ProductUsage {
   readonly thresholds: readonly UsageThreshold[];
 }
 
+/** What was used of a publisher, in total and by product. */
 export interface PublisherUsage extends ProductUsage {
   readonly products: readonly ProductUsage[];
 }

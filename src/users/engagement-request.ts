@@ -11,15 +11,18 @@ export type EngagementType = 'favorites' | 'retweets' | 'replies';
 /** What totals are grouped by, outermost first. */
 export type GroupBy = 'tweet.id' | 'engagement.type';
 
+/** One way to group totals. */
 export interface Grouping {
   readonly group_by: readonly GroupBy[];
 }
 
+/** Groupings by names of your choice. */
 export type Groupings = Readonly<Record<string, Grouping>>;
 
 /** The type of counts: exact strings as the service sends them, numbers, or bigints. */
 export type CountAs = 'string' | 'number' | 'bigint';
 
+/** A count in the form that was asked for. */
 export type Count<As extends CountAs> = As extends 'number'
   ? number
   : As extends 'bigint'

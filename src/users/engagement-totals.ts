@@ -32,6 +32,7 @@ export type ByPost = {
   readonly byPost: { readonly group_by: readonly ['tweet.id', 'engagement.type'] };
 };
 
+/** Options of `users.engagementTotals`. */
 export interface EngagementTotalsOptions<
   G extends Groupings = ByPost,
   Type extends EngagementType = EngagementType,
@@ -53,6 +54,7 @@ export interface EngagementTotalsOptions<
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What `users.engagementTotals` resolves to. */
 export interface EngagementTotals<
   G extends Groupings = ByPost,
   Type extends EngagementType = EngagementType,

@@ -17,6 +17,7 @@ import {
 import { countsAs } from './engagement-response.js';
 import { BY_POST } from './engagement-totals.js';
 
+/** Options of `engagement`. */
 export interface EngagementOptions<
   Type extends EngagementType = EngagementType,
   As extends CountAs = 'string',

@@ -30,6 +30,7 @@ export interface AccessToken {
   readonly screenName: string;
 }
 
+/** Options of `users.requestToken`. */
 export interface RequestTokenOptions {
   /**
    * Where the browser goes once the user has decided, an address that is registered for the
@@ -39,11 +40,13 @@ export interface RequestTokenOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Options of `users.signInAddress`. */
 export interface SignInAddressOptions {
   /** Asks for consent also where it was given before. @default false */
   readonly always?: boolean | undefined;
 }
 
+/** Options of `users.accessToken`. */
 export interface AccessTokenOptions {
   readonly token: RequestToken;
   /** `oauth_verifier` of the callback, or the PIN. Good once. */

@@ -18,6 +18,7 @@ import { CallbackServer } from './callback-server.js';
 import { type AccessToken, accessToken, requestToken, signInAddress } from './sign-in-steps.js';
 import { prepareTokenFile, readToken, type TokenOwner, writeToken } from './token-file.js';
 
+/** Options of `users.signIn`. */
 export interface SignInOptions {
   /**
    * The file that keeps the tokens, mode 0600: the next time they come from there, and no one has to

@@ -26,6 +26,7 @@ export interface Rule {
   readonly id?: string | undefined;
 }
 
+/** Options of `rules.compileAll`. */
 export interface CompileRulesOptions extends CompileRuleOptions {
   /**
    * Estimates how many of all posts have a term, 0 to 1 (`snow`, `lang:en` ...), from an archive, say: rules

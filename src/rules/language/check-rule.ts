@@ -26,6 +26,7 @@ import {
   tagTooLong,
 } from './rule-problems.js';
 
+/** Options of `rules.check`. */
 export interface CheckOptions {
   /** Whose rule it is. @default 'historical' */
   readonly product?: RuleProduct | undefined;

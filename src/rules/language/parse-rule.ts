@@ -16,6 +16,7 @@ import {
   unclosedGroup,
 } from './syntax-problems.js';
 
+/** The tree of a rule, where it has one, and its problems. */
 export interface ParsedRule {
   /** There unless a problem is an error. */
   readonly tree: RuleNode | undefined;

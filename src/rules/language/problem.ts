@@ -20,6 +20,7 @@ export interface Problem extends Span {
   readonly suggestion?: Suggestion | undefined;
 }
 
+/** A change of the rule that mends a problem. */
 export interface Suggestion {
   readonly label: string;
   /** What to change in the text of the rule; they do not overlap. */

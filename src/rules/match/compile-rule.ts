@@ -17,6 +17,7 @@ import { RulePost } from '../post/rule-post.js';
 import { fold } from '../post/tokeniser.js';
 import type { Clause, RuleNode } from '../tree.js';
 
+/** Options of `rules.compile`. */
 export interface CompileRuleOptions {
   /**
    * Whose matching to follow. Search takes punctuation in phrases for white space, treats accented

@@ -21,6 +21,7 @@ export interface ArchiveQuery {
   matches(activity: Activity): boolean;
 }
 
+/** How an archive is to be searched. */
 export interface SearchOptions {
   /** Maximum number of posts in the result. */
   readonly limit: number;
@@ -31,6 +32,7 @@ export interface SearchOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The posts that an archive found. */
 export interface SearchResult {
   /** Newest first. */
   readonly posts: readonly ArchivedPost[];
@@ -38,18 +40,21 @@ export interface SearchResult {
   readonly more: boolean;
 }
 
+/** How an archive is to count. */
 export interface CountsOptions {
   /** Milliseconds of real time after which counting stops, at the end of a bucket and after one at least. */
   readonly deadlineMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
+/** How many posts match in one bucket. */
 export interface CountedBucket {
   /** Epoch milliseconds of the bucket's start, floored to a multiple of its length. */
   readonly start: number;
   readonly count: number;
 }
 
+/** The counts of an archive. */
 export interface CountsResult {
   /** Ascending, one for every bucket that the window touches, zeroes included. */
   readonly buckets: readonly CountedBucket[];

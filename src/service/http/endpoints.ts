@@ -13,4 +13,5 @@ export const ENDPOINTS = [
   'pages',
   'control',
 ] as const;
+/** A family of endpoints, as faults name it. */
 export type Endpoint = (typeof ENDPOINTS)[number];

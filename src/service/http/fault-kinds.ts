@@ -147,15 +147,21 @@ export interface FloodFault extends StreamAim {
   readonly minutes?: number | undefined;
 }
 
+/** A fault of the body of a response. */
 export type BodyFault = CutFault | StallFault | FlipFault;
+/** A fault of one request and its response. */
 export type RequestFault = StatusFault | BodyFault | DelayFault | CountsTimeoutFault;
+/** A fault of a historical job. */
 export type JobFault = JobFailureFault | SuspectMinutesFault | WrongTotalsFault;
+/** A fault of a replay or compliance stream. */
 export type StreamFault =
   | ContentCutFault
   | WrongCountFault
   | MinutesFailedFault
   | UnprocessedRangeFault
   | FloodFault;
+/** Anything that can be planted with `service.faults.plant`. */
 export type Fault = RequestFault | JobFault | StreamFault;
 
+/** A planted fault, with its id and how often it was hit. */
 export type PlantedFault = Fault & { readonly id: number; readonly hits: number };

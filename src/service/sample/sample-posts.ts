@@ -9,6 +9,7 @@ import { type SampleDraft, SampleDrafts } from './sample-draft.js';
 export const DEFAULT_POSTS_PER_MINUTE = 3.5;
 const MOST_POSTS_PER_MINUTE = 20_000;
 
+/** Options of `samplePosts`. */
 export interface SampleOptions {
   /** The same seed gives the same posts, anywhere and at any time. @default 'millrace' */
   readonly seed?: string | number | undefined;

@@ -1,6 +1,7 @@
 import { type Checked, type OptionTable, oneOf, whole } from '../../check.js';
 import { withFlag } from '../option-flags.js';
 
+/** What the usage report says of the contract. */
 export interface UsageOptions {
   /** Activities in a month that trigger the alert in the usage report. */
   readonly usageAlert?: number | undefined;

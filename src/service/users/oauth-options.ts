@@ -1,6 +1,7 @@
 import { type Checked, type OptionTable, secret, special, text } from '../../check.js';
 import { withFlag } from '../option-flags.js';
 
+/** The applications and users that the service knows. */
 export interface OAuthOptions {
   /** Of the application that may ask for engagement totals. */
   readonly consumerKey?: string | undefined;

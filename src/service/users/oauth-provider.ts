@@ -27,6 +27,7 @@ export interface PendingSignIn {
 /** After consent: where the browser is redirected, or the PIN that the user types into the application. */
 export type Approval = { readonly redirect: string } | { readonly pin: string };
 
+/** What a user has granted to an application. */
 export interface UserGrant {
   readonly user: User;
   readonly application: Application;

@@ -26,6 +26,7 @@ import { type PathTemplate, parsePathTemplate } from './path-template.js';
 import { type Route, routeByFunction, routeByTemplate } from './routes.js';
 import type { Written } from './written.js';
 
+/** Options of `files`. */
 export interface FilesOptions<T> {
   /**
    * Where each item goes: a template such as `out/{tag}/{day}.jsonl` with the fields `author` (the
