@@ -139,6 +139,7 @@ export function perBatch<In, Out>(
   );
 }
 
+/** Options of `operator`. */
 export interface OperatorOptions {
   /**
    * What a checkpoint records of this operator; it refuses to resume with a different one. For operators

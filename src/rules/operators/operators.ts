@@ -158,7 +158,11 @@ export const ruleOperators: {
   sample,
 };
 
-/** Each operator's syntax and meaning, by its present name, as a reference table shows them. */
+/**
+ * Each operator's syntax and meaning, by its present name, as a reference table shows them.
+ *
+ * @alias
+ */
 export const operators: { readonly [Name in OperatorName]: OperatorSpec } = ruleOperators;
 
 /** Present names and aliases, to present names. */

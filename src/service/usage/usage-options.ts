@@ -1,4 +1,4 @@
-import { type Checked, type OptionTable, oneOf, whole } from '../../check.js';
+import { type OptionTable, oneOf, whole } from '../../check.js';
 import { withFlag } from '../option-flags.js';
 
 /** What the usage report says of the contract. */
@@ -12,8 +12,6 @@ export interface UsageOptions {
   /** Status of the account in the usage report. */
   readonly accountStatus?: 'active' | 'inactive' | undefined;
 }
-
-export type UsageSettings = Checked<UsageOptions, typeof USAGE_OPTIONS>;
 
 export const USAGE_OPTIONS = {
   usageAlert: withFlag(

@@ -166,7 +166,7 @@ describe('many outputs', () => {
 
   it('end a run in a small heap with an error, not the process', async () => {
     const out = await temporaryFolder();
-    const script = path.join(import.meta.dirname, 'many-outputs.ts');
+    const script = path.join(import.meta.dirname, 'many-outputs-child.ts');
     const options = ['--max-old-space-size=64', '--import', import.meta.resolve('tsx')];
     const child = spawn(process.execPath, [...options, script, out], {
       stdio: ['ignore', 'pipe', 'ignore'],
