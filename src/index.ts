@@ -42,8 +42,7 @@ export {
   intoTombstones,
   type Recorded,
 } from './compliance/into-tombstones.js';
-export type { HiddenReason, VisibilityOptions } from './compliance/judge.js';
-export type { RedactOptions } from './compliance/redact.js';
+export type { HiddenReason, RedactOptions, VisibilityOptions } from './compliance/redact.js';
 export type { PostTombstone, UserTombstone } from './compliance/tombstone.js';
 export {
   openTombstones,

@@ -9,8 +9,7 @@ import {
   signal,
   text,
 } from '../check.js';
-import type { HiddenReason } from '../compliance/judge.js';
-import type { RedactOptions } from '../compliance/redact.js';
+import type { HiddenReason, RedactOptions } from '../compliance/redact.js';
 import type { Tombstones } from '../compliance/tombstones.js';
 import { checkTombstones, REDACT_OPTIONS } from '../compliance/without-deleted.js';
 import { StorageError } from '../errors.js';

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { Activity } from '../activity/activity.js';
 import { parseInStreamMessage } from '../activity/in-stream-message.js';
-import type { HiddenReason } from '../compliance/judge.js';
+import type { HiddenReason } from '../compliance/redact.js';
 import { type RedactOptions, redact } from '../compliance/redact.js';
 import type { Tombstones } from '../compliance/tombstones.js';
 import { MillraceError, StorageError } from '../errors.js';

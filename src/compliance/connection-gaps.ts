@@ -4,7 +4,7 @@ import { floorTo, MINUTE, type Window } from '../time.js';
 /** Room between the time of an event and that of its arrival, on either side of a gap. */
 const LATE = MINUTE;
 
-/** What a cursor holds. */
+/** The state that a cursor holds. */
 export interface ConnectionGapsState {
   /** Up to when all connections have brought what there was, epoch milliseconds. */
   readonly until: number | undefined;
@@ -13,8 +13,8 @@ export interface ConnectionGapsState {
 }
 
 /**
- * When the connections of a compliance stream were not there: what came meanwhile has to be had from a
- * replay. No I/O and no clock: times are given.
+ * The times without a connection of a compliance stream, whose events a replay must fetch. No I/O and
+ * no clock: the caller passes times.
  */
 export class ConnectionGaps {
   /** When each connection was last known to have brought all; nothing before the first. */
@@ -39,7 +39,7 @@ export class ConnectionGaps {
     this.#gaps = mergeRanges([...this.#gaps, gap], () => true);
   }
 
-  /** All that came over a connection up to then was handed on. */
+  /** All events of a connection up to this time were delivered. */
   received(connection: number, at: number): void {
     this.#heard[connection] = Math.max(at, this.#heard[connection] ?? at);
   }

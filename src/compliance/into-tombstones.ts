@@ -3,7 +3,7 @@ import { checkOptions, type OptionTable, optionError, special } from '../check.j
 import { batchesOf, type Sink } from '../flow/flow.js';
 import { Tombstones } from './tombstones.js';
 
-/** What was taken in. */
+/** The result of `intoTombstones`. */
 export interface Recorded {
   readonly events: number;
 }

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
-/** Where the fields of a meta page lie; all are little-endian on the machines that LMDB runs on. */
+/** Offsets in a meta page. All fields are little-endian on the machines that LMDB runs on. */
 const MAGIC_AT = 24;
 const PAGE_SIZE_AT = 48;
 const LAST_PAGE_AT = 144;
@@ -8,10 +8,10 @@ const META_BYTES = 152;
 const MAGIC = 0xbeefc0de;
 
 /**
- * Looks at the file that LMDB maps into memory before it does: a file that is none of its own, or that
- * was cut short, would end the process without a word.
+ * Checks a file before LMDB maps it into memory: a file of another kind, or one that was cut short, would
+ * crash the process without a message.
  *
- * @returns what is wrong with it, or `undefined`.
+ * @returns The damage, or `undefined`.
  */
 export function lmdbDamage(file: string): string | undefined {
   let handle: number;
@@ -24,11 +24,11 @@ export function lmdbDamage(file: string): string | undefined {
     const first = metaAt(handle, 0);
     if (first === undefined) return fstatSync(handle).size === 0 ? undefined : 'it is cut short';
     const pageSize = first.readUInt32LE(PAGE_SIZE_AT);
-    if (!isMeta(first) || pageSize < 512 || pageSize > 65_536) return 'it is no LMDB file';
+    if (!isMeta(first) || pageSize < 512 || pageSize > 65_536) return 'it is not an LMDB file';
     const second = metaAt(handle, pageSize);
     if (second === undefined) return 'it is cut short';
-    if (!isMeta(second)) return 'it is no LMDB file';
-    // What was committed was in the file before its meta page said so.
+    if (!isMeta(second)) return 'it is not an LMDB file';
+    // LMDB writes its pages before the meta page that counts them.
     const pages = [first, second].map(meta => meta.readBigUInt64LE(LAST_PAGE_AT) + 1n);
     const { size } = fstatSync(handle);
     return pages.some(count => count * BigInt(pageSize) > BigInt(size))

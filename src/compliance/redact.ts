@@ -1,21 +1,51 @@
 import { Activity } from '../activity/activity.js';
+import { JsonObject } from '../json/json-object.js';
 import { formatSent } from '../time.js';
-import { type HiddenReason, type VisibilityOptions, visibilityOf } from './judge.js';
 import type { Tombstones } from './tombstones.js';
+
+/** Why a post must not be shown. */
+export type HiddenReason =
+  | 'deleted'
+  | 'dropped'
+  | 'edited'
+  | 'withheld'
+  | 'user deleted'
+  | 'user protected'
+  | 'user suspended'
+  | 'user withheld';
+
+/** The parts of a post that must not be shown. */
+interface Visibility {
+  /** Why none of it may be shown. */
+  readonly hidden: HiddenReason | undefined;
+  /** Start and end of bytes that must not be shown: a location, or a quoted post. */
+  readonly cleared: readonly (readonly [number, number])[];
+}
+
+/** Which posts may be shown. */
+export interface VisibilityOptions {
+  /**
+   * Where posts are shown: two letters, such as `DE`. Posts that are withheld there are hidden; those
+   * that are withheld everywhere (`XX`, `XY`) always are.
+   */
+  readonly country?: string | undefined;
+  /** Whether earlier versions of an edited post stay. @default 'hide' */
+  readonly earlierVersions?: 'hide' | 'keep' | undefined;
+}
 
 /** Options of `withoutDeleted`. */
 export interface RedactOptions extends VisibilityOptions {
   /**
-   * Leave something in the place of a hidden post: its id, its time, its author's id, the rules that
-   * it matched and why it is hidden, without a word of it.
+   * Replaces a hidden post with its id, its time, its author's id, the rules that it matched, and the
+   * reason, without its text.
    * @default false: it is left out
    */
   readonly mask?: boolean | undefined;
 }
 
-/** What is left of a post. */
+/** A post after redaction. */
 export interface Redacted {
-  /** The very same one where nothing had to go; absent where all of it had to. */
+  /** The same object if nothing changed; absent if the post is hidden. */
   readonly activity: Activity | undefined;
   readonly hidden: HiddenReason | undefined;
   readonly changed: boolean;
@@ -23,7 +53,7 @@ export interface Redacted {
 
 const NULL = Buffer.from('null');
 
-/** A post without what tombstones forbid. What may stay keeps its bytes. */
+/** A post without the parts that must not be shown. The rest keeps its bytes. */
 export function redact(
   tombstones: Tombstones,
   activity: Activity,
@@ -43,7 +73,7 @@ function withNulls(bytes: Buffer, spans: readonly (readonly [number, number])[])
   const parts: Buffer[] = [];
   let at = 0;
   for (const [start, end] of spans) {
-    // What lies within a quoted post that goes, goes with it.
+    // A span inside a removed quoted post is removed with it.
     if (start < at) continue;
     parts.push(bytes.subarray(at, start), NULL);
     at = end;
@@ -65,4 +95,83 @@ function masked(activity: Activity, reason: HiddenReason): Activity {
 function createdAt(date: Date): string {
   const [day = '', number, month, year, clock] = date.toUTCString().split(' ');
   return `${day.slice(0, 3)} ${month} ${number} ${clock} +0000 ${year}`;
+}
+
+const EVERYWHERE: readonly string[] = ['XX', 'XY'];
+/** Members with the location of a post, in either format; that of its author is kept. */
+const PLACES = {
+  original: ['geo', 'coordinates', 'place'],
+  activity_streams: ['geo', 'location'],
+} as const;
+
+/**
+ * Which parts of a post may be shown. A repost of a hidden post is hidden, too; a post that quotes a
+ * hidden post loses the quoted one.
+ */
+function visibilityOf(
+  tombstones: Tombstones,
+  activity: Activity,
+  options: VisibilityOptions = {},
+): Visibility {
+  const cleared: (readonly [number, number])[] = [];
+  const hidden = visit(tombstones, activity, options, activity.raw, cleared);
+  if (hidden !== undefined) return { hidden, cleared: [] };
+  return { hidden, cleared: cleared.sort(([a], [b]) => a - b) };
+}
+
+function visit(
+  tombstones: Tombstones,
+  activity: Activity,
+  options: VisibilityOptions,
+  root: Buffer,
+  cleared: (readonly [number, number])[],
+): HiddenReason | undefined {
+  const hidden = hiddenBy(tombstones, activity, options);
+  if (hidden !== undefined) return hidden;
+  const { retweeted, quoted, raw, format } = activity;
+  if (retweeted !== undefined) {
+    const shared = visit(tombstones, retweeted, options, root, cleared);
+    if (shared !== undefined) return shared;
+  }
+  const offset = raw.byteOffset - root.byteOffset;
+  if (quoted !== undefined) {
+    const within: (readonly [number, number])[] = [];
+    if (visit(tombstones, quoted, options, root, within) === undefined) cleared.push(...within);
+    else {
+      const start = quoted.raw.byteOffset - root.byteOffset;
+      cleared.push([start, start + quoted.raw.length]);
+    }
+  }
+  const upTo = tombstones.user(activity.author.id)?.scrubbedUpTo;
+  if (upTo !== undefined && BigInt(activity.id) <= BigInt(upTo)) {
+    const fields = JsonObject.of(raw);
+    for (const key of PLACES[format]) {
+      const span = fields?.span(key);
+      if (span === undefined || raw.toString('latin1', ...span) === 'null') continue;
+      cleared.push([offset + span[0], offset + span[1]]);
+    }
+  }
+  return undefined;
+}
+
+function hiddenBy(
+  tombstones: Tombstones,
+  activity: Activity,
+  { country, earlierVersions = 'hide' }: VisibilityOptions,
+): HiddenReason | undefined {
+  const isWithheld = (countries: readonly string[] | undefined) =>
+    countries?.some(code => EVERYWHERE.includes(code) || code === country?.toUpperCase()) === true;
+  const post = tombstones.post(activity.id);
+  // Deleting one version of a post deletes all of them.
+  const versions = activity.edits?.ids ?? [];
+  if (post?.deleted || versions.some(id => tombstones.post(id)?.deleted)) return 'deleted';
+  if (post?.dropped?.[1]) return 'dropped';
+  if (post?.edited && earlierVersions === 'hide') return 'edited';
+  if (isWithheld(post?.withheld?.[1])) return 'withheld';
+  const user = tombstones.user(activity.author.id);
+  if (user?.deleted?.[1]) return 'user deleted';
+  if (user?.protected?.[1]) return 'user protected';
+  if (user?.suspended?.[1]) return 'user suspended';
+  if (isWithheld(user?.withheld?.[1])) return 'user withheld';
+  return undefined;
 }

@@ -24,7 +24,7 @@ export interface UserTombstone {
   readonly scrubbedUpTo?: string;
 }
 
-/** What an event says about whom: a function from what was known before. */
+/** The change of one post or user: a function of the tombstone before. */
 export type Change =
   | {
       readonly of: 'post';
@@ -47,8 +47,8 @@ const USER_STATES = {
 } as const;
 
 /**
- * What an event changes. Events may come twice and in any order, live ones before those of a replay:
- * whatever the order, the outcome is the same, as what happened last counts.
+ * The changes of an event. Events may come twice and in any order, live ones before those of a replay:
+ * the outcome is the same, because the latest time counts.
  */
 export function changesOf(event: ComplianceEvent): readonly Change[] {
   const at = event.at?.getTime() ?? 0;

@@ -28,10 +28,10 @@ const OPTIONS = {
 const POST = 0x70;
 const USER = 0x75;
 const CURSOR = 0x63;
-/** Ids of 64 bits; anything longer is no id. */
+/** Ids have 64 bits. */
 const LARGEST_ID = 2n ** 64n - 1n;
 
-/** What is used of an LMDB database. Its own types need more of a consumer's compiler than ours do. */
+/** The used part of an LMDB database. Its own types need more compiler options of a consumer. */
 interface TombstoneStore {
   readonly flushed: Promise<unknown>;
   getBinary(key: Buffer): Buffer | undefined;
@@ -43,10 +43,9 @@ interface TombstoneStore {
 }
 
 /**
- * What compliance events said of posts and users, on disk (LMDB): a hundred million ids take some
- * gigabytes there and no memory to speak of. A crash at any moment leaves it as it was after the last
- * `record` that had ended. One process records, and any number look up meanwhile. Made by
- * `openTombstones`.
+ * The tombstones of posts and users, on disk (LMDB): a hundred million ids take a few gigabytes there and
+ * little memory. A crash leaves the state after the last `record` that resolved. One process records,
+ * and any number look up at the same time. Made by `openTombstones`.
  */
 export class Tombstones {
   readonly folder: string;
@@ -60,12 +59,12 @@ export class Tombstones {
     this.#marks = marks;
   }
 
-  /** What is known of a post. */
+  /** The tombstone of a post. */
   post(id: string): PostTombstone | undefined {
     return this.#get<PostTombstone>(POST, id);
   }
 
-  /** What is known of a user. */
+  /** The tombstone of a user. */
   user(id: string): UserTombstone | undefined {
     return this.#get<UserTombstone>(USER, id);
   }

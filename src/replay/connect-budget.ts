@@ -1,7 +1,7 @@
 import type { Rate } from '../http/rate-limits.js';
 import { SECOND } from '../time.js';
 
-/** How much later than its start a request may be counted by the service, or a restart may forget. */
+/** The service may count a request this much later than its start. */
 const ARRIVAL = SECOND;
 
 /** When the next connection may be made, under every rate. */
@@ -11,7 +11,7 @@ export function nextConnectAt(
   now: number,
 ): number {
   const free = rates.map(({ requests, perMs }) => {
-    // A time to come is of a clock that was set back since.
+    // A future time means that the clock was set back.
     const recent = connects.filter(at => at > now - perMs - ARRIVAL && at <= now);
     return recent.length < requests
       ? now
@@ -20,7 +20,7 @@ export function nextConnectAt(
   return Math.max(now, ...free);
 }
 
-/** What still counts in any of the rates. */
+/** The connections that still count in any of the rates. */
 export function recentConnects(
   connects: readonly number[],
   rates: readonly Rate[],
@@ -30,7 +30,7 @@ export function recentConnects(
   return connects.filter(at => at > now - longest - ARRIVAL && at <= now);
 }
 
-/** A time that both lists have is the same connection, as often as the longer list has it. */
+/** Merges two lists. A time in both is the same connection. */
 export function mergeConnects(
   own: readonly number[],
   others: readonly number[],

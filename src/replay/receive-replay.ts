@@ -14,24 +14,24 @@ export interface Damaged {
   readonly error: DataError;
 }
 
-/** What may be damaged of one connection; beyond, it is the connection that is. */
+/** With more damaged records than this, the connection counts as damaged. */
 const MAX_DAMAGED = 1_000;
 const MAX_DAMAGED_BYTES = 64 * 1024 * 1024;
 
 /** How one connection of a replay ended. */
 export interface Received {
   readonly activities: number;
-  /** Those among them that are no JSON objects, or too large. */
+  /** The activities that are not JSON objects, or too large. */
   readonly damaged: readonly Damaged[];
-  /** The service's last word; absent when the connection ended without. */
+  /** The final message; absent when the connection ended without one. */
   readonly info: InfoMessage | undefined;
-  /** Why there is none. */
+  /** Why there is no final message. */
   readonly error: MillraceError | undefined;
 }
 
 /**
- * Puts all activities of a connection into a spool, as fast as they come, up to the service's last
- * word. A connection that breaks is no error here, a disk that does is.
+ * Stores all activities of a connection in a spool as fast as they come, up to the final message. A broken
+ * connection is part of the result; an error of the disk is thrown.
  */
 export async function receiveReplay(
   connection: LiveConnection,
@@ -68,8 +68,8 @@ export async function receiveReplay(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof ConnectionError || error instanceof DataError)) throw error;
-    // After the last word only bytes that are wrong take it back, not how the connection went.
-    // What looks damaged may have gone wrong on the way, unless the checksum at the end says otherwise.
+    // After the final message only corrupt bytes matter, not how the connection ended. Damaged records
+    // may have been damaged in transit, unless the checksum at the end was right.
     if (info === undefined || isCorrupt(error) || damaged.length > 0)
       return { activities, damaged, info: undefined, error: error };
   } finally {
@@ -83,7 +83,7 @@ export async function receiveReplay(
   return { activities, damaged, info, error: info === undefined ? trouble : undefined };
 }
 
-/** A record that cannot be read is for the one who parses it to refuse. */
+/** A damaged record is left to the parser of activities. */
 function messageOf(record: Buffer): InStreamMessage | undefined {
   try {
     return parseInStreamMessage(record);

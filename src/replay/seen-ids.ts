@@ -9,13 +9,13 @@ const APART = 2 * MINUTE;
 const NO_TIME = Number.NaN;
 
 /**
- * The ids of what was handed on and may come again, by the minute of their own time. Only minutes that
- * are to be asked for again, after some of their activities were handed on, are kept.
+ * The ids of delivered activities that may come again, by the minute of their time. Keeps only minutes that
+ * are requested again after some of their activities were delivered.
  */
 export class SeenIds {
   readonly #minutes = new Map<number, IdWindow>();
 
-  /** `false` where the id was there already. `at`: epoch milliseconds, `NaN` where there is no time. */
+  /** `false` if the id was added before. `at`: epoch milliseconds, `NaN` where there is no time. */
   add(id: string, at: number): boolean {
     const minute = Number.isNaN(at) ? NO_TIME : floorTo(MINUTE, at);
     let ids = this.#minutes.get(minute);
