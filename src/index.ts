@@ -96,6 +96,7 @@ export type { Retrying, RetryPolicy } from './http/retry.js';
 export { Secret } from './http/secret.js';
 export type { Timeouts } from './http/timeouts.js';
 export type { Timing } from './http/timing.js';
+export type { Wait } from './http/waits.js';
 export type { CheckedFile } from './jobs/check-job-file.js';
 export { type JobFilesOptions, jobFiles } from './jobs/job-files.js';
 export * as jobs from './jobs/jobs.js';

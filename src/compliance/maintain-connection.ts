@@ -52,7 +52,7 @@ export async function maintainConnection(
   };
   let failures = 0;
   while (true) {
-    const start = await account.rateLimiter('compliance', url).acquire(undefined, signal);
+    const start = await account.acquire('compliance', url, signal);
     let failure: MillraceError;
     try {
       const connection = await connectLive(account, url, start, signal);
@@ -99,7 +99,8 @@ export async function maintainConnection(
       throw failure;
     const waitMs = waitAfter(failure, failures, timing.random());
     await onRetry?.({ error: failure, attempts: failures, waitMs });
-    await timing.sleep(waitMs, signal);
+    const end = account.beginWait({ reason: 'retry', waitMs, error: failure, retry: failures });
+    await timing.sleep(waitMs, signal).finally(end);
   }
 }
 

@@ -45,7 +45,9 @@ const RETRY_WAIT_MS = 5 * MINUTE;
 
 /** The events of all connections, and of the replays that fill the gaps between them. */
 export async function* runCompliance(job: ComplianceRun, run: Run): Batches<ComplianceEvent> {
-  const { account, urls } = job;
+  const { urls } = job;
+  // Not the replays that fill gaps: events go on coming while those wait.
+  const account = job.account.withWaits(run.progress?.onWait);
   const { timing } = account;
   const resume = run.resume ?? job.resume;
   const start = resume === undefined ? { until: job.since, gaps: [] } : parseCursor(job, resume);

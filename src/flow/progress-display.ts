@@ -6,7 +6,8 @@ import { ProgressText } from './progress-text.js';
 
 /**
  * How a pipeline shows its progress: as a bar or as a line every 5 s on stderr, whichever of the two fits
- * (`auto`), not at all, or by a function that is called about 4 times a second and at the end.
+ * (`auto`), not at all, or by a function that is called about 4 times a second and at the end. Each says
+ * what the source waits for, and until when.
  */
 export type ProgressDisplay = 'auto' | 'bar' | 'lines' | 'off' | ((counts: ProgressCounts) => void);
 

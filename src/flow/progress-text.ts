@@ -1,3 +1,4 @@
+import { ConnectionError, HttpError, type MillraceError } from '../errors.js';
 import { HOUR, MINUTE, SECOND } from '../time.js';
 import type { Progress } from './progress.js';
 
@@ -25,11 +26,12 @@ export class ProgressText {
   /** The most important part comes first, as a narrow terminal cuts the rest. */
   running(): string {
     const now = performance.now();
-    const { fraction, waitsUntil } = this.#progress;
+    const { fraction } = this.#progress;
+    const wait = this.#wait();
     const left = this.#left(now);
     return [
       ...(fraction === undefined ? [] : [`${Math.floor(fraction * 100)} %`]),
-      ...(waitsUntil === undefined ? [] : [`waits until ${minute(waitsUntil)}`]),
+      ...(wait === undefined ? [] : [wait]),
       ...(left === undefined ? [] : [`${duration(left)} left`]),
       `${this.#rate(now)}/s`,
       this.#counts(),
@@ -42,6 +44,18 @@ export class ProgressText {
 
   failed(): string {
     return `failed after ${duration(performance.now() - this.#started)}, ${this.#counts()}`;
+  }
+
+  /** The wait of the source, unless it is over in a moment. */
+  #wait(): string | undefined {
+    const { wait, waitLeftMs } = this.#progress;
+    if (wait === undefined || wait.waitMs < SECOND) return undefined;
+    const isShort = waitLeftMs < MINUTE;
+    const left = `${Math.ceil(waitLeftMs / SECOND)} s`;
+    const until = `${wait.until.toISOString().slice(11, 16)} UTC`;
+    if (wait.reason === 'retry')
+      return `retry ${wait.retry} ${isShort ? `in ${left}` : `at ${until}`}: ${failure(wait.error)}`;
+    return `waiting for ${WAITS_FOR[wait.reason]} ${isShort ? `for ${left}` : `until ${until}`}`;
   }
 
   #counts(): string {
@@ -74,6 +88,19 @@ export class ProgressText {
     if (done <= 0) return undefined;
     return ((now - this.#first.at) * (1 - fraction)) / done;
   }
+}
+
+const WAITS_FOR = {
+  'rate limit': 'the rate limit',
+  'connect limit': 'the connect limit',
+  'too recent': 'minutes to become available',
+} as const;
+
+/** Few words: a narrow terminal has no room for an address. */
+function failure(error: MillraceError | undefined): string {
+  if (error instanceof HttpError) return String(error.status);
+  if (error instanceof ConnectionError) return `connection ${error.failure}`;
+  return error?.message ?? 'failed';
 }
 
 function whole(count: number): string {

@@ -13,9 +13,9 @@ import {
 import { OptionError } from '../errors.js';
 import { MINUTE } from '../time.js';
 import { Connections } from './connections.js';
-import { RateLimiter } from './rate-limiter.js';
+import { type Permit, RateLimiter } from './rate-limiter.js';
 import { type Family, LIMITS, type Limits, RATE_LIMITS, type Rate } from './rate-limits.js';
-import { RETRY, type Retrying, type RetryPolicy } from './retry.js';
+import { RETRY, type Retrying, type RetryPolicy, retry } from './retry.js';
 import { redactor, type Secret } from './secret.js';
 import { ServiceClock } from './service-clock.js';
 import {
@@ -28,6 +28,7 @@ import {
 } from './settings.js';
 import { TIMEOUTS, type Timeouts } from './timeouts.js';
 import { realTime, type Timing } from './timing.js';
+import type { OnWait, Wait } from './waits.js';
 
 /** Options of `account`: the settings, and how to send requests. */
 export interface AccountOptions extends SettingOptions {
@@ -98,8 +99,11 @@ export class Account {
   readonly clock: ServiceClock;
   readonly onRetry: ((retrying: Retrying) => void) | undefined;
   readonly connections: Connections;
-  readonly #limits: Readonly<Record<Family, readonly Rate[]>>;
-  readonly #redact: (text: string) => string;
+  /** Told of the waits of calls; see `withWaits`. */
+  readonly onWait: OnWait | undefined = undefined;
+  // Private to the compiler only: `withWaits` makes objects that inherit them.
+  private readonly limits: Readonly<Record<Family, readonly Rate[]>>;
+  private readonly redactOwn: (text: string) => string;
 
   constructor(options: AccountOptions, environment: Readonly<Record<string, string | undefined>>) {
     const { checked, problems } = readOptions('account', { ...OPTIONS, ...IGNORED }, options);
@@ -115,7 +119,7 @@ export class Account {
     const { email, password, consumerSecret, accessToken, accessTokenSecret } = this.settings;
     const { searchesPerMinute, engagementsPerMinute } = this.settings;
     const limits: Limits = { ...LIMITS, ...withoutUndefined(options.limits) };
-    this.#limits = {
+    this.limits = {
       ...limits,
       search: [...limits.search, ...perMinute(searchesPerMinute)],
       engagement: [...limits.engagement, ...perMinute(engagementsPerMinute)],
@@ -123,7 +127,7 @@ export class Account {
     const secrets = [password, consumerSecret, accessToken, accessTokenSecret].filter(
       secret => secret !== undefined,
     );
-    this.#redact = redactor(email, secrets);
+    this.redactOwn = redactor(email, secrets);
   }
 
   /**
@@ -163,10 +167,48 @@ export class Account {
 
   /** The Basic credentials for a URL of a configured origin; `undefined` for any other. */
   basicFor(url: URL): string | undefined {
-    if (!BASIC.some(name => this.#originOf(name) === url.origin)) return undefined;
+    if (!BASIC.some(name => this.originOf(name) === url.origin)) return undefined;
     const email = this.need('email', `requests to ${url.origin}`);
     const password = this.need('password', `requests to ${url.origin}`);
     return `Basic ${Buffer.from(`${email}:${password.reveal()}`).toString('base64')}`;
+  }
+
+  /** The same account, all its state included, for calls whose waits `onWait` is told of. */
+  withWaits(onWait: OnWait | undefined): Account {
+    return onWait === undefined
+      ? this
+      : Object.create(this, { onWait: { value: onWait, enumerable: true } });
+  }
+
+  /** Tells of a wait that begins now; call the result when it ends. */
+  beginWait(wait: Omit<Wait, 'until'>): () => void {
+    const until = new Date(this.clock.now() + wait.waitMs);
+    return this.onWait?.({ ...wait, until }) ?? (() => {});
+  }
+
+  /** Waits until the limits of a family allow a request of that kind. */
+  acquire(family: Family, base: URL, signal?: AbortSignal, kind?: string): Promise<Permit> {
+    const isStream = family === 'replay' || family === 'compliance';
+    const reason = isStream ? 'connect limit' : 'rate limit';
+    return this.rateLimiter(family, base).acquire(kind, signal, waitMs =>
+      this.beginWait({ reason, waitMs }),
+    );
+  }
+
+  /** Retries what may pass, by the account's policy. */
+  retryCall<T>(
+    attempt: () => Promise<T>,
+    signal: AbortSignal | undefined,
+    policy: RetryPolicy = this.retry,
+  ): Promise<T> {
+    const { timing, onRetry } = this;
+    return retry(attempt, {
+      policy,
+      timing,
+      signal,
+      onRetry,
+      beginWait: wait => this.beginWait(wait),
+    });
   }
 
   /** The limiter of a family of calls, shared by all calls to the same account of the service. */
@@ -176,13 +218,13 @@ export class Account {
     const key = JSON.stringify([family, base.origin, this.settings.account]);
     const limiter = shared.get(key) ?? new RateLimiter([], this.timing);
     shared.set(key, limiter);
-    limiter.add(this.#limits[family]);
+    limiter.add(this.limits[family]);
     return limiter;
   }
 
   /** The text without this account's secrets, and others that a request has. */
   redact(text: string, others: readonly Secret[] = []): string {
-    const rest = this.#redact(text);
+    const rest = this.redactOwn(text);
     return others.length === 0 ? rest : redactor(undefined, others)(rest);
   }
 
@@ -211,7 +253,7 @@ export class Account {
     return `Account ${inspect(Object.fromEntries(shown), options)}`;
   }
 
-  #originOf(name: SettingName): string | undefined {
+  private originOf(name: SettingName): string | undefined {
     const value = this.settings[name];
     return value instanceof URL ? value.origin : undefined;
   }

@@ -16,6 +16,8 @@ export interface Permit {
   responded(): void;
 }
 
+type BeginWait = (waitMs: number) => () => void;
+
 interface Counted {
   readonly kind: string | undefined;
   readonly at: number;
@@ -38,6 +40,8 @@ export class RateLimiter {
   /** In order of time. */
   readonly #starts: Counted[] = [];
   #last: Promise<unknown> = Promise.resolve();
+  /** When the wait of the first in the queue ends. */
+  #opensAt = 0;
 
   constructor(rates: readonly Rate[], timing: Timing = realTime) {
     this.#timing = timing;
@@ -55,9 +59,21 @@ export class RateLimiter {
     }
   }
 
-  /** Waits until a request may start. An abort rejects with the signal's reason and uses no permit. */
-  acquire(kind?: string, signal?: AbortSignal): Promise<Permit> {
-    const entered = this.#last.then(() => this.#admit(kind, signal));
+  /**
+   * Waits until a request may start. An abort rejects with the signal's reason and uses no permit. `beginWait`
+   * is told of each wait, also of that of calls before it; the result is called when that ends.
+   */
+  acquire(
+    kind?: string,
+    signal?: AbortSignal,
+    beginWait: BeginWait = () => () => {},
+  ): Promise<Permit> {
+    const queuedMs = this.#opensAt - this.#timing.elapsed();
+    const endQueued = queuedMs > 0 ? beginWait(queuedMs) : () => {};
+    const entered = this.#last.then(() => {
+      endQueued();
+      return this.#admit(kind, signal, beginWait);
+    });
     this.#last = entered.catch(() => {});
     return signal === undefined ? entered : abortable(entered, signal);
   }
@@ -72,10 +88,17 @@ export class RateLimiter {
     this.#learned = rate;
   }
 
-  async #admit(kind: string | undefined, signal: AbortSignal | undefined): Promise<Permit> {
+  async #admit(
+    kind: string | undefined,
+    signal: AbortSignal | undefined,
+    beginWait: BeginWait,
+  ): Promise<Permit> {
     signal?.throwIfAborted();
-    for (let wait = this.#waitFor(kind); wait > 0; wait = this.#waitFor(kind))
-      await this.#timing.sleep(Math.ceil(wait), signal);
+    for (let wait = this.#waitFor(kind); wait > 0; wait = this.#waitFor(kind)) {
+      const waitMs = Math.ceil(wait);
+      this.#opensAt = this.#timing.elapsed() + waitMs;
+      await this.#timing.sleep(waitMs, signal).finally(beginWait(waitMs));
+    }
     const start: Counted = { kind, at: this.#timing.elapsed(), arrived: undefined };
     this.#starts.push(start);
     return {

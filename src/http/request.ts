@@ -1,7 +1,6 @@
 import type { Account } from './account.js';
 import type { HttpRequest, HttpResponse } from './http-message.js';
 import type { Family } from './rate-limits.js';
-import { retry } from './retry.js';
 import { sendRequest } from './send-request.js';
 
 export interface AccountRequest extends HttpRequest {
@@ -26,8 +25,7 @@ export function request<T>(
 ): Promise<T> {
   const { signal } = call;
   if (call.once === true) return attempt(account, call, read);
-  const { retry: policy, timing, onRetry } = account;
-  return retry(() => attempt(account, call, read), { policy, timing, signal, onRetry });
+  return account.retryCall(() => attempt(account, call, read), signal);
 }
 
 async function attempt<T>(
@@ -35,7 +33,7 @@ async function attempt<T>(
   call: AccountRequest,
   read: (response: HttpResponse) => Promise<T>,
 ): Promise<T> {
-  const permit = await account.rateLimiter(call.family, call.url).acquire(call.kind, call.signal);
+  const permit = await account.acquire(call.family, call.url, call.signal, call.kind);
   try {
     const response = await sendRequest(account, call).finally(() => permit.responded());
     try {

@@ -2,6 +2,7 @@ import { milliseconds, type OptionTable, whole } from '../check.js';
 import { ConnectionError, HttpError, MillraceError } from '../errors.js';
 import { MINUTE, SECOND } from '../time.js';
 import type { Timing } from './timing.js';
+import type { Wait } from './waits.js';
 
 /** How often and how long a request is retried. */
 export interface RetryPolicy {
@@ -49,6 +50,8 @@ export interface RetryRun {
   readonly timing: Timing;
   readonly signal?: AbortSignal | undefined;
   readonly onRetry?: ((retrying: Retrying) => void) | undefined;
+  /** Told of the wait for a retry; the result is called when it ends. */
+  readonly beginWait?: ((wait: Omit<Wait, 'until'>) => () => void) | undefined;
 }
 
 /**
@@ -57,7 +60,7 @@ export interface RetryRun {
  */
 export async function retry<T>(
   attempt: () => Promise<T>,
-  { policy, timing, signal, onRetry }: RetryRun,
+  { policy, timing, signal, onRetry, beginWait }: RetryRun,
 ): Promise<T> {
   const started = timing.elapsed();
   for (let attempts = 1; ; attempts++) {
@@ -70,7 +73,8 @@ export async function retry<T>(
       const spent = timing.elapsed() - started;
       if (waitMs === undefined || spent + waitMs > policy.totalMs) throw error;
       onRetry?.({ error, attempts, waitMs });
-      await timing.sleep(waitMs, signal);
+      const end = beginWait?.({ reason: 'retry', waitMs, error, retry: attempts });
+      await timing.sleep(waitMs, signal).finally(end);
     }
   }
 }

@@ -1,7 +1,6 @@
 import { ConnectionError, DataError, HttpError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
-import { retry } from '../http/retry.js';
 import { redactor, Secret } from '../http/secret.js';
 import { sendRequest } from '../http/send-request.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
@@ -28,7 +27,7 @@ export function fetchJobFile<T>(
   { account, list, signal }: FetchRun,
   read: (answer: HttpResponse) => Promise<T>,
 ): Promise<T> {
-  const { retry: policy, timing, onRetry } = account;
+  const { retry } = account;
   const attempt = async () => {
     const { url, listing } = list.addressOf(file);
     try {
@@ -45,8 +44,8 @@ export function fetchJobFile<T>(
       throw withoutSignature(cause, url, stale || cause.retryable);
     }
   };
-  const attempts = Math.min(policy.attempts, MAX_ATTEMPTS);
-  return retry(attempt, { policy: { ...policy, attempts }, timing, signal, onRetry });
+  const attempts = Math.min(retry.attempts, MAX_ATTEMPTS);
+  return account.retryCall(attempt, signal, { ...retry, attempts });
 }
 
 /** Whether the error is about one file, so that the others may still succeed. */

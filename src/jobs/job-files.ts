@@ -123,7 +123,7 @@ class Download {
     options: Checked<JobFilesOptions, typeof OPTIONS>,
     run: Run,
   ) {
-    this.#account = account;
+    this.#account = account.withWaits(run.progress?.onWait);
     this.#job = job;
     this.#options = options;
     this.#run = run;

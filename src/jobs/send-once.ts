@@ -1,6 +1,5 @@
 import { ConnectionError, HttpError, MillraceError } from '../errors.js';
 import type { Account } from '../http/account.js';
-import { retry } from '../http/retry.js';
 
 /**
  * Sends a request that must not be carried out twice, with the account's retries. After an attempt with
@@ -13,7 +12,6 @@ export function sendOnce<T>(
   findResult: () => Promise<T | undefined>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
-  const { retry: policy, timing, onRetry } = account;
   let outcomeUnknown = false;
   const attempt = async () => {
     const found = outcomeUnknown ? await findResult() : undefined;
@@ -30,7 +28,7 @@ export function sendOnce<T>(
       throw error;
     }
   };
-  return retry(attempt, { policy, timing, signal, onRetry });
+  return account.retryCall(attempt, signal);
 }
 
 /** Whether the service may have carried out a request that failed. */

@@ -43,7 +43,7 @@ async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal
     signal: bound,
   } as const;
   const limits = recordLimits('replayRules');
-  request(account, call, async answer => {
+  request(account.withWaits(run.progress?.onWait), call, async answer => {
     const body = batchesOf(answer.body, { signal: bound });
     const start = () => new JsonArrayFramer('rules', limits, answer.url);
     for await (const { items } of framed(body, start)) {

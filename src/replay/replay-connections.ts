@@ -46,10 +46,11 @@ export class GaveUp extends Error {
 
 /** Connects as the machine decides, and yields the connections whose activities can be delivered. */
 export async function* replayConnections(
-  { account, url, maxMemory, onWait }: ConnectionOptions,
+  { url, maxMemory, onWait, ...job }: ConnectionOptions,
   machine: ReplayMachine,
   { folder, spools, signal, progress }: ConnectionRun,
 ): AsyncGenerator<Delivery, void, undefined> {
+  const account = job.account.withWaits(progress?.onWait);
   const { timing, clock, onRetry } = account;
   const limiter = account.rateLimiter('replay', url);
   const log = new ConnectLog(folder, JSON.stringify([url.origin, account.settings.account]));
@@ -58,7 +59,7 @@ export async function* replayConnections(
   let refusals = 0;
   /** Whether `onRetry` was not called for `failure` yet. */
   let unreported = false;
-  const waits = new WaitReporter(onWait, progress);
+  const waits = new WaitReporter(account, onWait);
   while (true) {
     signal.throwIfAborted();
     if (limiter.rates.length > 0) machine.alsoConnected(await log.read());
@@ -69,7 +70,7 @@ export async function* replayConnections(
       await onRetry?.({ error: failure, attempts, waitMs: action.do === 'wait' ? action.ms : 0 });
     unreported = false;
     if (action.do === 'wait') {
-      await waits.begin(action, clock.now());
+      await waits.begin(action, failure, attempts);
       // The service's clock may change, and other calls of the account may notice.
       const stepMs = action.why === 'too recent' ? Math.min(action.ms, WAIT_STEP_MS) : action.ms;
       await timing.sleep(stepMs, signal);
@@ -77,7 +78,7 @@ export async function* replayConnections(
     }
     waits.end();
     const { range } = action;
-    const start = await limiter.acquire(undefined, signal);
+    const start = await account.acquire('replay', url, signal);
     const at = timing.now();
     if (limiter.rates.length > 0) await log.add(at);
     machine.connecting(at);

@@ -1,4 +1,5 @@
-import type { Progress } from '../flow/progress.js';
+import type { MillraceError } from '../errors.js';
+import type { Account } from '../http/account.js';
 import { SECOND } from '../time.js';
 import type { ReplayAction } from './replay-machine.js';
 
@@ -16,19 +17,30 @@ export interface ReplayWait {
 
 /** Reports each wait once, although it is made in several steps. */
 export class WaitReporter {
+  readonly #account: Account;
   readonly #onWait: ((wait: ReplayWait) => unknown) | undefined;
-  readonly #progress: Progress | undefined;
   #reported: Pick<ReplayWait, 'reason' | 'until'> | undefined;
+  #end: () => void = () => {};
 
-  constructor(onWait: ((wait: ReplayWait) => unknown) | undefined, progress: Progress | undefined) {
+  constructor(account: Account, onWait: ((wait: ReplayWait) => unknown) | undefined) {
+    this.#account = account;
     this.#onWait = onWait;
-    this.#progress = progress;
   }
 
-  async begin({ why, ms }: Extract<ReplayAction, { do: 'wait' }>, now: number): Promise<void> {
-    const until = new Date(now + ms);
-    if (this.#progress !== undefined) this.#progress.waitsUntil = until.getTime();
+  /** `error` and `failures` are those of the connection before. */
+  async begin(
+    { why, ms }: Extract<ReplayAction, { do: 'wait' }>,
+    error: MillraceError | undefined,
+    failures: number,
+  ): Promise<void> {
+    this.#end();
+    this.#end = this.#account.beginWait(
+      why === 'after a failure'
+        ? { reason: 'retry', waitMs: ms, error, retry: failures }
+        : { reason: why, waitMs: ms },
+    );
     if (why === 'after a failure') return;
+    const until = new Date(this.#account.clock.now() + ms);
     const same =
       this.#reported?.reason === why &&
       Math.abs(this.#reported.until.getTime() - until.getTime()) < SECOND;
@@ -39,6 +51,7 @@ export class WaitReporter {
 
   end(): void {
     this.#reported = undefined;
-    if (this.#progress !== undefined) this.#progress.waitsUntil = undefined;
+    this.#end();
+    this.#end = () => {};
   }
 }

@@ -28,10 +28,11 @@ export interface Results<T> {
  * @param makeResults Is told whether the run begins at the first page.
  */
 export async function* runQuery<T>(
-  query: Query,
+  checked: Query,
   makeResults: (isWhole: boolean) => Results<T>,
   run: Run,
 ): Batches<T> {
+  const query = { ...checked, account: checked.account.withWaits(run.progress?.onWait) };
   const resume = run.resume ?? query.resume;
   let position = resume === undefined ? startOf(query) : positionOf(query, resume);
   let cursor: Cursor | undefined = resume;

@@ -17,7 +17,10 @@ export function usageRows(account: Account, options: UsageOptions = {}): Flow<Us
   return new Flow(
     async function* ({ signal, progress }) {
       const linked = new LinkedAbort(signal, options.signal);
-      const report = usage(account, { ...options, signal: linked.signal });
+      const report = usage(account.withWaits(progress?.onWait), {
+        ...options,
+        signal: linked.signal,
+      });
       const items = usageTable(await report.finally(() => linked.unlink()));
       if (progress !== undefined) progress.received += items.length;
       yield { items };

@@ -84,6 +84,7 @@ export function engagement<
   const query = { url, user, types, groupings: BY_POST };
 
   const measure = async (
+    account: Account,
     activities: readonly Activity[],
     signal: AbortSignal,
   ): Promise<(activity: Activity) => Engaged<Type, Count<As>>> => {
@@ -108,10 +109,11 @@ export function engagement<
   };
 
   return operator(
-    async function* (input, { signal }) {
+    async function* (input, { signal, progress }) {
+      const watched = account.withWaits(progress?.onWait);
       const gathering = coalesce(input, { maxItems: MAX_IDS, waitMs });
       const work = ({ items }: { readonly items: readonly Activity[] }) =>
-        items.length === 0 ? undefined : measure(items, signal);
+        items.length === 0 ? undefined : measure(watched, items, signal);
       for await (const { item, result } of workAhead(gathering, work, concurrency))
         for (const { items, ...rest } of item.batches)
           yield { ...rest, items: result === undefined ? [] : items.map(result) };

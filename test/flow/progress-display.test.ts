@@ -1,8 +1,10 @@
 import { Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { ConnectionError, HttpError, OptionError } from '../../src/errors.js';
 import { Progress, type ProgressCounts } from '../../src/flow/progress.js';
 import { type ProgressDisplay, showProgress } from '../../src/flow/progress-display.js';
+import type { Wait } from '../../src/http/waits.js';
+import { MINUTE } from '../../src/time.js';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -68,6 +70,43 @@ describe('progress as lines', () => {
     expect(screen.text.split('\n')[1]).toBe(
       '25 %, 25 s left, 2,400/s, received 12,345 (29.6 MB), written 12,000 (999 B), at 2024-03-05 14:07 UTC, dropped 300 by dedupe and 45 by filter',
     );
+    display.finish();
+  });
+
+  it('says what the source waits for: in seconds, or until a time when that is a minute or more', () => {
+    const screen = new Screen();
+    const progress = new Progress();
+    const display = showProgress(progress, 'lines', { stream: screen });
+    const until = new Date(Date.UTC(2024, 2, 5, 0, 41));
+    const http = { method: 'GET', url: 'https://x.test/', body: '', retryAfterMs: undefined };
+    const unavailable = new HttpError('no', { ...http, status: 503, retryable: true });
+    const cut = new ConnectionError('no', { url: 'https://x.test/', failure: 'cut' });
+    const waits: [Omit<Wait, 'until'>, string][] = [
+      [
+        { reason: 'connect limit', waitMs: 9 * MINUTE },
+        'waiting for the connect limit until 00:41 UTC',
+      ],
+      [
+        { reason: 'too recent', waitMs: 9 * MINUTE },
+        'waiting for minutes to become available until 00:41 UTC',
+      ],
+      [{ reason: 'rate limit', waitMs: 17_000 }, 'waiting for the rate limit for 12 s'],
+      [{ reason: 'retry', waitMs: 17_000, error: unavailable, retry: 3 }, 'retry 3 in 12 s: 503'],
+      [
+        { reason: 'retry', waitMs: 9 * MINUTE, error: cut, retry: 1 },
+        'retry 1 at 00:41 UTC: connection cut',
+      ],
+      // Over in a moment: it would only flicker.
+      [{ reason: 'rate limit', waitMs: 999 }, '0/s, received 0'],
+    ];
+    for (const [wait, text] of waits) {
+      const end = progress.onWait({ ...wait, until });
+      vi.advanceTimersByTime(5_000);
+      expect(screen.text.split('\n').at(-2)).toMatch(new RegExp(`^${text}, `));
+      end();
+      vi.advanceTimersByTime(5_000);
+      expect(screen.text.split('\n').at(-2)).toBe('0/s, received 0, written 0');
+    }
     display.finish();
   });
 

@@ -139,7 +139,7 @@ describe('a replay', () => {
     const seen = new Set<number | undefined>();
     const { sleep } = timing;
     timing.sleep = (ms, signal) => {
-      seen.add(progress.waitsUntil);
+      seen.add(progress.wait?.until.getTime());
       return sleep(ms, signal);
     };
     const got: string[] = [];
@@ -155,7 +155,7 @@ describe('a replay', () => {
     ]);
     expect(waits[0]?.waitMs).toBeGreaterThan(14 * MINUTE);
     expect([...seen].every(at => Math.abs((at ?? 0) - until) < 1000)).toBe(true);
-    expect(progress.waitsUntil).toBe(undefined);
+    expect(progress.wait).toBe(undefined);
   });
 
   it('tells of the wait for the limit of connections', async () => {

@@ -1,0 +1,22 @@
+import type { MillraceError } from '../errors.js';
+
+/** A wait of a source, for messages and progress. */
+export interface Wait {
+  /**
+   * `rate limit`: the service takes a number of requests in a span of time; `connect limit`: the same
+   * for connections to a stream; `too recent`: it replays minutes once they are half an hour old;
+   * `retry`: after a failure.
+   */
+  readonly reason: 'rate limit' | 'connect limit' | 'too recent' | 'retry';
+  /** When it ends, by the service's clock. */
+  readonly until: Date;
+  /** How long it lasts, in milliseconds, from its start. */
+  readonly waitMs: number;
+  /** With `retry`: the failure. */
+  readonly error?: MillraceError | undefined;
+  /** With `retry`: which one comes next, from 1. */
+  readonly retry?: number | undefined;
+}
+
+/** Told of each wait when it begins; the function that it returns is called when the wait ends. */
+export type OnWait = (wait: Wait) => () => void;

@@ -1,0 +1,129 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { compliance } from '../../src/compliance/compliance.js';
+import { HttpError } from '../../src/errors.js';
+import type { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import type { ProgressCounts } from '../../src/flow/progress.js';
+import { type Account, account } from '../../src/http/account.js';
+import type { Wait } from '../../src/http/waits.js';
+import { jobFiles } from '../../src/jobs/job-files.js';
+import { runJob } from '../../src/jobs/run-job.js';
+import { replay } from '../../src/replay/replay.js';
+import { counts } from '../../src/search/counts.js';
+import { search } from '../../src/search/search.js';
+import { createService, type Service } from '../../src/service/index.js';
+import { formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
+import { usageRows } from '../../src/usage/usage-rows.js';
+
+let service: Service;
+
+beforeEach(() => {
+  service = createService({ limits: 'relaxed', jobDwellMs: 0 });
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await service.stop();
+});
+
+const hour = () => ({
+  fromDate: formatTimestamp(Date.now() - 3 * HOUR),
+  toDate: formatTimestamp(Date.now() - 2 * HOUR),
+});
+
+/** Runs it until a wait has been shown and is over, and gives the waits. */
+async function waitsOf(flow: Flow<unknown>): Promise<readonly Wait[]> {
+  const waits: Wait[] = [];
+  const over = new AbortController();
+  const progress = ({ wait }: ProgressCounts) => {
+    if (wait !== undefined && !waits.includes(wait)) waits.push(wait);
+    if (wait === undefined && waits.length > 0) over.abort('seen');
+  };
+  const drain = async (input: AsyncIterable<unknown>) => {
+    for await (const _ of input);
+  };
+  await pipeline(flow, drain, { progress, signal: over.signal }).catch(error => {
+    if (error !== 'seen') throw error;
+  });
+  return waits;
+}
+
+type Source = (acme: Account) => Flow<unknown> | Promise<Flow<unknown>>;
+
+const SOURCES: Record<string, readonly [Endpoint, Source]> = {
+  search: ['search', acme => search(acme, { product: '30day', query: 'coffee', limit: 500 })],
+  counts: ['counts', acme => counts(acme, { product: '30day', query: 'coffee', bucket: 'day' })],
+  'job files': [
+    'job-files',
+    async acme => {
+      const job = await runJob(acme, {
+        title: 'coffee',
+        fromDate: '202401010000',
+        toDate: '202401010100',
+        dataFormat: 'original',
+        rules: [{ value: 'coffee' }],
+        decide: () => true,
+        pollIntervalMs: 20,
+      });
+      return jobFiles(acme, job);
+    },
+  ],
+  replay: ['replay', acme => replay(acme, { streamType: 'sample10', ...hour() })],
+  compliance: ['compliance', acme => compliance(acme, { onGap() {} })],
+  usage: ['usage', acme => usageRows(acme)],
+};
+type Endpoint = 'search' | 'counts' | 'job-files' | 'replay' | 'compliance' | 'usage';
+
+it.each(Object.entries(SOURCES))(
+  'a retry of %s reaches the progress, with its number, its end and the failure',
+  async (_name, [endpoint, source]) => {
+    const acme = account(
+      {
+        ...(await service.start()),
+        retry: { firstWaitMs: 2_000 },
+        limits: { jobReads: [], replay: [], compliance: [] },
+      },
+      {},
+    );
+    const flow = await source(acme);
+    service.faults.plant({ kind: 'status', status: 503, endpoint });
+    const [first, ...others] = await waitsOf(flow);
+    expect(others).toEqual([]);
+    expect(first).toMatchObject({ reason: 'retry', retry: 1 });
+    expect(first?.error).toBeInstanceOf(HttpError);
+    expect(first?.error).toMatchObject({ status: 503 });
+    expect(first?.waitMs).toBeGreaterThanOrEqual(1_000);
+    expect(Math.abs(Number(first?.until) - Date.now())).toBeLessThan(MINUTE);
+  },
+);
+
+it('the wait for a rate limit reaches the progress, also that of a call behind another', async () => {
+  const acme = account(
+    { ...(await service.start()), limits: { search: [{ requests: 1, perMs: 1_500 }] } },
+    {},
+  );
+  const query = { product: '30day', query: 'coffee', maxResults: 10, limit: 30 } as const;
+  const both = await Promise.all([waitsOf(search(acme, query)), waitsOf(search(acme, query))]);
+  for (const waits of both) expect(waits.map(wait => wait.reason)).toContain('rate limit');
+});
+
+it('the wait for the connect limit reaches the progress', async () => {
+  const acme = account(
+    {
+      ...(await service.start()),
+      limits: { compliance: [{ requests: 1, perMs: 2_000 }] },
+    },
+    {},
+  );
+  const over = new AbortController();
+  const connected = pipeline(
+    compliance(acme, { onGap() {} }),
+    async input => {
+      for await (const _ of input);
+    },
+    { signal: over.signal },
+  ).catch(error => error);
+  const waits = await waitsOf(compliance(acme, { onGap() {} }));
+  over.abort('seen');
+  expect(await connected).toBe('seen');
+  expect(waits.map(wait => wait.reason)).toEqual(['connect limit']);
+});
