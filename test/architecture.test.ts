@@ -5,7 +5,18 @@ import { describe, expect, it } from 'vitest';
 const SOURCE = path.resolve(import.meta.dirname, '../src');
 
 const FOUNDATIONS = [
-  ...['errors', 'time', 'check', 'abortable', 'linked-abort', 'closest', 'json', 'gzip', 'storage'],
+  ...[
+    'errors',
+    'time',
+    'check',
+    'wait',
+    'abortable',
+    'linked-abort',
+    'closest',
+    'json',
+    'gzip',
+    'storage',
+  ],
 ];
 const MACHINERY = [...FOUNDATIONS, 'http', 'activity', 'rules', 'flow'];
 
@@ -33,6 +44,7 @@ const SERVICE_FAMILY = [...SERVICE_BASE, 'service/http', 'service/archive'];
 const ARROWS: Record<string, readonly string[]> = {
   errors: [],
   abortable: [],
+  wait: ['errors'],
   'linked-abort': [],
   closest: [],
   time: ['errors'],
@@ -50,7 +62,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'rules/language': [...RULE_BASE, 'errors', 'check', 'closest', 'json'],
   'rules/match': [...RULE_BASE, 'rules/language', 'errors', 'check', 'json'],
   'rules/index': [...RULE_BASE, 'rules/language', 'rules/match', 'errors', 'check', 'json'],
-  flow: ['errors', 'time', 'check', 'abortable', 'linked-abort', 'json', 'gzip'],
+  flow: ['errors', 'time', 'check', 'wait', 'abortable', 'linked-abort', 'json', 'gzip'],
   operators: ['flow', 'rules', 'activity', ...FOUNDATIONS],
   sinks: ['flow', 'activity', ...FOUNDATIONS],
   search: MACHINERY,

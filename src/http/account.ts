@@ -12,6 +12,7 @@ import {
 } from '../check.js';
 import { OptionError } from '../errors.js';
 import { MINUTE } from '../time.js';
+import type { OnWait, Wait } from '../wait.js';
 import { Connections } from './connections.js';
 import { type Permit, RateLimiter } from './rate-limiter.js';
 import { type Family, LIMITS, type Limits, RATE_LIMITS, type Rate } from './rate-limits.js';
@@ -28,7 +29,6 @@ import {
 } from './settings.js';
 import { TIMEOUTS, type Timeouts } from './timeouts.js';
 import { realTime, type Timing } from './timing.js';
-import type { OnWait, Wait } from './waits.js';
 
 /** Options of `account`: the settings, and how to send requests. */
 export interface AccountOptions extends SettingOptions {

@@ -1,8 +1,8 @@
 import { milliseconds, type OptionTable, whole } from '../check.js';
 import { ConnectionError, HttpError, MillraceError } from '../errors.js';
 import { MINUTE, SECOND } from '../time.js';
+import type { Wait } from '../wait.js';
 import type { Timing } from './timing.js';
-import type { Wait } from './waits.js';
 
 /** How often and how long a request is retried. */
 export interface RetryPolicy {

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConnectionError, HttpError, OptionError } from '../../src/errors.js';
 import { Progress, type ProgressCounts } from '../../src/flow/progress.js';
 import { type ProgressDisplay, showProgress } from '../../src/flow/progress-display.js';
-import type { Wait } from '../../src/http/waits.js';
 import { MINUTE } from '../../src/time.js';
+import type { Wait } from '../../src/wait.js';
 
 beforeEach(() => {
   vi.useFakeTimers();

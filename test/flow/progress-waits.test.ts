@@ -5,7 +5,6 @@ import type { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { ProgressCounts } from '../../src/flow/progress.js';
 import { type Account, account } from '../../src/http/account.js';
-import type { Wait } from '../../src/http/waits.js';
 import { jobFiles } from '../../src/jobs/job-files.js';
 import { runJob } from '../../src/jobs/run-job.js';
 import { replay } from '../../src/replay/replay.js';
@@ -14,6 +13,7 @@ import { search } from '../../src/search/search.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
 import { usageRows } from '../../src/usage/usage-rows.js';
+import type { Wait } from '../../src/wait.js';
 
 let service: Service;
 

@@ -1,4 +1,4 @@
-import type { MillraceError } from '../errors.js';
+import type { MillraceError } from './errors.js';
 
 /** A wait of a source, for messages and progress. */
 export interface Wait {
