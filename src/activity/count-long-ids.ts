@@ -1,27 +1,23 @@
-const QUOTE = 0x22;
-const COMMA = 0x2c;
+import { BACKSLASH, COLON, COMMA, isOpening, QUOTE } from '../json/json-bytes.js';
+
 const MINUS = 0x2d;
 const DOT = 0x2e;
-const COLON = 0x3a;
-const OPEN_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
 const E = 0x65;
-const OPEN_BRACE = 0x7b;
 
 /** Digits of the shortest number that counts as long. */
 const LONG = 16;
 
 /**
- * How many whole numbers of 16 digits or more stand in a JSON document as values of a key, told by
- * the bytes around them; or -1 if any stands where it may be a number and may be part of a string.
+ * Counts the integers of 16 digits or more that are values of keys in a JSON document, without parsing it:
+ * the bytes around them decide. Returns -1 where it cannot tell a number from a part of a string.
  *
- * Sixteen digits in a row cover one of any sixteen places, so only every sixteenth byte is looked at.
+ * 16 digits in a row include every 16th byte, so only these bytes are read.
  */
 export function countLongIds(json: Uint8Array): number {
   const { length } = json;
   let count = 0;
   for (let probe = LONG - 1; probe < length; probe += LONG) {
-    // The run reaches eight further on one side at least. Most looks end here.
+    // A run of 16 digits extends 8 or more to one side. Most probes end here.
     if (!isDigit(json[probe])) continue;
     if (!isDigit(json[probe - 8]) && !(probe + 8 < length && isDigit(json[probe + 8]))) continue;
     let start = probe;
@@ -38,7 +34,7 @@ export function countLongIds(json: Uint8Array): number {
   return count;
 }
 
-/** Whether what starts there, with a digit, is the value of a key, in a string, or either. */
+/** Whether the digits that start here are the value of a key, a part of a string, or possibly either. */
 function roleOf(json: Uint8Array, start: number): 'value' | 'string' | 'doubtful' {
   const before = json[start - 1];
   if (before === MINUS) return mayPrecedeValue(json[start - 2]) ? 'doubtful' : 'string';
@@ -54,14 +50,7 @@ function roleOf(json: Uint8Array, start: number): 'value' | 'string' | 'doubtful
 
 /** Space, comma, colon, opening bracket or brace: a value, and so a string, can start after it. */
 function mayPrecedeValue(byte: number | undefined): boolean {
-  return (
-    byte === undefined ||
-    byte <= 0x20 ||
-    byte === COMMA ||
-    byte === COLON ||
-    byte === OPEN_BRACKET ||
-    byte === OPEN_BRACE
-  );
+  return byte === undefined || byte <= 0x20 || byte === COMMA || byte === COLON || isOpening(byte);
 }
 
 function isFraction(byte: number | undefined): boolean {

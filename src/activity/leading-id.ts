@@ -1,7 +1,6 @@
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
+import { BACKSLASH, QUOTE } from '../json/json-bytes.js';
 
-/** How the service begins a post of the original format, but for the time and the ids. */
+/** The start of a post of the original format as the service prints it, without time and ids. */
 const BEFORE_TIME = Buffer.from('{"created_at":"');
 const AFTER_TIME = Buffer.from('","id":');
 const BEFORE_ID = Buffer.from(',"id_str":"');
@@ -28,7 +27,7 @@ export function leadingId(json: Buffer): string | undefined {
   return end > at && json[end] === QUOTE ? json.toString('latin1', at, end) : undefined;
 }
 
-/** The place after a text that stands at `start`, or -1 where another does. */
+/** The position after a text at `start`, or -1 if the bytes differ. */
 function afterText(json: Buffer, text: Buffer, start: number): number {
   for (let at = 0; at < text.length; at++) if (json[start + at] !== text[at]) return -1;
   return start + text.length;

@@ -1,12 +1,7 @@
 import { DataError } from '../errors.js';
 import { excerpt } from './excerpt.js';
+import { BACKSLASH, CLOSE_OBJECT, COLON, COMMA, OPEN_OBJECT, QUOTE } from './json-bytes.js';
 
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const BACKSLASH = 0x5c;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 /** The one bit in which `{` differs from `[`, and `}` from `]`. */
 const BRACE_BIT = 0x20;
 
@@ -40,7 +35,7 @@ export class JsonObject {
   /** The object that a document is, or `undefined` when it is something else. */
   static of(document: Buffer): JsonObject | undefined {
     const start = afterSpace(document, 0);
-    return document[start] === OPEN_BRACE ? new JsonObject(document, start) : undefined;
+    return document[start] === OPEN_OBJECT ? new JsonObject(document, start) : undefined;
   }
 
   /** Whichever of the keys comes first. */
@@ -85,7 +80,7 @@ export class JsonObject {
   /** A member that is an object. */
   object(key: string): JsonObject | undefined {
     const index = this.#find(key);
-    if (index === -1 || this.#bytes[this.#start(index)] !== OPEN_BRACE) return undefined;
+    if (index === -1 || this.#bytes[this.#start(index)] !== OPEN_OBJECT) return undefined;
     return new JsonObject(this.#bytes, this.#start(index));
   }
 
@@ -137,9 +132,9 @@ export class JsonObject {
   #advance(): boolean {
     const bytes = this.#bytes;
     const delimiter = bytes[this.#at];
-    if (delimiter === CLOSE_BRACE) return false;
+    if (delimiter === CLOSE_OBJECT) return false;
     const keyStart = afterSpace(bytes, this.#at + 1);
-    if (delimiter === OPEN_BRACE && bytes[keyStart] === CLOSE_BRACE) {
+    if (delimiter === OPEN_OBJECT && bytes[keyStart] === CLOSE_OBJECT) {
       this.#at = keyStart;
       return false;
     }
@@ -160,7 +155,7 @@ export class JsonObject {
     const end = afterValue(bytes, start);
     if (end === start) throw notJson(bytes, 'a value', start);
     const next = afterSpace(bytes, end);
-    if (bytes[next] !== COMMA && bytes[next] !== CLOSE_BRACE)
+    if (bytes[next] !== COMMA && bytes[next] !== CLOSE_OBJECT)
       throw notJson(bytes, 'a comma or a closing brace', next);
     this.#members.push(escaped ? -keyStart : keyStart, keyEnd, start, end);
     this.#at = next;
@@ -183,7 +178,7 @@ export function spanNearEnd(bytes: Buffer, key: string): readonly [number, numbe
     const colon = afterSpace(bytes, afterString(bytes, afterSpace(bytes, at + 1)));
     at = afterSpace(bytes, afterValue(bytes, afterSpace(bytes, colon + 1)));
   }
-  return bytes[at] === CLOSE_BRACE && afterSpace(bytes, at + 1) === bytes.length
+  return bytes[at] === CLOSE_OBJECT && afterSpace(bytes, at + 1) === bytes.length
     ? [start, end]
     : undefined;
 }
@@ -234,7 +229,10 @@ function afterSpace(bytes: Buffer, start: number): number {
   return at;
 }
 
-/** From the opening quote of a string to after its closing one. */
+/**
+ * The position after a string. This file does not share its scanning functions: sharing them with
+ * `json-depth.ts` makes reading ids and tags of stored files 6 % slower.
+ */
 function afterString(bytes: Buffer, start: number): number {
   const { length } = bytes;
   let at = start + 1;
@@ -251,7 +249,7 @@ function afterValue(bytes: Buffer, start: number): number {
   const { length } = bytes;
   const first = bytes[start] as number;
   if (first === QUOTE) return afterString(bytes, start);
-  if ((first | BRACE_BIT) !== OPEN_BRACE) return afterScalar(bytes, start);
+  if ((first | BRACE_BIT) !== OPEN_OBJECT) return afterScalar(bytes, start);
   let depth = 0;
   for (let at = start; at < length; ) {
     const byte = bytes[at] as number;
@@ -261,8 +259,8 @@ function afterValue(bytes: Buffer, start: number): number {
     }
     at++;
     const bracket = byte | BRACE_BIT;
-    if (bracket === OPEN_BRACE) depth++;
-    else if (bracket === CLOSE_BRACE && --depth === 0) return at;
+    if (bracket === OPEN_OBJECT) depth++;
+    else if (bracket === CLOSE_OBJECT && --depth === 0) return at;
   }
   return length;
 }

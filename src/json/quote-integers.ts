@@ -1,4 +1,5 @@
-const QUOTE = 0x22;
+import { COMMA, isOpening, QUOTE } from './json-bytes.js';
+
 const INTEGER = /-?(?:0|[1-9]\d*)(?![\d.eE])/y;
 
 /**
@@ -27,7 +28,7 @@ export function quoteIntegers(
         copied = end;
       }
       at = end - 1;
-    } else if (code === 0x2c || (code | 0x20) === 0x7b) {
+    } else if (code === COMMA || isOpening(code)) {
       key = undefined;
     }
   }
