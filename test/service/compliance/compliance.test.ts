@@ -22,7 +22,7 @@ function deletion(id: string, at = NOW): string {
   return `{"delete":{"status":{"id":${id},"id_str":"${id}","user_id":7,"user_id_str":"7"},"timestamp_ms":"${at}"}}`;
 }
 
-/** Posts of many authors, ten a minute, over the two days before the present. */
+/** Ten posts a minute by many authors, over the two days before `NOW`. */
 function manyPosts(): ArchivedPost[] {
   return Array.from({ length: 2 * 24 * 60 }, (_, i) => {
     const at = NOW - 2 * DAY + i * MINUTE - 56_789;
@@ -37,14 +37,14 @@ function manyPosts(): ArchivedPost[] {
 
 const settings = (options: ServiceOptions = {}) => ({ complianceRate: 1, ...options });
 
-/** Waits for a stream to have as many messages, moving the clock. */
+/** Moves the clock until a stream has received the given number of messages. */
 async function moved(service: Service, ms: number): Promise<void> {
   service.clock.advance(ms);
   await service.settled();
 }
 
-describe('the compliance stream (service.md 4.5)', () => {
-  it('sends what is injected at once, byte for byte, and stays open', async () => {
+describe('the compliance stream', () => {
+  it('sends injected events immediately, byte for byte, and stays open', async () => {
     const { open, service } = await localStreams();
     const connection = await open(COMPLIANCE_PATH);
     expect(connection.headers).toMatchObject({
@@ -61,7 +61,7 @@ describe('the compliance stream (service.md 4.5)', () => {
     expect(text).toBe(`${first}\r\n{"unknown":{"id":5}}\r\n`);
   });
 
-  it('has the other address by which it is known', async () => {
+  it('is also available under the path of older clients', async () => {
     const { open, service } = await localStreams();
     const path = '/stream/compliance/accounts/local/publishers/twitter/compliance.json?partition=1';
     expect((await open(path)).status).toBe(200);
@@ -74,7 +74,7 @@ describe('the compliance stream (service.md 4.5)', () => {
     expect(await connection.until(text => text.length >= 6)).toMatch(/^(\r\n)+$/);
   });
 
-  it('splits users into eight partitions; without one, all come', async () => {
+  it('splits users into eight partitions; without one, it sends all events', async () => {
     const { open, service } = await localStreams();
     const all = await open(COMPLIANCE_PATH);
     const parts = [];
@@ -121,7 +121,7 @@ describe('the compliance stream (service.md 4.5)', () => {
     ]);
   });
 
-  it('401, 404, 406 without gzip, 503 by a fault (7.4)', async () => {
+  it('401, 404, 406 without gzip, 503 by a fault', async () => {
     const { see, service, addresses } = await localStreams();
     expect((await see(COMPLIANCE_PATH, { authorization: 'Basic eDp5' })).status).toBe(401);
     for (const wrong of ['accounts/x', 'publishers/x'])
@@ -150,7 +150,7 @@ describe('the compliance stream (service.md 4.5)', () => {
     expect((await open(COMPLIANCE_PATH)).status).toBe(200);
   });
 
-  it('can be cut', async () => {
+  it('can be cut by a fault', async () => {
     const { open, service } = await localStreams();
     service.faults.plant({ kind: 'content-cut', endpoint: 'compliance', afterMessages: 2 });
     const connection = await open(COMPLIANCE_PATH);
@@ -160,8 +160,8 @@ describe('the compliance stream (service.md 4.5)', () => {
   });
 });
 
-describe('events that are drawn from the archive', () => {
-  it('come as the clock goes, and are those that a replay of the time gives', async () => {
+describe('generated events', () => {
+  it('are sent as the clock advances, and a replay of that time gives the same', async () => {
     const { open, see, replayPath, service } = await localStreams(manyPosts(), settings());
     const start = Math.ceil(NOW / MINUTE) * MINUTE;
     service.clock.set(start);
@@ -227,7 +227,7 @@ describe('events that are drawn from the archive', () => {
     ]);
   });
 
-  it('follow from the seed, and split at any minute into the same events', async () => {
+  it('derive from the seed, and are the same for a window split at any minute', async () => {
     const { see, replayPath } = await localStreams(manyPosts(), settings({ seed: 'a' }));
     const from = NOW - 5 * HOUR - 34 * MINUTE - 56_789;
     const eventsOf = async (from: number, to: number) =>
@@ -244,7 +244,7 @@ describe('events that are drawn from the archive', () => {
     expect((await other.see(path)).messages.slice(0, -1)).not.toEqual(whole);
   });
 
-  it('are as many as the rate says', async () => {
+  it('have the configured rate', async () => {
     const from = NOW - 20 * HOUR;
     const counts = [];
     for (const complianceRate of [0, 0.1, 1]) {
@@ -258,7 +258,7 @@ describe('events that are drawn from the archive', () => {
     expect(counts[1]).toBeLessThan((counts[2] as number) / 5);
   });
 
-  it('a flood sends those of the last minutes at once', async () => {
+  it('a flood sends the events of the last minutes immediately', async () => {
     const { open, service } = await localStreams(manyPosts(), settings());
     service.faults.plant({ kind: 'flood', endpoint: 'compliance', minutes: 120 });
     const connection = await open(COMPLIANCE_PATH);
@@ -266,7 +266,7 @@ describe('events that are drawn from the archive', () => {
     expect(text).toMatch(/^\{"/);
   });
 
-  it('a slow consumer is sent away', async () => {
+  it('a slow client is disconnected', async () => {
     const options = { streamBacklogBytes: 500 };
     const { open, service } = await localStreams(manyPosts(), settings(options));
     service.faults.plant({ kind: 'flood', endpoint: 'compliance' });
@@ -286,7 +286,7 @@ describe('events that are drawn from the archive', () => {
   });
 });
 
-describe('what is deleted (service.md 4.2 rule 4)', () => {
+describe('a deleted post', () => {
   const SEARCH = '/search/30day/accounts/local/dev.json?query=tea&maxResults=500';
   const COUNTS = '/search/30day/accounts/local/dev/counts.json?query=tea';
 
@@ -313,7 +313,7 @@ describe('what is deleted (service.md 4.2 rule 4)', () => {
     expect(before.totalCount).toBe(60);
   });
 
-  it('leaves pages as full as they were', async () => {
+  it('does not make pages shorter', async () => {
     const { service, addresses } = await localStreams(hourOfPosts());
     for (let i = 0; i < 60; i += 2) service.compliance.inject(deletion(idOf(i)));
     const path = SEARCH.replace('500', '10');
@@ -331,7 +331,7 @@ describe('what is deleted (service.md 4.2 rule 4)', () => {
     expect(sizes.slice(0, 3)).toEqual([10, 10, 10]);
   });
 
-  it('stays in a page that is asked for again (4.1 rule 5)', async () => {
+  it('stays in a page that is requested again', async () => {
     const { service, addresses } = await localStreams(hourOfPosts());
     const path = SEARCH.replace('500', '10');
     const { next = '' } = await ask(addresses.baseUrl, path);
@@ -359,14 +359,14 @@ describe('what is deleted (service.md 4.2 rule 4)', () => {
     expect((await ask(addresses.baseUrl, SEARCH)).results).toHaveLength(60);
   });
 
-  it('one reason that is undone leaves the others', async () => {
+  it('an undo removes only its own reason', async () => {
     const { service, addresses } = await localStreams(hourOfPosts());
     for (const kind of ['user_protect', 'user_suspend', 'user_unprotect'])
       service.compliance.inject(`{"${kind}":{"id":7}}`);
     expect((await ask(addresses.baseUrl, SEARCH)).results).toHaveLength(0);
   });
 
-  it('takes its reposts with it (section 6)', async () => {
+  it('hides its reposts, too', async () => {
     const [original, other] = hourOfPosts(2);
     if (original === undefined || other === undefined) throw new Error('no posts');
     const raw = String(other.activity.raw).replace(
@@ -380,12 +380,12 @@ describe('what is deleted (service.md 4.2 rule 4)', () => {
     expect((await ask(addresses.baseUrl, SEARCH)).results).toHaveLength(0);
   });
 
-  it('follows the drawn events: what the stream said is gone, all else is there', async () => {
+  it('follows the generated events: exactly the posts that they delete are hidden', async () => {
     const posts = manyPosts();
     const { see, replayPath, service, addresses } = await localStreams(posts, settings());
     service.clock.advance(HOUR);
     const { messages } = await see(replayPath('compliance', NOW - 4 * DAY, NOW));
-    // What came in the last minutes cannot be replayed yet.
+    // The last minutes cannot be replayed yet.
     const young = floorTo(MINUTE, NOW - 30 * HOUR);
     const gone = new Set<unknown>();
     for (const message of messages) {
@@ -413,7 +413,7 @@ describe('what is deleted (service.md 4.2 rule 4)', () => {
 
 describe('injecting an event', () => {
   it.each(['', 'x', '[]', '5', '{}', '{"delete":5}', '{"delete":{}}\r\n'])(
-    'refuses what is none: %j',
+    'refuses %j',
     async event => {
       const { service } = await localStreams();
       expect(() => service.compliance.inject(event)).toThrow(
@@ -434,7 +434,7 @@ describe('injecting an event', () => {
     expect(service.compliance.hidesNothing).toBe(false);
   });
 
-  it('may say when: then it is part of replays of that time, all partitions in one', async () => {
+  it('may set the time: then replays of that time include it, with all partitions', async () => {
     const { service, see, replayPath } = await localStreams();
     service.compliance.inject(deletion('2'), START + 10 * MINUTE);
     service.compliance.inject(deletion('1'), START);

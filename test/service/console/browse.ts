@@ -1,4 +1,4 @@
-/** A page as a browser without a screen has it. */
+/** A page as a simple browser receives it. */
 export interface Page {
   readonly status: number;
   readonly headers: Headers;
@@ -7,11 +7,11 @@ export interface Page {
   readonly location: string | null;
 }
 
-/** Keeps cookies, follows nothing, and sends the forms of the page that it was shown last. */
+/** Keeps cookies, does not follow redirects, and sends forms of the last page. */
 export interface Browser {
   readonly cookies: Map<string, string>;
   get(address: string, headers?: Record<string, string>): Promise<Page>;
-  /** With the token of the last page's forms, unless there is another. */
+  /** With the form token of the last page, unless given. */
   post(
     address: string,
     fields?: Record<string, string>,
@@ -19,7 +19,7 @@ export interface Browser {
   ): Promise<Page>;
   /** Signs in to the console. */
   signIn(password?: string): Promise<Page>;
-  /** What forms have to bring back, of the last page. */
+  /** The form token of the last page. */
   csrf(): string;
 }
 
@@ -63,7 +63,7 @@ export function browse(baseUrl: string): Browser {
   };
 }
 
-/** What a reader sees of a page: its text, without its tags. */
+/** The text of a page, without tags. */
 export function readable(page: string): string {
   return page
     .replace(/<[^>]*>/g, ' ')

@@ -42,7 +42,7 @@ const CONSOLE_PAGES = [
 ] as const;
 
 let browser: Browser;
-/** For tests that change nothing. */
+/** For tests that do not change anything. */
 let busy: Started;
 const open: { close(): Promise<unknown> }[] = [];
 
@@ -105,7 +105,7 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
       expect(callback.last().searchParams.has('oauth_verifier')).toBe(false);
     });
 
-    it('asks no second time, unless it is told to', async () => {
+    it('does not ask again, except for authorize', async () => {
       const { acme, callback, visit } = await application();
       const page = await visit();
       const next = () => users.requestToken(acme, { callback: callback.address });
@@ -116,7 +116,7 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
       const second = await next();
       await page.goto(users.signInAddress(acme, second));
       expect(callback.last().searchParams.get('oauth_token')).toBe(second.token);
-      // In another browser: from the password to the application, by redirects of a form.
+      // In another browser, the form redirects from the password to the application.
       const other = await visit();
       const third = await next();
       await other.goto(users.signInAddress(acme, third));
@@ -129,7 +129,7 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
       );
     });
 
-    it('shows a PIN, which is the verifier, and takes a grant back', async () => {
+    it('shows a PIN, which is the verifier, and revokes a grant', async () => {
       const { acme, addresses, posts, visit } = await application();
       const page = await visit();
       const token = await users.requestToken(acme, { callback: 'oob' });
@@ -192,7 +192,7 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
       },
     );
 
-    it('runs no script that anyone has put into a title, a rule, a message or an address', async () => {
+    it('runs no script from a title, a rule, a message or a URL', async () => {
       const { addresses, visit } = busy;
       const page = await visit({ javaScriptEnabled: true });
       const said: string[] = [];
@@ -209,16 +209,16 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
       await page.getByRole('link', { name: HOSTILE.slice(0, 30) }).click();
       expect(await page.getByText('onerror').first().isVisible()).toBe(true);
       expect(await page.locator('script, img').count()).toBe(0);
-      // The policy has had nothing to stop.
+      // The policy has not blocked anything.
       expect(said).toEqual([]);
     });
 
-    it('works by hand: a job is accepted, the clock moved, a fault planted and cleared', async () => {
+    it('accepts a job, moves the clock, plants and clears a fault', async () => {
       const { addresses, service, visit } = await busyService();
       const page = await visit({ viewport: PHONE });
       await page.goto(`${addresses.consoleUrl}/jobs`);
       await signInToConsole(page);
-      // Where one wanted to go in the first place.
+      // The page that was requested first.
       expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Jobs');
       await page.getByRole('button', { name: `Accept ${LONG}` }).click();
       expect(await page.getByRole('status').textContent()).toBe('The job is accepted.');
@@ -246,7 +246,7 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
       expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Sign in');
     });
 
-    it('works by the keyboard, from the link that skips the menu on', async () => {
+    it('works by keyboard, starting with the link that skips the menu', async () => {
       const { addresses, visit } = busy;
       const page = await visit();
       await page.goto(`${addresses.consoleUrl}/sign-in`);
@@ -266,7 +266,7 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
       expect(outline).toBe('solid');
     });
 
-    it('selects the whole of a command by one click', async () => {
+    it('selects a whole command with one click', async () => {
       const { addresses, visit } = busy;
       const page = await visit();
       await page.goto(`${addresses.consoleUrl}/sign-in`);
@@ -282,7 +282,7 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
 
   describe('another site', () => {
     it.each(['localhost', '127.0.0.1'])(
-      'at %s cannot send a form to the console in the name of who is signed in',
+      'at %s cannot send a form to the console for a signed-in user',
       async host => {
         const { addresses, service, visit } = busy;
         const page = await visit({ javaScriptEnabled: true });
@@ -299,7 +299,7 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
           /Not done|Sign in/,
         );
         expect(service.faults.list()).toHaveLength(before);
-        // Who was attacked is signed in still.
+        // The attacked user is still signed in.
         await page.goto(addresses.consoleUrl);
         expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Overview');
       },
@@ -350,11 +350,11 @@ const WIDE = { width: 1280, height: 900 };
 
 interface Site {
   readonly address: string;
-  /** The last address that was asked for. */
+  /** The last requested URL. */
   last(): URL;
 }
 
-/** A site of someone else's. */
+/** Another site. */
 async function site(body: string, host = '127.0.0.1'): Promise<Site> {
   let last = new URL('http://nothing.example/');
   const server = http.createServer((request, response) => {
@@ -377,7 +377,7 @@ interface Started {
   readonly service: Service;
   readonly addresses: Addresses;
   readonly posts: MemoryArchive['posts'];
-  /** A browser of its own, on the way to nowhere yet; without scripts, unless it is told. */
+  /** A new browser context; without scripts by default. */
   visit(options?: BrowserContextOptions): Promise<Page>;
 }
 
@@ -414,7 +414,7 @@ async function application(): Promise<
   };
 }
 
-/** A service on which something of each kind has happened, none of it friendly. */
+/** A service with entries on every page, all with hostile content. */
 async function busyService(): Promise<Started> {
   const there = await started({ jobDwellMs: 0, jobDollarsPerDay: 500, usageCap: 1_000 });
   const { service, addresses } = there;
@@ -463,7 +463,7 @@ async function signInToConsole(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-/** Nothing of a page lies beside the screen. */
+/** The page is not wider than the screen. */
 async function expectToFit(page: Page): Promise<void> {
   const [wanted, there] = await page
     .locator('html')
@@ -471,7 +471,7 @@ async function expectToFit(page: Page): Promise<void> {
   expect([page.url(), wanted]).toEqual([page.url(), there]);
 }
 
-/** Fields and buttons that no one could name to a user who does not see them. */
+/** Fields and buttons without an accessible name. */
 function namelessFields(page: Page): Promise<string[]> {
   return page.locator('input:not([type=hidden]), select, textarea, button').evaluateAll(fields =>
     fields

@@ -31,7 +31,7 @@ beforeEach(async () => {
     password: `pass'word"`,
   });
   addresses = await service.start();
-  // What the shell makes of the settings, with the password typed in.
+  // The environment after the settings command, with a typed password.
   const script = `${settingsCommand(addresses)}\nenv -0`;
   const shell = spawnSync('bash', ['--norc', '-c', script], {
     input: `${addresses.password}\n`,
@@ -52,7 +52,7 @@ afterEach(async () => {
 });
 
 describe('the commands of the overview', () => {
-  it('tell the library all that it needs, whatever the names are', () => {
+  it('give the library all settings, for any names', () => {
     expect(environment).toMatchObject({
       MILLRACE_ACCOUNT: addresses.account,
       MILLRACE_LABEL: addresses.label,
@@ -62,10 +62,10 @@ describe('the commands of the overview', () => {
     expect(Object.values(environment)).not.toContain(addresses.consumerSecret);
   });
 
-  it.skipIf(!hasCurl)('work in a shell, by curl (skipped without it)', async () => {
+  it.skipIf(!hasCurl)('work in a shell with curl (skipped without it)', async () => {
     for (const { name, curl } of endpoints()) {
       if (curl === undefined) continue;
-      // What matches no rule yet, and what never ends.
+      // One needs rules first, the other never ends.
       if (name === 'Replay of what matches the rules' || name === 'Compliance events') continue;
       const script = `${curl} -s -o /dev/null -w '%{http_code}'`;
       const { stdout } = await run('bash', ['-c', script], {
@@ -81,7 +81,7 @@ describe('the commands of the overview', () => {
     const order = (name: string) => (name === 'Add rules' ? 0 : 1);
     const worked: string[] = [];
     for (const { name, millrace } of all.toSorted((a, b) => order(a.name) - order(b.name))) {
-      // Those wait for a person, or for ever.
+      // These wait for a user, or never end.
       if (/Sign-in|totals|Compliance events/.test(name)) continue;
       const said = await runScript(scriptOf(millrace));
       if (!/Replay/.test(name)) expect([name, said.length]).not.toEqual([name, 0]);
@@ -90,7 +90,7 @@ describe('the commands of the overview', () => {
     expect(worked.length).toBe(all.length - 3);
   });
 
-  it('use nothing that Millrace does not have', () => {
+  it('use only exports of the library', () => {
     for (const { millrace } of endpoints()) namesIn(scriptOf(millrace));
   });
 });
@@ -99,7 +99,7 @@ function endpoints() {
   return endpointGroups(addresses, service.clock.now()).flatMap(group => group.endpoints);
 }
 
-/** The script that a shell gives to Node. */
+/** The script that the shell passes to Node. */
 function scriptOf(command: string): string {
   const node = 'node() { printf %s "$3"; }; read() { :; }';
   const { stdout, stderr } = spawnSync('bash', ['-c', `${node}\n${command}`], { encoding: 'utf8' });
@@ -116,7 +116,7 @@ function namesIn(script: string): string[] {
   return names;
 }
 
-/** Runs a script of the overview with the library as it is in `src`, and gives what it says. */
+/** Runs a script of the overview with the library in `src`, and returns its output. */
 async function runScript(script: string): Promise<unknown[]> {
   const said: unknown[] = [];
   const say = (...values: unknown[]) => said.push(...values);

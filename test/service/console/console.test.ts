@@ -25,7 +25,7 @@ async function signedIn(...parameters: Parameters<typeof local>) {
 }
 
 describe('the console', () => {
-  it.each(PAGES)('shows %s to no one who is not signed in', async address => {
+  it.each(PAGES)('does not show %s without a sign-in', async address => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     const page = await browser.get(`${address}?a=b`);
@@ -35,13 +35,13 @@ describe('the console', () => {
     expect((await browser.get(String(page.location))).text).toContain(`value="${address}?a=b"`);
   });
 
-  it.each(['/', '/console/'])('is where %s leads', async address => {
+  it.each(['/', '/console/'])('is the target of %s', async address => {
     const { baseUrl } = await local();
     const { status, location } = await browse(baseUrl).get(address);
     expect([status, location]).toEqual([303, '/console']);
   });
 
-  it('changes nothing for who is not signed in', async () => {
+  it('changes nothing without a sign-in', async () => {
     const { baseUrl, service } = await local();
     const browser = browse(baseUrl);
     await browser.get('/console/sign-in');
@@ -52,7 +52,7 @@ describe('the console', () => {
   });
 
   it.each([...PAGES, '/console/sign-in', '/status', '/console/nothing', '/oauth/grants'])(
-    'guards %s with its headers, and has no script',
+    'sends security headers with %s, and no script',
     async address => {
       const { browser } = await signedIn();
       const { headers, text } = await browser.get(address);
@@ -70,7 +70,7 @@ describe('the console', () => {
     },
   );
 
-  it('signs in with email and password, under a new id, and out again', async () => {
+  it('signs in with email and password, with a new session id, and out again', async () => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     await browser.get('/console/sign-in');
@@ -81,7 +81,7 @@ describe('the console', () => {
     const after = String(browser.cookies.get(name));
     expect(after).not.toBe(before);
     expect((await browser.get('/console/jobs')).status).toBe(200);
-    // An id that someone else put into the browser before is worth nothing.
+    // A session id that was planted before the sign-in is not used.
     const asBefore = { cookie: `${name}=${before}` };
     expect((await browser.get('/console/jobs', asBefore)).status).toBe(303);
     expect((await browser.get('/console/sign-in')).location).toBe('/console');
@@ -90,7 +90,7 @@ describe('the console', () => {
     expect((await browser.get('/console', { cookie: `${name}=${after}` })).status).toBe(303);
   });
 
-  it('says no more than that a login is wrong, and repeats no password', async () => {
+  it('only says that a login is wrong, and does not repeat the password', async () => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     for (const [email, password] of [
@@ -108,7 +108,7 @@ describe('the console', () => {
     expect((await browser.get('/console')).status).toBe(303);
   });
 
-  it('lets no one try passwords for long', async () => {
+  it('limits wrong passwords', async () => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     for (let i = 0; i < 10; i++) expect((await browser.signIn(`guess ${i}`)).status).toBe(401);
@@ -135,13 +135,13 @@ describe('the console', () => {
     await browser.get('/console/sign-in');
     const login = { email: 'dev@example.com', password: 'local-service', next };
     const { location } = await browser.post('/console/sign-in', login);
-    // As a browser reads it.
+    // As a browser resolves it.
     const { origin, pathname } = new URL(String(location), baseUrl);
     expect(origin).toBe(baseUrl);
     expect(pathname).toMatch(/^\/console(\/|$)/);
   });
 
-  it('answers by the names of this machine only', async () => {
+  it('answers only under loopback names', async () => {
     const { baseUrl } = await local();
     const { request } = await import('node:http');
     const statusFor = (host: string) =>
@@ -157,7 +157,7 @@ describe('the console', () => {
       expect(await statusFor(host)).toBe(421);
   });
 
-  it('sends what is no page to one that says so, and the root to the overview', async () => {
+  it('shows an error page for unknown addresses, and redirects the root to the overview', async () => {
     const { browser } = await signedIn();
     const page = await browser.get('/console/nothing');
     expect(page.status).toBe(404);
@@ -201,7 +201,7 @@ describe('forms of the console', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('are refused as anything else than a form, and when they are too large', async () => {
+  it('are refused with another content type, and when they are too large', async () => {
     const { browser, baseUrl } = await signedIn();
     const cookie = [...browser.cookies].map(pair => pair.join('=')).join('; ');
     const post = (type: string, body: string) =>
@@ -216,7 +216,7 @@ describe('forms of the console', () => {
     expect((await post(type, `csrf=${'x'.repeat(70_000)}`)).status).toBe(413);
   });
 
-  it('from elsewhere, which come without the cookie, take it from no one', async () => {
+  it('from another site, without the cookie, do not replace it', async () => {
     const { baseUrl } = await local();
     const page = await browse(baseUrl).post(
       '/console/faults',
@@ -226,7 +226,7 @@ describe('forms of the console', () => {
     expect([page.status, page.headers.getSetCookie()]).toEqual([403, []]);
   });
 
-  it('to sign in and out are refused like all others', async () => {
+  it('to sign in and out have the same checks', async () => {
     const { browser, baseUrl } = await signedIn();
     expect((await browser.post('/console/sign-out', { csrf: '' })).status).toBe(403);
     expect((await browser.get('/console')).status).toBe(200);
@@ -238,7 +238,7 @@ describe('forms of the console', () => {
 });
 
 describe('the overview', () => {
-  it('has the account, its labels, and every address with commands', async () => {
+  it('shows the account, its labels, and every address with commands', async () => {
     const { browser, baseUrl } = await signedIn([], { account: `o'brien "x"`, label: '<b>&' });
     const { text } = await browser.get('/console');
     const seen = readable(text);
@@ -254,7 +254,7 @@ describe('the overview', () => {
       expect(seen).toContain(baseUrl + path);
     expect(seen).toContain(`export MILLRACE_ACCOUNT='o'\\''brien "x"'`);
     expect(text).not.toContain('<b>&');
-    // No password of anyone.
+    // Without a password.
     expect(text).not.toContain('local-service');
   });
 });
@@ -313,7 +313,7 @@ describe('the page of replays', () => {
     expect(await page()).toMatch(/cut off Started/);
   });
 
-  it('has what the last message of the last replay said on the overview', async () => {
+  it('shows the last message of the last replay on the overview', async () => {
     const { service, see, replayPath } = await localStreams(hourOfPosts());
     const browser = browse(service.addresses().baseUrl);
     await browser.signIn();
@@ -329,7 +329,7 @@ describe('the page of replays', () => {
     expect(await overview()).toContain('last replay: cut off before its last message');
   });
 
-  it('shows one that is under way', async () => {
+  it('shows a running replay', async () => {
     const { service, open, replayPath } = await localStreams(hourOfPosts(), {
       replayPostsPerSecond: 1,
     });
@@ -346,7 +346,7 @@ describe('the page of replays', () => {
 });
 
 describe('the page of compliance events', () => {
-  it('shows the events of the last while, of any content, in pages', async () => {
+  it('shows recent events of any content, in pages', async () => {
     const { browser, service } = await signedIn();
     const address = '/console/compliance';
     expect(readable((await browser.get(address)).text)).toContain('--compliance-rate');
@@ -369,7 +369,7 @@ describe('the page of compliance events', () => {
 });
 
 describe('the page of usage', () => {
-  it('draws what was delivered, with thresholds and the projection', async () => {
+  it('charts the usage, with thresholds and the projection', async () => {
     const { browser, search } = await signedIn(teaPosts(30), {
       usageAlert: 20,
       usageCap: 1000,
@@ -393,7 +393,7 @@ describe('the page of usage', () => {
 });
 
 describe('the page of requests', () => {
-  it('shows what was asked, what came of it, and what is left', async () => {
+  it('shows each request, its response, and the remaining quota', async () => {
     const { browser, search, ask, service } = await signedIn(teaPosts(3), { limits: 'strict' });
     await search({ query: 'tea' });
     service.faults.plant({ kind: 'status', status: 503 });
@@ -440,7 +440,7 @@ describe('the page of requests', () => {
 describe('the clock and faults', () => {
   const address = '/console/faults';
 
-  it('are changed by forms', async () => {
+  it('can be changed by forms', async () => {
     const { browser, service } = await signedIn();
     await browser.get(address);
     for (const [fields, now] of [
@@ -463,7 +463,7 @@ describe('the clock and faults', () => {
   });
 
   it.each(['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'])(
-    'let all pages be at the ends of time: %s',
+    'do not break any page at the ends of time: %s',
     async set => {
       const { browser } = await signedIn(teaPosts(1));
       await browser.get(address);
@@ -473,7 +473,7 @@ describe('the clock and faults', () => {
     },
   );
 
-  it('say what is wrong with a time, and change nothing', async () => {
+  it('explain a wrong time, and change nothing', async () => {
     const { browser, service } = await signedIn();
     await browser.get(address);
     for (const fields of [
@@ -538,7 +538,7 @@ describe('the clock and faults', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('says what is wrong with a fault, and keeps what was filled in', async () => {
+  it('explains a wrong fault, and keeps the filled-in fields', async () => {
     const { browser, service } = await signedIn();
     await browser.get(`${address}?kind=status`);
     const fields = { action: 'plant', status: '200', message: HOSTILE, endpoint: 'jobs' };
@@ -555,7 +555,7 @@ describe('the clock and faults', () => {
     expect(unknown.status).toBe(400);
   });
 
-  it('are to look at only where the control is switched off', async () => {
+  it('are read-only if the control path is off', async () => {
     const { browser, service } = await signedIn([], { control: false });
     service.faults.plant({ kind: 'flip', atByte: 1 });
     const page = await browser.get(address);
@@ -567,7 +567,7 @@ describe('the clock and faults', () => {
     expect(service.faults.list()).toHaveLength(1);
   });
 
-  it('cannot be shut out by a fault that is aimed at nothing in particular', async () => {
+  it('stay available under a fault without a target', async () => {
     const { browser, service } = await signedIn();
     service.faults.plant({ kind: 'status', status: 503, times: 'always' });
     await browser.get(address);
@@ -583,7 +583,7 @@ describe('the clock and faults', () => {
 });
 
 describe('the status page', () => {
-  it('is for everyone, and shows each family, what is planted, and the clock', async () => {
+  it('needs no sign-in, and shows each family, its planted faults, and the clock', async () => {
     const { baseUrl, service } = await local([originalPost(NOW - DAY, '1', 'tea')]);
     const browser = browse(baseUrl);
     const see = async () => readable((await browser.get('/status')).text);

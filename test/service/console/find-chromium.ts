@@ -9,7 +9,7 @@ const PLACES = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** A Chromium of this machine: that of `MILLRACE_CHROMIUM`, or one in a usual place. */
+/** The Chromium of `MILLRACE_CHROMIUM`, or one in a default location. */
 export function findChromium(): string | undefined {
   return process.env.MILLRACE_CHROMIUM ?? PLACES.find(place => existsSync(place));
 }

@@ -1,11 +1,11 @@
 import type { Page } from 'playwright-core';
 
-/** Texts of a page that stand out from what is behind them by less than WCAG 2 AA asks for. */
+/** Texts of a page with less contrast than WCAG 2 AA requires. */
 export function tooPale(page: Page): Promise<string[]> {
   return page.evaluate(LOOK);
 }
 
-/** Runs in the page. Colours are opaque here, so that the nearest ground is the one that is seen. */
+/** Runs in the page. All colours are opaque, so the nearest background is the visible one. */
 const LOOK = `(() => {
   const luminance = color => {
     const [r, g, b] = color.match(/[\\d.]+/g).map(Number).map(part => {

@@ -17,7 +17,7 @@ async function started(...[callback, options]: [callback?: string, options?: obj
 }
 
 describe('the sign-in of a user', () => {
-  it('asks who it is, then for consent, and goes to the callback with a verifier', async () => {
+  it('asks for a sign-in, then for consent, and redirects to the callback with a verifier', async () => {
     const { browser, request, addressOf, post } = await started();
     const address = addressOf(request);
     const form = await browser.get(address);
@@ -43,12 +43,12 @@ describe('the sign-in of a user', () => {
       form: { oauth_verifier: verifier },
     });
     expect(Object.fromEntries(access)).toMatchObject({ user_id: '7', screen_name: 'ann' });
-    // Good once.
+    // It can be used once.
     expect((await browser.get(address)).status).toBe(401);
     expect((await browser.post(address, { action: 'allow' })).status).toBe(401);
   });
 
-  it('goes on at once from authenticate for who has granted before; authorize asks', async () => {
+  it('skips the question at authenticate after an earlier grant; authorize asks', async () => {
     const { browser, request, newRequest, addressOf } = await started();
     await browser.get(addressOf(request));
     await browser.post(addressOf(request), LOGIN);
@@ -82,7 +82,7 @@ describe('the sign-in of a user', () => {
     expect((await browser.get(other)).location).toContain('oauth_verifier=');
   });
 
-  it('goes back with what was denied, signed in or not', async () => {
+  it('redirects back after a denial, signed in or not', async () => {
     const { browser, request, newRequest, addressOf } = await started();
     await browser.get(addressOf(request));
     const { location } = await browser.post(addressOf(request), { action: 'deny' });
@@ -96,7 +96,7 @@ describe('the sign-in of a user', () => {
     expect(denied.location).toBe(`${CALLBACK}?denied=${other.token}`);
   });
 
-  it('shows a PIN where no browser can call back', async () => {
+  it('shows a PIN without a callback', async () => {
     const { browser, request, addressOf, post } = await started('oob');
     await browser.get(addressOf(request));
     await browser.post(addressOf(request), LOGIN);
@@ -111,7 +111,7 @@ describe('the sign-in of a user', () => {
     expect(status).toBe(200);
   });
 
-  it('says so where a PIN is denied', async () => {
+  it('confirms a denial without a callback', async () => {
     const { browser, request, addressOf } = await started('oob');
     await browser.get(addressOf(request));
     const page = await browser.post(addressOf(request), { action: 'deny' });
@@ -119,7 +119,7 @@ describe('the sign-in of a user', () => {
     expect(readable(page.text)).toContain('Local application has been given nothing');
   });
 
-  it('gives a link where no policy can name the callback', async () => {
+  it('gives a link if the policy cannot name the callback', async () => {
     const { browser, request, addressOf } = await started('http://[::1]:34567/callback?a=b');
     const form = await browser.get(addressOf(request));
     expect(form.headers.get('content-security-policy')).toContain("form-action 'self';");
@@ -130,7 +130,7 @@ describe('the sign-in of a user', () => {
     expect(page.text).toMatch(/href="http:\/\/\[::1\]:34567\/callback\?a=b&amp;oauth_token=/);
   });
 
-  it('goes nowhere without a token that waits for its user', async () => {
+  it('needs a pending request token', async () => {
     const { browser, request, addressOf, service } = await started();
     for (const query of [
       '',
@@ -146,7 +146,7 @@ describe('the sign-in of a user', () => {
     expect((await browser.get(addressOf(request))).status).toBe(401);
   });
 
-  it('gives no callback of its own choice, whatever the address says', async () => {
+  it("ignores callbacks in the page's own URL", async () => {
     const { browser, request, addressOf } = await started();
     const address = `${addressOf(request)}&oauth_callback=https://evil.example/&callback=x`;
     await browser.get(address);
@@ -172,7 +172,7 @@ describe('the sign-in of a user', () => {
     expect(readable((await browser.get(addressOf(request))).text)).not.toContain('signed in as');
   });
 
-  it('slows down who tries passwords', async () => {
+  it('limits wrong passwords', async () => {
     const { browser, request, addressOf } = await started();
     await browser.get(addressOf(request));
     const statuses: number[] = [];
@@ -184,7 +184,7 @@ describe('the sign-in of a user', () => {
     expect(statuses.at(-1)).toBe(429);
   });
 
-  it('shows a hostile name as the text that it is', async () => {
+  it('shows a hostile name as text', async () => {
     const { browser, request, addressOf } = await started();
     await browser.get(addressOf(request));
     await browser.post(addressOf(request), { ...LOGIN, handle: 'mallory' });
@@ -197,7 +197,7 @@ describe('the sign-in of a user', () => {
     expect(grants.text).not.toMatch(/<script|<img/);
   });
 
-  it('takes consent from its own form only, and from who is signed in', async () => {
+  it('accepts consent only from its own form and with a sign-in', async () => {
     const { browser, request, addressOf, service, addresses } = await started();
     const address = addressOf(request);
     await browser.get(address);
@@ -220,7 +220,7 @@ describe('the sign-in of a user', () => {
     expect(service.oauth.grantsOf()).toHaveLength(1);
   });
 
-  it('can be handed over to someone else', async () => {
+  it('can switch to another user', async () => {
     const { browser, request, addressOf } = await started();
     const address = addressOf(request);
     await browser.get(address);
@@ -244,7 +244,7 @@ describe('the sign-in of a user', () => {
 });
 
 describe('the grants of a user', () => {
-  it('are shown to the user, and can be taken back', async () => {
+  it('are shown to the user, and can be revoked', async () => {
     const { browser, service, signIn, post } = await started();
     const tokens = await signIn('ann');
     const totals = () =>
@@ -277,7 +277,7 @@ describe('the grants of a user', () => {
     expect((await browser.post(address, { action: 'revoke', application })).location).toBe(null);
   });
 
-  it('are of no use to the console, nor the other way round', async () => {
+  it('use sessions separate from those of the console', async () => {
     const { browser } = await started();
     await browser.get('/oauth/grants');
     await browser.post('/oauth/grants', LOGIN);

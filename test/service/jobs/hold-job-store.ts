@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { JobStore } from '../../../src/service/jobs/job-store.js';
 
-// What the test runs several of: each line of its input opens the jobs of a folder, or closes them.
+// Run several times by the test. Each line of input opens the jobs of a folder, or closes them.
 const [folder = ''] = process.argv.slice(2);
 let store: JobStore | undefined;
 

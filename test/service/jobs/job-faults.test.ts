@@ -6,7 +6,7 @@ import { DWELL, type LocalJobs, localJobs } from './local-jobs.js';
 const FILE = { endpoint: 'job-files', path: '09/40_activities' } as const;
 const TEA = { rules: [{ value: 'tea' }] };
 
-/** What a client sees of the file of 09:40 and of the one after it. */
+/** The download of the 09:40 file and of the next one. */
 async function see(jobs: LocalJobs, uuid: string) {
   const { urlList } = await jobs.results(uuid);
   const [hit, other] = await Promise.all(
@@ -33,7 +33,7 @@ describe('a fault of data files', () => {
     return { jobs, uuid, good };
   };
 
-  it('cuts a file short, as if it were whole', async () => {
+  it('cuts a file short, with a clean end of the response', async () => {
     const { jobs, uuid, good } = await withFault({
       kind: 'cut',
       ...FILE,
@@ -52,7 +52,7 @@ describe('a fault of data files', () => {
     expect([seen.status, seen.length, typeof seen.body]).toEqual([200, good.length, 'string']);
   });
 
-  it('takes a file away that is listed', async () => {
+  it('removes a listed file', async () => {
     const { jobs, uuid } = await withFault({
       kind: 'status',
       ...FILE,
@@ -63,7 +63,7 @@ describe('a fault of data files', () => {
     expect((await jobs.results(uuid)).urlCount).toBe(7);
   });
 
-  it('forbids a file for a while', async () => {
+  it('answers 403 for a file, a number of times', async () => {
     const { jobs, uuid } = await withFault({ kind: 'status', ...FILE, status: 403, times: 2 });
     expect((await see(jobs, uuid)).status).toBe(403);
     expect((await see(jobs, uuid)).status).toBe(403);
@@ -113,7 +113,7 @@ describe('a fault of a listing', () => {
 });
 
 describe('faults of jobs', () => {
-  it('hit requests for jobs, not those for files', async () => {
+  it('affect requests for jobs, not for their files', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('delivered');
     jobs.service.faults.plant({ kind: 'status', endpoint: 'jobs', status: 503, retryAfter: 1 });
@@ -122,7 +122,7 @@ describe('faults of jobs', () => {
     expect((await fetch(String((await jobs.results(uuid)).urlList[0]))).status).toBe(200);
   });
 
-  it('are planted over HTTP as well', async () => {
+  it('can be planted over HTTP', async () => {
     const jobs = await localJobs();
     const plant = (fault: object) =>
       jobs.ask(new URL('/_control/faults', jobs.base).href, {

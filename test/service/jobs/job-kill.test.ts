@@ -46,7 +46,7 @@ async function start(state: string): Promise<Running> {
 }
 
 describe.skipIf(!process.env.MILLRACE_SLOW)('a service that is killed (slow)', () => {
-  it('loses no job and no post, and doubles none', async () => {
+  it('loses and duplicates no job and no post', async () => {
     const state = await temporaryFolder();
     const fields = {
       ...{ publisher: 'twitter', dataFormat: 'original', title: 'killed' },

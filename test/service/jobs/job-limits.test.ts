@@ -5,8 +5,8 @@ import { temporaryFolder } from './temporary-folder.js';
 
 const CREATES = { limits: { jobReadRate: { requests: 1_000, perMs: 1_000 } } };
 
-describe('the limits on jobs (service.md section 8)', () => {
-  it('let 5 GETs through in any 5 s, over status, results and list together', async () => {
+describe('the limits on jobs', () => {
+  it('allow 5 GETs in any 5 s, over status, results and list together', async () => {
     const jobs = await localJobs({ limits: 'strict' });
     const uuid = await jobs.bring('delivered');
     const paths = ['', '/results'].map(rest => `/jobs/${uuid}${rest}.json`);
@@ -31,7 +31,7 @@ describe('the limits on jobs (service.md section 8)', () => {
     expect((await jobs.ask('/jobs.json')).status).toBe(200);
   });
 
-  it('count neither decisions nor data files among those', async () => {
+  it('do not count decisions and data files', async () => {
     const jobs = await localJobs({ limits: 'strict' });
     const uuid = await jobs.bring('delivered');
     const { urlList } = await jobs.results(uuid);
@@ -42,7 +42,7 @@ describe('the limits on jobs (service.md section 8)', () => {
     expect((await jobs.list()).jobs).toHaveLength(1);
   });
 
-  it('let 30 jobs be made in any hour', async () => {
+  it('allow 30 creations in any hour', async () => {
     const jobs = await localJobs(CREATES);
     for (let i = 0; i < 30; i++) {
       expect((await jobs.post({ title: `job ${i}` })).status).toBe(201);
@@ -61,7 +61,7 @@ describe('the limits on jobs (service.md section 8)', () => {
     expect((await jobs.post({ title: 'job 31' })).status).toBe(429);
   });
 
-  it('let 60 jobs be made in a UTC day', async () => {
+  it('allow 60 creations in a UTC day', async () => {
     const jobs = await localJobs({
       limits: { jobReadRate: { requests: 1_000, perMs: 1_000 } },
       clock: Date.UTC(2024, 4, 16, 0, 30),
@@ -85,15 +85,15 @@ describe('the limits on jobs (service.md section 8)', () => {
     expect((await jobs.post({ title: 'job 60' })).status).toBe(201);
   });
 
-  it('count only the jobs that were made', async () => {
+  it('count only successful creations', async () => {
     const jobs = await localJobs(CREATES);
     for (let i = 0; i < 40; i++) expect((await jobs.post({ rules: [] })).status).toBe(400);
     for (let i = 0; i < 30; i++) await jobs.create({ title: `job ${i}` });
-    // Who is over the limit learns of it before anything else.
+    // The rate limit is checked before anything else.
     expect((await jobs.post({ rules: [] })).status).toBe(429);
   });
 
-  it('hold when many create at a time', async () => {
+  it('hold for concurrent creations', async () => {
     const jobs = await localJobs(CREATES);
     const replies = await Promise.all(
       Array.from({ length: 40 }, (_, i) => jobs.post({ title: `job ${i}` })),
@@ -101,7 +101,7 @@ describe('the limits on jobs (service.md section 8)', () => {
     expect(replies.filter(({ status }) => status === 201)).toHaveLength(30);
   });
 
-  it('hold over a restart of the service', async () => {
+  it('persist over a restart of the service', async () => {
     const stateFolder = await temporaryFolder();
     const jobs = await localJobs({ ...CREATES, stateFolder });
     for (let i = 0; i < 30; i++) await jobs.create({ title: `job ${i}` });

@@ -8,7 +8,7 @@ import { NOW } from '../local-service.js';
 import { JobModel } from './job-model.js';
 import { type LocalJobs, localJobs } from './local-jobs.js';
 
-/** Longer than any work in these tests takes, and all different. */
+/** Longer than any work in these tests, and all different. */
 const DWELL = {
   opened: 31_000,
   estimating: 47_000,
@@ -50,7 +50,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.constant<Step>({ do: 'restart' }) },
 );
 
-it('jobs go through their states as a table of instants says, over any restarts', async () => {
+it('jobs go through their states at the modelled instants, over any restarts', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }), async steps => {
       const stateFolder = await mkdtemp(join(tmpdir(), 'millrace-jobs-model-'));
@@ -67,7 +67,7 @@ it('jobs go through their states as a table of instants says, over any restarts'
             await jobs.service.settled();
           } else if (wanted.do === 'create') {
             for (let i = 0; i < wanted.count; i++) {
-              // No two things happen at the same instant.
+              // No two events have the same instant.
               await advance(jobs, model, 1);
               const title = `job ${uuids.length}`;
               uuids.push(await jobs.create({ title, toDate: '202405150944' }));
@@ -94,7 +94,7 @@ it('jobs go through their states as a table of instants says, over any restarts'
   );
 });
 
-/** In steps within which every work has its end; a long move at once when nothing is in line. */
+/** In steps in which all work ends; in one long step if no job waits. */
 async function advance(jobs: LocalJobs, model: JobModel, ms: number): Promise<void> {
   const most = ms > DAY && !model.jobs.some(({ inLine }) => inLine) ? ms : SHORTEST;
   const settled = Math.min(ms, 20 * SHORTEST);

@@ -13,13 +13,13 @@ interface ModelJob {
   readonly title: string;
   status: JobStatus | 'gone';
   since: number;
-  /** When it next moves by itself, unless it waits in line. */
+  /** When it next changes state, unless it waits for the semaphore. */
   due: number;
-  /** Waits for a slot since. */
+  /** Since when it waits for the semaphore. */
   inLine: boolean;
 }
 
-/** The table of service.md section 3 played as a list of instants, without any I/O. */
+/** Models the states of jobs as a list of instants, without any I/O. */
 export class JobModel {
   readonly jobs: ModelJob[] = [];
   now: number;
@@ -37,7 +37,7 @@ export class JobModel {
     this.jobs.push({ title, status: 'opened', since: this.now, due, inLine: false });
   }
 
-  /** Whether the service would do it. */
+  /** Whether the service would accept it. */
   decide(title: string, decision: 'accept' | 'reject'): boolean {
     const job = this.jobs.findLast(({ title: other }) => other === title);
     if (job?.status !== 'quoted') return false;
@@ -47,7 +47,7 @@ export class JobModel {
     return true;
   }
 
-  /** By title, without the expired. */
+  /** By title, without expired jobs. */
   statuses(): Record<string, string> {
     const live = this.jobs.filter(({ status }) => status !== 'gone');
     return Object.fromEntries(live.map(({ title, status }) => [title, status]));
@@ -98,7 +98,7 @@ export class JobModel {
     if (status === 'accepted') Object.assign(job, { accepted: at });
     const lasts: Partial<Record<JobStatus, number>> = { ...this.#dwell, quoted: 15 * DAY };
     const end = status === 'delivered' ? accepted + 15 * DAY : at + (lasts[status] ?? 0);
-    // Expiry is shown to the second, and comes then.
+    // Jobs expire at whole seconds, as shown.
     const due = status === 'delivered' || status === 'quoted' ? floorTo(SECOND, end) : end;
     Object.assign(job, { status, since: at, due, inLine: false });
   }

@@ -28,7 +28,7 @@ const JOB: Job = {
   since: at('201307240810'),
 };
 
-describe('job days (service.md 2.5)', () => {
+describe('job days', () => {
   it.each([
     ['201201010000', '201201020000', 1],
     ['201201010001', '201201020001', 2],
@@ -70,7 +70,7 @@ describe('the estimated count', () => {
 });
 
 describe('the address of a data file', () => {
-  it('tells its job and its ten minutes, and so does its local name', () => {
+  it('names its job and its ten minutes, and so does its local name', () => {
     const segment = at('201307221500');
     expect(dataPath(JOB, segment, 'twitter', 'my account')).toBe(
       '/snapshots/twitter/track_v2/original/my%20account/2013/07/24/20130722-20130723_eff5t4me1j/2013/07/22/15/00_activities.json.gz',
@@ -80,7 +80,7 @@ describe('the address of a data file', () => {
     );
   });
 
-  it('is good with its own signature only, whoever reads it with the same seed', () => {
+  it('is valid only with its own signature, in any process with the same seed', () => {
     const path = fc.webPath().filter(text => text.startsWith('/'));
     fc.assert(
       fc.property(path, fc.nat(2 ** 31 - 1), fc.string(), (given, seconds, seed) => {
@@ -101,8 +101,8 @@ describe('the address of a data file', () => {
   });
 });
 
-describe('idle tracker', () => {
-  it('are settled when all wait, and know at once who was woken', async () => {
+describe('the idle tracker', () => {
+  it('is settled when all tasks wait, and busy as soon as one is woken', async () => {
     const clock = new Clock();
     clock.freeze();
     const idle = new IdleTracker(clock);
@@ -128,7 +128,7 @@ describe('idle tracker', () => {
     await work;
   });
 
-  it('are waited for so long and no longer', async () => {
+  it('waits no longer than asked', async () => {
     const idle = new IdleTracker(new Clock());
     let end: () => void = () => {};
     const work = idle.track(() => new Promise(resolve => (end = resolve)));
@@ -138,7 +138,7 @@ describe('idle tracker', () => {
     await idle.settled();
   });
 
-  it('end a wait when the service stops', async () => {
+  it('ends a wait when the service stops', async () => {
     const clock = new Clock();
     clock.freeze();
     const idle = new IdleTracker(clock);
@@ -154,7 +154,7 @@ describe('idle tracker', () => {
 });
 
 describe('the store of jobs', () => {
-  it('keeps the last of many records that are saved at a time', async () => {
+  it('keeps the last of many concurrent saves', async () => {
     const folder = await temporaryFolder();
     const store = new JobStore(folder);
     await Promise.all(Array.from({ length: 50 }, (_, number) => store.save({ ...JOB, number })));
@@ -165,7 +165,7 @@ describe('the store of jobs', () => {
     expect(kept?.job.number).toBe(49);
   });
 
-  it('gives jobs in the order in which they were made, and passes over what is none', async () => {
+  it('gives jobs in order of creation, and skips other folders', async () => {
     const folder = await temporaryFolder();
     const store = new JobStore(folder);
     for (const [i, uuid] of ['c', 'a', 'b'].entries())

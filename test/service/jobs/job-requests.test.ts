@@ -21,8 +21,8 @@ function rulesOf({ text }: JobReply): RulesObject {
   return (parseExact(text) as { rules: RulesObject }).rules;
 }
 
-describe('creating a job (service.md 4.6)', () => {
-  it('gives the job with its rules', async () => {
+describe('creating a job', () => {
+  it('returns the job with its rules', async () => {
     const jobs = await localJobs();
     const reply = await jobs.post();
     expect(reply.status).toBe(201);
@@ -55,7 +55,7 @@ describe('creating a job (service.md 4.6)', () => {
     });
   });
 
-  it('gives every rule an id of its own, an integer that no double holds', async () => {
+  it('gives every rule a unique id, an integer that a double cannot represent', async () => {
     const jobs = await localJobs();
     const rules = Array.from({ length: 1000 }, (_, i) => ({ value: `word${i}` }));
     const ids: string[] = [];
@@ -68,7 +68,7 @@ describe('creating a job (service.md 4.6)', () => {
     expect(ids.every(id => BigInt(id) > 2n ** 53n && BigInt(id) < 2n ** 63n)).toBe(true);
   });
 
-  it('refuses a job with any invalid rule: status error, and why for each rule', async () => {
+  it('refuses a job with any invalid rule: status error, and the reason for each rule', async () => {
     const jobs = await localJobs();
     const reply = await jobs.post({ rules: [{ value: 'tea', tag: 'ok' }, { value: '-tea' }] });
     expect(reply.status).toBe(400);
@@ -95,7 +95,7 @@ describe('creating a job (service.md 4.6)', () => {
     expect((await jobs.list()).jobs).toEqual([]);
   });
 
-  it('takes operators that search does not have, and refuses those that jobs do not', async () => {
+  it('accepts operators that search does not have, and refuses those that jobs do not have', async () => {
     const jobs = await localJobs();
     expect((await jobs.post({ rules: [{ value: 'contains:te' }] })).status).toBe(201);
     expect((await jobs.post({ title: '2', rules: [{ value: 'tea -is:nullcast' }] })).status).toBe(
@@ -103,7 +103,7 @@ describe('creating a job (service.md 4.6)', () => {
     );
   });
 
-  it('makes a rule that is given twice only once', async () => {
+  it('creates a repeated rule only once', async () => {
     const jobs = await localJobs();
     const rules = rulesOf(
       await jobs.post({
@@ -160,19 +160,19 @@ describe('creating a job (service.md 4.6)', () => {
     expect((await jobs.list()).jobs).toEqual([]);
   });
 
-  it('says everything that is wrong at once', async () => {
+  it('lists all problems in one message', async () => {
     const jobs = await localJobs();
     const { message } = await jobs.post({ title: '', toDate: 'x', rules: undefined });
     expect(message?.split('\n')).toHaveLength(3);
   });
 
-  it('takes the very present as the end, and the first minute as the beginning', async () => {
+  it('accepts the current time as the end, and the first minute of the archive as the start', async () => {
     const jobs = await localJobs();
     const fields = { fromDate: '200603210000', toDate: '202405151234' };
     expect((await jobs.post(fields)).status).toBe(201);
   });
 
-  it('takes track_v2, and fields that it does not know', async () => {
+  it('accepts track_v2 and unknown fields', async () => {
     const jobs = await localJobs();
     const fields = { streamType: 'track_v2', serviceUsername: 'someone' };
     expect((await jobs.post(fields)).status).toBe(201);
@@ -186,7 +186,7 @@ describe('creating a job (service.md 4.6)', () => {
       message: expect.stringContaining('There is a job with the title "small"'),
     });
     expect((await jobs.post({ title: 'Small' })).status).toBe(201);
-    // At the same time, too.
+    // Also for concurrent requests.
     const both = await Promise.all([jobs.post({ title: 'x' }), jobs.post({ title: 'x' })]);
     expect(both.map(({ status }) => status).sort()).toEqual([201, 400]);
   });
@@ -224,14 +224,14 @@ describe('creating a job (service.md 4.6)', () => {
 });
 
 describe('the addresses of jobs', () => {
-  it('are for those with credentials only', async () => {
+  it('need credentials', async () => {
     const jobs = await localJobs();
     const authorization = `Basic ${btoa('dev@example.com:wrong')}`;
     for (const method of ['GET', 'POST']) {
       const reply = await jobs.ask('/jobs.json', { method, headers: { authorization } });
       expect(reply).toMatchObject({ status: 401, message: 'Unauthorized: Invalid credentials' });
       expect(reply.headers.get('www-authenticate')).toMatch(/^Basic /);
-      // What tools look for in the answer to a create.
+      // Existing clients read these fields of a failed create.
       expect(JSON.parse(reply.text).status).toBe(method === 'POST' ? 'error' : undefined);
     }
   });
@@ -251,7 +251,7 @@ describe('the addresses of jobs', () => {
     expect((await jobs.ask(new URL(path, jobs.base).href)).status).toBe(404);
   });
 
-  it('go by the name that clients know, too, and then jobs show it', async () => {
+  it('also use the name that clients know, and then jobs show it', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     const base = jobs.base.replace('rulestream', 'powertrack');
@@ -259,7 +259,7 @@ describe('the addresses of jobs', () => {
     expect(job.jobURL).toBe(`${base}/jobs/${uuid}.json`);
   });
 
-  it('take other names of account and publisher', async () => {
+  it('use the configured account and publisher', async () => {
     const jobs = await localJobs({ account: 'ac me', publisher: 'posts' });
     expect(uuidOf(JSON.parse((await jobs.post({ publisher: 'posts' })).text))).not.toBe('');
     expect((await jobs.post({ title: 'b' })).message).toMatch(/The only publisher is 'posts'/);
@@ -276,7 +276,7 @@ describe('the addresses of jobs', () => {
   });
 });
 
-describe('deciding on a job (service.md 4.6)', () => {
+describe('deciding on a job', () => {
   it.each(['opened', 'estimating', 'accepted', 'rejected', 'running', 'completed', 'delivered'])(
     'is refused when it is %s',
     async state => {
@@ -301,7 +301,7 @@ describe('deciding on a job (service.md 4.6)', () => {
     },
   );
 
-  it.each(['accepted', 'ACCEPT', '', null, undefined, 1])('takes no %j', async status => {
+  it.each(['accepted', 'ACCEPT', '', null, undefined, 1])('refuses the status %j', async status => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted');
     expect(await jobs.put(uuid, status)).toMatchObject({
@@ -311,7 +311,7 @@ describe('deciding on a job (service.md 4.6)', () => {
     expect((await jobs.job(uuid)).status).toBe('quoted');
   });
 
-  it('happens once, however many ask at a time', async () => {
+  it('happens once under concurrent requests', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted');
     const replies = await Promise.all(
@@ -321,7 +321,7 @@ describe('deciding on a job (service.md 4.6)', () => {
   });
 });
 
-describe('a quote (service.md 2.5)', () => {
+describe('a quote', () => {
   it('has 100 activities when the sample has no match', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted', { rules: [{ value: 'cocoa' }] });
@@ -331,7 +331,7 @@ describe('a quote (service.md 2.5)', () => {
     });
   });
 
-  it('has the order of magnitude of what there is, counted in a short window', async () => {
+  it('has the order of magnitude of the matches, all counted in a short window', async () => {
     const jobs = await localJobs();
     const wide = { fromDate: '202405150934', toDate: '202405151234', rules: [{ value: 'tea' }] };
     const uuid = await jobs.bring('quoted', wide);
@@ -339,7 +339,7 @@ describe('a quote (service.md 2.5)', () => {
     expect((await jobs.job(uuid)).quote?.estimatedActivityCount).toBe(100);
   });
 
-  it('costs a price for each day that holds a minute of the job, or nothing', async () => {
+  it('costs a price for each day that the job touches, or nothing', async () => {
     const fields = { fromDate: '202405140001', toDate: '202405150001' };
     const jobs = await localJobs({ jobDollarsPerDay: 12.5 });
     const uuid = await jobs.bring('quoted', fields);
@@ -350,7 +350,7 @@ describe('a quote (service.md 2.5)', () => {
     );
   });
 
-  it('is near what is then delivered, for a long window as well', async () => {
+  it('is close to the delivered totals, for a long window, too', async () => {
     const jobs = await localJobs({
       archive: openSampleArchive({ now: () => NOW, postsPerMinute: 0.3 }),
     });
@@ -372,7 +372,7 @@ describe('a quote (service.md 2.5)', () => {
   });
 });
 
-describe('the list of jobs (service.md 2.5, 4.6)', () => {
+describe('the list of jobs', () => {
   it('is empty at first', async () => {
     const jobs = await localJobs();
     expect(await jobs.list()).toEqual({
@@ -381,7 +381,7 @@ describe('the list of jobs (service.md 2.5, 4.6)', () => {
     });
   });
 
-  it('shows each job in short, and the sum of what was delivered', async () => {
+  it('shows each job in short, and the totals of delivered jobs', async () => {
     const jobs = await localJobs();
     const first = await jobs.bring('delivered', { title: 'first' });
     await jobs.move(HOUR);

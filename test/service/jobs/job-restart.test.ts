@@ -17,7 +17,7 @@ const temporaryJobs = async () =>
   );
 
 describe('a service that is started again with its state folder', () => {
-  it('goes on with every job where it was', async () => {
+  it('continues every job where it was', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     const delivered = await first.bring('delivered', { title: 'delivered' });
@@ -51,7 +51,7 @@ describe('a service that is started again with its state folder', () => {
     expect((await again.job(opened)).status).toBe('quoted');
   });
 
-  it('remembers what has expired meanwhile, and that it was there', async () => {
+  it('knows the jobs that have expired since', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     const uuid = await first.bring('delivered');
@@ -67,7 +67,7 @@ describe('a service that is started again with its state folder', () => {
     expect(await readdir(join(stateFolder, 'jobs', uuid))).toEqual(['job.json']);
   });
 
-  it('has the same files, however often it was stopped while it made them', async () => {
+  it('has the same files, however often it stops while it writes them', async () => {
     const fields = {
       fromDate: '202405141955',
       toDate: '202405150105',
@@ -78,7 +78,7 @@ describe('a service that is started again with its state folder', () => {
     const listing = await straight.results(await straight.bring('delivered', fields));
     expect(listing.urlCount).toBe(32);
 
-    // An archive that takes its time, so that the service can be stopped in the middle.
+    // A slow archive, so that the service can be stopped in the middle.
     const archive: Archive = {
       format: 'original',
       search: (...call) => sample.search(...call),
@@ -110,14 +110,14 @@ describe('a service that is started again with its state folder', () => {
     expect(await postsOf(resumed.urlList)).toEqual(await postsOf(listing.urlList));
   });
 
-  it('puts up with a list of files whose last line was cut', async () => {
+  it('ignores a cut last line in the list of files', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     const uuid = await first.bring('delivered');
     await first.stop();
     const folder = join(stateFolder, 'jobs', uuid);
     const lines = (await readFile(join(folder, 'files.jsonl'), 'utf8')).split('\n');
-    // As after a kill between the third file and its line.
+    // As after a kill between writing the third file and its line.
     await writeFile(
       join(folder, 'files.jsonl'),
       `${lines.slice(0, 2).join('\n')}\n${lines[2]?.slice(0, 20)}`,
@@ -136,7 +136,7 @@ describe('a service that is started again with its state folder', () => {
     ).toEqual(lines.slice(0, 6).map(line => JSON.parse(line).segment));
   });
 
-  it('removes the folder of a job whose first record was never whole, and nothing else', async () => {
+  it('removes the folder of a job without a complete first record, and nothing else', async () => {
     const stateFolder = await temporaryFolder();
     const folder = join(stateFolder, 'jobs');
     for (const [name, file] of [
@@ -152,7 +152,7 @@ describe('a service that is started again with its state folder', () => {
     expect(await readdir(folder)).toEqual(['mine']);
   });
 
-  it('says which file it cannot read', async () => {
+  it('names the file that it cannot read', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     const uuid = await first.create();
@@ -162,7 +162,7 @@ describe('a service that is started again with its state folder', () => {
     await expect(localJobs({ stateFolder })).rejects.toMatchObject({ code: 'ERR_STORAGE', path });
   });
 
-  it('has the folder to itself', async () => {
+  it('locks the folder', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     await first.create();
@@ -175,7 +175,7 @@ describe('a service that is started again with its state folder', () => {
     expect((await (await localJobs({ stateFolder })).list()).jobs).toHaveLength(1);
   });
 
-  it('says that a folder cannot be one', async () => {
+  it('reports a state folder that it cannot create', async () => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, 'file'), '');
     await expect(localJobs({ stateFolder: join(folder, 'file') })).rejects.toMatchObject({

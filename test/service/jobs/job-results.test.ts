@@ -35,8 +35,8 @@ async function delivered(jobs: LocalJobs, fields?: Record<string, unknown>) {
   return { uuid, job: await jobs.job(uuid), listing, files };
 }
 
-describe('the results of a job (service.md 2.6)', () => {
-  it('are one file for every ten minutes that hold data, in order of time', async () => {
+describe('the results of a job', () => {
+  it('are one file for every ten minutes with data, in order of time', async () => {
     const jobs = await localJobs();
     const { listing, files } = await delivered(jobs, {
       fromDate: '202405150834',
@@ -70,7 +70,7 @@ describe('the results of a job (service.md 2.6)', () => {
     expect((await delivered(jobs, fields)).listing.urlCount).toBe(6);
   });
 
-  it('have true numbers everywhere', async () => {
+  it('have consistent totals everywhere', async () => {
     const jobs = await localJobs();
     const { job, listing, files } = await delivered(jobs);
     const bytes = files.reduce((sum, file) => sum + file.bytes.length, 0);
@@ -89,7 +89,7 @@ describe('the results of a job (service.md 2.6)', () => {
     expect((await jobs.list()).delivered.activityCount).toBe(posts);
   });
 
-  it('come as lines of a local name, a tab and the URL, too', async () => {
+  it('are also available as lines of a local name, a tab and the URL', async () => {
     const jobs = await localJobs();
     const { uuid, listing } = await delivered(jobs);
     const reply = await jobs.ask(`/jobs/${uuid}/results.csv`);
@@ -104,7 +104,7 @@ describe('the results of a job (service.md 2.6)', () => {
     );
   });
 
-  it('are not there before the job is delivered', async () => {
+  it('answer 404 until the job is delivered', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted');
     for (const rest of ['results.json', 'results.csv', 'suspectMinutes.json'])
@@ -122,14 +122,14 @@ describe('the results of a job (service.md 2.6)', () => {
     expect((await jobs.ask(`/jobs/${job.jobURL.slice(-15, -5)}/results.csv`)).text).toBe('');
   });
 
-  it('name suspect minutes where there are any', async () => {
+  it('link the list of suspect minutes, if there are any', async () => {
     const jobs = await localJobs();
     const minutes = ['202405150935', '202405151000', '202405151034'];
     jobs.service.faults.plant({ kind: 'suspect-minutes', minutes, title: 'small' });
     const { uuid, listing } = await delivered(jobs);
     expect(listing.suspectMinutesURL).toBe(`${jobs.base}/jobs/${uuid}/suspectMinutes.json`);
     const reply = await jobs.ask(String(listing.suspectMinutesURL));
-    // The last is not of the job's window.
+    // The last minute is outside the job's window.
     expect(JSON.parse(reply.text)).toEqual({ suspectMinutes: minutes.slice(0, 2) });
     const other = await delivered(jobs, { title: 'other' });
     expect(other.listing).not.toHaveProperty('suspectMinutesURL');
@@ -137,8 +137,8 @@ describe('the results of a job (service.md 2.6)', () => {
   });
 });
 
-describe('a data file (service.md 4.6)', () => {
-  it('is gzip with a post a line, each with the tag and id of every rule that it matches', async () => {
+describe('a data file', () => {
+  it('is gzip with one post a line, each with tag and id of every matching rule', async () => {
     const jobs = await localJobs();
     const made = await jobs.post({
       rules: [
@@ -165,7 +165,7 @@ describe('a data file (service.md 4.6)', () => {
     expect(new Activity(Buffer.from(second)).matchingRules).toEqual([{ tag: null, id: tea }]);
   });
 
-  it('ends in an info line with its number of posts, unless the option takes it away', async () => {
+  it('ends in an info line with its number of posts, unless the option removes it', async () => {
     const jobs = await localJobs();
     for (const { bytes } of (await delivered(jobs, { rules: [{ value: 'tea' }] })).files) {
       const lines = linesOf(bytes);
@@ -184,9 +184,9 @@ describe('a data file (service.md 4.6)', () => {
   });
 
   it.each(['original', 'activity_streams'] as const)(
-    'holds exactly the posts of the archive that match, in %s',
+    'has exactly the matching posts of the archive, in %s',
     async format => {
-      // The archive made up by the service has both.
+      // The generated archive has both formats.
       const jobs = await localJobs({ archive: undefined });
       const value = 'coffee OR (lang:es -is:retweet)';
       const [fromDate, toDate] = ['202404302257', '202405010103'];
@@ -199,7 +199,7 @@ describe('a data file (service.md 4.6)', () => {
     },
   );
 
-  it('comes with a length and a strong ETag, the MD5 of its bytes', async () => {
+  it('has a Content-Length and a strong ETag, the MD5 of its bytes', async () => {
     const jobs = await localJobs();
     const { files } = await delivered(jobs);
     for (const { headers, bytes } of files) {
@@ -208,7 +208,7 @@ describe('a data file (service.md 4.6)', () => {
     }
   });
 
-  it('answers HEAD, and ranges', async () => {
+  it('supports HEAD and ranges', async () => {
     const jobs = await localJobs();
     const { listing, files } = await delivered(jobs);
     const [url = ''] = listing.urlList;
@@ -233,14 +233,14 @@ describe('a data file (service.md 4.6)', () => {
       ]);
       expect(part.bytes).toEqual(bytes.subarray(from, to));
     }
-    // Of another content, or of many parts, it is all or nothing.
+    // For another ETag, or for several ranges, the whole file is sent.
     expect((await download(url, { range: 'bytes=0-9', 'if-range': '"x"' })).bytes).toEqual(bytes);
     expect((await download(url, { range: 'bytes=0-1,3-4' })).bytes).toEqual(bytes);
     for (const range of [`bytes=${size}-`, 'bytes=9-3', 'bytes=-0'])
       expect((await download(url, { range })).status).toBe(416);
   });
 
-  it('is on an origin of its own, and lets HTTP Basic pass, but no other authorization', async () => {
+  it('is served by a second origin, which ignores HTTP Basic and refuses other authorization', async () => {
     const jobs = await localJobs();
     const { listing } = await delivered(jobs);
     const [url = ''] = listing.urlList;
@@ -255,7 +255,7 @@ describe('a data file (service.md 4.6)', () => {
     expect((await jobs.ask(new URL(pathname + search, jobs.base).href)).status).toBe(404);
   });
 
-  it('cannot be had by an altered URL', async () => {
+  it('is refused under an altered URL', async () => {
     const jobs = await localJobs();
     const { listing } = await delivered(jobs);
     const [url = '', next = ''] = listing.urlList;
@@ -274,7 +274,7 @@ describe('a data file (service.md 4.6)', () => {
     expect((await fetch(url, { method: 'POST' })).status).toBe(405);
   });
 
-  it('can be had until its URL expires, and then again by another listing', async () => {
+  it('is available until its URL expires, and then under the URL of a new listing', async () => {
     const jobs = await localJobs({ fileUrlMs: HOUR });
     const { uuid, listing } = await delivered(jobs);
     const [url = ''] = listing.urlList;
@@ -287,13 +287,13 @@ describe('a data file (service.md 4.6)', () => {
     expect((await download(url)).status).toBe(403);
     const [again = ''] = (await jobs.results(uuid)).urlList;
     expect((await download(again)).status).toBe(200);
-    // Never longer than the job.
+    // A URL never outlives its job.
     await jobs.move(15 * DAY - HOUR - 10 * MINUTE);
     const last = await jobs.results(uuid);
     expect(last.expiresAt).toBe((await jobs.job(uuid)).results?.expiresAt);
   });
 
-  it('can be had by many at a time', async () => {
+  it('can be downloaded concurrently', async () => {
     const jobs = await localJobs();
     const { listing, files } = await delivered(jobs, { rules: [{ value: 'tea' }] });
     const urls = Array.from({ length: 20 }, () => listing.urlList).flat();
@@ -302,7 +302,7 @@ describe('a data file (service.md 4.6)', () => {
       expect(bytes).toEqual(files[i % files.length]?.bytes);
   });
 
-  it('stops where the client goes', async () => {
+  it('stops reading when the client disconnects', async () => {
     const jobs = await localJobs();
     const { listing } = await delivered(jobs, { rules: [{ value: 'tea' }] });
     const [url = ''] = listing.urlList;

@@ -13,8 +13,8 @@ async function statuses(jobs: LocalJobs): Promise<Record<string, string>> {
 
 const at = (ms: number) => `${new Date(NOW + ms).toISOString().slice(0, 19)}Z`;
 
-describe('a job (service.md section 3)', () => {
-  it('is opened when it is made, with a message that it awaits a quote, and with its URL', async () => {
+describe('a job', () => {
+  it('is opened when created, with its URL and a message that it awaits a quote', async () => {
     const jobs = await localJobs();
     const made = JSON.parse((await jobs.post()).text);
     expect(made).toMatchObject({
@@ -62,7 +62,7 @@ describe('a job (service.md section 3)', () => {
     });
   });
 
-  it('that is accepted says by whom and when, and cannot be stopped', async () => {
+  it('that is accepted shows by whom and when, and cannot be stopped', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted');
     await jobs.move(1_000);
@@ -83,7 +83,7 @@ describe('a job (service.md section 3)', () => {
       });
   });
 
-  it('that is rejected says when, and cannot be recovered', async () => {
+  it('that is rejected shows when, and cannot be recovered', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('rejected');
     const rejected = {
@@ -133,7 +133,7 @@ describe('a job (service.md section 3)', () => {
     });
   });
 
-  it('begins each state at its own instant, however far the clock is moved', async () => {
+  it('starts each state at its scheduled instant, however far the clock is moved', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     await jobs.move(5 * DAY);
@@ -146,7 +146,7 @@ describe('a job (service.md section 3)', () => {
     });
   });
 
-  it('is where it ought to be once the clock was moved over HTTP', async () => {
+  it('is in the due state after the clock is moved over HTTP', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     const clock = new URL('/_control/clock', jobs.base).href;
@@ -157,7 +157,7 @@ describe('a job (service.md section 3)', () => {
     expect((await jobs.ask(`/jobs/${uuid}.json`)).status).toBe(404);
   });
 
-  it('goes through its states by itself in real time', async () => {
+  it('goes through its states in real time', async () => {
     const jobs = await localJobs({ jobDwellMs: { opened: 0, estimating: 20, running: 0 } });
     jobs.service.clock.reset();
     const uuid = await jobs.create();
@@ -167,7 +167,7 @@ describe('a job (service.md section 3)', () => {
     expect((await jobs.results(uuid)).urlCount).toBe(6);
   });
 
-  it('stays as it was when the clock is set back', async () => {
+  it('stays in its state when the clock is set back', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('accepted');
     await jobs.move(-DAY);
@@ -177,8 +177,8 @@ describe('a job (service.md section 3)', () => {
   });
 });
 
-describe('jobs side by side (service.md section 8)', () => {
-  it('are estimated two at once; the rest wait, and come in their order', async () => {
+describe('concurrent jobs', () => {
+  it('are estimated two at a time; the rest wait in order', async () => {
     const jobs = await localJobs();
     const uuids: string[] = [];
     for (const title of ['a', 'b', 'c', 'd', 'e']) {
@@ -206,7 +206,7 @@ describe('jobs side by side (service.md section 8)', () => {
     ]);
   });
 
-  it('run two at once; the rest wait, and come in the order in which they were accepted', async () => {
+  it('run two at a time; the rest wait in the order of their acceptance', async () => {
     const jobs = await localJobs();
     const uuids: string[] = [];
     for (const title of ['a', 'b', 'c', 'd']) uuids.push(await jobs.create({ title }));
@@ -227,7 +227,7 @@ describe('jobs side by side (service.md section 8)', () => {
     expect(new Set(Object.values(await statuses(jobs)))).toEqual(new Set(['delivered']));
   });
 
-  it('are as many as the table of limits says', async () => {
+  it('are limited by the table of limits', async () => {
     const jobs = await localJobs({ limits: { jobsEstimating: 1 } });
     for (const title of ['a', 'b']) await jobs.create({ title });
     await jobs.move(DWELL);
@@ -235,7 +235,7 @@ describe('jobs side by side (service.md section 8)', () => {
   });
 });
 
-describe('expiry (service.md section 3)', () => {
+describe('expiry', () => {
   it.each(['quoted', 'rejected'] as const)(
     'of a %s job comes 15 days after its estimate',
     async state => {
@@ -256,7 +256,7 @@ describe('expiry (service.md section 3)', () => {
     },
   );
 
-  it('of an accepted job comes 15 days after it was accepted; its files are gone then', async () => {
+  it('of an accepted job comes 15 days after its acceptance, and removes its files', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted');
     await jobs.move(DAY);
@@ -264,7 +264,7 @@ describe('expiry (service.md section 3)', () => {
     await jobs.move(DAY);
     const { urlList, expiresAt } = await jobs.results(uuid);
     const { results, acceptedAt } = await jobs.job(uuid);
-    // To the second, and the same wherever it is shown.
+    // In whole seconds, and the same in every response.
     expect(Date.parse(expiresAt) - Date.parse(String(acceptedAt))).toBe(15 * DAY);
     expect([results?.expiresAt, (await jobs.list()).jobs[0]?.expiresAt]).toEqual([
       expiresAt,
@@ -283,12 +283,12 @@ describe('expiry (service.md section 3)', () => {
       jobs: [],
       delivered: { jobCount: 0, jobDaysRun: 0, activityCount: 0 },
     });
-    // Nothing brings it back.
+    // It cannot be restored.
     await jobs.move(-DAY);
     expect((await jobs.ask(`/jobs/${uuid}.json`)).status).toBe(404);
   });
 
-  it('leaves the title to another job', async () => {
+  it('frees the title for another job', async () => {
     const jobs = await localJobs();
     await jobs.bring('rejected');
     expect((await jobs.post()).status).toBe(400);
@@ -303,7 +303,7 @@ describe('a failed job', () => {
     ['running', 4, 'Failure running job. Gnip investigating'],
     ['validation', 5, 'Job completed but failed validation. Gnip investigating.'],
   ] as const)(
-    'that was planted fails at the end of its %s',
+    'fails by a planted fault at the end of its %s',
     async (during, dwells, statusMessage) => {
       const jobs = await localJobs();
       jobs.service.faults.plant({ kind: 'job-failure', during, title: 'small' });
@@ -324,7 +324,7 @@ describe('a failed job', () => {
     },
   );
 
-  it('is what becomes of one whose archive cannot be read, and it makes room for others', async () => {
+  it('results from an archive that cannot be read, and lets others run', async () => {
     class BrokenArchive extends MemoryArchive {
       broken = false;
       override async *scan(window: Parameters<MemoryArchive['scan']>[0]) {

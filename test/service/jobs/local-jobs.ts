@@ -5,7 +5,7 @@ import { MINUTE } from '../../../src/time.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 
-/** What a job stays in each of its states in these tests, at least: longer than any work here takes. */
+/** The dwell time of each state in these tests, which is longer than any work takes. */
 export const DWELL = 60_000;
 
 export interface JobBody {
@@ -61,22 +61,22 @@ export interface JobReply {
 
 export interface LocalJobs {
   readonly service: Service;
-  /** The address of all jobs. */
+  /** The URL of all jobs. */
   readonly base: string;
   readonly errors: unknown[];
-  /** Any request below the base, or at an address. */
+  /** A request to a path below the base, or to a URL. */
   ask(path: string, init?: RequestInit): Promise<JobReply>;
-  /** Asks to create a job; the fields replace those of a small job. */
+  /** Sends a create request; the fields replace those of a small job. */
   post(fields?: Record<string, unknown>): Promise<JobReply>;
-  /** Creates a job and gives its uuid. */
+  /** Creates a job and returns its uuid. */
   create(fields?: Record<string, unknown>): Promise<string>;
   job(uuid: string): Promise<JobBody>;
   put(uuid: string, status: unknown): Promise<JobReply>;
   list(): Promise<JobList>;
   results(uuid: string): Promise<Listing>;
-  /** Moves the clock, and waits until all is done that is due then. */
+  /** Moves the clock and waits until everything due is done. */
   move(ms: number): Promise<void>;
-  /** Creates a job and takes it to a state. */
+  /** Creates a job and brings it into a state. */
   bring(
     state: 'quoted' | 'accepted' | 'rejected' | 'delivered',
     fields?: Record<string, unknown>,
@@ -90,7 +90,7 @@ afterEach(async () => {
   for (const service of running.splice(0)) await service.stop();
 });
 
-/** Tea every minute of the hours before the present, and coffee every tenth. */
+/** In the hours before `NOW`, a post about tea every minute and one about coffee every tenth minute. */
 export const POSTS: readonly ArchivedPost[] = Array.from({ length: 180 }, (_, i) => {
   const at = NOW - 56_789 - (180 - i) * MINUTE;
   return originalPost(
@@ -110,7 +110,7 @@ export const SMALL = {
   rules: [{ value: 'coffee', tag: 'drinks' }],
 };
 
-/** A service over posts in memory, whose clock stands still at `NOW`. Stopped after the test. */
+/** A service over posts in memory, whose clock is frozen at `NOW`. Stopped after the test. */
 export async function localJobs({
   clock = NOW,
   ...options

@@ -12,19 +12,19 @@ import { formatTimestamp, MINUTE } from '../../../src/time.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 
-/** Start of the hour that these tests replay; it ends an hour and a half before the present. */
+/** Start of the hour that these tests replay; it ends an hour and a half before `NOW`. */
 export const START = Date.UTC(2024, 4, 15, 10, 0);
 export const END = START + 60 * MINUTE;
 
-/** What came over one connection, to its end. */
+/** Everything received over one connection. */
 export interface Seen {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
-  /** As it came, compressed. */
+  /** The compressed bytes. */
   readonly wire: Buffer;
-  /** As far as it could be read. */
+  /** The decompressed text, as far as possible. */
   readonly text: string;
-  /** What is between line ends, without heartbeats; the last may be a part. */
+  /** The lines, without heartbeats; the last may be partial. */
   readonly messages: readonly string[];
   /** Whether the HTTP message was complete. */
   readonly complete: boolean;
@@ -34,13 +34,13 @@ export interface Seen {
 export interface Connection {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
-  /** What could be read up to now. */
+  /** The text received so far. */
   text(): string;
-  /** Resolves once what could be read says so. */
+  /** Resolves once the received text satisfies the condition. */
   until(isEnough: (text: string) => boolean): Promise<string>;
   pause(): void;
   resume(): void;
-  /** Resolves at the end, however it comes. */
+  /** Resolves when the connection ends, for any reason. */
   end(): Promise<Seen>;
   destroy(): void;
 }
@@ -54,11 +54,11 @@ export interface Streams {
   open(path: string, headers?: http.OutgoingHttpHeaders): Promise<Connection>;
   /** Opens a stream and waits for its end. */
   see(path: string, headers?: http.OutgoingHttpHeaders): Promise<Seen>;
-  /** The path of a replay; of the hour, unless other minutes are given. */
+  /** The path of a replay; by default of the whole hour. */
   replayPath(type?: string, from?: number, to?: number): string;
-  /** Adds rules, and gives their ids. */
+  /** Adds rules and returns their ids. */
   addRules(...rules: readonly { value: string; tag?: string }[]): Promise<string[]>;
-  /** Any request for rules; `at` is what follows the label. */
+  /** A request for rules; `at` follows the label. */
   rules(method: string, at: string, body?: string | object): Promise<Reply>;
 }
 
@@ -77,7 +77,7 @@ afterEach(async () => {
   for (const service of running.splice(0)) await service.stop();
 });
 
-/** A service over posts in memory, whose clock stands still at `NOW`. Stopped after the test. */
+/** A service over posts in memory, whose clock is frozen at `NOW`. Stopped after the test. */
 export async function localStreams(
   posts: readonly ArchivedPost[] = [],
   options: ServiceOptions = {},
@@ -187,13 +187,13 @@ function textOf(wire: Buffer, headers: http.IncomingHttpHeaders): string {
   return readable(wire, headers).toString();
 }
 
-/** What can be read of gzip that may be cut. */
+/** The decompressed part of gzip that may be cut. */
 function readable(wire: Buffer, headers: http.IncomingHttpHeaders): Buffer {
   if (headers['content-encoding'] !== 'gzip' || wire.length === 0) return wire;
   return gunzipSync(wire, { finishFlush: constants.Z_SYNC_FLUSH });
 }
 
-/** One post every minute of the hour, from its first second on. */
+/** One post every minute of the hour, starting at its first second. */
 export function hourOfPosts(count = 60, text = (i: number) => `tea number ${i}`): ArchivedPost[] {
   return Array.from({ length: count }, (_, i) =>
     originalPost(START + i * MINUTE, String(1_790_000_000_000_000_000n + BigInt(i)), text(i)),

@@ -9,7 +9,7 @@ const SENT = '"sent":"2024-05-15T12:34:56+00:00"';
 const range = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, i) => idOf(from + i));
 
-describe('the ends of a replay (service.md 2.7, service-facts 4)', () => {
+describe('the ends of a replay', () => {
   it('names the minutes that failed, in order, and leaves them out', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     const minutes = ['202405151006', '202405151005', '202405150900'];
@@ -20,13 +20,13 @@ describe('the ends of a replay (service.md 2.7, service-facts 4)', () => {
     );
     expect(idsIn(messages)).toEqual([...range(0, 5), ...range(7, 60)]);
     expect(complete).toBe(true);
-    // Asked for again, they come.
+    // A second replay of them is complete.
     const again = await see(replayPath('firehose', START + 5 * MINUTE, START + 7 * MINUTE));
     expect(idsIn(again.messages)).toEqual(range(5, 7));
     expect(again.messages.at(-1)).toContain('"Replay Request Completed"');
   });
 
-  it('may have delivered a part of the minutes that failed', async () => {
+  it('may deliver a part of the minutes that failed', async () => {
     const posts = Array.from({ length: 10 }, (_, i) =>
       originalPost(START + i * 1000, idOf(i), 'tea'),
     );
@@ -38,7 +38,7 @@ describe('the ends of a replay (service.md 2.7, service-facts 4)', () => {
     expect(messages.at(-1)).toContain('"activity_count":5,"minutes_failed":["2024-05-15T10:00');
   });
 
-  it('names the range that it did not process, to the end of the window', async () => {
+  it('names the unprocessed range, to the end of the window', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     service.faults.plant({ kind: 'unprocessed-range', fromDate: '202405151010' });
     const { messages, complete } = await see(replayPath());
@@ -49,7 +49,7 @@ describe('the ends of a replay (service.md 2.7, service-facts 4)', () => {
     expect(complete).toBe(true);
   });
 
-  it('may have delivered a part of that range', async () => {
+  it('may deliver a part of that range', async () => {
     const posts = Array.from({ length: 10 }, (_, i) =>
       originalPost(START + i * 1000, idOf(i), 'tea'),
     );
@@ -60,21 +60,21 @@ describe('the ends of a replay (service.md 2.7, service-facts 4)', () => {
     expect(messages.at(-1)).toContain('"fromDate":"2024-05-15T10:00:00+00:00"');
   });
 
-  it('waits with such a fault for a replay that has the minute', async () => {
+  it('keeps such a fault for a replay that includes the minute', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     service.faults.plant({ kind: 'unprocessed-range', fromDate: '202405151010' });
     service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151010'] });
     const early = await see(replayPath('firehose', START, START + 10 * MINUTE));
     expect(early.messages.at(-1)).toContain('"Replay Request Completed"');
     expect(service.faults.list()).toHaveLength(2);
-    // An end that fails to complete names no minutes: they would be lost.
+    // The ending with an unprocessed range names no failed minutes; clients would lose them.
     const failed = await see(replayPath());
     expect(failed.messages.at(-1)).toContain('Failed to Complete');
     expect((await see(replayPath())).messages.at(-1)).toContain('Completed with Errors');
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('fails to complete from the minute on that the archive cannot give', async () => {
+  it('fails to complete from the minute that the archive cannot read', async () => {
     const { see, replayPath, archive, errors } = await localStreams(hourOfPosts());
     const scan = archive.scan.bind(archive);
     archive.scan = async function* (window) {
@@ -84,14 +84,14 @@ describe('the ends of a replay (service.md 2.7, service-facts 4)', () => {
       }
     };
     const { messages } = await see(replayPath());
-    // The minute that was under way may lack posts.
+    // The current minute may lack posts.
     expect(messages.at(-1)).toContain(
       '"unprocessed_range":{"fromDate":"2024-05-15T10:29:00+00:00","toDate":"2024-05-15T11:00:00+00:00"},"activity_count":30',
     );
     expect(errors).toMatchObject([{ message: 'a broken disk' }]);
   });
 
-  it('is understood by whoever reads in-stream messages', async () => {
+  it('is understood by the parser of in-stream messages', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts(3));
     const last = async () =>
       parseInStreamMessage(Buffer.from((await see(replayPath())).messages.at(-1) as string));
@@ -110,7 +110,7 @@ describe('the ends of a replay (service.md 2.7, service-facts 4)', () => {
     });
   });
 
-  it('may count wrong', async () => {
+  it('may have a wrong count', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     service.faults.plant({ kind: 'wrong-count', by: -3 });
     const { messages } = await see(replayPath());
@@ -121,7 +121,7 @@ describe('the ends of a replay (service.md 2.7, service-facts 4)', () => {
   });
 });
 
-describe('a connection that is cut', () => {
+describe('a broken connection', () => {
   const cafes = () => hourOfPosts(60, i => `café ☕ number ${i}`);
 
   it.each([
@@ -135,7 +135,7 @@ describe('a connection that is cut', () => {
     expect(seen).toMatchObject(how);
     expect(idsIn(seen.messages)).toEqual(range(0, 7));
     expect(seen.text.endsWith('}\r\n')).toBe(true);
-    // A valid end of gzip is only there where the end is clean.
+    // Only a clean end has a valid gzip trailer.
     const { gunzipSync } = await import('node:zlib');
     if (end === 'finish') expect(gunzipSync(seen.wire).toString()).toBe(seen.text);
     else expect(() => gunzipSync(seen.wire)).toThrow('unexpected end');
@@ -199,7 +199,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  it('stalls, and goes on', async () => {
+  it('stalls, and continues', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     service.faults.plant({ kind: 'stall', endpoint: 'replay', afterBytes: 500, forMs: 60 });
     const began = performance.now();
@@ -208,7 +208,7 @@ describe('a connection that is cut', () => {
     expect(performance.now() - began).toBeGreaterThanOrEqual(59);
   });
 
-  it('stalls for ever, without a heartbeat', async () => {
+  it('stalls without end, without a heartbeat', async () => {
     const { open, replayPath, service } = await localStreams(cafes(), { heartbeatMs: 5 });
     service.faults.plant({ kind: 'stall', afterBytes: 200 });
     const connection = await open(replayPath());
@@ -217,7 +217,7 @@ describe('a connection that is cut', () => {
     expect((await connection.end()).wire).toHaveLength(200);
   });
 
-  it('has a flipped bit: no reader of gzip takes it for whole', async () => {
+  it('has a flipped bit, which every gzip reader notices', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     const whole = await see(replayPath());
     service.faults.plant({ kind: 'flip', atByte: whole.wire.length - 6 });
@@ -227,7 +227,7 @@ describe('a connection that is cut', () => {
   });
 });
 
-it('a client that goes away in the middle of a fault is no error of the service', async () => {
+it('a client that disconnects during a fault does not cause an error of the service', async () => {
   const posts = hourOfPosts(60, i => randomBytes(30_000).toString('base64') + i);
   const { open, replayPath, service, errors } = await localStreams(posts);
   for (let times = 0; times < 15; times++) {
@@ -241,7 +241,7 @@ it('a client that goes away in the middle of a fault is no error of the service'
 });
 
 describe('a connection that is refused by a fault', () => {
-  it('503 so many times, then it connects', async () => {
+  it('503 a number of times, then it connects', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     service.faults.plant({ kind: 'status', endpoint: 'replay', status: 503, times: 2 });
     const statuses = [];
@@ -259,7 +259,7 @@ describe('a connection that is refused by a fault', () => {
     });
   });
 
-  it('is not met by other families', async () => {
+  it('does not affect other families', async () => {
     const { see, replayPath, service, rules } = await localStreams();
     service.faults.plant({ kind: 'status', endpoint: 'rules', status: 503 });
     expect((await see(replayPath())).status).toBe(200);
@@ -287,7 +287,7 @@ describe('faults of streams', () => {
     );
   });
 
-  it('go together, one of each kind, and only on connections they are aimed at', async () => {
+  it('combine, one of each kind, and only on matching connections', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     const path = 'fromDate=202405151000';
     service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151001'], path });
@@ -301,10 +301,10 @@ describe('faults of streams', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('flood: the service does not wait for a slow consumer', async () => {
+  it('flood: the service does not wait for a slow client', async () => {
     const large = hourOfPosts(60, i => String(i).repeat(10_000));
     const { see, replayPath, service } = await localStreams(large, { streamBacklogBytes: 50_000 });
-    // A consumer that keeps up is sent all of it.
+    // A client that keeps up receives everything.
     expect((await see(replayPath())).messages).toHaveLength(61);
     service.faults.plant({ kind: 'flood' });
     const { messages } = await see(replayPath());

@@ -9,7 +9,7 @@ import { AUTHORIZATION, NOW } from '../local-service.js';
 import { originalPost, streamsPost } from '../memory-archive.js';
 import { hourOfPosts, idOf, idsIn, localStreams, START } from './local-streams.js';
 
-describe('a replay (service.md 4.3)', () => {
+describe('a replay', () => {
   it('gives all posts of the window, oldest first, each byte for byte with a line end', async () => {
     const posts = hourOfPosts();
     const { see, replayPath } = await localStreams(posts);
@@ -26,7 +26,7 @@ describe('a replay (service.md 4.3)', () => {
     expect(complete).toBe(true);
   });
 
-  it('disconnects after its last message, though the client keeps alive', async () => {
+  it('disconnects after its last message, even if the client asks for keep-alive', async () => {
     const { see, replayPath } = await localStreams();
     const { headers } = await see(replayPath(), { connection: 'keep-alive' });
     expect(headers.connection).toBe('close');
@@ -39,7 +39,7 @@ describe('a replay (service.md 4.3)', () => {
     expect(messages.at(-1)).toContain('"activity_count":3');
   });
 
-  it('is complete with nothing in it where the window has no posts', async () => {
+  it('is complete and empty if the window has no posts', async () => {
     const { see, replayPath } = await localStreams();
     expect((await see(replayPath())).messages).toEqual([
       '{"info":{"message":"Replay Request Completed","sent":"2024-05-15T12:34:56+00:00","activity_count":0}}',
@@ -72,7 +72,7 @@ describe('what each stream replays', () => {
     expect(messages[0]).toContain(`"id":${tea},"id_str":"${tea}"`);
   });
 
-  it('rulestream in Activity Streams: the rules stand under gnip', async () => {
+  it('rulestream in Activity Streams: the rules are under gnip', async () => {
     const { MemoryArchive } = await import('../memory-archive.js');
     const archive = new MemoryArchive([streamsPost(START, '7', 'tea')], 'activity_streams');
     const { see, replayPath, addRules } = await localStreams([], { archive });
@@ -112,7 +112,7 @@ describe('what each stream replays', () => {
     const posts: Post[] = all.messages.slice(0, -1).map(message => JSON.parse(message));
     const mentions = (post: Post): boolean =>
       [post.extended_tweet?.entities, post.entities].some(all => all?.user_mentions.length) ||
-      // A quoted post counts as part of the one that quotes it.
+      // A quoted post counts as part of the quoting post.
       (post.quoted_status !== undefined && mentions(post.quoted_status));
     const expected = posts.filter(mentions);
     expect(idsIn(mentioning.messages)).toEqual(expected.map(post => post.id_str));
@@ -120,7 +120,7 @@ describe('what each stream replays', () => {
     expect(expected.length).toBeLessThan(posts.length);
   });
 
-  it('streams without rules carry none, not even those of the files they come from', async () => {
+  it('streams without rules have none, not even those of the files that the posts come from', async () => {
     const [post] = hourOfPosts(1);
     if (post === undefined) throw new Error('no post');
     const activity = post.activity.withMatchingRules([{ tag: 'old', id: '9' }]);
@@ -129,14 +129,14 @@ describe('what each stream replays', () => {
     expect(JSON.parse(messages[0] as string).matching_rules).toEqual([]);
   });
 
-  it('any other type is not there', async () => {
+  it('404 for any other type', async () => {
     const { see, replayPath } = await localStreams();
     for (const type of ['decahose', 'constructor', 'Firehose'])
       expect((await see(replayPath(type))).status).toBe(404);
   });
 });
 
-describe('a connection request is refused (service.md 7.2)', () => {
+describe('a connection request is refused', () => {
   const errorOf = (text: string) => JSON.parse(text).error;
 
   it('401 without credentials, before anything else', async () => {
@@ -181,7 +181,7 @@ describe('a connection request is refused (service.md 7.2)', () => {
     `Invalid date format for query parameter '${name}'. Expected format is 'yyyyMMddHHmm'. For example, '201701012315' for January 1st, 11:15 pm 2017 UTC.\n\n`;
 
   it.each([
-    // The present is 12:34:56.
+    // `NOW` is 12:34:56.
     ['202405151203', '202405151204', undefined],
     [
       '202405151204',
@@ -215,7 +215,7 @@ describe('a connection request is refused (service.md 7.2)', () => {
     if (message !== undefined) expect(errorOf(text).message).toBe(message);
   });
 
-  it('judges dates by the clock that a test moves', async () => {
+  it('checks dates against the clock that a test moves', async () => {
     const { see, replayPath, service } = await localStreams();
     const path = replayPath('firehose', NOW - DAY, NOW - DAY + MINUTE);
     expect((await see(path)).status).toBe(200);
@@ -232,7 +232,7 @@ describe('a connection request is refused (service.md 7.2)', () => {
     ]);
   });
 
-  it('429 after 5 requests in 5 minutes, over all streams and whatever their answer', async () => {
+  it('429 after 5 requests in 5 minutes, over all streams, including refused ones', async () => {
     const { see, replayPath, service } = await localStreams([], { limits: 'strict' });
     const types = ['firehose', 'sample10', 'rulestream', 'mentions', 'compliance'];
     for (const type of types) {
@@ -247,7 +247,7 @@ describe('a connection request is refused (service.md 7.2)', () => {
     expect((await see(replayPath())).status).toBe(429);
   });
 
-  it('405 for what is no GET', async () => {
+  it('405 for other methods than GET', async () => {
     const { addresses, replayPath } = await localStreams();
     const headers = { authorization: AUTHORIZATION };
     const response = await fetch(addresses.baseUrl + replayPath(), { method: 'POST', headers });
@@ -256,7 +256,7 @@ describe('a connection request is refused (service.md 7.2)', () => {
 });
 
 describe('a live stream', () => {
-  it('flushes each message: it can be read before there is another', async () => {
+  it('flushes each message, so that it can be read before the next', async () => {
     const { open, replayPath } = await localStreams(hourOfPosts(2), { replayPostsPerSecond: 4 });
     const connection = await open(replayPath());
     const text = await connection.until(text => text.includes('\r\n'));
@@ -265,7 +265,7 @@ describe('a live stream', () => {
     expect((await connection.end()).messages).toHaveLength(3);
   });
 
-  it('sends its headers at once and a heartbeat when nothing was sent for a while', async () => {
+  it('sends its headers immediately, and a heartbeat after a pause', async () => {
     const slow = hourOfPosts(1);
     const { open, replayPath, archive } = await localStreams(slow, { heartbeatMs: 30 });
     let goOn = () => {};
@@ -285,7 +285,7 @@ describe('a live stream', () => {
     expect(text).toMatch(/^(\r\n){3,}\{"created_at/);
   });
 
-  it('lets go of the archive when the client hangs up', async () => {
+  it('stops reading the archive when the client disconnects', async () => {
     const { open, replayPath, archive, errors } = await localStreams();
     let left = 0;
     archive.scan = async function* () {
@@ -313,7 +313,7 @@ describe('a live stream', () => {
     expect(errors).toEqual([]);
   });
 
-  it('waits for a consumer that takes its time, and loses nothing', async () => {
+  it('waits for a slow client, and loses nothing', async () => {
     const { open, replayPath } = await localStreams(largePosts(150));
     const connection = await open(replayPath());
     connection.pause();
@@ -323,7 +323,7 @@ describe('a live stream', () => {
     expect([messages.length, complete]).toEqual([151, true]);
   });
 
-  it('does not make up for time of its own, which a consumer that keeps up would pay for', async () => {
+  it('does not catch up on delays of the service, which would overflow a client that keeps up', async () => {
     const posts = largePosts(30);
     const options = { replayPostsPerSecond: 50, streamBacklogBytes: 500_000 };
     const { see, archive, replayPath } = await localStreams(posts, options);
@@ -334,7 +334,7 @@ describe('a live stream', () => {
     expect((await see(replayPath())).messages).toHaveLength(31);
   });
 
-  it('closes on a consumer whose backlog passes the limit, and says why', async () => {
+  it('disconnects a client whose backlog exceeds the limit, with the reason', async () => {
     const options = { replayPostsPerSecond: 1e6, streamBacklogBytes: 500_000 };
     const { open, replayPath, errors } = await localStreams(largePosts(400), options);
     const connection = await open(replayPath());
@@ -350,13 +350,13 @@ describe('a live stream', () => {
         sent: '2024-05-15T12:34:56+00:00',
       },
     });
-    // What came before is whole and without a gap.
+    // Everything before is complete, without a gap.
     expect(idsIn(messages)).toEqual(Array.from({ length: messages.length - 1 }, (_, i) => idOf(i)));
     expect(messages.length).toBeLessThan(400);
     expect(errors).toEqual([]);
   });
 
-  it('resets the connection of one that does not even read that', async () => {
+  it('resets the connection of a client that does not read even that', async () => {
     const options = { replayPostsPerSecond: 1e6, streamBacklogBytes: 500_000 };
     const { open, replayPath, service } = await localStreams(largePosts(400), options);
     const connection = await open(replayPath());
@@ -379,7 +379,7 @@ interface Entities {
   readonly user_mentions: readonly object[];
 }
 
-/** Posts that hardly compress: what the sockets can hold is soon full. */
+/** Posts that hardly compress, so that socket buffers are full soon. */
 function largePosts(count: number) {
   const noise = createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16));
   const zeros = Buffer.alloc(60_000);

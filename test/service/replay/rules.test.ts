@@ -46,8 +46,8 @@ async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-describe('adding rules (service.md 4.4)', () => {
-  it('gives each an id that no double holds, as a bare integer', async () => {
+describe('adding rules', () => {
+  it('gives each an id that a double cannot represent, as a bare integer', async () => {
     const { rules } = await localStreams();
     const reply = await rules('POST', '.json', {
       rules: [
@@ -74,7 +74,7 @@ describe('adding rules (service.md 4.4)', () => {
     }
   });
 
-  it('leaves a rule as it is whose value is there already, and shows the tag that was asked for', async () => {
+  it('leaves a rule with an existing value unchanged, and shows the requested tag', async () => {
     const { rules, addRules } = await localStreams();
     const [id] = await addRules({ value: 'tea', tag: 'old' });
     const wanted = [{ value: 'tea', tag: 'new' }, { value: 'Tea' }, { value: 'Tea' }];
@@ -94,7 +94,7 @@ describe('adding rules (service.md 4.4)', () => {
     ]);
   });
 
-  it('gives a rule that was deleted and added again a new id, though the clock stands still', async () => {
+  it('gives a rule that was deleted and added again a new id, even if the clock is frozen', async () => {
     const { rules, addRules } = await localStreams();
     const [before] = await addRules({ value: 'tea' });
     await rules('DELETE', '.json', { rules: [{ value: 'tea' }] });
@@ -102,7 +102,7 @@ describe('adding rules (service.md 4.4)', () => {
     expect(after).not.toBe(before);
   });
 
-  it('422 for a batch with any invalid rule: none is added, each reason is listed (7.3)', async () => {
+  it('422 for a batch with any invalid rule: none is added, each reason is listed', async () => {
     const { rules } = await localStreams();
     const reply = await rules('POST', '.json', {
       rules: [
@@ -129,7 +129,7 @@ describe('adding rules (service.md 4.4)', () => {
     expect(bodyOf(await rules('GET', '.json')).rules).toEqual([]);
   });
 
-  it('takes operators that only streams have, and refuses those that only search has', async () => {
+  it('accepts operators that only streams have, and refuses those that only search has', async () => {
     const { rules, addRules } = await localStreams();
     expect(await addRules({ value: 'contains:tea bio:cook' })).toHaveLength(1);
     const nullcast = await rules('POST', '.json', { rules: [{ value: 'tea -is:nullcast' }] });
@@ -154,7 +154,7 @@ describe('adding rules (service.md 4.4)', () => {
     expect(bodyOf(reply).error).toEqual({ message: FORMAT, sent: '2024-05-15T12:34:56+00:00' });
   });
 
-  it('400 for bytes that are no UTF-8', async () => {
+  it('400 for bytes that are not UTF-8', async () => {
     const { addresses } = await localStreams();
     const body = Buffer.from('{"rules":[{"value":"caf\xe9"}]}', 'latin1');
     const url = `${addresses.rulesUrl}/rules/rulestream-replay/accounts/local/publishers/twitter/replay.json`;
@@ -166,7 +166,7 @@ describe('adding rules (service.md 4.4)', () => {
     expect(statusCode).toBe(400);
   });
 
-  it('413 for more than 1 MB, to the byte (section 8)', async () => {
+  it('413 for more than 1 MB, to the byte', async () => {
     const { rules } = await localStreams();
     const bodyOfBytes = (bytes: number) => {
       const body = JSON.stringify({ rules: [{ value: 'tea' }] });
@@ -178,7 +178,7 @@ describe('adding rules (service.md 4.4)', () => {
     expect(bodyOf(refused).error.message).toContain('1000000');
   });
 
-  it('adds many rules at once, in their order', async () => {
+  it('adds many rules in one request, in order', async () => {
     const { rules } = await localStreams();
     const wanted = Array.from({ length: 5000 }, (_, i) => ({ value: `word${i}`, tag: `${i}` }));
     expect((await rules('POST', '.json', { rules: wanted })).status).toBe(201);
@@ -256,7 +256,7 @@ describe('deleting rules', () => {
     });
   });
 
-  it('200 when nothing of it is there, and with nothing to delete', async () => {
+  it('200 when no rule exists, and with nothing to delete', async () => {
     const { rules } = await setUp();
     for (const body of [{ rules: [{ value: 'no' }] }, { rules: [] }, { rule_ids: [] }])
       expect((await rules('POST', '.json?_method=delete', body)).status).toBe(200);
@@ -274,7 +274,7 @@ describe('deleting rules', () => {
 });
 
 describe('getting rules', () => {
-  it('lists them in the order in which they came', async () => {
+  it('lists them in order of creation', async () => {
     const { rules, addRules } = await localStreams();
     const ids = await addRules({ value: 'b', tag: 't' }, { value: 'c' });
     const reply = await rules('GET', '.json');
@@ -283,7 +283,7 @@ describe('getting rules', () => {
     );
   });
 
-  it('by ids, bare integers that no double holds; those that are not there are left out', async () => {
+  it('by ids, bare integers that a double cannot represent; unknown ids are left out', async () => {
     const { rules, addRules } = await localStreams();
     const ids = await addRules({ value: 'b' }, { value: 'c' }, { value: 'd' });
     const near = BigInt(ids[0] as string) - 1n;
@@ -293,12 +293,12 @@ describe('getting rules', () => {
       200,
       [ids[2], ids[0]],
     ]);
-    // Some clients can only write them as text.
+    // Some clients can only write ids as strings.
     const asText = await rules('POST', '.json?_method=get', { rule_ids: [ids[1]] });
     expect(bodyOf(asText).rules).toEqual([{ value: 'c', tag: null, id: ids[1] }]);
   });
 
-  it('one by its id, and 404 for an id that is not there', async () => {
+  it('one by its id, and 404 for an unknown id', async () => {
     const { rules, addRules } = await localStreams();
     const [id] = await addRules({ value: 'b', tag: 't' });
     expect(bodyOf(await rules('GET', `/rules/${id}.json`)).rules).toEqual([
@@ -308,7 +308,7 @@ describe('getting rules', () => {
     expect((await rules('GET', `/rules/${near}.json`)).status).toBe(404);
   });
 
-  it('in gzip where the client takes it, as in plain text (4.4 rule 4)', async () => {
+  it('in gzip if the client accepts it, with the same content', async () => {
     const { addresses, addRules } = await localStreams();
     await addRules({ value: 'tea' });
     const url = `${addresses.rulesUrl}/rules/rulestream-replay/accounts/local/publishers/twitter/replay.json`;
@@ -321,7 +321,7 @@ describe('getting rules', () => {
     expect(text).toBe(await plain.body.text());
   });
 
-  it('takes 5 MB of ids and no more (section 8)', async () => {
+  it('accepts 5 MB of ids and no more', async () => {
     const { rules, addRules } = await localStreams();
     const [id] = await addRules({ value: 'tea' });
     const bodyOfBytes = (bytes: number) => {
@@ -344,7 +344,7 @@ describe('getting rules', () => {
     expect([reply.status, bodyOf(reply).error.message]).toEqual([400, FORMAT]);
   });
 
-  it('answers under each of the names that the documents give the product', async () => {
+  it('answers under each documented name of the product', async () => {
     const { addresses, addRules } = await localStreams();
     const [id] = await addRules({ value: 'tea' });
     const headers = { authorization: AUTHORIZATION };
@@ -358,8 +358,8 @@ describe('getting rules', () => {
   });
 });
 
-describe('validating rules (service.md 4.4 rule 6)', () => {
-  it('says of each rule whether it is valid, valid ones first, and creates none', async () => {
+describe('validating rules', () => {
+  it('tells for each rule whether it is valid, valid ones first, and creates none', async () => {
     const { rules } = await localStreams();
     const reply = await rules('POST', '/validation.json', {
       rules: [{ value: 'fish AND bird' }, { value: 'fish bird', tag: 'x' }, { value: 'tea' }],
@@ -389,7 +389,7 @@ describe('validating rules (service.md 4.4 rule 6)', () => {
 });
 
 describe('a request for rules is refused', () => {
-  it('401 without credentials, whatever it is for', async () => {
+  it('401 without credentials, for every operation', async () => {
     const { addresses } = await localStreams();
     for (const at of ['replay.json', 'replay/validation.json', 'replay/rules/5.json', 'no.json']) {
       const url = `${addresses.rulesUrl}/rules/rulestream-replay/accounts/local/publishers/twitter/${at}`;
@@ -440,7 +440,7 @@ describe('a request for rules is refused', () => {
     expect(await statuses()).toEqual([201, 200, 200]);
   });
 
-  it('a replay that has come to its end lets rules change at once', async () => {
+  it('rules can change as soon as a replay has ended', async () => {
     const { addRules, see, replayPath } = await localStreams(hourOfPosts());
     await addRules({ value: 'tea' });
     for (let i = 0; i < 10; i++) {
@@ -462,14 +462,14 @@ describe('a request for rules is refused', () => {
     expect(bodyOf(refused).error.message).toBe(
       'Your app has exceeded the limit on requests to add, delete, or list rules for this stream.',
     );
-    // Others are not among the five.
+    // Other requests do not count.
     expect((await rules('POST', '.json?_method=get', { rule_ids: [] })).status).toBe(200);
     expect((await rules('POST', '/validation.json', { rules: [] })).status).toBe(200);
     service.clock.advance(4 * SECOND);
     expect((await rules('GET', '.json')).status).toBe(200);
   });
 
-  it('429 after 60 in a minute over all requests, in the name of that limit', async () => {
+  it('429 after 60 in a minute over all requests, with the message of that limit', async () => {
     const { rules, service } = await localStreams([], { limits: 'strict' });
     const get = () => rules('POST', '.json?_method=get', { rule_ids: [] });
     for (let i = 0; i < 59; i++) expect((await get()).status).toBe(200);
@@ -487,8 +487,8 @@ describe('a request for rules is refused', () => {
   });
 });
 
-describe('rules that are kept', () => {
-  it('are there after a restart, with their ids, which are not given again', async () => {
+describe('stored rules', () => {
+  it('survive a restart with their ids, which are not reused', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localStreams([], { stateFolder });
     const ids = await first.addRules({ value: 'tea', tag: 't' }, { value: 'milk' });
@@ -502,7 +502,7 @@ describe('rules that are kept', () => {
     expect(ids).not.toContain(milk);
   });
 
-  it('are there whole: every write replaces the file', async () => {
+  it('are replaced atomically by every write', async () => {
     const stateFolder = await temporaryFolder();
     const { addRules, rules } = await localStreams([], { stateFolder });
     await Promise.all(Array.from({ length: 20 }, (_, i) => addRules({ value: `word${i}` })));
@@ -510,7 +510,7 @@ describe('rules that are kept', () => {
     expect(bodyOf(await rules('GET', '.json')).rules).toHaveLength(20);
   });
 
-  it('that cannot be kept are not added, and the answer says so', async () => {
+  it('that cannot be stored are not added, and the response says so', async () => {
     const stateFolder = await temporaryFolder();
     const { rules, errors } = await localStreams([], { stateFolder });
     await writeFile(join(stateFolder, 'stream-rules'), 'in the way');

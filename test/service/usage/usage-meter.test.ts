@@ -56,7 +56,7 @@ describe('the meter', () => {
     },
   );
 
-  it('counts as a set of ids for each day and product would, over restarts', async () => {
+  it('counts like a set of ids for each day and product, over restarts', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async steps => {
         const stateFolder = path.join(folder, String(folders++));
@@ -102,7 +102,7 @@ describe('the meter', () => {
     );
   });
 
-  it('forgets what no report reaches, and ids of days that are over', async () => {
+  it('removes totals that no report reaches, and ids of past days', async () => {
     const { clock, meter } = meterOf(path.join(folder, 'old'));
     meter.delivered('30day', ['1']);
     clock.set(Date.UTC(2025, 0, 31));
@@ -115,7 +115,7 @@ describe('the meter', () => {
     await meter.close();
   });
 
-  it('leaves nothing behind without a state folder, and counts nothing after its end', async () => {
+  it('leaves no files without a state folder, and counts nothing after it is closed', async () => {
     const own = await mkdtemp(path.join(folder, 'tmp-'));
     vi.stubEnv('TMPDIR', own);
     const { meter } = meterOf();
@@ -133,7 +133,7 @@ describe('the meter', () => {
     expect(await readdir(own)).toEqual([]);
   });
 
-  it('tells of a folder that it cannot use, and harms no one who delivers', async () => {
+  it('reports a folder that it cannot use, and does not disturb delivery', async () => {
     const { errors, meter } = meterOf('/dev/null/nowhere');
     meter.delivered('30day', ['1']);
     await expect(meter.days(ALL)).rejects.toThrow(
@@ -143,7 +143,7 @@ describe('the meter', () => {
     await meter.close();
   });
 
-  it('has kept what was counted a moment before the process is killed', async () => {
+  it('has stored counts from just before the process is killed', async () => {
     const stateFolder = path.join(folder, 'killed');
     const child = spawn(
       process.execPath,

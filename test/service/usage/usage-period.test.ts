@@ -27,7 +27,7 @@ describe('months', () => {
 });
 
 describe('buckets', () => {
-  it('cut the months at the ends of the period', () => {
+  it('are partial at the ends of the period', () => {
     const period = { from: ms('202402290000'), to: ms('202404110000') };
     expect(
       bucketsOf(period, 'month').map(({ from, to }) => [from, to].map(formatTimestamp)),
@@ -62,7 +62,7 @@ describe('buckets', () => {
 });
 
 describe('the period of a query', () => {
-  it('never ends before it begins, nor later than asked for or than now', () => {
+  it('never ends before it starts, nor later than requested or than now', () => {
     const some = fc.option(day, { nil: undefined });
     fc.assert(
       fc.property(some, some, day, fc.nat(DAY - 1), (from, to, today, since) => {
@@ -73,7 +73,7 @@ describe('the period of a query', () => {
         else expect(startOfMonth(period.from)).toBe(period.from);
         if (period.to === period.from) return;
         expect(period.to).toBeLessThanOrEqual(to ?? now + MINUTE);
-        // The minute that is under way is in it.
+        // It includes the current minute.
         if (to === undefined) expect(period.to).toBeGreaterThan(now);
         else expect(period.to).toBeLessThanOrEqual(today);
       }),

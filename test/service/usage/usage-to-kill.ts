@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Clock } from '../../../src/service/clock.js';
 import { UsageMeter } from '../../../src/service/usage/usage-meter.js';
 
-// Counts some posts into the folder that it is given, and waits to be killed.
+// Counts some posts into the given folder, then waits to be killed.
 const clock = new Clock();
 clock.freeze();
 clock.set(Date.UTC(2024, 0, 1));

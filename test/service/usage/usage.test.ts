@@ -32,7 +32,7 @@ interface Report {
 }
 
 const PATH = '/accounts/local/usage.json';
-/** The present of these tests is 12:34 on 15 May 2024. */
+/** `NOW` is 12:34 on 15 May 2024. */
 const TODAY = '202405150000';
 
 async function usageAt(baseUrl: string, query = ''): Promise<Report> {
@@ -54,7 +54,7 @@ function sum(used: readonly Item[], what: 'activities' | 'requests'): number {
   return used.reduce((all, item) => all + (item[what] ?? 0), 0);
 }
 
-/** A service with posts about tea, of which a search finds as many as are wanted. */
+/** A service with posts about tea; a search can find any number of them. */
 async function tea(options: ServiceOptions = {}) {
   const service = await local(teaPosts(600), options);
   const drink = async (count: number, product?: string) => {
@@ -118,12 +118,12 @@ describe('usage', () => {
     });
   });
 
-  it('is none where nothing was delivered', async () => {
+  it('is empty if nothing was delivered', async () => {
     const { report } = await tea();
     expect((await report()).publishers).toEqual([]);
   });
 
-  it('has thresholds, caps and the status that options say', async () => {
+  it('has the thresholds, caps and status of the options', async () => {
     const { drink, report } = await tea({
       usageAlert: 1000,
       usageCap: 2000,
@@ -160,7 +160,7 @@ describe('usage', () => {
     expect(activities(await report())).toMatchObject({ '30day': 60 });
   });
 
-  it('tells ids apart that are equal as numbers', async () => {
+  it('distinguishes ids that are equal as numbers', async () => {
     const ids = ['9007199254740992', '9007199254740993', '18446744073709551615'];
     const posts = ids.map(id => originalPost(NOW - DAY, id, 'tea'));
     const { baseUrl, search } = await local(posts);
@@ -168,7 +168,7 @@ describe('usage', () => {
     expect(activities(await usageAt(baseUrl))).toEqual({ '30day': 3 });
   });
 
-  it('does not count what was not delivered', async () => {
+  it('counts only delivered posts', async () => {
     const { ask, search, report } = await tea();
     await search({ query: 'coffee' });
     await search({ query: 'tea', maxResults: 1 });
@@ -176,13 +176,13 @@ describe('usage', () => {
     await ask(`${SEARCH_PATH}?query=tea`, { method: 'HEAD' });
     const { publishers } = await report();
     const [product] = publishers[0]?.products ?? [];
-    // HEAD is a request as well.
+    // HEAD counts as a request, too.
     expect([sum(product?.used ?? [], 'activities'), sum(product?.used ?? [], 'requests')]).toEqual([
       0, 2,
     ]);
   });
 
-  it('follows the pages, by more posts than wait for the disk', async () => {
+  it('counts more posts than one write holds', async () => {
     const { baseUrl, pages } = await local(teaPosts(9_000, { every: 1_000 }));
     await pages('search', { query: 'tea', maxResults: 500 });
     expect(activities(await usageAt(baseUrl))).toEqual({ '30day': 9_000 });
@@ -223,14 +223,14 @@ describe('usage', () => {
     expect(activities(await usageAt(addresses.baseUrl))).toEqual({ firehose: 15 });
   });
 
-  it('counts the posts of a job on the day on which its files were made', async () => {
+  it('counts the posts of a job on the day on which its files were written', async () => {
     const { service, base, bring, job } = await localJobs();
     const uuid = await bring('delivered', SMALL);
     const delivered = (await job(uuid)).results?.activityCount;
     expect(delivered).toBeGreaterThan(0);
     const baseUrl = new URL(base).origin;
     expect(activities(await usageAt(baseUrl))).toEqual({ historical: delivered });
-    // The same posts once more.
+    // The same posts again.
     await bring('delivered', { ...SMALL, title: 'again' });
     expect(activities(await usageAt(baseUrl))).toEqual({ historical: delivered });
     service.clock.advance(DAY);
@@ -245,7 +245,7 @@ describe('the period of a report', () => {
       ({ fromDate, toDate, activities }) => `${fromDate}-${toDate} ${activities}`,
     );
 
-  it('is in days, each whole, whatever hour and minute are given', async () => {
+  it('consists of whole days, ignoring hours and minutes', async () => {
     const { drink, report, service } = await tea();
     for (const count of [10, 20, 30]) {
       await drink(count);
@@ -260,7 +260,7 @@ describe('the period of a report', () => {
     ]);
   });
 
-  it('ends with the last full UTC day where toDate is today or later', async () => {
+  it('ends with the last full UTC day if toDate is today or later', async () => {
     const { drink, report, service } = await tea();
     await drink(10);
     service.clock.advance(DAY);
@@ -270,14 +270,14 @@ describe('the period of a report', () => {
       expect(days.toDate).toBe('202405160000');
       expect(itemsOf(days)).toEqual(['202405150000-202405160000 10']);
     }
-    // Without it, the present day counts so far.
+    // Without toDate, the current day counts so far.
     expect(itemsOf(await report('?bucket=day&fromDate=202405150000'))).toEqual([
       '202405150000-202405160000 10',
       '202405160000-202405161235 20',
     ]);
   });
 
-  it('is empty where it has not begun, or is today alone', async () => {
+  it('is empty if it is in the future or only today', async () => {
     const { drink, report } = await tea();
     await drink(10);
     for (const query of [
@@ -291,7 +291,7 @@ describe('the period of a report', () => {
     }
   });
 
-  it('begins two months before the month of toDate where fromDate is absent', async () => {
+  it('starts two months before the month of toDate without fromDate', async () => {
     const { drink, report, service } = await tea();
     await drink(10);
     service.clock.set(Date.UTC(2024, 6, 20));
@@ -299,7 +299,7 @@ describe('the period of a report', () => {
     expect([fromDate, toDate]).toEqual(['202403010000', '202406010000']);
   });
 
-  it('goes back 12 months, and gives nothing when it begins earlier', async () => {
+  it('reaches back 12 months, and is empty if it starts earlier', async () => {
     const { drink, report, service } = await tea();
     await drink(10);
     service.clock.set(Date.UTC(2025, 4, 15, 23));
@@ -312,7 +312,7 @@ describe('the period of a report', () => {
     expect((await report(`?fromDate=${TODAY}`)).publishers).toEqual([]);
   });
 
-  it('projects to the end of the present month, whatever period is asked for', async () => {
+  it('projects to the end of the current month, for every period', async () => {
     const { drink, report, service } = await tea();
     await drink(10);
     service.clock.set(Date.UTC(2024, 5, 1, 0, 5));
@@ -356,7 +356,7 @@ describe('a request for usage', () => {
     expect([status, page.error]).toEqual([400, { message, sent: expect.any(String) }]);
   });
 
-  it('needs the credentials, then the account', async () => {
+  it('checks the credentials, then the account', async () => {
     const { ask } = await local();
     const wrong = { headers: { authorization: 'Basic eDp5' } };
     expect((await ask('/accounts/nobody/usage.json', wrong)).status).toBe(401);
@@ -365,7 +365,7 @@ describe('a request for usage', () => {
     expect((await ask(PATH, { method: 'POST' })).status).toBe(405);
   });
 
-  it('comes twice a minute at most, right or wrong', async () => {
+  it('is limited to two a minute, including failed ones', async () => {
     const { service, ask } = await local([], { limits: 'strict' });
     expect((await ask(PATH)).status).toBe(200);
     service.clock.advance(20_000);
@@ -381,7 +381,7 @@ describe('a request for usage', () => {
     expect((await ask(PATH)).status).toBe(429);
   });
 
-  it('meets the faults that are planted for it', async () => {
+  it('is subject to planted faults', async () => {
     const { service, ask } = await local();
     service.faults.plant({ kind: 'status', status: 503, endpoint: 'usage' });
     expect((await ask(PATH)).status).toBe(503);
@@ -396,7 +396,7 @@ describe('what was used', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it('is known after a restart, which posts it was included', async () => {
+  it('survives a restart, including which posts were counted', async () => {
     const stateFolder = path.join(folder, 'kept');
     const first = await tea({ stateFolder });
     await first.drink(20);
@@ -411,7 +411,7 @@ describe('what was used', () => {
     expect(activities(await usageAt(baseUrl))).toEqual({ '30day': 30 });
   });
 
-  it('is forgotten without a state folder', async () => {
+  it('is lost without a state folder', async () => {
     const { service, drink } = await tea();
     await drink(20);
     await service.stop();
@@ -419,7 +419,7 @@ describe('what was used', () => {
     expect((await usageAt(baseUrl)).publishers).toEqual([]);
   });
 
-  it('is kept although reports no longer need its ids', async () => {
+  it('is kept after its ids are removed', async () => {
     const { service, drink, report } = await tea({ stateFolder: path.join(folder, 'long') });
     for (let day = 0; day < 8; day++) {
       await drink(10);

@@ -4,7 +4,7 @@ import { parseAuthorization } from '../../../src/service/users/authorization-hea
 import { percentEncode } from '../../../src/service/users/signature.js';
 
 describe('an Authorization header of the scheme OAuth', () => {
-  it('gives its parameters without the realm, in any spelling of the scheme', () => {
+  it('gives its parameters without the realm, in any case of the scheme', () => {
     const header = 'oAUTH realm="a, \\b",\t oauth_nonce="x%2By" ,oauth_token=""';
     expect(parseAuthorization(header)).toEqual([
       ['oauth_nonce', 'x+y'],
@@ -12,7 +12,7 @@ describe('an Authorization header of the scheme OAuth', () => {
     ]);
   });
 
-  it('gives back all that was put in', () => {
+  it('round-trips any parameters', () => {
     const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 10 });
     fc.assert(
       fc.property(fc.array(fc.tuple(text, text), { minLength: 1 }), pairs => {
@@ -26,7 +26,7 @@ describe('an Authorization header of the scheme OAuth', () => {
   });
 
   it.each([undefined, '', 'Basic YTpi', 'Bearer x', 'OAuthx a="b"'])(
-    'is none where there is another scheme: %s',
+    'gives nothing for another scheme: %s',
     header => {
       expect(parseAuthorization(header)).toBe(undefined);
     },
@@ -44,11 +44,11 @@ describe('an Authorization header of the scheme OAuth', () => {
     expect(parseAuthorization(header)).toBe('malformed');
   });
 
-  it('never takes long, whatever it holds', () => {
+  it('is parsed in linear time, for any content', () => {
     const began = performance.now();
     for (const piece of [' ', 'a', '"', '=', ',', 'a="b" ', 'a="b",  '])
       parseAuthorization(`OAuth ${piece.repeat(16_000 / piece.length)}`);
-    // A minute would be enough for what is quadratic to fail.
+    // A quadratic parser would need more than a minute.
     expect(performance.now() - began).toBeLessThan(5_000);
   });
 });

@@ -60,11 +60,11 @@ describe('a callback', () => {
     expect(isRegistered(callback, registered)).toBe(false);
   });
 
-  it('may be out of band where that is registered', () => {
+  it('may be out of band if that is registered', () => {
     expect(isRegistered('oob', [...registered, 'oob'])).toBe(true);
   });
 
-  it('is never led astray by what stands in it', () => {
+  it('matches only its own origin and path, for any content', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), text => {
         const callback = `https://app.example.com/callback${text}`;
@@ -75,7 +75,7 @@ describe('a callback', () => {
     );
   });
 
-  it('keeps its own query, before what is added', () => {
+  it('keeps its query before the added parameters', () => {
     expect(withQuery('http://127.0.0.1:9/a?b=c%20d&e', { oauth_token: 'x y', denied: '&' })).toBe(
       'http://127.0.0.1:9/a?b=c%20d&e&oauth_token=x+y&denied=%26',
     );

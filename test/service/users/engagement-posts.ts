@@ -5,9 +5,9 @@ import { NOW } from '../local-service.js';
 const EPOCH = 1_288_834_974_657;
 
 export interface PostOptions {
-  /** Milliseconds before the present. */
+  /** Milliseconds before `NOW`. */
   readonly ago: number;
-  /** Tells posts of the same millisecond apart. */
+  /** Distinguishes posts of the same millisecond. */
   readonly low?: number;
   readonly author?: string;
   readonly favorites?: number;

@@ -44,7 +44,7 @@ describe('engagement totals', () => {
   const posts = [post(MINE), post(OTHER)];
   const [id, other] = [idOf(MINE), idOf(OTHER)];
 
-  it('are texts, by post and type, as the request names the grouping', async () => {
+  it('are strings, by post and type, under the name of the grouping', async () => {
     const { totals } = await signedIn(posts);
     const reply = await totals([other, id], { 'My totals': BOTH });
     expect([reply.status, reply.headers.get('content-type')]).toEqual([
@@ -56,7 +56,7 @@ describe('engagement totals', () => {
     );
   });
 
-  it('come grouped in any order, each type or post on its own, up to three times', async () => {
+  it('can be grouped in any order, by type or post, in up to three groupings', async () => {
     const { totals } = await signedIn(posts);
     const groupings = {
       swapped: { group_by: ['engagement.type', 'tweet.id'] },
@@ -74,7 +74,7 @@ describe('engagement totals', () => {
     });
   });
 
-  it('are of the types that were asked for, and of each post once', async () => {
+  it('have the requested types, and each post once', async () => {
     const { ask } = await signedIn(posts);
     const reply = await ask({
       tweet_ids: [id, id],
@@ -87,7 +87,7 @@ describe('engagement totals', () => {
     });
   });
 
-  it('come in gzip where the client takes it', async () => {
+  it('come in gzip if the client accepts it', async () => {
     const { totals } = await signedIn(posts);
     expect((await totals([id])).headers.get('content-encoding')).toBe('gzip');
   });
@@ -122,7 +122,7 @@ describe('engagement', () => {
   const later = (ms: number, low = 0) => ({ ago: 40 * DAY - ms, low, author: '8' });
 
   it.each(['original', 'activity_streams'] as const)(
-    'is the greatest number that the archive shows, %s',
+    'is the largest number in the archive, %s',
     async format => {
       const posts = [
         post(mine(3), format),
@@ -140,7 +140,7 @@ describe('engagement', () => {
     },
   );
 
-  it('is never less than the post says', async () => {
+  it('is at least the number in the post', async () => {
     const said = { ...mine(3), retweets: 50, replies: 60 };
     const { totals } = await signedIn([
       post(said),
@@ -152,7 +152,7 @@ describe('engagement', () => {
     });
   });
 
-  it('is counted for posts that lie years apart, and for many reposts', async () => {
+  it('is counted for posts years apart, and for many reposts', async () => {
     const old = { ago: 3000 * DAY, low: 5 };
     const reposts = Array.from({ length: 1100 }, (_, i) =>
       post({ ago: old.ago - MINUTE - i * 10, low: i, author: '8', shares: old }),
@@ -166,7 +166,7 @@ describe('engagement', () => {
     });
   });
 
-  it('of made-up posts is the same each time', async () => {
+  it('of generated posts is the same each time', async () => {
     const now = Date.UTC(2024, 4, 15);
     const options = { seed: 3, format: 'activity_streams' } as const;
     const made = samplePosts(now - 2 * DAY, options).filter(({ verb }) => verb === 'post');
@@ -191,21 +191,21 @@ describe('engagement', () => {
   });
 });
 
-describe('posts that cannot be answered for', () => {
+describe('posts without totals', () => {
   const theirs: PostOptions = { ago: DAY, author: '8' };
   const alsoTheirs: PostOptions = { ago: DAY, low: 1, author: '8' };
   const others: PostOptions = { ago: DAY, low: 2, author: '9007199254740993' };
   const posts = [MINE, theirs, alsoTheirs, others].map(options => post(options));
-  const [mine = '', ...foreign] = [MINE, theirs, alsoTheirs, others].map(idOf);
+  const [mine = '', ...others] = [MINE, theirs, alsoTheirs, others].map(idOf);
   const forbidden = [
-    `Forbidden to access tweets for author id 8: ${foreign[0]}, ${foreign[1]}`,
-    `Forbidden to access tweets for author id 9007199254740993: ${foreign[2]}`,
+    `Forbidden to access tweets for author id 8: ${others[0]}, ${others[1]}`,
+    `Forbidden to access tweets for author id 9007199254740993: ${others[2]}`,
   ];
   const unknown = ['1', '9223372036854775807', idOf({ ago: DAY, low: 3 })];
 
-  it('are errors beside the totals of the rest', async () => {
+  it('are errors next to the totals of the others', async () => {
     const { totals } = await signedIn(posts);
-    const reply = await totals([...unknown, mine, ...foreign]);
+    const reply = await totals([...unknown, mine, ...others]);
     expect(reply.status).toBe(200);
     expect(bodyOf(reply)).toEqual({
       g: { [mine]: { favorites: '5', retweets: '1', replies: '2' } },
@@ -214,18 +214,18 @@ describe('posts that cannot be answered for', () => {
     });
   });
 
-  it('are a 403 where they are of other authors, with or without others', async () => {
+  it('cause a 403 if they are of other authors, with or without unavailable ones', async () => {
     const { totals } = await signedIn(posts);
-    const reply = await totals(foreign);
+    const reply = await totals(others);
     expect([reply.status, bodyOf(reply)]).toEqual([403, { errors: forbidden }]);
-    const mixed = await totals([...foreign, '1']);
+    const mixed = await totals([...others, '1']);
     expect([mixed.status, bodyOf(mixed)]).toEqual([
       403,
       { errors: [...forbidden, '1 Tweet ID(s) are unavailable'], unavailable_tweet_ids: ['1'] },
     ]);
   });
 
-  it('are a 400 where none is in the archive', async () => {
+  it('cause a 400 if none is in the archive', async () => {
     const { totals } = await signedIn(posts);
     const reply = await totals(unknown);
     expect([reply.status, bodyOf(reply)]).toEqual([
@@ -234,7 +234,7 @@ describe('posts that cannot be answered for', () => {
     ]);
   });
 
-  it('are all, once the user has revoked the token', async () => {
+  it('are all posts after the user has revoked the token', async () => {
     const { service, totals } = await signedIn(posts);
     const [application] = service.oauth.applications;
     if (application === undefined) throw new Error('No application');
@@ -246,7 +246,7 @@ describe('posts that cannot be answered for', () => {
     ]);
   });
 
-  it('are those that compliance events hide', async () => {
+  it('include posts that compliance events hide', async () => {
     const { service, totals } = await signedIn(posts);
     service.compliance.inject(
       `{"delete":{"status":{"id":${mine},"id_str":"${mine}","user_id":7,"user_id_str":"7"},"timestamp_ms":"${NOW}"}}`,
@@ -255,7 +255,7 @@ describe('posts that cannot be answered for', () => {
   });
 });
 
-describe('who may ask', () => {
+describe('the caller', () => {
   const posts = [post(MINE)];
   const json = {
     tweet_ids: [idOf(MINE)],
@@ -263,13 +263,13 @@ describe('who may ask', () => {
     groupings: { g: BOTH },
   };
 
-  it('is an application that the operator has approved', async () => {
+  it('must be an application that the operator has approved', async () => {
     const local = await localOAuth(posts);
     const { unapprovedConsumerKey: key, unapprovedConsumerSecret: secret } = local.addresses;
     const token = await local.signIn('ann', { key, secret });
     const reply = await local.post(PATH, { ...token, key, secret, json });
     expect([reply.status, reply.errors]).toEqual([403, ['Your application id is not authorized.']]);
-    // Its token is no one else's.
+    // Its token does not work for another application.
     const other = await local.post(PATH, { ...token, json });
     expect([other.status, other.errors]).toEqual([
       401,
@@ -289,19 +289,19 @@ describe('who may ask', () => {
     ]);
   });
 
-  it('does not ask with a request token', async () => {
+  it('cannot use a request token', async () => {
     const { requestToken, post } = await localOAuth(posts);
     expect((await post(PATH, { ...(await requestToken()), json })).status).toBe(401);
   });
 
-  it('signs with the secret of the token, and signs no JSON', async () => {
+  it('signs with the secret of the token, and does not sign JSON', async () => {
     const { ask } = await signedIn(posts);
     const reply = await ask(json, { tokenSecret: 'wrong' });
     expect([reply.status, reply.errors]).toEqual([401, [expect.stringMatching(/^3040: /)]]);
     expect((await ask(json, { body: `  ${JSON.stringify(json)}` })).status).toBe(200);
   });
 
-  it('does so a number of times a minute, and sees what is left', async () => {
+  it('has a number of requests a minute, and sees how many are left', async () => {
     const limits = { engagementRate: { requests: 2, perMs: MINUTE } };
     const { service, ask } = await signedIn(posts, { limits });
     const left = async () => {
@@ -397,7 +397,7 @@ describe('a request for totals', () => {
     expect([reply.status, reply.errors]).toEqual([400, [error]]);
   });
 
-  it('is told of all that is wrong with it at once', async () => {
+  it('lists all problems in one response', async () => {
     const { ask } = await signedIn(posts);
     const reply = await ask({ engagement_types: ['a\nb', 'c'], groupings: { g: BOTH } });
     expect(reply.errors).toEqual([
@@ -418,7 +418,7 @@ describe('a request for totals', () => {
     expect([reply.status, reply.errors]).toEqual([status, [expect.any(String)]]);
   });
 
-  it('never fails in another way, whatever it asks for', async () => {
+  it('never fails in another way, for any content', async () => {
     const { ask, errors } = await signedIn(posts, { limits: 'relaxed' });
     const some = <T>(value: fc.Arbitrary<T>, usual: unknown) =>
       fc.oneof({ weight: 3, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: value });
@@ -456,7 +456,7 @@ describe('a post is found by its id', () => {
   const now = Date.UTC(2024, 4, 15);
 
   it.each(['2006-03-22', '2008-07-01', '2010-11-04', '2010-11-05', '2015-01-01', '2024-05-14'])(
-    'among those made up of %s',
+    'among the generated posts of %s',
     async day => {
       const archive = await openArchive({ now: () => now });
       const at = Date.parse(`${day}T01:40:00Z`);
@@ -491,7 +491,7 @@ describe('a post is found by its id', () => {
     }
   });
 
-  it('not before it is made', async () => {
+  it('not before its time', async () => {
     const archive = new MemoryArchive([post(MINE)]);
     const id = idOf(MINE);
     expect(await findPost(archive, id, NOW, signal)).toBeDefined();

@@ -19,15 +19,15 @@ export interface OAuthReply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Of a form. */
+  /** The parsed form. */
   readonly form: URLSearchParams;
   readonly errors: readonly string[] | undefined;
 }
 
-/** What is asked for, and what is wrong with it on purpose. */
+/** A request, with deliberate mistakes. */
 export interface Ask {
   readonly form?: Readonly<Record<string, string>> | readonly Parameter[];
-  /** What of the form is signed, where that is not all of it. */
+  /** The signed part of the form, if not all of it. */
   readonly signedForm?: Readonly<Record<string, string>>;
   readonly json?: unknown;
   readonly body?: string;
@@ -37,9 +37,9 @@ export interface Ask {
   readonly secret?: string;
   readonly token?: string | undefined;
   readonly tokenSecret?: string | undefined;
-  /** In place of the usual parameters of the header, which are signed; `undefined` leaves one out. */
+  /** Replaces default parameters of the header before signing; `undefined` leaves one out. */
   readonly signed?: Readonly<Record<string, string | undefined>>;
-  /** In place of parameters of the header, once they are signed. */
+  /** Replaces parameters of the header after signing. */
   readonly forged?: Readonly<Record<string, string>>;
   readonly authorization?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -70,7 +70,7 @@ afterEach(async () => {
   for (const service of running.splice(0)) await service.stop();
 });
 
-/** A service over posts in memory, whose clock stands still at `NOW`. Stopped after the test. */
+/** A service over posts in memory, whose clock is frozen at `NOW`. Stopped after the test. */
 export async function localOAuth(
   posts: readonly ArchivedPost[] = [],
   options: ServiceOptions = {},
@@ -158,7 +158,7 @@ export async function localOAuth(
   return { service, addresses, errors, post, requestToken, signIn, stop: () => service.stop() };
 }
 
-/** Of an approval: from the callback's query, or the PIN. */
+/** The verifier of an approval: from the callback's query, or the PIN. */
 export function verifierOf(
   approval: { readonly redirect: string } | { readonly pin: string },
 ): string {

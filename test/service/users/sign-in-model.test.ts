@@ -13,7 +13,7 @@ import { CALLBACK, verifierOf } from './local-oauth.js';
 const USERS = ['7', '8'].map(id => ({ id, handle: `user${id}`, name: 'Ann' }));
 const LIFE = limitsOption('strict').requestTokenMs;
 
-/** What is expected of a request token. */
+/** The expected state of a request token. */
 interface Expected {
   readonly token: string;
   readonly application: number;
@@ -44,7 +44,7 @@ describe('sign-ins', () => {
     fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(MINUTE, LIFE) }),
   );
 
-  it('go through their states as a plain model does, in any order of steps', async () => {
+  it('go through their states like the model, in any order of steps', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 40 }), async steps => {
         const clock = new Clock();
@@ -55,7 +55,7 @@ describe('sign-ins', () => {
         const provider = new OAuthProvider({ settings, clock, signIns, archive });
         const applications = provider.applications as readonly [Application, Application];
         const requests: Expected[] = [];
-        /** Numbers of grants by user and application, while they are good. */
+        /** Numbers of valid grants by user and application. */
         const grants = new Map<string, number>();
         /** Access tokens by the numbers of their grants. */
         const tokens = new Map<number, string>();
@@ -116,7 +116,7 @@ describe('sign-ins', () => {
             const { user, token } = provider.exchange(request.token, String(request.verifier));
             expect(user).toBe(USERS[request.user as number]);
             request.state = 'gone';
-            // One token for each grant, and another one for every other.
+            // Each grant has its own token.
             const generation = Number(request.generation);
             expect(tokens.get(generation) ?? token).toBe(token);
             tokens.set(generation, token);

@@ -11,7 +11,7 @@ import { CALLBACK, type LocalOAuth, localOAuth, verifierOf } from './local-oauth
 const POSTS = [originalPost(NOW - MINUTE, '1790000000000000000', 'tea')];
 const ANN = { id: '7', handle: 'ann', name: 'Ann' };
 
-/** A request token that ann has approved, and what came of it. */
+/** A request token that ann has approved, with the approval. */
 async function approved({ service, requestToken }: LocalOAuth, callback?: string) {
   const request = await requestToken({}, callback);
   const approval = await service.oauth.approve(request.token, ANN);
@@ -68,7 +68,7 @@ describe('a sign-in', () => {
     expect(third.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('takes the callback, the token and the verifier in the header as well', async () => {
+  it('accepts the callback, the token and the verifier in the header, too', async () => {
     const { service, post } = await localOAuth(POSTS);
     const first = await post('/oauth/request_token', { signed: { oauth_callback: CALLBACK } });
     expect(first.status).toBe(200);
@@ -81,7 +81,7 @@ describe('a sign-in', () => {
     expect(third.form.get('user_id')).toBe('7');
   });
 
-  it('shows a PIN where there is no callback', async () => {
+  it('shows a PIN without a callback', async () => {
     const local = await localOAuth(POSTS);
     const { approval, verifier, ...token } = await approved(local, 'oob');
     expect(approval).toEqual({ pin: expect.stringMatching(/^\d{7}$/) });
@@ -89,7 +89,7 @@ describe('a sign-in', () => {
     expect((await local.post('/oauth/access_token', { ...token, form })).status).toBe(200);
   });
 
-  it('knows the authors of the made-up posts by their handles', async () => {
+  it('knows the authors of generated posts by their handles', async () => {
     const service = createService({ seed: 5 });
     const now = Date.UTC(2024, 4, 15);
     service.clock.set(now);
@@ -116,7 +116,7 @@ describe('a sign-in', () => {
 });
 
 describe('a request token', () => {
-  it('is decided on once', async () => {
+  it('can be decided once', async () => {
     const { service, requestToken } = await localOAuth(POSTS);
     const { token } = await requestToken();
     const both = await Promise.allSettled([
@@ -129,7 +129,7 @@ describe('a request token', () => {
     expect(() => service.oauth.deny(token)).toThrow('was used');
   });
 
-  it('is gone once it is denied, and the application is told', async () => {
+  it('ends when denied, and the application learns of it', async () => {
     const { service, requestToken, post } = await localOAuth(POSTS);
     const request = await requestToken({}, `${CALLBACK}?state=1`);
     expect(service.oauth.deny(request.token)).toBe(`${CALLBACK}?state=1&denied=${request.token}`);
@@ -143,7 +143,7 @@ describe('a request token', () => {
     expect(service.oauth.pending(outOfBand.token)).toBe(undefined);
   });
 
-  it('is exchanged once', async () => {
+  it('can be exchanged once', async () => {
     const local = await localOAuth(POSTS);
     const { verifier, ...token } = await approved(local);
     const exchange = () =>
@@ -152,7 +152,7 @@ describe('a request token', () => {
     expect(statuses.sort()).toEqual([200, 401]);
   });
 
-  it('is not exchanged before the user has decided', async () => {
+  it('cannot be exchanged before the user has decided', async () => {
     const { post, requestToken } = await localOAuth(POSTS);
     const request = await requestToken();
     const reply = await post('/oauth/access_token', { ...request, form: { oauth_verifier: 'x' } });
@@ -162,7 +162,7 @@ describe('a request token', () => {
     ]);
   });
 
-  it('is short-lived, as is its verifier', async () => {
+  it('expires soon, like its verifier', async () => {
     const local = await localOAuth(POSTS);
     const { verifier, ...token } = await approved(local);
     const other = await local.requestToken();
@@ -175,7 +175,7 @@ describe('a request token', () => {
     expect((await local.post('/oauth/access_token', { ...token, form })).status).toBe(401);
   });
 
-  it('is used up by wrong verifiers', async () => {
+  it('ends after several wrong verifiers', async () => {
     const local = await localOAuth(POSTS);
     const { verifier, ...token } = await approved(local, 'oob');
     const wrong = String((Number(verifier) + 1) % 1e7).padStart(7, '0');
@@ -186,7 +186,7 @@ describe('a request token', () => {
     }
   });
 
-  it('is of its application alone', async () => {
+  it('belongs to its application alone', async () => {
     const local = await localOAuth(POSTS);
     const { unapprovedConsumerKey: key, unapprovedConsumerSecret: secret } = local.addresses;
     const { verifier, ...token } = await approved(local);
@@ -206,7 +206,7 @@ describe('a request token', () => {
 
 describe('the callback', () => {
   it.each(['http://example.com/', 'http://127.0.0.1.example.com/', 'javascript:alert(1)'])(
-    'has to be of this machine: %s',
+    'must be on this machine: %s',
     async callback => {
       const { post } = await localOAuth(POSTS);
       const form = { oauth_callback: callback };
@@ -218,7 +218,7 @@ describe('the callback', () => {
     },
   );
 
-  it('has to be one of those registered where there are any', async () => {
+  it('must be one of the registered ones, if there are any', async () => {
     const { post } = await localOAuth(POSTS, { callbackUrls: ['https://app.example.com/cb'] });
     const status = async (oauth_callback: string) =>
       (await post('/oauth/request_token', { form: { oauth_callback } })).status;
@@ -227,7 +227,7 @@ describe('the callback', () => {
     expect(await status('oob')).toBe(403);
   });
 
-  it('has to be there', async () => {
+  it('is required', async () => {
     const { post } = await localOAuth(POSTS);
     const reply = await post('/oauth/request_token');
     expect([reply.status, reply.errors]).toEqual([400, ['Missing parameter oauth_callback']]);
@@ -235,7 +235,7 @@ describe('the callback', () => {
 });
 
 describe('a grant', () => {
-  it('has one token for a user and an application until it is revoked', async () => {
+  it('has one token per user and application until it is revoked', async () => {
     const { service, signIn } = await localOAuth(POSTS);
     const [application, other] = service.oauth.applications;
     if (application === undefined || other === undefined) throw new Error('No applications');
@@ -254,7 +254,7 @@ describe('a grant', () => {
     expect(await signIn('ann')).not.toEqual(first);
   });
 
-  it('is seen and revoked by the control path, without its secrets', async () => {
+  it('can be listed and revoked over the control path, without its secrets', async () => {
     const { service, addresses, signIn } = await localOAuth(POSTS);
     const { token } = await signIn('ann');
     const control = async (method: string, at = '') => {
@@ -285,7 +285,7 @@ describe('each step', () => {
     const form = { oauth_callback: CALLBACK, oauth_verifier: 'x' };
     const ask = () => post(`/oauth/${step}`, { ...token, form });
     const forged = { oauth_signature: 'x' };
-    // Who is not the application uses nothing up.
+    // A request by another client does not use anything up.
     for (let i = 0; i < 3; i++) await post(`/oauth/${step}`, { ...token, form, forged });
     await ask();
     await ask();
@@ -300,7 +300,7 @@ describe('each step', () => {
     expect((await ask()).status).not.toBe(429);
   });
 
-  it('is limited: the sign-in of users, right password or wrong', async () => {
+  it('is limited: the sign-in of users, with the right or a wrong password', async () => {
     const { service } = await localOAuth(POSTS, { limits: { signInRate: limited } });
     await service.oauth.signIn('ann', 'wrong');
     await service.oauth.signIn('ann', 'local-service');
@@ -311,7 +311,7 @@ describe('each step', () => {
   });
 });
 
-describe('what users have granted', () => {
+describe('grants', () => {
   let folder: string;
 
   beforeAll(async () => {
@@ -322,11 +322,11 @@ describe('what users have granted', () => {
   const start = (name: string) =>
     localOAuth(POSTS, { stateFolder: path.join(folder, name), limits: 'relaxed' });
   const totals = { tweet_ids: ['1'], engagement_types: ['replies'], groupings: {} };
-  /** The body is wrong, which only who may ask is told. */
+  /** The body is wrong, but only an authorized caller learns that. */
   const isGood = async ({ post }: LocalOAuth, token: object) =>
     (await post('/insights/engagement/totals', { ...token, json: totals })).status === 400;
 
-  it('is there after a restart, for its owner alone', async () => {
+  it('survive a restart, for their application alone', async () => {
     const first = await start('kept');
     const token = await first.signIn('ann');
     const file = path.join(folder, 'kept', 'oauth', 'grants.json');
@@ -343,7 +343,7 @@ describe('what users have granted', () => {
     expect(await readFile(file, 'utf8')).toContain('"revoked":true');
   });
 
-  it('is not asked for with a nonce that was used before the restart, in whatever second', async () => {
+  it('cannot be used with a nonce from before the restart, of any second', async () => {
     const now = Math.floor(NOW / SECOND);
     const asks = (token: object) =>
       [now - 60, now, now + 60].map(second => ({
@@ -375,7 +375,7 @@ describe('what users have granted', () => {
     }
   });
 
-  it('that cannot be read keeps the service from starting', async () => {
+  it('that cannot be read keep the service from starting', async () => {
     const { stop, signIn } = await start('broken');
     await signIn('ann');
     await stop();
@@ -386,7 +386,7 @@ describe('what users have granted', () => {
     );
   });
 
-  it('is gone when the service stops, without a state folder', async () => {
+  it('end when the service stops, without a state folder', async () => {
     const { service, signIn, requestToken } = await localOAuth(POSTS);
     await signIn('ann');
     const { token } = await requestToken();
@@ -396,7 +396,7 @@ describe('what users have granted', () => {
     expect(service.oauth.pending(token)).toBe(undefined);
   });
 
-  it('is known to a service that only listens', async () => {
+  it('are loaded by a service that only listens', async () => {
     const first = await start('listens');
     const token = await first.signIn('ann');
     await first.stop();
@@ -404,7 +404,7 @@ describe('what users have granted', () => {
     expect(await isGood(first, token)).toBe(true);
   });
 
-  it('is not granted where it cannot be kept', async () => {
+  it('are refused if they cannot be stored', async () => {
     const local = await start('full');
     const request = await local.requestToken();
     await rm(path.join(folder, 'full', 'oauth'), { recursive: true });

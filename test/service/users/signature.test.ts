@@ -11,7 +11,7 @@ import {
   signatureOf,
 } from '../../../src/service/users/signature.js';
 
-/** A published example (service-facts.md section 9): what is signed, with what, and what comes out. */
+/** A published example: the signed parts, the secrets and the signature. */
 interface Vector {
   readonly name: string;
   readonly method?: string;
@@ -125,12 +125,12 @@ function signedOf({ method = 'POST', url, key, token, timestamp, nonce, more, fo
 }
 
 describe('a signature', () => {
-  it.each(VECTORS)('is the published one: $name', vector => {
+  it.each(VECTORS)('matches the published example: $name', vector => {
     const { secret, tokenSecret, signature } = vector;
     expect(signatureOf(signedOf(vector), secret, tokenSecret)).toBe(signature);
   });
 
-  it('is over the published base string', () => {
+  it('is computed over the published base string', () => {
     const vector = VECTORS.find(({ name }) => name === 'RFC 5849 3.4.1.1') as Vector;
     expect(signatureBaseString(signedOf(vector))).toBe(
       'POST&http%3A%2F%2Fexample.com%2Frequest&a2%3Dr%2520b%26a3%3D2%2520q%26a3%3Da%26b5%3D%253D%25253D%26c%2540%3D%26c2%3D%26oauth_consumer_key%3D9djdj82h48djs9d2%26oauth_nonce%3D7d8f3e4a%26oauth_signature_method%3DHMAC-SHA1%26oauth_timestamp%3D137131201%26oauth_token%3Dkkk9d7dh3k39sjv7',
@@ -150,7 +150,7 @@ describe('a signature', () => {
     expect(signatureBaseString(signed)).toBe(`GET&${percentEncode(base)}&`);
   });
 
-  it('leaves itself out, wherever it stands', () => {
+  it('leaves itself out, at any position', () => {
     const url = 'http://example.com/?oauth_signature=a&b=c';
     const parameters: Parameter[] = [['oauth_signature', 'x']];
     expect(signatureBaseString({ method: 'GET', url, parameters })).toBe(
@@ -171,11 +171,11 @@ describe('a signature', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 12 });
   const name = fc.stringMatching(/^[a-z0-9_.~-]{1,8}$/).filter(one => one !== '__proto__');
 
-  it('is that of oauth-1.0a for what that library reads as the standard says', () => {
+  it('agrees with oauth-1.0a where that library follows the standard', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('GET', 'POST', 'PUT'),
-        // In lower case, without the usual port, and with a path: it gets all else wrong.
+        // Lower case, without a default port, and with a path: the library gets other URLs wrong.
         fc.webUrl().map(url => new URL(url).origin + new URL(url).pathname),
         fc.uniqueArray(fc.tuple(name, text), { selector: ([name]) => name, maxLength: 6 }),
         fc.record({ key: text, secret: text, token: text, tokenSecret: text }),
@@ -205,7 +205,7 @@ describe('a signature', () => {
     );
   });
 
-  it('does not depend on the order of the parameters, nor on where they stand', () => {
+  it('does not depend on the order of the parameters, nor on their place in the request', () => {
     fc.assert(
       fc.property(
         fc
@@ -236,7 +236,7 @@ describe('a signature', () => {
     );
   });
 
-  it('is another one once anything signed is', () => {
+  it('changes with anything signed', () => {
     const [vector] = VECTORS as [Vector];
     const signed = signedOf(vector);
     const { secret, tokenSecret, signature } = vector;
@@ -254,7 +254,7 @@ describe('a signature', () => {
 });
 
 describe('parameters of a form', () => {
-  it('come back as they went in, however often a name comes', () => {
+  it('round-trip, also with repeated names', () => {
     const text = fc.string({ unit: 'binary', maxLength: 10 });
     fc.assert(
       fc.property(fc.array(fc.tuple(text, text)), pairs => {
@@ -265,13 +265,16 @@ describe('parameters of a form', () => {
     );
   });
 
-  it.each(['%', '%2', '%zz=1', 'a=%FF', '%C3%28'])('are refused where they are not: %s', form => {
-    expect(() => parseForm(form)).toThrow(URIError);
-  });
+  it.each(['%', '%2', '%zz=1', 'a=%FF', '%C3%28'])(
+    'are refused with invalid encoding: %s',
+    form => {
+      expect(() => parseForm(form)).toThrow(URIError);
+    },
+  );
 });
 
 describe('secrets', () => {
-  it('are the same when every character is', () => {
+  it('are equal if every character is', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (a, b) => {
         expect(isSameSecret(a, a)).toBe(true);

@@ -76,7 +76,7 @@ describe('a signed request', () => {
     expect([status, errors]).toEqual([401, [BAD_SIGNATURE]]);
   });
 
-  it('signs its query, and parameters that come more than once', async () => {
+  it('signs its query, including repeated parameters', async () => {
     const { post } = await localOAuth();
     const query = 'b=%3D%253D&a=x+y&a=%20&c@=&&d';
     const form = [
@@ -88,7 +88,7 @@ describe('a signed request', () => {
     expect((await post(PATH, { query, form })).status).toBe(200);
   });
 
-  it('is that of oauth-1.0a', async () => {
+  it('agrees with oauth-1.0a', async () => {
     const { addresses } = await localOAuth();
     const { consumerKey: key, consumerSecret: secret, oauthUrl } = addresses;
     const oauth = new OAuth({
@@ -100,7 +100,7 @@ describe('a signed request', () => {
     const url = oauthUrl + PATH;
     const data = { oauth_callback: CALLBACK };
     const authorized = oauth.authorize({ url, method: 'POST', data });
-    // Of real time, which the service does not have.
+    // The library uses real time, the service its own clock.
     const response = await fetch(url, {
       method: 'POST',
       headers: { ...oauth.toHeader(authorized) },
@@ -179,7 +179,7 @@ describe('a signed request', () => {
     expect([reply.status, reply.errors]).toEqual([status, [expect.any(String)]]);
   });
 
-  it('is never answered with a failure of the service, whatever its header and body are', async () => {
+  it('never causes a server error, for any header and body', async () => {
     const { post, errors } = await localOAuth([], { limits: 'relaxed' });
     const name = fc.constantFrom('oauth_nonce', 'oauth_token', 'oauth_timestamp', 'realm', 'a b');
     const value = fc.oneof(fc.string(), fc.constantFrom('%', '%FF', '1715776496', 'x"y'));
@@ -219,7 +219,7 @@ describe('a signed request', () => {
     }
   });
 
-  it('meets the faults that are planted for it', async () => {
+  it('is subject to planted faults', async () => {
     const { service, post } = await localOAuth();
     service.faults.plant({ kind: 'status', status: 503, endpoint: 'oauth' });
     expect((await post(PATH, GOOD)).status).toBe(503);
@@ -228,7 +228,7 @@ describe('a signed request', () => {
 });
 
 describe('the timestamp of a request', () => {
-  it.each([0, 5 * MINUTE, -5 * MINUTE])('may be off by a little: %d ms', async off => {
+  it.each([0, 5 * MINUTE, -5 * MINUTE])('may be a little off: %d ms', async off => {
     const { post } = await localOAuth();
     const signed = { oauth_timestamp: seconds(NOW + off) };
     expect((await post(PATH, { ...GOOD, signed })).status).toBe(200);
@@ -258,7 +258,7 @@ describe('the timestamp of a request', () => {
     expect(headers.get('date')).toBe(new Date(NOW).toUTCString());
   });
 
-  it('may be any where a limit says so', async () => {
+  it('may be anything if the limit allows it', async () => {
     const { post } = await localOAuth([], { limits: { signedWithinMs: Number.POSITIVE_INFINITY } });
     for (const timestamp of ['1', seconds(Date.now())])
       expect((await post(PATH, { ...GOOD, signed: { oauth_timestamp: timestamp } })).status).toBe(
@@ -266,7 +266,7 @@ describe('the timestamp of a request', () => {
       );
   });
 
-  it('goes with a clock that is moved, also backwards', async () => {
+  it('follows the clock when it is moved, also backwards', async () => {
     const { service, post } = await localOAuth();
     for (const ms of [15 * 24 * 60 * MINUTE, -30 * 24 * 60 * MINUTE]) {
       service.clock.advance(ms);
@@ -276,7 +276,7 @@ describe('the timestamp of a request', () => {
 });
 
 describe('the nonce of a request', () => {
-  it('is good once, also when two come at the same time', async () => {
+  it('can be used once, also by concurrent requests', async () => {
     const { post } = await localOAuth();
     const ask = { ...GOOD, signed: { oauth_nonce: 'once' } };
     const replies = await Promise.all([post(PATH, ask), post(PATH, ask)]);
@@ -292,7 +292,7 @@ describe('the nonce of a request', () => {
     expect((await post(PATH, ask)).status).toBe(200);
   });
 
-  it('may be that of another second or of another application', async () => {
+  it('may repeat that of another second or of another application', async () => {
     const { addresses, post } = await localOAuth();
     const { unapprovedConsumerKey: key, unapprovedConsumerSecret: secret } = addresses;
     const signed = { oauth_nonce: 'once' };
@@ -302,7 +302,7 @@ describe('the nonce of a request', () => {
     expect((await post(PATH, { ...GOOD, signed, key, secret })).status).toBe(200);
   });
 
-  it('is remembered as long as its timestamp is taken', async () => {
+  it('is remembered as long as its timestamp is accepted', async () => {
     const { service, post } = await localOAuth();
     const signed = { oauth_nonce: 'once', oauth_timestamp: seconds(NOW + 5 * MINUTE) };
     expect((await post(PATH, { ...GOOD, signed })).status).toBe(200);

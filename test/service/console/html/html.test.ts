@@ -8,7 +8,7 @@ import { callbackTarget } from '../../../../src/service/console/user/user-routes
 const text = fc.string({ unit: fc.oneof(fc.constantFrom(...'<>&"\'`/= a;#x'), fc.string()) });
 
 describe('markup', () => {
-  it('holds any text without a character that could end an attribute or begin a tag', () => {
+  it('escapes any text, so that it cannot end an attribute or begin a tag', () => {
     fc.assert(
       fc.property(text, value => {
         const inside = html`<p title="${value}">${value}</p>`.text;
@@ -23,22 +23,22 @@ describe('markup', () => {
     );
   });
 
-  it('takes markup as it is, lists joined, and nothing for what is not there', () => {
+  it('keeps markup, joins lists, and leaves out absent values', () => {
     const list = ['a<', html`<b>${1}</b>`, undefined, null, false as const, [2n, '&']];
     expect(html`${list}`.text).toBe('a&lt;<b>1</b>2&amp;');
   });
 
-  it('keeps what turns the direction of writing to itself', () => {
+  it('isolates characters that change the direction of text', () => {
     expect(isolated('a\u202Eb<').text).toBe('<bdi>a\u202Eb&lt;</bdi>');
   });
 
-  it('has no control characters, but tabs and line ends', () => {
+  it('has no control characters except tabs and line ends', () => {
     expect(html`${'a\0b\x1b[2J\tc\nd\x85'}`.text).toBe('a\uFFFDb\uFFFD[2J\tc\nd\uFFFD');
   });
 });
 
 describe('a word for a shell', () => {
-  it('is that word, whatever is in it', () => {
+  it('is that word, for any content', () => {
     const words = fc.sample(fc.string({ unit: fc.constantFrom(...'\'"\\$`!#&;|<>* \n\tab') }), 300);
     const script = words.map(word => `printf '%s\\0' ${shellWord(word)}`).join('\n');
     const { stdout } = spawnSync('bash', ['-c', script], { encoding: 'utf8' });
@@ -46,7 +46,7 @@ describe('a word for a shell', () => {
   });
 });
 
-describe('the target of a form that leads to a callback', () => {
+describe('the form target of a callback', () => {
   it.each([
     ['http://127.0.0.1:3000/callback?a=b', 'http://127.0.0.1:3000'],
     ['https://App.Example/back', 'https://app.example'],
@@ -62,7 +62,7 @@ describe('the target of a form that leads to a callback', () => {
     expect(callbackTarget(callback)).toBe(target);
   });
 
-  it('never adds a word to the policy', () => {
+  it('never adds a source to the policy', () => {
     fc.assert(
       fc.property(text, rest => {
         expect(callbackTarget(`http://a${rest}`) ?? '').not.toMatch(/[\s;,']/);

@@ -7,7 +7,7 @@ import { HOUR, MINUTE } from '../../../../src/time.js';
 const asked = (cookie?: string, localPort = 80): IncomingMessage =>
   ({ headers: { cookie }, socket: { localPort } }) as unknown as IncomingMessage;
 
-/** The cookie of an answer, as the next request brings it. */
+/** The cookie of a response, for the next request. */
 const cookieOf = (headers: Readonly<Record<string, string>>): string =>
   String(headers['Set-Cookie']?.split(';')[0]);
 
@@ -27,7 +27,7 @@ describe('sessions', () => {
     expect(sessions.visitor(asked(cookie)).user).toBe(undefined);
   });
 
-  it('are forgotten when there are too many, the oldest first', () => {
+  it('are dropped when there are too many, the oldest first', () => {
     const sessions = new Sessions<number>('test', '/');
     const cookies = Array.from({ length: 1_001 }, (_, i) => cookieOf(sessions.signIn(asked(), i)));
     expect(sessions.visitor(asked(cookies[0])).user).toBe(undefined);
@@ -35,14 +35,14 @@ describe('sessions', () => {
     expect(sessions.visitor(asked(cookies[1_000])).user).toBe(1_000);
   });
 
-  it('of services on other ports are kept apart', () => {
+  it('of services on other ports are separate', () => {
     const sessions = new Sessions<string>('test', '/');
     const cookie = cookieOf(sessions.signIn(asked(undefined, 81), 'ann'));
     expect(sessions.visitor(asked(cookie, 81)).user).toBe('ann');
     expect(sessions.visitor(asked(cookie, 82)).user).toBe(undefined);
   });
 
-  it('keep nothing of who is not signed in, and yet know the forms', () => {
+  it('store nothing before a sign-in, and still verify forms', () => {
     const sessions = new Sessions<string>('test', '/');
     const { csrf, headers } = sessions.visitor(asked());
     const cookie = cookieOf(headers);
@@ -55,7 +55,7 @@ describe('sessions', () => {
     expect(new Sessions('test', '/').isFormToken(asked(cookie), csrf)).toBe(false);
   });
 
-  it('keep a notice for an answer that has a body', () => {
+  it('keep a notice for a response with a body', () => {
     const sessions = new Sessions<string>('test', '/');
     const cookie = cookieOf(sessions.signIn(asked(), 'ann'));
     sessions.setNotice(asked(cookie), 'Done.');
@@ -66,7 +66,7 @@ describe('sessions', () => {
   });
 
   it.each(['test-80=', 'test-80=short', 'test-80=a=b', 'other=x', '=', ';;', 'test-80'])(
-    'take the cookie %j for none',
+    'ignore the cookie %j',
     cookie => {
       const sessions = new Sessions<string>('test', '/');
       expect(sessions.visitor(asked(cookie)).headers).toHaveProperty('Set-Cookie');
@@ -75,7 +75,7 @@ describe('sessions', () => {
 });
 
 describe('attempts to sign in', () => {
-  it('are ten in a minute that may fail', () => {
+  it('may fail ten times a minute', () => {
     vi.useFakeTimers();
     const attempts = new SignInAttempts();
     for (let i = 0; i < 10; i++) {
