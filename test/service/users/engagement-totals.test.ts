@@ -194,9 +194,9 @@ describe('engagement', () => {
 describe('posts without totals', () => {
   const theirs: PostOptions = { ago: DAY, author: '8' };
   const alsoTheirs: PostOptions = { ago: DAY, low: 1, author: '8' };
-  const others: PostOptions = { ago: DAY, low: 2, author: '9007199254740993' };
-  const posts = [MINE, theirs, alsoTheirs, others].map(options => post(options));
-  const [mine = '', ...others] = [MINE, theirs, alsoTheirs, others].map(idOf);
+  const third: PostOptions = { ago: DAY, low: 2, author: '9007199254740993' };
+  const posts = [MINE, theirs, alsoTheirs, third].map(options => post(options));
+  const [mine = '', ...others] = [MINE, theirs, alsoTheirs, third].map(idOf);
   const forbidden = [
     `Forbidden to access tweets for author id 8: ${others[0]}, ${others[1]}`,
     `Forbidden to access tweets for author id 9007199254740993: ${others[2]}`,
