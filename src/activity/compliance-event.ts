@@ -103,7 +103,7 @@ const USER_KINDS: ReadonlySet<string> = new Set<UserEvent['kind']>([
 
 /**
  * The event that a document is: in the shapes of the stream, with ids and their `_str` twins, and in
- * the activity streams shapes of its first version. A kind that is not known is no error.
+ * the activity streams shapes of its first version. An unknown kind is not an error.
  *
  * @throws DataError when the document is not a JSON object.
  * @example

@@ -37,7 +37,7 @@ export class OutputFile {
   readonly #writer: Writer;
   #buffer: Buffer | undefined;
   #used = 0;
-  #gathered = 0;
+  #collected = 0;
   #size = MIN_BUFFER_BYTES;
   /** The running writes; unset for most of many files. */
   #queue: Promise<void> | undefined;
@@ -65,7 +65,7 @@ export class OutputFile {
     buffer.set(line, this.#used);
     this.#used += length;
     buffer[this.#used - 1] = LINE_FEED;
-    this.#gathered++;
+    this.#collected++;
     this.lineBytes += length;
   }
 
@@ -74,11 +74,11 @@ export class OutputFile {
     const buffer = this.#buffer;
     if (buffer === undefined) return;
     const lines = buffer.subarray(0, this.#used);
-    const posts = this.#gathered;
+    const posts = this.#collected;
     this.#size = nextSize(this.#size, this.#used);
     this.#buffer = undefined;
     this.#used = 0;
-    this.#gathered = 0;
+    this.#collected = 0;
     const queue = (this.#queue ?? Promise.resolve()).then(async () => {
       try {
         const bytes = await this.#writer.append(this, lines, posts);
