@@ -1,6 +1,5 @@
-import { formatTimestamp } from '../../time.js';
+import { formatTimestamp, HOUR, MINUTE } from '../../time.js';
 import { HttpProblem } from '../http/http-problem.js';
-import { megabytes } from '../jobs/estimate.js';
 import type { JobStatus } from '../jobs/job.js';
 import { jobDays } from '../jobs/job.js';
 import type { JobRunner } from '../jobs/job-runner.js';
@@ -10,10 +9,12 @@ import { type Html, html, isolated } from './html/html.js';
 import {
   countOf,
   csrfField,
+  durationOf,
   facts,
   instant,
   minuteOf,
   numberOf,
+  sizeOf,
   stateOf,
   type Tone,
   table,
@@ -128,7 +129,7 @@ ${facts([
   ...(status === 'delivered'
     ? ([
         ['Delivered', `${countOf(posts, 'post')} in ${countOf(files.length, 'file')}`],
-        ['Size', `${megabytes(bytes)} MB`],
+        ['Size', sizeOf(bytes)],
       ] as const)
     : []),
   ...(Number.isFinite(runner.expiresAt) ? ([['Expires', instant(runner.expiresAt)]] as const) : []),
@@ -153,10 +154,10 @@ ${
   (status === 'quoted' || isAlone) &&
   html`<section class="stack" aria-label="Quote"><h3>Quote</h3>${facts([
     ['Cost', costOf(quote.costDollars)],
-    ['Posts, by order of magnitude', numberOf(quote.estimatedActivityCount)],
-    ['Time', countOf(quote.estimatedDurationHours, 'hour')],
-    ['Size, compressed', `${quote.estimatedFileSizeMb} MB`],
-  ])}</section>`
+    ['Posts', estimatedPosts(quote.estimatedActivityCount)],
+    ['Time, at most', durationOf(Math.max(quote.estimatedDurationHours * HOUR, MINUTE))],
+    ['Size, compressed', `about ${sizeOf(quote.estimatedFileSizeMb * 1e6)}`],
+  ])}<p class="hint">A quote tells the number of posts only by its order of magnitude, from a sample of the window.</p></section>`
 }
 ${
   status === 'quoted' &&
@@ -166,6 +167,14 @@ ${
 <button class="danger" name="decision" value="reject" aria-describedby="about-${uuid}">Reject<span class="unseen"> ${title}</span></button></div></form>`
 }
 </article>`;
+}
+
+/** The range that a quoted order of magnitude stands for. Below 1000, quotes say 100. */
+function estimatedPosts(quoted: number): string {
+  const end = 10 ** String(quoted).length;
+  return quoted < 1000
+    ? `fewer than ${numberOf(end)}`
+    : `${numberOf(quoted)} to ${numberOf(end - 1)}`;
 }
 
 function costOf(dollars: number | undefined): string {

@@ -38,7 +38,7 @@ export function signInPage(
     attempts.failed();
     const problem = 'That is not the email and password of this account.';
     const { csrf, headers } = sessions.visitor(request);
-    const body = signInForm({ csrf, next, problem });
+    const body = signInForm({ csrf, next, email: login.email, problem });
     return pageResponse(plainPage({ title: 'Sign in', body }), { status: 401, headers });
   };
 
@@ -49,16 +49,18 @@ interface SignInForm {
   readonly csrf: string;
   /** The page to show afterwards. */
   readonly next: string;
+  /** The e-mail of a failed attempt. */
+  readonly email?: string | undefined;
   readonly problem?: string | undefined;
 }
 
-function signInForm({ csrf, next, problem }: SignInForm): Html {
+function signInForm({ csrf, next, email = '', problem }: SignInForm): Html {
   const invalid = problem !== undefined && html` aria-invalid="true" aria-describedby="problem"`;
   return html`<form class="card" method="post" action="${SIGN_IN}">
 ${problem !== undefined && html`<p class="alarm" role="alert" id="problem">${problem}</p>`}
 ${csrfField(csrf)}<input type="hidden" name="next" value="${next}">
 <div class="field"><label for="email">Email</label>
-<input id="email" name="email" type="text" inputmode="email" autocomplete="username" autocapitalize="none" spellcheck="false" required${invalid}></div>
+<input id="email" name="email" type="text" value="${email}" inputmode="email" autocomplete="username" autocapitalize="none" spellcheck="false" required${invalid}></div>
 <div class="field"><label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required${invalid}></div>
 <button class="main">Sign in</button>

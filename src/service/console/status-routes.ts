@@ -3,7 +3,6 @@ import type { Endpoint } from '../http/endpoints.js';
 import type { PlantedFault } from '../http/fault-kinds.js';
 import { isJobFault, isStreamFault } from '../http/fault-table.js';
 import { searchErrorBody } from '../http/http-problem.js';
-import type { Faults } from '../http/planted-faults.js';
 import type { Route } from '../http/router.js';
 import { clockFace } from './clock-forms.js';
 import { whatOf } from './fault-pages.js';
@@ -39,11 +38,15 @@ export function statusRoutes({ faults, clock }: ServiceContext): readonly Route[
       errorPage,
       handle({ request }) {
         checkHost(request);
-        const families = FAMILIES.map(([endpoint, name]) => ({
-          name,
-          planted: faultsOf(faults, endpoint),
-        }));
         const all = faults.list();
+        const untargeted = all.filter(fault => targetsOf(fault) === undefined);
+        const families = [
+          ...(untargeted.length === 0 ? [] : [{ name: 'Any endpoint', planted: untargeted }]),
+          ...FAMILIES.map(([endpoint, name]) => ({
+            name,
+            planted: all.filter(fault => targetsOf(fault)?.includes(endpoint)),
+          })),
+        ];
         return pageResponse(
           layout({
             title: 'Status',
@@ -77,20 +80,13 @@ export function statusRoutes({ faults, clock }: ServiceContext): readonly Route[
   ];
 }
 
-/** The planted faults that can affect requests of a family. */
-function faultsOf(faults: Faults, endpoint: Endpoint): readonly PlantedFault[] {
-  return faults.list().filter(fault => {
-    if (isJobFault(fault)) return endpoint === 'jobs';
-    const target = 'endpoint' in fault ? fault.endpoint : undefined;
-    if (target !== undefined) return target === endpoint;
-    if (isStreamFault(fault)) {
-      if (fault.kind === 'content-cut' || fault.kind === 'flood')
-        return endpoint === 'replay' || endpoint === 'compliance';
-      return endpoint === 'replay';
-    }
-    if (fault.kind === 'counts-timeout') return endpoint === 'counts';
-    return endpoint !== 'pages';
-  });
+/** The families that a fault names, by itself or by its kind; undefined if it can affect any request. */
+function targetsOf(fault: PlantedFault): readonly Endpoint[] | undefined {
+  if (isJobFault(fault)) return ['jobs'];
+  if ('endpoint' in fault && fault.endpoint !== undefined) return [fault.endpoint];
+  if (fault.kind === 'content-cut' || fault.kind === 'flood') return ['replay', 'compliance'];
+  if (isStreamFault(fault)) return ['replay'];
+  return fault.kind === 'counts-timeout' ? ['counts'] : undefined;
 }
 
 function stateOfFamily(planted: readonly PlantedFault[]): Html {

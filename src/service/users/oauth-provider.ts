@@ -10,7 +10,7 @@ import {
   registeredApplications,
 } from './application.js';
 import { isRegistered, OUT_OF_BAND, withQuery } from './callback.js';
-import { findAuthor } from './find-author.js';
+import { findAuthor, newestAuthor } from './find-author.js';
 import { type Grant, Grants, type User } from './grants.js';
 import { type RequestToken, RequestTokens } from './request-tokens.js';
 import { isSameSecret } from './signature.js';
@@ -87,6 +87,12 @@ export class OAuthProvider {
     await this.open();
     if (!isSameSecret(password, settings.userPassword)) return undefined;
     return findAuthor(await archive(), handle.trim(), clock.now());
+  }
+
+  /** @internal A user that can sign in, for the hint of the page; undefined if the archive is empty. */
+  async exampleUser(): Promise<User | undefined> {
+    const { archive, clock } = this.#options;
+    return newestAuthor(await archive(), clock.now());
   }
 
   isGranted(user: User, application: Application): boolean {

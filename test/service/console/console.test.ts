@@ -103,9 +103,16 @@ describe('the console', () => {
       const page = await browser.post('/console/sign-in', { email, password });
       expect(page.status).toBe(401);
       expect(readable(page.text)).toContain('That is not the email and password of this account.');
-      expect(page.text).not.toMatch(/wrong|nobody|<script/);
+      expect(page.text).not.toMatch(/wrong|<script/);
     }
     expect((await browser.get('/console')).status).toBe(303);
+  });
+
+  it('keeps the e-mail after a wrong password', async () => {
+    const { baseUrl } = await local();
+    const page = await browse(baseUrl).signIn('mistyped');
+    expect(page.text).toMatch(/name="email" [^>]*value="dev@example\.com"/);
+    expect(page.text).not.toContain('mistyped');
   });
 
   it('limits wrong passwords', async () => {
@@ -271,6 +278,10 @@ describe('the page of jobs', () => {
     const page = await browser.get('/console/jobs');
     expect(readable(page.text)).toContain(HOSTILE);
     expect(readable(page.text)).toContain('$500');
+    expect(readable(page.text)).toMatch(
+      /Posts fewer than 1,000 Time, at most \d+ minutes? Size, compressed about \d+ bytes/,
+    );
+    expect(readable(page.text)).toContain('only by its order of magnitude');
     expect(page.text).not.toMatch(/<script|<img/);
     const accepted = await browser.post(`/console/jobs/${one}`, { decision: 'accept' });
     expect([accepted.status, accepted.location]).toEqual([303, `/console/jobs/${one}`]);
@@ -281,7 +292,7 @@ describe('the page of jobs', () => {
     expect((await browser.post(`/console/jobs/${one}`, { decision: 'burn' })).status).toBe(400);
     await move(4 * DWELL);
     const alone = await browser.get(`/console/jobs/${one}`);
-    expect(readable(alone.text)).toMatch(/6 posts in \d files/);
+    expect(readable(alone.text)).toMatch(/6 posts in \d files Size (\d+ bytes|[\d.]+ kB)/);
     expect(readable(alone.text)).toContain(`coffee ${HOSTILE}`.replace('  ', ' ').slice(7));
     expect(alone.text).not.toMatch(/<script|<img/);
     await move(16 * DAY);
@@ -601,5 +612,20 @@ describe('the status page', () => {
     expect(seen).toMatch(/Historical jobs faulty delay : ms 5/);
     expect(seen).toContain('Replay streams faulty flood');
     expect(text).not.toMatch(/<script|<img/);
+  });
+
+  it('shows faults without a target in a row of their own, and families that no fault names as up', async () => {
+    const { baseUrl, service } = await local();
+    const browser = browse(baseUrl);
+    const see = async () => readable((await browser.get('/status')).text);
+    expect(await see()).not.toContain('Any endpoint');
+    service.faults.plant({ kind: 'delay', ms: 5, path: 'query=tea' });
+    service.faults.plant({ kind: 'counts-timeout', buckets: 1 });
+    expect(await see()).toContain('Any endpoint faulty delay : ms 5 (addresses with “query=tea”)');
+    expect(await see()).toContain('Search up nothing Counts faulty counts-timeout');
+    expect((await see()).match(/faulty/g)).toHaveLength(2);
+    service.faults.plant({ kind: 'status', status: 503, times: 'always' });
+    expect(await see()).toContain('Any endpoint down');
+    expect(await see()).toContain('Search up nothing');
   });
 });

@@ -22,6 +22,10 @@ describe('the sign-in of a user', () => {
     const address = addressOf(request);
     const form = await browser.get(address);
     expect(form.status).toBe(200);
+    expect(readable(form.text)).toContain(
+      'every author of its archive is a user, such as @mallory . All have the password of the console',
+    );
+    expect(form.text).not.toContain('local-service');
     expect(form.headers.get('content-security-policy')).toContain(
       "form-action 'self' http://127.0.0.1:34567;",
     );

@@ -1,4 +1,4 @@
-import { floorTo, MINUTE, SECOND } from '../../../time.js';
+import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../../time.js';
 import { type Html, type HtmlValue, html } from './html.js';
 
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
@@ -31,6 +31,39 @@ const count = new Intl.NumberFormat('en');
 
 export function numberOf(value: number): string {
   return count.format(value);
+}
+
+const BYTE_UNITS = ['kB', 'MB', 'GB', 'TB'] as const;
+
+/** `532 bytes`, `12.5 kB`: in powers of 1000. */
+export function sizeOf(bytes: number): string {
+  if (bytes < 999.5) return countOf(Math.round(bytes), 'byte');
+  let value = bytes;
+  let unit = -1;
+  while (value >= 999.5 && unit < BYTE_UNITS.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${shortNumber(value)} ${BYTE_UNITS[unit]}`;
+}
+
+const TIME_UNITS = [
+  ['second', SECOND],
+  ['minute', MINUTE],
+  ['hour', HOUR],
+  ['day', DAY],
+] as const;
+
+/** `20 seconds`, `6 minutes`, `1.5 hours`: in the largest unit that fits. */
+export function durationOf(ms: number): string {
+  const [unit, unitMs] = TIME_UNITS.findLast(([, unitMs]) => ms >= unitMs) ?? TIME_UNITS[0];
+  const value = shortNumber(ms / unitMs);
+  return `${value} ${value === '1' ? unit : `${unit}s`}`;
+}
+
+/** With one decimal below 100, none from there on. */
+function shortNumber(value: number): string {
+  return count.format(value < 99.95 ? Math.round(value * 10) / 10 : Math.round(value));
 }
 
 /** `1 post`, `2 posts` */

@@ -38,12 +38,14 @@ export interface UserSignIn {
   readonly about: HtmlValue;
   readonly handle?: string | undefined;
   readonly problem?: string | undefined;
+  /** A user that can sign in, named in a hint. */
+  readonly example: User | undefined;
   /** Added below the button. */
   readonly footer?: HtmlValue;
 }
 
 export function userSignInForm(form: UserSignIn): Html {
-  const { action, csrf, about, handle = '', problem, footer } = form;
+  const { action, csrf, about, handle = '', problem, example, footer } = form;
   const invalid = problem !== undefined && html` aria-invalid="true" aria-describedby="problem"`;
   return html`<form class="card" method="post" action="${action}">
 <p>${about}</p>
@@ -54,6 +56,7 @@ ${csrfField(csrf)}
 <div class="field"><label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required${invalid}></div>
 <button class="main" name="action" value="sign-in">Sign in</button>
+<p class="hint">This is a local service: every author of its archive is a user${example !== undefined && html`, such as ${isolated(`@${example.handle}`)}`}. All have the password of the console, which the service printed when it started, unless <code>--user-password</code> sets another.</p>
 ${footer}
 </form>`;
 }

@@ -35,11 +35,11 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
     return user && seeOther(pageAddress(incoming), sessions.signIn(incoming.request, user));
   };
 
-  const askSignIn = (
+  const askSignIn = async (
     incoming: RequestContext,
     { application, callback }: PendingSignIn,
     rejected?: URLSearchParams,
-  ): HttpResponse => {
+  ): Promise<HttpResponse> => {
     const { csrf, headers } = sessions.visitor(incoming.request);
     const name = isolated(application.name);
     const body = userSignInForm({
@@ -48,6 +48,7 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
       about: html`Sign in to go on to ${name}.`,
       handle: rejected?.get('handle') ?? '',
       problem: rejected && WRONG_LOGIN,
+      example: await oauth.exampleUser(),
       footer: html`<button name="action" value="deny" formnovalidate>Cancel</button>
 <p class="hint">${name} does not see your password.</p>`,
     });
@@ -119,7 +120,7 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
   const grants = async (incoming: RequestContext): Promise<HttpResponse> => {
     const { request, method } = incoming;
     const { user, csrf, headers } = sessions.visitor(request);
-    const ask = (rejected?: URLSearchParams) =>
+    const ask = async (rejected?: URLSearchParams) =>
       userPage(
         'Sign in',
         userSignInForm({
@@ -128,6 +129,7 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
           about: 'Sign in to see which applications you have allowed something.',
           handle: rejected?.get('handle') ?? '',
           problem: rejected && WRONG_LOGIN,
+          example: await oauth.exampleUser(),
         }),
         { status: rejected === undefined ? 200 : 401, headers },
       );

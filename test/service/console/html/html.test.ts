@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { html, isolated } from '../../../../src/service/console/html/html.js';
+import { durationOf, sizeOf } from '../../../../src/service/console/html/page-parts.js';
 import { shellWord } from '../../../../src/service/console/shell-commands.js';
 import { callbackTarget } from '../../../../src/service/console/user/user-routes.js';
 
@@ -34,6 +35,35 @@ describe('markup', () => {
 
   it('has no control characters except tabs and line ends', () => {
     expect(html`${'a\0b\x1b[2J\tc\nd\x85'}`.text).toBe('a\uFFFDb\uFFFD[2J\tc\nd\uFFFD');
+  });
+});
+
+describe('units', () => {
+  it.each([
+    [0, '0 bytes'],
+    [1, '1 byte'],
+    [999, '999 bytes'],
+    [1000, '1 kB'],
+    [12_500, '12.5 kB'],
+    [99_960, '100 kB'],
+    [999_499, '999 kB'],
+    [999_500, '1 MB'],
+    [3.21e12, '3.2 TB'],
+    [5e15, '5,000 TB'],
+  ])('of %d bytes are %s', (bytes, text) => {
+    expect(sizeOf(bytes)).toBe(text);
+  });
+
+  it.each([
+    [400, '0.4 seconds'],
+    [20_000, '20 seconds'],
+    [60_000, '1 minute'],
+    [0.1 * 3_600_000, '6 minutes'],
+    [5_400_000, '1.5 hours'],
+    [86_400_000, '1 day'],
+    [30 * 86_400_000, '30 days'],
+  ])('of %d ms are %s', (ms, text) => {
+    expect(durationOf(ms)).toBe(text);
   });
 });
 
