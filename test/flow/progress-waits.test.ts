@@ -125,5 +125,6 @@ it('the wait for the connect limit reaches the progress', async () => {
   const waits = await waitsOf(compliance(acme, { onGap() {} }));
   over.abort('seen');
   expect(await connected).toBe('seen');
-  expect(waits.map(wait => wait.reason)).toEqual(['connect limit']);
+  // Each connection of the stream may wait, depending on when they ask.
+  expect(new Set(waits.map(wait => wait.reason))).toEqual(new Set(['connect limit']));
 });
