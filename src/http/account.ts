@@ -36,8 +36,11 @@ export interface AccountOptions extends SettingOptions {
   readonly timeouts?: Partial<Timeouts> | undefined;
   /** How often and how long to retry server errors, rate limits and broken connections. */
   readonly retry?: Partial<RetryPolicy> | undefined;
-  /** Called before each wait for a retry, say to log it. */
-  readonly onRetry?: ((retrying: Retrying) => void) | undefined;
+  /**
+   * Called before each wait for a retry, for example to log it. What it throws, or its promise rejects
+   * with, ends the call.
+   */
+  readonly onRetry?: ((retrying: Retrying) => unknown) | undefined;
   /**
    * Rate limits by family of calls, for a service that has others than the default ones; `[]` is no limit.
    * Account objects of one account share their limits: where they differ, the stricter ones hold.
@@ -80,7 +83,7 @@ const OPTIONS = {
   ) as unknown as OptionTable<SettingOptions>),
   timeouts: group<Partial<Timeouts>>('how long to wait', TIMEOUTS),
   retry: group<Partial<RetryPolicy>>('how often and how long to retry', RETRY),
-  onRetry: func<(retrying: Retrying) => void>('called before each wait for a retry'),
+  onRetry: func<(retrying: Retrying) => unknown>('called before each wait for a retry'),
   limits: group<Partial<Limits>>('other rates than the service has', RATE_LIMITS),
   timing: record<Timing>('time and chance, for tests'),
   serviceTime: func<NonNullable<AccountOptions['serviceTime']>>("the service's time, for tests"),
@@ -97,7 +100,7 @@ export class Account {
   readonly timing: Timing;
   /** The service's time. */
   readonly clock: ServiceClock;
-  readonly onRetry: ((retrying: Retrying) => void) | undefined;
+  readonly onRetry: ((retrying: Retrying) => unknown) | undefined;
   readonly connections: Connections;
   /** Told of the waits of calls; see `withWaits`. */
   readonly onWait: OnWait | undefined = undefined;

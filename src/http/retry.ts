@@ -49,7 +49,7 @@ export interface RetryRun {
   readonly policy: RetryPolicy;
   readonly timing: Timing;
   readonly signal?: AbortSignal | undefined;
-  readonly onRetry?: ((retrying: Retrying) => void) | undefined;
+  readonly onRetry?: ((retrying: Retrying) => unknown) | undefined;
   /** Told of the wait for a retry; the result is called when it ends. */
   readonly beginWait?: ((wait: Omit<Wait, 'until'>) => () => void) | undefined;
 }
@@ -72,7 +72,8 @@ export async function retry<T>(
       const waitMs = waitAfter(error, attempts, policy, timing);
       const spent = timing.elapsed() - started;
       if (waitMs === undefined || spent + waitMs > policy.totalMs) throw error;
-      onRetry?.({ error, attempts, waitMs });
+      // An async function that rejects ends the call; it must not become an unhandled rejection.
+      await onRetry?.({ error, attempts, waitMs });
       const end = beginWait?.({ reason: 'retry', waitMs, error, retry: attempts });
       await timing.sleep(waitMs, signal).finally(end);
     }

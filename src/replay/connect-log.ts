@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { lstat, mkdir, open, readFile, rename, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, open, readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { StorageError } from '../errors.js';
+import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 
 /** Longer files are cut to their end. */
@@ -52,9 +53,7 @@ export class ConnectLog {
   }
 
   async #shorten(text: string): Promise<void> {
-    const temporary = `${this.#file}.${process.pid}.tmp`;
-    await writeFile(temporary, text.split('\n').slice(-100).join('\n'), { mode: 0o600 });
-    await rename(temporary, this.#file);
+    await replaceFile(this.#file, text.split('\n').slice(-100).join('\n'), { mode: 0o600 });
   }
 
   #withError<T>(work: () => Promise<T>): Promise<T> {

@@ -43,6 +43,18 @@ async function run(
 }
 
 describe('retrying', () => {
+  it('ends with what the promise of `onRetry` rejects with', async () => {
+    const failure = new Error('the log is gone');
+    const time = new VirtualTime();
+    const outcome = retry(() => Promise.reject(http(503)), {
+      policy: policyOf({}),
+      timing: time,
+      onRetry: () => Promise.reject(failure),
+    }).catch((error: unknown) => error);
+    await time.run();
+    expect(await outcome).toBe(failure);
+  });
+
   it.each([
     ['a server error', http(503)],
     ['a gateway error', http(502)],
