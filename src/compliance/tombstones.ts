@@ -16,7 +16,7 @@ import {
 
 /** Options of `openTombstones`. */
 export interface TombstonesOptions {
-  /** For those who only look up: any number of processes may, while one other records. */
+  /** Open for look-ups only. Any number of processes may read while one other process records. */
   readonly readOnly?: boolean | undefined;
 }
 

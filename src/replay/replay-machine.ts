@@ -126,7 +126,7 @@ export class ReplayMachine {
 
   /**
    * The service calls the dates impossible. Where its clock, as it is known by now, says so too, the plan
-   * changes by itself. Otherwise an edge that is near gives way; with none near, it is a refusal as any.
+   * changes by itself. Otherwise a nearby edge of the window is moved; with no edge nearby, it is handled like any other refusal.
    */
   datesRefused(range: Window, now: number, serviceNow: number, random: number): void {
     const { youngestFromMs, youngestToMs } = this.#timings;
