@@ -56,7 +56,7 @@ const ARROWS: Record<string, readonly string[]> = {
   activity: ['errors', 'time', 'json'],
   'rules/rules': ['rules'],
   'rules/tree': [],
-  // A post as rules see it, and then what each operator asks of it.
+  // First a post as rules see it, then what each operator tests in it.
   'rules/post': ['activity', 'rules/tree'],
   'rules/operators': ['activity', 'rules/tree', 'rules/post'],
   'rules/language': [...RULE_BASE, 'errors', 'check', 'closest', 'json'],
@@ -72,9 +72,9 @@ const ARROWS: Record<string, readonly string[]> = {
   users: MACHINERY,
   // Minutes without a connection are filled from the replay of the compliance stream.
   compliance: [...MACHINERY, 'replay'],
-  // Stored files are read, judged and written again.
+  // Stored files are read, checked and rewritten.
   archive: [...MACHINERY, 'operators', 'compliance'],
-  // The top of the service puts its families together.
+  // The top of the service assembles its families.
   service: [...SERVICE_BASE, 'service'],
   'service/clock': [],
   'service/id-epoch': [],
@@ -126,10 +126,10 @@ function importsOf(file: string): string[] {
   );
 }
 
-/** Arrows that are still to go. */
+/** Exceptions that are still to be removed. */
 const EXCEPTIONS: readonly string[] = [];
 
-/** The entry of the table that holds for a file: its own, its folder's, or that of the folder above. */
+/** The entry of the table for a file: its own, its folder's, or that of a parent folder. */
 function entryOf(file: string): string {
   const parts = path.relative(SOURCE, file).replace(/\.ts$/, '').split(path.sep);
   for (let length = parts.length; length > 0; length--) {
@@ -169,18 +169,18 @@ function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   return circles;
 }
 
-describe('imports point one way', () => {
+describe('imports', () => {
   const files = filesIn(SOURCE);
   const graph = new Map(
     files.map(file => [file, importsOf(file).filter(target => files.includes(target))]),
   );
 
-  it('sees the whole source', () => {
+  it('are checked in the whole source', () => {
     expect(files.length).toBeGreaterThan(10);
     expect([...new Set(files.map(entryOf))].filter(entry => !(entry in ARROWS))).toEqual([]);
   });
 
-  it('holds for every file', () => {
+  it('point one way in every file', () => {
     const wrong = files.flatMap(file =>
       graph
         .get(file)!
@@ -191,7 +191,7 @@ describe('imports point one way', () => {
     expect(EXCEPTIONS.filter(arrow => !wrong.includes(arrow))).toEqual([]);
   });
 
-  it('has no circle, not even of types', () => {
+  it('form no circles, types included', () => {
     const circles = circlesOf(graph).map(circle => circle.map(file => path.relative(SOURCE, file)));
     expect(circles).toEqual([]);
   });

@@ -65,30 +65,30 @@ describe('options', () => {
       false,
       undefined,
     ]);
-    // The compiler knows that these are there.
+    // The compiler knows that these are present.
     const sum: number = maxResults + product.length + Number(dryRun);
     expect(sum).toBe(15);
   });
 
-  it('that are unknown are refused, with the nearest known name', () => {
+  it('are refused if they are unknown, with the nearest known name', () => {
     const error = errorOf(() => check({ query: 'snow', maxResult: 100 }));
     expect(error.option).toBe('maxResult');
     expect(error.message).toBe('search: unknown option `maxResult`; did you mean `maxResults`?');
   });
 
-  it('that are unknown and near to nothing are refused with all known names', () => {
+  it('are refused with all known names if no known name is similar', () => {
     expect(errorOf(() => check({ query: 'snow', zzzzzzzz: 1 })).message).toMatch(
       /^search: unknown option `zzzzzzzz`; known are `query`, `maxResults`, .*, `resume`$/,
     );
   });
 
-  it('that differ only in case are refused with the right name', () => {
+  it('are refused with the right name if only the case differs', () => {
     expect(errorOf(() => check({ query: 'snow', FROMDATE: '2024-01-01' })).message).toContain(
       'did you mean `fromDate`?',
     );
   });
 
-  it('that are wrong are all named in one error', () => {
+  it('are all named in one error if several are wrong', () => {
     const error = errorOf(() => check({ maxResults: 5, product: '7day', qeury: 'snow' }));
     expect(error.option).toBe('qeury');
     expect(error.message.split('\n')).toEqual([
@@ -105,7 +105,7 @@ describe('options', () => {
     { options: ['query'] },
     { options: undefined },
     { options: 7 },
-  ])('that are no object are refused: $options', ({ options }) => {
+  ])('are refused if they are not an object: $options', ({ options }) => {
     expect(errorOf(() => check(options)).option).toBe('options');
   });
 
@@ -124,16 +124,16 @@ describe('options', () => {
     ['signal', {}],
     ['resume', 'cursor'],
     ['resume', null],
-  ])('refuses `%s` as %j', (option, value) => {
+  ])('are refused with `%s` of %j', (option, value) => {
     expect(errorOf(() => check({ query: 'snow', [option]: value })).option).toBe(option);
   });
 
-  it('show no member of an object in a message', () => {
+  it('do not show members of an object in a message', () => {
     const { message } = errorOf(() => check({ query: { password: 'hunter2' } }));
     expect(message).not.toContain('hunter2');
   });
 
-  it('of any kind are taken or refused with an OptionError', () => {
+  it('are accepted or refused with an OptionError, for any value', () => {
     fc.assert(
       fc.property(fc.anything(), fc.anything(), (options, value) => {
         for (const given of [options, ...Object.keys(TABLE).map(name => ({ [name]: value }))])
@@ -147,7 +147,7 @@ describe('options', () => {
   });
 });
 
-it('a table must have every option, and no other (for the compiler)', () => {
+it('have a table with every option and no other, which the compiler checks', () => {
   interface Two {
     readonly one?: string | undefined;
     readonly two: number;

@@ -6,30 +6,35 @@ import { endChildren, spawn } from './child-processes.js';
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    // A process that has ended stays in the table until its parent has asked for its code.
+    // An ended process stays in the process table until its parent reads its exit code.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;
   }
 }
 
-it.skipIf(process.platform !== 'linux')('a child ends with all that it has started', async () => {
-  const child = spawn('bash', ['-c', 'sleep 1000 & echo $!; wait']);
-  const text = await new Promise(resolve => child.stdout.once('data', resolve));
-  const pids = [child.pid as number, Number(String(text))];
-  expect(pids.map(isRunning)).toEqual([true, true]);
-  endChildren();
-  await vi.waitFor(() => expect(pids.map(isRunning)).toEqual([false, false]), { timeout: 60_000 });
-});
+it.skipIf(process.platform !== 'linux')(
+  'a child is killed together with every process that it has started',
+  async () => {
+    const child = spawn('bash', ['-c', 'sleep 1000 & echo $!; wait']);
+    const text = await new Promise(resolve => child.stdout.once('data', resolve));
+    const pids = [child.pid as number, Number(String(text))];
+    expect(pids.map(isRunning)).toEqual([true, true]);
+    endChildren();
+    await vi.waitFor(() => expect(pids.map(isRunning)).toEqual([false, false]), {
+      timeout: 60_000,
+    });
+  },
+);
 
-it('ends nothing twice: a child may have ended, or never have begun', async () => {
+it('a child that has ended, or never started, is not killed', async () => {
   const child = spawn(process.execPath, ['-e', '']);
   await new Promise(resolve => child.once('exit', resolve));
   spawn('/no/such/command', []).once('error', () => {});
   expect(endChildren).not.toThrow();
 });
 
-it('every test starts its processes so', () => {
+it('every test starts its processes with child-processes.ts', () => {
   const own = import.meta.dirname;
   const others = readdirSync(own, { withFileTypes: true, recursive: true })
     .filter(

@@ -4,8 +4,8 @@ import { afterAll } from 'vitest';
 const running = new Set<ChildProcess>();
 
 /**
- * As in `node:child_process`, but the child and all that it starts end with the tests of the file, also
- * when one fails or runs out of time.
+ * As in `node:child_process`, but the child and every process that it starts are killed when the
+ * tests of the file end, also if one fails or times out.
  */
 export const spawn = ((command: string, args: readonly string[], options: object = {}) =>
   keep(nodeSpawn(command, args, { ...options, detached: true }))) as typeof nodeSpawn;
@@ -20,11 +20,11 @@ function keep<Child extends ChildProcess>(child: Child): Child {
   return child;
 }
 
-/** Kills the groups of processes that children lead. */
+/** Kills the process groups of the children. */
 export function endChildren(): void {
   for (const { pid } of running) {
     try {
-      // Without a process id it was never started.
+      // A child without a process id was never started.
       if (pid !== undefined) process.kill(-pid, 'SIGKILL');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
@@ -33,6 +33,6 @@ export function endChildren(): void {
   running.clear();
 }
 
-// Not after each: tests of a file may run side by side.
+// Not afterEach: the tests of a file may run concurrently.
 afterAll(endChildren);
 process.once('exit', endChildren);

@@ -21,7 +21,7 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** Runs an example as a user would, but in an empty folder, and a shell line behind it if wanted. */
+/** Runs an example as a user would, but in an empty folder, optionally piped into a shell command. */
 function run(example: string, args: readonly string[] = [], behind = ''): Promise<Ended> {
   const tsx = createRequire(import.meta.url).resolve('tsx/cli');
   const command = [process.execPath, tsx, path.join(root, 'examples', example), ...args];
@@ -51,7 +51,7 @@ async function linesIn(...names: string[]): Promise<string[]> {
   return (await Promise.all(texts)).flatMap(text => text.trim().split('\n'));
 }
 
-/** A small archive: `minutes` files of ten made-up posts or so. */
+/** A small archive: `minutes` files of about ten generated posts. */
 async function writeArchive(minutes: number): Promise<string> {
   const archive = path.join(folder, 'archive');
   await mkdir(archive);
@@ -63,8 +63,8 @@ async function writeArchive(minutes: number): Promise<string> {
   return archive;
 }
 
-describe('the examples do what they say', () => {
-  it('00-start: posts by topic into files, and a chart', async () => {
+describe('the examples work as described', () => {
+  it('00-start: writes posts to files by topic, and draws a chart', async () => {
     const { code, stdout } = await run('00-start.ts');
     expect(code).toBe(0);
     const names = await readdir(path.join(folder, 'out/start'));
@@ -77,7 +77,7 @@ describe('the examples do what they say', () => {
     expect(stdout).toContain('┤');
   });
 
-  it('01-search-to-files: the same files when it is run again', async () => {
+  it('01-search-to-files: writes the same files when it is run again', async () => {
     const first = await run('01-search-to-files.ts');
     expect(first.code).toBe(0);
     const names = (await readdir(path.join(folder, 'out/search'))).filter(n => n.endsWith('.gz'));
@@ -87,14 +87,14 @@ describe('the examples do what they say', () => {
     expect(await run('01-search-to-files.ts')).toMatchObject({ code: 0, stdout: first.stdout });
   });
 
-  it('02-counts-chart: a chart of the hours', async () => {
+  it('02-counts-chart: draws a chart of the hours', async () => {
     const { code, stdout } = await run('02-counts-chart.ts', ['rain']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/buckets a column/);
     expect(stdout).toMatch(/[1-9]\d* posts in 30 days for rain/);
   });
 
-  it('03-pages-to-stdout: whole posts, and a quiet end when the reader has seen enough', async () => {
+  it('03-pages-to-stdout: prints complete posts, and ends without an error when the pipe is closed', async () => {
     const whole = await run('03-pages-to-stdout.ts');
     expect(whole.code).toBe(0);
     expect(
@@ -109,7 +109,7 @@ describe('the examples do what they say', () => {
     expect(cut.stdout.trim().split('\n').length).toBe(3);
   });
 
-  it('04-local-archive: one file for each author', async () => {
+  it('04-local-archive: writes one file for each author', async () => {
     const archive = await writeArchive(3);
     const { code, stdout } = await run('04-local-archive.ts', [archive, 'authors']);
     expect(code).toBe(0);
@@ -121,7 +121,7 @@ describe('the examples do what they say', () => {
     expect(stdout).toContain(`of ${names.length} authors`);
   });
 
-  it('05-try-rules: what is wrong, how many match, and a sample', async () => {
+  it('05-try-rules: shows the problems of rules, the number of matches, and a sample', async () => {
     const archive = await writeArchive(3);
     const { code, stdout } = await run('05-try-rules.ts', [archive, 'lang:en', 'has:vidoes']);
     expect(code).toBe(0);
@@ -143,7 +143,7 @@ describe('the examples do what they say', () => {
     },
   );
 
-  it('06-job-to-files: every post of a job, and nothing more to do when it is run again', async () => {
+  it('06-job-to-files: writes every post of a job, and nothing when it is run again', async () => {
     const first = await run('06-job-to-files.ts');
     expect(first.code).toBe(0);
     const [, posts = ''] = /with (\d+) of \1 posts; nothing is missing/.exec(first.stdout) ?? [];
@@ -156,7 +156,7 @@ describe('the examples do what they say', () => {
     expect(await linesIn('out/job/rain.jsonl', 'out/job/football.jsonl')).toEqual(lines);
   });
 
-  it('07-stored-files-by-tag: the posts of a folder by their tags', async () => {
+  it('07-stored-files-by-tag: splits the posts of a folder by tag', async () => {
     const first = await run('07-stored-files-by-tag.ts');
     expect(first.code).toBe(0);
     expect(first.stdout).toMatch(/nothing is missing/);
@@ -167,7 +167,7 @@ describe('the examples do what they say', () => {
     expect(stored).toMatchObject({ code: 0, stdout: first.stdout.split('\n').slice(1).join('\n') });
   });
 
-  it('08-replay-to-files: every post of the window once, in hourly files', async () => {
+  it('08-replay-to-files: writes every post of the window once, in hourly files', async () => {
     const first = await run('08-replay-to-files.ts');
     expect(first.code).toBe(0);
     const names = (await readdir(path.join(folder, 'out/replay'))).filter(n => n.endsWith('.gz'));
@@ -180,7 +180,7 @@ describe('the examples do what they say', () => {
     expect(again).toMatchObject({ code: 0, stdout: first.stdout });
   });
 
-  it('09-keep-an-archive-compliant: what was deleted later is gone, and then nothing changes', async () => {
+  it('09-keep-an-archive-compliant: removes posts that were deleted later, and then changes nothing', async () => {
     for (let times = 0; times < 2; times++) {
       const { code, stdout } = await run('09-keep-an-archive-compliant.ts');
       expect(code).toBe(0);
@@ -190,7 +190,7 @@ describe('the examples do what they say', () => {
     }
   });
 
-  it('10-sync-rules: the difference, then the rules, then no difference', async () => {
+  it('10-sync-rules: prints the difference, changes the rules, then finds no difference', async () => {
     const first = await run('10-sync-rules.ts');
     expect(first.stdout).toContain('3 added, 0 deleted, 0 retagged, 0 unchanged (dry run');
     expect(first.stdout).toMatch(/^\d{18,19} weather rain lang:en$/m);
@@ -198,7 +198,7 @@ describe('the examples do what they say', () => {
     expect(again.stdout).toContain('0 added, 0 deleted, 0 retagged, 3 unchanged (dry run');
   });
 
-  it('11-usage-chart: bars, a projection and caps, and the same as rows', async () => {
+  it('11-usage-chart: draws bars, a projection and caps, and prints the same as rows', async () => {
     const { code, stdout } = await run('11-usage-chart.ts');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ {2}\d{4}-\d\d █+\S* +\d/m);
@@ -212,7 +212,7 @@ describe('the examples do what they say', () => {
     expect(together.at(-1).projected).toBeGreaterThanOrEqual(together.at(-1).activities);
   });
 
-  it('12-engagement-totals: totals of the posts of a user, who signs in once', async () => {
+  it('12-engagement-totals: gives totals of the posts of a user, who signs in once', async () => {
     const first = await run('12-engagement-totals.ts');
     expect(first.code).toBe(0);
     expect(first.stderr).toMatch(
@@ -232,7 +232,7 @@ describe('the examples do what they say', () => {
     expect(again).toMatchObject({ code: 0, stderr: first.stderr });
   });
 
-  it('13-web-sign-in: only the browser that began a sign-in can end it, and then it sees the likes', async () => {
+  it('13-web-sign-in: only the browser that started a sign-in can complete it, and then sees the likes', async () => {
     const { code, stdout, stderr } = await run('13-web-sign-in.ts');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('Another browser: 400 Nobody signed in.');

@@ -9,7 +9,7 @@ import { arbitraryPost, writePost } from './arbitrary-post.js';
 import { type AuthorModel, type PostModel, postModel } from './post-model.js';
 import { style } from './print-json.js';
 
-/** All that an activity says, the posts within it included. */
+/** Every property of an activity, and those of the posts within it. */
 function said(activity: Activity | undefined): unknown {
   if (activity === undefined) return undefined;
   const { id, postedAt, text, author, verb, lang, link, matchingRules, tags, edits } = activity;
@@ -20,7 +20,7 @@ function said(activity: Activity | undefined): unknown {
   };
 }
 
-/** What an activity must say of a post. */
+/** The properties that an activity of this post must have. */
 function expected(post: PostModel | undefined): unknown {
   if (post === undefined) return undefined;
   const rules = post.rules ?? [];
@@ -56,7 +56,7 @@ function expectedAuthor({ id, handle, name }: AuthorModel) {
 const minimal = (members: object) => new Activity(Buffer.from(JSON.stringify(members)));
 
 describe('Activity', () => {
-  it('says of a post what the post says, in both formats, however it is written', () => {
+  it('has the properties of the post, in both formats and any JSON style', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, model, format }) => {
         const activity = new Activity(bytes);
@@ -67,7 +67,7 @@ describe('Activity', () => {
     );
   });
 
-  it('says the same whichever property is asked first', () => {
+  it('gives the same values in whatever order its properties are read', () => {
     const properties = [
       'id',
       'postedAt',
@@ -87,7 +87,7 @@ describe('Activity', () => {
     );
   });
 
-  it('parses the whole with exact ids', () => {
+  it('parses the whole post with exact ids', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, json }) => {
         const activity = new Activity(bytes);
@@ -98,7 +98,7 @@ describe('Activity', () => {
     );
   });
 
-  it('copies nothing: its bytes, and those of the posts within it, are the ones that came', () => {
+  it('does not copy: its bytes, and those of the posts within it, are views of the input', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, model }) => {
         const { raw, retweeted, quoted, byteLength } = new Activity(bytes);
@@ -112,7 +112,7 @@ describe('Activity', () => {
     expect(new Activity(array).raw.buffer).toBe(array.buffer);
   });
 
-  it('takes the id from id_str, and the exact digits of the number without it', () => {
+  it('takes the id from id_str, or from the digits of the number if there is no id_str', () => {
     const time = '"created_at":"Wed Oct 10 20:19:24 +0000 2018"';
     const idOf = (members: string) => new Activity(Buffer.from(`{${time},${members}}`)).id;
     expect(idOf('"id":505874924095815700,"id_str":"505874924095815681"')).toBe(
@@ -123,7 +123,7 @@ describe('Activity', () => {
     expect(idOf('"\\u0069d_str":"1\\u0032"')).toBe('12');
   });
 
-  it('takes the language from the enrichment in posts from before there was twitter_lang', () => {
+  it('takes the language from the enrichment in old posts without twitter_lang', () => {
     const gnip = { language: { value: 'it' } };
     const postedTime = '2011-05-06T17:39:47.000Z';
     expect(minimal({ postedTime, gnip }).lang).toBe('it');
@@ -131,7 +131,7 @@ describe('Activity', () => {
     expect(minimal({ postedTime }).lang).toBeUndefined();
   });
 
-  it('takes the text in full, wherever it is', () => {
+  it('takes the full text from whichever member has it', () => {
     const created_at = 'Wed Oct 10 20:19:24 +0000 2018';
     expect(minimal({ created_at, text: 'cut', full_text: 'whole' }).text).toBe('whole');
     expect(minimal({ created_at, full_text: 'whole' }).text).toBe('whole');
@@ -141,7 +141,7 @@ describe('Activity', () => {
     );
   });
 
-  it('finds matching rules in the place of the other format too', () => {
+  it('finds matching rules in the member of the other format too', () => {
     const matching_rules = [{ tag: 'a', id: 7 }];
     expect(minimal({ created_at: '', matching_rules }).tags).toEqual(['a']);
     expect(minimal({ id: 'tag:x:1', matching_rules }).tags).toEqual(['a']);
@@ -151,7 +151,7 @@ describe('Activity', () => {
     expect(minimal({ id: 1, matching_rules: null }).tags).toEqual([]);
   });
 
-  it('keeps apart the rules of very many posts', () => {
+  it('does not mix up the rules of thousands of posts', () => {
     for (let round = 0; round < 2; round++)
       for (let n = 0; n < 1100; n++)
         expect(minimal({ id: 1, matching_rules: [{ tag: `t${n}`, id: n }] }).tags).toEqual([
@@ -159,7 +159,7 @@ describe('Activity', () => {
         ]);
   });
 
-  it('puts other matching rules in and keeps all other bytes', () => {
+  it('replaces the matching rules and keeps all other bytes', () => {
     const rule = fc.record({
       tag: fc.option(fc.string({ unit: 'grapheme' })),
       id: fc.option(fc.bigInt(1n, 2n ** 63n - 1n).map(String), { nil: undefined }),
@@ -178,7 +178,7 @@ describe('Activity', () => {
           );
           const changed = new Activity(bytes).withMatchingRules(rules);
           expect(changed.matchingRules).toEqual(rules);
-          // What was there before, put in again, gives the parsed post of before.
+          // The parsed post differs from the original in its matching rules only.
           const before = parseExact(json) as { matching_rules?: unknown; gnip?: object };
           const printed = rules.map(({ tag, id }) => ({ tag, ...(id && { id, id_str: id }) }));
           if (original) before.matching_rules = printed;
@@ -197,7 +197,7 @@ describe('Activity', () => {
     );
   });
 
-  it('puts matching rules where there was no place for them', () => {
+  it('adds matching rules to a post that has none', () => {
     const rules = [{ tag: 'a', id: undefined }];
     const put = (json: string) =>
       new Activity(Buffer.from(json)).withMatchingRules(rules).raw.toString();
@@ -216,13 +216,13 @@ describe('Activity', () => {
     );
   });
 
-  it('refuses a rule whose id is no whole number', () => {
+  it('refuses a rule whose id is not an integer', () => {
     expect(() => minimal({ created_at: '' }).withMatchingRules([{ tag: null, id: 'x' }])).toThrow(
       OptionError,
     );
   });
 
-  it('says what is missing, and how the document starts', () => {
+  it('names what is missing and shows the start of the document', () => {
     const created_at = 'Wed Oct 10 20:19:24 +0000 2018';
     expect(() => minimal({ created_at }).id).toThrow(
       'Not a post: expected an id in id_str or id; it starts with "{\\"created_at\\"',
@@ -238,7 +238,7 @@ describe('Activity', () => {
     expect(() => minimal({ id: 'none', postedTime: '' }).id).toThrow(DataError);
   });
 
-  it('throws a DataError for what is no post, whichever property is asked for', () => {
+  it('throws a DataError from every property if the input is not a post', () => {
     const properties = [
       ...(['id', 'postedAt', 'text', 'author', 'verb', 'lang', 'link', 'tags', 'format'] as const),
       ...(['post', 'retweeted', 'quoted', 'edits', 'matchingRules'] as const),
@@ -259,7 +259,7 @@ describe('Activity', () => {
         expect(() => new Activity(Buffer.from(document))[property]).toThrow(DataError);
   });
 
-  it('shows itself in a log by id, time, author and text', () => {
+  it('is logged with id, time, author and text', () => {
     const activity = minimal({
       created_at: 'Wed Oct 10 20:19:24 +0000 2018',
       id_str: '1050118621198921728',

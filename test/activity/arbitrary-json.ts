@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Value } from './print-json.js';
 
-/** Keys that matter to what reads posts, among others, some of which only look like them. */
+/** Keys that readers of posts look for, similar keys, and others. */
 export const key = fc.oneof(
   fc.constantFrom(
     ...['id', 'id_str', 'user', 'gnip', 'matching_rules', 'created_at', 'postedTime', 'object'],
@@ -11,7 +11,7 @@ export const key = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 5 }),
 );
 
-/** Strings that would be members, numbers or ends if they were not strings. */
+/** Strings whose content looks like members, numbers or ends of a document. */
 const trap = fc.constantFrom(
   ...[
     '"',
@@ -32,7 +32,7 @@ const integer = fc.oneof(
   fc.constantFrom(999_999_999_999_999n, 1_000_000_000_000_000n, -1_000_000_000_000_000n),
 );
 
-/** Any JSON value. Whole numbers are bigints; the other numbers are no whole ones. */
+/** Any JSON value. Integers are bigints; numbers are never integers. */
 export const jsonValue: fc.Arbitrary<Value> = fc.letrec<{ value: Value }>(tie => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -53,7 +53,7 @@ function object(value: fc.Arbitrary<Value>): fc.Arbitrary<{ readonly [key: strin
   return fc.dictionary(key, value, { maxKeys: 6 });
 }
 
-/** Texts made of what JSON is made of: mostly not JSON, and often nearly. */
+/** Texts of JSON tokens: mostly not JSON, but often almost. */
 export const jsonLike: fc.Arbitrary<string> = fc
   .array(
     fc.constantFrom(

@@ -4,22 +4,22 @@ import { printJson, type Style, style, type Value } from './print-json.js';
 
 type Members = { readonly [key: string]: Value };
 
-/** A post with the document that it was written as. */
+/** A post and the document it is printed as. */
 export interface ArbitraryPost {
   readonly model: PostModel;
   readonly format: 'original' | 'activity_streams';
   readonly json: string;
   readonly bytes: Buffer;
-  /** How a failed property shows it. */
+  /** Shown when a property fails. */
   readonly [fc.toStringMethod]: () => string;
 }
 
-/** A post of either format, written in any of the ways that JSON can be written. */
+/** A post of either format, in any JSON style. */
 export const arbitraryPost: fc.Arbitrary<ArbitraryPost> = fc
   .tuple(postModel, fc.constantFrom('original' as const, 'activity_streams' as const), style)
   .map(([model, format, look]) => writePost(model, format, look));
 
-/** The document of a post, as the service writes it unless another style is given. */
+/** The document of a post, in the service's style unless another is given. */
 export function writePost(
   model: PostModel,
   format: ArbitraryPost['format'],

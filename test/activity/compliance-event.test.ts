@@ -8,20 +8,20 @@ const parse = (text: string) => {
   expect(raw.toString()).toBe(text);
   return { ...told, ...(at === undefined ? {} : { at: at.getTime() }) };
 };
-/** The id of a post: as a number it has lost its digits, as the service's own examples have. */
+/** The id of a post, whose number is rounded, as in the service's own examples. */
 const STATUS =
   '"status":{"id":601430178305220600,"id_str":"601430178305220608","user_id":3198576760,"user_id_str":"3198576760"}';
 const post = { postId: '601430178305220608', userId: '3198576760', at: 1432228155593 };
 
 describe('a compliance event', () => {
-  it.each(['delete', 'drop', 'undrop'])('%s of a post has the exact id', kind => {
+  it.each(['delete', 'drop', 'undrop'])('has the exact id of a post in %s', kind => {
     expect(parse(`{"${kind}":{${STATUS},"timestamp_ms":"1432228155593"}}`)).toEqual({
       kind,
       ...post,
     });
   });
 
-  it('delete of a like is another kind than delete of a post', () => {
+  it('distinguishes the delete of a like from the delete of a post', () => {
     const like = STATUS.replace('status', 'favorite');
     expect(parse(`{"delete":{${like},"timestamp_ms":"1432228155593"}}`)).toEqual({
       kind: 'favorite_delete',
@@ -29,7 +29,7 @@ describe('a compliance event', () => {
     });
   });
 
-  it('status_withheld comes in two shapes and either case', () => {
+  it('reads both shapes of status_withheld, in upper and lower case', () => {
     const withheld = { kind: 'status_withheld', ...post, countries: ['XY', 'DE'] };
     expect(
       parse(
@@ -43,7 +43,7 @@ describe('a compliance event', () => {
     ).toEqual(withheld);
   });
 
-  it('user_withheld comes in two shapes, with two names and forms of time', () => {
+  it('reads both shapes of user_withheld, with both names and time formats', () => {
     expect(
       parse(
         '{"user_withheld":{"user":{"id":1375036644,"id_str":"1375036644"},"withheld_in_countries":["XY"],"timestampMs":"2014-08-27T23:49:41.839+00:00"}}',
@@ -64,7 +64,7 @@ describe('a compliance event', () => {
   it.each([
     ...['user_delete', 'user_undelete', 'user_protect', 'user_unprotect'],
     ...['user_suspend', 'user_unsuspend'],
-  ])('%s has the user', kind => {
+  ])('has the user of %s', kind => {
     expect(parse(`{"${kind}":{"id":9007199254740993,"timestamp_ms":"1432228153548"}}`)).toEqual({
       ...{ kind, userId: '9007199254740993', at: 1432228153548 },
     });
@@ -75,7 +75,7 @@ describe('a compliance event', () => {
     ).toEqual({ kind, userId: '1602954684', at: Date.UTC(2015, 4, 20, 21, 42, 18, 944) });
   });
 
-  it('scrub_geo has the user and the newest post that is meant', () => {
+  it('has the user and the newest affected post of scrub_geo', () => {
     expect(
       parse(
         '{"scrub_geo":{"user_id":519761961,"up_to_status_id":411552403083628540,"up_to_status_id_str":"411552403083628544","user_id_str":"519761961","timestamp_ms":"1432228180345"}}',
@@ -91,7 +91,7 @@ describe('a compliance event', () => {
     ).toEqual({ kind: 'scrub_geo', userId: '598851423', upToId: '503024492839727104' });
   });
 
-  it('tweet_edit has all versions', () => {
+  it('has all versions of tweet_edit', () => {
     expect(
       parse(
         '{"tweet_edit":{"id":"1557445923210514432","initial_tweet_id":"1557433858676740098","edit_tweet_ids":["1557433858676740098","1557445923210514432"],"timestamp_ms":"1660155761384"}}',
@@ -105,7 +105,7 @@ describe('a compliance event', () => {
     });
   });
 
-  it('of the activity streams form: delete and status_withheld', () => {
+  it('reads delete and status_withheld in the Activity Streams form', () => {
     expect(
       parse(
         '{"objectType":"activity","verb":"delete","object":{"id":"tag:search.twitter.com,2005:601140908713738240"},"actor":{"id":"id:twitter.com:3130171131"}}',
@@ -121,7 +121,7 @@ describe('a compliance event', () => {
     });
   });
 
-  it('of an unknown kind, or without its ids, comes through as unknown', () => {
+  it('is unknown if its kind is unknown or its ids are missing', () => {
     for (const [text, name] of [
       ['{"unknown":{"id":1,"timestamp_ms":"1"}}', 'unknown'],
       ['{"delete":{"unknown":{"id":1},"timestamp_ms":"1"}}', 'delete.unknown'],
@@ -135,7 +135,7 @@ describe('a compliance event', () => {
     expect(parse('{"drop":7}')).toMatchObject({ kind: 'unknown' });
   });
 
-  it('that is no object is a DataError', () => {
+  it('throws a DataError if it is not an object', () => {
     for (const text of ['[]', '7', 'nonsense', '"delete"'])
       expect(() => parse(text)).toThrow(DataError);
   });
@@ -151,7 +151,7 @@ describe('a compliance event', () => {
     );
   });
 
-  it('never throws but a DataError, whatever JSON it is', () => {
+  it('throws nothing but a DataError, for any JSON', () => {
     fc.assert(
       fc.property(fc.json(), text => {
         try {

@@ -6,7 +6,7 @@ import { writePost } from './arbitrary-post.js';
 import { type AuthorModel, postModel } from './post-model.js';
 import { printJson, style, type Value } from './print-json.js';
 
-/** Long numbers of a value: those of keys, and those of arrays. */
+/** The long numbers of a value: those of members, and those in arrays. */
 function longNumbers(value: Value, inArray = false): { keyed: number; listed: number } {
   if (typeof value === 'bigint') {
     const long = String(value).replace('-', '').length >= 16 ? 1 : 0;
@@ -23,7 +23,7 @@ function longNumbers(value: Value, inArray = false): { keyed: number; listed: nu
 }
 
 describe('countLongIds', () => {
-  it('counts the long numbers of any document, or says that it cannot tell', () => {
+  it('counts the long numbers of any document, or returns that it cannot tell', () => {
     fc.assert(
       fc.property(jsonObject, style, (members, look) => {
         const { keyed, listed } = longNumbers(members);
@@ -34,7 +34,7 @@ describe('countLongIds', () => {
     );
   });
 
-  it('can tell for posts as the service writes them', () => {
+  it("can always tell for posts in the service's style", () => {
     const plainly = (author: AuthorModel) => ({
       ...author,
       name: 'Ann',
@@ -59,7 +59,7 @@ describe('countLongIds', () => {
     );
   });
 
-  it('finds a number of exactly sixteen digits at every offset', () => {
+  it('finds a number of exactly sixteen digits at any offset', () => {
     for (let offset = 0; offset < 40; offset++) {
       const document = `{"${'k'.repeat(offset)}x":1234567890123456}`;
       expect(countLongIds(Buffer.from(document))).toBe(1);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { IdWindow } from '../../src/activity/id-window.js';
 
-/** What the window must do, as plainly as it can be said. */
+/** The specification of the window, as a plain list. */
 class Model {
   ids: string[] = [];
   readonly size: number;
@@ -16,7 +16,7 @@ class Model {
   }
 }
 
-/** Few enough to come again, and close to whatever could go wrong. */
+/** Few enough to repeat, and near every boundary of the encoding. */
 const id = fc.oneof(
   { weight: 5, arbitrary: fc.bigInt({ min: 1n, max: 40n }).map(String) },
   {
@@ -52,7 +52,7 @@ function restored(window: IdWindow, size: number): IdWindow {
 }
 
 describe('IdWindow', () => {
-  it('does what a list of the last ids does, also after being written and read at any time', () => {
+  it('behaves like a list of the last ids, also after it is saved and restored at any time', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 60 }),
@@ -71,7 +71,7 @@ describe('IdWindow', () => {
     );
   });
 
-  it('does so over many thousand ids, through growth and many turns of its memory', () => {
+  it('behaves like that list over thousands of ids, while its ring grows and wraps', () => {
     const size = 5_000;
     const seen = new Map<string, number>();
     let window = new IdWindow(size);
@@ -90,7 +90,7 @@ describe('IdWindow', () => {
     expect(kept).toBeGreaterThan(20_000);
   });
 
-  it('tells the ids of the moment it was asked, however long ago', () => {
+  it('gives a state that later ids do not change', () => {
     fc.assert(
       fc.property(
         fc.array(id, { maxLength: 60 }),
@@ -110,7 +110,7 @@ describe('IdWindow', () => {
     );
   });
 
-  it('writes ids of one time as short differences', () => {
+  it('saves ids of about the same time as short differences', () => {
     const window = new IdWindow(10_000);
     for (let n = 0n; n < 10_000n; n++) window.add(String(1050118621198921728n + n * 123_456_789n));
     const text = JSON.stringify(window.state());
@@ -118,7 +118,7 @@ describe('IdWindow', () => {
     expect(text.length).toBeLessThan(10_000 * 9);
   });
 
-  it('keeps the last ids where less of them fit than were written', () => {
+  it('keeps the last ids when it restores more than it holds', () => {
     const window = new IdWindow(3000);
     for (let n = 1; n <= 3000; n++) window.add(String(n));
     const smaller = restored(window, 2);
@@ -126,7 +126,7 @@ describe('IdWindow', () => {
   });
 
   it.each(['x', '+', '-5', '18446744073709551616', '1 -2', '"', '1.5', ''])(
-    'refuses to read %j',
+    'refuses to restore %j',
     text => {
       expect(() => new IdWindow(10).restore([text])).toThrow();
     },

@@ -8,7 +8,7 @@ import { printJson, style, type Value } from './print-json.js';
 const parse = (message: Value) => parseInStreamMessage(Buffer.from(printJson(message)));
 
 describe('parseInStreamMessage', () => {
-  it('reads the three messages that a replay ends with (service.md 2.7)', () => {
+  it('parses the three final messages of a replay', () => {
     expect(
       parse({
         info: {
@@ -58,7 +58,7 @@ describe('parseInStreamMessage', () => {
     });
   });
 
-  it('reads errors (service.md 2.9) and warnings, and a bare text', () => {
+  it('parses errors and warnings, and a message that is only a string', () => {
     const sent = '2013-01-11T18:12:52+00:00';
     expect(parse({ error: { message: 'Too many connections.', sent } })).toEqual({
       kind: 'error',
@@ -75,7 +75,7 @@ describe('parseInStreamMessage', () => {
     expect(parse({ info: null })).toMatchObject({ outcome: undefined, message: 'null' });
   });
 
-  it('knows a message however it is written', () => {
+  it('parses a message in any JSON style', () => {
     fc.assert(
       fc.property(style, look => {
         const message = { sent: 'now', info: { message: 'Replay Request Completed', n: [1] } };
@@ -86,7 +86,7 @@ describe('parseInStreamMessage', () => {
     );
   });
 
-  it('takes no post for a message, whatever it says and however it is written', () => {
+  it('returns nothing for a post, whatever its content and JSON style', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes }) => {
         expect(parseInStreamMessage(bytes)).toBeUndefined();
@@ -94,12 +94,12 @@ describe('parseInStreamMessage', () => {
     );
   });
 
-  it('takes nothing else for a message', () => {
+  it('returns nothing for other documents', () => {
     for (const document of ['', '[]', '{}', '{"information":1}', '{"delete":{"info":1}}', 'info'])
       expect(parseInStreamMessage(Buffer.from(document))).toBeUndefined();
   });
 
-  it('throws a DataError for a minute that cannot be read: it would be lost', () => {
+  it('throws a DataError for an unreadable minute, which would otherwise be lost', () => {
     expect(() => parse({ info: { message: 'x', minutes_failed: ['soon'] } })).toThrow(DataError);
     expect(() => parse({ info: { message: 'x', unprocessed_range: {} } })).toThrow(DataError);
     expect(() => parseInStreamMessage(Buffer.from('{"info":{'))).toThrow(DataError);

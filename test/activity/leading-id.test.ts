@@ -5,7 +5,7 @@ import { JsonObject } from '../../src/json/json-object.js';
 import { arbitraryPost, writePost } from './arbitrary-post.js';
 import { postModel } from './post-model.js';
 
-/** Mostly what the service writes, or else something that it does not. */
+/** Mostly the service's own spelling, sometimes another. */
 function mostly(usual: readonly string[], ...others: readonly string[]): fc.Arbitrary<string> {
   return fc.oneof(
     { weight: 6, arbitrary: fc.constantFrom(...usual) },
@@ -28,7 +28,7 @@ const beginning = fc
   .map(pieces => Buffer.from(pieces.join('')));
 
 describe('leadingId', () => {
-  it('is the id of every post of the original format that is printed as the service does', () => {
+  it("is the id of every post of the original format in the service's style", () => {
     fc.assert(
       fc.property(postModel, model => {
         expect(leadingId(writePost(model, 'original').bytes)).toBe(String(model.id));
@@ -37,7 +37,7 @@ describe('leadingId', () => {
     );
   });
 
-  it('is what parsing gives, or nothing, however a post is written', () => {
+  it('is the parsed id or nothing, for a post in any JSON style', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, json }) => {
         const found = leadingId(bytes);
@@ -47,7 +47,7 @@ describe('leadingId', () => {
     );
   });
 
-  it('is what the view of the members finds, or nothing, also in what is hardly a post', () => {
+  it('is the id that JsonObject finds or nothing, even in a document that is hardly a post', () => {
     let found = 0;
     fc.assert(
       fc.property(beginning, bytes => {
@@ -63,7 +63,7 @@ describe('leadingId', () => {
     expect(found).toBeGreaterThan(100);
   });
 
-  it('never takes what was cut off for an id', () => {
+  it('is never an id that is cut', () => {
     const text = '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":12,"id_str":"12"';
     expect(leadingId(Buffer.from(text))).toBe('12');
     for (let end = 0; end < text.length; end++)

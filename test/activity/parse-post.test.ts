@@ -8,7 +8,7 @@ import { arbitraryPost } from './arbitrary-post.js';
 import { printJson, style } from './print-json.js';
 
 describe('parsePost', () => {
-  it('gives what parsing with every id quoted gives, for posts of both formats', () => {
+  it('gives the same as parsing with every id quoted, for posts of both formats', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, json }) => {
         expect(parsePost(bytes)).toEqual(parseExact(json));
@@ -17,11 +17,11 @@ describe('parsePost', () => {
     );
   });
 
-  it('keeps long numbers in members that it does not know', () => {
+  it('keeps long numbers in unknown members', () => {
     fc.assert(
       fc.property(arbitraryPost, jsonValue, style, fc.nat(), ({ json }, extra, look, where) => {
         const member = `"extra":${printJson(extra, look)}`;
-        // After some comma of the document itself, of which there are many in every post.
+        // After any comma between members of the document.
         const commas = [...json.matchAll(/(?<=[\w\]}"] *),(?=")/g)].map(match => match.index);
         const at = commas[where % commas.length] ?? json.indexOf(',');
         const text = `${json.slice(0, at)},${member}${json.slice(at)}`;
@@ -33,11 +33,11 @@ describe('parsePost', () => {
     );
   });
 
-  it('gives the same whether or not it can tell the long numbers from the bytes', () => {
+  it('gives the same whether or not it can count the long numbers in the bytes', () => {
     fc.assert(
       fc.property(jsonObject, style, (members, look) => {
         const json = printJson({ ...members, last: [] }, look);
-        // A long number in an array: whether it is in a string, the bytes around it do not tell.
+        // A long number in an array: the bytes around it do not show whether it is within a string.
         const doubtful = printJson({ ...members, last: [12345678901234567n] }, look);
         const told = parsePost(Buffer.from(json));
         const untold = parsePost(Buffer.from(doubtful));
@@ -47,7 +47,7 @@ describe('parsePost', () => {
     );
   });
 
-  it('takes an id from its twin, which is right where a tool has rounded the number', () => {
+  it('takes an id from its `_str` twin, which is right if a tool has rounded the number', () => {
     const post = '{"id":505874924095815700,"id_str":"505874924095815681","user":{"id":7}}';
     expect(parsePost(Buffer.from(post))).toEqual({
       id: '505874924095815681',
@@ -58,7 +58,7 @@ describe('parsePost', () => {
     expect(parsePost(Buffer.from(spaced))).toMatchObject({ id: '505874924095815681' });
   });
 
-  it('keeps an id that has no twin', () => {
+  it('keeps an id that has no `_str` twin', () => {
     const post = '{"id":505874924095815681,"user":{"id":815279070241955840}}';
     expect(parsePost(Buffer.from(post))).toEqual({
       id: '505874924095815681',
@@ -66,7 +66,7 @@ describe('parsePost', () => {
     });
   });
 
-  it('throws a DataError for what is no JSON object', () => {
+  it('throws a DataError if the input is not a JSON object', () => {
     for (const document of ['', '[]', '12', 'null', '"{}"', '{"id":1', '{"id":1}}'])
       expect(() => parsePost(Buffer.from(document))).toThrow(DataError);
   });
@@ -81,7 +81,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** In unknown members a short id stays the number that it is; both say the same then. */
+/** In unknown members a short id stays a number; as text, both are equal. */
 function withoutShortIds(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (_key, member) =>
     typeof member === 'number' && Number.isInteger(member) ? String(member) : member,

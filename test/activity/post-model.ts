@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 
-/** What a post says, whichever the format. Absent is `undefined` or an empty list. */
+/** The content of a post, independent of its format. Absent is `undefined` or an empty list. */
 export interface PostModel {
   readonly id: bigint;
   readonly postedAt: Date;
   readonly text: string;
-  /** Longer than `text`, which is then a cut of it. */
+  /** The full text if `text` is truncated. */
   readonly longText: string | undefined;
   readonly lang: string;
   readonly author: AuthorModel;
@@ -55,14 +55,14 @@ export interface RuleModel {
   readonly value: string | undefined;
 }
 
-/** Up to the largest id that 64 bits with a sign can hold. Long ones are the rule. */
+/** Up to the largest signed 64-bit integer. Most are long. */
 export const postId: fc.Arbitrary<bigint> = fc.oneof(
   { weight: 6, arbitrary: fc.bigInt(10n ** 16n, 2n ** 63n - 1n) },
   { weight: 1, arbitrary: fc.bigInt(1n, 10n ** 16n) },
   { weight: 1, arbitrary: fc.bigInt(1n, 99_999n) },
 );
 
-/** Text that looks like JSON, or breaks what reads it without care. */
+/** Text that looks like JSON or breaks careless readers. */
 const trap = fc.constantFrom(
   '"id_str":"1"',
   ',"id":12345678901234567,"id_str":"76543210987654321"',
@@ -101,7 +101,7 @@ const word = fc.constantFrom(
   ...['🍕', '👩‍👩‍👧', '🇩🇪', '#snow', '@jack', '$TWTR', 'https://t.co/abc', '&amp;', "don't", 'a/b'],
 );
 
-/** A text of words, emoji, and some traps for careless readers. */
+/** A text of words, emoji and hostile strings. */
 export const postText: fc.Arbitrary<string> = fc
   .array(
     fc.oneof(
@@ -158,7 +158,7 @@ const postModelWithin = (depth: number): fc.Arbitrary<PostModel> => {
       : fc.option(postModelWithin(depth - 1), { nil: undefined, freq: 2 });
   return fc.record({
     id: postId,
-    // Whole seconds: neither format says more. From the first post on.
+    // Whole seconds, the precision of both formats. From the first post on.
     postedAt: fc
       .integer({ min: 1_142_899_200, max: 1_900_000_000 })
       .map(seconds => new Date(seconds * 1000)),
@@ -181,5 +181,5 @@ const postModelWithin = (depth: number): fc.Arbitrary<PostModel> => {
   });
 };
 
-/** What a post says; shares and quotes nest up to two deep. */
+/** Any post; shares and quotes nest up to two deep. */
 export const postModel: fc.Arbitrary<PostModel> = postModelWithin(2);

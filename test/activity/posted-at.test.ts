@@ -9,7 +9,7 @@ const instant = fc.date({
 });
 
 describe('parseCreatedAt', () => {
-  it('reads the time of a post of the original format', () => {
+  it('parses the time of a post of the original format', () => {
     expect(parseCreatedAt('Wed Oct 10 20:19:24 +0000 2018')).toBe(
       Date.UTC(2018, 9, 10, 20, 19, 24),
     );
@@ -22,7 +22,7 @@ describe('parseCreatedAt', () => {
     );
   });
 
-  it('takes no other form for a time', () => {
+  it('returns nothing for any other format', () => {
     for (const text of [
       '',
       'Wed Oct 10 2018',
@@ -37,7 +37,7 @@ describe('parseCreatedAt', () => {
 });
 
 describe('parseIsoTime', () => {
-  it('reads the times of the activity_streams format and of messages', () => {
+  it('parses the times of the activity_streams format and of messages', () => {
     expect(parseIsoTime('2016-05-27T22:15:50+00:00')).toBe(Date.UTC(2016, 4, 27, 22, 15, 50));
     fc.assert(
       fc.property(instant, date => {
@@ -46,7 +46,7 @@ describe('parseIsoTime', () => {
     );
   });
 
-  it('takes no other form for a time', () => {
+  it('returns nothing for any other format', () => {
     for (const text of [
       '',
       '2016',

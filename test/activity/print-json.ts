@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** What a test document is made of. A bigint prints as a whole number with all of its digits. */
+/** A value of a test document. A bigint is printed as an integer with all digits. */
 export type Value =
   | null
   | boolean
@@ -10,13 +10,13 @@ export type Value =
   | readonly Value[]
   | { readonly [key: string]: Value };
 
-/** How a document is written: all are ways to write the same JSON. */
+/** A JSON style: each prints the same value differently. */
 export interface Style {
   readonly shuffled: boolean;
   readonly spaced: boolean;
-  /** Of keys and strings: any character as `\uXXXX`, a slash as `\/`. */
+  /** In keys and strings: any character as `\uXXXX`, a slash as `\/`. */
   readonly escaped: boolean;
-  /** Decides the order, the places of spaces and of escapes. */
+  /** Decides the order of members, and where spaces and escapes are. */
   readonly seed: number;
 }
 
@@ -55,7 +55,7 @@ function isList(value: Value): value is readonly Value[] {
   return Array.isArray(value);
 }
 
-/** Whole escapes stay as they are, and both halves of a pair of surrogates are written alike. */
+/** Existing escapes are kept, and both halves of a surrogate pair are escaped or not. */
 function escapeSome(json: string, random: () => number): string {
   return json.replace(/\\u[0-9a-f]{4}|\\.|[^"]/gsu, unit => {
     if ((unit.length > 1 && unit.startsWith('\\')) || random() < 0.7) return unit;

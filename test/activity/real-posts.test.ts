@@ -6,7 +6,7 @@ import { Activity } from '../../src/activity/activity.js';
 import { parseInStreamMessage } from '../../src/activity/in-stream-message.js';
 import { parseExact } from '../../src/json/exact-json.js';
 
-/** A folder with posts/*.jsonl as the service delivered them, 2011 to 2018. */
+/** A folder with posts/*.jsonl as delivered by the service from 2011 to 2018. */
 const folder = process.env.MILLRACE_REAL_DATA;
 
 function activitiesOf(file: string): Activity[] {
@@ -22,7 +22,7 @@ const streams = ['activity-gnacs.jsonl', 'activity-gnip4j.jsonl', 'activity-twee
 
 type Fields = { [key: string]: Fields & string };
 
-/** The same as the accessors, by plain parsing. */
+/** The same values as the accessors, from plain parsing. */
 function parsed(post: Fields, original: boolean): object {
   const id = String(original ? post.id_str : post.id?.split(':').at(-1));
   const user = original ? post.user : post.actor;
@@ -69,26 +69,29 @@ function said(activity: Activity): Said {
 describe.skipIf(folder === undefined)(
   'Activity over real posts (set MILLRACE_REAL_DATA to their folder)',
   () => {
-    it.each([...originals, ...streams])('says of every post of %s what parsing says', file => {
-      const activities = activitiesOf(file);
-      expect(activities.length).toBeGreaterThan(0);
-      for (const activity of activities) {
-        const original = file.startsWith('original');
-        expect(activity.format).toBe(original ? 'original' : 'activity_streams');
-        expect(said(activity)).toEqual(parsed(JSON.parse(activity.raw.toString()), original));
-        expect(activity.post).toEqual(parseExact(activity.raw));
-        expect(parseInStreamMessage(activity.raw)).toBeUndefined();
-        const rules = [{ tag: 'x', id: '9223372036854775807' }];
-        expect(activity.withMatchingRules(rules).matchingRules).toEqual(rules);
-      }
-    });
+    it.each([...originals, ...streams])(
+      'has the same properties as the parsed post, for every post of %s',
+      file => {
+        const activities = activitiesOf(file);
+        expect(activities.length).toBeGreaterThan(0);
+        for (const activity of activities) {
+          const original = file.startsWith('original');
+          expect(activity.format).toBe(original ? 'original' : 'activity_streams');
+          expect(said(activity)).toEqual(parsed(JSON.parse(activity.raw.toString()), original));
+          expect(activity.post).toEqual(parseExact(activity.raw));
+          expect(parseInStreamMessage(activity.raw)).toBeUndefined();
+          const rules = [{ tag: 'x', id: '9223372036854775807' }];
+          expect(activity.withMatchingRules(rules).matchingRules).toEqual(rules);
+        }
+      },
+    );
 
-    it('says the same of the same post in both formats', () => {
+    it('has the same properties for a post in both formats', () => {
       const [a = [], b = []] = ['original-tweet-parser.jsonl', 'activity-tweet-parser.jsonl'].map(
         file => activitiesOf(file).map(said),
       );
       expect(a.length).toBe(11);
-      // The cut text that a share repeats is cut elsewhere; what it shares has the whole.
+      // The two formats truncate the text of a share differently; the shared post has all of it.
       const comparable = (post: Said): object => ({
         ...post,
         text: post.verb === 'share' ? post.text.slice(0, 130) : post.text,
@@ -97,7 +100,7 @@ describe.skipIf(folder === undefined)(
       expect(b.map(comparable)).toEqual(a.map(comparable));
     });
 
-    it('says the same however the members are ordered', () => {
+    it('has the same properties in any order of the members', () => {
       const activities = [...originals, ...streams].flatMap(activitiesOf);
       fc.assert(
         fc.property(

@@ -46,7 +46,7 @@ async function contents(): Promise<Record<string, string[]>> {
 }
 
 describe('applyCompliance', () => {
-  it('rewrites only the files that hold what has to go, and nothing the second time', async () => {
+  it('rewrites only files with affected posts, and nothing the second time', async () => {
     const [victim, author] = [posts[2]?.[4], posts[3]?.[7]];
     if (victim === undefined || author === undefined) throw new Error('There are posts');
     await tombstones.record([ofPost('delete', victim.id), ofUser('user_delete', author.author.id)]);
@@ -80,7 +80,7 @@ describe('applyCompliance', () => {
     expect(await contents()).toEqual(after);
   });
 
-  it('masks, keeping every count, and nothing the second time', async () => {
+  it('masks posts, which keeps every count, and changes nothing the second time', async () => {
     const victim = posts[1]?.[0];
     await tombstones.record([ofPost('delete', victim?.id ?? '')]);
     const report = await applyCompliance(archive, tombstones, { mask: true });
@@ -91,7 +91,7 @@ describe('applyCompliance', () => {
     expect((await applyCompliance(archive, tombstones, { mask: true })).rewritten).toEqual([]);
   });
 
-  it('keeps files that are not gzip as they are: plain', async () => {
+  it('writes plain files as plain files', async () => {
     const [first, second] = posts[0] ?? [];
     const file = path.join(archive, 'plain.jsonl');
     await writeFile(file, `${first?.raw}\n${second?.raw}\n`);
@@ -100,7 +100,7 @@ describe('applyCompliance', () => {
     expect(await readFile(file, 'utf8')).toBe(`${second?.raw}\n`);
   });
 
-  it('leaves a damaged file as it was, and says which it is', async () => {
+  it('leaves a damaged file unchanged and names it', async () => {
     const file = path.join(archive, '1.json.gz');
     const cut = (await readFile(file)).subarray(0, 500);
     await writeFile(file, cut);
@@ -112,7 +112,7 @@ describe('applyCompliance', () => {
     expect((await readdir(archive)).filter(name => name.endsWith('.tmp'))).toEqual([]);
   });
 
-  it('leaves the checkpoint of files() alone, which lies beside what it wrote', async () => {
+  it('does not touch the checkpoint of files() in the same folder', async () => {
     const target = path.join(archive, 'written');
     await files({ path: `${target}/all.jsonl.gz`, checkpoint: `${target}/checkpoint.json` })(
       (async function* () {
@@ -128,7 +128,7 @@ describe('applyCompliance', () => {
     await expect(applyCompliance(target, tombstones)).rejects.toThrow('notes.json');
   });
 
-  it('goes on after a crash left something behind', async () => {
+  it('continues after a crash that left temporary files', async () => {
     await writeFile(path.join(archive, '.1.json.gz.tmp'), 'half a file');
     await tombstones.record([ofPost('delete', posts[1]?.[0]?.id ?? '')]);
     const report = await applyCompliance(archive, tombstones);
@@ -136,7 +136,7 @@ describe('applyCompliance', () => {
     expect(await readdir(archive)).not.toContain('.1.json.gz.tmp');
   });
 
-  it('checks what it is given', async () => {
+  it('checks its arguments', async () => {
     await expect(applyCompliance(`${archive}/none`, tombstones)).rejects.toThrow(StorageError);
     await expect(applyCompliance(archive, 'tombstones' as never)).rejects.toThrow(OptionError);
     await expect(applyCompliance(undefined as never, tombstones)).rejects.toThrow(OptionError);

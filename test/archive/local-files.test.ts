@@ -41,13 +41,13 @@ async function contents(flow: Flow<Uint8Array>, resume?: Cursor): Promise<string
   );
 }
 
-/** Compared as text: comparing large buffers item by item takes for ever. */
+/** Compared as text: comparing large buffers element by element is very slow. */
 function shown({ items, cursor, origin }: Batch<Uint8Array>) {
   return { items: items.map(item => Buffer.from(item).toString()), cursor, origin };
 }
 
 describe('localFiles', () => {
-  it('reads a folder and those below it, sorted by path, but nothing hidden and no other kinds', async () => {
+  it('reads a folder and its subfolders in order of path, without hidden files and other types of files', async () => {
     await write({
       'b.jsonl': '1',
       '2013/07/22/b.json.gz': '2',
@@ -66,7 +66,7 @@ describe('localFiles', () => {
     ]);
   });
 
-  it('reads a list in its own order, whatever the names of its files', async () => {
+  it('reads a list of files in the given order, with any names', async () => {
     await write({ 'z.log': 'z', 'a.log': 'a', 'sub/1.json': '1', 'sub/2.json': '2' });
     expect(
       await contents(localFiles(['z.log', 'sub', 'a.log'].map(name => join(folder, name)))),
@@ -74,14 +74,14 @@ describe('localFiles', () => {
     expect(await contents(localFiles(join(folder, 'z.log')))).toEqual(['z']);
   });
 
-  it('follows links to files and not to folders', async () => {
+  it('follows links to files, but not to folders', async () => {
     await write({ 'sub/a.json': 'a' });
     await symlink(join(folder, 'sub/a.json'), join(folder, 'b.json'));
     await symlink(folder, join(folder, 'sub/round.json'));
     expect(await contents(localFiles(folder))).toEqual(['a', 'a']);
   });
 
-  it('ends every file with a cursor and names it as the origin, empty and large ones too', async () => {
+  it('gives a cursor after every file and its name as the origin, for empty and large files too', async () => {
     const large = Buffer.alloc(9 * 1024 * 1024, 'large');
     await write({ 'a.json': 'a', 'b.json': '', 'c.json': large, 'd.json': 'd' });
     const files = new Map<string | undefined, Buffer[]>();
@@ -101,7 +101,7 @@ describe('localFiles', () => {
     ]);
   });
 
-  it('goes on at the file after the cursor, as it was kept in a checkpoint', async () => {
+  it('continues with the file after the cursor of a checkpoint', async () => {
     await write({
       'a.json': 'a',
       'b.json': 'b',
@@ -117,7 +117,7 @@ describe('localFiles', () => {
     }
   });
 
-  it('takes up files that came behind the cursor, and refuses it when those before it changed', async () => {
+  it('includes new files after the cursor, and refuses the cursor if files before it changed', async () => {
     await write({ 'a.json': 'a', 'b.json': 'b' });
     const [, { cursor }] = (await batchesOf(localFiles(folder))) as [
       Batch<Uint8Array>,
@@ -139,7 +139,7 @@ describe('localFiles', () => {
     );
   });
 
-  it('refuses what is missing, no file at all, and an empty list', async () => {
+  it('refuses a missing path, a path that is not a file, and an empty list', async () => {
     const missing = join(folder, 'missing.json');
     await write({ 'a.json': 'a', 'notes/b.txt': 'b' });
     await expect(contents(localFiles(missing))).rejects.toMatchObject({
@@ -158,8 +158,8 @@ describe('localFiles', () => {
     expect(() => localFiles('')).toThrow(OptionError);
   });
 
-  it('refuses a file that went away after the folder was listed, behind those before it', async () => {
-    // More of them than are read ahead.
+  it('fails at a file that disappeared after the folder was listed, and gives the files before it', async () => {
+    // More files than are read ahead.
     const names = [...'abcdefghij'];
     await write(Object.fromEntries(names.map(name => [`${name}.json`, name])));
     const seen: string[] = [];
@@ -173,7 +173,7 @@ describe('localFiles', () => {
     expect(seen).toEqual(names.slice(0, -1));
   });
 
-  it('reads what a file holds when it is read, more or less than when the folder was listed', async () => {
+  it('reads the current content of a file that grew or shrank after the folder was listed', async () => {
     const names = [...'abcdefghij'];
     await write(Object.fromEntries(names.map(name => [`${name}.json`, `${name} as listed`])));
     const seen: string[] = [];
@@ -192,7 +192,7 @@ describe('localFiles', () => {
     expect(await contents(flow)).toEqual(['a']);
   });
 
-  it('tells how much it has read', async () => {
+  it('reports how much it has read', async () => {
     await write({ 'a.json': 'aaa', 'b.json': '', 'c.json': 'c' });
     const progress = new Progress();
     const fractions: (number | undefined)[] = [];
@@ -202,7 +202,7 @@ describe('localFiles', () => {
     expect(progress).toMatchObject({ received: 3, receivedBytes: 4 });
   });
 
-  it('leads through gunzip and jsonLines, and resumes through them', async () => {
+  it('works with gunzip and jsonLines, and resumes through them', async () => {
     await write({
       '1.json.gz': gzipSync('{"a":1}\n{"a":2}'),
       '2.json.gz': gzipSync('{"b":1}\n'),

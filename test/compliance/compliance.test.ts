@@ -50,7 +50,7 @@ class ComplianceServer {
     };
   }
 
-  /** Something happens; whoever is connected is told. */
+  /** Adds an event; every connection receives it. */
   happen(id: number, at: number): void {
     this.happened.push({ id, at });
     for (const one of this.open) this.write(one, textOf({ id, at }));
@@ -61,7 +61,7 @@ class ComplianceServer {
     gzip.flush(constants.Z_SYNC_FLUSH);
   }
 
-  /** Resolves when all are cut; who was cut may be connected again by then. */
+  /** Resolves when all connections are cut; clients may have connected again by then. */
   async cut(): Promise<void> {
     const all = [...this.open];
     const closed = all.map(({ response }) => once(response, 'close'));
@@ -106,7 +106,7 @@ function acme(options: Partial<AccountOptions> = {}): Account {
   );
 }
 
-/** A run that a test reads from until it has seen what it wants. */
+/** A run that a test reads until it has seen the events it expects. */
 function reading(options: ComplianceOptions = {}, of = acme()) {
   const ids: string[] = [];
   let cursor: Cursor | undefined;
@@ -138,7 +138,7 @@ function reading(options: ComplianceOptions = {}, of = acme()) {
 }
 
 describe('compliance', () => {
-  it('gives events as they happen, at the address of the stream', async () => {
+  it('gives events as they happen, from the URL of the stream', async () => {
     const run = reading();
     await service.until(1);
     for (let id = 1; id <= 20; id++) service.happen(id, timing.now());
@@ -152,7 +152,7 @@ describe('compliance', () => {
     expect(await server.closed()).toBeLessThan(2_000);
   });
 
-  it('connects again after a cut, and has what happened meanwhile from a replay', async () => {
+  it('connects again after a cut, and fetches the missed events from a replay', async () => {
     const run = reading();
     await service.until(1);
     service.happen(1, timing.now());
@@ -166,7 +166,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('has what happened between two runs, by the cursor of the first', async () => {
+  it('fetches the events between two runs, by the cursor of the first', async () => {
     const first = reading();
     await service.until(1);
     service.happen(1, timing.now());
@@ -186,7 +186,7 @@ describe('compliance', () => {
     await expect(other.done).rejects.toThrow('not one of this compliance stream');
   });
 
-  it('begins in the past', async () => {
+  it('can start in the past', async () => {
     const from = Date.now() - 2 * HOUR;
     service.happened.push({ id: 7, at: from + MINUTE });
     const run = reading({ fromDate: new Date(from) });
@@ -194,7 +194,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('tells of a gap that is not to be filled', async () => {
+  it('reports a gap that it is told not to fill', async () => {
     const gaps: ComplianceGap[] = [];
     const run = reading({ backfill: false, onGap: gap => gaps.push(gap) });
     await service.until(1);
@@ -223,7 +223,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('warns of no leak with all partitions connected', async () => {
+  it('causes no leak warning with all partitions connected', async () => {
     const warnings: Error[] = [];
     const listen = (warning: Error) => warnings.push(warning);
     process.on('warning', listen);
@@ -236,7 +236,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('is refused for good, or when nothing is there at all', async () => {
+  it('ends with an error if it is refused permanently, or if no server listens', async () => {
     server.script.push(status(401));
     await expect(reading().done).rejects.toThrow(HttpError);
     const compressed = status(406, '{"error":{"message":"This connection requires compression."}}');
@@ -257,7 +257,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('that was connected connects again after a 406, as after any status but 401 and 404', async () => {
+  it('once connected, connects again after a 406, as after any status except 401 and 404', async () => {
     const run = reading();
     await service.until(1);
     server.script.push(status(406, '{"error":{"message":"Too many connections"}}'));
@@ -270,7 +270,7 @@ describe('compliance', () => {
     await expect(run.done).rejects.toThrow('404');
   });
 
-  it('waits as it is told after 503 and 429, and goes on', async () => {
+  it('waits for Retry-After after 503 and 429, then continues', async () => {
     server.script.push(status(503), status(429, '', { 'retry-after': '33' }));
     const run = reading();
     await service.until(1);
@@ -278,14 +278,14 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('a Retry-After beyond the bound of the account is an error, and not a wait of an hour', async () => {
+  it('ends with an error instead of waiting for a Retry-After beyond the bound of the account', async () => {
     server.script.push(status(429, '', { 'retry-after': '3600' }));
     const batches = compliance(acme(), { folder }).batches()[Symbol.asyncIterator]();
     await expect(batches.next()).rejects.toMatchObject({ status: 429, retryAfterMs: 3_600_000 });
     expect(timing.slept).toEqual([]);
   });
 
-  it('loses nothing for a consumer that reads late', async () => {
+  it('loses nothing if its consumer reads late', async () => {
     const flow = compliance(acme(), { folder }).batches()[Symbol.asyncIterator]();
     const first = flow.next();
     await service.until(1);
@@ -300,7 +300,7 @@ describe('compliance', () => {
     expect(await server.closed()).toBeLessThan(2_000);
   });
 
-  it('checks its options before anything is opened', () => {
+  it('checks its options before it connects', () => {
     for (const options of [
       { partitions: [] },
       { fromDate: '' },

@@ -6,7 +6,7 @@ import { MINUTE } from '../../src/time.js';
 const START = Date.UTC(2024, 4, 15, 12);
 
 describe('the gaps of a compliance stream', () => {
-  it('are none before the first connection, and what lies between two after it', () => {
+  it('do not exist before the first connection, and are the time between two connections after it', () => {
     const ledger = new ConnectionGaps(1);
     expect(ledger.state).toEqual({ until: undefined, gaps: [] });
     ledger.connected(0, START + 30_000);
@@ -18,7 +18,7 @@ describe('the gaps of a compliance stream', () => {
     expect(ledger.oldest).toEqual({ from: START + 11 * MINUTE, to: START + 14 * MINUTE });
   });
 
-  it('reach back to the end of the run before', () => {
+  it('start at the end of the previous run', () => {
     const ledger = new ConnectionGaps(2, { until: START, gaps: [] });
     ledger.connected(0, START + MINUTE);
     expect(ledger.state.until).toBe(START);
@@ -29,7 +29,7 @@ describe('the gaps of a compliance stream', () => {
     });
   });
 
-  it('cover every moment in which a connection was not there, over any restarts', () => {
+  it('cover every moment without a connection, over any restarts', () => {
     const step = fc.record({
       connection: fc.nat(2),
       what: fc.constantFrom(

@@ -26,7 +26,7 @@ async function opened() {
   return openTombstones(path.join(await newFolder(), 'tombstones'));
 }
 
-it('tombstones close at the end of `await using`, and what they recorded is kept', async () => {
+it('tombstones close at the end of `await using` and keep the recorded events', async () => {
   const folder = path.join(await newFolder(), 'tombstones');
   let outside: Tombstones;
   {
@@ -69,7 +69,7 @@ describe('marks', () => {
     return [...marks].toSorted();
   };
 
-  it('come to the same, whatever the order of the events, and however often they come', () => {
+  it('are the same for any order and repetition of the events', () => {
     fc.assert(
       fc.property(
         fc.array(anyEvent, { maxLength: 12 }).chain(events =>
@@ -98,7 +98,7 @@ describe('marks', () => {
 });
 
 describe('tombstones', () => {
-  it('know exact ids after they were closed and opened again', async () => {
+  it('keep exact ids when they are closed and opened again', async () => {
     const first = await opened();
     await first.record([
       ofPost('delete', '9007199254740993'),
@@ -119,7 +119,7 @@ describe('tombstones', () => {
     await again.close();
   });
 
-  it('keep the place in the stream with the events that led to it', async () => {
+  it('store the cursor of the stream in one transaction with its events', async () => {
     const tombstones = await opened();
     const opens: unknown[] = [];
     const source = new Flow<ComplianceEvent>(async function* ({ resume }) {
@@ -142,7 +142,7 @@ describe('tombstones', () => {
     await tombstones.close();
   });
 
-  it('are read by another process while this one records', async () => {
+  it('can be read by another process while this one records', async () => {
     const tombstones = await opened();
     await tombstones.record([ofPost('delete', '1')]);
     const reader = child('reader', tombstones.folder);
@@ -156,7 +156,7 @@ describe('tombstones', () => {
     await tombstones.close();
   });
 
-  it('are whole after the process that records was killed, and have all that it had been told', async () => {
+  it('are intact and complete after the recording process was killed', async () => {
     for (const patience of [20, 60, 120]) {
       const folder = path.join(await newFolder(), 'tombstones');
       const writer = child('writer', folder);
@@ -171,7 +171,7 @@ describe('tombstones', () => {
       const left = await openTombstones(folder);
       const { upTo = 0 } = (left.cursor('numbers') ?? {}) as { upTo?: number };
       expect(upTo).toBeGreaterThanOrEqual(told);
-      // A batch is there as a whole, with its cursor, or not at all.
+      // A batch is stored completely, with its cursor, or not at all.
       expect(left.size).toBe(upTo);
       for (let id = 1; id <= upTo; id += 97)
         expect(left.post(String(id))).toEqual({ deleted: true });
@@ -179,7 +179,7 @@ describe('tombstones', () => {
     }
   });
 
-  it('whose file is damaged are refused, and do not take the process with them', async () => {
+  it('are refused if their file is damaged, and do not crash the process', async () => {
     const tombstones = await opened();
     const { folder } = tombstones;
     await tombstones.record(Array.from({ length: 2_000 }, (_, n) => ofPost('delete', String(n))));
@@ -200,7 +200,7 @@ describe('tombstones', () => {
     await again.close();
   });
 
-  it('that are closed, or only to be read, say so', async () => {
+  it('refuse use after they are closed, and writes when opened read-only', async () => {
     const tombstones = await opened();
     await tombstones.record([ofPost('delete', '5')]);
     const reader = await openTombstones(tombstones.folder, { readOnly: true });
@@ -212,7 +212,7 @@ describe('tombstones', () => {
     await expect(tombstones.record([ofPost('delete', '6')])).rejects.toThrow(StorageError);
   });
 
-  it('take nothing but compliance events', async () => {
+  it('accept only compliance events', async () => {
     const tombstones = await opened();
     const post = new Activity(Buffer.from('{"id":5,"id_str":"5","created_at":"x"}'));
     for (const events of [[null], [post], 'events', [{}]])
@@ -221,7 +221,7 @@ describe('tombstones', () => {
     await tombstones.close();
   });
 
-  it('that cannot be opened say why', async () => {
+  it('say why they cannot be opened', async () => {
     await expect(openTombstones('')).rejects.toThrow(OptionError);
     const folder = await newFolder();
     await expect(openTombstones(path.join(folder, 'none'), { readOnly: true })).rejects.toThrow(

@@ -42,7 +42,7 @@ describe.each([
   const share = (id: string, user: string, of: string) =>
     post(id, user, `,"${shared}":${of}`).replace('"verb":"post"', '"verb":"share"');
 
-  it('lets all others through byte for byte, and counts what it leaves out', async () => {
+  it('passes all other posts byte for byte, and counts the removed ones', async () => {
     await tombstones.record([ofPost('delete', ID)]);
     const kept = [post(OTHER, '1'), post('7', '2')];
     expect(await left([post(ID, '1'), ...kept])).toEqual(kept);
@@ -54,14 +54,14 @@ describe.each([
     expect(progress.dropped.get('deleted')).toBe(1);
   });
 
-  it('leaves out what shares a deleted post, though no event names it', async () => {
+  it('removes shares of a deleted post, which no event names', async () => {
     await tombstones.record([ofPost('delete', ID)]);
     expect(await left([share(OTHER, '2', post(ID, '1'))])).toEqual([]);
     const fine = share(ID.replace('8', '7'), '2', post(OTHER, '1'));
     expect(await left([fine])).toEqual([fine]);
   });
 
-  it('takes a deleted post out of one that quotes it', async () => {
+  it('removes a deleted post from a post that quotes it', async () => {
     await tombstones.record([ofPost('delete', ID)]);
     const inner = post(ID, '1');
     const [text = ''] = await left([post(OTHER, '2', `,"${quoted}":${inner},"z":1`)]);
@@ -85,14 +85,14 @@ describe.each([
     expect(await left(both)).toEqual(both);
   });
 
-  it('leaves out a dropped post until it is undropped, a deleted one for ever', async () => {
+  it('removes a dropped post until it is undropped, and a deleted post permanently', async () => {
     await tombstones.record([ofPost('drop', ID, 1), ofPost('delete', OTHER, 1)]);
     expect(await left([post(ID, '1'), post(OTHER, '1')])).toEqual([]);
     await tombstones.record([ofPost('undrop', ID, 2), ofPost('undrop', OTHER, 2)]);
     expect(await left([post(ID, '1'), post(OTHER, '1')])).toEqual([post(ID, '1')]);
   });
 
-  it('takes places off posts up to the one that scrub_geo names, keeping all other bytes', async () => {
+  it('removes locations from posts up to the one that scrub_geo names, and keeps all other bytes', async () => {
     await tombstones.record([scrubGeo('1', ID)]);
     const [first, second, third] = await left([
       post(ID, '1'),
@@ -101,11 +101,11 @@ describe.each([
     ]);
     expect(first).toBe(post(ID, '1').replace(PLACE, 'null'));
     expect(second).toBe(post(OTHER, '1'));
-    // The place of whoever shares it is another's.
+    // The location of the sharing post belongs to another user.
     expect(third).toBe(share('99', '2', post(ID, '1').replace(PLACE, 'null')));
   });
 
-  it('leaves out what is withheld in the country of display, or everywhere', async () => {
+  it('removes posts that are withheld in the country of display, or everywhere', async () => {
     await tombstones.record([
       ofPost('status_withheld', '1', 1, { withheld_in_countries: ['de', 'TR'] }),
       ofPost('status_withheld', '2', 1, { withheld_in_countries: ['XY'] }),
@@ -119,7 +119,7 @@ describe.each([
     expect(await left(posts, { country: 'FR' })).toEqual([posts[0], posts[2]]);
   });
 
-  it('leaves out earlier versions of an edited post, and all when one is deleted', async () => {
+  it('removes earlier versions of an edited post, and all versions if one is deleted', async () => {
     await tombstones.record([edit(['1', '2', '3'])]);
     const versions = ['1', '2', '3'].map(id =>
       post(id, '9', ',"edit_history":{"initial_tweet_id":"1","edit_tweet_ids":["1","2","3"]}'),
@@ -130,7 +130,7 @@ describe.each([
     expect(await left(versions, { earlierVersions: 'keep' })).toEqual([]);
   });
 
-  it('can leave a mask that says when, by whom and why, and no word of the post', async () => {
+  it('can leave a mask with time, author and reason, without the text', async () => {
     await tombstones.record([ofPost('delete', ID)]);
     const rules = '[{"tag":"t","id":9007199254740993}]';
     const secret = post(ID, '1', `,"matching_rules":${rules}`).replace('"t"', '"secret"');
@@ -144,7 +144,7 @@ describe.each([
   });
 });
 
-it('withoutDeleted checks its options at once', () => {
+it('withoutDeleted checks its options when it is called', () => {
   for (const options of [{ country: 'Germany' }, { mask: 'yes' }, { earlierVersions: 'drop' }])
     expect(() => withoutDeleted(tombstones, options as never)).toThrow(OptionError);
   expect(() => withoutDeleted(tombstones, { contry: 'DE' } as never)).toThrow(

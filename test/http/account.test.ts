@@ -18,7 +18,7 @@ function errorOf(act: () => unknown): OptionError {
 }
 
 describe('an account', () => {
-  it('takes the addresses of the local service as they are', () => {
+  it('accepts the URLs of the local service', () => {
     const addresses = {
       baseUrl: 'http://127.0.0.1:8080',
       account: 'local',
@@ -33,7 +33,7 @@ describe('an account', () => {
     expect(settings.password?.reveal()).toBe(CANARY);
   });
 
-  it('takes every setting from the environment', () => {
+  it('reads every setting from the environment', () => {
     const environment = Object.fromEntries(
       Object.values(SETTINGS).map(({ env, kind }) => [
         env,
@@ -51,20 +51,20 @@ describe('an account', () => {
     }
   });
 
-  it('prefers options to the environment, and takes empty variables for none', () => {
+  it('prefers options to the environment, and ignores empty variables', () => {
     const environment = { MILLRACE_ACCOUNT: 'env', MILLRACE_LABEL: 'env', MILLRACE_BASE_URL: '' };
     const { settings } = account({ account: 'option' }, environment);
     expect(settings).toEqual({ account: 'option', label: 'env', rulestream: 'rulestream' });
   });
 
-  it('needs nothing before a call needs it, and then says where it can come from', () => {
+  it('requires a setting only when a call needs it, and then names the option and the variable', () => {
     const empty = account({}, {});
     expect(errorOf(() => empty.need('historicalUrl', 'jobs')).message).toBe(
       '`historicalUrl` is needed for jobs: pass it to account() or set MILLRACE_HISTORICAL_URL, or MILLRACE_URL for all addresses',
     );
   });
 
-  it('shows no password, however it is printed', () => {
+  it('never prints the password', () => {
     const acme = account(
       { baseUrl: 'https://a.test', email: 'a@b.c', password: CANARY, consumerSecret: CANARY },
       {},
@@ -123,19 +123,19 @@ describe('addresses', () => {
     `https://user:${CANARY}@`,
     `user:${CANARY}@search.test`,
     `https://user:${CANARY}@search.test:99999`,
-  ])('with a password in it are refused without showing it: %#', baseUrl => {
+  ])('are refused if they contain a password, which is not shown: %#', baseUrl => {
     for (const act of [
       () => account({ baseUrl }, {}),
       () => account({}, { MILLRACE_BASE_URL: baseUrl }),
     ]) {
       const error = errorOf(act);
       const shown = inspect(error, { depth: 9, showHidden: true });
-      // The stack of this very file names the test's own text nowhere.
+      // The stack trace does not contain the password either.
       expect(shown).not.toContain(CANARY);
     }
   });
 
-  it('names the environment variable that is wrong', () => {
+  it('are refused with the name of the environment variable', () => {
     const error = errorOf(() => account({}, { MILLRACE_RULES_URL: 'nowhere' }));
     expect(error.message).toContain('MILLRACE_RULES_URL');
     expect(error.option).toBe('rulesUrl');
@@ -158,14 +158,14 @@ describe('other settings', () => {
     [{ retry: { attempts: 0 } }, 'retry.attempts'],
     [{ retry: { totalMs: -1 } }, 'retry.totalMs'],
     [{ limits: { search: [{ requests: 0, perMs: 1 }] } }, 'limits.search'],
-  ])('that cannot work are refused: %j', (options, option) => {
+  ])('are refused if they cannot work: %j', (options, option) => {
     const error = errorOf(() => account(options, {}));
     expect(error.option).toBe(option);
     expect(error.message).not.toContain('line');
     expect(error.message).not.toContain('Evil');
   });
 
-  it('of the wrong type are refused too', () => {
+  it('are refused if they have the wrong type', () => {
     const wrong = { password: 12345, limits: { nothing: [] } } as unknown as { password: string };
     expect(errorOf(() => account(wrong, {})).message).not.toContain('12345');
     expect(errorOf(() => account({}, { MILLRACE_SEARCHES_PER_MINUTE: 'many' })).option).toBe(
@@ -207,7 +207,7 @@ describe('Basic credentials', () => {
   });
 });
 
-it('all settings that a call lacks come in one error, with their variables', () => {
+it('all settings that a call misses are named in one error, with their variables', () => {
   const { message } = errorOf(() =>
     search(account({ account: 'acme', email: 'karl@acme.example' }, {}), {
       query: 'snow',
@@ -228,14 +228,14 @@ describe('MILLRACE_URL', () => {
     ...(['complianceStreamUrl', 'accountApiUrl', 'oauthUrl', 'dataUrl'] as const),
   ];
 
-  it('is the address of every endpoint, and of no page', () => {
+  it('sets the URL of every endpoint, but of no page', () => {
     const { settings } = account({}, { MILLRACE_URL: 'https://one.test/api' });
     for (const name of endpoints) expect(settings[name]?.href).toBe('https://one.test/api');
     expect(settings.consoleUrl).toBeUndefined();
     expect(settings.statusUrl).toBeUndefined();
   });
 
-  it('gives way to a more specific variable, and any variable to an option', () => {
+  it('is overridden by a more specific variable, and every variable by an option', () => {
     const environment = {
       MILLRACE_URL: 'https://one.test',
       MILLRACE_RULES_URL: 'https://rules.test',
@@ -252,14 +252,14 @@ describe('MILLRACE_URL', () => {
     expect(fromOption.dataUrl?.host).toBe('data.test');
   });
 
-  it('that cannot work is named, once', () => {
+  it('is named once if it is invalid', () => {
     const { message } = errorOf(() => account({}, { MILLRACE_URL: 'localhost:8787' }));
     expect(message).toMatch(/^account: `MILLRACE_URL` has no scheme[^`]*$/);
   });
 });
 
 it.each(['localhost:8787', 'search.example', 'search.example/base', '127.0.0.1:80/x'])(
-  'an address without a scheme is told so: %s',
+  'an address without a scheme is refused with that reason: %s',
   baseUrl => {
     expect(errorOf(() => account({ baseUrl }, {})).message).toMatch(/`baseUrl` has no scheme/);
     expect(errorOf(() => account({}, { MILLRACE_BASE_URL: baseUrl })).message).toMatch(
@@ -268,13 +268,13 @@ it.each(['localhost:8787', 'search.example', 'search.example/base', '127.0.0.1:8
   },
 );
 
-it('a misspelt setting is refused with its right name', () => {
+it('a misspelt setting is refused with its correct name', () => {
   expect(errorOf(() => account({ baseurl: 'https://x' } as never, {})).message).toBe(
     'account: unknown option `baseurl`; did you mean `baseUrl`?',
   );
 });
 
-it('all that is wrong with the options comes in one error, settings and groups of options included', () => {
+it('all wrong options are named in one error, settings and groups of options included', () => {
   const { message } = errorOf(() =>
     account(
       {

@@ -21,7 +21,7 @@ async function all(body: AsyncIterable<Buffer>): Promise<Buffer> {
 }
 
 describe('a gzip body', () => {
-  it('decodes wherever it is cut into pieces, one member or several', async () => {
+  it('decodes for any chunks, with one member or several', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.uint8Array({ maxLength: 3000 }), { minLength: 1, maxLength: 3 }),
@@ -36,7 +36,7 @@ describe('a gzip body', () => {
     );
   });
 
-  it('that ends at any byte before its end is cut', async () => {
+  it('is cut if it ends at any earlier byte', async () => {
     const zipped = gzipSync('some text, and some text again');
     for (let length = 0; length < zipped.length; length++) {
       const body = decodeBody(inPieces(zipped.subarray(0, length), []), URL);
@@ -46,7 +46,7 @@ describe('a gzip body', () => {
     }
   });
 
-  it('with a wrong bit is never taken for whole', async () => {
+  it('is never accepted with a flipped bit', async () => {
     const plain = 'some text, and some text again';
     const zipped = gzipSync(plain);
     for (let at = 0; at < zipped.length; at++) {
@@ -55,13 +55,13 @@ describe('a gzip body', () => {
       const outcome = await all(decodeBody(inPieces(wrong, []), URL)).catch(
         (caught: unknown) => caught,
       );
-      // Bits of the header that say nothing of the content may be wrong.
+      // Some bits of the header do not affect the content.
       if (outcome instanceof Buffer) expect(outcome.toString()).toBe(plain);
       else expect(outcome instanceof DataError || outcome instanceof ConnectionError).toBe(true);
     }
   });
 
-  it('that grows a thousandfold comes in small pieces, and stops when no one reads on', async () => {
+  it('is decoded in small chunks if it expands a thousandfold, and only as fast as it is read', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
     let taken = 0;
     for await (const chunk of decodeBody(inPieces(bomb, []), URL)) {

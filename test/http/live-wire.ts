@@ -11,7 +11,7 @@ import {
 } from '../../src/time.js';
 import { type Received, type Reply, status } from './scripted-server.js';
 
-/** The wire of a stream: gzip of messages that end in CRLF, flushed after each. */
+/** The compressed bytes of a stream: messages that end in CRLF, flushed after each. */
 export async function wireOf(
   messages: readonly string[],
   { trailer = true } = {},
@@ -36,7 +36,7 @@ export async function wireOf(
   return pieces;
 }
 
-/** Begins a stream's answer. */
+/** Starts the response of a stream. */
 export function begin(response: ServerResponse): void {
   response.writeHead(200, {
     'content-type': 'application/json; charset=utf-8',
@@ -46,14 +46,14 @@ export function begin(response: ServerResponse): void {
   response.flushHeaders();
 }
 
-/** Writes, and waits until it is out. */
+/** Writes, and waits until the bytes are sent. */
 export function send(response: ServerResponse, bytes: Buffer): Promise<void> {
   return new Promise(resolve => {
     response.write(bytes, () => resolve());
   });
 }
 
-/** A stream of these messages that ends in good order. */
+/** A stream of these messages that ends cleanly. */
 export function stream(messages: readonly string[]): Reply {
   return async response => {
     begin(response);
@@ -71,14 +71,14 @@ export function info(message: string, count: number, more: object = {}): string 
   return JSON.stringify({ info: { message, sent, activity_count: count, ...more } });
 }
 
-/** A post of a minute of the replay. */
+/** A post in a minute of the replay. */
 export interface WirePost {
   readonly id: string;
   readonly minute: number;
   readonly json: string;
 }
 
-/** Characters of one to four bytes, and what looks like the end of a replay. */
+/** Characters of one to four bytes, and text that looks like the end of a replay. */
 const LONG = 'snö ☃ 😀 "info" {"info":{"message":"Replay Request Completed"}}';
 
 /** Posts with ids past 2^53 and text of several bytes a character, `perMinute` in each minute. */
@@ -105,12 +105,12 @@ export function windowOf({ url }: Received): Window {
   return { from, to };
 }
 
-/** What of the posts lies in the window of a request. */
+/** The posts within the window of a request. */
 export function within(posts: readonly WirePost[], window: Window): WirePost[] {
   return posts.filter(({ minute }) => window.from <= minute && minute < window.to);
 }
 
-/** A service that delivers every window whole. */
+/** A service that delivers every window completely. */
 export function wholeReplay(posts: readonly WirePost[]): Reply {
   return async (response, request) => {
     const found = within(posts, windowOf(request)).map(({ json }) => json);
@@ -118,7 +118,7 @@ export function wholeReplay(posts: readonly WirePost[]): Reply {
   };
 }
 
-/** The same from a service whose clock is `now()`: dates out of its reach are a 406. */
+/** The same from a service whose clock is `now()`, with a 406 for dates out of range. */
 export function judgedReplay(posts: readonly WirePost[], now: () => number): Reply {
   return async (response, request) => {
     const { from, to } = windowOf(request);

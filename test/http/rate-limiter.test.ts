@@ -6,7 +6,7 @@ import { LIMITS, type Rate } from '../../src/http/rate-limits.js';
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/time.js';
 import { settled, VirtualTime } from './virtual-time.js';
 
-/** The most moments within any span of this length, its end excluded. */
+/** The maximum number of moments within any span of this length, its end excluded. */
 function mostIn(moments: readonly number[], perMs: number): number {
   const sorted = moments.toSorted((a, b) => a - b);
   return Math.max(
@@ -15,8 +15,8 @@ function mostIn(moments: readonly number[], perMs: number): number {
   );
 }
 
-describe('the pace of calls', () => {
-  it('never lets more through than the rate, nor does the service see more', async () => {
+describe('the rate of calls', () => {
+  it('is never exceeded, neither when calls are sent nor when they arrive', async () => {
     const rate = fc.record({
       requests: fc.integer({ min: 1, max: 6 }),
       perMs: fc.integer({ min: 50, max: 2000 }),
@@ -41,7 +41,7 @@ describe('the pace of calls', () => {
               const start = await pace.acquire();
               starts.push(time.elapsed());
               order.push(index);
-              // On its way for at most 250 ms, and there before it is answered.
+              // A request arrives within 250 ms, and before its response.
               arrivals.push(time.elapsed() + Math.min(250, latency * (transit / 100)));
               time.at(time.elapsed() + latency, () => start.responded());
             });
@@ -63,7 +63,7 @@ describe('the pace of calls', () => {
     );
   });
 
-  it('uses up the rate when answers come fast: 20 a second gives 20 in almost every second', async () => {
+  it('is used up if responses are fast: with 20 a second, almost every second has 20 calls', async () => {
     const time = new VirtualTime();
     const pace = new RateLimiter(LIMITS.search, time);
     const starts: number[] = [];
@@ -75,11 +75,11 @@ describe('the pace of calls', () => {
     await time.run();
     await Promise.all(all);
     expect(mostIn(starts, SECOND)).toBe(20);
-    // Ten bursts of twenty: nine windows and nine short ways to the service.
+    // Ten bursts of twenty: nine windows and nine short transfers.
     expect(starts.at(-1)).toBeLessThanOrEqual(9 * 1010);
   });
 
-  it('counts a kind of calls apart where a rate says so', async () => {
+  it('is counted separately for a kind of calls if it has its own rate', async () => {
     const time = new VirtualTime();
     const pace = new RateLimiter(LIMITS.replayRules, time);
     const starts: Record<string, number[]> = { change: [], read: [] };
@@ -94,7 +94,7 @@ describe('the pace of calls', () => {
     expect(mostIn([...starts.change!, ...starts.read!], MINUTE)).toBeLessThanOrEqual(60);
   });
 
-  it('lets a waiting call go at once when it is aborted, and the next one takes its turn', async () => {
+  it('does not hold up an aborted call, and gives its turn to the next one', async () => {
     const time = new VirtualTime();
     const pace = new RateLimiter([{ requests: 1, perMs: 1000 }], time);
     (await pace.acquire()).responded();
@@ -118,7 +118,7 @@ describe('the pace of calls', () => {
     await expect(pace.acquire(undefined, controller.signal)).rejects.toBe(reason);
   });
 
-  it('lets everything through where there is no rate', async () => {
+  it('does not limit calls if there is none', async () => {
     const time = new VirtualTime();
     const pace = new RateLimiter([], time);
     await Promise.all(Array.from({ length: 100 }, () => pace.acquire()));
@@ -127,7 +127,7 @@ describe('the pace of calls', () => {
 });
 
 describe('the limits', () => {
-  it('are those of service.md section 8', () => {
+  it('have the documented defaults', () => {
     const spoken = (rates: readonly Rate[]) =>
       rates.map(({ requests, perMs }) => [requests, perMs]);
     expect(spoken(LIMITS.search)).toEqual([[20, SECOND]]);
@@ -145,7 +145,7 @@ describe('the limits', () => {
     expect(spoken(LIMITS.usage)).toEqual([[2, MINUTE]]);
   });
 
-  it('are shared by all account objects of one account, and by no others', () => {
+  it('are shared by all account objects of one account only', () => {
     const url = new URL('https://shared.test/a');
     const pace = (name: string, base = url) =>
       account({ account: name }, {}).rateLimiter('search', base);
@@ -155,7 +155,7 @@ describe('the limits', () => {
     expect(pace('acme')).not.toBe(pace('acme', new URL('https://other.test/a')));
   });
 
-  it('are shared whatever the other options are, and the stricter ones hold for all', async () => {
+  it('are shared whatever the other options are, and the stricter ones apply to all', async () => {
     const time = new VirtualTime();
     const url = new URL('https://shared.test');
     const acme = { account: 'acme', timing: time };
@@ -179,7 +179,7 @@ describe('the limits', () => {
     expect(mostIn(starts, MINUTE)).toBe(40);
   });
 
-  it('of a later account object count what the earlier one has sent in the last minute', async () => {
+  it('of a later account object include the calls of an earlier one in the last minute', async () => {
     const time = new VirtualTime();
     const url = new URL('https://shared.test');
     const starts: number[] = [];
@@ -198,7 +198,7 @@ describe('the limits', () => {
     expect(mostIn(starts, MINUTE)).toBe(30);
   });
 
-  it('take in what the contract allows a minute', async () => {
+  it('include the requests a minute of the contract', async () => {
     const time = new VirtualTime();
     const acme = account({ searchesPerMinute: 3, timing: time }, {});
     const pace = acme.rateLimiter('search', new URL('https://shared.test'));

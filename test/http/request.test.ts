@@ -60,8 +60,8 @@ async function errorOf(promise: Promise<unknown>): Promise<MillraceError> {
   throw new Error('It did not fail');
 }
 
-describe('an exchange', () => {
-  it('sends what it is given, with credentials, and reads the answer', async () => {
+describe('a request and its response', () => {
+  it('sends method, body and credentials, and reads the response', async () => {
     server.script.push(json({ answer: 'é🎉' }));
     const answer = await sendRequest(accountFor(), {
       method: 'POST',
@@ -80,7 +80,7 @@ describe('an exchange', () => {
     expect(received?.headers['accept-encoding']).toBe('gzip');
   });
 
-  it('decodes gzip and counts the bytes as they came', async () => {
+  it('decodes gzip and counts the compressed bytes', async () => {
     const body = gzipSync('x'.repeat(300_000));
     server.script.push(response => {
       response.setHeader('content-encoding', 'gzip');
@@ -91,12 +91,12 @@ describe('an exchange', () => {
     expect(answer.receivedBytes).toBe(body.length);
   });
 
-  it.each(['', ' ', 'identity'])('takes the content encoding %j for none', async encoding => {
+  it.each(['', ' ', 'identity'])('treats the content encoding %j as none', async encoding => {
     server.script.push(status(200, 'as it is', { 'content-encoding': encoding }));
     expect(await textOf(await get(accountFor()))).toBe('as it is');
   });
 
-  it('uses its connection again, after successes and errors alike', async () => {
+  it('reuses its connection after success and after an error', async () => {
     server.script.push(json(1), status(500, 'x'.repeat(10_000)), status(404), json(2));
     const acme = accountFor();
     await textOf(await get(acme));
@@ -106,7 +106,7 @@ describe('an exchange', () => {
     expect(server.sockets.size).toBe(1);
   });
 
-  it('leaves no connection open after `await using`, and the account can be used again', async () => {
+  it('leaves no connection open after `await using`, after which the account can be used again', async () => {
     server.otherwise = json({});
     const acme = accountFor();
     {
@@ -136,8 +136,8 @@ describe('an exchange', () => {
   });
 });
 
-describe('an answer that is no success', () => {
-  it.each([301, 302, 303, 307, 308])('is an error and not followed when it is a %i', async code => {
+describe('an error response', () => {
+  it.each([301, 302, 303, 307, 308])('is an error for a %i, which is not followed', async code => {
     const other = await new ScriptedServer().start();
     server.script.push(status(code, '', { location: `${other.url}/steal` }));
     const error = (await errorOf(
@@ -163,7 +163,7 @@ describe('an answer that is no success', () => {
     ['{"error":', '{"error":'],
     ['null', 'null'],
     ['', ''],
-  ])('carries the message of its body: %j', async (body, message) => {
+  ])('has the message of its body: %j', async (body, message) => {
     server.script.push(status(422, body));
     const error = (await errorOf(get(accountFor()))) as HttpError;
     expect(error).toMatchObject({ status: 422, method: 'GET', url: `${server.url}/path` });
@@ -173,7 +173,7 @@ describe('an answer that is no success', () => {
     );
   });
 
-  it('in gzip carries its message too', async () => {
+  it('has its message in gzip, too', async () => {
     server.script.push(response => {
       response.writeHead(400, { 'content-encoding': 'gzip' });
       response.end(gzipSync('{"error":{"message":"Invalid json"}}'));
@@ -181,7 +181,7 @@ describe('an answer that is no success', () => {
     expect((await errorOf(get(accountFor()))).message).toContain('400 Bad Request: Invalid json');
   });
 
-  it('keeps its status when its body breaks off, is damaged or has no end', async () => {
+  it('keeps its status if its body is cut, damaged or endless', async () => {
     server.script.push(
       response => {
         response.writeHead(503, { 'content-length': '1000' });
@@ -204,11 +204,11 @@ describe('an answer that is no success', () => {
     const last = (await errorOf(get(acme))) as HttpError;
     expect(last.status).toBe(500);
     expect(last.body.length).toBeLessThanOrEqual(500);
-    // The connection of the second answer, which came whole.
+    // The connection of the second response, which was complete.
     await server.closed(1);
   });
 
-  it('says how long to wait, and what to check', async () => {
+  it('says how long to wait and what to check', async () => {
     server.script.push(
       status(429, '{"error":{"message":"Exceeded rate limit"}}', { 'retry-after': '30' }),
       status(401),
@@ -222,7 +222,7 @@ describe('an answer that is no success', () => {
     expect((await errorOf(get(acme))).message).toContain('label');
   });
 
-  it('shows no secret, even when it echoes what it was sent', async () => {
+  it('does not show a secret, even if the service echoes it', async () => {
     const acme = accountFor();
     for (const echo of SPELLINGS) {
       server.script.push(
@@ -237,7 +237,7 @@ describe('an answer that is no success', () => {
 });
 
 describe('a connection that breaks', () => {
-  it('before the answer was refused or reset', async () => {
+  it('before the response is an error of kind refused or reset', async () => {
     server.script.push(reset);
     const acme = accountFor();
     expect(await errorOf(get(acme))).toMatchObject({ failure: 'reset', retryable: true });
@@ -252,7 +252,7 @@ describe('a connection that breaks', () => {
     expect(error.message).toContain('nothing listens there');
   });
 
-  it('by https to a server of plain HTTP says so, and does not blame a certificate', async () => {
+  it('with https to a plain HTTP server names that cause, not a certificate', async () => {
     const url = new URL(server.url.replace('http:', 'https:'));
     const error = await errorOf(sendRequest(accountFor(), { method: 'GET', url }));
     expect(error).toBeInstanceOf(ConnectionError);
@@ -265,7 +265,7 @@ describe('a connection that breaks', () => {
     ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'the TLS handshake failed'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'its certificate is not trusted'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is not trusted'],
-  ])('by %s is told as what it is', (code, message) => {
+  ])('with %s has a message for that cause', (code, message) => {
     const cause = Object.assign(new Error('of OpenSSL'), { code });
     const error = brokenConnection(cause, 'https://host.test/', false);
     expect(error).toMatchObject({ failure: 'refused', retryable: false });
@@ -276,7 +276,7 @@ describe('a connection that breaks', () => {
     ['length', 'cut'],
     ['chunked', 'cut'],
     ['reset', expect.stringMatching(/^(reset|cut)$/)],
-  ] as const)('in the body (%s) is noticed, after what had come', async (how, failure) => {
+  ] as const)('in the body (%s) is reported after the received bytes', async (how, failure) => {
     server.script.push(cut({ text: 'x'.repeat(1000) }, how));
     const answer = await get(accountFor());
     let received = '';
@@ -289,7 +289,7 @@ describe('a connection that breaks', () => {
     expect(received.startsWith('{"text":"xxx') || received === '').toBe(true);
   });
 
-  it('in the middle of gzip is cut, also when the answer ends in good order', async () => {
+  it('in the middle of gzip is an error of kind cut, even if the HTTP response ends cleanly', async () => {
     const whole = gzipSync(JSON.stringify(Array.from({ length: 500 }, (_, i) => i)));
     for (const length of [0, 1, 5, 20, 500, whole.length - 9, whole.length - 1]) {
       server.script.push(response => {
@@ -301,7 +301,7 @@ describe('a connection that breaks', () => {
     }
   });
 
-  it('nowhere, but with a wrong byte in its gzip, is a data error worth another try', async () => {
+  it('is distinguished from a wrong byte in gzip, which is a retryable data error', async () => {
     const whole = gzipSync(JSON.stringify(Array.from({ length: 500 }, (_, i) => i)));
     for (const at of [0, 30, whole.length - 6]) {
       const wrong = Buffer.from(whole);
@@ -316,12 +316,12 @@ describe('a connection that breaks', () => {
     }
   });
 
-  it('by an encoding that was not asked for is a data error', async () => {
+  it('is distinguished from an encoding that was not requested, which is a data error', async () => {
     server.script.push(status(200, 'x', { 'content-encoding': 'br' }));
     expect(await errorOf(get(accountFor()))).toBeInstanceOf(DataError);
   });
 
-  it('by falling silent is stalled: before the answer, and in its body', async () => {
+  it('by silence is an error of kind stalled, before the response and in its body', async () => {
     const acme = accountFor({ timeouts: { connectMs: 20, responseMs: 30, silenceMs: 60 } });
     server.script.push(silence, stall({ text: 'x'.repeat(100) }));
     const error = await errorOf(get(acme));
@@ -332,17 +332,17 @@ describe('a connection that breaks', () => {
     await server.closed();
   });
 
-  it('by falling silent is noticed while no one reads, too', async () => {
+  it('by silence is noticed even if the body is not being read', async () => {
     server.script.push(stall({ text: 'x'.repeat(100) }));
     const answer = await get(accountFor({ timeouts: { silenceMs: 60 } }));
     const body = answer.body[Symbol.asyncIterator]();
     expect((await body.next()).done).toBe(false);
-    // The consumer is busy with what it has, and asks for nothing.
+    // The consumer is busy and does not read.
     await server.closed();
     expect(await errorOf(body.next() as Promise<unknown>)).toMatchObject({ failure: 'stalled' });
   });
 
-  it('by falling silent after a pause is noticed once the reader is back', async () => {
+  it('by silence after a pause of the reader is noticed when it reads again', async () => {
     const big = Buffer.alloc(8 * 1024 * 1024, 'x');
     server.script.push(response => {
       response.write(big);
@@ -351,7 +351,7 @@ describe('a connection that breaks', () => {
     const body = answer.body[Symbol.asyncIterator]();
     let received = (await body.next()).value!.length;
     await new Promise(resolve => setTimeout(resolve, 200));
-    // We stopped reading, not the service: its silence does not count.
+    // The client paused, not the service, so this silence does not count.
     expect(server.sockets.size).toBe(1);
     const error = await errorOf(
       (async () => {
@@ -362,7 +362,7 @@ describe('a connection that breaks', () => {
     expect(received).toBe(big.length);
   });
 
-  it('does not read far ahead of its reader', async () => {
+  it('is read only as fast as its reader consumes it', async () => {
     let written = 0;
     server.script.push(response => {
       const more = () => {
@@ -386,7 +386,7 @@ describe('a connection that breaks', () => {
   });
 });
 
-describe('bytes that are no HTTP', () => {
+describe('bytes that are not HTTP', () => {
   let raw: Server;
   let hello = '';
 
@@ -413,8 +413,8 @@ describe('bytes that are no HTTP', () => {
   });
 });
 
-describe('a connection that is kept', () => {
-  it('pairs no answer with a request that came later than it', async () => {
+describe('a connection that is kept alive', () => {
+  it('never matches a response to a later request', async () => {
     const answer = (text: string) =>
       `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
     let requests = 0;
@@ -422,7 +422,7 @@ describe('a connection that is kept', () => {
       socket.on('error', () => {});
       socket.on('data', () => {
         requests++;
-        // One answer more than there are requests on this connection.
+        // One response more than requests on this connection.
         socket.write(answer(`right${requests}`) + (requests === 1 ? answer('poison') : ''));
       });
     }).listen(0, '127.0.0.1');
@@ -442,13 +442,13 @@ describe('a connection that is kept', () => {
 describe('an abort', () => {
   const reasons = [new Error('mine'), 'a string', undefined];
 
-  it.each(reasons)('before the request throws its reason itself: %s', async reason => {
+  it.each(reasons)('before the request throws its own reason: %s', async reason => {
     const signal = AbortSignal.abort(reason);
     await expect(get(accountFor(), { signal })).rejects.toBe(signal.reason);
     expect(server.received).toEqual([]);
   });
 
-  it.each(reasons)('before the answer closes the socket within 50 ms: %s', async reason => {
+  it.each(reasons)('before the response closes the socket within 50 ms: %s', async reason => {
     server.script.push(silence);
     const controller = new AbortController();
     const pending = get(accountFor(), { signal: controller.signal });
@@ -470,7 +470,7 @@ describe('an abort', () => {
     expect(await server.closed()).toBeLessThan(50);
   });
 
-  it('leaves nothing on the signal', async () => {
+  it('leaves no listener on the signal', async () => {
     const controller = new AbortController();
     let listeners = 0;
     const { signal } = controller;
@@ -499,14 +499,14 @@ describe('a request', () => {
   const search = (acme: Account, read: (answer: HttpResponse) => Promise<unknown> = textOf) =>
     request(acme, { method: 'GET', url: new URL(server.url), family: 'search' }, read);
 
-  it('tries again from the beginning when the body breaks off', async () => {
+  it('starts again from the beginning if the body is cut', async () => {
     const page = { results: [1, 2, 3] };
     server.script.push(cut(page, 'length'), cut(page, 'chunked'), cut(page, 'reset'), json(page));
     expect(await search(accountFor({ timing: impatient() }))).toBe(JSON.stringify(page));
     expect(server.received.length).toBe(4);
   });
 
-  it('tells of each retry, without a secret', async () => {
+  it('reports each retry, without secrets', async () => {
     const told: string[] = [];
     const timing = impatient();
     server.script.push(status(503, CANARY), status(429, '', { 'retry-after': '3' }), json(1));
@@ -520,7 +520,7 @@ describe('a request', () => {
     expect(timing.slept).toEqual([750, 4000]);
   });
 
-  it('closes the connection when its reader stops early or fails', async () => {
+  it('closes the connection if its reader stops early or fails', async () => {
     server.otherwise = stall({ text: 'x'.repeat(100) });
     const acme = accountFor();
     expect(await search(acme, async () => 'enough')).toBe('enough');
@@ -530,7 +530,7 @@ describe('a request', () => {
     expect(await server.closed()).toBeLessThan(50);
   });
 
-  it('keeps no process alive', async () => {
+  it('does not keep the process alive', async () => {
     server.otherwise = json(1);
     const script = `
       const { account } = await import(${JSON.stringify(path.resolve('src/http/account.ts'))});

@@ -42,7 +42,7 @@ async function run(
   return { outcome: await outcome, tries, waits: time.slept, told };
 }
 
-describe('retrying', () => {
+describe('a call with retries', () => {
   it('ends with what the promise of `onRetry` rejects with', async () => {
     const failure = new Error('the log is gone');
     const time = new VirtualTime();
@@ -64,14 +64,14 @@ describe('retrying', () => {
     ['a cut answer', broken('cut')],
     ['a connection that was refused', broken('refused')],
     ['damaged bytes', new DataError('damaged', { retryable: true })],
-  ])('passes over %s', async (_what, error) => {
+  ])('is retried after %s', async (_what, error) => {
     const { outcome, tries, told } = await run([error]);
     expect(outcome).toBe('done');
     expect(tries).toBe(2);
     expect(told).toEqual([{ error, attempts: 1, waitMs: 750 }]);
   });
 
-  it.each([400, 401, 403, 404, 406, 410, 422])('takes a %i at once', async status => {
+  it.each([400, 401, 403, 404, 406, 410, 422])('does not retry a %i', async status => {
     const error = http(status);
     const { outcome, tries, waits } = await run([error]);
     expect(outcome).toBe(error);
@@ -79,21 +79,21 @@ describe('retrying', () => {
     expect(waits).toEqual([]);
   });
 
-  it('takes what is no error of ours at once', async () => {
+  it('does not retry errors of other kinds', async () => {
     const bug = new TypeError('a bug');
     expect((await run([bug])).outcome).toBe(bug);
   });
 
-  it('waits longer each time, up to a bound, and gives up with the last error', async () => {
+  it('waits longer each time, up to a maximum, and fails with the last error', async () => {
     const errors = Array.from({ length: 20 }, () => http(503));
     const { outcome, tries, waits } = await run(errors);
-    // Three quarters of 1, 2, 4 ... 32 seconds, with the dice held at a half.
+    // Three quarters of 1, 2, 4 ... 32 seconds, because `random` is always a half.
     expect(waits).toEqual([750, 1500, 3000, 6000, 12_000, 24_000, 24_000, 24_000, 24_000]);
     expect(tries).toBe(10);
     expect(outcome).toBe(errors[9]);
   });
 
-  it('draws each wait from half of its bound up to all of it, so that none is of a few milliseconds', async () => {
+  it('draws each wait between half of its bound and all of it, so that no wait is nearly zero', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), {
@@ -117,19 +117,19 @@ describe('retrying', () => {
     );
   });
 
-  it('does not stand long before a door that does not open', async () => {
+  it('gives up early if nothing listens', async () => {
     const { tries, waits } = await run(Array.from({ length: 20 }, () => broken('refused')));
     expect(tries).toBe(4);
     expect(waits.reduce((sum, wait) => sum + wait, 0)).toBeLessThan(10 * SECOND);
   });
 
-  it('waits as long as it is asked to, and a little more', async () => {
+  it('waits as long as Retry-After says, and a little longer', async () => {
     const { outcome, waits } = await run([http(429, 300 * SECOND), http(503, 7 * SECOND)]);
     expect(outcome).toBe('done');
     expect(waits).toEqual([300_750, 8000]);
   });
 
-  it('gives up at once when it is asked to wait longer than it would', async () => {
+  it('fails immediately if Retry-After exceeds its maximum', async () => {
     const error = http(429, 16 * MINUTE);
     const { outcome, tries } = await run([error]);
     expect(outcome).toBe(error);
@@ -137,7 +137,7 @@ describe('retrying', () => {
     expect(tries).toBe(1);
   });
 
-  it('keeps to its total time', async () => {
+  it('stops after its total time', async () => {
     const { outcome, tries } = await run(
       Array.from({ length: 9 }, () => http(429, 60 * SECOND)),
       { totalMs: 150 * SECOND },
@@ -146,11 +146,11 @@ describe('retrying', () => {
     expect(tries).toBe(3);
   });
 
-  it('can be switched off', async () => {
+  it('does not retry if retries are disabled', async () => {
     expect((await run([http(503)], { attempts: 1 })).tries).toBe(1);
   });
 
-  it('ends in the middle of a wait when it is aborted, with the reason itself', async () => {
+  it('ends during a wait when it is aborted, with the reason of the abort', async () => {
     const time = new VirtualTime();
     const controller = new AbortController();
     const reason = Symbol('reason');
@@ -198,12 +198,12 @@ describe('Retry-After', () => {
     },
   );
 
-  it('of 21 digits is more than is waited for: an error at once', async () => {
+  it('of 21 digits exceeds the maximum and is an error', async () => {
     const error = http(503, parseRetryAfter('999999999999999999999', undefined, now));
     expect(await run([error])).toMatchObject({ outcome: error, tries: 1 });
   });
 
-  it('as a date does not depend on our clock when the answer has a date of its own', () => {
+  it('as a date is relative to the Date of the response, not to the local clock', () => {
     const date = 'Mon, 01 Jan 2024 10:00:00 GMT';
     expect(parseRetryAfter('Mon, 01 Jan 2024 10:00:30 GMT', date, now)).toBe(30_000);
   });

@@ -7,14 +7,14 @@ interface Held {
   readonly id: bigint;
 }
 
-/** The rules of one stream as service.md 4.4 has them, on a scripted server. */
+/** The documented rule endpoints of one stream, on a scripted server. */
 export class RulesStream {
   readonly rules = new Map<string, Held>();
-  /** Values that contain it are invalid. */
+  /** Values that contain this text are invalid. */
   readonly bad = 'has:vidoes';
   connections = 0;
   hasValidation = true;
-  /** The body of a delete's answer, in place of what became of each rule. */
+  /** The body of the response to a delete, instead of the outcome of each rule. */
   deletedBody: string | undefined;
   #nextId = 9_007_199_254_740_993n;
 

@@ -7,23 +7,23 @@ export interface Received {
   readonly url: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
-  /** Of the parameters, wherever they were sent. */
+  /** The parameters, from the query or the body. */
   readonly params: Readonly<Record<string, unknown>>;
 }
 
 export type Reply = (response: ServerResponse, request: Received) => unknown;
 
-/** A server that answers as it is told, one reply a request, and keeps what it was sent. */
+/** A server that sends one scripted reply for each request, and records the requests. */
 export class ScriptedServer {
   readonly received: Received[] = [];
   readonly sockets = new Set<Socket>();
-  /** What to answer next, in turn; `otherwise` when there is none. */
+  /** The next replies in order; `otherwise` when there are none. */
   readonly script: Reply[] = [];
   otherwise: Reply = response => {
     response.statusCode = 500;
     response.end('nothing is left in the script');
   };
-  /** What its answers have as their `Date`; none have one without. */
+  /** The `Date` header of responses, which have none by default. */
   now: (() => number) | undefined;
   readonly #server: Server;
 
@@ -41,7 +41,7 @@ export class ScriptedServer {
     return this;
   }
 
-  /** Forgets what it received and what was left to answer, too. */
+  /** Also drops the recorded requests and the remaining replies. */
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise(resolve => this.#server.close(resolve));
@@ -53,7 +53,7 @@ export class ScriptedServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Milliseconds until no more than so many connections are open. */
+  /** The milliseconds until at most this number of connections is open. */
   async closed(left = 0): Promise<number> {
     const start = performance.now();
     while (this.sockets.size > left) await new Promise(resolve => setTimeout(resolve, 1));
@@ -75,7 +75,7 @@ export class ScriptedServer {
   }
 }
 
-/** A whole answer with a length. */
+/** A complete response with a Content-Length. */
 export function json(value: unknown, { gzip = false } = {}): Reply {
   return response => {
     const body = Buffer.from(JSON.stringify(value));
@@ -91,10 +91,10 @@ export function status(code: number, body = '', headers: Record<string, string> 
   };
 }
 
-/** The connection is reset before any answer. */
+/** The connection is reset before any response. */
 export const reset: Reply = response => response.socket?.resetAndDestroy();
 
-/** The connection breaks in the middle of the body: reset, or ended in good order. */
+/** The connection breaks in the middle of the body: reset, or closed cleanly. */
 export function cut(
   value: unknown,
   how: 'length' | 'chunked' | 'reset' | 'document',
@@ -112,7 +112,7 @@ export function cut(
   };
 }
 
-/** Part of the body comes, then nothing more. */
+/** Sends a part of the body, then nothing more. */
 export function stall(value: unknown): Reply {
   return response => {
     const whole = Buffer.from(JSON.stringify(value));
@@ -120,5 +120,5 @@ export function stall(value: unknown): Reply {
   };
 }
 
-/** Nothing comes at all. */
+/** Sends nothing. */
 export const silence: Reply = () => {};

@@ -5,7 +5,7 @@ import { redactor, Secret } from '../../src/http/secret.js';
 describe('a secret', () => {
   const secret = new Secret('canary/pa55 word');
 
-  it('prints as redacted wherever it goes', () => {
+  it('is printed as redacted everywhere', () => {
     const held = { secret, list: [secret] };
     const printed = [
       `${secret}`,
@@ -20,12 +20,12 @@ describe('a secret', () => {
     expect(JSON.stringify(held)).toBe('{"secret":"[redacted]","list":["[redacted]"]}');
   });
 
-  it('gives itself away only when asked to', () => {
+  it('is revealed only by an explicit call', () => {
     expect(secret.reveal()).toBe('canary/pa55 word');
   });
 });
 
-describe('taking secrets out of a text', () => {
+describe('redacting a text', () => {
   const redact = redactor('me@acme.test', [new Secret('canary/pa55 word"')]);
 
   it.each([
@@ -46,7 +46,7 @@ describe('taking secrets out of a text', () => {
       expect(shown).not.toContain(Buffer.from('canary/pa55').toString(bytes).slice(0, 12));
   });
 
-  it('leaves other text alone', () => {
+  it('does not change other text', () => {
     expect(redact('nothing here')).toBe('nothing here');
   });
 });

@@ -11,7 +11,7 @@ function clockAt(now = NOW) {
 const dateOf = (ms: number) => new Date(ms).toUTCString();
 
 describe("the service's time", () => {
-  it('is that of this machine until an answer tells it', () => {
+  it('is that of this machine until a response has a Date', () => {
     const { clock } = clockAt();
     expect(clock.isKnown).toBe(false);
     expect(clock.now()).toBe(NOW);
@@ -20,7 +20,7 @@ describe("the service's time", () => {
     expect(Math.abs(clock.now() - (NOW - 3_600_000))).toBeLessThanOrEqual(1000);
   });
 
-  it('stays as it is while answers agree with it, whatever part of the second they come in', () => {
+  it('does not change while responses agree with it, at any fraction of a second', () => {
     const { clock, local } = clockAt();
     for (let step = 0; step < 50; step++) {
       local.ms += 137;
@@ -29,7 +29,7 @@ describe("the service's time", () => {
     }
   });
 
-  it('follows a clock that is moved, and goes on with ours in between', () => {
+  it('follows a clock that is moved, and advances with the local clock in between', () => {
     const { clock, local } = clockAt();
     for (const offset of [86_400_000, -5_000_000, 0]) {
       clock.learn(dateOf(local.ms + offset), local.ms);
@@ -38,7 +38,7 @@ describe("the service's time", () => {
     }
   });
 
-  it('is ours where an answer has no date, or none that can be read', () => {
+  it('is the local time if a response has no readable Date', () => {
     const { clock } = clockAt();
     clock.learn(undefined, NOW);
     clock.learn('yesterday', NOW);
@@ -46,7 +46,7 @@ describe("the service's time", () => {
     expect(clock.now()).toBe(NOW);
   });
 
-  it('is what it is said to be where this process knows it', () => {
+  it('is the given clock if this process has one', () => {
     const given = new ServiceClock({ now: () => NOW }, () => 7);
     given.learn(dateOf(NOW), NOW);
     expect([given.isKnown, given.now()]).toEqual([true, 7]);

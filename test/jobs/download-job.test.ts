@@ -51,8 +51,8 @@ async function expectWhole(): Promise<void> {
     ).toEqual(gzip);
 }
 
-describe('a download to a folder', () => {
-  it.each([1, 4, 16])('has every file by its segment, %i side by side', async concurrency => {
+describe('jobs.download', () => {
+  it.each([1, 4, 16])('writes every file under its segment, %i at a time', async concurrency => {
     const files: DownloadedFile[] = [];
     const verdict = await download({
       concurrency,
@@ -64,7 +64,7 @@ describe('a download to a folder', () => {
     expect(files.every(file => !file.known && file.total === 12 && file.posts === 3)).toBe(true);
   });
 
-  it('is an archive', async () => {
+  it('writes a folder that is an archive', async () => {
     await download();
     const posts = await pipeline(
       localFiles(folder),
@@ -76,7 +76,7 @@ describe('a download to a folder', () => {
     expect(posts.map(post => post.raw.toString())).toEqual(served.lines);
   });
 
-  it('run again fetches nothing', async () => {
+  it('fetches nothing when it is run again', async () => {
     const first = await download();
     served.fetched.clear();
     let known = 0;
@@ -90,7 +90,7 @@ describe('a download to a folder', () => {
     expect(known).toBe(12);
   });
 
-  it('fetches what is missing, cut, damaged or only a part, and nothing else', async () => {
+  it('fetches only files that are missing, cut, damaged or partial', async () => {
     await download();
     const at = (index: number) => path.join(folder, expectedNames()[index + 1]!);
     await rm(at(1));
@@ -109,7 +109,7 @@ describe('a download to a folder', () => {
     await expectWhole();
   });
 
-  it('a file that does not come, and one that is damaged, are named; the rest is there', async () => {
+  it('names a missing and a damaged file in its error, after all other files are written', async () => {
     served.faults.set(served.files[4]!.segment, () => status(404));
     served.faults.set(served.files[6]!.segment, (_, { gzip }) => whole(gzip.subarray(0, -9)));
     const error = await download().catch(error => error);
@@ -121,7 +121,7 @@ describe('a download to a folder', () => {
     await expectWhole();
   });
 
-  it('a large file with a damaged line is fetched again, and the others come', async () => {
+  it('fetches a large file with a damaged line again, and all other files', async () => {
     const damaged = largeFile(6_000_000, ['{"id":1']);
     const { segment } = served.files[4]!;
     served.faults.set(segment, before => (before < 2 ? whole(damaged) : undefined));
@@ -130,7 +130,7 @@ describe('a download to a folder', () => {
     await expectWhole();
   });
 
-  it('a large file whose damage stays is named, with what is wrong with it', async () => {
+  it('names a large file that stays damaged, and the damage', async () => {
     const damaged = largeFile(6_000_000, ['{"id":1']);
     served.faults.set(served.files[4]!.segment, () => whole(damaged));
     const error = await download().catch(error => error);
@@ -140,7 +140,7 @@ describe('a download to a folder', () => {
     expect(error.missing).toEqual([served.files[4]!.segment]);
   });
 
-  it('a large file with a damaged line that is in the folder is fetched again', async () => {
+  it('fetches a large file again if its copy in the folder has a damaged line', async () => {
     await download();
     const file = path.join(folder, expectedNames()[3]!);
     await writeFile(file, largeFile(6_000_000, ['{"id":1']));
@@ -150,7 +150,7 @@ describe('a download to a folder', () => {
     await expectWhole();
   });
 
-  it('what is on the disk is checked before a file gets its name', async () => {
+  it('checks the bytes on disk before it renames a file', async () => {
     const { segment, gzip } = served.files[4]!;
     const part = path.join(folder, `${expectedNames()[5]}.part`);
     const half = gzip.length >> 1;
@@ -160,7 +160,7 @@ describe('a download to a folder', () => {
         : async response => {
             response.setHeader('content-length', gzip.length);
             response.write(gzip.subarray(0, half));
-            // Someone else empties the file: what comes now is written behind a hole.
+            // Another process truncates the file, so the next write leaves a hole.
             while ((await stat(part).catch(() => undefined))?.size !== half) await sleep(1);
             await truncate(part, 0);
             response.end(gzip.subarray(half));
@@ -171,7 +171,7 @@ describe('a download to a folder', () => {
     await expectWhole();
   });
 
-  it('what had trouble comes last, after all others', async () => {
+  it('retries a failed file last, after all others', async () => {
     const late = served.files[2]!.segment;
     served.faults.set(late, before => (before < 6 ? status(404) : undefined));
     const order: string[] = [];
@@ -185,7 +185,7 @@ describe('a download to a folder', () => {
     await expectWhole();
   });
 
-  it('nothing that comes at all ends it early', async () => {
+  it('ends early if no file can be fetched', async () => {
     await served.stop();
     served = await jobServer({ files: servedFiles(72) });
     for (const { segment } of served.files) served.faults.set(segment, () => status(404));
@@ -194,7 +194,7 @@ describe('a download to a folder', () => {
     expect(served.fetched.size).toBeLessThan(30);
   });
 
-  it('expired addresses are had afresh', async () => {
+  it('requests new addresses when they expire', async () => {
     served.faults.set(served.files[5]!.segment, () => {
       served.expired = Math.max(served.expired, 1);
       return undefined;
@@ -203,7 +203,7 @@ describe('a download to a folder', () => {
     expect(served.listings).toBe(2);
   });
 
-  it('other totals are an error, or only reported', async () => {
+  it('fails on totals that differ, or only reports them', async () => {
     await served.stop();
     served = await jobServer({ results: { activityCount: 35 } });
     await expect(download()).rejects.toMatchObject({
@@ -213,7 +213,7 @@ describe('a download to a folder', () => {
     expect(await download({ totals: 'report' })).toMatchObject({ exitCode: 1 });
   });
 
-  it('a folder of another job is refused', async () => {
+  it('refuses the folder of another job', async () => {
     await writeFile(path.join(folder, '.millrace-job.json'), '{"job": "another1"}');
     const error = await download().catch(error => error);
     expect(error).toBeInstanceOf(StorageError);
@@ -221,7 +221,7 @@ describe('a download to a folder', () => {
     expect(served.fetched.size).toBe(0);
   });
 
-  it('a second one to the same folder is refused, and the first is whole', async () => {
+  it('refuses a second download to the same folder, and completes the first', async () => {
     let go = () => {};
     const gate = new Promise<void>(resolve => {
       go = resolve;
@@ -241,7 +241,7 @@ describe('a download to a folder', () => {
     await expectWhole();
   });
 
-  it('many at once to one folder: those that are not refused have whole files', async () => {
+  it('refuses concurrent downloads to one folder or writes complete files', async () => {
     const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => download()));
     const refused = outcomes.filter(({ status }) => status === 'rejected');
     expect(refused.length).toBeLessThan(6);
@@ -250,7 +250,7 @@ describe('a download to a folder', () => {
     await expectWhole();
   });
 
-  it('releases the folder when it fails, too', async () => {
+  it('unlocks the folder when it fails', async () => {
     served.faults.set(served.files[4]!.segment, () => status(404));
     await expect(download()).rejects.toBeInstanceOf(IncompleteError);
     await writeFile(path.join(folder, '.millrace-job.json'), '{"job": "another1"}');
@@ -258,7 +258,7 @@ describe('a download to a folder', () => {
     expect((await namesIn()).filter(name => name.includes('lock'))).toEqual([]);
   });
 
-  it.each([1, 12])('what `onFile` throws ends it, at file %i', async nth => {
+  it.each([1, 12])('ends with the error that `onFile` throws, at file %i', async nth => {
     const failure = new Error('no room in the database');
     const onFile = ({ done }: DownloadedFile) => {
       if (done === nth) throw failure;
@@ -269,7 +269,7 @@ describe('a download to a folder', () => {
     await expectWhole();
   });
 
-  it('what the promise of `onFile` rejects with ends it, without an unhandled rejection', async () => {
+  it('ends with the error that the promise of `onFile` rejects with, without an unhandled rejection', async () => {
     const failure = new Error('no room in the database');
     const onFile = async () => {
       await sleep(1);
@@ -279,7 +279,7 @@ describe('a download to a folder', () => {
     expect((await namesIn()).filter(name => name.includes('lock'))).toEqual([]);
   });
 
-  it('a folder that cannot be written is named', async () => {
+  it('names a folder that it cannot write', async () => {
     await mkdir(path.join(folder, '20240101', '0000.json.gz.part'), { recursive: true });
     const error = await download().catch(error => error);
     expect(error).toBeInstanceOf(IncompleteError);
@@ -287,7 +287,7 @@ describe('a download to a folder', () => {
     expect(error.message).toContain('0000.json.gz');
   });
 
-  it('an abort ends it with its reason, and leaves only whole files and parts', async () => {
+  it('ends with the reason of an abort, and leaves only complete files and parts', async () => {
     served.faults.set(served.files[8]!.segment, () => () => {});
     const abort = new AbortController();
     setTimeout(() => abort.abort('enough'), 100);
@@ -297,7 +297,7 @@ describe('a download to a folder', () => {
     await expectWhole();
   });
 
-  it('paths that the service chose are not used', async () => {
+  it('ignores paths that the service sends', async () => {
     const { otherwise } = served.server;
     const evil = ['..', '%2e%2e', 'C:', 'a\\b', '.millrace-job.json', '%00'];
     served.server.otherwise = (response, request) => {
@@ -313,7 +313,7 @@ describe('a download to a folder', () => {
     ]);
   });
 
-  it('without a folder nothing is sent', async () => {
+  it('sends nothing without a folder', async () => {
     await expect(downloadJob(served.account(), UUID, { folder: '' })).rejects.toBeInstanceOf(
       OptionError,
     );

@@ -49,7 +49,7 @@ const acme = () =>
     {},
   );
 
-/** A job as the service gives it. */
+/** A job as the service sends it. */
 const JOB = {
   title: 'snow',
   account: 'acme corp',
@@ -89,7 +89,7 @@ describe('creating a job', () => {
     '{"rule":{"value":"snow lang:en","tag":"a","id":8279946641681079174},"created":true},{"rule":{"value":"rain","tag":null},"created":false,"message":"no"}',
   );
 
-  it('sends what 4.6 says, and keeps ids exact', async () => {
+  it('sends the documented body, and keeps ids exact', async () => {
     server.script.push(response => response.writeHead(201).end(answer));
     const job = await createJob(acme(), REQUEST);
     const [sent] = server.received;
@@ -142,7 +142,7 @@ describe('creating a job', () => {
     expect(server.received).toEqual([]);
   });
 
-  it('lists every rule that has problems, with the place of each', async () => {
+  it('lists every rule with problems and their positions', async () => {
     const rules = [{ value: 'cat has:vidoes' }, { value: 'fine' }, { value: '-dog' }];
     const error = await createJob(acme(), { ...REQUEST, rules }).catch(e => e);
     expect(error.message).toMatch(/Rule 1 of `rules`:.*did you mean `videos`\?.*Rule 3 of/s);
@@ -150,7 +150,7 @@ describe('creating a job', () => {
     expect(server.received).toEqual([]);
   });
 
-  it('takes a thousand rules', async () => {
+  it('accepts a thousand rules', async () => {
     server.script.push(json(JOB));
     const rules = Array.from({ length: 1000 }, (_, i) => ({ value: `word${i}` }));
     expect((await createJob(acme(), { ...REQUEST, rules })).uuid).toBe('eff5t4me1j');
@@ -176,7 +176,7 @@ describe('creating a job', () => {
   it.each<[string, Reply, object]>([
     ['400', status(400, JSON.stringify(invalid)), HttpError],
     ['200', json(invalid), JobError],
-  ])('tells why the service refused rules, with a %s', async (_, reply, kind) => {
+  ])('shows why the service refused rules, with a %s', async (_, reply, kind) => {
     server.script.push(reply);
     const error = await createJob(acme(), REQUEST).catch(e => e);
     expect(error).toBeInstanceOf(kind);
@@ -190,7 +190,7 @@ describe('creating a job', () => {
     ['an answer without its end', cut(JOB, 'document')],
     ['503', status(503)],
   ];
-  it.each(LOST)('%s: looks the title up, and joins the job found', async (_, lost) => {
+  it.each(LOST)('%s: looks for the title, and joins the job it finds', async (_, lost) => {
     server.script.push(
       lost,
       listed({ ...JOB, status: 'estimating' }),
@@ -203,13 +203,13 @@ describe('creating a job', () => {
     expect(methods()).toEqual(['POST /jobs.json', 'GET /jobs.json', 'GET /jobs/eff5t4me1j.json']);
   });
 
-  it.each(LOST)('%s: creates it again when the title is not there', async (_, lost) => {
+  it.each(LOST)('%s: creates the job again if the title is not in the list', async (_, lost) => {
     server.script.push(lost, listed({ ...JOB, title: 'other' }), json(JOB));
     expect((await createJob(acme(), REQUEST)).uuid).toBe('eff5t4me1j');
     expect(methods()).toEqual(['POST /jobs.json', 'GET /jobs.json', 'POST /jobs.json']);
   });
 
-  it('joins the job when its own late creation is in the way', async () => {
+  it('joins the job if its own earlier request has created it late', async () => {
     server.script.push(
       reset,
       listed(),
@@ -236,13 +236,13 @@ describe('creating a job', () => {
     expect(error.message).toMatch(/its format is activity_streams, not original/);
   });
 
-  it('a title that was taken before is refused, and no one looks', async () => {
+  it('fails without a lookup if the title was in use before', async () => {
     server.script.push(status(400, '{"error":{"message":"duplicate title"}}'));
     await expect(createJob(acme(), REQUEST)).rejects.toMatchObject({ status: 400 });
     expect(server.received.length).toBe(1);
   });
 
-  it('waits when there were too many, which made no job', async () => {
+  it('waits after a 429, which created no job', async () => {
     server.script.push(status(429, '', { 'retry-after': '3' }), json(JOB));
     await createJob(acme(), REQUEST);
     expect(methods()).toEqual(['POST /jobs.json', 'POST /jobs.json']);
@@ -250,7 +250,7 @@ describe('creating a job', () => {
 });
 
 describe('the status of a job', () => {
-  it('has numbers as numbers, `open` as `opened`, and dates as they came', async () => {
+  it('has counts as numbers, `open` as `opened`, and dates as sent', async () => {
     server.script.push(
       json({
         ...JOB,
@@ -282,12 +282,12 @@ describe('the status of a job', () => {
     expect(methods()).toEqual(['GET /jobs/eff5t4me1j.json']);
   });
 
-  it('of an unknown job is a 404, and is not retried', async () => {
+  it('is a 404 for an unknown job, which is not retried', async () => {
     server.script.push(status(404));
     await expect(getJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({ status: 404 });
   });
 
-  it.each(['', '../x', 'a/b', 'a?b', undefined, 7])('is not asked for %j', async name => {
+  it.each(['', '../x', 'a/b', 'a?b', undefined, 7])('is not requested for %j', async name => {
     expect(() => getJob(acme(), name as string)).toThrow(OptionError);
     expect(server.received).toEqual([]);
   });
@@ -298,7 +298,7 @@ describe('the status of a job', () => {
     [{ ...JOB, quote: { ...QUOTE, estimatedDurationHours: 'long' } }, /estimatedDurationHours/],
     [{ ...JOB, quote: 7 }, /quote/],
     [[], /not a JSON object/],
-  ])('that is none is a DataError (%#)', async (body, expected) => {
+  ])('is a DataError if the response is not a job (%#)', async (body, expected) => {
     server.script.push(json(body));
     const outcome = await getJob(acme(), 'eff5t4me1j').catch(e => e);
     if (expected === undefined) return expect(outcome.status).toBe('7');
@@ -311,7 +311,7 @@ describe('accepting and rejecting', () => {
   it.each([
     ['accept', acceptJob, 'accepted'],
     ['reject', rejectJob, 'rejected'],
-  ] as const)('%s is one PUT', async (verb, call, after) => {
+  ] as const)('send one PUT to %s a job', async (verb, call, after) => {
     server.script.push(
       json({ ...JOB, status: after, acceptedBy: 'me', acceptedAt: '2024-05-15T12:34:56Z' }),
     );
@@ -328,13 +328,16 @@ describe('accepting and rejecting', () => {
     ['running', acceptJob],
     ['delivered', acceptJob],
     ['rejected', rejectJob],
-  ] as const)('after a broken connection the status is read: %s is done', async (now, call) => {
-    server.script.push(reset, json({ ...JOB, status: now }));
-    expect(await call(acme(), 'eff5t4me1j')).toMatchObject({ status: now });
-    expect(methods()).toEqual(['PUT /jobs/eff5t4me1j.json', 'GET /jobs/eff5t4me1j.json']);
-  });
+  ] as const)(
+    'read the status after a broken connection, and succeed if it is %s',
+    async (now, call) => {
+      server.script.push(reset, json({ ...JOB, status: now }));
+      expect(await call(acme(), 'eff5t4me1j')).toMatchObject({ status: now });
+      expect(methods()).toEqual(['PUT /jobs/eff5t4me1j.json', 'GET /jobs/eff5t4me1j.json']);
+    },
+  );
 
-  it('after a broken connection a job that is still quoted is accepted again', async () => {
+  it('are repeated after a broken connection if the job is still quoted', async () => {
     server.script.push(
       reset,
       json({ ...JOB, status: 'quoted', quote: QUOTE }),
@@ -343,7 +346,7 @@ describe('accepting and rejecting', () => {
     expect(await acceptJob(acme(), 'eff5t4me1j')).toMatchObject({ status: 'accepted' });
   });
 
-  it('after a broken connection a job that someone else rejected is an error', async () => {
+  it('fail after a broken connection if someone else rejected the job', async () => {
     server.script.push(reset, json({ ...JOB, status: 'rejected' }));
     await expect(acceptJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({
       code: 'ERR_JOB',
@@ -352,7 +355,7 @@ describe('accepting and rejecting', () => {
     });
   });
 
-  it('of a job that is not quoted is refused by the service, once', async () => {
+  it('are sent once if the service refuses because the job is not quoted', async () => {
     server.script.push(status(400, '{"error":{"message":"not quoted"}}'));
     await expect(acceptJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({
       status: 400,
@@ -363,7 +366,7 @@ describe('accepting and rejecting', () => {
 });
 
 describe('lists', () => {
-  it('of jobs have their uuids, and what was delivered', async () => {
+  it('of jobs have uuids and delivered totals', async () => {
     const item = {
       ...JOB,
       status: 'open',
@@ -384,7 +387,7 @@ describe('lists', () => {
     expect(await findJob(acme(), 'snow')).toMatchObject({ uuid: 'eff5t4me1j' });
   });
 
-  it('of files come as JSON, in either spelling, and as CSV', async () => {
+  it('of files are parsed from JSON, in either spelling, and from CSV', async () => {
     server.script.push(
       json({
         urlCount: '2',
@@ -414,7 +417,7 @@ describe('lists', () => {
     ]);
   });
 
-  it('of files may be empty as CSV, and have CRLF or no end of the last line', async () => {
+  it('of files may be empty CSV, use CRLF, or have no final line end', async () => {
     for (const body of ['', 'a\thttps://x/a', 'a\thttps://x/a\r\n'])
       server.script.push(response => response.end(body));
     expect(await jobResultsCsv(acme(), 'eff5t4me1j')).toEqual([]);
@@ -440,7 +443,7 @@ describe('lists', () => {
     ['an address of another kind', 'a\tjavascript:alert(1)', 'got "javascript:alert(1)"', 1],
     ['a password in an address', 'a\thttps://me:canary@x/a', 'got https://x/a', 1],
     ['a signature and no tab', 'a https://x/a?sig=canary', 'got "a https://x/a..."', 1],
-  ])('of files are no CSV with %s, and the error says what came', async (_, body, got, line) => {
+  ])('of files are refused as CSV with %s, which the error shows', async (_, body, got, line) => {
     server.otherwise = response => response.end(body);
     const error = await jobResultsCsv(acme(), 'eff5t4me1j').catch(error => error);
     expect(error).toBeInstanceOf(DataError);
@@ -449,7 +452,7 @@ describe('lists', () => {
     expect(error.place).toMatchObject({ line, origin: expect.stringContaining('results.csv') });
   });
 
-  it('of files with an address that is none, or is not https, are refused as JSON, too', async () => {
+  it('of files are refused if an address is invalid or not https, in JSON too', async () => {
     for (const url of ['a', 'http://x.example/a?sig=canary', 'https://me:canary@x/a']) {
       server.script.push(json({ urlCount: 1, urlList: [url] }));
       const error = await jobResults(acme(), 'eff5t4me1j').catch(error => error);
@@ -463,14 +466,14 @@ describe('lists', () => {
     ['an object', '{"suspectMinutes":["202401010006","202401010005","202401010005"]}'],
     ['a list', '["2024-01-01T00:05:00Z",202401010006]'],
     ['lines', '202401010005\r\n202401010006\n'],
-  ])('of suspect minutes may be %s', async (_, body) => {
+  ])('of suspect minutes are parsed from %s', async (_, body) => {
     server.script.push(response => response.end(body));
     const minutes = await readSuspectMinutes(acme(), `${server.url}/suspect`);
     expect(minutes).toEqual(['202401010005', '202401010006']);
     expect(server.received[0]?.headers.authorization).toMatch(/^Basic /);
   });
 
-  it('of suspect minutes may be missing, or of no dates', async () => {
+  it('of suspect minutes may be missing or have no dates', async () => {
     server.script.push(status(404), json({ nothing: ['here'] }));
     expect(await readSuspectMinutes(acme(), `${server.url}/suspect`)).toEqual([]);
     await expect(readSuspectMinutes(acme(), `${server.url}/suspect`)).rejects.toBeInstanceOf(

@@ -15,7 +15,7 @@ describe('job days', () => {
     expect(countJobDays(fromDate, toDate)).toBe(days);
   });
 
-  it('are the days that any minute lies in', () => {
+  it('are all days that contain a minute of the window', () => {
     const minute = fc
       .integer({ min: 0, max: 4 * 1440 })
       .map(n => Date.UTC(2016, 1, 27) + n * MINUTE);

@@ -42,7 +42,7 @@ interface Outcome {
   readonly error: unknown;
 }
 
-/** Every line that comes out, whatever the end. */
+/** All delivered lines, also of a run that fails. */
 async function download(served: JobServer, options: JobFilesOptions = {}): Promise<Outcome> {
   const lines: string[] = [];
   const verdicts: JobVerdict[] = [];
@@ -61,7 +61,7 @@ async function download(served: JobServer, options: JobFilesOptions = {}): Promi
   }
 }
 
-/** Every second file answers as the fault says on its first `times` requests. */
+/** The first `times` requests for every second file get the reply of the fault. */
 function plant(served: JobServer, times: number, fault: (file: Buffer) => Reply): string[] {
   const hit = served.files.filter((_, index) => index % 2 === 1);
   for (const { segment } of hit)
@@ -69,7 +69,7 @@ function plant(served: JobServer, times: number, fault: (file: Buffer) => Reply)
   return hit.map(file => file.segment);
 }
 
-/** Too large for memory; much is still to come when the damage is seen. */
+/** Too large for memory, with the damage far before its end. */
 const LARGE_AND_DAMAGED = largeFile(6_000_000, ['{"id":1']);
 const LINE_WITHOUT_END = gzipSync(Buffer.alloc(80 * 1024 * 1024, ' '));
 
@@ -102,33 +102,36 @@ const FAULTS: Record<string, (file: Buffer) => Reply> = {
   'not now (503)': () => status(503, '', { 'retry-after': '1' }),
 };
 
-describe('the files of a job', () => {
-  it.each([1, 2, 4, 16])('come whole, in time order, %i side by side', async concurrency => {
-    const served = await start({ files: servedFiles(24).toReversed() });
-    const { lines, verdicts, error } = await download(served, { concurrency });
-    expect(error).toBeUndefined();
-    expect(lines).toEqual(served.files.toReversed().flatMap(file => file.lines));
-    expect(verdicts).toMatchObject([
-      {
-        uuid: UUID,
-        files: { expected: 24, delivered: 24 },
-        posts: { expected: 72, delivered: 72 },
-        missing: [],
-        suspectMinutes: [],
-        exitCode: 0,
-      },
-    ]);
-    expect([...served.fetched.values()]).toEqual(Array(24).fill(1));
-  });
+describe('jobFiles: the files of a job', () => {
+  it.each([1, 2, 4, 16])(
+    'are delivered completely, in time order, %i at a time',
+    async concurrency => {
+      const served = await start({ files: servedFiles(24).toReversed() });
+      const { lines, verdicts, error } = await download(served, { concurrency });
+      expect(error).toBeUndefined();
+      expect(lines).toEqual(served.files.toReversed().flatMap(file => file.lines));
+      expect(verdicts).toMatchObject([
+        {
+          uuid: UUID,
+          files: { expected: 24, delivered: 24 },
+          posts: { expected: 72, delivered: 72 },
+          missing: [],
+          suspectMinutes: [],
+          exitCode: 0,
+        },
+      ]);
+      expect([...served.fetched.values()]).toEqual(Array(24).fill(1));
+    },
+  );
 
-  it('ends with what the promise of `onVerdict` rejects with', async () => {
+  it('end with the error that the promise of `onVerdict` rejects with', async () => {
     const served = await start();
     const failure = new Error('no room in the log');
     const { error } = await download(served, { onVerdict: () => Promise.reject(failure) });
     expect(error).toBe(failure);
   });
 
-  it('are requested without credentials, also from the origin that takes them', async () => {
+  it('are requested without credentials, even from an origin that accepts them', async () => {
     const served = await start();
     await download(served);
     const requests = served.server.received.filter(({ url }) => url.startsWith('/snapshots'));
@@ -136,7 +139,7 @@ describe('the files of a job', () => {
     for (const { headers } of requests) expect(headers.authorization).toBeUndefined();
   });
 
-  it('are no more under way at once than asked for', async () => {
+  it('are never downloaded more at a time than requested', async () => {
     const served = await start({ files: servedFiles(24) });
     let under = 0;
     let most = 0;
@@ -169,7 +172,7 @@ describe('the files of a job', () => {
     expect(lines).toEqual(files.flatMap(file => file.lines));
   });
 
-  it('go through temporary files when they are large, and leave none behind', async () => {
+  it('pass through temporary files if they are large, which are removed', async () => {
     const noise = Array.from(
       { length: 60 },
       (_, i) => `{"id":${i},"text":"${randomBytes(100_000).toString('hex')}"}`,
@@ -185,7 +188,7 @@ describe('the files of a job', () => {
     expect(lines).toEqual(served.lines);
   });
 
-  it('are named by their place in the list when their addresses do not tell the segment', async () => {
+  it('are named by their position in the list if their addresses do not contain the segment', async () => {
     const files = servedFiles(3);
     const served = await start({ files });
     const other = await start({ files });
@@ -203,18 +206,21 @@ describe('the files of a job', () => {
   });
 });
 
-describe('a fault that passes', () => {
-  it.each(Object.entries(FAULTS))('%s: the file is fetched again', async (_, fault) => {
-    const served = await start();
-    const hit = plant(served, 2, fault);
-    const { lines, verdicts, error } = await download(served);
-    expect(error).toBeUndefined();
-    expect(lines).toEqual(served.lines);
-    expect(verdicts[0]?.exitCode).toBe(0);
-    for (const segment of hit) expect(served.fetched.get(segment)).toBe(3);
-  });
+describe('a temporary fault', () => {
+  it.each(Object.entries(FAULTS))(
+    '(%s) is overcome by fetching the file again',
+    async (_, fault) => {
+      const served = await start();
+      const hit = plant(served, 2, fault);
+      const { lines, verdicts, error } = await download(served);
+      expect(error).toBeUndefined();
+      expect(lines).toEqual(served.lines);
+      expect(verdicts[0]?.exitCode).toBe(0);
+      for (const segment of hit) expect(served.fetched.get(segment)).toBe(3);
+    },
+  );
 
-  it('stalls in the middle: the file is fetched again', async () => {
+  it('that stalls a file is overcome by fetching it again', async () => {
     const served = await start();
     served.faults.set(served.files[3]!.segment, (before, { gzip }) =>
       before > 0
@@ -232,7 +238,7 @@ describe('a fault that passes', () => {
     expect(lines).toEqual(served.lines);
   });
 
-  it('slowness is none: a file may come byte by byte', async () => {
+  it('is not assumed of a slow file, which may arrive byte by byte', async () => {
     const served = await start({ files: servedFiles(3) });
     served.faults.set(served.files[1]!.segment, (_, { gzip }) => async response => {
       response.setHeader('content-length', gzip.length);
@@ -247,7 +253,7 @@ describe('a fault that passes', () => {
     expect(lines).toEqual(served.lines);
   });
 
-  it('expired addresses: the listing is read again, once for all', async () => {
+  it('of expired addresses is overcome by requesting the list once for all files', async () => {
     const served = await start({ files: servedFiles(24) });
     served.faults.set(served.files[10]!.segment, () => {
       served.expired = Math.max(served.expired, 1);
@@ -259,7 +265,7 @@ describe('a fault that passes', () => {
     expect(served.listings).toBe(2);
   });
 
-  it('a listing with fewer addresses than it says is read again', async () => {
+  it('of a list with fewer addresses than it announces is overcome by requesting it again', async () => {
     const served = await start();
     const { otherwise } = served.server;
     served.server.script.push(otherwise, response => {
@@ -271,9 +277,9 @@ describe('a fault that passes', () => {
   });
 });
 
-describe('a fault that stays', () => {
+describe('a permanent fault', () => {
   it.each(Object.entries(FAULTS))(
-    '%s: all else is delivered, and the error names it',
+    '(%s): the other files are delivered, and the error names the file',
     async (_, fault) => {
       const served = await start();
       const hit = plant(served, Number.POSITIVE_INFINITY, fault);
@@ -295,7 +301,7 @@ describe('a fault that stays', () => {
       /A line is cut short, or is not a JSON object/,
     ],
     ['a line that has no end', LINE_WITHOUT_END, /A line is longer than 67108864 bytes/],
-  ])('%s: the error says so', async (_, file, message) => {
+  ])('(%s) is described in the error', async (_, file, message) => {
     const served = await start({ files: servedFiles(3) });
     served.faults.set(served.files[1]!.segment, () => whole(file));
     const { error } = await download(served);
@@ -303,7 +309,7 @@ describe('a fault that stays', () => {
     expect((error as Error).message).toMatch(message);
   });
 
-  it('is tried once more at the end, after all others', async () => {
+  it('is retried once at the end, after all other files', async () => {
     const served = await start();
     const late = served.files[2]!;
     served.faults.set(late.segment, before => (before < 6 ? status(404) : undefined));
@@ -313,7 +319,7 @@ describe('a fault that stays', () => {
     expect(lines).toEqual([...others, late].flatMap(file => file.lines));
   });
 
-  it('in all files ends it early', async () => {
+  it('of all files ends the run early', async () => {
     const served = await start({ files: servedFiles(72) });
     for (const { segment } of served.files) served.faults.set(segment, () => status(404));
     const { lines, error } = await download(served);
@@ -322,7 +328,7 @@ describe('a fault that stays', () => {
     expect(served.fetched.size).toBeLessThan(30);
   });
 
-  it('no service at all: the rest is named, and the cause is the connection', async () => {
+  it('of the connection ends the run with the names of the remaining files', async () => {
     const served = await start();
     served.faults.set(served.files[6]!.segment, () => response => {
       response.socket?.resetAndDestroy();
@@ -337,7 +343,7 @@ describe('a fault that stays', () => {
     running.splice(0);
   });
 
-  it('a job that expires under way is named in the error', async () => {
+  it('by expiry of the job during the run is named in the error', async () => {
     const served = await start();
     const { otherwise } = served.server;
     served.faults.set(served.files[6]!.segment, () => status(403));
@@ -351,7 +357,7 @@ describe('a fault that stays', () => {
     expect((error as Error).message).toMatch(/expired \(its files were kept until 2024-05-30/);
   });
 
-  it('more files announced than listed: what is listed comes, and the error counts', async () => {
+  it('of a list with fewer files than announced is an error with both numbers, after the listed files', async () => {
     const served = await start({ listing: { urlCount: 13 } });
     const { lines, error } = await download(served);
     expect(lines).toEqual(served.lines);
@@ -361,7 +367,7 @@ describe('a fault that stays', () => {
   it.each([
     ['bytes', { listing: { totalFileSizeBytes: 7 } }, /\d+ of 7 bytes \(totalFileSizeBytes\)/],
     ['posts', { results: { activityCount: '37' } }, /36 of 37 posts \(activityCount\)/],
-  ])('other totals of %s are an error, or only reported', async (_, options, expected) => {
+  ])('of different totals of %s is an error, or is only reported', async (_, options, expected) => {
     const served = await start(options);
     const required = await download(served);
     expect(required.lines).toEqual(served.lines);
@@ -386,7 +392,7 @@ describe('a fault that stays', () => {
     ['another protocol', () => ['file:///etc/passwd'], /https/],
     ['no address', () => ['../../etc/passwd'], /got "..\/..\/etc\/passwd"/],
     ['credentials in an address', () => ['https://a:canary@files.example/x'], /https/],
-  ])('a listing with %s is refused', async (_, list, expected) => {
+  ])('of a list with %s is an error', async (_, list, expected) => {
     const served = await start();
     const { otherwise } = served.server;
     served.server.script.push(otherwise, response => {
@@ -402,7 +408,7 @@ describe('a fault that stays', () => {
 });
 
 describe('suspect minutes', () => {
-  it('are in the verdict, from the list and from the files, and the exit code is 2', async () => {
+  it('are in the verdict, from the list and from the files, and set exit code 2', async () => {
     const files = servedFiles(3);
     const info = `{"info":{"message":"Replay Request Completed with Errors","sent":"2024-05-15T12:34:56+00:00","activity_count":3,"minutes_failed":["2024-01-01T08:03:00+00:00"]}}`;
     files[1] = { ...files[1]!, gzip: gzipSync(`${files[1]!.lines.join('\n')}\n${info}\n`) };
@@ -416,7 +422,7 @@ describe('suspect minutes', () => {
   });
 });
 
-describe('going on', () => {
+describe('resuming', () => {
   async function batchesIn(served: JobServer, resume?: Cursor): Promise<Batch<Uint8Array>[]> {
     const batches: Batch<Uint8Array>[] = [];
     const flow = jobFiles(served.account(), UUID);
@@ -424,7 +430,7 @@ describe('going on', () => {
     return batches;
   }
 
-  it('fetches only the files after each cursor, and knows what was before', async () => {
+  it('fetches only the files after the cursor, and counts those before it', async () => {
     const served = await start();
     const batches = await batchesIn(served);
     expect(batches.length).toBe(12);
@@ -439,7 +445,7 @@ describe('going on', () => {
     }
   });
 
-  it('fetches what was missing before, and nothing else', async () => {
+  it('fetches only the files that were missing', async () => {
     const served = await start();
     const [first, second] = [served.files[1]!, served.files[11]!];
     for (const { segment } of [first, second]) served.faults.set(segment, () => status(404));
@@ -468,7 +474,7 @@ describe('going on', () => {
 });
 
 describe('the end of a run', () => {
-  it('an abort ends it with its own reason, and all connections', async () => {
+  it('has the reason of an abort, which closes all connections', async () => {
     const served = await start({ files: servedFiles(24) });
     served.faults.set(served.files[7]!.segment, () => () => {});
     const abort = new AbortController();
@@ -480,7 +486,7 @@ describe('the end of a run', () => {
     expect(await served.server.closed(3)).toBeLessThan(500);
   });
 
-  it('leaving early lets go of what is under way', async () => {
+  it('cancels requests if the reader stops early', async () => {
     const served = await start({ files: servedFiles(24) });
     for (const { segment } of served.files.slice(3)) served.faults.set(segment, () => () => {});
     for await (const _ of jobFiles(served.account(), UUID)) break;
@@ -501,7 +507,7 @@ describe('before any request', () => {
     expect(served.server.received).toEqual([]);
   });
 
-  it('a job that is not delivered has no files, and one that is unknown is said to be', async () => {
+  it('a job that is not delivered, and one that is unknown, are errors of their own', async () => {
     const served = await start({ job: { status: 'running', results: undefined } });
     expect((await download(served)).error).toMatchObject({ code: 'ERR_JOB', status: 'running' });
     const { error } = await download({
@@ -514,7 +520,7 @@ describe('before any request', () => {
   });
 });
 
-/** All that an error tells, its causes included. */
+/** The whole text of an error, its causes included. */
 function secretsOf(error: unknown): string[] {
   const texts: string[] = [];
   for (let at = error; at instanceof Error; at = at.cause)

@@ -7,12 +7,12 @@ import { jobServer, servedFile, servedFiles, UUID, whole } from './job-server.js
 const SCRIPT = path.join(import.meta.dirname, 'job-to-count.ts');
 const MEGABYTE = 2 ** 20;
 
-/** What Node takes with the library loaded, before there is anything to do. */
+/** The memory of Node with the library loaded, before any work. */
 const IDLE = 75 * MEGABYTE;
 
-/** How much the memory of a process grows that reads a job of so many files. */
+/** The memory growth of a process that reads a job of this number of files. */
 async function peak(files: number, posts: number): Promise<{ bytes: number; posts: number }> {
-  // One file's bytes stand for all: what is served is made up, whatever the size of the job.
+  // All files have the same bytes, so the server needs little memory for any number.
   const lines = Array.from({ length: posts }, (_, i) =>
     JSON.stringify({ id: i, text: randomBytes(150).toString('hex').repeat(6), created_at: 'x' }),
   );
@@ -37,7 +37,7 @@ async function peak(files: number, posts: number): Promise<{ bytes: number; post
   }
 }
 
-it('a job takes less than 200 MB of memory, however many files it has', async () => {
+it('reading a job needs less than 200 MB of memory for any number of files', async () => {
   const posts = process.env.MILLRACE_SLOW === undefined ? 2_000 : 20_800;
   const small = await peak(12, posts);
   const large = await peak(144, posts);

@@ -24,7 +24,7 @@ export interface ServedFile {
 
 export interface JobServerOptions {
   readonly files?: readonly ServedFile[];
-  /** Added to what is true, or other members of the listing and of the results. */
+  /** Overrides or additional members of the list and of the results. */
   readonly listing?: Readonly<Record<string, unknown>>;
   readonly results?: Readonly<Record<string, unknown>>;
   readonly job?: Readonly<Record<string, unknown>>;
@@ -37,17 +37,17 @@ export interface JobServer {
   readonly lines: readonly string[];
   /** Requests for data files, by segment. */
   readonly fetched: Map<string, number>;
-  /** What to answer for a file instead: given how often it was asked for before. */
+  /** Replaces the response for a file; gets the number of earlier requests. */
   readonly faults: Map<string, (before: number, whole: ServedFile) => Reply | undefined>;
-  /** How often the listing was read. */
+  /** The number of requests for the list. */
   listings: number;
-  /** Listings whose addresses have expired. */
+  /** Lists whose addresses have expired. */
   expired: number;
   account(options?: AccountOptions): Account;
   stop(): Promise<void>;
 }
 
-/** Job files of one day, evenly spread, a line for each post and an `info` line at the end. */
+/** Job files spread evenly over one day, with a line for each post and a final `info` line. */
 export function servedFiles(
   count: number,
   { posts = 3, info = true }: { posts?: number; info?: boolean } = {},
@@ -67,7 +67,7 @@ export function servedFile(segment: string, lines: readonly string[], info = tru
   return { segment, lines, gzip: gzipSync(text) };
 }
 
-/** As a file of some MB that hardly compresses: lines of random text, with these lines before them. */
+/** A file of some MB that hardly compresses: the given lines, then lines of random text. */
 export function largeFile(bytes: number, before: readonly string[] = []): Buffer {
   const lines = Array.from(
     { length: Math.ceil(bytes / 100_000) },

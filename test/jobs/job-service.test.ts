@@ -32,7 +32,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A delivered job of the local service, with faults that were planted before it was made. */
+/** A delivered job of the local service, with faults planted before its creation. */
 async function delivered(faults: readonly Fault[] = [], options: ServiceOptions = {}) {
   service = createService({ limits: 'relaxed', jobDwellMs: 0, ...options });
   const addresses = await service.start();
@@ -69,7 +69,7 @@ async function read(acme: Account, job: DeliveredJob) {
 
 describe('a job of the local service', () => {
   it.each(['original', 'activity_streams'] as const)(
-    'in %s comes whole, with the rules that matched, and so does its folder',
+    'is delivered completely in %s, with the matching rules, and so is its folder',
     async format => {
       const { acme, job } = await delivered([], { format });
       const { ids, verdict, error } = await read(acme, job);
@@ -87,7 +87,7 @@ describe('a job of the local service', () => {
     },
   );
 
-  it('comes whole without info lines, too', async () => {
+  it('is delivered completely without info lines, too', async () => {
     const { acme, job } = await delivered([], { jobInfoLine: false });
     const { ids, error } = await read(acme, job);
     expect(error).toBeUndefined();
@@ -115,28 +115,31 @@ describe('a job of the local service', () => {
         times: 'always',
       } as Fault,
     ],
-  ])('with a file %s for good: all else comes, and the error names it', async (_, fault) => {
-    const { acme, job } = await delivered([fault]);
-    const { ids, error } = await read(acme, job);
-    expect(error).toBeInstanceOf(IncompleteError);
-    expect(error.missing).toEqual(['202401010010']);
-    expect(ids.length).toBeGreaterThan(0);
-    const folderError = await downloadJob(acme, job, { folder }).catch(error => error);
-    expect(folderError.missing).toEqual(['202401010010']);
-  });
+  ])(
+    'with a file that stays %s delivers all others, and names it in the error',
+    async (_, fault) => {
+      const { acme, job } = await delivered([fault]);
+      const { ids, error } = await read(acme, job);
+      expect(error).toBeInstanceOf(IncompleteError);
+      expect(error.missing).toEqual(['202401010010']);
+      expect(ids.length).toBeGreaterThan(0);
+      const folderError = await downloadJob(acme, job, { folder }).catch(error => error);
+      expect(folderError.missing).toEqual(['202401010010']);
+    },
+  );
 
   it.each<[string, Fault]>([
     ['missing', { kind: 'status', endpoint: 'job-files', status: 404, times: 3 }],
     ['refused', { kind: 'status', endpoint: 'job-files', status: 503, times: 3 }],
     ['cut', { kind: 'cut', endpoint: 'job-files', afterBytes: 200, times: 3 } as Fault],
-  ])('with files %s for a while comes whole', async (_, fault) => {
+  ])('is delivered completely if files are temporarily %s', async (_, fault) => {
     const { acme, job } = await delivered([fault]);
     const { ids, error } = await read(acme, job);
     expect(error).toBeUndefined();
     expect(ids.length).toBe(job.results.activityCount);
   });
 
-  it('whose addresses expire comes whole with new ones', async () => {
+  it('is delivered completely when its addresses expire', async () => {
     const { acme, job, service } = await delivered([], { fileUrlMs: 60_000 });
     const ids: string[] = [];
     for await (const post of activities()(
@@ -152,7 +155,7 @@ describe('a job of the local service', () => {
     ['files', { kind: 'wrong-totals', urlCount: 1, times: 'always' }, /urlCount/],
     ['bytes', { kind: 'wrong-totals', totalFileSizeBytes: -1 }, /totalFileSizeBytes/],
     ['posts', { kind: 'wrong-totals', activityCount: 1 }, /activityCount/],
-  ])('with wrong totals of %s says so', async (_, fault, expected) => {
+  ])('with wrong totals of %s reports them', async (_, fault, expected) => {
     const { acme, job } = await delivered([fault]);
     const { error, verdict } = await read(acme, job);
     expect(error).toBeInstanceOf(IncompleteError);
@@ -160,7 +163,7 @@ describe('a job of the local service', () => {
     expect(verdict?.exitCode).toBe(1);
   });
 
-  it('with suspect minutes has them in its verdict', async () => {
+  it('has its suspect minutes in the verdict', async () => {
     const { acme, job } = await delivered([
       { kind: 'suspect-minutes', minutes: ['202401010005', '202401010006'] },
     ]);

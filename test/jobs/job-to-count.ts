@@ -6,9 +6,9 @@ const acme = account(
   { historicalUrl, account: 'acme', publisher: 'twitter', email: 'a@b.c', password: 'secret' },
   {},
 );
-// The library loads it with the first request.
+// The library would load it with the first request.
 await import('undici');
-// What the process took before, its loader of TypeScript included.
+// The memory used before, including the TypeScript loader.
 const before = process.resourceUsage().maxRSS;
 const posts = await pipeline(
   jobFiles(acme, job),

@@ -33,8 +33,8 @@ async function start(options: ServiceOptions = {}) {
   };
 }
 
-describe('the life of a job', () => {
-  it('goes from its rules to its delivery, and tells of each step', async () => {
+describe('jobs.run', () => {
+  it('takes a job from its rules to its delivery, and reports each status', async () => {
     const { acme } = await start({ jobDollarsPerDay: 500 });
     const seen: string[] = [];
     const quotes: unknown[] = [];
@@ -64,7 +64,7 @@ describe('the life of a job', () => {
     expect(steps.at(-1)).toBe('delivered');
   });
 
-  it('is joined where it stands, whenever the script was stopped, and never made twice', async () => {
+  it('joins its job in any status after a restart, and never creates it twice', async () => {
     const { acme } = await start({ jobDwellMs: 30 });
     let asked = 0;
     for (let stopped = 0; ; stopped++) {
@@ -89,14 +89,14 @@ describe('the life of a job', () => {
     expect(asked).toBeGreaterThan(0);
   });
 
-  it('two scripts at once share one job', async () => {
+  it('shares one job between two concurrent scripts', async () => {
     const { acme } = await start();
     const [one, other] = await Promise.all([runJob(acme, OPTIONS), runJob(acme, OPTIONS)]);
     expect(one.uuid).toBe(other.uuid);
     expect((await listJobs(acme)).jobs.length).toBe(1);
   });
 
-  it('ends rejected when the quote is turned down, and stays so', async () => {
+  it('ends as rejected if `decide` refuses the quote, also when run again', async () => {
     const { acme } = await start();
     const first = await runJob(acme, { ...OPTIONS, decide: async () => false }).catch(e => e);
     expect(first).toBeInstanceOf(JobError);
@@ -113,7 +113,7 @@ describe('the life of a job', () => {
   });
 
   it.each(['estimating', 'running', 'validation'] as const)(
-    'ends when the job fails in %s, and is not sent again',
+    'ends if the job fails in %s, and does not create it again',
     async during => {
       const { service, acme } = await start();
       service.faults.plant({ kind: 'job-failure', during });
@@ -127,12 +127,12 @@ describe('the life of a job', () => {
     },
   );
 
-  it('ends when the quote expires while it waits', async () => {
+  it('ends if the quote expires during the wait', async () => {
     const { service, acme } = await start({ jobDwellMs: { accepted: 3_600_000 } });
     const error = runJob(acme, OPTIONS).catch(e => e);
     while ((await listJobs(acme)).jobs[0]?.status !== 'accepted') await sleep(20);
     service.clock.advance(40 * DAY);
-    // Whether it is delivered first and then expires is the service's to say.
+    // The service decides whether the job is delivered before it expires.
     const outcome = await error;
     if (outcome instanceof Error) {
       expect(outcome).toBeInstanceOf(JobError);
@@ -160,7 +160,7 @@ describe('the life of a job', () => {
     expect((await listJobs(acme)).jobs.length).toBe(1);
   });
 
-  it('does not join a job of that title that was made otherwise: its rules are not known', async () => {
+  it('does not join a job of the title that it did not create, whose rules are unknown', async () => {
     const { acme } = await start();
     const { decide: _, pollIntervalMs: __, ...request } = OPTIONS;
     const { uuid } = await createJob(acme, request);
@@ -171,7 +171,7 @@ describe('the life of a job', () => {
     expect((await listJobs(acme)).jobs.length).toBe(1);
   });
 
-  it('joins its job whatever the order of the rules, and by the title that was sent, too', async () => {
+  it('joins its job for any order of the rules, and by the title that was sent, too', async () => {
     const { acme } = await start();
     const rules = [RULE, { value: 'tea', tag: null }, { value: 'milk' }];
     const { uuid, title } = await runJob(acme, { ...OPTIONS, rules });
@@ -194,7 +194,7 @@ describe('the life of a job', () => {
     expect((await listJobs(acme)).jobs).toEqual([]);
   });
 
-  it('says all that is wrong with its options in one error', async () => {
+  it('names all wrong options in one error', async () => {
     const { acme } = await start();
     const bad = {
       ...OPTIONS,
@@ -213,7 +213,7 @@ describe('the life of a job', () => {
     ]);
   });
 
-  it('ends with what the promise of `onStatus` rejects with', async () => {
+  it('ends with the error that the promise of `onStatus` rejects with', async () => {
     const { acme } = await start();
     const failure = new Error('the log is full');
     const onStatus = async () => {
@@ -223,7 +223,7 @@ describe('the life of a job', () => {
     await expect(runJob(acme, { ...OPTIONS, onStatus })).rejects.toBe(failure);
   });
 
-  it('does nothing when `decide` gives neither yes nor no', async () => {
+  it('changes nothing if `decide` returns neither true nor false', async () => {
     const { acme } = await start();
     await expect(
       runJob(acme, { ...OPTIONS, decide: () => undefined as never }),

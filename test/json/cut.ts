@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Flow } from '../../src/flow/flow.js';
 
-/** The bytes in blocks that end at the given places. */
+/** The bytes in blocks that end at the given positions. */
 export function cutAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
   const ends = [...places].sort((a, b) => a - b).concat(bytes.length);
   let start = 0;
@@ -12,12 +12,12 @@ export function cutAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[
   });
 }
 
-/** Places to cut bytes of that length at, repeated ones among them. */
+/** Positions to cut bytes of that length at, with repetitions. */
 export function cuts(length: number): fc.Arbitrary<number[]> {
   return fc.array(fc.nat(length), { maxLength: 12 });
 }
 
-/** A flow of bytes without an edge: one block a batch. */
+/** A flow of bytes without file boundaries: one block a batch. */
 export function blocks(parts: readonly Uint8Array[], origin = 'memory'): Flow<Uint8Array> {
   return new Flow(async function* () {
     for (const part of parts) yield { items: [part], origin };
@@ -50,7 +50,7 @@ export async function texts(flow: AsyncIterable<Uint8Array>): Promise<string[]> 
   return (await all(flow)).map(bytes => Buffer.from(bytes).toString());
 }
 
-/** What a run gives before it fails, and its error; fails when the run does not. */
+/** The items of a run before it fails, and its error; throws if the run succeeds. */
 export async function until<T>(flow: AsyncIterable<T>): Promise<{ items: T[]; error: unknown }> {
   const items: T[] = [];
   try {

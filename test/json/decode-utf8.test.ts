@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { bufferOf, decodeUtf8 } from '../../src/json/decode-utf8.js';
 
 describe('decodeUtf8', () => {
-  it('gives what toString gives, for texts and for any other bytes', () => {
+  it('gives the same as toString, for text and any other bytes', () => {
     const letter = fc.constantFrom(
       'a',
       '\n',
@@ -27,7 +27,7 @@ describe('decodeUtf8', () => {
     );
   });
 
-  it('views the bytes of an array that is part of something larger', () => {
+  it('decodes only the bytes of a view into a larger buffer', () => {
     const whole = new Uint8Array([1, 2, 3, 4]);
     const view = bufferOf(whole.subarray(1, 3));
     expect([...view]).toEqual([2, 3]);

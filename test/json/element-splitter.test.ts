@@ -16,7 +16,7 @@ function split(
 }
 
 describe('ElementSplitter', () => {
-  it('gives the exact bytes of every element, and the rest, wherever the document is cut', () => {
+  it('gives the exact bytes of every element and the rest, for any chunks of the document', () => {
     const cutDocument = document.chain(({ bytes, elements, rest }) =>
       cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements, rest })),
     );
@@ -27,7 +27,7 @@ describe('ElementSplitter', () => {
     );
   });
 
-  it('gives the same with a cut at every single byte', () => {
+  it('gives the same one byte at a time', () => {
     const bytes = Buffer.from(
       '\ufeff{"a":{"results":["no"]},"re\\u0073ults": [ {"id":1050118621198921728,"t":"]}\\"\\\\"}, -1.5e+3,"é\\n",[[]],null ],"next":"x","n":[1]}\n',
     );
@@ -44,7 +44,7 @@ describe('ElementSplitter', () => {
       });
   });
 
-  it('gives an element as soon as it is whole, and copies nothing of it', () => {
+  it('gives an element as soon as it is complete, without a copy', () => {
     const splitter = new ElementSplitter('results');
     const block = Buffer.from('{"results":[{"a":1},{"b"');
     const [element] = splitter.push(block);
@@ -55,7 +55,7 @@ describe('ElementSplitter', () => {
     expect(splitter.end()).toEqual({});
   });
 
-  it('refuses a document that is cut anywhere before its end', () => {
+  it('refuses a document that ends at any earlier byte', () => {
     const bytes = Buffer.from('{"results":[{"a":"b"},1],"next":"x"}');
     for (let place = 0; place < bytes.length; place++)
       expect(() => split([bytes.subarray(0, place)], 'results'), `cut at ${place}`).toThrow(
@@ -94,7 +94,7 @@ describe('ElementSplitter', () => {
     }
   });
 
-  it('holds its limits: bytes of an element and of the rest, and depth', () => {
+  it('enforces its limits: bytes of an element and of the rest, and depth', () => {
     const options = { maxBytes: 30, maxDepth: 3 };
     const within = Buffer.from('{"results":["aaaaaaaaaaaaaaaaaaaaaaaaaaaa",[[[]]]]}');
     expect(split([within], 'results', options).elements).toHaveLength(2);
@@ -129,7 +129,7 @@ describe('ElementSplitter', () => {
     },
   );
 
-  it('is not misled by a key that is the name of something every object has', () => {
+  it('handles a key such as `constructor`, which every object inherits', () => {
     expect(
       split([Buffer.from('{"__proto__":{"x":1},"results":[1],"constructor":2}')], 'results').rest,
     ).toEqual(JSON.parse('{"__proto__":{"x":1},"constructor":2}'));

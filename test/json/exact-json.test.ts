@@ -5,7 +5,7 @@ import { parseExact } from '../../src/json/exact-json.js';
 import { jsonLike, jsonObject, jsonValue } from '../activity/arbitrary-json.js';
 import { printJson, style, type Value } from '../activity/print-json.js';
 
-/** What parsing a value exactly must give. */
+/** The expected result of parsing a value exactly. */
 function exactly(value: Value, key?: string): unknown {
   if (typeof value === 'bigint') {
     const digits = String(value);
@@ -20,7 +20,7 @@ function exactly(value: Value, key?: string): unknown {
 }
 
 describe('parseExact', () => {
-  it('keeps every digit of ids and of long numbers, and else parses like JSON.parse', () => {
+  it('keeps every digit of ids and long numbers, and otherwise parses like JSON.parse', () => {
     fc.assert(
       fc.property(fc.oneof(jsonObject, jsonValue), style, (value, look) => {
         const text = printJson(value, look);
@@ -31,7 +31,7 @@ describe('parseExact', () => {
     );
   });
 
-  it('throws a DataError exactly where JSON.parse throws', () => {
+  it('throws a DataError exactly if JSON.parse throws', () => {
     fc.assert(
       fc.property(jsonLike, text => {
         let isJson = true;
@@ -47,12 +47,12 @@ describe('parseExact', () => {
     );
   });
 
-  it('leaves fractions and exponents numbers, also as ids', () => {
+  it('keeps fractions and exponents as numbers, also in ids', () => {
     const text = '{"id":1.5,"a_id":1e3,"n":12345678901234567.5,"m":[12345678901234567e1]}';
     expect(parseExact(text)).toEqual(JSON.parse(text));
   });
 
-  it('tells what is wrong and shows the beginning, as it came', () => {
+  it('says what is wrong and shows the start of the text', () => {
     expect(() => parseExact('{"id":12345678901234567,}')).toThrow(
       /^Not JSON: .* It starts with "\{\\"id\\":12345678901234567,\}"$/,
     );
@@ -64,7 +64,7 @@ describe('parseExact', () => {
     expect(parseExact(text)).toHaveLength(10_000_000);
   });
 
-  it('takes a Uint8Array that is a view into something larger', () => {
+  it('parses a Uint8Array that is a view into a larger buffer', () => {
     const bytes = new TextEncoder().encode('xx{"id":12}yy');
     expect(parseExact(bytes.subarray(2, -2))).toEqual({ id: '12' });
   });

@@ -11,7 +11,7 @@ const asked = fc.array(
   { maxLength: 6 },
 );
 
-/** What the view says of a member, and what parsing says. */
+/** A member as the view reads it, and as parsing gives it. */
 function viewed(document: Buffer, object: JsonObject, name: string) {
   const span = object.span(name);
   const nested = object.object(name);
@@ -41,7 +41,7 @@ function isMembers(value: Value | undefined): value is { readonly [key: string]:
 }
 
 describe('JsonObject', () => {
-  it('says of every member what parsing says, however the document is written', () => {
+  it('reads every member as parsing does, in any JSON style', () => {
     fc.assert(
       fc.property(jsonObject, style, asked, fc.boolean(), (members, look, names, seek) => {
         const document = Buffer.from(printJson(members, look));
@@ -55,7 +55,7 @@ describe('JsonObject', () => {
     );
   });
 
-  it('says of the members of members what parsing says', () => {
+  it('reads nested members as parsing does', () => {
     fc.assert(
       fc.property(jsonObject, style, (members, look) => {
         const document = Buffer.from(printJson(members, look));
@@ -71,14 +71,14 @@ describe('JsonObject', () => {
     );
   });
 
-  it('finds the first of several keys, and the closing brace', () => {
+  it('finds the first of several equal keys, and the closing brace', () => {
     fc.assert(
       fc.property(jsonObject, style, asked, (members, look, names) => {
         const text = printJson(members, look);
         const document = Buffer.from(text);
         const object = JsonObject.of(document);
         const order = Object.keys(JSON.parse(text));
-        // Keys that look like array indices come first in every JavaScript object.
+        // JavaScript objects list keys that look like array indices first.
         const expected = order.find(name => names.includes(name));
         const found = object?.firstOf(names);
         expect(found === undefined).toBe(expected === undefined);
@@ -91,7 +91,7 @@ describe('JsonObject', () => {
     );
   });
 
-  it('finds in posts of both formats what parsing finds', () => {
+  it('finds the same as parsing in posts of both formats', () => {
     const names = ['id', 'id_str', 'matching_rules', 'gnip', 'retweeted_status', 'text', 'body'];
     fc.assert(
       fc.property(
@@ -111,7 +111,7 @@ describe('JsonObject', () => {
     );
   });
 
-  it('takes a key near the end for one of the document only if it is', () => {
+  it('finds a key near the end only if it is a key of the document itself', () => {
     const documents = [
       '{"a":{"x":1,"k":2}}',
       '{"k":1,"a":{"x":1,"k":2}}',
@@ -127,12 +127,12 @@ describe('JsonObject', () => {
     }
   });
 
-  it('is undefined for documents of another kind', () => {
+  it('is undefined for documents that are not objects', () => {
     for (const document of ['', ' ', '[]', '"{}"', '12', 'null', 'x'])
       expect(JsonObject.of(Buffer.from(document))).toBeUndefined();
   });
 
-  it('either throws a DataError or answers, whatever the bytes', () => {
+  it('either throws a DataError or returns a value, for any bytes', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -155,7 +155,7 @@ describe('JsonObject', () => {
     );
   });
 
-  it('never takes what was cut off for a value', () => {
+  it('never returns a truncated value', () => {
     const document = Buffer.from('{"a":{"b":"}"},"id_str":"12345","n":[1,{"c":2}],"id":12}');
     for (let end = 1; end < document.length; end++) {
       for (const name of ['a', 'id_str', 'n', 'id']) {
@@ -171,7 +171,7 @@ describe('JsonObject', () => {
     }
   });
 
-  it('says where the document is no JSON, and how it starts', () => {
+  it('says where the document is not JSON, and shows its start', () => {
     const object = JsonObject.of(Buffer.from('{"a":1;"id":2}'));
     expect(() => object?.integer('id')).toThrow(
       'Not JSON: expected a comma or a closing brace; it starts with "{\\"a\\":1;\\"id\\":2}" (byte 6)',

@@ -16,7 +16,7 @@ let options: string;
 
 beforeAll(async () => {
   served = await jobServer({ files: servedFiles(FILES, { posts: 20 }) });
-  // Slow enough that a kill finds it in the middle.
+  // Slow enough that a kill happens in the middle.
   for (const { segment } of served.files)
     served.faults.set(segment, (_, { gzip }) => async (response, request) => {
       await sleep(8);
@@ -53,7 +53,7 @@ async function run(out: string, what: string, afterMs: number): Promise<'killed'
   return 'done';
 }
 
-/** Kills runs at random moments until each has come to its end, and checks what they left. */
+/** Kills runs at random moments until each is complete, and checks their output. */
 async function killed(what: string, check: (out: string) => Promise<void>): Promise<void> {
   let kills = 0;
   let kept = 0;
@@ -64,7 +64,7 @@ async function killed(what: string, check: (out: string) => Promise<void>): Prom
       for (let wait = 150, before = 0; ; wait *= 1.4, before++) {
         const end = await run(out, what, 60 + Math.random() * wait);
         if (end === 'done') {
-          // Of each kill at most what was under way is fetched again.
+          // Each kill repeats at most the requests that were active.
           const fetches = [...served.fetched.values()].reduce((sum, times) => sum + times, 0);
           expect(fetches).toBeLessThanOrEqual(FILES + before * 24);
           kept += (before + 1) * FILES - fetches;
@@ -77,14 +77,14 @@ async function killed(what: string, check: (out: string) => Promise<void>): Prom
       await rm(out, { recursive: true, force: true });
     }
   }
-  // Not a test if no run was ever cut after it had got something.
+  // The test is only valid if some run was killed after it had received something.
   expect(kept).toBeGreaterThan(0);
 }
 
 const timeout = process.env.MILLRACE_SLOW === undefined ? 60_000 : 900_000;
 
-describe('a job that is killed while it is downloaded', { timeout }, () => {
-  it('gives every post exactly once', () =>
+describe('a process that is killed while it downloads a job', { timeout }, () => {
+  it('delivers every post exactly once', () =>
     killed('files', async out => {
       const names = (await readdir(out)).filter(name => name !== 'checkpoint.json');
       expect(names.filter(name => !name.endsWith('.jsonl'))).toEqual([]);
@@ -93,7 +93,7 @@ describe('a job that is killed while it is downloaded', { timeout }, () => {
       expect(lines.toSorted()).toEqual(served.lines.toSorted());
     }));
 
-  it('leaves every file whole in its folder', () =>
+  it('writes every file completely', () =>
     killed('folder', async out => {
       const day = path.join(out, '20240101');
       const names = (await readdir(day)).toSorted();

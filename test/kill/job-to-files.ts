@@ -10,7 +10,7 @@ import {
   pipeline,
 } from 'millrace';
 
-// The script that the test kills: OUT, the options of the account as JSON, the job, and what to do.
+// The script that the test kills. Arguments: OUT, the account options as JSON, the job, and the mode.
 const [out = '', options = '{}', job = '', what = 'files'] = process.argv.slice(2);
 const acme = account(JSON.parse(options));
 

@@ -58,7 +58,7 @@ async function linesOf(folder: string): Promise<string[]> {
 
 describe('a search with a checkpoint', () => {
   it(
-    'gives every post exactly once, however often and whenever it is killed',
+    'delivers every post exactly once, however often and whenever it is killed',
     async () => {
       const now = service.clock.now();
       const window = {
@@ -74,7 +74,7 @@ describe('a search with a checkpoint', () => {
       while (kills < KILLS) {
         const out = await mkdtemp(path.join(os.tmpdir(), 'millrace-kill-'));
         try {
-          // The waits grow with each kill of the same run, so that every run ends.
+          // Each run of a series is killed later than the one before, so that every series ends.
           for (let wait = 20; ; wait *= 1.5) {
             const end = await run(out, window, Math.random() * wait);
             if (end === 'done') break;

@@ -1,6 +1,6 @@
 import { account, dedupe, files, pipeline, search } from 'millrace';
 
-// The script that the test kills: OUT, then the options of the account and of the search as JSON.
+// The script that the test kills. Arguments: OUT, then account and search options as JSON.
 const [out = '', options = '{}', query = '{}'] = process.argv.slice(2);
 
 process.stdout.write('started\n');
