@@ -130,7 +130,7 @@ describe('the examples work as described', () => {
   });
 
   it.each(['04-local-archive.ts', '05-try-rules.ts'])(
-    '%s without a folder says how to get one, and the way it says works',
+    '%s without a folder says how to get one, which works',
     async example => {
       const { code, stdout, stderr } = await run(example);
       expect(code).toBe(1);

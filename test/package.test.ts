@@ -12,7 +12,7 @@ const exec = promisify(execFile);
 const root = path.resolve(import.meta.dirname, '..');
 const modules = path.join(root, 'node_modules');
 let folder: string;
-/** A project that has the packed library installed. */
+/** A project with the packed library installed. */
 let project: string;
 
 const tsc = (...args: readonly string[]) =>
@@ -119,11 +119,11 @@ describe('a project that installs the package', () => {
     },
   );
 
-  it('runs as an ES module', async () => {
+  it('can import it in an ES module', async () => {
     expect(await run(path.join(project, 'script.js'))).toEqual({ posts: 20, tombstones: 'opened' });
   });
 
-  it('reaches it from CommonJS: by `require` where Node can, and by `import()`', async () => {
+  it('can load it in CommonJS, with `import()`, and with `require` if Node supports it', async () => {
     const script = path.join(project, 'script.cjs');
     const load = process.features.require_module === true ? 'require' : 'await import';
     await writeFile(
@@ -139,14 +139,14 @@ describe('a project that installs the package', () => {
   });
 });
 
-/** Bundles the script, and puts it in a folder of its own, with LMDB installed beside it or not. */
+/** Bundles the script into a new folder, optionally with LMDB installed next to it. */
 async function bundle(format: Format, external: readonly string[]): Promise<string> {
   const moved = await mkdtemp(path.join(folder, 'moved-'));
   const outfile = path.join(moved, format === 'esm' ? 'bundle.mjs' : 'bundle.cjs');
   const { warnings } = await build({
     ...{ entryPoints: [path.join(project, 'script.js')], outfile, format, bundle: true },
     ...{ platform: 'node', target: 'node20', external: [...external], logLevel: 'silent' },
-    // In an ES module, packages that are CommonJS have no `require` for the modules of Node.
+    // CommonJS packages bundled into an ES module have no `require` for Node's modules.
     ...(format === 'esm' && {
       banner: {
         js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",
@@ -159,7 +159,7 @@ async function bundle(format: Format, external: readonly string[]): Promise<stri
 
 describe('a bundle that runs elsewhere', () => {
   it.each(['esm', 'cjs'] as const)(
-    'to %s works, and says at use that LMDB is not there',
+    'to %s works without LMDB, which is reported when it is needed',
     async format => {
       const answer = await run(await bundle(format, ['lmdb']));
       expect(answer).toEqual({
@@ -173,7 +173,7 @@ describe('a bundle that runs elsewhere', () => {
     },
   );
 
-  it.each(['esm', 'cjs'] as const)('to %s works with LMDB installed beside it', async format => {
+  it.each(['esm', 'cjs'] as const)('to %s works with LMDB installed next to it', async format => {
     const file = await bundle(format, ['lmdb']);
     await mkdir(path.join(path.dirname(file), 'node_modules'));
     await symlink(path.join(modules, 'lmdb'), path.join(path.dirname(file), 'node_modules/lmdb'));
@@ -181,7 +181,7 @@ describe('a bundle that runs elsewhere', () => {
   });
 
   it.each(['esm', 'cjs'] as const)(
-    'to %s with LMDB in it fails at its use, and not before',
+    'to %s that includes LMDB fails only when LMDB is used',
     async format => {
       expect(await run(await bundle(format, []))).toMatchObject({
         posts: 20,
@@ -194,16 +194,13 @@ describe('a bundle that runs elsewhere', () => {
 describe('the page on bundlers and CommonJS', () => {
   const page = pageNamed('examples/bundling.md');
 
-  it.each(blocksOf(page, 'sh'))(
-    'has a command that makes a bundle that runs: %s',
-    async command => {
-      const bin = path.join(modules, '.bin');
-      const env = { ...process.env, PATH: `${bin}${path.delimiter}${process.env.PATH}` };
-      await exec('bash', ['-c', command], { cwd: project, env });
-      const [, outfile = ''] = /--outfile=(\S+)/.exec(command) ?? [];
-      expect(await run(path.join(project, outfile))).toEqual({ posts: 20, tombstones: 'opened' });
-    },
-  );
+  it.each(blocksOf(page, 'sh'))('has a command whose bundle runs: %s', async command => {
+    const bin = path.join(modules, '.bin');
+    const env = { ...process.env, PATH: `${bin}${path.delimiter}${process.env.PATH}` };
+    await exec('bash', ['-c', command], { cwd: project, env });
+    const [, outfile = ''] = /--outfile=(\S+)/.exec(command) ?? [];
+    expect(await run(path.join(project, outfile))).toEqual({ posts: 20, tombstones: 'opened' });
+  });
 
   it.each(
     blocksOf(page, 'js').filter(

@@ -3,14 +3,14 @@ import path from 'node:path';
 
 export const root = path.resolve(import.meta.dirname, '..');
 
-/** A page of the documentation for users. */
+/** A page of the user documentation. */
 export interface Page {
-  /** From the top of the repository: `src/http/README.md`. */
+  /** Relative to the repository: `src/http/README.md`. */
   readonly name: string;
   readonly text: string;
 }
 
-/** `src/README.md` is for people who change the code. */
+/** `src/README.md` is for maintainers. */
 const isPage = (name: string) => /\.md$/.test(name) && name !== 'README.md';
 const below = (folder: string) =>
   readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -18,7 +18,7 @@ const below = (folder: string) =>
     .map(name => path.posix.join(folder, name.replaceAll('\\', '/')))
     .sort();
 
-/** All pages for users. */
+/** All pages of the user documentation. */
 export const pages: readonly Page[] = [
   ...['README.md', 'examples/README.md'],
   ...below('examples'),
@@ -40,7 +40,7 @@ export function blocksOf({ text }: Page, language: string): string[] {
 
 export type Row = readonly string[];
 
-/** The rows of the table below a heading whose first column has this name, without its header. */
+/** The rows, without the header, of the table under a heading whose first column has this name. */
 export function tableOf({ name, text }: Page, heading: string, firstColumn: string): Row[] {
   const lines = text.split('\n');
   const isHeading = (line: string) => line.replace(/^#+ /, '') === heading && line.startsWith('#');
@@ -55,7 +55,7 @@ export function tableOf({ name, text }: Page, heading: string, firstColumn: stri
   return rest.slice(0, end).map(cellsOf);
 }
 
-/** The names in backticks that a cell begins with or consists of. */
+/** The names in backticks at the start of a cell. */
 export function namesIn(cell: string | undefined): string[] {
   return [...(cell ?? '').matchAll(/`([^`]+)`/g)].map(match => match[1] as string);
 }

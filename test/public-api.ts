@@ -5,7 +5,7 @@ import { root } from './pages.js';
 const ENTRIES = { millrace: 'src/index.ts', 'millrace/service': 'src/service/index.ts' };
 const config = ts.readConfigFile(path.join(root, 'tsconfig.json'), ts.sys.readFile).config;
 
-/** Those of the repository, for programs of a test's own. */
+/** The compiler options of the repository, for programs that tests create. */
 export const compilerOptions = ts.parseJsonConfigFileContent(config, ts.sys, root).options;
 
 let program: ts.Program | undefined;
@@ -18,7 +18,7 @@ function checkerOf(): { readonly program: ts.Program; readonly checker: ts.TypeC
   return { program, checker: program.getTypeChecker() };
 }
 
-/** Everything that the package exports, by name: `search`, `jobs.run`, `service:createService`. */
+/** All exports of the package by name: `search`, `jobs.run`, `service:createService`. */
 export function publicExports(): Map<string, ts.Symbol> {
   const { program, checker } = checkerOf();
   const found = new Map<string, ts.Symbol>();
@@ -44,13 +44,13 @@ export function exportNamed(name: string): ts.Symbol {
   return symbol;
 }
 
-/** The names of the members of an exported interface, those that it inherits included. */
+/** The names of the members of an exported interface, inherited ones included. */
 export function membersOf(name: string): string[] {
   const type = checkerOf().checker.getDeclaredTypeOfSymbol(exportNamed(name));
   return type.getProperties().map(property => property.name);
 }
 
-/** For each member of an exported union of objects: its `kind`, and its other members. */
+/** The `kind` and the other members of each object type in an exported union. */
 export function kindsOf(name: string): Map<string, string[]> {
   const { checker } = checkerOf();
   const type = checker.getDeclaredTypeOfSymbol(exportNamed(name));
@@ -65,7 +65,7 @@ export function kindsOf(name: string): Map<string, string[]> {
   );
 }
 
-/** The texts of an exported union of string literals. */
+/** The strings of an exported union of string literals. */
 export function literalsOf(name: string): string[] {
   const type = checkerOf().checker.getDeclaredTypeOfSymbol(exportNamed(name));
   const members = type.isUnion() ? type.types : [type];

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as millrace from '../src/index.js';
 
-// Nothing listens there: a call that got as far as a request would fail with another error.
+// Nothing listens there, so a call that sends a request fails with another error.
 const url = 'http://127.0.0.1:1';
 const acme = millrace.account(
   {
@@ -35,7 +35,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A public call, a name that is almost one of its options, that option, and what else it needs. */
+/** A public call, a misspelt option, the correct option, and the other arguments it needs. */
 type Row = readonly [
   name: string,
   call: (options: never) => unknown,
@@ -141,7 +141,7 @@ const CALLS: readonly Row[] = [
   ],
 ];
 
-/** Thrown at once, or what a promise rejects with. */
+/** The error that a call throws, or that its promise rejects with. */
 async function errorOf(call: () => unknown): Promise<unknown> {
   try {
     await call();
@@ -163,7 +163,7 @@ describe('every public call refuses', () => {
   });
 
   it.each(CALLS.filter(([name]) => name !== 'pipeline'))(
-    'options that are no object: %s',
+    'options that are not an object: %s',
     async (...row) => {
       const [, call] = row as unknown as Row;
       for (const options of ['x', null, [], 7])

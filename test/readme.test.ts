@@ -22,12 +22,12 @@ describe('the README', () => {
     expect(readme.text.split('\n').length).toBeLessThanOrEqual(200);
   });
 
-  it('says why each dependency is there, and names none that is not', () => {
+  it('gives the reason for each dependency, and lists no other package', () => {
     const named = tableOf(readme, 'Developing', 'Dependency').flatMap(row => namesIn(row[0]));
     expect(named.toSorted()).toEqual(Object.keys(manifest.dependencies).toSorted());
   });
 
-  it('has every source, operator and sink', () => {
+  it('lists every source, operator and sink', () => {
     const table = tableOf(readme, 'Sources, operators, sinks', '');
     const stages = table.flatMap(row => namesIn(row[1]).map(name => name.replace(/\(.*/, '')));
     const calls = ['account', 'safeName', 'pipeline', 'operator', 'perBatch', 'openTombstones'];
@@ -41,12 +41,12 @@ describe('the README', () => {
 });
 
 describe('the pages', () => {
-  it('name every example, and none that is not there', () => {
+  it('name every example, and no file that does not exist', () => {
     const named = pageNamed('examples/README.md').text.matchAll(/\((\d\d-[\w-]+\.ts)\)/g);
     expect([...named].map(match => match[1]).toSorted()).toEqual(exampleNames.toSorted());
   });
 
-  it.each(pages)('$name has links that lead somewhere', ({ name, text }) => {
+  it.each(pages)('$name has no broken links', ({ name, text }) => {
     for (const [, link = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^https?:/.test(link)) continue;
       const [file = '', anchor] = link.split('#');
@@ -59,7 +59,7 @@ describe('the pages', () => {
     }
   });
 
-  it.each(pages)('$name has no cell that is empty by mistake', ({ text }) => {
+  it.each(pages)('$name has no empty cell in a table', ({ text }) => {
     expect(text).not.toMatch(/^\|.*undefined/m);
     expect(text).not.toMatch(/<!--|service\.md/);
   });
@@ -79,7 +79,7 @@ function anchorOf(heading: string): string {
     .replaceAll(' ', '-');
 }
 
-/** Page, heading, first column, and what has these members. */
+/** Page, heading, first column, and the type with these members. */
 const OPTION_TABLES = [
   ['src/search/README.md', 'Search and counts', 'Option', 'SearchOptions'],
   ['src/jobs/README.md', 'Historical jobs', 'Option of `jobs.run`', 'jobs.RunJobOptions'],
@@ -104,7 +104,7 @@ describe('the tables of options are those of the code', () => {
     expect(named.toSorted()).toEqual(membersOf(type).toSorted());
   });
 
-  it('account: settings with their environment variables, and the others', () => {
+  it('account: settings with their environment variables, and the other options', () => {
     const settings = tableOf(http, 'Settings', 'Option').map(([name, env]) => [name, env]);
     expect(settings).toEqual(
       Object.entries(SETTINGS).map(([name, { env }]) => [`\`${name}\``, `\`${env}\``]),
@@ -125,7 +125,7 @@ describe('the tables of options are those of the code', () => {
     );
   });
 
-  it('account: rate limits', () => {
+  it('account: the rate limits', () => {
     const spans = new Map([
       [SECOND, '1 s'],
       [5 * SECOND, '5 s'],
@@ -148,7 +148,7 @@ describe('the tables of options are those of the code', () => {
 describe('the errors are those of the code', () => {
   const table = tableOf(http, 'Errors', 'Class');
 
-  it('has every class with its code and its fields', () => {
+  it('list every class with its code and its fields', () => {
     const classes = Object.entries(millrace)
       .filter(([name]) => name.endsWith('Error') && name !== 'MillraceError')
       .map(([name]) => name);
@@ -163,7 +163,7 @@ describe('the errors are those of the code', () => {
     }
   });
 
-  it('has every way to fail', () => {
+  it('list every kind of connection failure', () => {
     const failures = tableOf(http, 'Errors', '`failure`').flatMap(row => namesIn(row[0]));
     expect(failures).toEqual(literalsOf('AuthorizationFailure'));
     const connection = table.find(([name]) => name === '`ConnectionError`')?.[3];
@@ -175,7 +175,7 @@ describe('the errors are those of the code', () => {
 describe('the page of the local service', () => {
   const AIM = ['kind', 'times', 'skip', 'endpoint', 'path', 'title'];
 
-  it('has every fault with its fields', () => {
+  it('lists every fault with its fields', () => {
     const kinds = kindsOf('service:Fault');
     expect(kinds.size).toBe(14);
     const rows = tableOf(service, 'Faults', '`kind`');
@@ -187,14 +187,14 @@ describe('the page of the local service', () => {
     }
   });
 
-  it('has every way to aim one, and every family of endpoints', () => {
+  it('lists every way to select requests for a fault, and every family of endpoints', () => {
     const rows = tableOf(service, 'Faults', 'Aim');
     expect(['kind', ...rows.flatMap(row => namesIn(row[0]))].toSorted()).toEqual(AIM.toSorted());
     const endpoints = rows.find(([name]) => name === '`endpoint`')?.[1];
     expect(namesIn(endpoints)).toEqual([...ENDPOINTS]);
   });
 
-  it('has every path of the control path', () => {
+  it('lists every path of the control path', () => {
     const routes = controlRoutes({} as never, {} as never, {} as never);
     const rows = tableOf(service, 'The control path', 'Path').map(([path, methods]) => [
       path,
@@ -209,7 +209,7 @@ describe('the page of the local service', () => {
 });
 
 describe('the page of events', () => {
-  it('has every kind with its fields', () => {
+  it('lists every kind with its fields', () => {
     const kinds = kindsOf('ComplianceEvent');
     const rows = tableOf(pageNamed('src/compliance/README.md'), 'Compliance', '`kind` of an event');
     const listed = rows.flatMap(([names, fields]) =>
@@ -229,7 +229,7 @@ describe('the page of events', () => {
 describe('the page of the rule language', () => {
   const page = pageNamed('src/rules/README.md');
 
-  it('has every operator of the rule language', () => {
+  it('lists every operator of the rule language', () => {
     const rows = tableOf(page, 'Operators', 'Clause').slice(2);
     expect(rows.map(([clause, , ...rest]) => [clause, ...rest])).toEqual(
       Object.entries(millrace.rules.operators).map(([name, { about, search, alone, aliases }]) => [
@@ -242,7 +242,7 @@ describe('the page of the rule language', () => {
     );
   });
 
-  it('shows the diagnostics that a rule really gets', () => {
+  it('shows the real diagnostics of a rule', () => {
     const rule = 'music has:vidoes';
     const [problem] = millrace.rules.check(rule, { product: 'search' }).problems;
     expect(problem).toBeDefined();

@@ -6,7 +6,7 @@ import { Activity, account, dedupe, files, pipeline, routeByTag, search } from '
 import { createService } from 'millrace/service';
 import { describe, expect, it } from 'vitest';
 
-// A folder with posts/original-*.jsonl and posts/activity-*.jsonl: posts as the service delivered them.
+// A folder with posts/original-*.jsonl and posts/activity-*.jsonl, as delivered by the service.
 const folder = process.env.MILLRACE_REAL_DATA;
 if (folder === undefined)
   console.log('real posts: skipped; set MILLRACE_REAL_DATA to a folder that has them');
@@ -19,12 +19,12 @@ const SETS = [
   ],
 ] as const;
 
-/** The service sets the matching rules of what it finds; all other bytes are the archive's. */
+/** The service sets the matching rules of posts it finds; all other bytes are those of the archive. */
 const withoutRules = (raw: Uint8Array) => new Activity(raw).withMatchingRules([]).raw.toString();
 
 describe.skipIf(folder === undefined)('real posts', () => {
   it.each(SETS)(
-    'of the format %s go through search, dedupe, routeByTag and files unchanged',
+    'of the format %s pass unchanged through search, dedupe, routeByTag and files',
     async (format, names) => {
       const work = await mkdtemp(path.join(os.tmpdir(), 'millrace-real-'));
       const stored: Activity[] = [];

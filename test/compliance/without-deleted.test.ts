@@ -74,7 +74,7 @@ describe.each([
     ['user_delete', 'user_undelete'],
     ['user_protect', 'user_unprotect'],
     ['user_suspend', 'user_unsuspend'],
-  ])('leaves out posts after %s until %s', async (on, off) => {
+  ])('removes posts after %s until %s', async (on, off) => {
     const own = post(ID, '5');
     const both = [own, share(OTHER, '6', own)];
     await tombstones.record([ofUser(on, '5', 10)]);

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 describe('the decoder of node:zlib', () => {
-  it('fills its memory to the end before it takes other, and never comes back to it', async () => {
-    // Memory is given back while the decoder works on; this is what makes that safe.
+  it('fills a buffer to its end before it allocates another, and never reuses a full one', async () => {
+    // Memory is released while the decoder works, which is safe only because of this.
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 300_000 }), { minLength: 1, maxLength: 5 }),

@@ -11,7 +11,7 @@ async function inflated(parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>)
   return Buffer.concat(blocks).toString();
 }
 
-/** Hardly compressed, so that there are many pieces; the input says whether it was closed. */
+/** Hardly compressible, which gives many chunks. The input records whether it was closed. */
 async function* large(state: { closed: boolean }, failure?: Error): AsyncGenerator<Buffer> {
   const file = gzipSync(Buffer.alloc(8_000_000, 'abcdefghijklmnopqrstuvwxyz'), { level: 0 });
   try {
@@ -25,7 +25,7 @@ async function* large(state: { closed: boolean }, failure?: Error): AsyncGenerat
 }
 
 describe('a gzip stream', () => {
-  it('may be of several members, and cut at any byte', () =>
+  it('may have several members and any chunks', () =>
     fc.assert(
       fc.asyncProperty(
         fc
@@ -45,7 +45,7 @@ describe('a gzip stream', () => {
       { numRuns: 60 },
     ));
 
-  it('that ends at any byte before its last is damaged', async () => {
+  it('is damaged if it ends at any earlier byte', async () => {
     const file = gzipSync('some text');
     for (let length = 0; length < file.length; length++)
       await expect(inflated([file.subarray(0, length)])).rejects.toMatchObject({
@@ -58,18 +58,18 @@ describe('a gzip stream', () => {
     ['zeros', Buffer.alloc(100_000)],
     ['text', Buffer.from('text')],
     ['one byte', Buffer.from([0x1f])],
-  ])('with %s after its end is damaged, however it is cut', async (_, junk) => {
+  ])('is damaged with %s after its end, for any chunks', async (_, junk) => {
     const file = gzipSync('some text');
     await expect(inflated([Buffer.concat([file, junk])])).rejects.toBeInstanceOf(DataError);
     await expect(inflated([file, junk])).rejects.toBeInstanceOf(DataError);
   });
 
-  it('an error of the input comes through as it is', async () => {
+  it('passes on an error of the input unchanged', async () => {
     const failure = new Error('the connection broke');
     await expect(inflated(large({ closed: false }, failure))).rejects.toBe(failure);
   });
 
-  it('an error of its reader comes through as it is, and the input is closed first', async () => {
+  it('passes on an error of its reader unchanged, after closing the input', async () => {
     const failure = new Error('a damaged line');
     const state = { closed: false };
     const read = async () => {

@@ -11,7 +11,7 @@ describe('releaseMemory', () => {
     expect(() => releaseMemory(bytes)).not.toThrow();
   });
 
-  it('leaves alone what shares its memory with other buffers', () => {
+  it('does not release memory that other buffers share', () => {
     const small = Buffer.from('one of many small buffers');
     const neighbour = Buffer.from('another');
     releaseMemory(small);
@@ -21,7 +21,7 @@ describe('releaseMemory', () => {
     ]);
   });
 
-  it('leaves alone memory that threads share', () => {
+  it('does not release memory that threads share', () => {
     const shared = new Uint8Array(new SharedArrayBuffer(10));
     releaseMemory(shared);
     expect(shared.length).toBe(10);
@@ -35,7 +35,7 @@ describe('shared memory', () => {
         fc.integer({ min: 0, max: 10 }).chain(readers =>
           fc.record({
             readers: fc.constant(readers),
-            // Who releases, repeatedly; the last number is the owner.
+            // The order of releases, with repetitions; the last number is the owner.
             callers: fc.array(fc.integer({ min: 0, max: readers }), { maxLength: 40 }),
           }),
         ),

@@ -114,7 +114,7 @@ describe('ElementSplitter', () => {
   });
 
   it.each([1, 2, 3, 7])(
-    'takes an element and a member of exactly maxDepth %i, and none that is one deeper',
+    'accepts an element and a member of exactly maxDepth %i, and refuses deeper ones',
     maxDepth => {
       const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
       for (const around of [

@@ -24,7 +24,7 @@ const badTags = new Flow(async function* () {
 });
 
 describe('activities', () => {
-  it('makes activities that are views of the records, and takes the messages out', async () => {
+  it('makes activities that are views of the records, and removes the messages', async () => {
     const records = [post, warning, other, completed].map(text => Buffer.from(text));
     const source = new Flow(async function* () {
       yield { items: records, cursor: { next: 1 }, origin: 'here' };
@@ -46,7 +46,7 @@ describe('activities', () => {
     expect([...progress.dropped]).toEqual([['messages', 2]]);
   });
 
-  it('refuses a record that is not JSON, names its file, and gives what came before', async () => {
+  it('refuses a record that is not JSON with the name of its file, after all records before it', async () => {
     const source = new Flow(async function* () {
       yield {
         items: [post, '{nonsense}'].map(text => Buffer.from(text)),
@@ -59,7 +59,7 @@ describe('activities', () => {
     expect(error).toMatchObject({ place: { origin: '2018/a.json.gz' } });
   });
 
-  it('names the file also where a post is looked into only later', async () => {
+  it('names the file even if a post is parsed later', async () => {
     const source = new Flow(async function* () {
       yield { items: [Buffer.from('{"created_at":"x","text":"no id"}')], origin: 'a.json.gz' };
     });
@@ -70,7 +70,7 @@ describe('activities', () => {
     }
   });
 
-  it('leaves alone what the function that is told of messages throws', async () => {
+  it('passes on an error of the function that receives messages', async () => {
     const failure = new Error('no');
     const flow = activities({
       onMessage() {

@@ -41,7 +41,7 @@ describe('compose', () => {
     expect(await pipeline(source(), eight, eight, take(2), collect())).toEqual([0, 2 ** 16]);
   });
 
-  it('resumes and identifies like the operators one by one', async () => {
+  it('resumes like its operators and has the same identity', async () => {
     const [composed, listed] = [compose(double, take(3))(source()), take(3)(double(source()))];
     expect(identityOf(composed)).toEqual(identityOf(listed));
     const [first] = await batchesIn(composed);
@@ -49,7 +49,7 @@ describe('compose', () => {
     expect(rest.flatMap(({ items }) => items)).toEqual([2, 4]);
   });
 
-  it('refuses what cannot be an operator, with its position', () => {
+  it('refuses a value that is not an operator, with its position', () => {
     expect(() => compose(...([] as unknown as [typeof double]))).toThrow(OptionError);
     expect(() => compose(double, [] as never)).toThrow(
       'Expected argument 2 of `compose` to be an operator',

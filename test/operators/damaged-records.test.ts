@@ -45,7 +45,7 @@ function acme(): Account {
 }
 
 const HUGE = `{"id":7,"text":"${'x'.repeat(16 * 1024 * 1024)}"}`;
-/** No id, no JSON, no object, too large. */
+/** Without an id, not JSON, not an object, too large. */
 const DAMAGED = ['{"text":"no id"}', '{"id":1', 'not JSON', HUGE];
 const short = (record: DamagedRecord) => record.raw.toString().slice(0, 30);
 
@@ -73,7 +73,7 @@ describe('a damaged record in a replay', () => {
   }
 
   it.each(DAMAGED.map(record => [record.slice(0, 20), record]))(
-    'is left out where onDamaged returns: %s',
+    'is skipped if onDamaged returns: %s',
     async (_, record) => {
       deliver(record);
       const told: [string, DataError][] = [];
@@ -82,12 +82,12 @@ describe('a damaged record in a replay', () => {
       const got = await collect<Activity>()(posts({ onDamaged }));
       expect(got.map(({ id }) => id)).toEqual(sent.map(({ id }) => id));
       expect(told).toEqual([[record.slice(0, 30), expect.any(DataError)]]);
-      // There is no such option here.
+      // These streams do not have the option.
       expect(told[0]?.[1].message).not.toContain('maxBytes');
     },
   );
 
-  it('ends it with what is missing and where to go on, and the next run can go on', async () => {
+  it('ends the replay with the missing minutes and a cursor from which the next run continues', async () => {
     deliver(DAMAGED[0] as string);
     const got: string[] = [];
     const committed: string[] = [];
@@ -107,7 +107,7 @@ describe('a damaged record in a replay', () => {
     expect(committed).toEqual(sent.map(({ id }) => id));
   });
 
-  it('ends it with what onDamaged throws', async () => {
+  it('ends the replay with the error that onDamaged throws', async () => {
     deliver(DAMAGED[1] as string);
     const onDamaged = (_: DamagedRecord, error: DataError) => {
       throw error;
@@ -129,7 +129,7 @@ describe('a damaged record in a compliance stream', () => {
     };
   });
 
-  it('is left out where onDamaged returns', async () => {
+  it('is skipped if onDamaged returns', async () => {
     const told: string[] = [];
     const ids: string[] = [];
     const onDamaged = (record: DamagedRecord) => void told.push(short(record));
@@ -142,7 +142,7 @@ describe('a damaged record in a compliance stream', () => {
   });
 
   it.each([undefined, 'throws'])(
-    'ends it, with where to go on, and is not tried again: %s',
+    'ends the stream with a cursor to continue from, and is not retried: %s',
     async how => {
       const onDamaged =
         how &&
@@ -169,7 +169,7 @@ describe('a damaged record in a search', () => {
     );
   const query = { query: 'snow', product: '30day' } as const;
 
-  it('is left out where onDamaged returns', async () => {
+  it('is skipped if onDamaged returns', async () => {
     deliver();
     const told: string[] = [];
     const onDamaged = (record: DamagedRecord) => void told.push(short(record));
@@ -178,7 +178,7 @@ describe('a damaged record in a search', () => {
     expect(told).toEqual(['{"text":"no id"}', '7']);
   });
 
-  it('ends it with where to go on', async () => {
+  it('ends the search with a cursor to continue from', async () => {
     deliver();
     const error = await collect()(search(acme(), query)).catch(e => e);
     expect(error).toBeInstanceOf(IncompleteError);
@@ -187,7 +187,7 @@ describe('a damaged record in a search', () => {
 });
 
 describe('a damaged record in a file', () => {
-  it('is left out where onDamaged returns, whichever stage finds it', async () => {
+  it('is skipped if onDamaged returns, whichever stage finds it', async () => {
     const lines = ['{"id":1}', ...DAMAGED, '{"id":2}', '{"id":3', '{"id":4}'];
     await writeFile(path.join(folder, 'a.jsonl'), lines.join('\n'));
     const told: [string, number | undefined][] = [];

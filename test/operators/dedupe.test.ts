@@ -7,7 +7,7 @@ import { Progress } from '../../src/flow/progress.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { all } from '../json/cut.js';
 
-/** Batches with a cursor behind each of them. */
+/** Batches with a cursor each. */
 function source<T>(batches: readonly (readonly T[])[]): Flow<T> {
   return new Flow(async function* ({ resume }) {
     for (let next = Number(resume?.next ?? 0); next < batches.length; next++)
@@ -30,7 +30,7 @@ describe('dedupe', () => {
     expect(await all(dedupe({ ...byKey, window: 2 })(flow))).toEqual(['a', 'b', 'c', 'd', 'a']);
   });
 
-  it('knows activities by their exact id', async () => {
+  it('compares activities by exact id', async () => {
     const post = (id: string, text: string) =>
       new Activity(Buffer.from(`{"created_at":"x","id":${id},"id_str":"${id}","text":"${text}"}`));
     const posts = [
@@ -41,7 +41,7 @@ describe('dedupe', () => {
     expect(await all(dedupe()(source([posts])))).toEqual(posts.slice(0, 2));
   });
 
-  it('goes on from any cursor as if it had never stopped, also from one it has long passed', async () => {
+  it('resumes from any of its cursors, old ones too, as if it had never stopped', async () => {
     const item = fc.oneof(
       fc.nat(20).map(String),
       fc.nat(5).map(n => `x${n}`),
@@ -64,7 +64,7 @@ describe('dedupe', () => {
     );
   });
 
-  it('can stand twice in a pipeline, each with its own part of the cursor', async () => {
+  it('can be used twice in a pipeline, each with its own part of the cursor', async () => {
     const batches = [
       ['a1', 'a2', 'b1'],
       ['b2', 'c1', 'a1'],
@@ -78,7 +78,7 @@ describe('dedupe', () => {
     expect((await batchesOf(flow, kept)).map(({ items }) => items)).toEqual([['c1'], ['d1']]);
   });
 
-  it('counts what it leaves out, by its name', async () => {
+  it('counts dropped items under its name', async () => {
     const progress = new Progress();
     const flow = dedupe({ ...byKey, name: 'repeats' })(
       dedupe(byKey)(source([['a', 'a', 'b', 'a']])),
@@ -87,7 +87,7 @@ describe('dedupe', () => {
     expect([...progress.dropped]).toEqual([['dedupe', 2]]);
   });
 
-  it('starts each run with nothing remembered, and gives no cursor where its input has none', async () => {
+  it('starts each run empty, and gives no cursor if its input has none', async () => {
     async function* plain() {
       yield 'a';
       yield 'a';
@@ -104,7 +104,7 @@ describe('dedupe', () => {
     ]);
   });
 
-  it('refuses a cursor that is not its own, or damaged', async () => {
+  it('refuses a cursor that is damaged or from another operator', async () => {
     const flow = dedupe(byKey)(source([['a']]));
     await expect(batchesOf(flow, { next: 1 })).rejects.toThrow('a pipeline without dedupe() here');
     await expect(batchesOf(flow, { next: 1 })).rejects.toThrow(OptionError);
@@ -114,7 +114,7 @@ describe('dedupe', () => {
     await expect(batchesOf(flow, { dedupe: 5, inner: { next: 1 } })).rejects.toThrow(OptionError);
   });
 
-  it('refuses a window of nothing', () => {
+  it('refuses an empty window', () => {
     expect(() => dedupe({ window: 0 })).toThrow(OptionError);
   });
 });

@@ -13,7 +13,7 @@ const content = fc.oneof(
   fc.uint8Array(),
   fc.string({ maxLength: 300 }).map(text => Buffer.from(text.repeat(50))),
 );
-/** Files of one or more members, some with zeros after them, and what they hold. */
+/** Files of one or more members, some with zeros after them, and their content. */
 const file = fc
   .tuple(fc.array(content, { minLength: 1, maxLength: 4 }), fc.constantFrom(0, 0, 1, 512))
   .map(([members, zeros]) => ({
@@ -26,7 +26,7 @@ async function inflated(flow: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 describe('gunzip', () => {
-  it('gives what went in, for any members, padding and cuts', async () => {
+  it('gives the original bytes for any members, padding and chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
         file.chain(({ gzip, plain }) =>
@@ -42,7 +42,7 @@ describe('gunzip', () => {
     );
   });
 
-  it('gives every file its cursor and origin, whether it came whole or in parts', async () => {
+  it('gives every file its cursor and origin, for a file in one or several batches', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(
@@ -76,9 +76,9 @@ describe('gunzip', () => {
   const two = [gzipSync('one'), gzipSync(Buffer.from('two'.repeat(100)))] as const;
   const both = Buffer.concat(two);
 
-  it('refuses a file cut at any byte, in one piece or in several, with its name and length', async () => {
+  it('refuses a file that is cut at any byte, in one or several batches, with its name and length', async () => {
     for (let end = 0; end < both.length; end++) {
-      if (end === two[0].length) continue; // between members: a whole file, as far as anyone can tell
+      if (end === two[0].length) continue; // between members, which is a valid file
       const cut = both.subarray(0, end);
       for (const parts of [[cut], [cut.subarray(0, end >> 1), cut.subarray(end >> 1)]]) {
         const { items, error } = await until(gunzip()(filesOf(parts, [gzipSync('next')])));
@@ -92,7 +92,7 @@ describe('gunzip', () => {
     }
   });
 
-  it('refuses an input without edges that is cut at any byte, and takes an empty one', async () => {
+  it('refuses input without file boundaries that is cut at any byte, and accepts empty input', async () => {
     for (let end = 1; end < both.length; end++)
       if (end !== two[0].length)
         expect((await until(gunzip()(blocks([both.subarray(0, end)])))).error).toBeInstanceOf(
@@ -101,14 +101,14 @@ describe('gunzip', () => {
     expect(await all(gunzip()(blocks([])))).toEqual([]);
   });
 
-  it('gives all that can be inflated before it says that the file is cut', async () => {
+  it('gives everything that can be inflated before the error for a cut file', async () => {
     const text = Array.from({ length: 5000 }, (_, i) => `line ${i * 7919}`).join('\n');
     const gzip = gzipSync(text);
     const { items } = await until(gunzip()(filesOf([gzip.subarray(0, -1)])));
     expect(Buffer.concat(items).toString()).toBe(text);
   });
 
-  it('refuses a flipped bit anywhere that matters', async () => {
+  it('refuses a flipped bit in any byte that affects the content', async () => {
     const plain = 'plain text, and more of it '.repeat(5);
     const gzip = gzipSync(plain);
     for (let at = 0; at < gzip.length; at++) {
@@ -117,7 +117,7 @@ describe('gunzip', () => {
         const flipped = Buffer.from(gzip);
         flipped[at]! ^= bit;
         for (const parts of [[flipped], cutAt(flipped, [at])]) {
-          // A flag may announce a header field that swallows data; no flip may change the data.
+          // A flipped flag may announce a header field, which consumes data; no flip may change data.
           const outcome = await until(gunzip()(filesOf(parts))).then(
             ({ error }) => error,
             async () => Buffer.from(await inflated(gunzip()(filesOf(parts)))).toString(),
@@ -143,7 +143,7 @@ describe('gunzip', () => {
     }
   });
 
-  it('refuses a file that is not gzip with advice, or lets it through', async () => {
+  it('refuses a file that is not gzip with advice, or passes it through', async () => {
     const files = filesOf(
       [Buffer.from('{"a":1}')],
       [Buffer.from('{"b'), Buffer.from('":2}')],
@@ -158,7 +158,7 @@ describe('gunzip', () => {
     expect(String(await inflated(gunzip({ plain: 'pass' })(files)))).toBe('{"a":1}{"b":2}{"c":3}');
   });
 
-  it('gives each message of a live stream as soon as it has come', async () => {
+  it('gives each message of a live stream as soon as it arrives', async () => {
     const gzip = createGzip();
     let compressed: Buffer[] = [];
     gzip.on('data', chunk => compressed.push(chunk));
@@ -169,7 +169,7 @@ describe('gunzip', () => {
         await new Promise<void>(resolve => gzip.flush(constants.Z_SYNC_FLUSH, resolve));
         yield Buffer.concat(compressed);
         compressed = [];
-        // The next read begins while the message is under way; soon it must be through.
+        // The next read starts before the message arrives, and must resolve soon after.
         for (let i = 0; i < 20 && seen.at(-1) !== message; i++) await new Promise(setImmediate);
         expect(seen.at(-1)).toBe(message);
       }
@@ -181,7 +181,7 @@ describe('gunzip', () => {
     expect(seen).toHaveLength(3);
   });
 
-  it('holds a gibibyte of zeros to a few mebibytes at a time', async () => {
+  it('needs only a few mebibytes of memory for a gibibyte of zeros', async () => {
     const member = gzipSync(Buffer.alloc(64 * 1024 * 1024), { level: 1 });
     const bomb = Buffer.concat(Array.from({ length: 16 }, () => member));
     let bytes = 0;
@@ -195,7 +195,7 @@ describe('gunzip', () => {
     expect(largest).toBeLessThan(8 * 1024 * 1024);
   });
 
-  it('holds a small part of a bomb at a time, also where memory is released or the bytes are a stream', async () => {
+  it('needs little memory for a decompression bomb, with released memory and with a stream', async () => {
     const size = 256 * 2 ** 20;
     const bomb = gzipSync(Buffer.alloc(size));
     const half = bomb.length >> 1;
@@ -218,7 +218,7 @@ describe('gunzip', () => {
     }
   });
 
-  it('refuses a file that holds more than maxBytes, and no other', async () => {
+  it('refuses exactly the files that inflate to more than maxBytes', async () => {
     for (const size of [1_000, 3_000_000]) {
       const gzip = gzipSync(Buffer.alloc(size));
       const files = filesOf([gzip], [gzip.subarray(0, 20), gzip.subarray(20)]);
@@ -229,7 +229,7 @@ describe('gunzip', () => {
     }
   });
 
-  it('reads no more than a few files ahead of its consumer', async () => {
+  it('reads only a few files ahead of its consumer', async () => {
     let read = 0;
     const gzip = gzipSync('x');
     const source = new Flow<Uint8Array>(async function* () {
@@ -244,7 +244,7 @@ describe('gunzip', () => {
     expect(taken).toBe(50);
   });
 
-  it('gives what came before when its input fails, then that very error', async () => {
+  it('gives everything received before its input fails, then that error', async () => {
     const failure = new Error('the source failed');
     const source = new Flow<Uint8Array>(async function* () {
       yield { items: [gzipSync('one')], cursor: { file: 1 } };

@@ -6,8 +6,8 @@ import { jsonArray } from '../../src/operators/json-array.js';
 import { all, blocks, cutAt, cuts, filesOf, until } from '../json/cut.js';
 import { document } from '../json/json-documents.js';
 
-describe('listing', () => {
-  it('gives what parsing the whole document gives, wherever it is cut', async () => {
+describe('jsonArray', () => {
+  it('gives the same as parsing the whole document, for any chunks', async () => {
     const cutDocument = document
       .filter(({ bytes }) => !bytes.includes('__proto__'))
       .chain(({ bytes, elements }) =>
@@ -23,7 +23,7 @@ describe('listing', () => {
     );
   });
 
-  it('keeps 64-bit ids, and leaves other numbers alone', async () => {
+  it('keeps 64-bit ids exact, and other numbers as numbers', async () => {
     const rules =
       '{"rules":[{"value":"snow","tag":null,"id":734938587381145604,"count":2.5}],"sent":"x"}';
     expect(await all(jsonArray('rules')(blocks([Buffer.from(rules)])))).toEqual([
@@ -67,7 +67,7 @@ describe('listing', () => {
   });
 
   it.each([2, 3, 5, 9])(
-    'takes a document of exactly maxDepth %i, and none that is one deeper',
+    'accepts a document of exactly maxDepth %i, and refuses deeper ones',
     async maxDepth => {
       const nested = (depth: number) => {
         const inner = depth - 2;
@@ -80,7 +80,7 @@ describe('listing', () => {
     },
   );
 
-  it('is not stopped by the size of the document, only by that of an element', async () => {
+  it('limits the size of an element, not of the document', async () => {
     const limits = { maxBytes: 100, maxDepth: 5 };
     const rule = JSON.stringify({ value: 'x'.repeat(80) });
     const long = Buffer.from(`{"results":[${Array(2000).fill(rule).join(',')}],"a":1}`);

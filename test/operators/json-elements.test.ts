@@ -6,7 +6,7 @@ import { blocks, cutAt, cuts, filesOf, texts, until } from '../json/cut.js';
 import { document } from '../json/json-documents.js';
 
 describe('jsonElements', () => {
-  it('gives the elements of every document, file by file, wherever they are cut', async () => {
+  it('gives the elements of every document, file by file, for any chunks', async () => {
     const cutDocument = document.chain(({ bytes, elements }) =>
       cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements })),
     );
@@ -36,7 +36,7 @@ describe('jsonElements', () => {
     ['a document that is cut short', '{"results":[{"a":1}]'],
     ['an empty document', ''],
     ['an error page', '<html>'],
-  ])('refuses %s, and names where it came from', async (_, text) => {
+  ])('refuses %s with the name of its file', async (_, text) => {
     for (const flow of [filesOf([Buffer.from(text)]), blocks([Buffer.from(text)], 'file 0')]) {
       const { error } = await until(jsonElements('results')(flow));
       expect(error).toBeInstanceOf(DataError);
@@ -44,7 +44,7 @@ describe('jsonElements', () => {
     }
   });
 
-  it('gives what was whole before the document went wrong', async () => {
+  it('gives the complete elements before the error of a damaged document', async () => {
     const { items, error } = await until(
       jsonElements('results')(blocks([Buffer.from('{"results":[{"a":1},{"b":[}]}')])),
     );

@@ -12,7 +12,7 @@ const object = fc
   .map(value => JSON.stringify(value));
 
 describe('jsonLines', () => {
-  it('gives the exact bytes of every object, wherever blocks are cut and lines end', async () => {
+  it('gives the exact bytes of every object, for any chunks and line ends', async () => {
     const line = fc.tuple(object, fc.constantFrom('\n', '\r\n', '\n\n', '\r\n\r\n', ' \t\r\n'));
     await fc.assert(
       fc.asyncProperty(
@@ -31,7 +31,7 @@ describe('jsonLines', () => {
     );
   });
 
-  it('gives the same objects with a cut at every single byte', async () => {
+  it('gives the same objects one byte at a time', async () => {
     const bytes = Buffer.from('\ufeff{"a":"é\u{1f600}"}\r\n\r\n{"b":[1]}\n{"c":{}}');
     for (let place = 0; place <= bytes.length; place++)
       expect(await texts(jsonLines()(blocks(cutAt(bytes, [place]))))).toEqual([
@@ -41,7 +41,7 @@ describe('jsonLines', () => {
       ]);
   });
 
-  it('takes a byte order mark at the start of a file only, and refuses it on a later line', async () => {
+  it('accepts a byte order mark at the start of a file, and refuses it on a later line', async () => {
     const mark = '\ufeff';
     const files = filesOf([Buffer.from(`${mark}{"a":1}\n`)], [Buffer.from(`${mark}{"b":2}\n`)]);
     expect(await texts(jsonLines()(files))).toEqual(['{"a":1}', '{"b":2}']);
@@ -60,7 +60,7 @@ describe('jsonLines', () => {
     }
   });
 
-  it('copies nothing of an object that lies in one block', async () => {
+  it('does not copy an object that is within one block', async () => {
     const block = Buffer.from('{"a":1}\n{"b":2}\n');
     const records = await all(jsonLines()(blocks([block])));
     expect(records.map(record => [record.buffer, record.byteOffset - block.byteOffset])).toEqual([
@@ -83,7 +83,7 @@ describe('jsonLines', () => {
     expect(seen).toHaveLength(2);
   });
 
-  it('leaves a bare LF inside an object alone where CRLF parts the objects', async () => {
+  it('accepts a bare LF within an object if CRLF separates the objects', async () => {
     const bytes = Buffer.from('\r\n{"a":1,\n"b":2}\r\n{\n}\r\n\r\n{"c":3}');
     for (let place = 0; place <= bytes.length; place++)
       expect(await texts(jsonLines({ separator: '\r\n' })(blocks(cutAt(bytes, [place]))))).toEqual([
@@ -93,7 +93,7 @@ describe('jsonLines', () => {
       ]);
   });
 
-  it('accepts a whole last line without a line end, and begins anew after an edge', async () => {
+  it('accepts a complete last line without a line end, and starts again after each file', async () => {
     const files = filesOf(
       [Buffer.from('{"a":1}\n{"b'), Buffer.from('":2}')],
       [Buffer.from('\ufeff{"c":3}')],
@@ -112,7 +112,7 @@ describe('jsonLines', () => {
   });
 
   it.each(['{"a":1', '{"a":{"b":1}', '{"a":"}', '{"a":"\\u00}', '{', '{"a":1}x', 'null'])(
-    'refuses the last line %s, which is no whole object, after what came before it',
+    'refuses the last line %s, an incomplete object, after the lines before it',
     async tail => {
       const files = filesOf([Buffer.from('{"a":1}\n'), Buffer.from(tail)], [Buffer.from('{}')]);
       const { items, error } = await until(jsonLines()(files));
@@ -134,7 +134,7 @@ describe('jsonLines', () => {
     });
   });
 
-  it('refuses a line past maxBytes before it has ended, and one that came in one block', async () => {
+  it('refuses a line longer than maxBytes before it ends, and one within a single block', async () => {
     async function* endless() {
       while (true) yield Buffer.alloc(1000, 0x61);
     }
@@ -182,7 +182,7 @@ describe('jsonLines', () => {
   });
 
   it.each(range(1, 12))(
-    'takes a line of exactly maxDepth %i, and none that is one deeper',
+    'accepts a line of exactly maxDepth %i, and refuses deeper ones',
     async maxDepth => {
       const shapes: readonly ((depth: number) => string)[] = [
         depth => `${'{"":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`,
@@ -204,7 +204,7 @@ describe('jsonLines', () => {
     },
   );
 
-  it('advises where the bytes are gzip, or no bytes at all', async () => {
+  it('gives advice if the input is gzip, or not bytes', async () => {
     const gzip = await until(jsonLines()(blocks([gzipSync('{"a":1}\n')])));
     expect(gzip.error).toMatchObject({ message: expect.stringContaining('put gunzip() first') });
     const text = Readable.from(['{"a":1}\n']) as AsyncIterable<Buffer>;

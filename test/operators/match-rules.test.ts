@@ -41,7 +41,7 @@ const RULES = [
 ];
 
 describe('matchRules', () => {
-  it('sets the matching rules of posts of both formats, and all else stays as it came', async () => {
+  it('sets the matching rules of posts of both formats, and keeps all other bytes', async () => {
     const matched = await pipeline(source(), matchRules(RULES), collect());
     expect(matched.map(activity => activity.tags)).toEqual([['white'], ['wet'], ['white', 'wet']]);
     expect(matched.map(activity => activity.id)).toEqual(posts.map(post => post.id));
@@ -55,13 +55,13 @@ describe('matchRules', () => {
     );
   });
 
-  it('empties the matching rules of posts that match none, and keeps these posts', async () => {
+  it('keeps posts that match no rule, with an empty list of matching rules', async () => {
     const matched = await pipeline(source(), matchRules([{ value: 'fog' }]), collect());
     expect(matched).toHaveLength(3);
     expect(matched.flatMap(activity => activity.matchingRules)).toEqual([]);
   });
 
-  it('leaves them out when asked, and counts them', async () => {
+  it('drops posts that match no rule if requested, and counts them', async () => {
     let last: ProgressCounts | undefined;
     const matched = await pipeline(
       source(),
@@ -73,7 +73,7 @@ describe('matchRules', () => {
     expect(last?.dropped.get('unmatched')).toBe(2);
   });
 
-  it('follows a matcher that changes while it runs', async () => {
+  it('uses the current rules of a matcher that changes during the run', async () => {
     const matcher = compileRules(RULES);
     const one = new Flow<Activity>(async function* () {
       yield { items: posts.slice(0, 1) };
@@ -84,7 +84,7 @@ describe('matchRules', () => {
     expect(matched.map(activity => activity.tags)).toEqual([['white'], []]);
   });
 
-  it('gives every post that a filter by the same rule gives', async () => {
+  it('gives the same posts as a filter with the same rule', async () => {
     const matcher = compileRules([{ value: 'snow -deep' }]);
     const filtered = await pipeline(
       source(),
@@ -100,7 +100,7 @@ describe('matchRules', () => {
     expect(matched).toHaveLength(1);
   });
 
-  it('refuses invalid rules at once', () => {
+  it('refuses invalid rules when it is called', () => {
     expect(() => matchRules([{ value: '-snow' }])).toThrow(OptionError);
   });
 });

@@ -65,7 +65,7 @@ it.skipIf(data === undefined)(
   },
 );
 
-/** The id as the text has it: nothing that is under test here. */
+/** The id found in the text, without the code under test. */
 function idOf(line: Buffer): string {
   const post = JSON.parse(line.toString()) as { id_str?: string; id: string };
   return post.id_str ?? /\d+$/.exec(post.id)![0];

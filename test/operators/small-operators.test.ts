@@ -45,7 +45,7 @@ async function batchesOf<T>(
 }
 
 describe('map', () => {
-  it('puts each item through the function, and keeps cursor and origin', async () => {
+  it('applies the function to each item, and keeps cursor and origin', async () => {
     expect(await batchesOf(map((n: number) => `${n}!`)(source([[1, 2], [], [3]])))).toEqual([
       { items: ['1!', '2!'], cursor: { next: 1 }, origin: 'here' },
       { items: [], cursor: { next: 2 }, origin: 'here' },
@@ -53,7 +53,7 @@ describe('map', () => {
     ]);
   });
 
-  it('ends the run with the very error that the function throws', async () => {
+  it('ends the run with the error that the function throws', async () => {
     const failure = new Error('no');
     const { error } = await until(
       map((n: number) => {
@@ -66,7 +66,7 @@ describe('map', () => {
 });
 
 describe('filter', () => {
-  it('keeps what passes, narrows the type, and counts the rest by its name', async () => {
+  it('keeps items that pass, narrows the type, and counts dropped items under its name', async () => {
     const progress = new Progress();
     const strings: Flow<string> = filter(
       (item: string | number): item is string => typeof item === 'string',
@@ -81,7 +81,7 @@ describe('filter', () => {
 });
 
 describe('tap', () => {
-  it('shows each item and lets it pass', async () => {
+  it('calls the function with each item and passes the item on', async () => {
     const seen: number[] = [];
     expect(await all(tap<number>(n => seen.push(n))(source([[1, 2], [3]])))).toEqual([1, 2, 3]);
     expect(seen).toEqual([1, 2, 3]);
@@ -95,13 +95,13 @@ describe('take', () => {
     [2, [1, 2], 1],
     [3, [1, 2, 3], 2],
     [9, [1, 2, 3, 4], 3],
-  ])('gives the first %i and reads no further', async (count, items, read) => {
+  ])('gives the first %i items and stops reading', async (count, items, read) => {
     const state = { read: 0, open: 0, closed: 0 };
     expect(await all(take<number>(count)(source([[1, 2], [3], [4]], state)))).toEqual(items);
     expect(state).toEqual({ read, open: Math.min(read, 1), closed: Math.min(read, 1) });
   });
 
-  it('closes its source before the last items are dealt with', async () => {
+  it('closes its source before the last items are processed', async () => {
     const state = { read: 0, open: 0, closed: 0 };
     const seen: number[] = [];
     for await (const item of take<number>(2)(source([[1], [2], [3]], state))) {
@@ -111,7 +111,7 @@ describe('take', () => {
     expect(seen).toEqual([1, 2]);
   });
 
-  it('counts on from a cursor, and takes nothing more once it has all', async () => {
+  it('continues its count from a cursor, and takes nothing more when it is complete', async () => {
     const state = { read: 0, open: 0, closed: 0 };
     const flow = take<number>(3)(source([[1, 2], [3, 4], [5]], state));
     const [first, last] = await batchesOf(flow);
@@ -121,7 +121,7 @@ describe('take', () => {
     expect(state.open).toBe(0);
   });
 
-  it('refuses what is no count, and a foreign cursor', async () => {
+  it('refuses an invalid count, and a cursor of another operator', async () => {
     for (const count of [-1, 1.5, Number.NaN]) expect(() => take(count)).toThrow(OptionError);
     await expect(all(flowFrom(take(2)(source([[1]])), { next: 1 }))).rejects.toThrow(OptionError);
     await expect(all(flowFrom(take(2)(source([[1]])), { take: 'x', inner: {} }))).rejects.toThrow(
@@ -135,7 +135,7 @@ function flowFrom<T>(flow: Flow<T>, resume: Cursor | undefined): Flow<T> {
 }
 
 describe('mapAsync', () => {
-  it('keeps the order and the cursors, whichever call is done first', async () => {
+  it('keeps the order of items and cursors, whichever call finishes first', async () => {
     const slow = mapAsync(
       async (n: number) => {
         for (let i = 0; i < 7 - n; i++) await new Promise(setImmediate);
@@ -150,7 +150,7 @@ describe('mapAsync', () => {
     ]);
   });
 
-  it('works on as many as it may at a time, over batches too, and on no more', async () => {
+  it('uses its full concurrency, across batches too, and never more', async () => {
     let now = 0;
     let most = 0;
     const counted = mapAsync(
@@ -170,7 +170,7 @@ describe('mapAsync', () => {
     }
   });
 
-  it('ends the run at the first error, starts nothing more and tells the calls under way', async () => {
+  it('ends the run at the first error, starts no more calls and aborts the running ones', async () => {
     const failure = new Error('no');
     const started: number[] = [];
     const told: number[] = [];
@@ -195,7 +195,7 @@ describe('mapAsync', () => {
 });
 
 describe('mapAsync, aborted', () => {
-  it('lets go at once of calls that do not listen', async () => {
+  it('ends immediately even if running calls ignore the signal', async () => {
     const reason = new Error('enough');
     const controller = new AbortController();
     const state = { read: 0, open: 0, closed: 0 };
@@ -206,7 +206,7 @@ describe('mapAsync, aborted', () => {
     expect(state.closed).toBe(1);
   });
 
-  it('leaves no rejection behind of calls that fail afterwards', async () => {
+  it('causes no unhandled rejection if a call fails afterwards', async () => {
     const unhandled: unknown[] = [];
     const onUnhandled = (error: unknown) => unhandled.push(error);
     process.on('unhandledRejection', onUnhandled);
@@ -230,7 +230,7 @@ describe('routeByTag', () => {
   const post = (rules: string) =>
     new Activity(Buffer.from(`{"created_at":"x","id_str":"1","matching_rules":${rules}}`));
 
-  it('gives an activity once for each distinct tag, and to a place of its own without one', async () => {
+  it('gives an activity once for each distinct tag, and once under a fixed name if it has no tag', async () => {
     const activities = [
       post('[{"tag":"a","id":1},{"tag":"b","id":2},{"tag":"a","id":3},{"tag":null,"id":4}]'),
       post('[{"tag":null,"id":4}]'),
@@ -250,7 +250,7 @@ describe('routeByTag', () => {
     ).toEqual(['untagged']);
   });
 
-  it('refuses a tag that is the name for activities without one', async () => {
+  it('refuses a tag that equals the name for activities without a tag', async () => {
     const { error } = await until(routeByTag()(source([[post('[{"tag":"untagged","id":1}]')]])));
     expect(error).toBeInstanceOf(DataError);
     expect(error).toMatchObject({ message: expect.stringContaining('routeByTag({ untagged:') });

@@ -21,25 +21,25 @@ function end(more: Partial<ReplayEnd> = {}): ReplayEnd {
 
 const openOf = ({ state }: ReplayMachine) => state.open.map(({ from, to }) => ({ from, to }));
 
-describe('the plan', () => {
-  it('is done when nothing is open', () => {
+describe('the next step of a replay', () => {
+  it('is done when no range is open', () => {
     const machine = machineOf(FIRST);
     expect(machine.ended(FIRST, end(), 7, NOW, 0.5)).toBe(true);
     expect(at(machine)).toEqual({ do: 'done' });
   });
 
-  it('is the earliest open range, cut to 16 minutes', () => {
+  it('is a connection for the earliest open range, of at most 16 minutes', () => {
     expect(at(machineOf())).toEqual({ do: 'connect', range: FIRST });
   });
 
-  it('records minutes older than five days as expired', () => {
+  it('excludes minutes older than five days, which become an expired gap', () => {
     const from = NOW - 5 * DAY - 3 * MINUTE;
     const machine = machineOf({ from, to: from + 10 * MINUTE });
     expect(at(machine)).toMatchObject({ do: 'connect', range: { from: NOW - 5 * DAY } });
     expect(machine.state.gaps).toEqual([{ from, to: NOW - 5 * DAY, reason: 'expired' }]);
   });
 
-  it('waits for minutes newer than 31 and 30 minutes', () => {
+  it('is a wait if the minutes are newer than 30 minutes', () => {
     const to = NOW - 20 * MINUTE;
     expect(at(machineOf({ from: to - 5 * MINUTE, to }))).toEqual({
       ...{ do: 'wait', ms: 10 * MINUTE, why: 'too recent' },
@@ -48,7 +48,7 @@ describe('the plan', () => {
     expect(at(machineOf(one))).toMatchObject({ do: 'wait', ms: MINUTE });
   });
 
-  it('asks, where the time of the service is not known, rather than wait or write off', () => {
+  it('is a connection, not a wait or a gap, if the time of the service is unknown', () => {
     for (const from of [NOW - 9 * DAY, NOW + HOUR]) {
       const machine = machineOf({ from, to: from + HOUR });
       expect(machine.next(NOW, undefined)).toEqual({
@@ -60,14 +60,14 @@ describe('the plan', () => {
 });
 
 describe('a connection', () => {
-  it('waits when five were made in five minutes, across restarts too', () => {
+  it('waits after five connections in five minutes, across restarts too', () => {
     const machine = machineOf();
     machine.alsoConnected([4, 3].map(n => NOW - n * MINUTE));
     for (const n of [2, 1, 0]) machine.connecting(NOW - n * MINUTE);
     expect(at(machine)).toMatchObject({ do: 'wait', ms: MINUTE + SECOND, why: 'connect limit' });
   });
 
-  it('that is refused for a date near the young edge asks for older minutes, by an hour at most', () => {
+  it('that is refused for a date near the newest limit requests older minutes, by at most an hour', () => {
     const young = { from: NOW - 40 * MINUTE, to: NOW - 32 * MINUTE };
     const machine = machineOf(young);
     let now = NOW;
@@ -80,13 +80,13 @@ describe('a connection', () => {
     expect(at(machine, NOW + 2 * HOUR)).toMatchObject({ do: 'connect' });
   });
 
-  it('that is refused for a date far from both edges waits as after any refusal', () => {
+  it('that is refused for a date far from both limits waits as after any refusal', () => {
     const machine = machineOf({ from: NOW - 2 * DAY, to: NOW - 2 * DAY + HOUR });
     machine.datesRefused({ from: NOW - 2 * DAY, to: NOW - 2 * DAY + HOUR }, NOW, NOW, 1);
     expect(at(machine)).toEqual({ do: 'wait', ms: 5 * SECOND, why: 'after a failure' });
   });
 
-  it('waits after a 429 as long as it is told, or five minutes', () => {
+  it('waits for Retry-After after a 429, or five minutes without it', () => {
     const machine = machineOf();
     machine.limited(NOW, 77_000);
     expect(at(machine)).toMatchObject({ do: 'wait', ms: 77_000 });
@@ -94,7 +94,7 @@ describe('a connection', () => {
     expect(at(machine)).toMatchObject({ do: 'wait', ms: 5 * MINUTE });
   });
 
-  it('waits after 503 for 5 s, doubling to 320 s, with jitter; gives up after 20', () => {
+  it('waits after 503 for 5 s, doubling to 320 s, with jitter, and gives up after 20 tries', () => {
     const machine = machineOf();
     const waits = Array.from({ length: 20 }, () => {
       machine.refused(NOW, 1);
@@ -110,7 +110,7 @@ describe('a connection', () => {
 });
 
 describe('a stream', () => {
-  it('that completes with the count confirms its range, and the next is twice as long, up to 64', () => {
+  it('that completes with the right count confirms its range, and doubles the next one, up to 64 minutes', () => {
     const machine = machineOf();
     expect(machine.ended(FIRST, end(), 7, NOW, 0.5)).toBe(true);
     expect(openOf(machine)).toEqual([{ from: FIRST.to, to: WINDOW.to }]);
@@ -119,7 +119,7 @@ describe('a stream', () => {
     expect(machine.state.chunk).toBe(64 * MINUTE);
   });
 
-  it('whose count differs stays open, and is a gap the third time', () => {
+  it('whose count differs leaves its range open, and becomes a gap the third time', () => {
     const machine = machineOf(FIRST);
     for (let n = 0; n < 2; n++) {
       expect(machine.ended(FIRST, end(), 6, NOW, 0.5)).toBe(false);
@@ -129,7 +129,7 @@ describe('a stream', () => {
     expect(machine.state).toMatchObject({ open: [], gaps: [{ ...FIRST, reason: 'unverified' }] });
   });
 
-  it('with errors confirms all but the failed minutes', () => {
+  it('with errors confirms its range except the failed minutes', () => {
     const machine = machineOf(FIRST);
     const told = end({ outcome: 'completed_with_errors', minutesFailed: [minute(2), minute(9)] });
     expect(machine.ended(FIRST, told, 7, NOW, 0.5)).toBe(true);
@@ -140,14 +140,14 @@ describe('a stream', () => {
     expect(machine.state.open.every(({ partial }) => partial)).toBe(true);
   });
 
-  it('that failed confirms all but the unprocessed range', () => {
+  it('that failed confirms its range except the unprocessed part', () => {
     const machine = machineOf(FIRST);
     const unprocessedRange = { from: minute(4), to: FIRST.to };
     machine.ended(FIRST, end({ outcome: 'failed', unprocessedRange }), 7, NOW, 0.5);
     expect(openOf(machine)).toEqual([unprocessedRange]);
   });
 
-  it('that is cut leaves its range open and halves the next one, to 2 minutes', () => {
+  it('that is cut leaves its range open and halves the next one, down to 2 minutes', () => {
     const machine = machineOf();
     for (const minutes of [8, 4, 2, 2]) {
       machine.cut(NOW, 0.5);
@@ -156,7 +156,7 @@ describe('a stream', () => {
     }
   });
 
-  it('that is cut is made again at once the first time, and after a wait that doubles from then on', () => {
+  it('that is cut is repeated immediately the first time, then after a wait that doubles', () => {
     const machine = machineOf();
     machine.cut(NOW, 1);
     expect(at(machine)).toMatchObject({ do: 'connect' });

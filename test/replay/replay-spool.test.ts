@@ -18,7 +18,7 @@ async function readAll(spool: ReplaySpool): Promise<string[]> {
   return read;
 }
 
-/** Records as they lie in a block, with what stands between them, and where a batch of them ends. */
+/** Records within a block, the bytes between them, and where each batch of records ends. */
 const blocks = fc.array(
   fc.array(
     fc.record({
@@ -34,7 +34,7 @@ const blocks = fc.array(
 );
 
 describe('a spool', () => {
-  it('gives back every record as it was, however they lie in memory and wherever they wait', async () => {
+  it('returns every record unchanged, whether it waited in memory or on disk', async () => {
     await fc.assert(
       fc.asyncProperty(blocks, fc.nat(600), async (batches, maxMemory) => {
         const spool = new ReplaySpool(folder, maxMemory);
@@ -60,7 +60,7 @@ describe('a spool', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('writes more records than one call of the system takes', async () => {
+  it('writes more records than one system call accepts', async () => {
     const spool = new ReplaySpool(folder, 0);
     const records = Array.from({ length: 5_000 }, (_, i) => Buffer.from(`{"n":${i}}`));
     await spool.add(records);
@@ -69,7 +69,7 @@ describe('a spool', () => {
     await spool.close();
   });
 
-  it('takes records while earlier ones are on their way to disk, and keeps their order', async () => {
+  it('accepts records while earlier ones are being written, and keeps their order', async () => {
     const spool = new ReplaySpool(folder, 1_000);
     const records = Array.from({ length: 300 }, (_, i) =>
       Buffer.from(`{"n":${i},"text":"${'x'.repeat(i * 997)}"}`),
@@ -87,12 +87,12 @@ describe('a spool', () => {
     }
     expect(await readAll(spool)).toEqual(records.map(String));
     await spool.close();
-    // 44 MB, of which 8 MiB may be on their way.
+    // 44 MB, of which 8 MiB may be pending.
     expect(waited).toBeGreaterThan(0);
     expect(waited).toBeLessThan(300);
   });
 
-  it('loses no record that comes just when a write is done', async () => {
+  it('does not lose a record that arrives just when a write ends', async () => {
     const probe = await open(path.join(folder, 'probe'), 'w');
     const handles = Object.getPrototypeOf(probe) as FileHandle;
     await probe.close();
@@ -122,7 +122,7 @@ describe('a spool', () => {
     }
   });
 
-  it('says so when the disk fails, to whoever comes next, and can be closed after that', async () => {
+  it('reports a failed disk to the next caller, and can then be closed', async () => {
     const gone = path.join(folder, 'gone');
     const record = Buffer.from('{"n":1}');
     const spool = new ReplaySpool(gone, 0);
@@ -144,7 +144,7 @@ describe('a spool', () => {
     await spool.close();
   });
 
-  it('takes nothing once it is closed', async () => {
+  it('accepts no records once it is closed', async () => {
     const spool = new ReplaySpool(folder, 0);
     await spool.close();
     await spool.add([Buffer.from('{"n":1}')]);
@@ -152,7 +152,7 @@ describe('a spool', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('leaves no file behind when it is closed with records on their way', async () => {
+  it('leaves no file when it is closed with pending records', async () => {
     const spool = new ReplaySpool(folder, 0);
     for (let n = 0; n < 50; n++) await spool.add([Buffer.alloc(100_000, 'x')]);
     await spool.close();

@@ -76,7 +76,7 @@ function posts(window: Window, options: Partial<ReplayOptions> = {}, of = acme()
 const idsOf = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id);
 const collected = (flow: ReturnType<typeof posts>) => collect<Activity>()(flow);
 
-/** What a replay gives when the first connection is answered like this, and all others in full. */
+/** The posts of a replay whose first connection gets this reply, and all others complete ones. */
 async function followedBy(first: Reply, window: Window, sent: readonly WirePost[], options = {}) {
   server.script.push(first);
   server.otherwise = wholeReplay(sent);
@@ -84,7 +84,7 @@ async function followedBy(first: Reply, window: Window, sent: readonly WirePost[
 }
 
 describe('a replay', () => {
-  it('gives every activity of the window once, byte for byte, over several connections', async () => {
+  it('delivers every activity of the window once, byte for byte, over several connections', async () => {
     const window = past(100);
     const sent = wirePosts(window);
     server.otherwise = wholeReplay(sent);
@@ -99,7 +99,7 @@ describe('a replay', () => {
     });
   });
 
-  it('of each stream type has its own address, and compliance gives events', async () => {
+  it('uses the URL of its stream type, and gives events for compliance', async () => {
     const window = past(1);
     server.otherwise = wholeReplay([]);
     for (const streamType of ['sample10', 'firehose', 'mentions'] as const) {
@@ -120,7 +120,7 @@ describe('a replay', () => {
     ]);
   });
 
-  it('takes what a post says of info messages for text', async () => {
+  it('treats text within a post that looks like an info message as text', async () => {
     const window = past(2);
     const sent = wirePosts(window);
     expect(sent[0]?.json).toContain('Replay Request Completed');
@@ -128,7 +128,7 @@ describe('a replay', () => {
     expect(idsOf(await collected(posts(window)))).toEqual(idsOf(sent));
   });
 
-  it('waits for minutes that are still to come', async () => {
+  it('waits for minutes in the future', async () => {
     const from = floorTo(MINUTE, Date.now() - 20 * MINUTE);
     const window = { from, to: from + 5 * MINUTE };
     const sent = wirePosts(window);
@@ -147,7 +147,7 @@ describe('a replay', () => {
       got.push(...idsOf(items as Activity[]));
     expect(got).toEqual(idsOf(sent));
     expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(14 * MINUTE);
-    // The first connection asks for the service's time.
+    // The first connection learns the service's time.
     expect(server.received.length).toBe(2);
     const until = window.to + 30 * MINUTE;
     expect(waits.map(wait => [wait.reason, Math.round(wait.until.getTime() / 1000)])).toEqual([
@@ -158,7 +158,7 @@ describe('a replay', () => {
     expect(progress.wait).toBe(undefined);
   });
 
-  it('tells of the wait for the limit of connections', async () => {
+  it('reports the wait for the connection limit', async () => {
     const window = past(200);
     server.otherwise = wholeReplay(wirePosts(window, 1));
     const waits: ReplayWait[] = [];
@@ -169,31 +169,34 @@ describe('a replay', () => {
   });
 });
 
-describe('a connection that breaks', () => {
+describe('a connection of a replay', () => {
   const window = past(1);
   const sent = wirePosts(window, 1, 'ö');
   const whole = [...sent.map(({ json }) => json), info(COMPLETED, sent.length)];
 
-  it.each(['reset', 'closed', 'ended'] as const)('is made good, %s after any byte', async how => {
-    const wire = Buffer.concat(await wireOf(whole));
-    const patient = acme({ limits: { replay: [] } });
-    for (let bytes = 0; bytes < wire.length; bytes += how === 'ended' ? 1 : 4) {
-      const before = server.received.length;
-      server.script.push(async response => {
-        begin(response);
-        if (bytes > 0) await send(response, wire.subarray(0, bytes));
-        if (how === 'ended') response.end();
-        else if (how === 'closed') response.socket?.destroy();
-        else response.socket?.resetAndDestroy();
-      });
-      server.otherwise = wholeReplay(sent);
-      expect(idsOf(await collected(posts(window, {}, patient)))).toEqual(idsOf(sent));
-      expect(server.received.length - before).toBeLessThanOrEqual(2);
-    }
-    expect(server.received.length).toBeGreaterThan(wire.length / 4);
-  });
+  it.each(['reset', 'closed', 'ended'] as const)(
+    'loses nothing if it is %s after any byte',
+    async how => {
+      const wire = Buffer.concat(await wireOf(whole));
+      const patient = acme({ limits: { replay: [] } });
+      for (let bytes = 0; bytes < wire.length; bytes += how === 'ended' ? 1 : 4) {
+        const before = server.received.length;
+        server.script.push(async response => {
+          begin(response);
+          if (bytes > 0) await send(response, wire.subarray(0, bytes));
+          if (how === 'ended') response.end();
+          else if (how === 'closed') response.socket?.destroy();
+          else response.socket?.resetAndDestroy();
+        });
+        server.otherwise = wholeReplay(sent);
+        expect(idsOf(await collected(posts(window, {}, patient)))).toEqual(idsOf(sent));
+        expect(server.received.length - before).toBeLessThanOrEqual(2);
+      }
+      expect(server.received.length).toBeGreaterThan(wire.length / 4);
+    },
+  );
 
-  it('is not needed to be broken for records cut at any byte', async () => {
+  it('delivers records that are split at any byte', async () => {
     const wire = Buffer.concat(await wireOf(whole));
     const patient = acme({ limits: { replay: [] } });
     for (let at = 1; at < wire.length; at++) {
@@ -207,13 +210,13 @@ describe('a connection that breaks', () => {
     }
   });
 
-  it('may end in good order, gzip and all, but for the last word', async () => {
+  it('loses nothing if it ends cleanly but without its last message', async () => {
     const got = await followedBy(stream([sent[0]?.json ?? '']), window, sent);
     expect(idsOf(got)).toEqual(idsOf(sent));
     expect(server.received.length).toBe(2);
   });
 
-  it('may say why, and end', async () => {
+  it('loses nothing if it ends with an error message', async () => {
     const error =
       '{"error":{"message":"Force closing connection","sent":"2017-01-11T17:04:13+00:00"}}';
     const retried: string[] = [];
@@ -224,7 +227,7 @@ describe('a connection that breaks', () => {
     expect(retried.join()).toContain('Force closing connection');
   });
 
-  it('may bring a byte that is wrong', async () => {
+  it('loses nothing if a byte is damaged', async () => {
     const wire = Buffer.concat(await wireOf(whole));
     for (const at of [30, Math.floor(wire.length / 2), wire.length - 6]) {
       const damaged = Buffer.from(wire);
@@ -241,7 +244,7 @@ describe('a connection that breaks', () => {
     }
   });
 
-  it('may fall silent, heartbeats counted as life', async () => {
+  it('loses nothing if it becomes silent, without even heartbeats', async () => {
     const patience = { connectMs: 5_000, responseMs: 5_000, silenceMs: 150 };
     const pieces = await wireOf(['', '', '', '', sent[0]?.json ?? ''], { trailer: false });
     server.script.push(async response => {
@@ -257,7 +260,7 @@ describe('a connection that breaks', () => {
     expect(server.received.length).toBe(2);
   });
 
-  it('makes the next one ask for less', async () => {
+  it('makes the next one request a shorter range if it breaks', async () => {
     const long = past(40);
     const many = wirePosts(long, 1);
     expect(idsOf(await followedBy(stream([]), long, many))).toEqual(idsOf(many));
@@ -267,8 +270,8 @@ describe('a connection that breaks', () => {
   });
 });
 
-describe('what the service says at the end', () => {
-  it('of failed minutes: they come again, and what came with them is not doubled', async () => {
+describe('the last message of a connection', () => {
+  it('with failed minutes: they are requested again, and no post is delivered twice', async () => {
     const window = past(6);
     const sent = wirePosts(window, 3);
     const failed = [window.from + MINUTE, window.from + 2 * MINUTE, window.from + 4 * MINUTE];
@@ -283,7 +286,7 @@ describe('what the service says at the end', () => {
     ]);
   });
 
-  it('of failed minutes of the compliance stream: no event is doubled, whatever its own time', async () => {
+  it('with failed minutes of the compliance stream: no event is delivered twice, whatever its time', async () => {
     const window = past(6);
     const events = Array.from({ length: 12 }, (_, n) => ({
       minute: window.from + (n >> 1) * MINUTE,
@@ -298,7 +301,7 @@ describe('what the service says at the end', () => {
     expect(got.map(({ raw }) => String(raw))).toEqual(events.map(({ json }) => json));
   });
 
-  it('of failed minutes: only what came with them is kept for later, time or no time', async () => {
+  it('with failed minutes: only ids of these minutes are remembered, and of records without a time', async () => {
     const window = past(40);
     const events = Array.from({ length: 40 }, (_, n) => ({
       minute: window.from + n * MINUTE,
@@ -322,7 +325,7 @@ describe('what the service says at the end', () => {
     expect(kept.at(-1)).toBe('{}'.length);
   });
 
-  it('of an unprocessed range: it comes again', async () => {
+  it('with an unprocessed range: it is requested again', async () => {
     const window = past(10);
     const sent = wirePosts(window);
     const rest = { from: window.from + 4 * MINUTE, to: window.to };
@@ -333,7 +336,7 @@ describe('what the service says at the end', () => {
     expect(windowOf(server.received[1] as never)).toEqual(rest);
   });
 
-  it('of the count: it is believed when it agrees, and else the minutes come again', async () => {
+  it('with the count: the range is confirmed if it agrees, and requested again otherwise', async () => {
     const window = past(3);
     const sent = wirePosts(window);
     const less = sent.slice(1).map(({ json }) => json);
@@ -341,7 +344,7 @@ describe('what the service says at the end', () => {
     expect(idsOf(got)).toEqual(idsOf(sent));
   });
 
-  it('of the count: three times wrong is a gap, with all that came', async () => {
+  it('with the count: three wrong counts are a gap, and everything received is delivered', async () => {
     const window = past(3);
     const sent = wirePosts(window);
     server.otherwise = stream([...sent.map(({ json }) => json), info(COMPLETED, 7)]);
@@ -363,7 +366,7 @@ describe('what the service says at the end', () => {
     ]);
   });
 
-  it('of many ranges is a gap each, however many are counted wrong or fail', async () => {
+  it('with failures of many ranges: each becomes a gap', async () => {
     const window = past(240);
     const sent = wirePosts(window);
     const bad = [20, 60, 100, 140].map(n => window.from + n * MINUTE);
@@ -398,7 +401,7 @@ describe('what the service says at the end', () => {
     );
   });
 
-  it('of a minute that fails for ever: a gap, after all else', async () => {
+  it('with a minute that always fails: it becomes a gap, after everything else', async () => {
     const window = past(4);
     const sent = wirePosts(window);
     const bad = window.from + MINUTE;
@@ -429,12 +432,12 @@ describe('a connection that is refused', () => {
     ['500 with Retry-After', status(500, '', { 'retry-after': '7' })],
     ['429', status(429, '{"error":{"message":"Exceeded"}}')],
     ['a reset', reset],
-  ] as const)('%s: is made again', async (_, refusal) => {
+  ] as const)('%s: is retried', async (_, refusal) => {
     expect(idsOf(await followedBy(refusal, window, sent))).toEqual(idsOf(sent));
     expect(timing.slept.length).toBeGreaterThan(0);
   });
 
-  it('429: waits as long as it is told, or five minutes', async () => {
+  it('429: waits for Retry-After, or five minutes without it', async () => {
     await followedBy(status(429, '', { 'retry-after': '77' }), window, sent);
     expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([77]);
     timing.slept.length = 0;
@@ -442,7 +445,7 @@ describe('a connection that is refused', () => {
     expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([300]);
   });
 
-  it('a Retry-After beyond the bound of the account is an error, and not a wait of an hour', async () => {
+  it('is an error if Retry-After exceeds the bound of the account', async () => {
     for (const code of [503, 429]) {
       server.script.push(status(code, '', { 'retry-after': '3600' }));
       const error = await collected(posts(window)).catch(e => e);
@@ -452,7 +455,7 @@ describe('a connection that is refused', () => {
     expect(timing.slept).toEqual([]);
   });
 
-  it('ends with what the promise of `onWait`, `onGap` or `onDamaged` rejects with', async () => {
+  it('ends the replay with the error that the promise of `onWait`, `onGap` or `onDamaged` rejects with', async () => {
     const failure = new Error('no room in the log');
     const reject = () => Promise.reject(failure);
     server.otherwise = wholeReplay(wirePosts(window));
@@ -465,7 +468,7 @@ describe('a connection that is refused', () => {
     await expect(collected(posts(window, { onDamaged: reject }))).rejects.toBe(failure);
   });
 
-  it('401, 404: an error at once', async () => {
+  it('401, 404: an error immediately', async () => {
     const texts = [
       [401, 'Unauthorized'],
       [404, 'Not Found'],
@@ -486,7 +489,7 @@ describe('a connection that is refused', () => {
     [406, 'Please update your client'],
     [406, 'Invalid date'],
   ] as const)(
-    '%i "%s": is tried again, told to onRetry, and thrown after five',
+    '%i "%s": is retried, reported to onRetry, and thrown after five tries',
     async (code, text) => {
       const retried: number[] = [];
       const watched = acme({ onRetry: ({ waitMs }) => retried.push(waitMs) });
@@ -504,7 +507,7 @@ describe('a connection that is refused', () => {
     },
   );
 
-  it('406 that names a date, far from both edges: a refusal, with bounded waits told to onRetry', async () => {
+  it('406 that names a date far from both limits: a refusal, with bounded waits reported to onRetry', async () => {
     let waitedMs = 0;
     const watched = acme({
       onRetry: ({ waitMs }) => {
@@ -525,7 +528,7 @@ describe('a connection that is refused', () => {
     expect(waitedMs).toBeLessThan(2 * HOUR);
   });
 
-  it('406 for a date: asks for what the other clock allows', async () => {
+  it('406 for a date: requests what the other clock allows', async () => {
     // The service's clock is seven minutes behind ours.
     const from = floorTo(MINUTE, Date.now() - 40 * MINUTE);
     const young = { from, to: from + 8 * MINUTE };
@@ -542,7 +545,7 @@ describe('a connection that is refused', () => {
     expect(idsOf(await collected(posts(young)))).toEqual(idsOf(fresh));
   });
 
-  it('for ever: gives up with what is missing, why, and where to go on', async () => {
+  it('permanently: gives up with the missing ranges, the reason, and a cursor to continue from', async () => {
     server.otherwise = status(503);
     const error = await collected(posts(window, { timings: { attempts: 4 } })).catch(e => e);
     expect(error).toBeInstanceOf(IncompleteError);
@@ -554,7 +557,7 @@ describe('a connection that is refused', () => {
 });
 
 describe('minutes older than five days', () => {
-  it('are a gap that is reported once all else is there', async () => {
+  it('are a gap that is reported after everything else is delivered', async () => {
     const from = floorTo(MINUTE, Date.now() - 5 * DAY - 3 * MINUTE);
     const window = { from, to: from + 20 * MINUTE };
     const sent = wirePosts(window);
@@ -570,21 +573,21 @@ describe('minutes older than five days', () => {
 
 describe('the clock of the service', () => {
   it.each([-700 * DAY, -9 * DAY, 9 * DAY, 700 * DAY])(
-    'is what judges minutes, %i ms from ours',
+    'decides which minutes can be replayed, %i ms off the local clock',
     async offsetMs => {
       server.now = () => timing.now() + offsetMs;
       const shifted = past(20);
       const window = { from: shifted.from + offsetMs, to: shifted.to + offsetMs };
       const sent = wirePosts(window);
       server.otherwise = judgedReplay(sent, server.now);
-      // A date years ahead of all that is known is refused before anything is sent.
+      // A date years in the future is refused before anything is sent.
       const of = acme(offsetMs > 366 * DAY ? { serviceTime: server.now } : {});
       expect(idsOf(await collected(posts(window, {}, of)))).toEqual(idsOf(sent));
       expect(timing.slept).toEqual([]);
     },
   );
 
-  it('may be moved while a replay waits', async () => {
+  it('may be changed while a replay waits', async () => {
     let offsetMs = 0;
     server.now = () => timing.now() + offsetMs;
     const to = floorTo(MINUTE, Date.now()) + 3 * HOUR;
@@ -602,7 +605,7 @@ describe('the clock of the service', () => {
     expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(10_000);
   });
 
-  it('lets the last minute of the five days be asked for', async () => {
+  it('allows the oldest minute of the five days', async () => {
     server.now = () => Date.UTC(2024, 4, 15, 12, 0, 59);
     const from = Date.UTC(2024, 4, 10, 12);
     const window = { from, to: from + 2 * MINUTE };
@@ -623,7 +626,7 @@ describe('the budget of five connections in five minutes', () => {
     expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(2 * 300_000);
   });
 
-  it('is kept when a process dies in every connection and is started anew', async () => {
+  it('is kept if the process is killed in every connection and started again', async () => {
     const window = past(2);
     let now = Date.now();
     const connects: number[] = [];
@@ -631,7 +634,7 @@ describe('the budget of five connections in five minutes', () => {
     for (let run = 0; run < 7; run++) {
       const restart = new AbortController();
       const waits: number[] = [];
-      // A new process knows nothing of the monotonic clock of the last.
+      // A new process cannot use the monotonic clock of the previous one.
       const fresh = {
         ...{ now: () => now, elapsed: () => performance.now(), random: () => 0.5 },
         async sleep(ms: number) {
@@ -657,7 +660,7 @@ describe('the budget of five connections in five minutes', () => {
 });
 
 describe('a consumer', () => {
-  it('that is slow does not hold up the connection: what waits goes to disk', async () => {
+  it('that is slow does not slow down the connection: waiting records go to disk', async () => {
     const window = past(16);
     const sent = wirePosts(window, 40);
     const done: number[] = [];
@@ -669,7 +672,7 @@ describe('a consumer', () => {
     const got: Activity[] = [];
     for await (const post of flow as AsyncIterable<Activity>) {
       if (got.length === 0) {
-        // Both connections come to their end although no one takes anything.
+        // Both connections end although nothing is consumed.
         const until = Date.now() + 10_000;
         while (done.length < 2 && Date.now() < until)
           await new Promise(resolve => setTimeout(resolve, 5));
@@ -681,7 +684,7 @@ describe('a consumer', () => {
     expect((await readdir(folder)).filter(name => name.startsWith('spool'))).toEqual([]);
   });
 
-  it('whose disk is full is told at once, and no other connection is made', async () => {
+  it('whose disk is full gets an error immediately, and no other connection is made', async () => {
     const window = past(4);
     server.otherwise = wholeReplay(wirePosts(window));
     const full = new StorageError('ENOSPC', { path: folder, retryable: true });
@@ -691,7 +694,7 @@ describe('a consumer', () => {
     add.mockRestore();
   });
 
-  it('that stops early, or aborts in a wait, ends everything at once', async () => {
+  it('that stops early, or aborts during a wait, ends everything immediately', async () => {
     const window = past(200);
     server.otherwise = wholeReplay(wirePosts(window, 50));
     for await (const _ of posts(window, { maxMemory: 0 })) break;
@@ -714,7 +717,7 @@ describe('a consumer', () => {
     await expect(flow[Symbol.asyncIterator]().next()).rejects.toThrow('enough');
   });
 
-  it('that goes on from any cursor gets each activity once', async () => {
+  it('that resumes from any cursor gets each activity once', async () => {
     const window = past(60);
     const sent = wirePosts(window, 2);
     await fc.assert(
@@ -755,7 +758,7 @@ describe('a consumer', () => {
     );
   });
 
-  it('cannot go on from the cursor of another replay, or a damaged one', async () => {
+  it('cannot resume from the cursor of another replay, or a damaged one', async () => {
     const window = past(2);
     server.otherwise = wholeReplay(wirePosts(window));
     let cursor: Cursor | undefined;
@@ -774,7 +777,7 @@ describe('a consumer', () => {
 });
 
 describe('options of a replay', () => {
-  it('are checked before anything is opened', () => {
+  it('are checked before it connects', () => {
     const window = past(2);
     const wrong: object[] = [
       { streamType: 'powertrack' },

@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-/** None of them is what the local service sends. */
+/** Bodies that the local service never sends. */
 const OTHER_BODIES = [
   ...['', ' ', 'OK', '<html></html>', 'null', '[]', '7', '{}', '{"detail":"none"}'],
   ...['{"detail":[7]}', '{"detail":[{"rule":"snow"}]}', '{"detail":[{"rule":{"value":"snow"}}]}'],
@@ -42,7 +42,7 @@ const OTHER_BODIES = [
 const sentBodies = () => server.received.map(({ body }) => body);
 
 describe('rules of a replay stream', () => {
-  it('are added with exact ids, at the address of the stream', async () => {
+  it('are added with exact ids, at the URL of the stream', async () => {
     const added = await addReplayRules(acme, [{ value: 'snow', tag: 'w' }, { value: 'rain' }]);
     expect(added).toEqual([
       { value: 'snow', tag: 'w', id: '9007199254740993', created: true },
@@ -54,7 +54,7 @@ describe('rules of a replay stream', () => {
     expect(sentBodies()).toEqual(['{"rules":[{"value":"snow","tag":"w"},{"value":"rain"}]}']);
   });
 
-  it('that are there already are told as not created, and why', async () => {
+  it('that exist already are reported as not created, with the reason', async () => {
     stream.hold('snow', 'old');
     const [added] = await addReplayRules(acme, [{ value: 'snow', tag: 'new' }]);
     expect(added).toMatchObject({
@@ -64,7 +64,7 @@ describe('rules of a replay stream', () => {
     expect(stream.rules.get('snow')?.tag).toBe('old');
   });
 
-  it('are added although a 201 has no content', async () => {
+  it('are added by a 201 without content', async () => {
     for (const body of ['', '{"sent":"x"}']) {
       server.script.push(status(201, body));
       expect(await addReplayRules(acme, [{ value: 'snow' }])).toEqual([
@@ -73,13 +73,13 @@ describe('rules of a replay stream', () => {
     }
   });
 
-  it.each(OTHER_BODIES)('are added once, whatever the body of a 201: %j', async body => {
+  it.each(OTHER_BODIES)('are added once, for any body of a 201: %j', async body => {
     server.script.push(status(201, body));
     expect(await addReplayRules(acme, [{ value: 'snow' }])).toMatchObject([{ created: true }]);
     expect(server.received.length).toBe(1);
   });
 
-  it.each(OTHER_BODIES)('are deleted once, whatever the body of a 200: %j', async body => {
+  it.each(OTHER_BODIES)('are deleted once, for any body of a 200: %j', async body => {
     server.script.push(status(200, body));
     expect(await deleteReplayRules(acme, [{ value: 'snow' }, { value: 'rain' }])).toEqual([
       { value: 'snow', deleted: true },
@@ -88,7 +88,7 @@ describe('rules of a replay stream', () => {
     expect(server.received.length).toBe(1);
   });
 
-  it('are refused with what the service says, where a 422 does not list them', async () => {
+  it('are refused with the message of the service if a 422 does not list them', async () => {
     server.script.push(status(422, '{"error":{"message":"Too many rules"}}'));
     const error = await addReplayRules(acme, [{ value: 'snow' }]).catch(e => e);
     expect(error).toBeInstanceOf(HttpError);
@@ -96,14 +96,14 @@ describe('rules of a replay stream', () => {
     expect(server.received.length).toBe(1);
   });
 
-  it('that an answer of the validation does not mention are not called invalid', async () => {
+  it('are not called invalid if the response of a validation does not mention them', async () => {
     server.script.push(status(200, '{"detail":[]}'));
     await expect(validateReplayRules(acme, [{ value: 'snow' }])).rejects.toThrow(
       'does not say whether the rule "snow" is valid',
     );
   });
 
-  it('are refused as a whole with the reason of each, as values', async () => {
+  it('are refused together, with the reason of each as data', async () => {
     const error = await addReplayRules(acme, [{ value: 'ok' }, { value: 'has:vidoes' }]).catch(
       e => e,
     );
@@ -116,7 +116,7 @@ describe('rules of a replay stream', () => {
     ]);
   });
 
-  it('go out in requests of at most a megabyte, and no rule is lost between two', async () => {
+  it('are sent in requests of at most a megabyte, without losing one in between', async () => {
     const rules = Array.from({ length: 600 }, (_, n) => ({ value: `${n} ${'é'.repeat(1000)}` }));
     const added = await addReplayRules(acme, rules);
     expect(added.map(({ value }) => value)).toEqual(rules.map(({ value }) => value));
@@ -131,7 +131,7 @@ describe('rules of a replay stream', () => {
     expect(stream.rules.size).toBe(0);
   });
 
-  it('are deleted by value and by id; misses are told', async () => {
+  it('are deleted by value and by id, and missing rules are reported', async () => {
     stream.hold('snow');
     const id = stream.hold('rain');
     const gone = await deleteReplayRules(acme, [
@@ -150,7 +150,7 @@ describe('rules of a replay stream', () => {
     expect(stream.rules.size).toBe(0);
   });
 
-  it('that are to be deleted twice are deleted', async () => {
+  it('are deleted if they are named twice', async () => {
     stream.hold('snow');
     const id = stream.hold('undefined');
     const gone = await deleteReplayRules(acme, [
@@ -176,7 +176,7 @@ describe('rules of a replay stream', () => {
     expect(server.received).toEqual([]);
   });
 
-  it('are got by ids that go out as bare integers', async () => {
+  it('are fetched by ids, which are sent as bare integers', async () => {
     const id = stream.hold('snow', 'w');
     expect(await getReplayRules(acme, [id, '12'])).toEqual([{ value: 'snow', tag: 'w', id }]);
     expect(sentBodies()).toEqual([`{"rule_ids":[${id},12]}`]);
@@ -184,7 +184,7 @@ describe('rules of a replay stream', () => {
     await expect(getReplayRules(acme, [12 as never])).rejects.toThrow(OptionError);
   });
 
-  it('are validated in their order, whatever the order of the answer', async () => {
+  it('are validated in their order, for any order of the response', async () => {
     const rules = [{ value: 'has:vidoes' }, { value: 'snow' }];
     expect(await validateReplayRules(acme, rules)).toEqual([
       { value: 'has:vidoes', valid: false, reason: 'Unknown value (at position 1)' },
@@ -194,7 +194,7 @@ describe('rules of a replay stream', () => {
     expect(stream.rules.size).toBe(0);
   });
 
-  it('say what a 406 means while a replay runs', async () => {
+  it('explain a 406 while a replay runs', async () => {
     stream.connections = 1;
     for (const call of [
       addReplayRules(acme, [{ value: 'snow' }]),
@@ -208,7 +208,7 @@ describe('rules of a replay stream', () => {
     }
   });
 
-  it('keep to five changes in five seconds, and try again after a broken connection', async () => {
+  it('are changed at most five times in five seconds, and retried after a broken connection', async () => {
     server.script.push(reset, status(503));
     const timing = impatient();
     const busy = account({ ...addresses(), timing }, {});
@@ -217,7 +217,7 @@ describe('rules of a replay stream', () => {
     expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThanOrEqual(5_000);
   });
 
-  it('are not sent for nothing', async () => {
+  it('cause no request for an empty list', async () => {
     expect(await addReplayRules(acme, [])).toEqual([]);
     expect(await deleteReplayRules(acme, [])).toEqual([]);
     expect(await getReplayRules(acme, [])).toEqual([]);

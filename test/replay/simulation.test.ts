@@ -13,7 +13,7 @@ const REPLAYS = slow ? 100_000 : 10_000;
 
 type Sums = Record<keyof SimulatedReplay, number> & { readonly worst: readonly number[] };
 
-/** Runs seeds from 1 on and adds up; `worst` are those in which something was lost or doubled. */
+/** Runs the seeds from 1 and sums up; `worst` are seeds with lost or repeated posts. */
 function simulateAll(seeds: number, parts: Parts = REAL_PARTS): Sums {
   const sums: Record<string, number> = {};
   const worst: number[] = [];
@@ -28,11 +28,11 @@ function simulateAll(seeds: number, parts: Parts = REAL_PARTS): Sums {
 }
 
 describe(`${REPLAYS} replays against a service that fails in every way`, () => {
-  it('lose nothing, double nothing, keep to the budget, and report every gap', () => {
+  it('lose nothing, repeat nothing, keep to the budget, and report every gap', () => {
     const sums = simulateAll(REPLAYS);
     expect(sums.worst).toEqual([]);
     expect(sums).toMatchObject({ lost: 0, doubled: 0, overBudget: 0 });
-    // And there was something to lose.
+    // There was something to lose.
     expect(sums.posts).toBeGreaterThan(100 * REPLAYS);
     expect(sums.connects).toBeGreaterThan(10 * REPLAYS);
     expect(sums.faults).toBeGreaterThan(4 * REPLAYS);
@@ -42,7 +42,7 @@ describe(`${REPLAYS} replays against a service that fails in every way`, () => {
   });
 });
 
-/** Each mends nothing but breaks one rule of the machine: the simulation has to notice. */
+/** Each breaks one rule of the machine, which the simulation must detect. */
 const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedReplay }> = {
   'the end of a connection is taken as done': {
     breaks: 'lost',

@@ -3,13 +3,13 @@ import { ReplayMachine, type ReplayState } from '../../src/replay/replay-machine
 import { SeenIds } from '../../src/replay/seen-ids.js';
 import { DAY, floorTo, MINUTE, SECOND, type Window } from '../../src/time.js';
 
-/** What a replay came to, against what the simulated service had. */
+/** The outcome of a replay, compared with the simulated service. */
 export interface SimulatedReplay {
   readonly lost: number;
   readonly doubled: number;
-  /** Connections beyond 5 in 5 minutes, as the service counts them. */
+  /** Connections beyond 5 in 5 minutes, by the clock of the service. */
   readonly overBudget: number;
-  /** Posts within the gaps that were reported. */
+  /** Posts within the reported gaps. */
   readonly inGaps: number;
   readonly posts: number;
   readonly connects: number;
@@ -33,13 +33,13 @@ const LONGEST_RUN = 8 * DAY;
 interface Post {
   readonly id: string;
   readonly at: number;
-  /** The minute of the stream that it comes with. */
+  /** The minute of the stream in which it is delivered. */
   readonly minute: number;
 }
 
 /**
- * One replay in virtual time against a service that fails in every way it may, as the seed has it: the
- * machine, the ids and the commits are the real ones; only sockets and files are not there.
+ * One replay in virtual time against a service that fails in every possible way, chosen by the seed.
+ * The machine, the ids and the commits are the real ones; sockets and files are simulated.
  */
 export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedReplay {
   const random = randomOf(seed);
@@ -56,11 +56,11 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
   const window: Window = { from, to: from + minutes * MINUTE };
   const posts = postsOf(window, random);
   const clockOff = chance(0.1) ? whole(-60, 60) * MINUTE : 0;
-  /** Whether answers have a `Date`; without, the two clocks are taken to be one. */
+  /** Whether responses have a `Date`; without it, the client assumes that the clocks agree. */
   const dated = chance(0.5);
   let heard = false;
   const faultiness = random() ** 2 * 0.8;
-  /** Minutes that fail so many times more. */
+  /** How many more times each minute fails. */
   const failing = new Map<number, number>();
   for (let minute = window.from; minute < window.to; minute += MINUTE)
     if (chance(faultiness * 0.1)) failing.set(minute, chance(0.1) ? 99 : whole(1, 3));
@@ -69,7 +69,7 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
   const delivered = new Map<string, number>();
   let [overBudget, connects, faults, crashes] = [0, 0, 0, 0];
 
-  /** What is durable: the log of connects, and what was committed together. */
+  /** The durable state: the log of connects, and the last commit. */
   const log: number[] = [];
   let committed: { state: ReplayState | undefined; ids: unknown; output: readonly Post[] } = {
     ...{ state: undefined, ids: {}, output: [] },
@@ -108,14 +108,14 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
         sent.push(...all.filter(() => chance(0.5)));
       } else sent.push(...all);
     }
-    // Some things come twice.
+    // Some posts arrive twice.
     if (chance(0.1) && sent.length > 0) sent = [...sent, sent[0] as Post];
     const count = sent.length;
     if (chance(faultiness * 0.3)) {
       faults++;
       return { status: 200, posts: sent.slice(0, whole(0, count)), end: undefined } as const;
     }
-    // On the way something goes missing although the end is in order.
+    // A post is lost in transfer although the end is clean.
     if (chance(faultiness * 0.1) && count > 0) sent = sent.filter((_, index) => index % 7 !== 3);
     const told = { activityCount: chance(faultiness * 0.05) ? count + 1 : count };
     const incomplete = stop < range.to;
@@ -126,7 +126,7 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
       end: {
         ...told,
         outcome: incomplete ? 'failed' : failed.length > 0 ? 'completed_with_errors' : 'completed',
-        // A request that failed tells of what was not processed, and of nothing else.
+        // A failed request names only the unprocessed range.
         minutesFailed: incomplete ? [] : failed,
         unprocessedRange: incomplete
           ? { from: Math.min(stop, ...failed), to: range.to }
@@ -198,7 +198,7 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
   throw new Error(`Seed ${seed} does not end`);
 }
 
-/** A few posts a minute; one in ten has a time that is not of its minute. */
+/** A few posts a minute; one in ten has a time outside its minute. */
 function postsOf(window: Window, random: () => number): Map<number, Post[]> {
   const posts = new Map<number, Post[]>();
   let id = 1_700_000_000_000_000_000n;

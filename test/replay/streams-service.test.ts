@@ -50,7 +50,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Its time is the service's, which a wait moves on. */
+/** Uses the service's clock, which waits advance. */
 function acme() {
   return account({
     ...addresses,
@@ -81,7 +81,7 @@ function posts(options: Partial<ReplayOptions> = {}) {
   });
 }
 
-/** Each activity by its id and a digest of its bytes: those say as much, and a failure can be read. */
+/** Each activity as its id and a digest of its bytes, which keeps failures readable. */
 const rawOf = async (flow = posts()) =>
   (await collect<{ raw: Buffer }>()(flow)).map(({ raw }) => digest(raw));
 
@@ -93,7 +93,7 @@ function digest(raw: Uint8Array): string {
 describe('a replay of the local service', () => {
   it('is complete by the counts of the same window, in hourly files', async () => {
     const target = path.join(folder, 'out');
-    // Rules read what a post quotes, searches and their counts do not.
+    // Rules also match the quoted post; searches and their counts do not.
     const query = '(coffee OR rain OR music OR #music OR snow) -is:quote';
     await replayRules.add(acme(), [{ value: query, tag: 't' }]);
     const written = await pipeline(
@@ -133,13 +133,13 @@ describe('a replay of the local service', () => {
     const whole = await rawOf();
     expect(whole.length).toBeGreaterThan(100);
     service.faults.plant(fault);
-    // What has to be asked for again may come later.
+    // Ranges that are requested again may arrive later.
     expect((await rawOf()).toSorted()).toEqual(whole.toSorted());
     expect(service.faults.list().every(planted => planted.hits > 0)).toBe(true);
   });
 
   it.each(['none', 'part'] as const)(
-    'has minutes that failed, %s of them delivered',
+    'requests failed minutes again, with %s of their posts delivered',
     async deliver => {
       const whole = await rawOf();
       const minutes = [3, 4, 9].map(n => formatTimestamp(window.from + n * MINUTE));
@@ -153,7 +153,7 @@ describe('a replay of the local service', () => {
     },
   );
 
-  it('reports what the service never delivers', async () => {
+  it('reports minutes that the service never delivers', async () => {
     const minute = formatTimestamp(window.from + 5 * MINUTE);
     service.faults.plant({ kind: 'minutes-failed', minutes: [minute], times: 'always' });
     const got: unknown[] = [];
@@ -165,7 +165,7 @@ describe('a replay of the local service', () => {
     expect(got.length).toBeGreaterThan(100);
   });
 
-  it('comes once and whole through any faults, and over restarts', async () => {
+  it('delivers everything once through any faults and restarts', async () => {
     const whole = await rawOf();
     const anyFault: fc.Arbitrary<Fault> = fc.oneof(
       fc.record({
@@ -208,7 +208,7 @@ describe('a replay of the local service', () => {
             ...{ path: () => `${target}/all.jsonl`, commitIntervalMs: 0 },
             ...{ checkpoint: `${target}/checkpoint.json`, line: ({ raw }) => raw },
           });
-        // The first run is gone after some batches, what it had committed is not.
+        // The first run stops after some batches; its commits remain.
         const until = (last: number) =>
           new Flow<{ raw: Buffer }>(async function* (run) {
             let batches = 0;
@@ -232,7 +232,7 @@ describe('a replay of the local service', () => {
     );
   });
 
-  it('goes to disk for a slow consumer that is flooded', async () => {
+  it('buffers on disk for a slow consumer', async () => {
     const whole = await rawOf();
     service.faults.plant({ kind: 'flood', endpoint: 'replay', times: 'always' });
     const got: string[] = [];
@@ -248,7 +248,7 @@ describe('a replay of the local service', () => {
 });
 
 describe('rules of the local service', () => {
-  it('are added, validated, listed, got, deleted and made equal to a list', async () => {
+  it('are added, validated, listed, fetched, deleted and synchronised with a list', async () => {
     const of = acme();
     const added = await replayRules.add(of, [{ value: 'snow', tag: 'w' }, { value: 'rain' }]);
     expect(added.every(({ created, id }) => created && /^\d{15,}$/.test(id ?? ''))).toBe(true);
@@ -305,7 +305,7 @@ describe('rules of the local service', () => {
 });
 
 describe('compliance of the local service', () => {
-  it('is kept as tombstones, which take deleted posts out of what comes by', async () => {
+  it('is recorded as tombstones, which remove deleted posts from a flow', async () => {
     const whole = await collect<Activity>()(posts());
     const victim = whole[5]?.id ?? '';
     const tombstones = await openTombstones(path.join(folder, 'tombstones'));

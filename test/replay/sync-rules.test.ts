@@ -28,13 +28,13 @@ afterEach(() => server.stop());
 const held = () => [...stream.rules.values()].map(({ value, tag }) => ({ value, tag }));
 
 describe('replayRules', () => {
-  it('streams a listing, ids exact', async () => {
+  it('streams the rules, with exact ids', async () => {
     const ids = Array.from({ length: 5_000 }, (_, n) => stream.hold(`rule ${n}`, `${n}`));
     const rules = await collect()(replayRules(acme));
     expect(rules.map(rule => (rule as { id?: string }).id)).toEqual(ids);
   });
 
-  it('gives each rule once when the listing breaks off', async () => {
+  it('gives each rule once if the response is cut', async () => {
     for (let n = 0; n < 5_000; n++) stream.hold(`rule ${n}`);
     server.script.push(response => {
       response.write(
@@ -50,7 +50,7 @@ describe('replayRules', () => {
     expect(server.received.length).toBe(2);
   });
 
-  it('closes its connection when the reader has enough', async () => {
+  it('closes its connection when the reader stops', async () => {
     for (let n = 0; n < 50_000; n++) stream.hold(`rule ${n}`);
     for await (const rule of replayRules(acme)) {
       expect(rule.value).toBe('rule 0');
@@ -84,7 +84,7 @@ describe('syncRules', () => {
     expect(server.received.length).toBe(requests + 1);
   });
 
-  it('prints the difference in a dry run, and sends nothing but the listing', async () => {
+  it('returns the difference in a dry run, and only requests the current rules', async () => {
     const before = held();
     const changes = await syncRules(acme, wanted, { dryRun: true });
     expect(renderRuleChanges(changes)).toBe(
@@ -99,7 +99,7 @@ describe('syncRules', () => {
     expect(server.received.map(({ method }) => method)).toEqual(['GET']);
   });
 
-  it('changes nothing where a new rule is invalid', async () => {
+  it('changes nothing if a new rule is invalid', async () => {
     const before = held();
     const error = await syncRules(acme, [...wanted, { value: 'has:vidoes' }]).catch(e => e);
     expect(error).toBeInstanceOf(RulesError);
@@ -107,7 +107,7 @@ describe('syncRules', () => {
     expect(held()).toEqual(before);
   });
 
-  it('adds before it deletes: where adding fails, every old rule is still there', async () => {
+  it('adds before it deletes, so that every old rule remains if adding fails', async () => {
     const before = held();
     stream.hasValidation = false;
     const error = await syncRules(acme, [{ value: 'has:vidoes' }]).catch(e => e);
@@ -115,22 +115,19 @@ describe('syncRules', () => {
     expect(held()).toEqual(before);
   });
 
-  it.each(['', 'OK'])(
-    'adds what is missing where the 200 of a delete has the body %j',
-    async body => {
-      stream.deletedBody = body;
-      await syncRules(acme, wanted);
-      expect(held()).toEqual([
-        { value: 'keep', tag: 'k' },
-        { value: 'add', tag: null },
-        { value: 'retag', tag: 'new' },
-      ]);
-      const deletes = server.received.filter(({ url }) => url.includes('_method=delete'));
-      expect(deletes.length).toBe(1);
-    },
-  );
+  it.each(['', 'OK'])('adds missing rules if the 200 of a delete has the body %j', async body => {
+    stream.deletedBody = body;
+    await syncRules(acme, wanted);
+    expect(held()).toEqual([
+      { value: 'keep', tag: 'k' },
+      { value: 'add', tag: null },
+      { value: 'retag', tag: 'new' },
+    ]);
+    const deletes = server.received.filter(({ url }) => url.includes('_method=delete'));
+    expect(deletes.length).toBe(1);
+  });
 
-  it('does without the validation where the service does not have it', async () => {
+  it('works if the service has no validation endpoint', async () => {
     stream.hasValidation = false;
     await syncRules(acme, wanted);
     expect(held().length).toBe(3);
@@ -138,7 +135,7 @@ describe('syncRules', () => {
     expect(paths.filter(path => path.endsWith('/validation.json')).length).toBe(1);
   });
 
-  it('deletes no rule for a new tag where the service would not take the rule again', async () => {
+  it('does not delete a rule for a new tag if the service would not accept the rule again', async () => {
     stream.hold('old has:vidoes', 'a');
     const before = held();
     const retag = { value: 'old has:vidoes', tag: 'b' };
@@ -146,7 +143,7 @@ describe('syncRules', () => {
     expect(held()).toEqual(before);
   });
 
-  it('takes no misspelt dry run for none', async () => {
+  it('refuses a misspelt `dryRun`', async () => {
     for (const options of [{ dryrun: true }, { dryRun: 'yes' }, null])
       await expect(syncRules(acme, wanted, options as never)).rejects.toThrow(OptionError);
     await expect(syncRules(acme, [{ value: 'a', tag: 7 as never }])).rejects.toThrow(OptionError);

@@ -9,17 +9,17 @@ import type { RuleProduct } from '../../src/rules/post/dialect.js';
 import type { Clause, OperatorName, OperatorValues, RuleNode } from '../../src/rules/tree.js';
 
 export interface RuleVocabulary {
-  /** Words that texts are made of; few words make many matches. By default anything. */
+  /** The words of texts; few words make many matches. By default any text. */
   readonly words?: readonly string[] | undefined;
   /** Handles and ids of authors. */
   readonly users?: readonly string[] | undefined;
   /** Ids of posts. */
   readonly ids?: readonly string[] | undefined;
-  /** Only what the product offers. By default all. */
+  /** Only operators of this product. By default all. */
   readonly product?: RuleProduct | undefined;
 }
 
-/** Trees with all positions 0, as parsing gives them: each survives printing and parsing. */
+/** Trees as parsed, but with all positions 0. Each survives printing and parsing. */
 export function arbitraryRule(vocabulary: RuleVocabulary = {}): fc.Arbitrary<RuleNode> {
   const clause = arbitraryClause(vocabulary);
   const { tree } = fc.letrec<{ tree: RuleNode; joined: RuleNode; negated: RuleNode }>(tie => ({
@@ -39,7 +39,7 @@ export function arbitraryRule(vocabulary: RuleVocabulary = {}): fc.Arbitrary<Rul
   return tree.filter(rule => printRule(rule).length <= 2048);
 }
 
-/** Rules that a product accepts, as text and tree (with the positions of the text). */
+/** Rules that a product accepts, as text and as tree with the positions of the text. */
 export function acceptedRule(
   product: RuleProduct,
   vocabulary: RuleVocabulary = {},
@@ -57,7 +57,7 @@ export function acceptedRule(
 export function arbitraryClause(vocabulary: RuleVocabulary = {}): fc.Arbitrary<Clause> {
   const text = arbitraryText(vocabulary);
   const word = arbitraryWord(vocabulary);
-  // Behind a prefix, the `#` of a keycap emoji starts no name.
+  // After a prefix, the `#` of a keycap emoji does not start a name.
   const name = word.filter(text => isWordStart(text.charCodeAt(0)));
   return fc.oneof(
     { arbitrary: textClause('keyword', word), weight: 6 },
@@ -171,7 +171,7 @@ function arbitraryRadius() {
   });
 }
 
-/** A degree is 69 miles at most, and a box less than 25 miles wide; some cross 180°. */
+/** Boxes less than 25 miles wide (a degree is at most 69 miles); some cross 180°. */
 function arbitraryBox() {
   const side = fc.double({ min: 0.001, max: 0.35, noNaN: true });
   return fc.tuple(degrees(180), degrees(89), side, side).map(([west, south, width, height]) => ({

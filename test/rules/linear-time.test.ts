@@ -16,14 +16,14 @@ const TEXTS: Record<string, (length: number) => string> = {
   'halves of flags': length => '🇩'.repeat(length / 2),
 };
 
-test.each(Object.entries(TEXTS))('a text of %s takes time by its length', (_, textOf) => {
+test.each(Object.entries(TEXTS))('matching a text of %s takes linear time', (_, textOf) => {
   expectLinear(3_000, length => {
     const text = textOf(length);
     return () => [tokenise(text, 'kept'), tokenise(text, 'stripped')];
   });
 });
 
-test('a post of nothing but marks takes time by its length, against many rules', () => {
+test('matching a post of only combining marks takes linear time, with many rules', () => {
   const matcher = compileRules([{ value: '"a b" c' }, { value: 'contains:"a\u0301"' }]);
   expectLinear(3_000, length => {
     const raw = { created_at: '', id_str: '1', text: `a${'\u0301\u0323'.repeat(length / 2)}` };
@@ -41,22 +41,22 @@ const RULES: Record<string, (length: number) => string> = {
   'alternatives in alternatives': length => nested('(the OR ', 'the OR ', length),
 };
 
-test.each(Object.entries(RULES))('checking a rule of %s takes time by its length', (_, ruleOf) => {
+test.each(Object.entries(RULES))('checking a rule of %s takes linear time', (_, ruleOf) => {
   expectLinear(1_200, length => {
     const rule = ruleOf(length);
     return () => checkRule(rule, { product: 'search' });
   });
 });
 
-/** Half of the length are groups that open, the other half what stands in the innermost. */
+/** Half of the length is opening groups, the other half is the content of the innermost. */
 function nested(open: string, inner: string, length: number): string {
   const groups = Math.floor(length / 2 / open.length);
   return `${open.repeat(groups)}${inner.repeat(length / 2 / inner.length)}a${')'.repeat(groups)}`;
 }
 
 /**
- * Eight times the length has to take less than 24 times as long, where quadratic work takes 64. The
- * fastest of some runs counts, and the lowest of some such ratios: other load only adds.
+ * Eight times the length must take less than 24 times as long; quadratic work takes 64 times. The
+ * fastest run and the lowest ratio count, because other load can only add time.
  */
 function expectLinear(length: number, prepare: (length: number) => () => unknown): void {
   const short = prepare(length);

@@ -9,7 +9,7 @@ import { compileRule } from '../../src/rules/match/compile-rule.js';
 import { postTerms } from '../../src/rules/operators/post-terms.js';
 import { rulePost } from '../../src/rules/post/rule-post.js';
 
-/** Names a folder of posts that were published elsewhere; without it there is nothing to test. */
+/** A folder of published posts; without it, these tests are skipped. */
 const folder = process.env.MILLRACE_REAL_DATA ?? '';
 
 function posts(file: string): Activity[] {
@@ -36,7 +36,7 @@ describe.skipIf(folder === '')('real posts (MILLRACE_REAL_DATA)', () => {
     },
   );
 
-  it('match the rules that the service says they matched', () => {
+  it('match the rules that the service lists in them', () => {
     const claims = ['activity-gnacs', 'activity-gnip4j'].flatMap(file =>
       posts(file).flatMap(post => post.matchingRules.map(({ value }) => ({ post, value }))),
     );
@@ -48,7 +48,7 @@ describe.skipIf(folder === '')('real posts (MILLRACE_REAL_DATA)', () => {
     expect(answers.filter(({ matches }) => !matches)).toEqual([]);
   });
 
-  it('match real rules together as each alone', () => {
+  it('match many real rules as they match each alone', () => {
     const rules = lines('rules.jsonl').flatMap(line => {
       const { value } = JSON.parse(line) as { value: string };
       const { tree } = checkRule(value, { product: 'historical' });

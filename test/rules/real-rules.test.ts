@@ -26,13 +26,13 @@ describe.skipIf(folder === undefined)('real rules (MILLRACE_REAL_DATA names thei
       .problems.filter(({ severity }) => severity === 'error')
       .map(({ code }) => code);
 
-  test('those with a quote or parenthesis too few are refused, those without are not', () => {
+  test('rules with an unclosed quote or parenthesis are refused, and only these', () => {
     const told = rules.filter(rule => rule.balanced !== undefined);
     expect(told.length).toBeGreaterThan(0);
     for (const { value, balanced } of told) expect(codesOf(value).length === 0).toBe(balanced);
   });
 
-  test('those of version 1.0 are refused until the suggestions are applied', () => {
+  test('rules of version 1.0 are refused until the suggestions are applied', () => {
     const old = rules.filter(({ value }) => codesOf(value).includes('R016'));
     const mended = old.map(({ value }) =>
       applySuggestions(
@@ -47,7 +47,7 @@ describe.skipIf(folder === undefined)('real rules (MILLRACE_REAL_DATA names thei
     expect(old.length).toBeGreaterThan(withoutSuccessor.length);
   });
 
-  test('all others are accepted, but `has:` alone and what is too long', () => {
+  test('all others are accepted, except a single `has:` and rules that are too long', () => {
     for (const { value, balanced } of rules) {
       if (balanced !== undefined) continue;
       const codes = codesOf(value).filter(code => code !== 'R016');
@@ -56,7 +56,7 @@ describe.skipIf(folder === undefined)('real rules (MILLRACE_REAL_DATA names thei
     }
   });
 
-  test('the accepted ones survive printing', () => {
+  test('accepted rules survive printing and parsing', () => {
     for (const { value } of rules) {
       const { tree } = checkRule(value, { product });
       if (tree === undefined) continue;

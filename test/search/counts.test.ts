@@ -27,7 +27,7 @@ const expected: CountBucket[] = Array.from({ length: 720 }, (_, i) => {
 });
 
 describe('counts', () => {
-  it('give every bucket of every page, partial ones too', async () => {
+  it('give every bucket of every page, including partial buckets', async () => {
     const all = await pipeline(counts(testAccount(server), SNOW), collect());
     expect(all).toEqual(expected);
     expect(server.received.length).toBe(8);
@@ -65,7 +65,7 @@ describe('counts', () => {
     ]);
   });
 
-  it('go on from any cursor', async () => {
+  it('resume from any cursor', async () => {
     let seen = 0;
     for await (const { items, cursor } of counts(testAccount(server), SNOW).batches()) {
       seen += items.length;
@@ -76,7 +76,7 @@ describe('counts', () => {
     expect(seen).toBe(720);
   });
 
-  it('go on after faults, with every bucket once', async () => {
+  it('continue after faults, with every bucket once', async () => {
     const page = { results: [{ timePeriod: '202401010000', count: 1 }], totalCount: 1, ...ECHO };
     server.script.push(
       status(503),
@@ -111,7 +111,7 @@ describe('counts', () => {
     ['query', { query: '' }],
     ['product', { product: 'all' }],
     ['toDate', { toDate: '202401010000' }],
-  ])('are refused before anything is sent for a bad %s', (option, options) => {
+  ])('are refused for a bad %s before anything is sent', (option, options) => {
     const act = () => counts(testAccount(server), { ...SNOW, ...options } as CountsOptions);
     expect(act).toThrow(OptionError);
     expect(act).toThrow(`\`${option}\``);
@@ -176,21 +176,21 @@ describe('counts', () => {
     ['a bucket twice', [page([...hours(0, 720), ...hours(7, 8)])], 'the bucket 202401010700 twice'],
     ['a bucket in two pages', [page(hours(0, 9), 'a'), page(hours(8, 720))], '202401010800 twice'],
     ['the same page twice', [page(hours(0, 9), 'a'), page(hours(0, 9), 'b')], '010000 twice'],
-  ])('are not whole with %s', async (_what, replies, message) => {
+  ])('are incomplete with %s', async (_what, replies, message) => {
     server.script.push(...replies);
     const error = await gathered().catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(replies.length > 1 ? IncompleteError : DataError);
     expect((error as Error).message).toContain(message);
   });
 
-  it('are whole in pages of any order', async () => {
+  it('are complete for pages in any order', async () => {
     const parts = [hours(300, 400), hours(0, 100).reverse(), hours(400, 720), hours(100, 300)];
     for (const [i, part] of parts.entries())
       server.script.push(page(part, i < 3 ? `token ${i}` : undefined));
     expect((await gathered()).length).toBe(720);
   });
 
-  it('that begin with a `next` must reach an end of the window', async () => {
+  it('that start with a `next` must reach an end of the window', async () => {
     server.script.push(page(hours(500, 720)));
     expect((await gathered({ next: 'token' })).length).toBe(220);
     server.script.push(page(hours(0, 200).reverse()));
@@ -199,7 +199,7 @@ describe('counts', () => {
     await expect(gathered({ next: 'token' })).rejects.toThrow('left out the bucket 202401302300');
   });
 
-  it('take a first bucket that begins within its hour, and a last one that is cut', async () => {
+  it('accept a first bucket that starts within its hour, and a last one that is cut', async () => {
     const dates = { fromDate: '202401010030', toDate: '202401010230' };
     for (const periods of [
       ['202401010030', '202401010100', '202401010200'],
@@ -212,7 +212,7 @@ describe('counts', () => {
     }
   });
 
-  it('end with an error when next repeats', async () => {
+  it('end with an error if `next` repeats', async () => {
     server.otherwise = buckets([], { next: 'again', totalCount: 0 });
     const run = pipeline(counts(testAccount(server), SNOW), collect());
     await expect(run).rejects.toThrow('repeats the `next` token');
@@ -226,7 +226,7 @@ describe('counts', () => {
       'its content-type is text/html; charset=utf-8',
     ],
     [{}, 'its content-type is missing'],
-  ])('say what came where it is a page for people: %j', async (headers, type) => {
+  ])('show the content type of an HTML page: %j', async (headers, type) => {
     server.otherwise = status(200, PAGE, headers);
     const error = await gathered().catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(DataError);
@@ -235,7 +235,7 @@ describe('counts', () => {
     expect(server.received.length).toBe(1);
   });
 
-  it('take an error of the service for what it is', async () => {
+  it('treat an error response as an error', async () => {
     server.script.push(
       status(401, '{"error":{"message":"Unauthorized: Stream is not enabled for count requests"}}'),
     );

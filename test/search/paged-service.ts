@@ -12,7 +12,7 @@ export interface TestPost {
   readonly bytes: string;
 }
 
-/** Posts of January 2024, evenly spread, newest first, with ids past 2^53 and odd spacing. */
+/** Posts spread over January 2024, newest first, with ids past 2^53 and irregular spacing. */
 export function januaryPosts(count: number): TestPost[] {
   const from = Date.UTC(2024, 0, 1);
   return Array.from({ length: count }, (_, i) => {
@@ -26,7 +26,7 @@ export function januaryPosts(count: number): TestPost[] {
   });
 }
 
-/** One page of posts, with `next`, as service.md 4.1 has it. */
+/** One page of posts, with `next`. */
 export function searchPages(posts: readonly TestPost[], { gzip = false } = {}): Reply {
   return async (response, request) => {
     const { fromDate, toDate, maxResults, next } = request.params as Record<string, string>;
@@ -94,7 +94,7 @@ function tokenOf({ params }: Received, offset: number): string {
   return Buffer.from(JSON.stringify([offset, asText(rest)])).toString('base64');
 }
 
-/** A token goes with the identical request only (4.1 rule 4). */
+/** A token is valid only with the identical request. */
 function placeOf({ params }: Received, next: string | undefined): number | undefined {
   if (next === undefined) return 0;
   const { next: _next, ...rest } = params;
@@ -106,7 +106,7 @@ function asText(params: Readonly<Record<string, unknown>>): Record<string, strin
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]));
 }
 
-/** An account of the server that does not wait between tries and knows no limit of its own. */
+/** An account of the server, without waits between retries and without rate limits. */
 export function testAccount(server: ScriptedServer, options: AccountOptions = {}) {
   return account(
     {

@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-/** Everything that a search delivers, and how it ends. */
+/** Everything that a search delivers, and its outcome. */
 async function run(options: Partial<SearchOptions> = {}, settings: AccountOptions = {}) {
   const found: string[] = [];
   let cursor: Cursor | undefined;
@@ -58,7 +58,7 @@ async function run(options: Partial<SearchOptions> = {}, settings: AccountOption
   return { found, cursor, error };
 }
 
-/** Lets pages through, then has this happen. */
+/** Serves a number of pages, then sends this reply. */
 function afterPages(pages: number, ...replies: Reply[]): void {
   for (let i = 0; i < pages; i++) server.script.push(searchPages(POSTS));
   server.script.push(...replies);
@@ -66,7 +66,7 @@ function afterPages(pages: number, ...replies: Reply[]): void {
 
 const five = <T>(value: T): T[] => Array(5).fill(value);
 
-describe('a search goes on, with every post once, after', () => {
+describe('a search continues, with every post once, after', () => {
   const faults: [string, Reply[]][] = [
     ['503 five times', five(status(503, 'busy'))],
     ['500 and 502', [status(500), status(502, '<html>')]],
@@ -105,7 +105,7 @@ describe('a search goes on, with every post once, after', () => {
     }
   });
 
-  it('waits of the asked length', async () => {
+  it('waits of the requested length', async () => {
     const timing = impatient();
     afterPages(1, status(429, '', { 'retry-after': '300' }), status(503));
     await run({}, { timing });
@@ -137,27 +137,30 @@ describe('a search that cannot go on', () => {
     ['broken connections for ever', reset, ConnectionError],
     ['cut bodies for ever', cut(PAGE, 'length'), ConnectionError],
     ['an answer without results', raw('{"error":{"message":"odd"}}'), DataError],
-  ])('later says so, with the place to go on: %s', async (_what, reply, cause) => {
-    afterPages(2);
-    server.otherwise = reply;
-    const { found, cursor, error } = await run();
-    expect(found).toEqual(POSTS.slice(0, 20).map(post => post.bytes));
-    expect(error).toBeInstanceOf(IncompleteError);
-    const incomplete = error as IncompleteError;
-    expect(incomplete.cause).toBeInstanceOf(cause);
-    expect(incomplete.retryable).toBe((incomplete.cause as HttpError).retryable);
-    expect(incomplete.cursor).toEqual(cursor);
-    expect(incomplete.missing).toEqual([
-      expect.stringMatching(/^posts from 202401010000 to 202401\d{6}$/),
-    ]);
-    expect(incomplete.message).toContain((incomplete.cause as Error).message);
-    // The service is well again.
-    server.otherwise = searchPages(POSTS);
-    const rest = await run({ resume: incomplete.cursor as Cursor });
-    expect(rest.found).toEqual(POSTS.slice(20).map(post => post.bytes));
-  });
+  ])(
+    'on a later page is an error with a cursor to continue from: %s',
+    async (_what, reply, cause) => {
+      afterPages(2);
+      server.otherwise = reply;
+      const { found, cursor, error } = await run();
+      expect(found).toEqual(POSTS.slice(0, 20).map(post => post.bytes));
+      expect(error).toBeInstanceOf(IncompleteError);
+      const incomplete = error as IncompleteError;
+      expect(incomplete.cause).toBeInstanceOf(cause);
+      expect(incomplete.retryable).toBe((incomplete.cause as HttpError).retryable);
+      expect(incomplete.cursor).toEqual(cursor);
+      expect(incomplete.missing).toEqual([
+        expect.stringMatching(/^posts from 202401010000 to 202401\d{6}$/),
+      ]);
+      expect(incomplete.message).toContain((incomplete.cause as Error).message);
+      // The service works again.
+      server.otherwise = searchPages(POSTS);
+      const rest = await run({ resume: incomplete.cursor as Cursor });
+      expect(rest.found).toEqual(POSTS.slice(20).map(post => post.bytes));
+    },
+  );
 
-  it('shows no secret, even if an answer echoes them', async () => {
+  it('shows no secret, even if a response echoes it', async () => {
     const token = Buffer.from(`me@acme.test:${PASSWORD}`).toString('base64');
     for (const body of [
       JSON.stringify({ echo: PASSWORD, token }),
@@ -173,7 +176,7 @@ describe('a search that cannot go on', () => {
   });
 });
 
-describe('an answer that cannot be right ends a search with an error:', () => {
+describe('an invalid response ends a search with an error:', () => {
   const page = (more: object) =>
     raw(JSON.stringify({ results: [{ id_str: '1' }], ...ECHO, ...more }));
   const params = (more: object) =>
@@ -222,7 +225,7 @@ describe('an answer that cannot be right ends a search with an error:', () => {
     expect(server.received.length).toBe(3);
   });
 
-  it('a next that goes round', async () => {
+  it('a next that forms a cycle', async () => {
     for (let i = 0; i < 3; i++)
       for (const next of ['a', 'b', 'c']) server.script.push(page({ next }));
     const { found, error } = await run();
@@ -230,7 +233,7 @@ describe('an answer that cannot be right ends a search with an error:', () => {
     expect(found.length).toBe(3);
   });
 
-  it('a next that a resumed search was sent before', async () => {
+  it('a next that was received before the search resumed', async () => {
     server.script.push(page({ next: 'a' }), page({ next: 'b' }));
     const first = await run({ pages: 1 });
     server.script.unshift(page({ next: 'a' }));
@@ -267,7 +270,7 @@ describe('an answer that cannot be right ends a search with an error:', () => {
 });
 
 describe('a search over any faults', () => {
-  it('gives every post once, if it is taken up again after each error', async () => {
+  it('gives every post once, if it is resumed after each error', async () => {
     const good = searchPages(POSTS);
     const replies: Reply[] = [
       ...[good, good, good, status(503), status(429), status(401), status(422), reset],
@@ -329,7 +332,7 @@ describe('leaving a search', () => {
     expect(await server.closed()).toBeLessThan(50);
   });
 
-  it.each([0, 1])('by abort while page %i is awaited gives the reason itself', async pages => {
+  it.each([0, 1])('by an abort during page %i gives the reason itself', async pages => {
     afterPages(pages);
     server.otherwise = stall(PAGE);
     const controller = new AbortController();
@@ -344,7 +347,7 @@ describe('leaving a search', () => {
     expect(await server.closed()).toBeLessThan(50);
   });
 
-  it('by abort in the wait before a retry, or for its turn, ends at once', async () => {
+  it('by an abort during a wait ends immediately', async () => {
     server.otherwise = status(429, '', { 'retry-after': '600' });
     for (const limits of [{ search: [] }, { search: [{ requests: 1, perMs: 60_000 }] }]) {
       const controller = new AbortController();
@@ -362,8 +365,8 @@ describe('leaving a search', () => {
   });
 });
 
-describe('the pace of searches', () => {
-  it('holds over all searches of an account', async () => {
+describe('the rate of searches', () => {
+  it('is limited over all searches of an account', async () => {
     const arrivals: number[] = [];
     server.otherwise = (response, request) => {
       arrivals.push(performance.now());

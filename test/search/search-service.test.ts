@@ -41,7 +41,7 @@ describe('the local service and a search', () => {
     maxResults: 20,
   } as const;
 
-  it('agree on every post: in pages of any size, by GET and POST, sliced or not', async () => {
+  it('agree on every post: in pages of any size, by GET and POST, with and without slices', async () => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf({ ...options, maxResults: 500 });
     expect(whole.length).toBeGreaterThan(60);
@@ -77,7 +77,7 @@ describe('the local service and a search', () => {
     for (const post of posts) expect(post.tags).toEqual(['weather ☃']);
   });
 
-  it('page through a default window, and more than 31 days', async () => {
+  it('agree over a default window, and over more than 31 days', async () => {
     expect((await linesOf({ query: 'rain', product: '30day' })).length).toBeGreaterThan(20);
     const to = service.clock.now();
     const long = { fromDate: new Date(to - 100 * DAY), toDate: new Date(to - HOUR) };
@@ -88,7 +88,7 @@ describe('the local service and a search', () => {
     expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(lines.length);
   });
 
-  it('go on from every cursor, while the time of the service moves on', async () => {
+  it('resume from every cursor, while the time of the service advances', async () => {
     const options = { query: 'rain', product: '30day', maxResults: 20 } as const;
     const cursors: (Cursor | undefined)[] = [];
     const found: string[] = [];
@@ -115,7 +115,7 @@ describe('the local service and a search', () => {
     { kind: 'stall', afterBytes: 1_000 },
     { kind: 'flip', atByte: 1_500 },
   ];
-  it.each(faults)('lose nothing and double nothing over %j', async fault => {
+  it.each(faults)('lose and repeat nothing with %j', async fault => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf(options);
     const acme = local({ timeouts: { silenceMs: 200 } });
@@ -126,7 +126,7 @@ describe('the local service and a search', () => {
     }
   });
 
-  it('survive a flipped bit wherever it breaks the document before the checksum tells', async () => {
+  it('survive a flipped bit that breaks the document before the checksum is read', async () => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf(options);
     const acme = local({ timeouts: { silenceMs: 200 } });
@@ -136,7 +136,7 @@ describe('the local service and a search', () => {
     }
   });
 
-  it('count on through time-outs', async () => {
+  it('continue counting after timeouts', async () => {
     const options = { query: 'rain', product: 'fullarchive', ...threeDays() } as const;
     const whole = await pipeline(counts(local(), options), collect());
     service.faults.plant({ kind: 'counts-timeout', buckets: 5, times: 3 });
@@ -144,7 +144,7 @@ describe('the local service and a search', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('stop and go on over a password that is changed in between', async () => {
+  it('stop when the password is changed, and resume with the new one', async () => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf(options);
     service.faults.plant({ kind: 'status', status: 401, skip: 2, times: 'always' });
@@ -157,7 +157,7 @@ describe('the local service and a search', () => {
     await expect(linesOf(options, wrong)).rejects.toThrow(HttpError);
   });
 
-  it('never hear of a rule that the product does not take: the call says what is wrong', () => {
+  it('send no rule that the product does not accept: the call shows the problem', () => {
     const options = { ...common, ...threeDays(), query: 'snow (rain has:vidoes)' };
     const { maxResults: _, ...countsOptions } = options;
     for (const call of [() => search(local(), options), () => counts(local(), countsOptions)]) {
@@ -174,7 +174,7 @@ describe('the local service and a search', () => {
     ['30day', -20],
     ['30day', -2],
   ] as const)(
-    'agree on the posts of %s up to %s without a fromDate, sliced or not',
+    'agree on the posts of %s up to %s without a fromDate, with and without slices',
     async (product, to) => {
       const toDate =
         typeof to === 'string' ? to : formatTimestamp(floorTo(DAY, service.clock.now()) + to * DAY);
@@ -183,7 +183,7 @@ describe('the local service and a search', () => {
       expect(whole.length).toBeGreaterThan(0);
       const sliced = await linesOf({ ...options, slices: 4 });
       expect(sliced).toEqual(whole.slice(0, sliced.length));
-      // The oldest minute of 30day, and one that passes meanwhile.
+      // The oldest minute of 30day, and one that expires during the search.
       expect(whole.length - sliced.length).toBeLessThanOrEqual(product === '30day' ? 2 : 0);
     },
   );
@@ -191,9 +191,9 @@ describe('the local service and a search', () => {
 
 describe('a service whose clock is moved', () => {
   it.each([
-    ['in this process', () => addresses],
-    ['by its answers alone', () => ({ ...addresses, serviceTime: undefined })],
-  ])('is followed %s', async (_where, given) => {
+    ['runs in the process of the service', () => addresses],
+    ['only sees its responses', () => ({ ...addresses, serviceTime: undefined })],
+  ])('is followed if the client %s', async (_where, given) => {
     const moved = Date.UTC(2015, 5, 15, 12);
     service.clock.set(moved);
     try {
@@ -210,7 +210,7 @@ describe('a service whose clock is moved', () => {
 });
 
 describe('a service that keeps its limits', () => {
-  it('never has to say 429 to our pace', async () => {
+  it('never sends a 429 to the rate-limited client', async () => {
     const strict = createService({ postsPerMinute: 1 });
     const retries: unknown[] = [];
     const acme = account(

@@ -35,7 +35,7 @@ async function run(options: Partial<SearchOptions>, acme = testAccount(server)) 
 }
 
 describe('slices of a window', () => {
-  it('cover it without a gap or an overlap, newest first, of about the same length', () => {
+  it('cover it without gaps or overlaps, newest first, with about equal lengths', () => {
     const minute = fc.integer({ min: 0, max: 10_000_000 });
     fc.assert(
       fc.property(
@@ -63,7 +63,7 @@ describe('slices of a window', () => {
     );
   });
 
-  it('of dates that were left out are those of service.md 4.1 rule 1', () => {
+  it('cover the documented default window if dates are omitted', () => {
     const now = Date.UTC(2024, 0, 31, 12, 0, 59, 999);
     expect(resolveDates({}, {}, 'fullarchive', now)).toEqual({
       fromDate: '202401011200',
@@ -79,7 +79,7 @@ describe('slices of a window', () => {
     });
   });
 
-  it('of dates that were left out do not begin before the product does', () => {
+  it('do not start before the product if dates are omitted', () => {
     const now = Date.UTC(2024, 0, 31, 12, 0, 59, 999);
     expect(resolveDates({ toDate: '200604010000' }, {}, 'fullarchive', now)).toEqual({
       fromDate: '200603210000',
@@ -94,7 +94,7 @@ describe('slices of a window', () => {
       fromDate: '202312311500',
       toDate: '202401150000',
     });
-    // Too old for the product, which the service says.
+    // Too old for the product; the service reports it.
     expect(resolveDates({ toDate: '202312311130' }, {}, '30day', now)).toEqual({
       fromDate: '202312311129',
       toDate: '202312311130',
@@ -104,14 +104,14 @@ describe('slices of a window', () => {
 
 describe('a sliced search', () => {
   it.each([2, 3, 7, 31, 500])(
-    'in %i slices gives the same posts in the same order',
+    'gives the same posts in the same order in %i slices',
     async slices => {
       const { found } = await run({ slices });
       expect(found).toEqual(POSTS.map(post => post.bytes));
     },
   );
 
-  it('asks for each slice by its own dates', async () => {
+  it('requests each slice with its own dates', async () => {
     await run({ slices: 3 });
     const windows = new Set(
       server.received.map(({ params }) => `${params.fromDate}-${params.toDate}`),
@@ -123,7 +123,7 @@ describe('a sliced search', () => {
     ]);
   });
 
-  it('fetches up to twelve slices side by side, and no more', async () => {
+  it('fetches at most twelve slices concurrently', async () => {
     let open = 0;
     let most = 0;
     let release = () => {};
@@ -139,7 +139,7 @@ describe('a sliced search', () => {
     expect(most).toBe(12);
   });
 
-  it('in many slices warns of no leak', async () => {
+  it('causes no leak warning with many slices', async () => {
     const warnings: Error[] = [];
     const onWarning = (warning: Error) => warnings.push(warning);
     process.on('warning', onWarning);
@@ -149,7 +149,7 @@ describe('a sliced search', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('keeps at most four pages of a slice that waits for its turn', async () => {
+  it('buffers at most four pages of a slice that waits for its turn', async () => {
     const { fromDate, toDate } = sliceDates(JANUARY, 2)[1]!;
     const isOfSecond = ({ params }: Received) =>
       params.fromDate === fromDate && params.toDate === toDate;
@@ -163,13 +163,13 @@ describe('a sliced search', () => {
     await batches.return?.();
   });
 
-  it('goes on from any cursor, with the slices of the first run', async () => {
+  it('resumes from any cursor, with the slices of the first run', async () => {
     const now = Date.UTC(2024, 0, 31, 12);
     const undated: Partial<SearchOptions> = { fromDate: undefined, toDate: undefined, slices: 4 };
     const timing = { ...impatient(), now: () => now };
     const first = await run(undated, testAccount(server, { timing }));
     expect(first.found.length).toBeGreaterThan(140);
-    // Two days on, the window is still that of the first run.
+    // Two days later, the window is still that of the first run.
     const later = testAccount(server, { timing: { ...timing, now: () => now + 2 * DAY } });
     for (const [i, cursor] of first.cursors.entries()) {
       const resume = JSON.parse(JSON.stringify(cursor)) as Cursor;
@@ -179,7 +179,7 @@ describe('a sliced search', () => {
     expect(first.cursors.at(-1)).toMatchObject({ done: true, slice: 3 });
   });
 
-  it('delivers what comes before a slice that fails, and says where to go on', async () => {
+  it('delivers everything before a slice that fails, and gives a cursor to continue from', async () => {
     const failing = sliceDates(JANUARY, 5)[2]!;
     server.otherwise = (response, request) =>
       request.params.toDate === failing.toDate
@@ -198,7 +198,7 @@ describe('a sliced search', () => {
     expect(rest.found).toEqual(POSTS.slice(60).map(post => post.bytes));
   });
 
-  it('closes every connection within 50 ms when it is left', async () => {
+  it('closes every connection within 50 ms when its reader stops', async () => {
     let answers = 0;
     server.otherwise = (response, request) =>
       answers++ < 2 ? searchPages(POSTS)(response, request) : undefined;
@@ -209,7 +209,7 @@ describe('a sliced search', () => {
     expect(await server.closed()).toBeLessThan(50);
   });
 
-  it('shares one pace', async () => {
+  it('shares one rate limit', async () => {
     const arrivals: number[] = [];
     server.otherwise = (response, request) => {
       arrivals.push(performance.now());

@@ -69,7 +69,7 @@ describe('a search', () => {
     });
   });
 
-  it('takes Dates for dates', async () => {
+  it('accepts Date objects', async () => {
     server.otherwise = searchPages(januaryPosts(5));
     const fromDate = new Date(Date.UTC(2024, 0, 1, 0, 0, 59, 999));
     await batchesOf(search(testAccount(server), { ...SNOW, fromDate }));
@@ -81,7 +81,7 @@ describe('a search', () => {
     'emoji 🎉 "☃️" é',
     'signs "& = + % # ? / \\ \'"',
     'white\tspace\nand more',
-  ])('sends the same by GET as by POST: %j', async query => {
+  ])('sends the same parameters by GET and by POST: %j', async query => {
     server.otherwise = searchPages(januaryPosts(25));
     const acme = testAccount(server);
     const posted = bytesOf(await batchesOf(search(acme, { ...SNOW, query })));
@@ -100,7 +100,7 @@ describe('a search', () => {
     expect(server.received[5]?.params.next).toMatch(/^[A-Za-z0-9+/=]+$/);
   });
 
-  it('uses another label or product where it is told to', async () => {
+  it('uses another label or product if it is given', async () => {
     server.otherwise = searchPages([]);
     const options: SearchOptions = { query: 'snow', product: '30day', label: 'my label/2' };
     await batchesOf(search(testAccount(server), options));
@@ -109,7 +109,7 @@ describe('a search', () => {
     );
   });
 
-  it('reads gzip, and bodies that come byte by byte', async () => {
+  it('reads gzip, and bodies that arrive byte by byte', async () => {
     const posts = januaryPosts(3);
     for (const gzip of [false, true]) {
       server.script.push(async (response, request) => {
@@ -131,7 +131,7 @@ describe('a search', () => {
     }
   });
 
-  it('goes on past pages without a post', async () => {
+  it('continues after pages without posts', async () => {
     const echo = { requestParameters: { maxResults: 10, ...JANUARY } };
     server.script.push(
       raw(JSON.stringify({ results: [], next: 'a', ...echo })),
@@ -143,7 +143,7 @@ describe('a search', () => {
     expect(batches.every(({ cursor }) => cursor !== undefined)).toBe(true);
   });
 
-  it('can begin at a next token of elsewhere', async () => {
+  it('can start at a given next token', async () => {
     const posts = januaryPosts(25);
     server.otherwise = searchPages(posts);
     const [first] = await batchesOf(search(testAccount(server), SNOW));
@@ -152,7 +152,7 @@ describe('a search', () => {
     expect(rest).toEqual(posts.slice(10).map(post => post.bytes));
   });
 
-  it('opens nothing before it is pulled, and can be run twice', async () => {
+  it('sends nothing before it is pulled, and can be run twice', async () => {
     server.otherwise = searchPages(januaryPosts(12));
     const flow = search(testAccount(server), SNOW);
     await new Promise(resolve => setTimeout(resolve, 20));
@@ -162,7 +162,7 @@ describe('a search', () => {
     expect(bytesOf(second)).toEqual(bytesOf(first));
   });
 
-  it('requests the next page while one is consumed, and none further', async () => {
+  it('requests only the next page while one is consumed', async () => {
     server.otherwise = searchPages(januaryPosts(50));
     const batches = search(testAccount(server), SNOW).batches()[Symbol.asyncIterator]();
     for (let page = 1; page <= 3; page++) {
@@ -173,7 +173,7 @@ describe('a search', () => {
     await batches.return?.();
   });
 
-  it('lets a page that failed ahead of its turn fail in its turn', async () => {
+  it('reports a failure of the next page only when it is its turn', async () => {
     server.script.push(searchPages(januaryPosts(15)));
     server.otherwise = raw('{"nothing":true}');
     const batches = search(testAccount(server), SNOW).batches()[Symbol.asyncIterator]();
@@ -193,7 +193,7 @@ describe('a limit', () => {
     [47, 5],
     [48, 5],
     [1000, 5],
-  ])('of %i posts takes %i requests', async (limit, requests) => {
+  ])('of %i posts needs %i requests', async (limit, requests) => {
     const posts = januaryPosts(47);
     server.otherwise = searchPages(posts);
     const found = bytesOf(await batchesOf(search(testAccount(server), { ...SNOW, limit })));
@@ -203,7 +203,7 @@ describe('a limit', () => {
   });
 
   it.each([1, 2, 4, 5, 6])(
-    'of %i pages takes as many requests, where there are as many',
+    'of %i pages sends that number of requests, if there are enough pages',
     async pages => {
       const posts = januaryPosts(47);
       server.otherwise = searchPages(posts);
@@ -214,7 +214,7 @@ describe('a limit', () => {
     },
   );
 
-  it('keeps the pages no larger than it needs, and 500 without one', async () => {
+  it('limits the page size to what it needs; without it, pages have 500 posts', async () => {
     server.otherwise = searchPages(januaryPosts(600));
     const { maxResults: _unset, ...options } = SNOW;
     for (const limit of [undefined, 3, 123, 5000])
@@ -283,18 +283,18 @@ describe('the options of a search', () => {
     { maxResults: 500 },
     { fromDate: '200603210000' },
     { product: '30day' as const, fromDate: new Date(now - 31 * DAY), toDate: undefined },
-  ])('may go to the edge: %#', options => {
+  ])('are accepted at their limits: %#', options => {
     expect(() => search(testAccount(server), { ...SNOW, ...options })).not.toThrow();
   });
 
-  it('have to be there, and the account to be one', () => {
+  it('are required, and the account must be one', () => {
     const call = search as unknown as (...args: unknown[]) => unknown;
     expect(() => call(testAccount(server))).toThrow(OptionError);
     expect(() => call({ baseUrl: server.url }, SNOW)).toThrow(OptionError);
     expect(() => call(undefined, SNOW)).toThrow('made by `account()`');
   });
 
-  it('need an account with a few settings', () => {
+  it('need an account with certain settings', () => {
     const settings = {
       baseUrl: server.url,
       account: 'a',
@@ -312,7 +312,7 @@ describe('the options of a search', () => {
 });
 
 describe('the cursor of a search', () => {
-  it('begins again right after its batch, from JSON too', async () => {
+  it('resumes right after its batch, also after a round trip through JSON', async () => {
     const posts = januaryPosts(47);
     server.otherwise = searchPages(posts);
     const acme = testAccount(server);
@@ -330,7 +330,7 @@ describe('the cursor of a search', () => {
     expect(seen).toBe(47);
   });
 
-  it('goes on with a window that was left to the service', async () => {
+  it('continues a window that the service chose', async () => {
     const posts = januaryPosts(25);
     server.otherwise = searchPages(posts);
     const options: SearchOptions = { query: 'snow', product: '30day', maxResults: 10 };
@@ -340,7 +340,7 @@ describe('the cursor of a search', () => {
     expect(server.received.at(-1)?.params).not.toHaveProperty('toDate');
   });
 
-  it('keeps counting towards a limit, and reaches a higher one to the post', async () => {
+  it('continues to count towards a limit, and reaches a higher limit exactly', async () => {
     const posts = januaryPosts(47);
     server.otherwise = searchPages(posts);
     const acme = testAccount(server);
@@ -361,7 +361,7 @@ describe('the cursor of a search', () => {
     }
   });
 
-  it('of another request is refused, and says what differs', async () => {
+  it('is refused for another request, with the difference', async () => {
     server.otherwise = searchPages(januaryPosts(25));
     const [first] = await batchesOf(search(testAccount(server), SNOW));
     const resume = first?.cursor;
@@ -382,7 +382,7 @@ describe('the cursor of a search', () => {
     expect(server.received.length).toBe(before);
   });
 
-  it('that is damaged is refused', async () => {
+  it('is refused if it is damaged', async () => {
     server.otherwise = searchPages(januaryPosts(25));
     const [first] = await batchesOf(search(testAccount(server), SNOW));
     for (const damage of [
@@ -404,7 +404,7 @@ describe('the cursor of a search', () => {
     await expect(batchesOf(search(testAccount(server), SNOW), {})).rejects.toThrow(OptionError);
   });
 
-  it('holds no secret', async () => {
+  it('contains no secret', async () => {
     server.otherwise = searchPages(januaryPosts(25));
     const batches = await batchesOf(search(testAccount(server), SNOW));
     const text = JSON.stringify(batches.map(({ cursor, origin }) => [cursor, origin]));
@@ -414,7 +414,7 @@ describe('the cursor of a search', () => {
 });
 
 describe('the progress of a search', () => {
-  it('tells what came, how far it is, and that it is done', async () => {
+  it('has the received posts, the position, and the end', async () => {
     const posts = januaryPosts(47);
     server.otherwise = searchPages(posts, { gzip: true });
     const progress = new Progress();
@@ -433,7 +433,7 @@ describe('the progress of a search', () => {
     expect(progress.receivedBytes).toBeLessThan(posts.map(({ bytes }) => bytes).join().length);
   });
 
-  it('reckons with a limit', async () => {
+  it('takes a limit into account', async () => {
     server.otherwise = searchPages(januaryPosts(1000));
     const progress = new Progress();
     const fractions: (number | undefined)[] = [];
@@ -443,7 +443,7 @@ describe('the progress of a search', () => {
   });
 });
 
-it('all wrong options of a search come in one error', () => {
+it('a search names all wrong options in one error', () => {
   const options = { ...SNOW, maxResults: 5, pages: 0, labl: 'prod' };
   expect(() => search(account({}, {}), options)).toThrow(
     [

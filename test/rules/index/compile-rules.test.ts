@@ -30,7 +30,7 @@ function post(text: string): Activity {
 }
 
 describe.each(products)('many rules together, for %s', product => {
-  it('give the same answers as each rule by itself, in both formats', () => {
+  it('match the same posts as each rule alone, in both formats', () => {
     let matched = 0;
     fc.assert(
       fc.property(
@@ -50,11 +50,11 @@ describe.each(products)('many rules together, for %s', product => {
       ),
       { numRuns: 200 },
     );
-    // Else the property says little.
+    // Otherwise the property proves little.
     expect(matched).toBeGreaterThan(500);
   });
 
-  it('stay right while rules come and go, and while the index learns what is rare', () => {
+  it('stay correct while rules are added and deleted, and while the index learns rare terms', () => {
     const step = fc.oneof(
       fc.record({ do: fc.constant('add' as const), rule: acceptedRule(product, vocabulary) }),
       fc.record({ do: fc.constant('delete' as const), which: fc.nat() }),
@@ -66,7 +66,7 @@ describe.each(products)('many rules together, for %s', product => {
         fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
         (steps, guesses) => {
           const frequency = () => guesses.next().value as number;
-          // Reviews the rules after each post, so that they move often.
+          // Reviews the rules after each post, which moves them often.
           const index = new RuleIndex(dialectOf(product), frequency, 1);
           const model = new Map<number, (activity: Activity) => boolean>();
           for (const step of steps)
@@ -96,12 +96,12 @@ describe.each(products)('many rules together, for %s', product => {
 });
 
 describe('the index', () => {
-  it('answers the same after thousands of posts, when its rules have moved to rarer terms', () => {
+  it('gives the same matches after thousands of posts have moved its rules to rarer terms', () => {
     const trees = fc.sample(acceptedRule('historical', vocabulary), { numRuns: 200, seed: 7 });
     const drafts = fc.sample(arbitraryDraft(), { numRuns: 300, seed: 7 });
     const matcher = compileRules(
       trees.map(({ text }, i) => ({ value: text, id: String(i + 1) })),
-      // The wrong way about, so that there is much to learn.
+      // The reverse of the real frequencies, so that there is much to learn.
       { frequency: term => 1 - usualFrequency(term) },
     );
     const posts = drafts.map(original);
@@ -111,7 +111,7 @@ describe('the index', () => {
     for (let round = 0; round < 15; round++) expect(answers()).toEqual(before);
   });
 
-  it('holds nothing of rules that are gone', () => {
+  it('keeps nothing of deleted rules', () => {
     const index = new RuleIndex(dialectOf('historical'), usualFrequency);
     const rules: number[] = [];
     for (let i = 0; i < 5_000; i++) {
@@ -126,7 +126,7 @@ describe('the index', () => {
 });
 
 describe('a matcher', () => {
-  it('gives rules in the order in which they were added, or at the position of a deleted one', () => {
+  it('gives rules in the order of adding, or at the position of a deleted rule', () => {
     const matcher = compileRules([
       { value: 'snow', tag: 'weather', id: '9007199254740993' },
       { value: 'deep', id: '2' },
@@ -141,7 +141,7 @@ describe('a matcher', () => {
     ]);
   });
 
-  it('takes the same rule once', () => {
+  it('stores equal rules once', () => {
     const matcher = compileRules([{ value: 'snow' }, { value: 'snow' }]);
     matcher.add([
       { value: 'snow', tag: null },
@@ -151,13 +151,13 @@ describe('a matcher', () => {
     expect(matcher.match(post('snow')).map(rule => rule.tag)).toEqual([null, 'other']);
   });
 
-  it('deletes by value and tag where there is no id', () => {
+  it('deletes by value and tag if there is no id', () => {
     const matcher = compileRules([{ value: 'snow' }, { value: 'snow', tag: 'a' }]);
     expect(matcher.delete([{ value: 'snow', tag: 'b' }, { value: 'snow' }])).toBe(1);
     expect(matcher.match(post('snow')).map(rule => rule.tag)).toEqual(['a']);
   });
 
-  it('names each invalid rule with its problems, and takes none of the batch', () => {
+  it('names each invalid rule with its problems, and adds none of the batch', () => {
     const matcher = compileRules([{ value: 'snow' }]);
     const rules: Rule[] = [
       { value: 'rain' },
@@ -175,7 +175,7 @@ describe('a matcher', () => {
     expect(matcher.match(post('rain'))).toEqual([]);
   });
 
-  it('shows the first of very many invalid rules', () => {
+  it('shows only the first of many invalid rules', () => {
     const rules = Array.from({ length: 50 }, (_, i) => ({ value: `-x${i}` }));
     expect(() => compileRules(rules)).toThrow(/and 30 more$/);
   });
@@ -191,7 +191,7 @@ describe('a matcher', () => {
     expect(() => matcher.add([{ value: 'rain', id: '1' }])).toThrow('id 1 is that of another rule');
   });
 
-  it('refuses what the product does not offer', () => {
+  it('refuses operators that the product does not have', () => {
     expect(() => compileRules([{ value: 'contains:snow' }], { product: 'search' })).toThrow(
       OptionError,
     );
@@ -202,7 +202,7 @@ describe('a matcher', () => {
     expect(() => compileRules([{} as Rule])).toThrow('a rule has a `value`');
   });
 
-  it('takes more rules than a call has room for arguments', () => {
+  it('accepts more rules than a call can have arguments', () => {
     const rules = Array.from({ length: 150_000 }, (_, i) => ({ value: `w${i}`, id: String(i) }));
     const matcher = compileRules(rules.slice(0, 5_000));
     matcher.add(rules);
@@ -211,7 +211,7 @@ describe('a matcher', () => {
   });
 });
 
-describe('for the rules of all kinds of posts', () => {
+describe('invalid or unusual rules', () => {
   it('a rule without an anchor is compared with every post', () => {
     const matcher = compileRules([{ value: 'contains:no' }, { value: 'followers_count:0' }]);
     expect(matcher.match(post('snowing'))).toHaveLength(2);

@@ -14,7 +14,7 @@ function kindOf(term: string): string {
 }
 
 describe('a lexicon', () => {
-  it('knows exactly the terms that are held', () => {
+  it('has exactly the terms that are in use', () => {
     const step = fc.tuple(fc.boolean(), term);
     fc.assert(
       fc.property(
@@ -59,7 +59,7 @@ describe('a lexicon', () => {
     );
   });
 
-  it('holds many terms, and lets go of half of them', () => {
+  it('holds many terms, and releases half of them', () => {
     const lexicon = new Lexicon();
     const ids = Array.from({ length: 100_000 }, (_, i) => lexicon.intern(`term${i}`));
     for (let i = 0; i < ids.length; i += 2) lexicon.release(ids[i] as number);

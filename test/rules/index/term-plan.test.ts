@@ -38,7 +38,7 @@ function selects(plan: TermPlan, terms: ReadonlySet<string>): boolean {
   }
 }
 
-/** The rarest terms such that every match has at least one of them. */
+/** The rarest set of terms of which every match has at least one. */
 function requiredTerms(
   rule: string,
   product: RuleProduct,
@@ -69,14 +69,14 @@ describe('required terms', () => {
     expect(requiredTerms(rule, 'search')).toEqual(terms);
   });
 
-  it('of pieces of text are three units in a row, where there are operators for pieces', () => {
+  it('of text fragments are trigrams, if there are operators for fragments', () => {
     const pieces = (rule: string) => requiredTerms(rule, 'replay');
     expect(pieces('contains:SNOW')).toEqual(['contains:sno']);
     expect(pieces('url_contains:"b.c"')).toEqual(['url_contains:b.c']);
     expect(pieces('contains:no')).toBeUndefined();
   });
 
-  it('are the rarest by the frequency that is given', () => {
+  it('are the rarest by the given frequency', () => {
     const common = new Set(['#winter']);
     expect(
       requiredTerms('(snow OR sledge) #winter', 'search', term => (common.has(term) ? 0.5 : 0.01)),

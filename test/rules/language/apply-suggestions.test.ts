@@ -49,7 +49,7 @@ test.each([
   ['profile_subregion_contains:co', 'profile_subregion:co'],
   ['bio_name_contains:cat', 'bio_name:cat'],
   ['bio_contains:cat', 'bio:cat'],
-])('%j becomes %j', (text, mended) => {
+])('%j is corrected to %j', (text, mended) => {
   const { problems } = checkRule(text, { product });
   expect(problems.length).toBeGreaterThan(0);
   expect(applySuggestions(text, problems)).toBe(mended);
@@ -57,7 +57,7 @@ test.each([
   expect(left).toEqual([]);
 });
 
-test('what had no successor has no suggestion', () => {
+test('an operator without a successor has no suggestion', () => {
   for (const text of [
     'influence_score:10',
     'influence_topic:"a b"',
@@ -76,14 +76,14 @@ test('what had no successor has no suggestion', () => {
   }
 });
 
-test('only the certain suggestions can be chosen', () => {
+test('applying can be limited to certain suggestions', () => {
   const text = 'country_code:us has:vidoes';
   const { problems } = checkRule(text, { product });
   const certain = problems.filter(({ suggestion }) => suggestion?.certain);
   expect(applySuggestions(text, certain)).toBe('place_country:us has:vidoes');
 });
 
-test('of two suggestions that overlap only the first is applied, whole', () => {
+test('of two overlapping suggestions only the first is applied, completely', () => {
   const problem = (...edits: [number, number, string][]): Problem => ({
     code: 'R004',
     severity: 'error',
@@ -105,7 +105,7 @@ test('of two suggestions that overlap only the first is applied, whole', () => {
   expect(applySuggestions('abc', [problem([0, 2, 'Y']), problem([1, 1, 'X'])])).toBe('Yc');
 });
 
-test('a rule stays accepted when its warnings are mended', () => {
+test('a rule stays valid when its warnings are corrected', () => {
   fc.assert(
     fc.property(arbitraryRule({ words: ['cat', 'or', 'and', 'not', 'dog', 'a-b'] }), tree => {
       const text = printRule(tree);
@@ -120,7 +120,7 @@ test('a rule stays accepted when its warnings are mended', () => {
 });
 
 test.each(['has:lang', '(()(', 'cat has:vidoes lang:qqq'])(
-  '%j has no suggestions, since they would not end in a rule',
+  '%j has no suggestions, because they would not lead to a valid rule',
   text => {
     const { problems } = checkRule(text, { product });
     expect(problems.some(({ severity }) => severity === 'error')).toBe(true);
@@ -128,12 +128,12 @@ test.each(['has:lang', '(()(', 'cat has:vidoes lang:qqq'])(
   },
 );
 
-test('what a suggestion said that is held back is in the note', () => {
+test('the text of a withheld suggestion is in the note', () => {
   const { problems } = checkRule('has:lang', { product });
   expect(problems.find(({ code }) => code === 'R016')?.note).toContain('-lang:und');
 });
 
-test('applying all suggestions, until none is left, gives an accepted rule', () => {
+test('applying all suggestions until none is left gives a valid rule', () => {
   const part = fc.constantFrom(
     ...['cat', ' ', ' OR ', '(', ')', '-', '"', 'has:lang', 'has:vidoes', 'lang:eng', 'AND', 'or'],
     ...[

@@ -7,7 +7,7 @@ import { serviceMessage } from '../../../src/rules/language/problem.js';
 import type { RuleProduct } from '../../../src/rules/post/dialect.js';
 import { acceptedRule, arbitraryRule } from '../arbitrary-rule.js';
 
-/** Codes and places of the errors. */
+/** Codes and positions of the errors. */
 function errorsOf(text: string, product: RuleProduct = 'replay'): string[] {
   return checkRule(text, { product })
     .problems.filter(({ severity }) => severity === 'error')
@@ -18,7 +18,7 @@ function messageOf(text: string, product: RuleProduct = 'replay'): string {
   return serviceMessage(checkRule(text, { product }).problems);
 }
 
-describe("the service's own texts", () => {
+describe('the messages of the service', () => {
   const UNAVAILABLE =
     'Operator is not available in current product or product packaging. ' +
     'Please refer to complete available operator list at http://t.co/operators.';
@@ -79,7 +79,7 @@ describe("the service's own texts", () => {
     expect(messageOf(text, product)).toBe(message);
   });
 
-  test('several are one text, in the order of the rule', () => {
+  test('several messages are one text, in the order of the rule', () => {
     expect(messageOf("cat 'x h:1 OR -dog")).toBe(
       "no viable alternative at character ''' (at position 5)\n\n" +
         "Reference to invalid field 'h' (at position 8).\n" +
@@ -87,13 +87,13 @@ describe("the service's own texts", () => {
     );
   });
 
-  test('has:polls alone is wrong in two ways', () => {
+  test('has:polls alone has two problems', () => {
     expect(messageOf('has:polls', 'search')).toMatch(
       /^is\/has\/lang cannot be used as a standalone operator \(at position 1\)\nReference to invalid operator 'has:polls'\./,
     );
   });
 
-  test('warnings are left out', () => {
+  test('warnings are not included', () => {
     const { problems } = checkRule('cat or dog', { product: 'search' });
     expect(problems).not.toEqual([]);
     expect(serviceMessage(problems)).toBe('');
@@ -252,11 +252,11 @@ test.each<[string, string[]]>([
   ['contains:x', ['R015@0']],
   ['user_bio:x', ['R015@0']],
   ['cat -(url_contains:x OR sample:10)', ['R015@6', 'R015@24']],
-])('search finds in %j: %j', (text, errors) => {
+])('search refuses %j: %j', (text, errors) => {
   expect(errorsOf(text, 'search')).toEqual(errors);
 });
 
-test('a tag has 255 characters at most', () => {
+test('a tag has at most 255 characters', () => {
   const codes = (tag: string | null) =>
     checkRule('cat', { product: 'replay', tag }).problems.map(({ code }) => code);
   expect(codes(null)).toEqual([]);
@@ -264,7 +264,7 @@ test('a tag has 255 characters at most', () => {
   expect(codes('x'.repeat(256))).toEqual(['R023']);
 });
 
-test('a rule has a tree exactly when it has no error', () => {
+test('a rule has a tree if and only if it has no errors', () => {
   const numRuns = process.env.MILLRACE_SLOW ? 50_000 : 1_000;
   for (const product of ['search', 'replay'] as const)
     fc.assert(
@@ -277,7 +277,7 @@ test('a rule has a tree exactly when it has no error', () => {
     );
 });
 
-test('search accepts nothing that jobs refuse, but is:nullcast', () => {
+test('search accepts only rules that jobs accept, except is:nullcast', () => {
   fc.assert(
     fc.property(acceptedRule('search'), ({ text }) => {
       if (!text.includes('is:nullcast')) expect(errorsOf(text, 'historical')).toEqual([]);
@@ -286,17 +286,17 @@ test('search accepts nothing that jobs refuse, but is:nullcast', () => {
   );
 });
 
-test('deep and wide nesting is checked in one pass', () => {
+test('deep and wide nesting is checked in linear time', () => {
   const text = `${'-('.repeat(1000)}${'-a '.repeat(100_000)}${')'.repeat(1000)}`;
   expect(errorsOf(text)).toContain('R001@0');
 });
 
-test('a hostile text does not make a hostile answer', () => {
+test('a hostile text does not make hostile messages', () => {
   const text = 'sample:10 OR '.repeat(80_000);
   expect(checkRule(text, { product: 'replay' }).problems).toHaveLength(100);
 });
 
-test('a rule is checked as one of a historical job unless another product is named', () => {
+test('a rule is checked for historical jobs unless another product is given', () => {
   expect(checkRule('contains:cat').tree).toBeDefined();
   expect(checkRule('contains:cat', { product: 'search' }).tree).toBeUndefined();
 });

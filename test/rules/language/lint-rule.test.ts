@@ -23,7 +23,7 @@ test.each<[string, string, string]>([
   ['"lang:en" cat', 'R108', 'lang:en cat'],
   ['cat lang:en lang:es', 'R109', 'cat lang:en lang:es'],
   ['cat dog -Cat', 'R109', 'cat dog -Cat'],
-])('%j is accepted with the warning %s, and mended as %j', (text, code, mended) => {
+])('%j is accepted with the warning %s, and corrected to %j', (text, code, mended) => {
   const { tree, problems } = checkRule(text, { product });
   expect(tree).toBeDefined();
   expect(problems.map(problem => [problem.code, problem.severity])).toEqual([[code, 'warning']]);
@@ -41,11 +41,11 @@ test.each([
   '"coca-cola" url_contains:coca-cola',
   '👩‍🚀 🇩🇪 ñandú',
   'lang:en -lang:es cat',
-])('there is nothing to say of %j', text => {
+])('there are no warnings for %j', text => {
   expect(checkRule(text, { product }).problems).toEqual([]);
 });
 
-test('no warning where the suggestion of an error changes the same text', () => {
+test('there is no warning if the suggestion of an error changes the same text', () => {
   const text = '“cat dog” bird';
   const { problems } = checkRule(text, { product });
   expect(problems.map(({ code }) => code)).toEqual(['R003']);
@@ -60,6 +60,6 @@ test.each([
   ['tsheg', '#བོད་ཡིག'],
   ['a wave dash', '#あ〜い'],
   ['the mark for the same again', '#各〃'],
-])('a hashtag with %s is one that posts have, and is not warned of', (_, text) => {
+])('a hashtag with %s can occur in posts, and has no warning', (_, text) => {
   expect(checkRule(text, { product }).problems).toEqual([]);
 });

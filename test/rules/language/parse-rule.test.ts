@@ -11,7 +11,7 @@ function treeOf(text: string): RuleNode {
   return tree as RuleNode;
 }
 
-/** Fully parenthesised, so that the structure shows. */
+/** Fully parenthesised, to show the structure. */
 function structure(node: RuleNode): string {
   if (node.kind === 'and') return `(${node.nodes.map(structure).join(' & ')})`;
   if (node.kind === 'or') return `(${node.nodes.map(structure).join(' | ')})`;
@@ -52,7 +52,7 @@ test.each([
   ['a\tb\n\u3000c', '(a & b & c)'],
   ['ORbit or oR OR or', '((ORbit & or & oR) | or)'],
   ['(a)OR(b)', '(a | b)'],
-])('%j means %s', (text, meaning) => {
+])('%j is parsed as %s', (text, meaning) => {
   expect(structure(treeOf(text))).toBe(meaning);
 });
 
@@ -118,7 +118,7 @@ test.each([
   expect(treeOf(text)).toMatchObject({ start: 0, end: text.length, ...clause });
 });
 
-test('all that is wrong is told in one pass, in the order of the text', () => {
+test('all problems are reported in one pass, in the order of the text', () => {
   const text = "has:vidoes 'x' lang:xx (a OR) b) bounding_box:[1 2 3] h:1 \"c";
   const { tree, problems } = parseRule(text);
   expect(tree).toBeUndefined();
@@ -134,12 +134,12 @@ test('all that is wrong is told in one pass, in the order of the text', () => {
   ]);
 });
 
-test('the characters of a rule are counted, not its UTF-16 units', () => {
+test('the length limit counts characters, not UTF-16 units', () => {
   expect(parseRule('🍕'.repeat(2048)).problems).toEqual([]);
   expect(parseRule('🍕'.repeat(2049)).problems.map(({ code }) => code)).toEqual(['R001']);
 });
 
-test('as many groups as fit into a rule are read, and no more', () => {
+test('any number of groups is parsed up to the length limit of a rule', () => {
   const nested = (depth: number) => `${'('.repeat(depth)}a${')'.repeat(depth)}`;
   expect(parseRule(nested(1023)).tree?.kind).toBe('keyword');
   expect(parseRule(nested(1025)).problems.map(({ code }) => code)).toEqual(['R001', 'R002']);
@@ -165,7 +165,7 @@ describe('hostile texts', () => {
     }
   }
 
-  test('no text makes it throw', () => {
+  test('no text makes the parser throw', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -178,7 +178,7 @@ describe('hostile texts', () => {
     );
   });
 
-  test('no damaged rule makes it throw', () => {
+  test('no damaged rule makes the parser throw', () => {
     const damaged = fc
       .tuple(arbitraryRule(), fc.nat(), fc.nat(8), PIECES)
       .map(([rule, at, length, piece]) => {
@@ -209,7 +209,7 @@ describe('hostile texts', () => {
     const { tree, problems } = parseRule(text);
     expect(tree).toBeUndefined();
     expect(problems.length).toBeGreaterThan(0);
-    // A hundred problems are enough to show that a text is not a rule.
+    // After a hundred problems, parsing stops: the text is not a rule.
     expect(problems.length).toBeLessThan(105);
   });
 });

@@ -6,7 +6,7 @@ import { arbitraryRule, withoutPositions } from '../arbitrary-rule.js';
 
 const runs = process.env.MILLRACE_SLOW ? 50_000 : 1_000;
 
-test('printing a tree and parsing it again changes nothing', () => {
+test('printing and parsing a tree gives the same tree', () => {
   fc.assert(
     fc.property(arbitraryRule(), tree => {
       const { tree: again, problems } = parseRule(printRule(tree));
@@ -34,7 +34,7 @@ test.each([
   expect(tree && printRule(tree)).toBe(printed);
 });
 
-test('a keyword that could not be read back is printed in quotes', () => {
+test('a keyword that could not be parsed again is printed in quotes', () => {
   const keyword = { kind: 'keyword', start: 0, end: 0 } as const;
   for (const text of ['two words', 'OR', 'AND', 'a:b', '-a', ''])
     expect(printRule({ ...keyword, text })).toBe(`"${text}"`);

@@ -9,7 +9,7 @@ function drawn(text: string): string {
   return problems.map(problem => renderProblem(text, problem)).join('\n');
 }
 
-test('an error shows its place, what was meant, and what is allowed', () => {
+test('an error shows its position, the suggestion, and the accepted values', () => {
   expect(drawn('cat (dog OR has:vidoes)')).toBe(
     [
       'error[R014]: unknown value `vidoes` for `has:`',
@@ -31,31 +31,31 @@ test('a group that is not closed is shown where it opens', () => {
   );
 });
 
-test('wide characters take two columns, tabs and controls one', () => {
+test('wide characters have two columns, tabs and control characters one', () => {
   expect(drawn('雪\t🍕 "a\u0007e\u0301" h:x').split('\n').slice(1)).toEqual([
     '  | 雪 🍕 "a\ufffde\u0301" h:x',
     '  |             ^ for the text itself, quote it: `"h:x"`',
   ]);
 });
 
-test('of a rule of many lines only one is shown, with its number', () => {
+test('only one line of a multi-line rule is shown, with its number', () => {
   expect(drawn('cat\n(dog OR\nh:x)').split('\n').slice(1)).toEqual([
     '3  | h:x)',
     '   | ^ for the text itself, quote it: `"h:x"`',
   ]);
 });
 
-test('of a long rule only the surroundings are shown', () => {
+test('only the part around the problem of a long rule is shown', () => {
   const rows = drawn(`${'cat '.repeat(200)}h:x ${'dog '.repeat(200)}`).split('\n');
   expect(rows[1]).toMatch(/^ {2}\| ….{80,100}…$/);
   expect(rows[1]?.indexOf('h:x')).toBe(rows[2]?.indexOf('^'));
 });
 
-test('the end of an empty rule has a caret too', () => {
+test('a caret marks the end of an empty rule, too', () => {
   expect(drawn('')).toBe('error[R005]: the rule is empty\n  |\n  | ^');
 });
 
-test('whatever the text, the drawing stays narrow and points into it', () => {
+test('for any text, the output stays narrow and points into the text', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 300 }), text => {
       for (const problem of checkRule(text, { product: 'replay' }).problems) {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Activity } from '../../../src/activity/activity.js';
 
-/** Few words, so that rules made of them often match. Punctuation and scripts that need care included. */
+/** Few words, so that their rules often match; with punctuation and scripts that need special handling. */
 export const WORDS = [
   ...[
     'snow',
@@ -30,7 +30,7 @@ export const WORDS = [
 export const USERS = ['karl', 'anna', '12', '345'] as const;
 export const IDS = ['12', '345', '6789'] as const;
 
-/** What a post says, whatever the format. */
+/** The content of a post, independent of its format. */
 export interface DraftPost {
   readonly id: string;
   readonly text: string;
@@ -92,7 +92,7 @@ const AUTHOR = {
   home: { country: 'US', region: 'one/two', position: [-122.42, 37.77] },
 } as const;
 
-/** Says nothing but who wrote it. */
+/** Has only an author. */
 export const PLAIN: DraftPost = {
   id: '1050118621198921728',
   text: '',
@@ -212,7 +212,7 @@ function rootText({ text, long, retweeted }: DraftPost): string {
   return long ? `${escaped(text).slice(0, 5)}… https://t.co/x` : escaped(text);
 }
 
-/** As the service sends it. */
+/** In the form that the service sends. */
 function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
@@ -361,7 +361,7 @@ function shortUrl(draft: DraftPost, i: number): string {
   return `https://t.co/${draft.id}${i}`;
 }
 
-/** All links of the post and of those within it stand at the root. */
+/** The root has all links of the post and of the posts within it. */
 function enrichments(draft: DraftPost): object {
   const { home } = draft.author;
   return {

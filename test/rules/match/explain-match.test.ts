@@ -16,7 +16,7 @@ const snow = new Activity(
 );
 
 describe('an explanation', () => {
-  it('names the parts that made an `and` fail', () => {
+  it('names the parts that make an `and` fail', () => {
     const explanation = explainMatch('snow (has:images OR from:karl)', snow);
     expect(renderExplanation(explanation)).toBe(
       [
@@ -29,13 +29,13 @@ describe('an explanation', () => {
     );
   });
 
-  it('names the branch that made an `or` match', () => {
+  it('names the branch that makes an `or` match', () => {
     expect(renderExplanation(explainMatch('rain OR "deep snow"', snow))).toBe(
       ['yes  rain OR "deep snow"', '  no   rain', '> yes  "deep snow"'].join('\n'),
     );
   });
 
-  it('looks behind a negation', () => {
+  it('explains negated parts', () => {
     expect(renderExplanation(explainMatch('snow -(deep rain)', snow))).toBe(
       [
         'yes  snow -(deep rain)',
@@ -48,7 +48,7 @@ describe('an explanation', () => {
     );
   });
 
-  it('is of one line for one clause', () => {
+  it('has one line for one clause', () => {
     expect(explainMatch('snow', snow)).toEqual({
       text: 'snow',
       matched: true,
@@ -64,7 +64,7 @@ describe('an explanation', () => {
     );
   });
 
-  it('agrees with the match, and what it says decided is enough to decide', () => {
+  it('agrees with the match, and names enough parts to decide it', () => {
     fc.assert(
       fc.property(
         acceptedRule('historical', { words: WORDS, users: USERS, ids: IDS }),

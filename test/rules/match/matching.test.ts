@@ -35,7 +35,7 @@ const retweeting = (retweeted: Part): Part => ({
   },
 });
 
-/** Each row in both formats and for both engines. What a product does not offer is still evaluated. */
+/** Each row in both formats and for both engines. Operators that a product does not have are evaluated, too. */
 function table(name: string, rows: readonly Row[]): void {
   describe(name, () => {
     it.each(rows.map(row => [row[0], JSON.stringify(row[1]).slice(0, 80), row] as const))(
@@ -262,7 +262,7 @@ table('places', [
   ['point_radius:[-105.27 40.02 10mi]', { place: BOULDER }, true],
   ['point_radius:[-105.27 40.02 1mi]', { place: BOULDER }, false],
   ['bounding_box:[-105.31 39.99 -105.2 40.1]', { place: BOULDER }, true],
-  // Its place is not wholly within.
+  // Its place is only partly within the area.
   ['bounding_box:[-105.31 39.99 -105.26 40.1]', { place: BOULDER }, false],
   ['bounding_box:[-105.31 39.99 -105.2 40.1]', { position: [-105.3, 40] }, true],
   ['bounding_box:[-105.31 39.99 -105.2 40.1]', { position: [40, -105.3] }, false],
@@ -345,7 +345,7 @@ describe('a sample', () => {
     }),
   );
 
-  it('has about that share of all posts', () => {
+  it('has about the given share of all posts', () => {
     for (const percent of [1, 10, 50]) {
       const share = posts.filter(rule(percent)).length / posts.length;
       expect(Math.abs(100 * share - percent)).toBeLessThan(2);
@@ -353,14 +353,14 @@ describe('a sample', () => {
     expect(posts.filter(rule(100))).toHaveLength(posts.length);
   });
 
-  it('holds every smaller one', () => {
+  it('includes every smaller sample', () => {
     const ten = new Set(posts.filter(rule(10)));
     expect(posts.filter(rule(5)).every(post => ten.has(post))).toBe(true);
   });
 });
 
 describe('both formats', () => {
-  it.each(['search', 'historical'] as const)('give the same answers, for %s', product => {
+  it.each(['search', 'historical'] as const)('match the same posts, for %s', product => {
     const vocabulary = { words: WORDS, users: USERS, ids: IDS };
     fc.assert(
       fc.property(arbitraryRule(vocabulary), arbitraryDraft(), (tree, draft) => {
@@ -372,7 +372,7 @@ describe('both formats', () => {
   });
 });
 
-describe('posts that are not as they should be', () => {
+describe('posts with unexpected members', () => {
   const keys = [
     ...['text', 'full_text', 'body', 'user', 'actor', 'entities', 'twitter_entities', 'place'],
     ...['hashtags', 'symbols', 'urls', 'user_mentions', 'media', 'extended_tweet', 'long_object'],
@@ -415,7 +415,7 @@ describe('posts that are not as they should be', () => {
   }));
   const products: readonly RuleProduct[] = ['search', 'replay'];
 
-  it('read as empty where they have no sense', () => {
+  it('are treated as if these members were absent', () => {
     const rules = [...new Set(['snow', '"a snow"', 'contains:x', 'place:x', 'url:x', 'bio:x'])]
       .concat(['has:geo', 'is:reply', 'to:karl', 'point_radius:[0 0 1mi]', 'has:profile_geo'])
       .map(rule => parseRule(rule).tree!);

@@ -6,7 +6,7 @@ import { tokenise } from '../../../src/rules/post/tokeniser.js';
 
 const word = fc.constantFrom('a', 'b', 'c');
 
-/** Every way to give each word a place of its own. */
+/** Every way to assign each word to a different token. */
 function* placements(tokens: readonly string[], words: readonly string[]): Generator<number[]> {
   const [first, ...rest] = words;
   if (first === undefined) {
@@ -19,7 +19,7 @@ function* placements(tokens: readonly string[], words: readonly string[]): Gener
 }
 
 describe('proximity', () => {
-  it('is found wherever any placement of the words is close enough', () => {
+  it('is found if any assignment of the words is close enough', () => {
     let found = 0;
     fc.assert(
       fc.property(
@@ -42,7 +42,7 @@ describe('proximity', () => {
 });
 
 describe('hostile texts', () => {
-  it('take no longer than their length warrants', () => {
+  it('take linear time', () => {
     const tokens = Array.from({ length: 5_000 }, () => 'a');
     const words = [...Array.from({ length: 999 }, () => 'a'), 'b'];
     expect(holdsProximity(tokens, words, 6)).toBe(false);
@@ -57,13 +57,13 @@ describe('phrases', () => {
     .array(fc.tuple(word, separator), { maxLength: 8 })
     .map(parts => parts.flat().join(''));
 
-  it('of PowerTrack are found where the text is between word boundaries', () => {
+  it('of PowerTrack are found if the text is between word boundaries', () => {
     const dialect = dialectOf('replay');
     fc.assert(
       fc.property(text, text, (post, phrase) => {
         fc.pre(/[abc]/.test(phrase));
         const expected = phrase.replace(/\s+/g, ' ').trim();
-        // Before and after punctuation anything may stand.
+        // Any character may precede or follow punctuation.
         const before = /^\w/.test(expected) ? '(?<!\\w)' : '';
         const after = /\w$/.test(expected) ? '(?!\\w)' : '';
         const pattern = new RegExp(before + expected.replace(/[.]/g, '\\.') + after);
@@ -74,7 +74,7 @@ describe('phrases', () => {
     );
   });
 
-  it('of search are found where their words follow one another', () => {
+  it('of search are found if their words are adjacent', () => {
     const dialect = dialectOf('search');
     fc.assert(
       fc.property(text, text, (post, phrase) => {

@@ -74,16 +74,16 @@ describe('tokens', () => {
     ['\ud83d x \ude00', ['x']],
     ['', []],
     ['...', []],
-  ])('of %j', (input, words) => {
+  ])('of %j are as expected', (input, words) => {
     expect(tokenise(input, 'kept').words).toEqual(words);
   });
 
-  it('are without accents in search, in Latin and Greek', () => {
+  it('have no accents in search, in Latin and Greek', () => {
     const words = tokenise('Ñandú cafe\u0301 ὰγάπη й が', 'stripped').words;
     expect(words).toEqual(['nandu', 'cafe', 'αγαπη', 'й', 'が']);
   });
 
-  it.each(['kept', 'stripped'] as const)('stand where they say, accents %s', accents => {
+  it.each(['kept', 'stripped'] as const)('have the right positions, accents %s', accents => {
     fc.assert(
       fc.property(text, input => {
         const { words, starts, folded } = tokenise(input, accents);
@@ -103,7 +103,7 @@ describe('tokens', () => {
   });
 
   it.each(['kept', 'stripped'] as const)(
-    'are the same whatever the case and the form, accents %s',
+    'are equal for any case and Unicode form, accents %s',
     accents => {
       fc.assert(
         fc.property(text, input => {
@@ -119,7 +119,7 @@ describe('tokens', () => {
     },
   );
 
-  it('of joined texts are those of each', () => {
+  it('of joined texts are the tokens of each text', () => {
     fc.assert(
       fc.property(text, text, (a, b) => {
         const joined = tokenise(`${a} ${b}`, 'kept').words;
@@ -131,7 +131,7 @@ describe('tokens', () => {
 });
 
 describe('a scanner', () => {
-  it('gives the same hash for the same word, and what it read before leaves no trace', () => {
+  it('gives the same hash for the same word, independent of earlier texts', () => {
     const scanner = new Scanner('kept');
     scanner.read('snow');
     const [hash] = scanner.hashes;
@@ -142,7 +142,7 @@ describe('a scanner', () => {
     expect(scanner.text(0, scanner.length)).toBe('the snow!');
   });
 
-  it('reads texts of any length', () => {
+  it('scans texts of any length', () => {
     const words = Array.from({ length: 50_000 }, (_, i) => `w${i}`);
     expect(tokenise(words.join(' '), 'kept').words).toEqual(words);
     const one = 'é'.repeat(100_000);
