@@ -24,8 +24,8 @@ interface Script {
 }
 
 /**
- * What a reader would run: the blocks of a page in order, those of an example excepted. A block that
- * imports what the blocks before it have already imported starts a new script.
+ * The scripts that a reader would run: the blocks of a page in order, except those of an example. A
+ * block that imports a name that the blocks before it have imported starts a new script.
  */
 function scriptsOf(page: (typeof pages)[number]): Script[] {
   const scripts: string[][] = [];
@@ -54,7 +54,7 @@ function importsOf(block: string): string[] {
 
 const scripts = pages.flatMap(scriptsOf);
 
-/** The service that `account()` of a page finds, where it is not the usual one. */
+/** The service that `account()` of a page finds, if it is not the default one. */
 const SERVICES: Readonly<Record<string, ServiceOptions>> = {
   'src/compliance/README.md': { postsPerMinute: 200, complianceRate: 1 },
   'src/jobs/README.md': { jobDollarsPerDay: 100, jobDwellMs: 50 },
@@ -99,7 +99,7 @@ async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
 }
 
 describe('the code of the pages', () => {
-  it('is there', () => {
+  it('exists', () => {
     expect(scripts.length).toBeGreaterThan(10);
   });
 
@@ -156,7 +156,7 @@ describe('the commands of the pages', () => {
   const commands = pages.flatMap(page => blocksOf(page, 'sh'));
   const cli = ['src/service/cli.ts'];
 
-  it('name scripts of the package and settings of an account', () => {
+  it('use only scripts of the package and settings of an account', () => {
     const settings = Object.values(SETTINGS).map(({ env }) => env as string);
     for (const command of commands) {
       for (const [, script = ''] of command.matchAll(/\bnpm run ([\w:-]+)/g))
@@ -168,7 +168,7 @@ describe('the commands of the pages', () => {
     }
   });
 
-  it('give the local service options that it has, and the page has all of them', async () => {
+  it('use only existing options of the local service, and the page lists all of them', async () => {
     const tsx = createRequire(import.meta.url).resolve('tsx/cli');
     const { stdout } = await run([process.execPath, tsx, ...cli, '--help'], root, {});
     const help = [...stdout.matchAll(/^ {2}(--.{30})/gm)].flatMap(
@@ -182,7 +182,7 @@ describe('the commands of the pages', () => {
         for (const [flag] of line.matchAll(/--[a-z-]+/g)) expect(table).toContain(flag);
   });
 
-  it('print the environment for scripts', async () => {
+  it('print the environment of scripts', async () => {
     const lines = commands.flatMap(command => command.match(/^.*--env.*$/gm) ?? []);
     expect(lines.length).toBe(2);
     const npx = `npx() { "$NODE" "$TSX" "$CLI" "\${@:2}"; }`;

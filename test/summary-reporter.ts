@@ -1,6 +1,6 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
-/** One plain closing line, for machines that read no colours. */
+/** Prints one final line without colours, for scripts. */
 export class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     const tally = { passed: 0, failed: unhandledErrors.length, skipped: 0 };

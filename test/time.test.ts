@@ -36,7 +36,7 @@ describe('timestamps YYYYMMDDHHMM', () => {
     ['201612012460', 'hour 24, minute 60'],
     ['2016-05-2722', 'other characters'],
     ['', 'nothing'],
-  ])('are not %j (%s)', text => {
+  ])('are refused for %j (%s)', text => {
     expect(parseTimestamp(text)).toBeUndefined();
   });
 
@@ -64,11 +64,11 @@ describe('a timestamp option', () => {
     ['2026-11-20T10:05:30', '202611201005'],
     ['2026-11-20T00:30+02:00', '202611192230'],
     ['2026-11-20T23:30:00-05:30', '202611210500'],
-  ])('is an ISO date or time, UTC unless it says another offset: %s', (value, sent) => {
+  ])('is an ISO date or time, in UTC unless it has an offset: %s', (value, sent) => {
     expect(timestampOption('fromDate', value)).toBe(sent);
   });
 
-  it('is any instant of four-digit years, as Date.toISOString writes it', () => {
+  it('is any instant of four-digit years in the form of Date.toISOString', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 253_402_300_799_999 }), ms => {
         const iso = new Date(ms).toISOString();
@@ -82,14 +82,14 @@ describe('a timestamp option', () => {
     ...['yesterday', '2026-02-30', '2026-11-20T24:01', '2026-11-20T10:05:60', '2026-11', ''],
     ...['2026-11-20T10:05+25:00', '0000-01-01T00:00+01:00', '20261120', '2026-11-20Z'],
     ...[5, new Date(Number.NaN), new Date(8e15), null, undefined],
-  ])('is not %j', value => {
+  ])('may not be %j', value => {
     expect(parseDate(value)).toBeUndefined();
     expect(() => timestampOption('fromDate', value as never)).toThrow(OptionError);
     expect(() => timestampOption('fromDate', value as never)).toThrow('fromDate');
   });
 });
 
-it('an instant is sent with seconds and an explicit offset (service.md 2.7)', () => {
+it('an instant is sent with seconds and an explicit offset', () => {
   expect(formatSent(Date.UTC(2016, 4, 27, 22, 15, 50, 999))).toBe('2016-05-27T22:15:50+00:00');
 });
 

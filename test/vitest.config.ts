@@ -14,7 +14,7 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    // For hangs alone: a test of a second has to pass on a machine with a load of 20.
+    // For hangs only: a test of one second must pass on a machine with a load of 20.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     reporters: ['default', new SummaryReporter()],

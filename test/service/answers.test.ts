@@ -16,7 +16,7 @@ import {
 } from './local-service.js';
 import { MemoryArchive } from './memory-archive.js';
 
-/** Of the answer to a request that HTTP clients do not send. */
+/** The response to a raw request that HTTP clients do not send. */
 async function statusOfRaw(baseUrl: string, request: string): Promise<number> {
   const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
   socket.write(request);
@@ -31,8 +31,8 @@ const post = (body: RequestInit['body'], headers: Record<string, string> = {}) =
   headers,
 });
 
-describe('an error (7.1)', () => {
-  it('has a body with message, sent and a transaction id', async () => {
+describe('an error response', () => {
+  it('has a body with message, sent and transaction id', async () => {
     const { ask } = await local();
     const { status, page, headers } = await ask('/nowhere');
     expect(status).toBe(404);
@@ -70,7 +70,7 @@ describe('an error (7.1)', () => {
         headers: { authorization: AUTHORIZATION },
       });
       request.on('response', response => resolve(response.statusCode));
-      request.on('error', () => {}); // the service need not read all of it
+      request.on('error', () => {}); // the service may not read all of it
       request.write(large);
       request.end(large);
     });
@@ -82,7 +82,7 @@ describe('an error (7.1)', () => {
     expect((await ask(SEARCH_PATH, post('x', { 'content-encoding': 'gzip' }))).status).toBe(415);
   });
 
-  it('is 401 with a challenge for other credentials or none, before all else', async () => {
+  it('is 401 with a challenge for wrong or missing credentials, before any other check', async () => {
     const { ask } = await local();
     for (const authorization of ['', 'Basic bm86bm8=', AUTHORIZATION.slice(0, -2)]) {
       const reply = await ask('/search/no/accounts/no/no.json', { headers: { authorization } });
@@ -108,7 +108,7 @@ describe('an error (7.1)', () => {
     expect((await ask(`${path}?query=tea`)).status).toBe(404);
   });
 
-  it('is 422 for a parameter of the other endpoint, named with all other problems', async () => {
+  it('is 422 for a parameter of the other endpoint, and names it with all other problems', async () => {
     const { search, counts } = await local();
     for (const [ask, parameters, name] of [
       [search, { bucket: 'day' }, 'bucket'],
@@ -127,7 +127,7 @@ describe('an error (7.1)', () => {
     `${COUNTS_PATH}?query=tea&tag%ff=x`,
     '/accounts/local/usage.json?bucket=%C3',
     '/replay/firehose/accounts/local/publishers/twitter/replay.json?fromDate=%80',
-  ])('is 400 for a GET of what is not UTF-8: %s', async path => {
+  ])('is 400 for a GET that is not UTF-8: %s', async path => {
     const { ask } = await local();
     const { status, page } = await ask(path);
     expect(status).toBe(400);
@@ -172,7 +172,7 @@ describe('an error (7.1)', () => {
     expect(page.error?.message).toContain(message);
   });
 
-  it('is 422 for a parameter given twice, or in the address of a POST', async () => {
+  it('is 422 for a repeated parameter, or one in the URL of a POST', async () => {
     const { ask } = await local();
     expect((await ask(`${SEARCH_PATH}?query=tea&query=tea`)).status).toBe(422);
     const reply = await ask(`${SEARCH_PATH}?maxResults=10`, post('{"query":"tea"}'));
@@ -182,7 +182,7 @@ describe('an error (7.1)', () => {
     ]);
   });
 
-  it('is 422 for a bad rule, with the message and the position of what is wrong', async () => {
+  it('is 422 for an invalid rule, with message and position of the problem', async () => {
     const { search } = await local();
     const { status, page } = await search({ query: 'streaming AND lang:en' });
     expect(status).toBe(422);
@@ -193,14 +193,14 @@ describe('an error (7.1)', () => {
     );
   });
 
-  it('names all that is wrong with the parameters at once', async () => {
+  it('names all wrong parameters', async () => {
     const { search } = await local();
     const { page } = await search({ query: '-tea', maxResults: 5, toDate: 'today', x: 1 });
     for (const part of ['non-negation', 'maxResults', 'toDate', "'x'"])
       expect(page.error?.message).toContain(part);
   });
 
-  it('is 500 when the archive fails, and whoever runs the service is told', async () => {
+  it('is 500 if the archive fails, which the service reports to its operator', async () => {
     const archive = new MemoryArchive([]);
     archive.search = () => Promise.reject(new Error('the disk is gone'));
     const errors: unknown[] = [];
@@ -212,14 +212,14 @@ describe('an error (7.1)', () => {
 });
 
 describe('a request', () => {
-  it('may have a query of 2048 characters that each need twelve bytes in an address', async () => {
+  it('may have a query of 2048 characters that each need twelve bytes in a URL', async () => {
     const { ask } = await local();
     const query = `"${'🍕'.repeat(2046)}"`;
     const reply = await ask(`${SEARCH_PATH}?query=${encodeURIComponent(query)}`);
     expect(reply.status).toBe(200);
   });
 
-  it('may name its maxResults as text, and leave parameters out as null', async () => {
+  it('may have maxResults as text, and null for omitted parameters', async () => {
     const { search } = await local(teaPosts(12));
     const reply = await search({ query: 'tea', maxResults: '11', fromDate: null, next: null });
     expect(reply.page.results).toHaveLength(11);
@@ -239,7 +239,7 @@ describe('a request', () => {
     expect(headers.get('content-type')).toContain('json');
   });
 
-  it('that was refused leaves its connection to the next', async () => {
+  it('that is refused leaves its connection usable', async () => {
     const { baseUrl } = await local(teaPosts(1));
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
     const ports = new Set<number | undefined>();
@@ -260,8 +260,8 @@ describe('a request', () => {
   });
 });
 
-describe('an answer that does not wait for the body', () => {
-  /** A client that writes its whole request before it reads; what it has read at the end. */
+describe('a response before the end of the request body', () => {
+  /** Writes the whole request before it reads, and returns the received text. */
   const written = async (baseUrl: string, headers: string, body: Buffer): Promise<string> => {
     const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1').pause();
     let text = '';
@@ -272,7 +272,7 @@ describe('an answer that does not wait for the body', () => {
     const head = `POST ${SEARCH_PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\n${headers}Content-Length: ${body.length}\r\n\r\n`;
     socket.write(head);
     await new Promise<void>(resolve => socket.write(body, () => resolve()));
-    // By now a service that closed the connection has reset it.
+    // If the service had closed the connection, it would be reset by now.
     await sleep(50);
     socket.on('data', chunk => {
       text += chunk;
@@ -297,7 +297,7 @@ describe('an answer that does not wait for the body', () => {
       expect(text.slice(0, 500)).toMatch(new RegExp(`^HTTP/1.1 ${status} [^]*"error"[^]*\\}$`));
   });
 
-  it('leaves no client that never stops sending on its connection', async () => {
+  it('disconnects a client that never stops sending', async () => {
     const { baseUrl } = await local();
     const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
     socket.on('error', () => {}); // reset
@@ -320,7 +320,7 @@ describe('an answer that does not wait for the body', () => {
   });
 });
 
-describe('an answer', () => {
+describe('a response', () => {
   const raw = (baseUrl: string, path: string, encoding?: string) =>
     new Promise<{ headers: http.IncomingHttpHeaders; body: Buffer }>((resolve, reject) => {
       const headers: http.OutgoingHttpHeaders = { authorization: AUTHORIZATION };
@@ -336,7 +336,7 @@ describe('an answer', () => {
         .on('error', reject);
     });
 
-  it('is gzip where the client takes it, and the same bytes inside', async () => {
+  it('is compressed if the client accepts gzip, with the same content', async () => {
     const { baseUrl } = await local(teaPosts(500));
     const path = `${SEARCH_PATH}?query=tea&maxResults=500`;
     const plain = await raw(baseUrl, path);
@@ -360,12 +360,12 @@ describe('an answer', () => {
     ['identity', false],
     ['', false],
     [undefined, false],
-  ])('to Accept-Encoding %j is gzip: %j', (header, expected) => {
+  ])('for Accept-Encoding %j is gzip: %j', (header, expected) => {
     expect(acceptsGzip(header)).toBe(expected);
   });
 });
 
-describe('the rate', () => {
+describe('the rate limit', () => {
   it('is 20 requests a second over data and counts, then 429 with Retry-After', async () => {
     const { search, counts, service } = await local(teaPosts(1), { limits: 'strict' });
     for (let i = 0; i < 10; i++) {
@@ -380,7 +380,7 @@ describe('the rate', () => {
     expect((await counts({ query: 'tea' })).status).toBe(200);
   });
 
-  it('a minute is set by option', async () => {
+  it('a minute can be set by an option', async () => {
     const { search, service } = await local([], { limits: 'strict', perMinuteLimit: 3 });
     for (let i = 0; i < 3; i++) expect((await search({ query: 'tea' })).status).toBe(200);
     service.clock.advance(20 * SECOND);
@@ -390,7 +390,7 @@ describe('the rate', () => {
     expect((await search({ query: 'tea' })).status).toBe(200);
   });
 
-  it('does not count requests without credentials, nor those that it refused', async () => {
+  it('does not count requests without credentials, or that it refused', async () => {
     const { ask, search, service } = await local([], { limits: 'strict', perMinuteLimit: 1 });
     for (let i = 0; i < 5; i++)
       await ask(SEARCH_PATH, { headers: { authorization: 'Basic bm86bm8=' } });
@@ -400,7 +400,7 @@ describe('the rate', () => {
     expect((await search({ query: 'tea' })).status).toBe(200);
   });
 
-  it('relaxed is lifted, and nothing else is', async () => {
+  it('is lifted by relaxed limits, which change nothing else', async () => {
     const { search } = await local([], { limits: 'relaxed' });
     const replies = await Promise.all(
       Array.from({ length: 60 }, () => search({ query: 'tea', maxResults: 10 })),
@@ -412,7 +412,7 @@ describe('the rate', () => {
 });
 
 describe('start and stop', () => {
-  it('name a port that is in use, and listen again afterwards', async () => {
+  it('report a port that is in use, and can be repeated', async () => {
     const first = await local(teaPosts(1));
     const port = Number(new URL(first.baseUrl).port);
     await expect(local([], { port })).rejects.toMatchObject({
@@ -429,9 +429,9 @@ describe('start and stop', () => {
     await expect(local([], { port })).rejects.toMatchObject({ code: 'ERR_OPTION', option: 'port' });
   });
 
-  it('end connections that are idle, stalled or half-way through a request', async () => {
+  it('end connections that are idle, stalled or in the middle of a request', async () => {
     const { service, baseUrl, ask } = await local(teaPosts(1));
-    await ask(`${SEARCH_PATH}?query=tea`); // leaves an idle connection
+    await ask(`${SEARCH_PATH}?query=tea`); // keeps an idle connection
     service.faults.plant({ kind: 'stall', afterBytes: 5 });
     const stalled = ask(`${SEARCH_PATH}?query=tea`).then(
       () => 'answered',
@@ -447,10 +447,10 @@ describe('start and stop', () => {
     expect(await stalled).toBe('ended');
     await ended;
     expect(service.listening).toBe(false);
-    await service.stop(); // once more does no harm
+    await service.stop(); // can be repeated
   });
 
-  it('leave an archive that was handed in open', async () => {
+  it('do not close an archive that was passed in', async () => {
     const { service, archive } = await local();
     await service.stop();
     expect(archive.closed).toBe(0);

@@ -14,7 +14,7 @@ import { spawn } from '../child-processes.js';
 
 const CLI = path.resolve(import.meta.dirname, '../../src/service/cli.ts');
 
-/** The tests themselves may run by npm. */
+/** The tests themselves may be run by npm. */
 const NO_NPM = {
   npm_command: undefined,
   npm_lifecycle_event: undefined,
@@ -23,7 +23,7 @@ const NO_NPM = {
 
 const children: ChildProcess[] = [];
 
-// A test that failed half-way leaves no service behind.
+// Even a failed test leaves no service running.
 afterAll(() => {
   for (const child of children) child.kill('SIGKILL');
 });
@@ -32,7 +32,7 @@ function run(...args: string[]) {
   return runAs(['--import', 'tsx', CLI], args);
 }
 
-/** With a command line of npm's or of an installed binary. */
+/** With a command line as npm or an installed binary has it. */
 function runAs(command: readonly string[], args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const child = spawn(process.execPath, [...command, ...args], {
     env: { ...process.env, ...NO_NPM, ...env },
@@ -98,7 +98,7 @@ describe('the command', () => {
     expect(end.stdout.trimEnd().split('\n')).toHaveLength(1);
   });
 
-  it.concurrent('says to people where it is and how to try it, and ends on Ctrl+C', async () => {
+  it.concurrent('prints its URL and how to try it, and ends on Ctrl+C', async () => {
     const { child, ended, ready } = run('--limits', 'relaxed', '--no-control');
     const summary = await ready;
     expect(summary).toMatch(/base URL +http:\/\/127\.0\.0\.1:\d+\n/);
@@ -106,13 +106,13 @@ describe('the command', () => {
       /console +http:\/\/127\.0\.0\.1:\d+\/console \(dev@example\.com, local-service\)\n/,
     );
     expect(summary).toMatch(/\n {2}export MILLRACE_URL='http:\/\/127\.0\.0\.1:\d+'\n/);
-    // What it tells its users to try finds something.
+    // The printed command finds posts.
     const [, login = '', url = ''] = /curl -u '([^']+)' '([^']+)'/.exec(summary) ?? [];
     const tried = await fetch(url, { headers: { authorization: `Basic ${btoa(login)}` } });
     expect(((await tried.json()) as { results: unknown[] }).results).toHaveLength(10);
     const baseUrl = /http:\/\/127\.0\.0\.1:\d+/.exec(summary)?.[0];
     expect((await fetch(`${baseUrl}/_control/clock`)).status).toBe(404);
-    // A request under way, and a connection that stays open, hold nothing up.
+    // A running request and an open connection do not delay the end.
     const socket = net.connect(Number(new URL(String(baseUrl)).port), '127.0.0.1');
     socket.on('error', () => {});
     await once(socket, 'connect');
@@ -120,7 +120,7 @@ describe('the command', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
   });
 
-  it.concurrent('ends with npm, which is sent a SIGTERM', async () => {
+  it.concurrent('ends together with npm, which receives a SIGTERM', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'millrace-npm-'));
     const tsx = import.meta.resolve('tsx');
     const script = `"${process.execPath}" --import "${tsx}" "${CLI}" --json`;
@@ -131,7 +131,7 @@ describe('the command', () => {
     const npm = spawn('npm', ['run', '--silent', 'service'], {
       cwd: folder,
       stdio: ['ignore', 'pipe', 'ignore'],
-      // A group of its own, so that nothing is left where the test fails.
+      // Its own process group, so that a failed test leaves no process.
       detached: true,
     });
     try {
@@ -148,7 +148,7 @@ describe('the command', () => {
     } finally {
       try {
         process.kill(-Number(npm.pid), 'SIGKILL');
-      } catch {} // all are gone
+      } catch {} // all have ended
       await rm(folder, { recursive: true });
     }
   });
@@ -160,7 +160,7 @@ describe('the command', () => {
     [['--port', 'http'], '`port` must be a whole number from 0 to 65535, got "http"'],
     [['--heartbeat-seconds', 'soon'], 'got "soon"'],
     [['--limits', 'none'], "'strict', 'relaxed'"],
-  ])('ends with 2 and says why for %j', async (args, message) => {
+  ])('ends with 2 and the reason for %j', async (args, message) => {
     const end = await run(...args).ended;
     expect(end).toMatchObject({ code: 2, stdout: '' });
     expect(end.stderr).toContain(message);
@@ -177,7 +177,7 @@ describe('the command', () => {
     expect(end.stderr).toContain(`Port ${port} is in use`);
   });
 
-  it.concurrent('ends with 1 and says why for a folder that is not there', async () => {
+  it.concurrent('ends with 1 and the reason for a folder that does not exist', async () => {
     const end = await run('--archive', '/no/such/folder', '--json').ended;
     expect(end).toMatchObject({ code: 1, stdout: '' });
     expect(end.stderr).toContain('/no/such/folder');
@@ -194,7 +194,7 @@ describe('the command', () => {
 });
 
 describe('--env', () => {
-  it.concurrent('gives a shell, and a script by --env-file, all that every family of calls needs', async () => {
+  it.concurrent('prints all settings that every family of calls needs, for a shell and for --env-file', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'millrace-env-'));
     const { child, ready } = run('--json', '--account', "it's", '--label', '$(x) `y`');
     const { base_url: url } = JSON.parse(await ready);
@@ -227,7 +227,7 @@ describe('--env', () => {
     await rm(folder, { recursive: true });
   });
 
-  it.concurrent('without a port ends with 2: the address is not known yet', async () => {
+  it.concurrent('ends with 2 without a port, because the URL is not known yet', async () => {
     const end = await run('--env').ended;
     expect(end).toMatchObject({ code: 2, stdout: '' });
     expect(end.stderr).toContain('--env needs the --port of the service');
@@ -247,7 +247,7 @@ describe('an installed command', () => {
       },
       'Usage: npm run posts -- [options]',
     ],
-  ])('is called in its help as it was: by %s', async (_name, env, usage) => {
+  ])('shows in its help how it was started: by %s', async (_name, env, usage) => {
     const folder = await mkdtemp(path.join(tmpdir(), 'millrace-bin-'));
     const binary = path.join(folder, 'millrace-service');
     await symlink(CLI, binary);
@@ -266,7 +266,7 @@ describe('an installed command', () => {
   });
 });
 
-/** What only a user's contract or sign-in gives. */
+/** Settings that come from a contract or from the sign-in of a user. */
 const NOT_OF_A_SERVICE: readonly SettingName[] = [
   'accessToken',
   'accessTokenSecret',
@@ -276,7 +276,7 @@ const NOT_OF_A_SERVICE: readonly SettingName[] = [
 
 describe('await using', () => {
   it.concurrent.each(['service', 'addresses'])(
-    'stops the service where the scope of the %s is left, and the process ends',
+    'stops the service at the end of the scope of the %s, and the process ends',
     async what => {
       const script = path.resolve(import.meta.dirname, 'service-to-leave.ts');
       const child = spawn(process.execPath, ['--import', 'tsx', script, what], {

@@ -11,7 +11,7 @@ describe('the clock', () => {
     expect(now).toBeLessThanOrEqual(Date.now());
   });
 
-  it('goes on running from where it was set', async () => {
+  it('continues to run from the time to which it is set', async () => {
     const clock = new Clock();
     const instant = Date.UTC(2012, 0, 1);
     clock.set(instant);
@@ -20,7 +20,7 @@ describe('the clock', () => {
     expect(clock.now() - instant).toBeLessThan(HOUR);
   });
 
-  it('stands still when frozen, moves when told to, and runs on when resumed', async () => {
+  it('stops when frozen, can be moved, and continues when resumed', async () => {
     const clock = new Clock();
     clock.freeze();
     clock.set(new Date('2012-01-01T00:00:00Z'));
@@ -36,7 +36,7 @@ describe('the clock', () => {
     expect(Math.abs(clock.now() - Date.now())).toBeLessThan(HOUR);
   });
 
-  it('rings in order of time, and one long move plays a whole chain', () => {
+  it('runs alarms in order of time, and a whole chain of alarms in one move', () => {
     const clock = new Clock();
     clock.freeze();
     clock.set(0);
@@ -54,12 +54,12 @@ describe('the clock', () => {
     expect(rung).toEqual(['first', 'second', 'third']);
   });
 
-  it('rings by itself while it runs', async () => {
+  it('runs alarms while it runs', async () => {
     const clock = new Clock();
     await new Promise<void>(resolve => clock.at(clock.now() + 10, () => resolve()));
   });
 
-  it('tells of each move, forwards and backwards, before it rings', () => {
+  it('reports each move, forwards and backwards, before it runs alarms', () => {
     const clock = new Clock();
     clock.freeze();
     clock.set(HOUR);
@@ -73,7 +73,7 @@ describe('the clock', () => {
     expect(told).toEqual([0, 3 * HOUR, 'rung']);
   });
 
-  it('refuses an instant that is none', () => {
+  it('refuses an invalid instant', () => {
     const clock = new Clock();
     expect(() => clock.set(Number.NaN)).toThrow(RangeError);
     expect(() => clock.advance(Number.POSITIVE_INFINITY)).toThrow(RangeError);

@@ -7,7 +7,7 @@ const send = (method: string, body?: unknown): RequestInit =>
   body === undefined ? { method } : { method, body: JSON.stringify(body) };
 
 describe('the control path', () => {
-  it('shows the clock, sets it, moves it, freezes it and lets it run', async () => {
+  it('shows, sets, moves, freezes and resumes the clock', async () => {
     const { ask, service } = await local();
     const clock = async (method: string, body?: unknown) => {
       const { status, text } = await ask('/_control/clock', send(method, body));
@@ -31,7 +31,7 @@ describe('the control path', () => {
     expect(Math.abs(service.clock.now() - Date.now())).toBeLessThan(DAY);
   });
 
-  it('moves the time that search answers for', async () => {
+  it('moves the time that searches use', async () => {
     const { ask, search } = await local(teaPosts(3));
     await ask('/_control/clock', send('POST', { advance: '31d' }));
     expect((await search({ query: 'tea' })).page.results).toEqual([]);
@@ -78,7 +78,7 @@ describe('the control path', () => {
     expect(await list()).toEqual([]);
   });
 
-  it('refuses a fault that could not happen with 422, and what is no JSON with 400', async () => {
+  it('refuses an impossible fault with 422, and a body that is not JSON with 400', async () => {
     const { ask } = await local();
     const reply = await ask('/_control/faults', send('POST', { kind: 'cut' }));
     expect([reply.status, reply.page.error?.message]).toEqual([
@@ -89,7 +89,7 @@ describe('the control path', () => {
     expect((await ask('/_control/faults', send('PUT', {}))).status).toBe(405);
   });
 
-  it('is never itself hit by a fault', async () => {
+  it('is never affected by a fault', async () => {
     const { ask, service } = await local();
     service.faults.plant({ kind: 'status', status: 500, times: 'always' });
     expect((await ask('/_control/faults')).status).toBe(200);
@@ -99,7 +99,7 @@ describe('the control path', () => {
     { origin: 'http://example.com' },
     { host: 'example.com' },
     { host: '127.0.0.1.nip.io' },
-  ])('does not answer a web page: %j', async headers => {
+  ])('refuses requests of web pages: %j', async headers => {
     const { baseUrl } = await local();
     const status = await new Promise((resolve, reject) => {
       http
@@ -111,7 +111,7 @@ describe('the control path', () => {
     expect(status).toBe(403);
   });
 
-  it('can be switched off', async () => {
+  it('can be disabled', async () => {
     const { ask } = await local([], { control: false });
     expect((await ask('/_control/clock')).status).toBe(404);
     expect((await ask('/_control/faults')).status).toBe(404);

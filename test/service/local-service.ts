@@ -4,7 +4,7 @@ import { createService, type Service, type ServiceOptions } from '../../src/serv
 import { DAY, MINUTE } from '../../src/time.js';
 import { MemoryArchive, originalPost } from './memory-archive.js';
 
-/** The present in these tests: a service's clock stands still there. */
+/** The current time in these tests, at which the service's clock is frozen. */
 export const NOW = Date.UTC(2024, 4, 15, 12, 34, 56, 789);
 
 export interface Page {
@@ -33,9 +33,9 @@ export interface Local {
   /** POSTs parameters to `30day`. */
   search(parameters: object, product?: string): Promise<Reply>;
   counts(parameters: object, product?: string): Promise<Reply>;
-  /** Any request; the credentials are added unless there are others. */
+  /** Any request; credentials are added unless it has its own. */
   ask(path: string, init?: RequestInit): Promise<Reply>;
-  /** Every page of a request, to the last. */
+  /** All pages of a request. */
   pages(kind: 'search' | 'counts', parameters: object, product?: string): Promise<Page[]>;
 }
 
@@ -49,7 +49,7 @@ afterEach(async () => {
   for (const service of running.splice(0)) await service.stop();
 });
 
-/** A service over posts in memory, whose clock stands still at `NOW`. Ended after the test. */
+/** A service over posts in memory, whose clock is frozen at `NOW`. Stopped after the test. */
 export async function local(
   posts: readonly ArchivedPost[] = [],
   { port, ...options }: ServiceOptions & { port?: number } = {},

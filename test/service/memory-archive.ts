@@ -2,12 +2,12 @@ import { Activity, type Format } from '../../src/activity/activity.js';
 import type { Archive, ArchivedPost, ArchiveQuery } from '../../src/service/archive/archive.js';
 import { floorTo, SEGMENT, type Window } from '../../src/time.js';
 
-/** Posts in a list, and answers by looking at every one of them. */
+/** A list of posts, searched by testing each. */
 export class MemoryArchive implements Archive {
   readonly format: Format;
   /** Newest first. */
   readonly posts: readonly ArchivedPost[];
-  /** Buckets after which counting stops, as if the time were over. */
+  /** The number of buckets after which counting times out. */
   bucketsUntilTimeout = Number.POSITIVE_INFINITY;
   closed = 0;
 

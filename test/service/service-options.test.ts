@@ -45,7 +45,7 @@ describe('a service option', () => {
     [{ limits: { maxResultsMax: '5' } }, 'limits.maxResultsMax'],
     [{ folder: 'x' }, 'folder'],
     [{ toString: 'x' }, 'toString'],
-  ])('that cannot work is refused before anything listens: %j', (options, option) => {
+  ])('is refused before the service listens if it cannot work: %j', (options, option) => {
     expect(() => createService(options as ServiceOptions)).toThrow(
       expect.objectContaining({ code: 'ERR_OPTION', option }),
     );
@@ -62,18 +62,18 @@ describe('a service option', () => {
       { jobDwellMs: { runing: 5 } },
       'unknown option `jobDwellMs.runing`; did you mean `jobDwellMs.running`?',
     ],
-  ])('of an unknown name is refused with the nearest one: %j', (options, message) => {
+  ])('is refused with the nearest name if it is unknown: %j', (options, message) => {
     expect(() => createService(options as ServiceOptions)).toThrow(message);
   });
 
-  it('that is wrong comes with all others that are', () => {
+  it('is reported together with all other wrong options', () => {
     const options = { arcive: 'downloads', heartbeatMs: 0 } as ServiceOptions;
     expect(() => createService(options)).toThrow(
       /unknown option `arcive`[\s\S]*`heartbeatMs` must be/,
     );
   });
 
-  it('never shows a password', () => {
+  it('never shows the password in its error', () => {
     const password = ['s3cret'] as unknown as string;
     expect(() => createService({ password })).toThrow(
       /^createService: `password` must be a string that is not empty, without control characters$/,
@@ -82,7 +82,7 @@ describe('a service option', () => {
 });
 
 describe('the table of limits', () => {
-  it('has the numbers of the search part', () => {
+  it('has the limits of search', () => {
     expect(limitsOption('strict')).toMatchObject({
       queryCharacters: 2048,
       queryPhrases: 100,
@@ -97,7 +97,7 @@ describe('the table of limits', () => {
     });
   });
 
-  it('has the numbers of the streams', () => {
+  it('has the limits of the streams', () => {
     expect(limitsOption('strict')).toMatchObject({
       replayConnectRate: { requests: 5, perMs: 300_000 },
       replayReachMs: 5 * 86_400_000,
@@ -112,7 +112,7 @@ describe('the table of limits', () => {
     });
   });
 
-  it('relaxed differs in the requests of its rates alone', () => {
+  it('differs only in the numbers of requests if it is relaxed', () => {
     const strict = limitsOption('strict');
     const relaxed = limitsOption('relaxed');
     for (const [name, limit] of Object.entries(strict))
@@ -121,7 +121,7 @@ describe('the table of limits', () => {
       );
   });
 
-  it('takes changes of single numbers', () => {
+  it('accepts changes of single numbers', () => {
     const limits = limitsOption({ searchDelayMs: 0, searchRate: { requests: 2, perMs: 10 } });
     expect(limits).toEqual({
       ...limitsOption('strict'),

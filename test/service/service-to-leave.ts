@@ -1,13 +1,13 @@
 import { createService } from '../../src/service/index.js';
 
-// Leaves the scope of a service that is in use; the process has to end by itself then.
+// Leaves the scope of a service that is in use; the process must then end by itself.
 const isHeld = process.argv[2] === 'service';
 async function use(): Promise<void> {
   await using service = isHeld ? createService() : undefined;
   const started = service ?? createService();
   await using addresses = isHeld ? undefined : await started.start();
   const { baseUrl } = addresses ?? (await started.start());
-  // A connection that is kept, and a job that waits for its customer.
+  // An idle connection, and a job that waits for a decision.
   await (await fetch(`${baseUrl}/status`)).text();
   process.stdout.write(`${started.listening}\n`);
 }

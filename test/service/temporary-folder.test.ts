@@ -5,7 +5,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { spawn } from '../child-processes.js';
 
-it('a service that is killed leaves nothing that the next one does not remove', async () => {
+it('the files of a killed service are removed by the next one', async () => {
   const temporary = await mkdtemp(path.join(tmpdir(), 'millrace-test-'));
   const script = path.resolve(import.meta.dirname, 'service-to-kill.ts');
   const start = async () => {
@@ -24,7 +24,7 @@ it('a service that is killed leaves nothing that the next one does not remove', 
     expect(ofFirst).toHaveLength(2);
     const second = await start();
     try {
-      // One that runs keeps its own.
+      // A running service keeps its files.
       expect(await left()).toHaveLength(4);
       expect(await left()).toEqual(expect.arrayContaining(ofFirst));
       first.kill('SIGKILL');

@@ -42,7 +42,7 @@ describe('chart', () => {
     );
   });
 
-  it('shows the oldest to the left, in whatever order the buckets come', async () => {
+  it('shows the oldest bucket on the left, for any order of the buckets', async () => {
     const [up, down] = [screen(), screen()];
     await pipeline(bucketsOf(1, 5, 9), chart({ stream: up.stream }));
     const backwards = new Flow<ChartedBucket>(async function* () {
@@ -53,7 +53,7 @@ describe('chart', () => {
     expect(down.text()).toBe(up.text());
   });
 
-  it('adds neighbours up where there are more buckets than columns', async () => {
+  it('sums adjacent buckets if there are more buckets than columns', async () => {
     const { stream, text } = screen();
     expect(await pipeline(bucketsOf(1, 1, 1, 1, 1), chart({ width: 3, height: 1, stream }))).toBe(
       5,
@@ -62,7 +62,7 @@ describe('chart', () => {
     expect(text().split('\n')[0]?.trimEnd().length).toBeLessThanOrEqual(14);
   });
 
-  it('draws a single bucket, zeros, and says when there is none', async () => {
+  it('draws a single bucket and zeros, and prints a message if there are no buckets', async () => {
     for (const [counts, sum] of [
       [[7], 7],
       [[0, 0], 0],
@@ -74,12 +74,12 @@ describe('chart', () => {
     }
   });
 
-  it('refuses sizes that are none, before anything is read', () => {
+  it('refuses invalid sizes before anything is read', () => {
     expect(() => chart({ height: 0 })).toThrow(OptionError);
     expect(() => chart({ width: 1.5 })).toThrow('width');
   });
 
-  it('ends quietly when the pipe is closed, and loudly when the stream breaks otherwise', async () => {
+  it('ends normally if the pipe is closed, and fails if the stream breaks otherwise', async () => {
     const breaking = (code: string) =>
       new Writable({ write: (_chunk, _, done) => done(Object.assign(new Error(code), { code })) });
     expect(await pipeline(bucketsOf(1), chart({ stream: breaking('EPIPE') }))).toBe(1);

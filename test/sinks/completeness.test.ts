@@ -14,7 +14,7 @@ const at = (seconds: number) =>
 async function* flow<T>(items: readonly T[]) {
   yield* items;
 }
-/** Newest first, as some services have it. */
+/** Newest first, as some services order them. */
 const minutes = (...counts: number[]) =>
   flow(
     counts
@@ -23,14 +23,14 @@ const minutes = (...counts: number[]) =>
   );
 
 describe('completeness', () => {
-  it('is there when every bucket has as many posts as were counted', async () => {
+  it('is confirmed if every bucket has as many posts as were counted', async () => {
     const posts = [at(0), at(59.999), at(120), at(179)];
     expect(await completeness(minutes(2, 0, 2))(flow(posts))).toEqual({
       ...{ complete: true, expected: 4, received: 4, outside: 0, differing: [] },
     });
   });
 
-  it('tells which minutes have more or fewer, and what lies outside', async () => {
+  it('reports minutes with more or fewer posts, and posts outside the window', async () => {
     const posts = [at(-1), at(0), at(60), at(61), at(180)];
     expect(await completeness(minutes(2, 1, 0))(flow(posts))).toEqual({
       ...{ complete: false, expected: 3, received: 5, outside: 2 },

@@ -5,7 +5,7 @@ export const PAGES = 60;
 const POSTS = 20;
 const TAGS = ['snow', 'eis & schnee', '../hail'];
 
-/** A page of posts, always the same; like those of a search, it repeats some of the page before. */
+/** A page of posts, always the same. Like pages of a search, it repeats some posts of the page before. */
 export function pageOf(page: number): Activity[] {
   const repeated = page === 0 ? 0 : page % 4;
   return Array.from({ length: POSTS + repeated }, (_, n) => postAt(page * POSTS + n - repeated));

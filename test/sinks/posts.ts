@@ -8,7 +8,7 @@ export interface PostFields {
   readonly text?: string;
 }
 
-/** A post of the `original` format, with the numeric id written out in full. */
+/** A post of the `original` format, with all digits of the numeric id. */
 export function post({
   id,
   at = Date.UTC(2024, 0, 1),

@@ -19,7 +19,7 @@ interface Ended {
   readonly code: number | null;
   readonly out: string;
   readonly errors: string;
-  /** What the script printed on stderr, when that went well. */
+  /** The stderr of the script, if it succeeded. */
   readonly result: { posts: number; bytes: number; files: unknown[]; closed: boolean };
 }
 
@@ -60,15 +60,15 @@ function byHand(): { stream: Writable; taken: string[]; next(error?: Error): voi
   return { stream, taken, next: error => done?.(error) };
 }
 
-describe('stdout in a process of its own', () => {
-  it('makes one line of a post that was printed over several', async () => {
+describe('stdout in its own process', () => {
+  it('writes a post that is printed over several lines as one line', async () => {
     const printed = new Activity(Buffer.from(JSON.stringify(post({ id: '5' }).post, null, 2)));
     const stream = new PassThrough();
     await pipeline(places([[printed]]), stdout({ stream }));
     expect(String(stream.read()).split('\n')).toHaveLength(2);
   });
 
-  it('ends quietly with exit code 0 when head has seen enough', async () => {
+  it('ends normally with exit code 0 when head stops reading', async () => {
     const { code, out, result } = await shell(`${SCRIPT} 300000 | head -n 3`);
     expect(code).toBe(0);
     expect(out).toBe(linesUpTo(3));
@@ -77,7 +77,7 @@ describe('stdout in a process of its own', () => {
     expect(result.posts).toBeLessThan(300_000);
   });
 
-  it('closes a source that would go on for ever', async () => {
+  it('closes an endless source', async () => {
     const { code, out, result } = await shell(`${SCRIPT} 10 wait | head -n 3`);
     expect(code).toBe(0);
     expect(out).toBe(linesUpTo(3));
@@ -87,7 +87,7 @@ describe('stdout in a process of its own', () => {
   it.each([
     ['a socket', ''],
     ['a pipe', ' | (sleep 0.3; cat)'],
-  ])('loses nothing to a slow reader of %s, though process.exit follows', async (_, reader) => {
+  ])('loses nothing with a slow reader of %s, even if process.exit follows', async (_, reader) => {
     const { code, out, result } = await shell(`${SCRIPT} 250000 exit${reader}`, true);
     expect(code).toBe(0);
     expect(out).toBe(`${linesUpTo(250_000)}a word after the end\n`);
@@ -117,12 +117,12 @@ describe('stdout to a given stream', () => {
     expect(stream.listenerCount('error')).toBe(0);
   });
 
-  it('refuses what has no JSON', async () => {
+  it('refuses values that have no JSON', async () => {
     const run = pipeline(places([[1n]]), stdout({ stream: new PassThrough() }));
     await expect(run).rejects.toThrow(DataError);
   });
 
-  it('reads ahead of a slow reader by one batch and no more', async () => {
+  it('reads at most one batch ahead of a slow reader', async () => {
     const { stream, taken, next } = byHand();
     let pulled = 0;
     const source = new Flow<number>(async function* () {
@@ -144,7 +144,7 @@ describe('stdout to a given stream', () => {
     expect((await run).posts).toBe(5);
   });
 
-  it('waits for the last line to be taken', async () => {
+  it('waits until the last line is written', async () => {
     const { stream, next } = byHand();
     let over = false;
     const run = pipeline(places([[1]]), stdout({ stream })).then(() => {
@@ -156,7 +156,7 @@ describe('stdout to a given stream', () => {
     await run;
   });
 
-  it('cuts a large batch into pieces', async () => {
+  it('writes a large batch in chunks', async () => {
     const sizes: number[] = [];
     const stream = new Writable({
       write(chunk, _, callback) {
@@ -172,7 +172,7 @@ describe('stdout to a given stream', () => {
     expect(Math.max(...sizes)).toBeLessThan(300_000);
   });
 
-  it('ends quietly on a closed pipe, in the middle of the wait of its source', async () => {
+  it('ends normally on a closed pipe, even while its source waits', async () => {
     const { stream, next } = byHand();
     let closed = false;
     const source = new Flow<number>(async function* ({ signal }) {
@@ -192,7 +192,7 @@ describe('stdout to a given stream', () => {
     expect(closed).toBe(true);
   });
 
-  it('fails when the stream breaks in another way', async () => {
+  it('fails if the stream breaks in another way', async () => {
     const { stream, next } = byHand();
     const run = pipeline(places([[1], [2]]), stdout({ stream }));
     const failed = expect(run).rejects.toThrow(StorageError);
@@ -202,7 +202,7 @@ describe('stdout to a given stream', () => {
     await expect(run).rejects.toThrow(/Could not write to stdout: EIO/);
   });
 
-  it('leaves a wait for its reader when the run is aborted', async () => {
+  it('stops waiting for its reader when the run is aborted', async () => {
     const { stream } = byHand();
     const reason = new Error('enough');
     const controller = new AbortController();

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach } from 'vitest';
 
-/** A function that makes an empty folder, which is gone after the test. */
+/** Returns a function that creates an empty folder, which is removed after the test. */
 export function temporaryFolders(): () => Promise<string> {
   const made: string[] = [];
   afterEach(async () => {

@@ -20,12 +20,12 @@ async function deadProcess(): Promise<number> {
   return child.pid as number;
 }
 
-/** A holder on this machine, of which only the number is known. */
+/** A holder on this machine of which only the process id is known. */
 function holder(pid: number | undefined) {
   return { ...thisProcess(), pid, started: undefined, token: 'x' };
 }
 
-/** Files in memory, where each call takes a while. */
+/** Files in memory with slow calls. */
 function slowFiles(files: Map<string, string>, delays: readonly number[]): FileSystem {
   let call = 0;
   const slowly = async <T>(work: () => T): Promise<T> => {
@@ -43,7 +43,7 @@ function slowFiles(files: Map<string, string>, delays: readonly number[]): FileS
       return {
         write: (bytes: Uint8Array) =>
           slowly(() => {
-            // Who writes to a file that was removed writes to no one.
+            // Writes to a removed file have no effect.
             if (files.has(path)) files.set(path, Buffer.from(bytes).toString());
             return { bytesWritten: bytes.length };
           }),
@@ -62,7 +62,7 @@ function slowFiles(files: Map<string, string>, delays: readonly number[]): FileS
 }
 
 describe('a lock', () => {
-  it('is held by one at a time, also within a process', async () => {
+  it('has one holder at a time, also within a process', async () => {
     const folder = await temporaryFolder();
     const first = await lock(folder);
     const second = lock(folder);
@@ -73,14 +73,14 @@ describe('a lock', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('goes to exactly one of many that come at once', async () => {
+  it('is given to exactly one of many concurrent callers', async () => {
     const folder = await temporaryFolder();
     await writeFile(`${folder}/run.lock`, JSON.stringify(holder(await deadProcess())));
     const all = await Promise.allSettled(Array.from({ length: 20 }, () => lock(folder)));
     expect(all.filter(one => one.status === 'fulfilled').length).toBe(1);
   });
 
-  it('is never held by two, however their calls fall between each other, also of killed processes', async () => {
+  it('never has two holders, for any interleaving of calls, also of killed processes', async () => {
     const dead = holder(await deadProcess());
     const stale = JSON.stringify({ ...dead, token: 'x' });
     const killedOver = JSON.stringify({ ...dead, token: 'y' });
@@ -129,7 +129,7 @@ describe('a lock', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('is taken over from a process whose number was given to another', async () => {
+  it('is taken over from a process whose id was reused by another', async () => {
     const folder = await temporaryFolder();
     const other = { ...thisProcess(), started: '1', token: 'x' };
     await writeFile(`${folder}/run.lock`, JSON.stringify({ ...other, pid: process.ppid }));
@@ -138,7 +138,7 @@ describe('a lock', () => {
     await (await lock(folder)).release();
   });
 
-  it('is left to a process that lives', async () => {
+  it('is not taken from a running process', async () => {
     const folder = await temporaryFolder();
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
     try {
@@ -151,7 +151,7 @@ describe('a lock', () => {
 
   const elsewhere = { pid: 1, host: 'elsewhere', machine: 'another', token: 'x' };
 
-  it('is left to a process on another machine for as long as that writes to it', async () => {
+  it('is not taken from a process on another machine that keeps writing to it', async () => {
     const folder = await temporaryFolder();
     const beat = setInterval(
       () => void writeFile(`${folder}/run.lock`, JSON.stringify(elsewhere)),
@@ -165,7 +165,7 @@ describe('a lock', () => {
     }
   });
 
-  it('is taken over from a killed process whose host had another name, as in a container that is started again', async () => {
+  it('is taken over from a killed process whose host had another name, as in a restarted container', async () => {
     const folder = await temporaryFolder();
     await writeFile(`${folder}/run.lock`, JSON.stringify(elsewhere));
     await longAgo(`${folder}/run.lock`);
@@ -173,7 +173,7 @@ describe('a lock', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('is taken over ten seconds after the last sign of a process that cannot be seen', async () => {
+  it('is taken over ten seconds after the last write of a process that cannot be checked', async () => {
     const folder = await temporaryFolder();
     await writeFile(`${folder}/run.lock`, JSON.stringify(elsewhere));
     const started = performance.now();
@@ -192,7 +192,7 @@ describe('a lock', () => {
     await taken.release();
   });
 
-  it('tells a holder that was silent for too long that another process has it', async () => {
+  it('tells a holder that did not write for too long that another process has it', async () => {
     const folder = await temporaryFolder();
     const taken = await lock(folder);
     await writeFile(`${folder}/run.lock`, JSON.stringify(elsewhere));
@@ -201,7 +201,7 @@ describe('a lock', () => {
     expect(JSON.parse(await readFile(`${folder}/run.lock`, 'utf8'))).toEqual(elsewhere);
   });
 
-  it.each(['', '{"pi', 'null', '{}'])('is taken over when it holds no name (%j)', async text => {
+  it.each(['', '{"pi', 'null', '{}'])('is taken over if it names no holder (%j)', async text => {
     const folder = await temporaryFolder();
     await writeFile(`${folder}/run.lock`, text);
     await longAgo(`${folder}/run.lock`);

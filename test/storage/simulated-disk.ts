@@ -8,7 +8,7 @@ type Change = { readonly at: number; readonly bytes: Uint8Array } | { readonly l
 
 let inodes = 0;
 
-/** The data of a file: as it was when last made safe, and what came since. */
+/** The data of a file: the last synced state, and the changes since. */
 class Inode {
   safe: Buffer = Buffer.alloc(0);
   changes: Change[] = [];
@@ -29,18 +29,18 @@ interface NameChange {
 }
 
 /**
- * A file system in memory that keeps apart what is written and what would survive a power cut: data
- * after fdatasync or fsync of the file, names after fsync of their folder. What was not made safe
- * survives in part, as `random` says; that is what a real disk may do.
+ * A file system in memory that separates written data from data that survives a power cut: content
+ * after fdatasync or fsync of the file, names after fsync of their folder. As on a real disk, a part of
+ * the unsynced changes may survive; `random` selects it.
  */
 export class SimulatedDisk implements FileSystem {
   #safeNames = new Map<string, Inode | 'folder'>([['/', 'folder']]);
   #names = new Map<string, Inode | 'folder'>([['/', 'folder']]);
   #nameChanges: NameChange[] = [];
-  /** Calls so far, and the number of the call from which on the power is off. */
+  /** The number of calls so far, and the call at which the power fails. */
   calls = 0;
   cutAt = Number.POSITIVE_INFINITY;
-  /** Lets a call fail, or see to it that it does only a part of its work. */
+  /** Makes a call fail or do only a part of its work. */
   before: (call: string, file: string) => void = () => {};
 
   files(): string[] {
@@ -65,7 +65,7 @@ export class SimulatedDisk implements FileSystem {
     for (const names of [this.#names, this.#safeNames]) names.delete(path.resolve(file));
   }
 
-  /** The power comes back: what was safe is there, and of the rest what `random` (0 to 1) lets. */
+  /** The power returns: synced data is there, and a part of the rest, selected by `random` (0 to 1). */
   restart(random: () => number): void {
     const keptUpTo = new Map<string, number>();
     for (const { folder } of this.#nameChanges)
@@ -88,14 +88,14 @@ export class SimulatedDisk implements FileSystem {
     this.cutAt = Number.POSITIVE_INFINITY;
   }
 
-  /** The process is killed, the machine runs on: nothing is lost. */
+  /** The process is killed while the machine runs on: nothing is lost. */
   keepAll(): void {
     this.calls = 0;
     this.cutAt = Number.POSITIVE_INFINITY;
   }
 
   async open(file: string, mode: string | number): Promise<OpenFile> {
-    // Numbers open what is there.
+    // A numeric flag opens an existing file.
     const flags = typeof mode === 'number' ? 'r+' : mode;
     const name = path.resolve(file);
     await this.#call(`open ${flags}`, name);
@@ -162,7 +162,7 @@ export class SimulatedDisk implements FileSystem {
     return {
       write: async (bytes, offset, length, at) => {
         await this.#call('write', name);
-        // A call may write less than it was given.
+        // A call may write less than requested.
         const bytesWritten = length > 100 ? length - 7 : length;
         inode.change({ at, bytes: Uint8Array.from(bytes.subarray(offset, offset + bytesWritten)) });
         return { bytesWritten };
@@ -235,7 +235,7 @@ function applied(bytes: Buffer, change: Change): Buffer {
   return longer;
 }
 
-/** Unsafe changes survive in any choice; a write also in part. */
+/** Any subset of the unsynced changes may survive, and a part of a write. */
 function settle(inode: Inode, random: () => number): void {
   for (const change of inode.changes) {
     const fate = random();

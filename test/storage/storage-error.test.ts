@@ -15,13 +15,13 @@ describe('an error of storage', () => {
     ['its own reason', new Error('enough')],
     ['the default reason', AbortSignal.abort().reason],
     ['a timeout', new DOMException('too late', 'TimeoutError')],
-  ])('an abort with %s is none', async (_, reason) => {
+  ])('is not made of an abort with %s', async (_, reason) => {
     const signal = AbortSignal.abort(reason);
     const aborted = withStorageError('read', '/', async () => signal.throwIfAborted());
     await expect(aborted).rejects.toBe(reason);
   });
 
-  it("the abort of one of Node's calls is none", async () => {
+  it("is not made of the abort of one of Node's calls", async () => {
     const call = () => readFile(import.meta.filename, { signal: AbortSignal.abort() });
     await expect(withStorageError('read', 'it', call)).rejects.toMatchObject({
       name: 'AbortError',

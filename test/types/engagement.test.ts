@@ -43,7 +43,7 @@ describe('types of engagement totals', () => {
     expectTypeOf<Found['all']>().toEqualTypeOf<{ readonly [id: string]: string }>();
   });
 
-  it('are by post and type where nothing is said, and exact', () => {
+  it('are by post and type by default, as exact text', () => {
     const plain = () => engagementTotals(acme, { ids });
     type Found = Awaited<ReturnType<typeof plain>>['totals'];
     expectTypeOf<Found['byPost']['1']>().toEqualTypeOf<{
@@ -57,7 +57,7 @@ describe('types of engagement totals', () => {
     }>();
   });
 
-  it('stay open where group_by is only known later', () => {
+  it('are general if group_by is not a literal', () => {
     const later = (group_by: GroupBy[]) =>
       engagementTotals(acme, { ids, groupings: { g: { group_by } } });
     expectTypeOf<Awaited<ReturnType<typeof later>>['totals']['g']>().toEqualTypeOf<
@@ -65,7 +65,7 @@ describe('types of engagement totals', () => {
     >();
   });
 
-  it('refuse what the service does not have', () => {
+  it('refuse options that the service does not have', () => {
     // @ts-expect-error there are no impressions here
     const types = () => engagementTotals(acme, { ids, types: ['impressions'] });
     const grouped = () =>
@@ -81,7 +81,7 @@ describe('types of engagement totals', () => {
     expectTypeOf([types, grouped, rounded, missing]).toBeArray();
   });
 
-  it('of the operator flow on', () => {
+  it('of the operator are inferred by later stages', () => {
     const join = () =>
       pipeline(
         posts,
@@ -92,7 +92,7 @@ describe('types of engagement totals', () => {
     expectTypeOf(join).returns.resolves.toEqualTypeOf<(bigint | undefined)[]>();
     const plain = () => pipeline(posts, engagement(acme), collect());
     expectTypeOf(plain).returns.resolves.toEqualTypeOf<Engaged[]>();
-    // @ts-expect-error what comes out is no activity any more
+    // @ts-expect-error its items are not activities
     const routed = () => pipeline(posts, engagement(acme), routeByTag(), collect());
     expectTypeOf(routed).toBeFunction();
   });

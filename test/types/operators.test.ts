@@ -43,7 +43,7 @@ describe('types of the operators', () => {
     expectTypeOf(rules).returns.resolves.toEqualTypeOf<Json[]>();
   });
 
-  it('are inferred from what comes before', () => {
+  it('are inferred from earlier stages', () => {
     const join = () =>
       pipeline(
         posts,
@@ -70,7 +70,7 @@ describe('types of the operators', () => {
     expectTypeOf(join).returns.resolves.toEqualTypeOf<string[]>();
   });
 
-  it('refuse what does not fit', () => {
+  it('refuse stages that do not fit', () => {
     const test = async (post: Activity) => post.lang === 'en';
     const texts = map((post: Activity) => post.text);
     const rounded = { key: (post: Activity) => Number(post.id) };

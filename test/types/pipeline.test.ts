@@ -38,12 +38,12 @@ describe('types of a pipeline', () => {
     expectTypeOf(join).returns.resolves.toEqualTypeOf<string[]>();
   });
 
-  it('let a Transform stand for what the next stage takes', () => {
+  it('let a Transform produce the type that the next stage needs', () => {
     const join = () => pipeline(bytes, createGunzip(), toPosts, ids);
     expectTypeOf(join).returns.resolves.toEqualTypeOf<string[]>();
   });
 
-  it('flow through streams of minipass in every place', () => {
+  it('flow through minipass streams at every position', () => {
     const join = () => pipeline(new Gunzip({}), new Gunzip({}), new Gzip({}), collect());
     expectTypeOf(join).returns.resolves.toEqualTypeOf<Buffer[]>();
     const written = () => pipeline(bytes, new Gzip({}));

@@ -22,7 +22,7 @@ const APRIL = ['202404010000', '202405010000'] as const;
 const MAY = ['202405010000', '202405151234'] as const;
 const WHOLE_MAY = ['202405010000', '202406010000'] as const;
 
-/** As service.md 2.8 has it. */
+/** In the form of the service. */
 const REPORT = {
   account: { name: 'acme', status: 'active' },
   bucket: 'month',
@@ -77,7 +77,7 @@ async function reportOf(body: object = REPORT): Promise<UsageReport> {
 }
 
 describe('a usage report', () => {
-  it('is asked for by whole days, with Basic credentials', async () => {
+  it('is requested by whole days, with Basic credentials', async () => {
     server.otherwise = json(REPORT);
     const mine = acme({ timing: impatient() });
     await usage(mine);
@@ -98,7 +98,7 @@ describe('a usage report', () => {
     );
   });
 
-  it('comes typed, with what may be missing', async () => {
+  it('is typed, and optional members may be missing', async () => {
     const report = await reportOf();
     expect(report.account).toEqual({ name: 'acme', status: 'active' });
     const [publisher] = report.publishers;
@@ -114,7 +114,7 @@ describe('a usage report', () => {
     );
   });
 
-  it('may be empty, as of more than twelve months ago', async () => {
+  it('may be empty, as for dates more than twelve months ago', async () => {
     const report = await reportOf({ ...REPORT, publishers: [] });
     expect(report.publishers).toEqual([]);
     expect(usageTable(report)).toEqual([]);
@@ -134,7 +134,7 @@ describe('a usage report', () => {
       { ...REPORT, publishers: [{ name: 'p', type: 'p', used: [span(1, '2024', '2025')] }] },
       '2024',
     ],
-  ])('of another shape is told: %#', async (body, named) => {
+  ])('is an error if it has another shape: %#', async (body, named) => {
     const error = await reportOf(body).catch(failure => failure);
     expect(error).toBeInstanceOf(DataError);
     expect(error.message).toContain(named);
@@ -146,7 +146,7 @@ describe('a usage report', () => {
     [{ toDate: new Date(Number.NaN) }, 'toDate'],
     [{ fromDate: '202404010000', toDate: '202404012359' }, 'fromDate'],
     [{ from: '202404010000' }, 'from'],
-  ])('with %j is refused before anything is sent', async (options, option) => {
+  ])('is refused with %j before anything is sent', async (options, option) => {
     const error = await usage(acme(), options as never).catch(failure => failure);
     expect(error).toBeInstanceOf(OptionError);
     expect(error.option).toBe(option);
@@ -160,7 +160,7 @@ describe('a usage report', () => {
       await expect(without(name)).rejects.toThrow(`\`${name}\` is needed for usage reports`);
   });
 
-  it('is asked for twice a minute and no more, whoever asks', async () => {
+  it('is requested at most twice a minute, over all callers', async () => {
     const timing = impatient();
     server.otherwise = json(REPORT);
     const mine = acme({ timing });
@@ -171,7 +171,7 @@ describe('a usage report', () => {
     expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(MINUTE - 1_000);
   });
 
-  it('is asked for again when it is asked to wait', async () => {
+  it('is requested again after a 429', async () => {
     const timing = impatient();
     server.script.push(status(429, '', { 'retry-after': '30' }), json(REPORT));
     await usage(acme({ timing }));
@@ -184,7 +184,7 @@ describe('a usage report', () => {
 });
 
 describe('rows of a report', () => {
-  it('have what a spreadsheet needs, with nothing nested', async () => {
+  it('are flat, for spreadsheets', async () => {
     server.script.push(json(REPORT));
     const rows = await pipeline(usageRows(acme({ timing: impatient() })), collect());
     expect(
@@ -220,7 +220,7 @@ describe('rows of a report', () => {
     expect(rows[5]).toMatchObject({ threshold: null, thresholdOf: null });
   });
 
-  it('are by day where the report is', async () => {
+  it('are by day if the report is', async () => {
     const days = [span(1, '202404300000', '202405010000'), span(2, '202405010000', '202405020000')];
     const [publisher] = REPORT.publishers;
     const report = await reportOf({
@@ -236,7 +236,7 @@ describe('rows of a report', () => {
 });
 
 describe('a chart of usage', () => {
-  it('shows what was used, will be, and may be', async () => {
+  it('shows usage, projection and cap', async () => {
     expect(usageChart(await reportOf(), { width: 60 })).toBe(
       `Usage of acme by month, 202404010000 to 202405151234 UTC
 
@@ -258,7 +258,7 @@ posts: power
     );
   });
 
-  it('stays within its width and lines, whatever the numbers', async () => {
+  it('keeps to its width and lines, for any numbers', async () => {
     const days = Array.from({ length: 366 }, (_, i) => {
       const at = Date.UTC(2024, 0, 1) + i * DAY;
       const text = (ms: number) =>
@@ -273,13 +273,13 @@ posts: power
     expect(bars.length).toBe(10);
     for (const line of bars) expect(line.length).toBeLessThanOrEqual(60);
     expect(lines.join()).not.toContain('\u001b');
-    // The end of a bar that goes on into another month is told in full.
+    // The end of a bar that reaches into another month is shown in full.
     expect(bars[0]).toMatch(/^ {2}2024-01-01 to 2024-02-06 /);
-    // What is more than nothing can be seen.
+    // A number above zero is visible.
     for (const line of bars) expect(line).toMatch(/[▏█]/);
   });
 
-  it('shows bars of nothing, and refuses what is too narrow', async () => {
+  it('shows empty bars, and refuses a width that is too small', async () => {
     const publisher = { name: 'p', type: 'p', used: [span(0, ...APRIL)] };
     const report = await reportOf({ ...REPORT, publishers: [publisher] });
     expect(usageChart(report, { width: 40 })).toMatch(/^ {2}2024-04 +0$/m);
@@ -288,8 +288,8 @@ posts: power
   });
 });
 
-describe('usage of the local service', () => {
-  it('is what it delivered', async () => {
+describe('usage at the local service', () => {
+  it('is the number of delivered posts', async () => {
     const archive = new MemoryArchive(teaPosts(30));
     const service = createService({ archive, usageCap: 1000, requestCap: 10, limits: 'relaxed' });
     try {

@@ -43,7 +43,7 @@ function failureOf(promise: Promise<unknown>): Promise<AuthorizationError> {
 }
 
 describe('engagement totals of the local service', () => {
-  it('come by post and type, as exact texts', async () => {
+  it('are by post and type, as exact text', async () => {
     const { acme, token } = await signedIn();
     expect(await engagementTotals(acme, { token, ids: [one, two, one] })).toEqual({
       totals: {
@@ -56,7 +56,7 @@ describe('engagement totals of the local service', () => {
     });
   });
 
-  it('come as they are grouped, and as numbers on request', async () => {
+  it('follow the grouping, and are numbers on request', async () => {
     const { acme, token } = await signedIn();
     const groupings = {
       'by type': { group_by: ['engagement.type'] },
@@ -74,7 +74,7 @@ describe('engagement totals of the local service', () => {
     expect(exact.totals['by type'].favorites).toBe(12n);
   });
 
-  it('tell of each post that has none, beside those that have', async () => {
+  it('name each post without totals, next to the totals of the others', async () => {
     const { acme, token } = await signedIn();
     const { totals, errors } = await engagementTotals(acme, {
       token,
@@ -87,7 +87,7 @@ describe('engagement totals of the local service', () => {
     ]);
   });
 
-  it('are an error when no post may be seen, and none when all are gone', async () => {
+  it('are an error if no post is accessible, but not if all are deleted', async () => {
     const { service, acme, token } = await signedIn();
     const error = await failureOf(engagementTotals(acme, { token, ids: [foreign] }));
     expect(error).toBeInstanceOf(AuthorizationError);
@@ -124,7 +124,7 @@ describe('engagement totals of the local service', () => {
     ).toMatchObject({ failure: 'signature', status: 401 });
   });
 
-  it('go out 250 at a time, and sums of several requests are exact', async () => {
+  it('are requested for 250 posts at a time, and summed exactly', async () => {
     const posts = Array.from({ length: 620 }, (_, i): PostOptions => {
       return { ago: DAY + i * MINUTE, favorites: i, author: i % 50 === 0 ? '8' : '7' };
     });
@@ -143,7 +143,7 @@ describe('engagement totals of the local service', () => {
     );
   });
 
-  it('survive answers that fail, break off, are damaged or come late', async () => {
+  it('survive responses that fail, are cut, damaged or late', async () => {
     const { service, acme, token } = await signedIn();
     const whole = await engagementTotals(acme, { token, ids: [one, two] });
     const fault = { endpoint: 'engagement' } as const;
@@ -155,19 +155,19 @@ describe('engagement totals of the local service', () => {
     ] as const) {
       service.faults.plant(planted);
       expect(await engagementTotals(acme, { token, ids: [one, two] })).toEqual(whole);
-      // It was met.
+      // The fault has happened.
       expect(service.faults.list()).toEqual([]);
     }
   });
 
-  it('take the token of the settings where none is passed', async () => {
+  it('use the token of the settings if none is passed', async () => {
     const { as, token } = await signedIn();
     const settled = as({ accessToken: token.token, accessTokenSecret: token.secret });
     expect((await engagementTotals(settled, { ids: [one] })).totals.byPost[one]?.replies).toBe('2');
     await expect(engagementTotals(as({}), { ids: [one] })).rejects.toThrow('MILLRACE_ACCESS_TOKEN');
   });
 
-  it('keep to the rate that the service tells of', async () => {
+  it('keep to the rate that the service reports', async () => {
     const { as, token } = await signedIn([ONE], {
       limits: { engagementRate: { requests: 3, perMs: MINUTE } },
     });
@@ -183,7 +183,7 @@ describe('engagement totals of the local service', () => {
   });
 });
 
-describe('an answer of the service', () => {
+describe('a response of the service', () => {
   const server = new ScriptedServer();
   beforeEach(() => server.start());
   afterEach(() => server.stop());
@@ -202,7 +202,7 @@ describe('an answer of the service', () => {
     );
   const ids = ['1', '20', '300'];
 
-  it('is asked for with JSON that is not signed, and gzip', async () => {
+  it('is requested with an unsigned JSON body, and gzip', async () => {
     server.script.push(json({ byPost: {} }, { gzip: true }));
     await engagementTotals(acme(), { ids: ['1060976163948904448'], types: ['replies'] });
     const [{ method, url, headers, body }] = server.received as [Received];
@@ -228,7 +228,7 @@ describe('an answer of the service', () => {
     expect(error.message).toContain("counts: 'bigint'");
   });
 
-  it('of another shape is told, and one that is cut short is asked for again', async () => {
+  it('is an error if it has another shape, and is requested again if it is cut', async () => {
     for (const body of [
       '[]',
       '{"byPost":[]}',
@@ -271,7 +271,7 @@ describe('an answer of the service', () => {
     ]);
   });
 
-  it('that refuses some batches leaves the others', async () => {
+  it('that refuses some batches does not affect the others', async () => {
     const many = Array.from({ length: 500 }, (_, i) => String(i + 1));
     const refused = JSON.stringify({
       errors: [`Forbidden to access tweets for author id 7: ${many.slice(0, 250).join(', ')}`],
@@ -286,7 +286,7 @@ describe('an answer of the service', () => {
     expect(inspect(error, { depth: 9 })).not.toContain('canary');
   });
 
-  it('that refuses for some posts is asked about the others once more', async () => {
+  it('that refuses because of some posts is requested once more for the others', async () => {
     server.script.push(
       status(403, '{"errors":["Forbidden to access tweets for author id 7: 20"]}'),
       status(400, '{"errors":["Not an id in tweet_ids: 300"]}'),
@@ -302,7 +302,7 @@ describe('an answer of the service', () => {
     ]);
   });
 
-  it('needs no request for no posts', async () => {
+  it('is not requested without posts', async () => {
     expect(await engagementTotals(acme(), { ids: [] })).toEqual({
       totals: { byPost: {} },
       errors: [],
@@ -326,14 +326,14 @@ describe('an answer of the service', () => {
     [{ counts: 'float' }, /`counts`/],
     [{ token: 'abc' }, /`token`/],
     [{ tokn: 1 }, /tokn/],
-  ])('is not asked for with %j', async (options, message) => {
+  ])('is not requested with %j', async (options, message) => {
     const error = await failureOf(engagementTotals(acme(), { ids, ...options } as never));
     expect(error).toBeInstanceOf(OptionError);
     expect(error.message).toMatch(message);
     expect(server.received).toEqual([]);
   });
 
-  it('adds up over any batches, whatever the grouping', async () => {
+  it('adds up over any batches and grouping', async () => {
     const bys: GroupBy[][] = [
       ['tweet.id'],
       ['engagement.type'],

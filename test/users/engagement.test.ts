@@ -47,7 +47,7 @@ function flow(batches: readonly Batch<Activity>[]): Flow<Activity> {
 
 const asked = (request: Received) => request.params.tweet_ids as string[];
 
-/** Totals that tell the post by their count. */
+/** Totals whose count identifies the post. */
 function answerAll(): void {
   server.otherwise = (response, request) =>
     json({ byPost: Object.fromEntries(asked(request).map(id => [id, { favorites: id }])) })(
@@ -68,7 +68,7 @@ async function batchesFrom(
 }
 
 describe('engagement', () => {
-  it('gives each activity its totals, in order, and passes cursors behind them', async () => {
+  it('gives each activity its totals, in order, and passes on cursors after them', async () => {
     answerAll();
     const items = Array.from({ length: 600 }, (_, i) => activity(i + 1));
     const batches = await batchesFrom(
@@ -98,14 +98,14 @@ describe('engagement', () => {
     expect(batches[0]?.origin).toBe('a');
   });
 
-  it('asks once for an id that comes twice, and gives both their totals', async () => {
+  it('requests a repeated id once, and gives both activities their totals', async () => {
     answerAll();
     const [batch] = await batchesFrom(flow([{ items: [activity(1), activity(2), activity(1)] }]));
     expect(batch?.items.map(({ totals }) => totals?.favorites)).toEqual(['1', '2', '1']);
     expect(server.received.map(asked)).toEqual([['1', '2']]);
   });
 
-  it('gives what has no totals the reason for it, and goes on', async () => {
+  it('gives activities without totals the reason, and continues', async () => {
     const forbidden = { errors: ['Forbidden to access tweets for author id 7: 4'] };
     server.script.push(
       json({
@@ -146,7 +146,7 @@ describe('engagement', () => {
     expect((await iterator.next()).done).toBe(true);
   });
 
-  it('passes cursors of empty batches at once', async () => {
+  it('passes on cursors of empty batches immediately', async () => {
     let ended = false;
     const source = new Flow<Activity>(async function* ({ signal }) {
       yield { items: [], cursor: { next: 1 } };
@@ -162,7 +162,7 @@ describe('engagement', () => {
     expect(ended).toBe(true);
   });
 
-  it('ends with the error of a request, after what came before it', async () => {
+  it('ends with the error of a request, after the activities before it', async () => {
     answerAll();
     const [first, second] = [activity(1), activity(2)];
     server.script.push(
@@ -188,7 +188,7 @@ describe('engagement', () => {
     expect(seen).toEqual(['1']);
   });
 
-  it('ends with the error of its input, after what was read before', async () => {
+  it('ends with the error of its input, after the activities before it', async () => {
     answerAll();
     const failure = new Error('cut');
     const source = new Flow<Activity>(async function* () {
@@ -204,7 +204,7 @@ describe('engagement', () => {
     expect(seen).toEqual(['1']);
   });
 
-  it('lets go at once when it is stopped in the middle of a request', async () => {
+  it('ends immediately when it is stopped during a request', async () => {
     server.otherwise = silence;
     const reason = new Error('enough');
     const controller = new AbortController();
@@ -227,11 +227,11 @@ describe('engagement', () => {
     { waitMs: -1 },
     { token: 'x' },
     { ids: [] },
-  ])('refuses %j at once', options => {
+  ])('refuses %j when it is called', options => {
     expect(() => engagement(acme(), options as never)).toThrow(OptionError);
   });
 
-  it('takes the posts of a search on the local service', async () => {
+  it('works with a search on the local service', async () => {
     const posts = Array.from({ length: 300 }, (_, i) => ({
       ago: DAY + i * MINUTE,
       favorites: i,
@@ -254,7 +254,7 @@ describe('engagement', () => {
   });
 });
 
-describe('gathering', () => {
+describe('coalesce', () => {
   it('keeps items, their order, and each cursor behind the items of its batch', async () => {
     const batch = fc.record({
       count: fc.integer({ min: 0, max: 12 }),

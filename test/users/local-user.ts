@@ -5,7 +5,7 @@ import type { Service, ServiceOptions } from '../../src/service/index.js';
 import { NOW } from '../service/local-service.js';
 import { localOAuth } from '../service/users/local-oauth.js';
 
-/** The service's clock stands still at `NOW`, and so does the client's. */
+/** The clocks of the service and the client are frozen at `NOW`. */
 export const STILL: Timing = { ...realTime, now: () => NOW };
 export const ANN = { id: '7', handle: 'ann', name: 'Ann' };
 
@@ -14,9 +14,9 @@ export interface LocalUser {
   readonly acme: Account;
   /** Another account of the same service. */
   as(options: AccountOptions): Account;
-  /** What a browser does when ann consents. */
+  /** The requests of a browser when ann consents. */
   consent(address: string): Promise<Response>;
-  /** What it does when ann refuses. */
+  /** The requests of a browser when ann denies. */
   refuse(address: string): Promise<Response>;
 }
 

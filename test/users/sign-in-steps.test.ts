@@ -48,14 +48,14 @@ describe('the three steps of a sign-in', () => {
     expect(shown).not.toContain(user.secret.reveal());
   });
 
-  it('give a PIN where there is no callback', async () => {
+  it('give a PIN if there is no callback', async () => {
     const { service, acme } = await localUser();
     const token = await requestToken(acme, { callback: 'oob' });
     const { pin } = (await service.oauth.approve(token.token, ANN)) as { pin: string };
     expect(await accessToken(acme, { token, verifier: pin })).toMatchObject({ userId: '7' });
   });
 
-  it('may have a query in their addresses, an upper-case host and any character in a callback', async () => {
+  it('work with a query in URLs, an upper-case host and any character in a callback', async () => {
     const { service, acme, as } = await localUser();
     const port = acme.settings.oauthUrl?.port;
     const other = as({ oauthUrl: `HTTP://LOCALHOST:${port}` });
@@ -86,7 +86,7 @@ describe('the three steps of a sign-in', () => {
   });
 });
 
-describe('a refusal says what to do', () => {
+describe('an error says what to do', () => {
   it.each([
     [
       { consumerSecret: 'wrong' },
@@ -140,7 +140,7 @@ describe('a refusal says what to do', () => {
   });
 });
 
-describe('on the wire', () => {
+describe('the requests of a sign-in', () => {
   const server = new ScriptedServer();
   const secrets = ['canary-consumer', 'canary-token', 'canary-verifier', 'canary-request'];
   beforeEach(() => server.start());
@@ -159,7 +159,7 @@ describe('on the wire', () => {
   const call = () => accessToken(acme(), { token, verifier: 'canary-verifier' });
   const GRANT = 'oauth_token=a&oauth_token_secret=b&user_id=7&screen_name=ann';
 
-  it('a try has a nonce, a timestamp and a signature of its own', async () => {
+  it('each try has its own nonce, timestamp and signature', async () => {
     server.script.push(
       reset,
       status(503),
@@ -177,12 +177,12 @@ describe('on the wire', () => {
       expect([method, url]).toEqual(['POST', '/prefix/oauth/access_token']);
       expect(headers['content-type']).toBe('application/x-www-form-urlencoded');
       expect(body).toBe('oauth_token=canary-request&oauth_verifier=canary-verifier');
-      // In the form already: RFC 5849 section 3.2 has a parameter once.
+      // Already in the form, and RFC 5849 section 3.2 forbids repetition.
       expect(headers.authorization).not.toMatch(/oauth_token=|oauth_verifier/);
     }
   });
 
-  it('an answer that is no token says which part is missing, and shows nothing of it', async () => {
+  it('a response without a token names the missing part, and shows nothing of the response', async () => {
     for (const [answer, missing] of [
       ['', 'oauth_token'],
       ['<html>canary-token</html>', 'oauth_token'],
@@ -226,14 +226,14 @@ describe('on the wire', () => {
     ],
     ['<html>no</html>', 'other'],
     ['', 'other'],
-  ])('%s is known as %s', async (body, failure) => {
+  ])('the response %s is recognised as %s', async (body, failure) => {
     server.script.push(status(401, body));
     const error = await errorOf(call());
     expect(error.failure).toBe(failure);
     expect(error.authorId).toBe(failure === 'forbidden' ? '12' : undefined);
   });
 
-  it('a failure is known although a secret is a word of what the service says', async () => {
+  it('a failure is recognised even if a secret is a word of the message', async () => {
     server.script.push(status(401, '{"errors":["Request token not found"]}'));
     const token = { token: 'Request', secret: new Secret('token') };
     const error = await errorOf(accessToken(acme(), { token, verifier: 'not' }));

@@ -30,7 +30,7 @@ function failureOf(promise: Promise<unknown>): Promise<Error> {
   );
 }
 
-/** The callback that an address will come back to. */
+/** The callback that a URL leads to. */
 function callbackOf({ service }: Awaited<ReturnType<typeof localUser>>, address: string): URL {
   return new URL(String(service.oauth.pending(tokenIn(address))?.callback));
 }
@@ -43,7 +43,7 @@ async function refusesConnections(url: URL): Promise<boolean> {
 }
 
 describe('signIn', () => {
-  it('gives the tokens of the user, and shows the browser a page of its own', async () => {
+  it('gives the tokens of the user, and shows the browser its own page', async () => {
     const local = await localUser();
     let visit: Promise<Response> | undefined;
     let callback: URL | undefined;
@@ -63,7 +63,7 @@ describe('signIn', () => {
     expect(await refusesConnections(callback as URL)).toBe(true);
   });
 
-  it('keeps the tokens for their owner alone, and finds them the next time', async () => {
+  it('stores the tokens readable only by their owner, and reuses them', async () => {
     const { acme, consent } = await localUser();
     const token = await signIn(acme, { store, open: consent });
     expect((await stat(store)).mode & 0o777).toBe(0o600);
@@ -79,7 +79,7 @@ describe('signIn', () => {
     expect(JSON.parse(await readFile(store, 'utf8')).token).toBe(fresh.token.reveal());
   });
 
-  it('does not wait for whoever shows the address, but tells what goes wrong with it', async () => {
+  it('does not wait for the function that shows the URL, but reports its error', async () => {
     const { acme, consent } = await localUser();
     await signIn(acme, {
       open(address) {
@@ -98,7 +98,7 @@ describe('signIn', () => {
     expect(await failureOf(signIn(acme, throwing))).toBe(failure);
   });
 
-  it('prints the address to standard error where nothing opens it', async () => {
+  it('prints the URL to standard error if no function is given', async () => {
     const { acme, consent } = await localUser();
     const write = vi.spyOn(process.stderr, 'write').mockImplementation(() => true);
     try {
@@ -112,7 +112,7 @@ describe('signIn', () => {
     }
   });
 
-  it('is an error of its own when the user refuses, and keeps nothing', async () => {
+  it('is a specific error if the user denies, and stores nothing', async () => {
     const { acme, refuse } = await localUser();
     let visit: Promise<Response> | undefined;
     const open = (address: string) => {
@@ -125,7 +125,7 @@ describe('signIn', () => {
     expect(await readdir(path.dirname(store))).toEqual([]);
   });
 
-  it('ends when nobody comes, and when it is aborted, and leaves no port open', async () => {
+  it('ends at its timeout and when it is aborted, and leaves no port open', async () => {
     const local = await localUser();
     let callback: URL | undefined;
     const open = (address: string) => {
@@ -151,7 +151,7 @@ describe('signIn', () => {
     expect(await failureOf(signIn(local.acme, before))).toBe(reason);
   });
 
-  it('takes nothing but the answer to its own request, once', async () => {
+  it('accepts only the callback of its own request, once', async () => {
     const local = await localUser();
     const answers: [number, string][] = [];
     const visit = async (url: string | URL, init: RequestInit = {}) => {
@@ -181,7 +181,7 @@ describe('signIn', () => {
     for (const [, text] of answers) expect(text).not.toContain('script');
   });
 
-  it('is not reached under another name', async () => {
+  it('cannot be reached under another host name', async () => {
     const local = await localUser();
     let status: number | undefined;
     const error = await failureOf(
@@ -201,7 +201,7 @@ describe('signIn', () => {
     expect([400, undefined]).toContain(status);
   });
 
-  it('comes back to the port and path that are registered', async () => {
+  it('uses the registered port and path of the callback', async () => {
     const probe = createServer().listen(0, '127.0.0.1');
     await once(probe, 'listening');
     const { port } = probe.address() as AddressInfo;
@@ -233,14 +233,14 @@ describe('signIn', () => {
     { callbackPath: '/a b' },
     { open: 'firefox' },
     { opne: never },
-  ])('refuses %j at once', async options => {
+  ])('refuses %j when it is called', async options => {
     const { acme } = await localUser();
     await expect(signIn(acme, { open: never, ...options } as SignInOptions)).rejects.toBeInstanceOf(
       OptionError,
     );
   });
 
-  it('needs an application', async () => {
+  it('requires an application', async () => {
     const { as } = await localUser();
     const { consumerKey: _, ...rest } = as({}).settings;
     await expect(
@@ -264,7 +264,7 @@ describe('stored tokens', () => {
     ['without a secret', (text: string) => text.replace(/"secret": "[^"]+"/, '"secret": ""')],
     ['of another application', (text: string) => text.replace('local-app', 'other-app')],
     ['of another address', (text: string) => text.replace('http://127.0.0.1', 'https://a.test')],
-  ])('that are %s are refused, and left as they are', async (_how, change) => {
+  ])('are refused if they are %s, and not changed', async (_how, change) => {
     const { acme, consent } = await stored();
     const before = await readFile(store, 'utf8');
     const after = change(before);
@@ -280,19 +280,19 @@ describe('stored tokens', () => {
     await signIn(acme, { store, open: never });
   });
 
-  it.skipIf(process.platform === 'win32')('that others may read are refused', async () => {
+  it.skipIf(process.platform === 'win32')('are refused if other users can read them', async () => {
     const { acme } = await stored();
     await chmod(store, 0o640);
     await expect(signIn(acme, { store, open: never })).rejects.toThrow('chmod 600');
   });
 
-  it('are of the same local service when it has another port', async () => {
+  it('are valid for the same local service on another port', async () => {
     const { as } = await stored();
     const elsewhere = as({ oauthUrl: 'http://127.0.0.1:1' });
     expect(await signIn(elsewhere, { store, open: never })).toMatchObject({ userId: '7' });
   });
 
-  it('that cannot be kept are told before anyone has to sign in', async () => {
+  it('are an error before the sign-in if they cannot be stored', async () => {
     const { acme } = await localUser();
     await mkdir(folder, { recursive: true });
     await writeFile(path.join(folder, 'file'), '');

@@ -46,7 +46,7 @@ const EXAMPLE = {
   signature: 'r6/TJjbCOr97/+UU0NsvSne7s5g=',
 };
 
-/** service-facts.md section 9: each was recomputed there with HMAC-SHA1. */
+/** Published examples, each recomputed with HMAC-SHA1. */
 const VECTORS: readonly Vector[] = [
   {
     ...STATUS,
@@ -131,7 +131,7 @@ const VECTORS: readonly Vector[] = [
   },
 ];
 
-/** The parameters as the library has them; its types want more than RFC 5849 does. */
+/** The parameters in the library's form, whose types require more than RFC 5849. */
 function parametersOf({ key, oauth }: Pick<Vector, 'key' | 'oauth'>): OAuth.Data {
   const parameters: unknown = {
     ...{ oauth_consumer_key: key, oauth_signature_method: 'HMAC-SHA1' },
@@ -141,7 +141,7 @@ function parametersOf({ key, oauth }: Pick<Vector, 'key' | 'oauth'>): OAuth.Data
 }
 
 describe('signatures', () => {
-  it.each(VECTORS)('are those that are known: $name', vector => {
+  it.each(VECTORS)('match the published example: $name', vector => {
     const signer = new Signer({ key: vector.key, secret: vector.secret }, () => 0);
     const data = new URLSearchParams(vector.form);
     const request = { method: vector.method, url: vector.url, data };
@@ -150,7 +150,7 @@ describe('signatures', () => {
     );
   });
 
-  it('stand on the base string of RFC 5849 section 3.4.1.1', () => {
+  it('are computed over the base string of RFC 5849 section 3.4.1.1', () => {
     const signer = new Signer({ key: EXAMPLE.key, secret: EXAMPLE.secret }, () => 0);
     const url = 'http://example.com/request?b5=%3D%253D&a3=a&c%40=&a2=r%20b';
     const request = { method: 'post', url, data: new URLSearchParams(EXAMPLE.form) };
@@ -165,7 +165,7 @@ describe('signatures', () => {
     ['Dogs, Cats & Mice', 'Dogs%2C%20Cats%20%26%20Mice'],
     ["!*'()-._~", '%21%2A%27%28%29-._~'],
     ['☃', '%E2%98%83'],
-  ])('encode %s as RFC 3986 says', (text, encoded) => {
+  ])('encode %s according to RFC 3986', (text, encoded) => {
     expect(new Signer({ key: '', secret: '' }, () => 0).percentEncode(text)).toBe(encoded);
   });
 });
@@ -197,7 +197,7 @@ function formOf(parameters: readonly (readonly [string, string])[]): URLSearchPa
   return form;
 }
 
-/** RFC 5849 section 3.4.1, from the pieces: nothing here is parsed. */
+/** RFC 5849 section 3.4.1, composed from the parts without parsing. */
 function referenceBaseString(
   method: string,
   address: string,
@@ -230,7 +230,7 @@ function headerOf(header: string): Map<string, string> {
 }
 
 describe('a header', () => {
-  it('is signed as RFC 5849 says, whatever the request', () => {
+  it('is signed according to RFC 5849, for any request', () => {
     fc.assert(
       fc.property(
         fc.record({
@@ -289,7 +289,7 @@ describe('a header', () => {
     );
   });
 
-  it('has a nonce of its own each time', () => {
+  it('has a new nonce each time', () => {
     const sign = () =>
       authorization(
         { method: 'POST', url: new URL('https://data.test/') },
@@ -303,7 +303,7 @@ describe('a header', () => {
 });
 
 describe('client and local service', () => {
-  it('come to the same signature', () => {
+  it('compute the same signature', () => {
     const address = fc.tuple(
       fc.constantFrom('http', 'HTTPS'),
       fc.constantFrom('Example.COM', '127.0.0.1:8080', 'a.test:443', 'a.test:80', '[::1]:9'),

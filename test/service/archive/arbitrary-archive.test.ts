@@ -59,7 +59,7 @@ async function inFolder(
   }
 }
 
-test('a folder of any posts answers any rule as looking at every post does, without reading one', async () => {
+test('a folder of any posts finds the same as testing every post, for any rule, without reading a post', async () => {
   await fc.assert(
     fc.asyncProperty(
       posts,
@@ -85,7 +85,7 @@ test('a folder of any posts answers any rule as looking at every post does, with
   );
 });
 
-test('a folder of posts of any content serves all of them, byte for byte', async () => {
+test('a folder of posts with any content serves each byte for byte', async () => {
   const few = fc.uniqueArray(arbitraryPost, {
     minLength: 1,
     maxLength: 12,
@@ -93,7 +93,7 @@ test('a folder of posts of any content serves all of them, byte for byte', async
   });
   await fc.assert(
     fc.asyncProperty(few, async arbitrary => {
-      // A line holds no line feed: JSON may be written over several lines, a job file is not.
+      // Lines of a job file have no line feeds, although JSON may.
       const activities = arbitrary
         .filter(({ json }) => !json.includes('\n') && !json.includes('\r'))
         .map(({ bytes }) => new Activity(bytes));

@@ -15,13 +15,13 @@ export const ALWAYS: Window = { from: Date.UTC(2000, 0, 1), to: Date.UTC(2040, 0
 export const infoLine = (count: number) =>
   `{"info":{"message":"Replay Request Completed","sent":"2024-05-01T00:00:00+00:00","activity_count":${count}}}`;
 
-/** A file as a job delivers it. */
+/** A file in the form of a job. */
 export function jobFile(activities: readonly Activity[]): Buffer {
   const lines = activities.map(activity => `${activity.raw}\n`);
   return gzipSync(`${lines.join('')}\n${infoLine(activities.length)}\n`);
 }
 
-/** Makes folders of files, opens archives over them, and removes both after the test. */
+/** Creates folders of files and opens archives over them; both are removed after the test. */
 export function archiveFolders() {
   const folders: string[] = [];
   const archives: Archive[] = [];
@@ -64,7 +64,7 @@ export function archivedPost(activity: Activity): ArchivedPost {
   return { at: floorTo(SECOND, activity.postedAt.getTime()), id: activity.id, activity };
 }
 
-/** What tests compare: small, as differences are printed. */
+/** A short form for comparisons, which keeps failures readable. */
 export const print = (activity: Activity) =>
   `${activity.id} ${createHash('md5').update(activity.raw).digest('base64')}`;
 

@@ -80,7 +80,7 @@ function someUsers(): string[] {
   return authors.flatMap(({ handle, id }) => [handle, id]);
 }
 
-/** Pages until the end, each after the last post of the one before. */
+/** All pages, each after the last post of the one before. */
 async function pages(archive: Archive, rule: ArchiveQuery, window: Window, limit: number) {
   const found: ReturnType<typeof shown>[] = [];
   let after: SortKey | undefined;
@@ -131,14 +131,14 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
   const cases = fc.record({
     rule: rules,
     format: fc.constantFrom('original' as const, 'activity_streams' as const),
-    // The sample archive has posts before and after; the list of posts has not.
+    // The sample archive has posts before and after; the list of posts does not.
     window: windows.map(({ from, to }) => ({
       from: Math.max(from, START),
       to: Math.max(Math.min(to, END), START),
     })),
   });
 
-  test('finds what looking at every post finds, for any rule, page by page', async () => {
+  test('finds the same as testing every post, for any rule, page by page', async () => {
     await fc.assert(
       fc.asyncProperty(
         cases,
@@ -153,7 +153,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
     );
   });
 
-  test('counts what search finds, bucket by bucket', async () => {
+  test('counts the same posts as search finds, bucket by bucket', async () => {
     await fc.assert(
       fc.asyncProperty(
         cases,
@@ -170,7 +170,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
     );
   });
 
-  test('knows without reading a post where terms decide', async () => {
+  test('decides without reading a post if terms suffice', async () => {
     const archive = archives.get('original') as Archive;
     for (const text of [
       'coffee',
@@ -187,7 +187,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
     }
   });
 
-  test('stops counting at whole buckets when the time is over', async () => {
+  test('stops counting at a whole bucket when its time is over', async () => {
     const archive = archives.get('original') as Archive;
     const expected = await truth.original.counts(rule('coffee'), SPAN, DAY);
     const { buckets, reached } = await archive.counts(rule('coffee'), SPAN, DAY, { deadlineMs: 0 });
@@ -195,7 +195,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
     expect(buckets).toEqual(expected.buckets.slice(0, 1));
   });
 
-  test('stops when it is told to, with the reason', async () => {
+  test('stops when it is aborted, with the reason', async () => {
     const archive = archives.get('original') as Archive;
     const reason = new Error('enough');
     const signal = AbortSignal.abort(reason);
@@ -208,7 +208,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
 });
 
 describe('the sample archive', () => {
-  test('scans segments that are the minutes of samplePosts put together', async () => {
+  test('scans segments that combine the minutes of samplePosts', async () => {
     const archive = openSampleArchive({ ...OPTIONS, now: () => END });
     for await (const { segment, posts } of archive.scan({ from: START, to: START + HOUR })) {
       const minutes = Array.from({ length: 10 }, (_, i) =>
@@ -220,7 +220,7 @@ describe('the sample archive', () => {
     }
   });
 
-  test('has no posts after the present, and more once time goes on', async () => {
+  test('has no posts after the present, and new ones as time passes', async () => {
     let now = START + 10 * MINUTE + 30_000;
     const archive = openSampleArchive({ ...OPTIONS, postsPerMinute: 60, now: () => now });
     const newest = async () => {
@@ -238,7 +238,7 @@ describe('the sample archive', () => {
     expect(await newest()).toBeGreaterThan(now - MINUTE);
   });
 
-  test('begins on 21 March 2006', async () => {
+  test('starts on 21 March 2006', async () => {
     const archive = openSampleArchive({ ...OPTIONS, now: () => END });
     const window = { from: 0, to: Date.UTC(2006, 2, 21, 1) };
     const { posts, more } = await archive.search(rule('lang:en OR -lang:en'), window, {

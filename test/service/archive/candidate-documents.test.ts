@@ -5,26 +5,26 @@ import type { Block } from '../../../src/service/archive/block.js';
 import { candidateDocuments } from '../../../src/service/archive/candidate-documents.js';
 import { DocumentSet } from '../../../src/service/archive/document-set.js';
 
-test('2048 different characters that no post has ask a block for one posting', () => {
+test('a query of 2048 characters that occur in no post reads one posting of a block', () => {
   const query = Array.from({ length: 2048 }, (_, i) => String.fromCharCode(0x4e00 + i)).join('');
   const { asked, found } = ask(query, []);
   expect(asked).toBe(1);
   expect(found).toEqual([]);
 });
 
-test('one character 2048 times asks a block for its two terms', () => {
+test('a query of one character 2048 times reads its two terms', () => {
   const { asked, found } = ask('的'.repeat(2048), ['的', '的的']);
   expect(asked).toBe(2);
   expect(found).toEqual([0, 1, 2]);
 });
 
-test('a group asks for no more clauses once one of them is in no post', () => {
+test('a group reads no more clauses after one that occurs in no post', () => {
   const { asked, found } = ask('snow (rain OR hail) -sun -wind', ['rain', 'sun']);
   expect(asked).toBe(1);
   expect(found).toEqual([]);
 });
 
-/** What a block of three posts is asked for, and gives; each of them has all the terms that exist. */
+/** A block of three posts that all have every existing term; records the requested terms. */
 function ask(query: string, existing: readonly string[]) {
   let asked = 0;
   const block: Block = {

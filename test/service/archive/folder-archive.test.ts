@@ -69,7 +69,7 @@ describe('a folder of files as an archive', () => {
     expect(segments.flatMap(({ ids }) => ids)).toEqual(all.map(post => post.id));
   });
 
-  test('begins a window where it says and ends before where it says', async () => {
+  test('includes the start of a window and excludes its end', async () => {
     const all = posts(NOON, 30);
     const archive = await folders.open(await folders.make({ 'a.json.gz': jobFile(all) }));
     const middle = archivedPost(all[20] as Activity).at;
@@ -81,7 +81,7 @@ describe('a folder of files as an archive', () => {
     expect(await scanAll(archive, { from: middle, to: middle })).toEqual([]);
   });
 
-  test('serves a post once, however often it is there', async () => {
+  test('serves a post once, even if it occurs several times', async () => {
     const all = posts(NOON, 20);
     const folder = await folders.make({
       'a.json.gz': jobFile(all),
@@ -104,7 +104,7 @@ describe('a folder of files as an archive', () => {
     expect(archive.format).toBe('activity_streams');
   });
 
-  test('asks for a format where it holds both, and then serves the posts of that one', async () => {
+  test('requires a format if it has both, and then serves the posts of that format', async () => {
     const [a, b] = [posts(NOON, 10), posts(NOON, 10, 'activity_streams')];
     const folder = await folders.make({ 'a.json.gz': jobFile(a), 'b.json.gz': jobFile(b) });
     await expect(folders.open(folder)).rejects.toThrow(/both|original and .* activity_streams/);
@@ -113,29 +113,29 @@ describe('a folder of files as an archive', () => {
     expect(await served(folder, { format: 'activity_streams' })).toEqual(prints(b));
   });
 
-  test('refuses a format that none of its posts has', async () => {
+  test('refuses a format that none of its posts have', async () => {
     const folder = await folders.make({ 'a.json.gz': jobFile(posts(NOON, 5)) });
     await expect(folders.open(folder, { format: 'activity_streams' })).rejects.toBeInstanceOf(
       OptionError,
     );
   });
 
-  test('is empty where its files hold no posts', async () => {
+  test('is empty if its files have no posts', async () => {
     const folder = await folders.make({ 'a.json.gz': gzipSync(infoLine(0)), 'b.json': '' });
     const archive = await folders.open(folder);
     expect(archive.format).toBe('original');
     expect(await scanAll(archive)).toEqual([]);
   });
 
-  test('is refused where it is not there or holds no files of posts', async () => {
+  test('is refused if it does not exist or has no files of posts', async () => {
     const folder = await folders.make({ 'readme.txt': 'hello' });
     await expect(folders.open(folder)).rejects.toBeInstanceOf(StorageError);
     await expect(folders.open(path.join(folder, 'nowhere'))).rejects.toBeInstanceOf(StorageError);
   });
 
-  test('reads lines of a gzip file that is too large to inflate each time', async () => {
+  test('reads lines of a gzip file that is too large to inflate for each request', async () => {
     const all = posts(NOON, 120);
-    // Some 17 MB; one line goes over many pieces.
+    // About 17 MB, where one line spans many chunks.
     const padded = all.map((post, i) => {
       const noise = i === 7 ? 'many '.repeat(1_000_000) : 'few '.repeat(15_000);
       return `${post.raw.toString().slice(0, -1)},"noise":"${noise}"}`;
@@ -148,7 +148,7 @@ describe('a folder of files as an archive', () => {
     ).toBe(true);
   });
 
-  test('reports its progress while the index is made, and none once it is there', async () => {
+  test('reports progress while it creates the index, and none afterwards', async () => {
     const folder = await folders.make({
       'a.json.gz': jobFile(posts(NOON, 5)),
       'b.json.gz': jobFile(posts(NOON + SEGMENT, 5)),
@@ -161,7 +161,7 @@ describe('a folder of files as an archive', () => {
     expect(seen.length).toBe(2);
   });
 
-  test('opens through openArchive', async () => {
+  test('can be opened by openArchive', async () => {
     const all = posts(NOON, 5);
     const folder = await folders.make({ 'a.json.gz': jobFile(all) });
     const archive = await openArchive({ folder, now: () => 0 });
@@ -194,7 +194,7 @@ describe('a damaged archive', () => {
       () => gzipSync('{"id":1,"id_str":"1","created_at":"yesterday","text":"x","user":{"id":1}}\n'),
     ],
     ['an array', () => gzipSync('[1,2,3]\n')],
-  ])('is refused for %s, by the name of the file', async (_, damage) => {
+  ])('is refused for %s, with the name of the file', async (_, damage) => {
     const folder = await folders.make({
       'good.json.gz': good(),
       'sub/bad.json.gz': damage(good()),
@@ -202,7 +202,7 @@ describe('a damaged archive', () => {
     const error = await folders.open(folder).catch(error => error);
     expect(error).toBeInstanceOf(DataError);
     expect(error.message).toContain(path.join('sub', 'bad.json.gz'));
-    // Nothing half made is left behind.
+    // No incomplete index is left.
     expect(await readdir(path.join(folder, '.millrace-index'))).toEqual([]);
   });
 
@@ -214,7 +214,7 @@ describe('a damaged archive', () => {
     expect(error.place.line).toBe(raws(posts(NOON, 3)).length + 2);
   });
 
-  test('never opens, whichever byte of a file is flipped, without serving what was there', async () => {
+  test('never serves wrong bytes, whichever byte of a file is flipped', async () => {
     const all = posts(NOON, 2);
     const file = jobFile(all);
     await fc.assert(
@@ -225,7 +225,7 @@ describe('a damaged archive', () => {
           const bytes = Buffer.from(file);
           bytes[at] = (bytes[at] as number) ^ flip;
           const folder = await folders.make({ 'a.json.gz': bytes });
-          // Header bytes such as the file's date do not matter to anyone.
+          // Header bytes such as the file's date do not affect the content.
           const found = await served(folder).catch(error => {
             expect(error).toBeInstanceOf(DataError);
             return prints(all);
@@ -241,7 +241,7 @@ describe('a damaged archive', () => {
 describe('the index of a folder', () => {
   const indexes = (folder: string) => readdir(path.join(folder, '.millrace-index'));
 
-  test('is in the archive folder, is used again, and does not change the files', async () => {
+  test('is in the archive folder, is reused, and does not change the files', async () => {
     const folder = await folders.make({ 'a.json.gz': jobFile(posts(NOON, 20)) });
     const file = path.join(folder, 'a.json.gz');
     const before = [await readFile(file), (await stat(file)).mtimeMs];
@@ -254,7 +254,7 @@ describe('the index of a folder', () => {
     expect([await readFile(file), (await stat(file)).mtimeMs]).toEqual(before);
   });
 
-  test('is made again when a file comes, goes or changes', async () => {
+  test('is rebuilt when a file is added, removed or changed', async () => {
     const [a, b] = [posts(NOON, 5), posts(NOON + SEGMENT, 5)];
     const folder = await folders.make({ 'a.json.gz': jobFile(a) });
     expect(await served(folder)).toEqual(prints(a));
@@ -265,7 +265,7 @@ describe('the index of a folder', () => {
     expect((await indexes(folder)).length).toBe(1);
   });
 
-  test('is made again when a file of the same size has another date', async () => {
+  test('is rebuilt when a file of the same size has another date', async () => {
     const [a, b] = [posts(NOON, 1), posts(NOON, 1).toReversed()];
     const folder = await folders.make({ 'a.jsonl': raws(a).join('\n') });
     await served(folder);
@@ -276,7 +276,7 @@ describe('the index of a folder', () => {
     expect(await indexes(folder)).not.toEqual([before]);
   });
 
-  test('is in the temporary folder where the archive is read-only', async () => {
+  test('is in the temporary folder if the archive is read-only', async () => {
     const all = posts(NOON, 5);
     // A file with the name of the index folder, because root may write to a read-only folder.
     const folder = await folders.make({ 'a.json.gz': jobFile(all), '.millrace-index': 'mine' });
@@ -288,14 +288,14 @@ describe('the index of a folder', () => {
     expect((await readdir(elsewhere)).length).toBe(1);
   });
 
-  test('is made by two at once without harm', async () => {
+  test('can be built by two processes at the same time', async () => {
     const all = posts(NOON, 20);
     const folder = await folders.make({ 'a.json.gz': jobFile(all) });
     const found = await Promise.all([served(folder), served(folder), served(folder)]);
     for (const one of found) expect(one).toEqual(prints(all));
   });
 
-  test('is made again when it is damaged or of an unfinished process', async () => {
+  test('is rebuilt when it is damaged or incomplete', async () => {
     const all = posts(NOON, 5);
     const folder = await folders.make({ 'a.json.gz': jobFile(all) });
     await served(folder);
@@ -310,14 +310,14 @@ describe('the index of a folder', () => {
     expect(await indexes(folder)).toEqual([name]);
   });
 
-  test('is not trusted with a file that changes while the archive is open', async () => {
+  test('is not used for a file that changes while the archive is open', async () => {
     const folder = await folders.make({ 'a.json.gz': jobFile(posts(NOON, 5)) });
     const archive = await folders.open(folder);
     await addFiles(folder, { 'a.json.gz': jobFile(posts(NOON + MINUTE, 5)) });
     await expect(scanAll(archive)).rejects.toBeInstanceOf(StorageError);
   });
 
-  test('goes on after the post with the given id within one second', async () => {
+  test('continues after the post with the given id within one second', async () => {
     const [post] = posts(NOON, 1) as [Activity];
     const copies = ['9', '10', '99', '100', '18446744073709551615'].map(id =>
       post.raw.toString().replaceAll(`${post.id}`, id),

@@ -6,7 +6,7 @@ import { ALWAYS, archiveFolders, jobFile } from './archive-folder.js';
 
 const folders = archiveFolders();
 
-/** Numbers of the posts that a rule finds, by the index alone. */
+/** The numbers of the posts that a rule finds, using only the index. */
 async function found(drafts: readonly Partial<typeof PLAIN>[], text: string): Promise<number[]> {
   const activities = drafts.map((draft, i) => original({ ...PLAIN, ...draft, id: String(i + 1) }));
   const { tree } = parseRule(text);
@@ -29,13 +29,13 @@ describe('the index alone', () => {
     ],
     ['"a b"~2', ['a b', 'b a', 'a x b', 'a x y b', 'a x y z b'], [1, 2, 3, 4]],
     ['東京', ['東京', '東 京', '京東', '東x京'], [1, 2]],
-    // The newest post has the letters apart: as a term they look like the flag, which they are not.
+    // The newest post has the letters separately: their term looks like that of the flag.
     ['"🇩🇪 y"', ['🇩🇪 y', 'y 🇩🇪', '🇩 🇪 y'], [1]],
     ['"🇩🇪" y', ['🇩 🇪 y', '🇩🇪 y', '🇩🇪 y'], [2, 3]],
     ['"a a"', ['a', 'a a', 'a b a'], [2]],
     ['snow OR -rain', ['rain', 'snow', 'fog', 'snow rain'], [2, 3, 4]],
     ['snow -"deep snow"', ['snow', 'deep snow', 'snow deep'], [1, 3]],
-  ])('knows %s', async (rule, texts, expected) => {
+  ])('distinguishes %s', async (rule, texts, expected) => {
     expect(
       await found(
         texts.map(text => ({ text })),
@@ -44,14 +44,14 @@ describe('the index alone', () => {
     ).toEqual(expected);
   });
 
-  test('tells words of a text from words of a link', async () => {
+  test('distinguishes words of a text from words of a link', async () => {
     const link = { expanded: 'https://deep.snow.example/x', unwound: undefined };
     const drafts = [{ text: 'deep snow' }, { text: 'look', links: [link] }];
     expect(await found(drafts, '"deep snow"')).toEqual([1]);
     expect(await found(drafts, 'url:"deep snow"')).toEqual([2]);
   });
 
-  test('does not run one link into the next', async () => {
+  test('does not match across two links', async () => {
     const links = ['https://a.example/deep', 'https://snow.example/b'].map(expanded => ({
       expanded,
       unwound: undefined,
@@ -59,7 +59,7 @@ describe('the index alone', () => {
     expect(await found([{ text: 'look', links }], 'url:"deep https"')).toEqual([]);
   });
 
-  test('finds posts by the area that they were written in', async () => {
+  test('finds posts by the area of their place', async () => {
     const place = (corner: readonly [number, number]) => ({
       id: 'x',
       name: 'Here',

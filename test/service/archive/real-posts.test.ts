@@ -12,7 +12,7 @@ const folders = archiveFolders();
 
 describe.skipIf(folder === undefined)('real posts (set MILLRACE_REAL_DATA to their folder)', () => {
   test.each(['original', 'activity_streams'] as const)(
-    '%s posts are served as they are and found by any word',
+    '%s posts are served unchanged and found by any word',
     async format => {
       const source = path.join(folder as string, 'posts');
       const files: Record<string, Buffer> = {};

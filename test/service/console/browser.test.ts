@@ -166,7 +166,7 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
       ['a phone, dark', PHONE, 'dark'],
       ['a wide screen, light', WIDE, 'light'],
     ] as const)(
-      'has its pages on %s: readable, named, and no wider than it',
+      'has accessible pages on %s, none wider than the screen',
       async (_, viewport, colorScheme) => {
         const { addresses, visit } = busy;
         const page = await visit({ viewport, colorScheme });

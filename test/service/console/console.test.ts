@@ -136,7 +136,7 @@ describe('the console', () => {
     '/console\r\nSet-Cookie: a=b',
     'javascript:alert(1)',
     '/status',
-  ])('leads from the sign-in to no other place than its own pages: %s', async next => {
+  ])('redirects from the sign-in only to its own pages: %s', async next => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     await browser.get('/console/sign-in');

@@ -6,7 +6,7 @@ const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 const credentials = { email: 'me@example.com', password: 'sécret:with colon' };
 
 describe('HTTP Basic', () => {
-  it('takes the one pair of email and password, in UTF-8, colons in the password included', () => {
+  it('accepts the configured email and password, in UTF-8, with colons in the password', () => {
     expect(isAuthorized(basic('me@example.com:sécret:with colon'), credentials)).toBe(true);
     expect(
       isAuthorized(

@@ -22,7 +22,7 @@ const message = fc.oneof(
 );
 
 describe('a connection of a stream', () => {
-  it('gives all messages in order, however the consumer keeps up', async () => {
+  it('delivers all messages in order, for any speed of the consumer', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(message, fc.boolean()), { maxLength: 40 }),
@@ -53,7 +53,7 @@ describe('a connection of a stream', () => {
     );
   });
 
-  it('is cut after so many bytes of messages by every kind of cut', async () => {
+  it('is cut after the given number of bytes by every kind of cut', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.string({ unit: 'grapheme', minLength: 4 }), { minLength: 1, maxLength: 8 }),
@@ -84,7 +84,7 @@ describe('a connection of a stream', () => {
     );
   });
 
-  it('rejects with the reason when it is aborted, also while nothing comes', async () => {
+  it('rejects with the reason of an abort, also while it is idle', async () => {
     const { wire, controller } = wireOf();
     const next = wire[Symbol.asyncIterator]().next();
     controller.abort(new Error('gone'));
@@ -93,7 +93,7 @@ describe('a connection of a stream', () => {
     await wire.room();
   });
 
-  it('gives what waits before it fails', async () => {
+  it('delivers buffered messages before it fails', async () => {
     const { wire } = wireOf();
     wire.push(Buffer.from('1'));
     wire.fail(new Error('broken'));
@@ -102,7 +102,7 @@ describe('a connection of a stream', () => {
     await expect(consumer.next()).rejects.toThrow('broken');
   });
 
-  it('throws away what waits when it is too much, and says farewell', async () => {
+  it('drops buffered messages if there are too many, and sends a final message', async () => {
     let overflows = 0;
     const { wire } = wireOf({ backlogBytes: 100, onOverflow: () => overflows++ });
     wire.push(Buffer.from('a'.repeat(60)));

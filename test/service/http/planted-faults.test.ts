@@ -14,7 +14,7 @@ interface Seen {
   readonly error: string | undefined;
 }
 
-/** What a plain client sees of an answer, to the bitter end. */
+/** The response as a plain client receives it, up to the end of the connection. */
 function see(baseUrl: string, headers: http.OutgoingHttpHeaders = {}): Promise<Seen> {
   return new Promise((resolve, reject) => {
     const url = `${baseUrl}${SEARCH_PATH}?query=tea&maxResults=500`;
@@ -22,7 +22,7 @@ function see(baseUrl: string, headers: http.OutgoingHttpHeaders = {}): Promise<S
     request.on('error', reject);
     request.on('response', response => {
       const chunks: Buffer[] = [];
-      request.off('error', reject).on('error', () => {}); // the response tells it too
+      request.off('error', reject).on('error', () => {}); // the response reports it too
       let error: string | undefined;
       response.on('data', chunk => chunks.push(chunk));
       response.on('error', (reason: NodeJS.ErrnoException) => {
@@ -41,7 +41,7 @@ function see(baseUrl: string, headers: http.OutgoingHttpHeaders = {}): Promise<S
 }
 
 describe('a planted fault', () => {
-  it('answers with a status so many times, then lets the service answer', async () => {
+  it('responds with a status the given number of times, then lets the service respond', async () => {
     const { search, service } = await local(teaPosts(1));
     service.faults.plant({ kind: 'status', status: 503, times: 2 });
     expect((await search({ query: 'tea' })).status).toBe(503);
@@ -51,7 +51,7 @@ describe('a planted fault', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('answers 429 with Retry-After', async () => {
+  it('responds with 429 and Retry-After', async () => {
     const { search, service } = await local();
     service.faults.plant({ kind: 'status', status: 429, retryAfter: 7, message: 'slow down' });
     const reply = await search({ query: 'tea' });
@@ -62,7 +62,7 @@ describe('a planted fault', () => {
     ]);
   });
 
-  it('hits only its endpoint and path, after those that it skips', async () => {
+  it('affects only its endpoint and path, after the skipped requests', async () => {
     const { search, counts, service } = await local();
     service.faults.plant({ kind: 'status', status: 500, endpoint: 'counts', skip: 1 });
     service.faults.plant({ kind: 'status', status: 502, path: '/fullarchive/' });
@@ -73,7 +73,7 @@ describe('a planted fault', () => {
     expect((await search({ query: 'tea' }, 'fullarchive')).status).toBe(502);
   });
 
-  it('stays until it is cleared where it is planted for always', async () => {
+  it('remains until it is cleared if it is planted for `always`', async () => {
     const { search, service } = await local();
     const { id } = service.faults.plant({ kind: 'status', status: 500, times: 'always' });
     for (let i = 0; i < 3; i++) expect((await search({ query: 'tea' })).status).toBe(500);
@@ -99,7 +99,7 @@ describe('a planted fault', () => {
     expect(seen.body).toHaveLength(1000);
   });
 
-  it('cuts a body after n bytes and finishes the message as if nothing were', async () => {
+  it('cuts a body after n bytes and finishes the message normally', async () => {
     const { baseUrl, service } = await local(teaPosts(50));
     service.faults.plant({ kind: 'cut', afterBytes: 100, end: 'finish' });
     const seen = await see(baseUrl, { 'accept-encoding': 'gzip' });
@@ -107,7 +107,7 @@ describe('a planted fault', () => {
     expect(() => gunzipSync(seen.body)).toThrow('unexpected end of file');
   });
 
-  it('cuts the end off a body that is shorter than said', async () => {
+  it('cuts the end of a body that is shorter than the given number of bytes', async () => {
     const { baseUrl, service } = await local();
     service.faults.plant({ kind: 'cut', afterBytes: 1_000_000 });
     const seen = await see(baseUrl);
@@ -122,7 +122,7 @@ describe('a planted fault', () => {
     expect(seen.body.toString('latin1')).toMatch(/tea \xf0$/);
   });
 
-  it('stalls after n bytes until the client goes', async () => {
+  it('stalls after n bytes until the client disconnects', async () => {
     const { baseUrl, service } = await local(teaPosts(50));
     service.faults.plant({ kind: 'stall', afterBytes: 1000 });
     const aborter = new AbortController();
@@ -140,7 +140,7 @@ describe('a planted fault', () => {
     expect(bytes).toBe(1000);
   });
 
-  it('stalls for a while and then goes on', async () => {
+  it('stalls for a time and then continues', async () => {
     const { baseUrl, service } = await local(teaPosts(50));
     service.faults.plant({ kind: 'stall', afterBytes: 10, forMs: 60 });
     const start = performance.now();
@@ -161,7 +161,7 @@ describe('a planted fault', () => {
     expect(() => gunzipSync(gzip.body)).toThrow();
   });
 
-  it('delays an answer, together with another fault', async () => {
+  it('delays a response, together with another fault', async () => {
     const { search, service } = await local();
     service.faults.plant({ kind: 'delay', ms: 50, times: 'always' });
     service.faults.plant({ kind: 'status', status: 503 });
@@ -191,7 +191,7 @@ describe('a planted fault', () => {
     [{ kind: 'flip', atByte: 1.5 }, 'fault.atByte'],
     [{ kind: 'delay', ms: '5' }, 'fault.ms'],
     [{ kind: 'counts-timeout', buckets: 0 }, 'fault.buckets'],
-  ])('that could not happen is refused: %j', (fault, option) => {
+  ])('is refused if it is impossible: %j', (fault, option) => {
     expect(() => new Faults().plant(fault as unknown as Fault)).toThrow(
       expect.objectContaining({ code: 'ERR_OPTION', option }),
     );
@@ -200,7 +200,7 @@ describe('a planted fault', () => {
   it.each([
     [{ kind: 'status', status: 503, retryafter: 5 }, 'did you mean `fault.retryAfter`?'],
     [{ kind: 'cut', afterBytes: -1 }, '`fault.afterBytes` must be a whole number of at least 0'],
-  ])('is refused with what to write instead: %j', (fault, message) => {
+  ])('is refused with a hint: %j', (fault, message) => {
     expect(() => new Faults().plant(fault as unknown as Fault)).toThrow(message);
   });
 });

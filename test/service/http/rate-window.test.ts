@@ -12,7 +12,7 @@ function frozenClock(at = Date.UTC(2024, 0, 1)): Clock {
 }
 
 describe('a rate', () => {
-  it('lets in so many requests, and the next when the oldest is out of the window', () => {
+  it('allows its number of requests, and the next when the oldest has left the window', () => {
     const clock = frozenClock();
     const window = new RateWindow({ requests: 2, perMs: SECOND }, clock);
     expect(admit([window])).toBeUndefined();
@@ -36,7 +36,7 @@ describe('a rate', () => {
     expect(admit([wide, narrow])).toBeUndefined();
   });
 
-  it('counted by UTC day starts anew at midnight', () => {
+  it('by UTC day starts again at midnight', () => {
     const clock = frozenClock(Date.UTC(2024, 0, 1, 23, 59));
     const window = new RateWindow({ requests: 1, perMs: DAY, byDay: true }, clock);
     expect(admit([window])).toBeUndefined();
@@ -53,14 +53,14 @@ describe('a rate', () => {
     expect(admit([window])).toBeUndefined();
   });
 
-  it('of nothing lets nothing in, of infinity everything', () => {
+  it('of zero allows nothing, and an infinite one everything', () => {
     const clock = frozenClock();
     expect(admit([new RateWindow({ requests: 0, perMs: SECOND }, clock)])?.waitMs).toBe(SECOND);
     const free = new RateWindow({ requests: Number.POSITIVE_INFINITY, perMs: SECOND }, clock);
     for (let i = 0; i < 100; i++) expect(admit([free])).toBeUndefined();
   });
 
-  it('never lets in more in any window, and never sends away one that fits', () => {
+  it('never allows more in any window, and never refuses a request that fits', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 5 }),

@@ -12,7 +12,7 @@ import { localOAuth } from '../users/local-oauth.js';
 const asked = (address: string) => ({ at: 0, method: 'GET', address, endpoint: undefined });
 
 describe('the log of requests', () => {
-  it('has the last five hundred, newest first', () => {
+  it('has the last five hundred requests, newest first', () => {
     const log = new RequestLog();
     for (let i = 0; i < 600; i++) log.begin(asked(`/${i}`))({ status: 200 });
     expect(log.requests).toHaveLength(500);
@@ -33,7 +33,7 @@ describe('the log of requests', () => {
     expect(shownAddress(address)).toBe(shown);
   });
 
-  it('tells a connection that was cut from one that ended', async () => {
+  it('distinguishes a connection that was cut from one that ended', async () => {
     const { service, see, open, replayPath } = await localStreams(hourOfPosts());
     await see(replayPath());
     service.faults.plant({ kind: 'content-cut', afterMessages: 1, end: 'reset' });
@@ -52,8 +52,8 @@ describe('the log of requests', () => {
   });
 });
 
-describe('what the log says of requests', () => {
-  it('is no hang-up where the answer was taken whole, compressed or not', async () => {
+describe('an entry of the log', () => {
+  it('is not marked as disconnected if the client received the whole response, compressed or not', async () => {
     const { service, ask } = await local(teaPosts(200));
     const browser = browse(service.addresses().baseUrl);
     await browser.signIn();
@@ -72,7 +72,7 @@ describe('what the log says of requests', () => {
     await expect.poll(statuses).toEqual(['400', '200', '404', '200', '404', '200', '303', '200']);
   });
 
-  it('has the pages on which users sign in, without their tokens', async () => {
+  it('shows the sign-in pages of users without their tokens', async () => {
     const { requestToken, service } = await localOAuth();
     const { token } = await requestToken();
     const browser = browse(service.addresses().baseUrl);
@@ -93,7 +93,7 @@ describe('what the log says of requests', () => {
 });
 
 describe('quotas', () => {
-  it('say what is left of each rate, by the clock', () => {
+  it('show the remaining requests of each rate, by the clock', () => {
     const clock = new Clock();
     clock.freeze();
     const quotas = new Quotas(limitsOption('strict'), clock);
@@ -109,7 +109,7 @@ describe('quotas', () => {
     expect(left()).toMatchObject({ searchPerMinuteRate: Number.POSITIVE_INFINITY });
     clock.advance(DAY);
     expect(left('jobs')).toEqual({ jobReadRate: 5, jobsPerDayRate: 60 });
-    // A service that is started again counts anew.
+    // A restarted service starts counting again.
     quotas.window('jobsPerDayRate').count();
     expect(left('jobs')).toMatchObject({ jobsPerDayRate: 59 });
   });

@@ -13,7 +13,7 @@ interface Page {
 }
 
 describe('the files of a delivered job', () => {
-  it('are an archive: the service searches them and runs jobs over them', async () => {
+  it('are an archive, which the service can search and run jobs over', async () => {
     const first = await localJobs({ archive: undefined });
     const fields = {
       fromDate: '202405140900',
@@ -42,7 +42,7 @@ describe('the files of a delivered job', () => {
     const found = await search(second, 'coffee');
     expect(ids(found)).toEqual(ids(await search(first, 'coffee')));
     expect(found.results.length).toBeGreaterThan(10);
-    // Posts have the rules of the search, not those of the job.
+    // Posts have the matching rules of the search, not those of the job.
     expect(found.results[0]?.matching_rules).toMatchObject([{ tag: null }]);
 
     const again = await second.bring('delivered', fields);

@@ -36,7 +36,7 @@ describe('job days', () => {
     ['201201012359', '201201020000', 1],
     ['201202280000', '201203010000', 2],
     ['201201010000', '201201010000', 0],
-  ])('of %s to %s are %d', (from, to, days) => {
+  ])('from %s to %s are %d', (from, to, days) => {
     expect(jobDays({ from: at(from), to: at(to) })).toBe(days);
   });
 

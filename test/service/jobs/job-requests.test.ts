@@ -246,7 +246,7 @@ describe('the addresses of jobs', () => {
     ['/historical/rulestream/accounts/local/publishers/twitter/jobs/abcdefghij.json'],
     ['/historical/rulestream/accounts/local/publishers/twitter/jobs/abcdefghij/results.json'],
     ['/historical/rulestream/accounts/local/publishers/twitter/jobs/abcdefghij/results.csv'],
-  ])('have nothing at %s', async path => {
+  ])('do not include %s', async path => {
     const jobs = await localJobs();
     expect((await jobs.ask(new URL(path, jobs.base).href)).status).toBe(404);
   });
@@ -269,7 +269,7 @@ describe('the addresses of jobs', () => {
     ['DELETE', '/jobs.json', 'GET, POST'],
     ['POST', '/jobs/abcdefghij.json', 'GET, PUT'],
     ['POST', '/jobs/abcdefghij/results.json', 'GET'],
-  ])('do not take %s at %s', async (method, path, allow) => {
+  ])('refuse %s at %s', async (method, path, allow) => {
     const jobs = await localJobs();
     const reply = await jobs.ask(path, { method });
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, allow]);

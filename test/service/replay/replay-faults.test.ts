@@ -128,7 +128,7 @@ describe('a broken connection', () => {
     ['reset', { complete: false, error: 'ECONNRESET' }],
     ['close', { complete: false, error: 'ECONNRESET' }],
     ['finish', { complete: true, error: undefined }],
-  ] as const)('after whole messages, by %s: all that was sent can be read', async (end, how) => {
+  ] as const)('after whole messages, by %s: everything sent can be read', async (end, how) => {
     const { see, replayPath, service } = await localStreams(cafes());
     service.faults.plant({ kind: 'content-cut', afterMessages: 7, end });
     const seen = await see(replayPath());
@@ -280,7 +280,7 @@ describe('faults of streams', () => {
     [{ kind: 'unprocessed-range', fromDate: '202402010000', deliver: 'all' }, 'deliver'],
     [{ kind: 'flood', minutes: 0 }, 'minutes'],
     [{ kind: 'flood', posts: 5 }, 'posts'],
-  ])('refuses what could not happen: %j', async (fault, field) => {
+  ])('refuse impossible values: %j', async (fault, field) => {
     const { service } = await localStreams();
     expect(() => service.faults.plant(fault as never)).toThrow(
       expect.objectContaining({ option: `fault.${field}` }),

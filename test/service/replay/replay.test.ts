@@ -155,7 +155,7 @@ describe('a connection request is refused', () => {
     ['account', '/accounts/local/', '/accounts/Local/'],
     ['publisher', '/publishers/twitter/', '/publishers/other/'],
     ['label', '/replay.json', '/Replay.json'],
-  ])('404 for another %s: case counts', async (_, here, elsewhere) => {
+  ])('404 for another %s, which is case-sensitive', async (_, here, elsewhere) => {
     const { see, replayPath } = await localStreams();
     expect((await see(replayPath().replace(here, elsewhere))).status).toBe(404);
   });
@@ -207,7 +207,7 @@ describe('a connection request is refused', () => {
     ['20240515', '202405151100', format('fromDate')],
     ['202405151000', '202402301100', format('toDate')],
     ['', '2024-05-15', `${format('fromDate')}\n${format('toDate')}`],
-  ])('406 for dates that cannot be: %s to %s', async (fromDate, toDate, message) => {
+  ])('406 for impossible dates: %s to %s', async (fromDate, toDate, message) => {
     const { see } = await localStreams();
     const path = `/replay/firehose/accounts/local/publishers/twitter/replay.json?fromDate=${fromDate}&toDate=${toDate}`;
     const { status, text } = await see(path);

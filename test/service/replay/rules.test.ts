@@ -147,7 +147,7 @@ describe('adding rules', () => {
     ['a value that is a number', '{"rules":[{"value":12345678901234567890}]}'],
     ['a tag that is a number', '{"rules":[{"value":"tea","tag":7}]}'],
     ['ids', '{"rule_ids":[1]}'],
-  ])('400 for a body that holds %s, with the format that it must have', async (_, body) => {
+  ])('400 for a body with %s, with the expected format', async (_, body) => {
     const { rules } = await localStreams();
     const reply = await rules('POST', '.json', body);
     expect(reply.status).toBe(400);

@@ -19,7 +19,7 @@ const original = (post: Activity) => post.post as OriginalPost;
 const streams = (post: Activity) => post.post as ActivityStreamsPost;
 
 describe('samplePosts', () => {
-  test('gives the same bytes for the same seed and minute, whatever was asked for before', () => {
+  test('gives the same bytes for the same seed and minute, independent of earlier calls', () => {
     fc.assert(
       fc.property(minute, minute, options, (at, other, choice) => {
         const first = samplePosts(at, choice).map(post => post.raw.toString());
@@ -58,7 +58,7 @@ describe('samplePosts', () => {
     );
   });
 
-  test('gives ids that hold the time once ids did, and small ones before', () => {
+  test('gives time-based ids since they were introduced, and small ones before', () => {
     const [early] = samplePosts(Date.UTC(2009, 5, 1), { postsPerMinute: 5 });
     expect(Number(early?.id)).toBeLessThan(30_000_000_000);
     for (const post of samplePosts(Date.UTC(2019, 5, 1), { postsPerMinute: 50 })) {
@@ -67,7 +67,7 @@ describe('samplePosts', () => {
     }
   });
 
-  test('goes on ascending where ids begin to hold the time', () => {
+  test('gives ascending ids across the introduction of time-based ids', () => {
     const at = Date.UTC(2010, 10, 4, 1, 40);
     const ids = [0, 1, 2, 3, 4, 5, 6].flatMap(i =>
       samplePosts(at + i * MINUTE, { postsPerMinute: 60 }).map(({ id }) => BigInt(id)),
@@ -78,7 +78,7 @@ describe('samplePosts', () => {
     );
   });
 
-  test('says the same in both formats', () => {
+  test('gives the same post in both formats', () => {
     fc.assert(
       fc.property(minute, options, (at, choice) => {
         const a = samplePosts(at, { ...choice, format: 'original' });
@@ -100,7 +100,7 @@ describe('samplePosts', () => {
     }
   });
 
-  test('puts entities where their indices say, counted in code points', () => {
+  test('has entities at their indices, counted in code points', () => {
     for (const year of [2008, 2012, 2016, 2019, 2024])
       for (const post of samplePosts(Date.UTC(year, 5, 1, 12), { postsPerMinute: 300 })) {
         const {
@@ -121,7 +121,7 @@ describe('samplePosts', () => {
       }
   });
 
-  test('cuts the body of a long post and keeps the whole in long_object', () => {
+  test('truncates the body of a long post and has the full text in long_object', () => {
     const posts = samplePosts(Date.UTC(2024, 5, 1, 12), {
       postsPerMinute: 300,
       format: 'activity_streams',
@@ -216,7 +216,7 @@ describe('samplePosts', () => {
       expect(kinds.get(kind) ?? 0, kind).toBeGreaterThan(0);
   });
 
-  test('retweets, quotes and answers posts that are there', () => {
+  test('retweets, quotes and replies to existing posts', () => {
     const at = Date.UTC(2024, 5, 1, 12);
     const options = { postsPerMinute: 30 };
     for (const post of samplePosts(at, options)) {
@@ -238,7 +238,7 @@ describe('samplePosts', () => {
     }
   });
 
-  test('refuses what cannot be', () => {
+  test('refuses impossible arguments', () => {
     expect(() => samplePosts(FIRST_POST - 1)).toThrow(OptionError);
     expect(() => samplePosts(Number.NaN)).toThrow(OptionError);
     expect(() => samplePosts(FIRST_POST, { postsPerMinute: -1 })).toThrow(OptionError);
@@ -246,7 +246,7 @@ describe('samplePosts', () => {
   });
 });
 
-/** What both formats say. */
+/** The values that both formats have. */
 function says(post: Activity): unknown {
   const { id, text, author, lang, link, verb, edits } = post;
   return {

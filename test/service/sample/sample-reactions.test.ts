@@ -15,8 +15,8 @@ function posts() {
   return minutes.flatMap(minute => samplePosts(minute));
 }
 
-describe('reposts of a made-up post and answers to it', () => {
-  it('are those that the posts themselves say', async () => {
+describe('reposts of and replies to a generated post', () => {
+  it('are found exactly as the posts state them', async () => {
     const expected = new Map<string, string[]>();
     for (const activity of posts().reverse()) {
       const { retweeted, repliedId } = fieldsOf(activity);
@@ -38,7 +38,7 @@ describe('reposts of a made-up post and answers to it', () => {
     for (const [term, ids] of expected) expect(await search(term)).toEqual(ids);
     const [first = ''] = expected.keys();
     expect(await search(`${first.split(':')[0]}:1`)).toEqual([]);
-    // Together with what is found in another way.
+    // Combined with operators that are found in another way.
     const all = await search('is:retweet OR is:reply');
     for (const [term, ids] of [...expected].slice(0, 20))
       expect(await search(`(is:retweet OR is:reply) -${term}`)).toEqual(
@@ -46,7 +46,7 @@ describe('reposts of a made-up post and answers to it', () => {
       );
   });
 
-  it('nearly all come within the time for which the archive says that it pays to look', () => {
+  it('are nearly all within `reactionsMs` of the archive after the post', () => {
     const { reactionsMs = 0 } = archive();
     const delays = posts().flatMap(({ retweeted, postedAt }) =>
       retweeted === undefined ? [] : [postedAt.getTime() - retweeted.postedAt.getTime()],

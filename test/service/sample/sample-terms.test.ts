@@ -5,7 +5,7 @@ import { renderActivity, sampleDrafts } from '../../../src/service/sample/sample
 import { SampleTerms } from '../../../src/service/sample/sample-terms.js';
 import { MINUTE } from '../../../src/time.js';
 
-test('terms read off a draft are those of the post, in either format', () => {
+test('terms derived from a draft are those of the post, in either format', () => {
   const drafts = sampleDrafts({ postsPerMinute: 60 });
   const terms = new SampleTerms(drafts);
   for (const year of [2006, 2008, 2010, 2011, 2013, 2016, 2018, 2023, 2027]) {

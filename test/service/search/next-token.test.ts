@@ -14,7 +14,7 @@ const token = fc.record({
 });
 
 describe('a next token', () => {
-  it('holds all that it was given, for every service of the same seed', () => {
+  it('can be decoded by every service of the same seed', () => {
     fc.assert(
       fc.property(token, given => {
         const text = createNextTokens('seed').encode(given);
@@ -25,7 +25,7 @@ describe('a next token', () => {
     );
   });
 
-  it('is refused once any character of it is another', () => {
+  it('is refused if any character of it is changed', () => {
     const tokens = createNextTokens(1);
     fc.assert(
       fc.property(token, fc.nat(), fc.constantFrom(...'Aa0+/ =-_é'), (given, at, character) => {
@@ -38,7 +38,7 @@ describe('a next token', () => {
     );
   });
 
-  it('is not made of any other text', () => {
+  it('is refused for any other text', () => {
     const tokens = createNextTokens(1);
     fc.assert(
       fc.property(fc.string(), text => {

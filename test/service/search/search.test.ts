@@ -7,8 +7,8 @@ import { MemoryArchive, originalPost, streamsPost } from '../memory-archive.js';
 
 const TODAY = floorTo(MINUTE, NOW);
 
-describe('the dates of a search (4.1 rule 1)', () => {
-  it('without any: the last 30 days counting back from the request', async () => {
+describe('the dates of a search', () => {
+  it('default to the last 30 days before the request', async () => {
     const edge = TODAY - 30 * DAY;
     const { search } = await local([
       originalPost(NOW - 40 * SECOND, '3', 'tea now'),
@@ -25,7 +25,7 @@ describe('the dates of a search (4.1 rule 1)', () => {
     });
   });
 
-  it('with only fromDate: from there to now', async () => {
+  it('with only fromDate end now', async () => {
     const from = TODAY - 2 * DAY;
     const { search } = await local([
       originalPost(NOW - 31 * SECOND, '3', 'tea'),
@@ -40,7 +40,7 @@ describe('the dates of a search (4.1 rule 1)', () => {
     });
   });
 
-  it('with only toDate: the 30 days before it', async () => {
+  it('with only toDate start 30 days before it', async () => {
     const to = TODAY - 400 * DAY;
     const { search } = await local([
       originalPost(to, '4', 'tea, exclusive'),
@@ -56,7 +56,7 @@ describe('the dates of a search (4.1 rule 1)', () => {
     });
   });
 
-  it('with both: fromDate is inclusive, toDate exclusive', async () => {
+  it('include fromDate and exclude toDate', async () => {
     const [from, to] = [TODAY - DAY, TODAY - HOUR];
     const { search } = await local([
       originalPost(to, '4', 'tea'),
@@ -72,7 +72,7 @@ describe('the dates of a search (4.1 rule 1)', () => {
     expect(idsOf(page)).toEqual(['3', '2']);
   });
 
-  it('only toDate near the beginning of a product goes back to its beginning, not beyond', async () => {
+  it('with only toDate do not start before the product', async () => {
     const { search } = await local();
     const whole = await search({ query: 'tea', toDate: '200604010000' }, 'fullarchive');
     expect(whole.page.requestParameters.fromDate).toBe('200603210000');
@@ -104,7 +104,7 @@ describe('the dates of a search (4.1 rule 1)', () => {
   it.each([
     ['30day', '202404141234'],
     ['fullarchive', '200603210000'],
-  ])('in %s reach back to %s (4.1 rule 6, section 8)', async (product, fromDate) => {
+  ])('in %s reach back to %s', async (product, fromDate) => {
     const { search } = await local();
     expect((await search({ query: 'tea', fromDate }, product)).status).toBe(200);
   });
@@ -119,7 +119,7 @@ describe('posts', () => {
     expect(idsOf((await search({ query: 'tea' })).page)).toEqual(['1']);
   });
 
-  it('come newest first, posts of one instant by id (4.1 rule 2)', async () => {
+  it('are newest first, posts of the same instant by id', async () => {
     const at = NOW - DAY;
     const { search } = await local([
       originalPost(at, '99', 'tea'),
@@ -137,7 +137,7 @@ describe('posts', () => {
     expect(idsOf((await search({ query: 'green OR (tea -black)' })).page)).toEqual(['1']);
   });
 
-  it('carry matching_rules with tag and id, and are else the stored bytes', async () => {
+  it('have matching_rules with tag and id, and are otherwise the stored bytes', async () => {
     const [post] = teaPosts(1);
     const { search } = await local(post ? [post] : []);
     const { text, page } = await search({ query: 'tea', tag: 'häß "1"' });
@@ -154,7 +154,7 @@ describe('posts', () => {
     expect(other.text).not.toContain(`"id":${id}`);
   });
 
-  it('in Activity Streams carry them in gnip', async () => {
+  it('in Activity Streams have them in gnip', async () => {
     const archive = new MemoryArchive([streamsPost(NOW - DAY, '1', 'tea')], 'activity_streams');
     const { search } = await local([], { archive });
     const { page } = await search({ query: 'tea', tag: 'drinks' });
@@ -163,7 +163,7 @@ describe('posts', () => {
 });
 
 describe('pages', () => {
-  it('hold at most maxResults posts, 100 unless said (4.1 rule 3)', async () => {
+  it('have at most maxResults posts, 100 by default', async () => {
     const { pages } = await local(teaPosts(101));
     const sizes = async (parameters: object) =>
       (await pages('search', { query: 'tea', ...parameters })).map(page => page.results.length);
@@ -172,14 +172,14 @@ describe('pages', () => {
     expect(await sizes({ maxResults: 500 })).toEqual([101]);
   });
 
-  it('have a next only when more remains', async () => {
+  it('have a next only if more posts remain', async () => {
     const { search } = await local(teaPosts(10));
     const { text, page } = await search({ query: 'tea', maxResults: 10 });
     expect(page.results).toHaveLength(10);
     expect(text).not.toContain('"next"');
   });
 
-  it('cover at most 31 days: a longer window goes on with next (4.1 rule 3)', async () => {
+  it('cover at most 31 days: a longer window continues with next', async () => {
     const { pages } = await local(teaPosts(9, { every: 10 * DAY, newest: HOUR }));
     const all = await pages('search', { query: 'tea', fromDate: '202401010000' }, 'fullarchive');
     expect(all.map(page => page.results.length)).toEqual([4, 3, 2, 0, 0]);
@@ -191,7 +191,7 @@ describe('pages', () => {
     }
   });
 
-  it('of the same next are the same, whatever has come since (4.1 rule 5)', async () => {
+  it('of the same next are the same, whatever was added since', async () => {
     const posts = teaPosts(40, { every: 13 * HOUR, newest: 0 });
     const { search, service } = await local(posts);
     const first = await search({ query: 'tea', maxResults: 10 });
@@ -201,7 +201,7 @@ describe('pages', () => {
     expect(later.text).toBe(second.text);
   });
 
-  it('do not take in posts that could not be found when the first was asked for', async () => {
+  it('do not include posts that could not be found at the time of the first page', async () => {
     const posts = [originalPost(NOW - 10 * SECOND, '99', 'tea'), ...teaPosts(20)];
     const { search, service } = await local(posts);
     const first = await search({ query: 'tea', maxResults: 10 });
@@ -210,7 +210,7 @@ describe('pages', () => {
     expect([...idsOf(first.page), ...idsOf(second.page)]).not.toContain('99');
   });
 
-  it('go on after a restart of the service with the same seed', async () => {
+  it('continue after a restart of the service with the same seed', async () => {
     const posts = teaPosts(25);
     const before = await local(posts, { seed: 7 });
     const { page } = await before.search({ query: 'tea', maxResults: 10 });
@@ -224,7 +224,7 @@ describe('pages', () => {
     );
   });
 
-  it('can go on by GET from a POST, with next URL-encoded', async () => {
+  it('can continue a POST by GET, with next URL-encoded', async () => {
     const posts = teaPosts(25);
     const { search, ask } = await local(posts);
     const { page } = await search({ query: 'tea', maxResults: 10 });
@@ -233,7 +233,7 @@ describe('pages', () => {
     expect(idsOf(second.page)).toEqual(posts.slice(10, 20).map(post => post.id));
   });
 
-  it('repeat the last post at the edge where duplicates are switched on (4.1 rule 5)', async () => {
+  it('repeat the last post of the page before if duplicates are enabled', async () => {
     const posts = teaPosts(30);
     const { pages } = await local(posts, { duplicatesAtPageEdges: true });
     const all = await pages('search', { query: 'tea', maxResults: 10 });
@@ -250,7 +250,7 @@ describe('pages', () => {
     ['query', { query: 'tea ' }],
     ['tag', { tag: 'x' }],
     ['maxResults', { maxResults: 11 }],
-  ])('are refused with 422 when %s differs from the first (4.1 rule 4)', async (_, change) => {
+  ])('are refused with 422 if %s differs from the first', async (_, change) => {
     const { search } = await local(teaPosts(20));
     const { page } = await search({ query: 'tea', maxResults: 10 });
     const reply = await search({ query: 'tea', maxResults: 10, ...change, next: page.next });
@@ -258,7 +258,7 @@ describe('pages', () => {
     expect(reply.page.error?.message).toContain('repeat the identical request');
   });
 
-  it('are refused with 422 when a date differs, the product, or the endpoint', async () => {
+  it('are refused with 422 if a date, the product or the endpoint differs', async () => {
     const { search, counts } = await local(teaPosts(20));
     const { page } = await search({ query: 'tea', maxResults: 10 });
     const again = { query: 'tea', maxResults: 10, next: page.next };
@@ -277,8 +277,8 @@ describe('pages', () => {
     expect((await search({ query: 'tea', next })).status).toBe(422);
   });
 
-  it('together hold every match of the window exactly once, for any posts and any size', async () => {
-    // Posts at a few odd instants around the edges of 31 days, many of them at the same one.
+  it('together have every match of the window exactly once, for any posts and any page size', async () => {
+    // Posts at a few instants around the limits of 31 days, many at the same instant.
     const at = fc.tuple(fc.constantFrom(0, 30, 31, 62, 90), fc.integer({ min: -2, max: 2 }));
     const posts = fc.uniqueArray(fc.tuple(at, fc.bigInt({ min: 1n, max: 10_000n })), {
       selector: ([, id]) => id,
@@ -318,7 +318,7 @@ describe('pages', () => {
     );
   });
 
-  it('refuses a query that is too complex, for example with too many phrases (7.1)', async () => {
+  it('refuses a query that is too complex, for example with too many phrases', async () => {
     const { search } = await local();
     const phrases = (count: number) =>
       Array.from({ length: count }, (_, index) => `"a ${index} b"`).join(' OR ');

@@ -21,7 +21,7 @@ describe('months', () => {
     ['202412310530', 2, '202502280530'],
     ['202401150000', -2, '202311150000'],
     ['202405010000', 0, '202405010000'],
-  ])('are counted from %s by %d to %s', (from, months, to) => {
+  ])('added to %s by %d give %s', (from, months, to) => {
     expect(formatTimestamp(monthsLater(ms(from), months))).toBe(to);
   });
 });

@@ -10,7 +10,7 @@ describe('a callback', () => {
     'https://localhost:1/a',
     'http://[::1]:8080',
     'http://127.1.2.3:80/',
-  ])('may be any of this machine where none is registered: %s', callback => {
+  ])('may be any URL of this machine if none is registered: %s', callback => {
     expect(isRegistered(callback, undefined)).toBe(true);
   });
 
@@ -31,7 +31,7 @@ describe('a callback', () => {
     '//127.0.0.1/',
     '/callback',
     'http:127.0.0.1',
-  ])('is no other: %s', callback => {
+  ])('may not be another URL: %s', callback => {
     expect(isRegistered(callback, undefined)).toBe(false);
   });
 
@@ -41,7 +41,7 @@ describe('a callback', () => {
     'https://app.example.com/callback',
     'https://APP.example.com:443/callback?state=1&x=%20',
     'http://127.0.0.1:9000',
-  ])('is registered but for its query: %s', callback => {
+  ])('may have any query if its URL is registered: %s', callback => {
     expect(isRegistered(callback, registered)).toBe(true);
   });
 
@@ -56,7 +56,7 @@ describe('a callback', () => {
     'https://app.example.com@evil.com/callback',
     'http://127.0.0.1:9001/',
     'http://localhost:9000/',
-  ])('is not registered: %s', callback => {
+  ])('is refused if it is not registered: %s', callback => {
     expect(isRegistered(callback, registered)).toBe(false);
   });
 

@@ -280,7 +280,7 @@ describe('the caller', () => {
   it.each<[string, Ask]>([
     ['no token', {}],
     ['one that no one was given', { token: '7-x', tokenSecret: 'y' }],
-  ])('has an access token: %s', async (_, ask) => {
+  ])('must have an access token: %s', async (_, ask) => {
     const { post } = await localOAuth(posts);
     const reply = await post(PATH, { ...ask, json });
     expect([reply.status, reply.errors]).toEqual([
@@ -412,7 +412,7 @@ describe('a request for totals', () => {
     ['no UTF-8', { body: '' }, 400],
     ['of another type', { contentType: 'text/plain' }, 415],
     ['too large', { body: ' '.repeat(256 * 1024 + 1) }, 413],
-  ])('is refused where its body is %s', async (_, more, status) => {
+  ])('is refused if its body is %s', async (_, more, status) => {
     const { ask } = await signedIn(posts);
     const reply = await ask(good, more);
     expect([reply.status, reply.errors]).toEqual([status, [expect.any(String)]]);

@@ -145,7 +145,7 @@ describe('a signature', () => {
     ['http://127.0.0.1:8080', 'http://127.0.0.1:8080/'],
     ['http://[::1]:80/A/B%20c', 'http://[::1]/A/B%20c'],
     ['http://example.com/a#part', 'http://example.com/a'],
-  ])('takes %s for %s', (url, base) => {
+  ])('normalises %s to %s', (url, base) => {
     const signed = { method: 'get', url, parameters: [] };
     expect(signatureBaseString(signed)).toBe(`GET&${percentEncode(base)}&`);
   });

@@ -70,7 +70,7 @@ describe('a signed request', () => {
     ['a parameter', { forged: { oauth_nonce: 'another' } }],
     ['a parameter more', { forged: { x: 'y' } }],
     ['the form', { body: `oauth_callback=${encodeURIComponent(CALLBACK)}&x=y` }],
-  ])('is refused where %s is another one', async (_, ask) => {
+  ])('is refused if %s differs', async (_, ask) => {
     const { post } = await localOAuth();
     const { status, errors } = await post(PATH, { ...GOOD, ...ask });
     expect([status, errors]).toEqual([401, [BAD_SIGNATURE]]);
@@ -118,7 +118,7 @@ describe('a signed request', () => {
   it.each([
     ['EXAMPLE.com:80', 200],
     ['example.com:8080', 401],
-  ])('is for the host that it names, however it is written: %s', async (host, status) => {
+  ])('is verified for the host that it names, in any spelling: %s', async (host, status) => {
     const { addresses } = await localOAuth();
     const { consumerKey, consumerSecret, oauthUrl } = addresses;
     const parameters: Parameter[] = [
@@ -145,7 +145,7 @@ describe('a signed request', () => {
     ['header', { form: [...pairs(GOOD), ['oauth_nonce', 'x']] }],
     ['form', { form: [...pairs(GOOD), ...pairs(GOOD)] }],
     ['query', { ...GOOD, query: 'oauth_callback=oob' }],
-  ])('has each parameter of the protocol once: not in the %s again', async (_, ask) => {
+  ])('may not repeat a protocol parameter in the %s', async (_, ask) => {
     const { post } = await localOAuth();
     const { status, errors } = await post(PATH, ask);
     expect([status, errors]).toEqual([
@@ -173,7 +173,7 @@ describe('a signed request', () => {
     ['too large', { body: 'x'.repeat(16 * 1024 + 1) }, 413],
     ['no UTF-8', { body: 'oauth_callback=%FF' }, 400],
     ['in gzip', { headers: { 'content-encoding': 'gzip' } }, 415],
-  ])('is refused where its body is %s', async (_, ask, status) => {
+  ])('is refused if its body is %s', async (_, ask, status) => {
     const { post } = await localOAuth();
     const reply = await post(PATH, { ...GOOD, ...ask });
     expect([reply.status, reply.errors]).toEqual([status, [expect.any(String)]]);
@@ -244,7 +244,7 @@ describe('the timestamp of a request', () => {
     ` ${seconds(NOW)}`,
     `0${seconds(NOW)}`,
     '9'.repeat(400),
-  ])('is one of now, by the clock of the service: not %s', async timestamp => {
+  ])('must be the current time of the service, not %s', async timestamp => {
     const { post } = await localOAuth();
     const { status, headers, errors } = await post(PATH, {
       ...GOOD,

@@ -17,7 +17,7 @@ function optionsIn(out: string, more: Partial<FilesOptions<string>> = {}): Files
   return { path: `${out}/x.jsonl`, checkpoint: `${out}/run.json`, commitIntervalMs: 0, ...more };
 }
 
-/** Runs until the source fails after so many batches. */
+/** Runs until the source fails after this number of batches. */
 async function interrupt(options: FilesOptions<string>, after: number): Promise<void> {
   const broken = new Flow<string>(async function* (run) {
     let given = 0;
@@ -34,7 +34,7 @@ function finish(options: FilesOptions<string>, onOpen?: (from: number) => void) 
 }
 
 describe('a checkpoint', () => {
-  it('lets the same script go on where it stood', async () => {
+  it('lets the same script continue where it stopped', async () => {
     const out = await temporaryFolder();
     await interrupt(optionsIn(out), 2);
     expect((await readdir(out)).sort()).toEqual(['run.json', 'x.jsonl.part']);
@@ -51,7 +51,7 @@ describe('a checkpoint', () => {
     expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(ALL);
   });
 
-  it('opens nothing and returns the same once all is done, until it is deleted', async () => {
+  it('makes a completed run return its result without work, until it is deleted', async () => {
     const out = await temporaryFolder();
     const opened: number[] = [];
     const first = await finish(optionsIn(out), from => opened.push(from));
@@ -62,7 +62,7 @@ describe('a checkpoint', () => {
     expect(opened).toEqual([0, 0]);
   });
 
-  it('is small, readable, and for its owner only', async () => {
+  it('is small, readable, and accessible only to its owner', async () => {
     const out = await temporaryFolder();
     await interrupt(optionsIn(out, { path: item => `${out}/${item < 'c' ? 1 : 2}.jsonl` }), 2);
     expect((await stat(`${out}/run.json`)).mode & 0o777).toBe(0o600);
@@ -84,7 +84,7 @@ describe('a checkpoint', () => {
 `);
   });
 
-  it('keeps the cursor as it is when the batch arrives, not as its maker changes it later', async () => {
+  it('keeps the cursor of the batch even if the source changes the object later', async () => {
     const out = await temporaryFolder();
     let now = 0;
     const source = new Flow<number>(async function* ({ resume }) {
@@ -97,14 +97,14 @@ describe('a checkpoint', () => {
     expect(JSON.parse(await readFile(`${out}/run.json`, 'utf8')).cursor).toEqual({ live: 2 });
   });
 
-  it('commits the tail without a cursor at the end', async () => {
+  it('includes the last items without a cursor at the end', async () => {
     const out = await temporaryFolder();
     const source = places(BATCHES, { cursorEvery: 3 });
     expect((await pipeline(source, files(optionsIn(out)))).posts).toBe(6);
     expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(ALL);
   });
 
-  it('begins again when a source gave no cursor at all', async () => {
+  it('starts again if a source gives no cursor', async () => {
     const out = await temporaryFolder();
     async function* noPlaces() {
       yield 'a';
@@ -117,14 +117,14 @@ describe('a checkpoint', () => {
     expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(ALL);
   });
 
-  it('commits at most every so often', async () => {
+  it('is written at most once an interval', async () => {
     const out = await temporaryFolder();
     await interrupt(optionsIn(out, { commitIntervalMs: 60_000 }), 3);
     expect((await readdir(out)).includes('run.json')).toBe(false);
     expect((await finish(optionsIn(out, { commitIntervalMs: 60_000 }))).posts).toBe(6);
   });
 
-  it('commits while the source goes on, and what comes meanwhile is for the next commit', async () => {
+  it('is written while the source continues, whose new items belong to the next commit', async () => {
     const out = await temporaryFolder();
     const batches = Array.from({ length: 400 }, (_, n) => [String(n)]);
     const slow = new Flow<string>(async function* (run) {
@@ -143,7 +143,7 @@ describe('a checkpoint', () => {
     expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(batches.map(([n]) => `${n}\n`).join(''));
   });
 
-  it('cuts back what is longer than committed', async () => {
+  it('truncates files that are longer than committed', async () => {
     const out = await temporaryFolder();
     await interrupt(optionsIn(out), 2);
     await writeFile(`${out}/x.jsonl.part`, `"torn ${'x'.repeat(100)}`, { flag: 'a' });
@@ -158,7 +158,7 @@ describe('a checkpoint', () => {
       /has only 3 bytes, but 12 of its bytes are counted/,
     ],
     ['missing', (file: string) => rm(file), /is missing, but 12 of its bytes are counted/],
-  ])('refuses to go on when an output is %s', async (_, damage, message) => {
+  ])('refuses to resume if an output is %s', async (_, damage, message) => {
     const out = await temporaryFolder();
     await interrupt(optionsIn(out), 2);
     await damage(`${out}/x.jsonl.part`);
@@ -169,7 +169,7 @@ describe('a checkpoint', () => {
     await expect(run).rejects.toMatchObject({ path: `${out}/x.jsonl.part` });
   });
 
-  it('goes on with gzip and numbers', async () => {
+  it('resumes gzip and numbered files', async () => {
     const out = await temporaryFolder();
     const options = optionsIn(out, { gzip: true, maxBytes: 8 });
     await interrupt(options, 2);
@@ -215,7 +215,7 @@ describe('a checkpoint', () => {
       (text: string) => text.replace(/,\n {2}"check": "\w+"/, ''),
       /damaged or was edited/,
     ],
-  ])('that is %s is refused', async (_, damage, message) => {
+  ])('is refused if it is %s', async (_, damage, message) => {
     const out = await temporaryFolder();
     await interrupt(optionsIn(out), 2);
     await writeFile(`${out}/run.json`, damage(await readFile(`${out}/run.json`, 'utf8')));
@@ -226,7 +226,7 @@ describe('a checkpoint', () => {
     expect((await readdir(out)).sort()).toEqual(['run.json', 'x.jsonl.part']);
   });
 
-  it('stands in a folder that it makes', async () => {
+  it('creates its folder', async () => {
     const out = await temporaryFolder();
     await finish(optionsIn(out, { checkpoint: `${out}/a/b/run.json` }));
     expect(await readdir(`${out}/a/b`)).toEqual(['run.json']);

@@ -1,12 +1,12 @@
 import { Flow } from '../../../src/flow/flow.js';
 
 export interface PlacesOptions {
-  /** A cursor stands after every so many batches. */
+  /** The number of batches between cursors. */
   readonly cursorEvery?: number;
   readonly onOpen?: (from: number) => void;
 }
 
-/** A source that gives these batches, and goes on after the batch that its cursor names. */
+/** A source that gives these batches, and resumes after the batch that its cursor names. */
 export function places<T>(
   batches: readonly (readonly T[])[],
   { cursorEvery = 1, onOpen = () => {} }: PlacesOptions = {},

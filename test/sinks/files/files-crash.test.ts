@@ -9,7 +9,7 @@ import type { Written } from '../../../src/sinks/files/written.js';
 import { nodeError, PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { places } from './cursors.js';
 
-// A lock that a crash left empty is waited for; hundreds of crashes need not.
+// A crash may leave an empty lock, which delays the next run; hundreds of crashes need not wait.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 interface Item {
@@ -34,7 +34,7 @@ function run(disk: SimulatedDisk, options = OPTIONS, cursorEvery = 1): Promise<W
   return pipeline(places(ITEMS, { cursorEvery }), filesOn(disk, options));
 }
 
-/** Every output's content; the names of all files left beside are given, too. */
+/** The content of every output, and the names of all other files. */
 function contentOf(disk: SimulatedDisk): Record<string, string> {
   return Object.fromEntries(
     disk
@@ -86,7 +86,7 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
   it.each([
     ['the process is killed', 'kill'],
     ['the power is cut', 'power'],
-  ])('give every item exactly once when %s at any call', async (_name, how) => {
+  ])('have every item exactly once when %s at any call', async (_name, how) => {
     const expected = await expectedOf(options);
     const calls = await callsOf(options);
     expect(calls).toBeGreaterThan(50);
@@ -98,7 +98,7 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
       else disk.keepAll();
       await run(disk, options);
       expect(contentOf(disk), `cut at call ${cut}`).toEqual(expected);
-      // What is complete stays so, though the power is cut with nothing but what was made safe.
+      // A complete run stays complete after a power cut that keeps only synced data.
       disk.restart(() => 0);
       await pipeline(noPlace, filesOn(disk, options));
       expect(contentOf(disk), `cut at call ${cut}, and at the end`).toEqual(expected);
@@ -130,7 +130,7 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
     );
   });
 
-  it.each(['ENOSPC', 'EIO'])('go on after %s at any call that writes', async code => {
+  it.each(['ENOSPC', 'EIO'])('resume after %s at any call that writes', async code => {
     const expected = await expectedOf(options);
     const calls = await callsOf(options);
     let failed = 0;
@@ -158,7 +158,7 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
 });
 
 describe('the simulated disk', () => {
-  it('loses posts when the checkpoint is written first, so these tests can fail', async () => {
+  it('loses posts if the checkpoint is written first, so these tests can fail', async () => {
     const expected = await expectedOf();
     let wrong = 0;
     for (let cut = 0; cut < (await callsOf()); cut++) {

@@ -12,7 +12,7 @@ const SLOW = process.env.MILLRACE_SLOW !== undefined;
 const SCRIPT = path.join(import.meta.dirname, 'posts-to-files.ts');
 const temporaryFolder = temporaryFolders();
 
-/** What each tag's folder must hold, file after file. */
+/** The expected files of each tag's folder. */
 function expected(): Record<string, string> {
   const lines: Record<string, string[]> = {};
   const seen = new Set<string>();
@@ -28,7 +28,7 @@ function expected(): Record<string, string> {
   return Object.fromEntries(Object.entries(lines).map(([tag, own]) => [tag, own.join('')]));
 }
 
-/** Runs the script; kills it so long after it has started, unless it has ended by then. */
+/** Runs the script, and kills it the given time after its start unless it has ended by then. */
 async function run(out: string, options: object, afterMs: number): Promise<'killed' | 'done'> {
   const child = spawn(process.execPath, ['--import', 'tsx', SCRIPT, out, JSON.stringify(options)], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -69,14 +69,14 @@ describe('files in a process that is killed', () => {
     ],
     ['commits beside its work, with two open files', { commitIntervalMs: 5, maxOpen: 2 }],
   ] satisfies [string, Options][])(
-    'hold every activity exactly once, in whole lines: %s',
+    'have every activity exactly once, in complete lines: %s',
     async (_, options) => {
       const whole = expected();
       const least = SLOW ? 80 : 2;
       let kills = 0;
       while (kills < least) {
         const out = await temporaryFolder();
-        // The waits grow with each kill of the same run, so that every run ends.
+        // Each run of a series is killed later than the one before, so that every series ends.
         for (
           let wait = 300;
           (await run(out, options, Math.random() * wait)) === 'killed';

@@ -31,7 +31,7 @@ function gate(): { readonly opened: Promise<void>; open(): void } {
 }
 
 describe('two runs of files on one output', () => {
-  it('are told apart without a checkpoint: the second is refused, and the file is the first one’s', async () => {
+  it('are detected without a checkpoint: the second is refused, and the first writes the file', async () => {
     const out = await temporaryFolder();
     const options: FilesOptions<number> = { path: `${out}/posts.jsonl` };
     const { opened, open } = gate();
@@ -49,7 +49,7 @@ describe('two runs of files on one output', () => {
     expect(await readdir(out)).toEqual(['posts.jsonl']);
   });
 
-  it('never resolve with posts that the other replaced, where paths come from items', async () => {
+  it('never succeed if the other run replaced their posts, with paths from items', async () => {
     const out = await temporaryFolder();
     const options: FilesOptions<number> = { path: () => `${out}/posts.jsonl` };
     const { opened, open } = gate();
@@ -105,8 +105,8 @@ describe('files and links', () => {
   });
 });
 
-describe('names that files uses itself', () => {
-  it('are told apart when an item asks for them, and the run goes on', async () => {
+describe('names that `files` uses itself', () => {
+  it('are changed if an item has them, and the run continues', async () => {
     const out = await temporaryFolder();
     const names = ['run.json', 'run.json.tmp', 'run.json.lock', 'run.json.lock.old', 'a', 'a.part'];
     const items = new Flow<string>(async function* () {
@@ -134,7 +134,7 @@ describe('names that files uses itself', () => {
 });
 
 describe('a full disk', () => {
-  it('speaks of the checkpoint only when there is one', async () => {
+  it('is an error that mentions the checkpoint only if there is one', async () => {
     const failing = async (from: number) => {
       const disk = new SimulatedDisk();
       let checkpoints = 0;
@@ -155,7 +155,7 @@ describe('a full disk', () => {
 });
 
 describe('many outputs', () => {
-  it('are limited, and one more ends the run with an error', async () => {
+  it('are limited: too many end the run with an error', async () => {
     const out = await temporaryFolder();
     const options: FilesOptions<number> = { path: n => `${out}/${n}`, maxOutputs: 3 };
     expect((await pipeline(numbers(0, 3), files(options))).files).toHaveLength(3);
@@ -164,7 +164,7 @@ describe('many outputs', () => {
     );
   });
 
-  it('end a run in a small heap with an error, not the process', async () => {
+  it('end the run with an error, not the process, in a small heap', async () => {
     const out = await temporaryFolder();
     const script = path.join(import.meta.dirname, 'many-outputs-child.ts');
     const options = ['--max-old-space-size=64', '--import', import.meta.resolve('tsx')];
@@ -182,7 +182,7 @@ describe('many outputs', () => {
 
 describe('a working folder that is deleted', () => {
   it.each(['before', 'during'])(
-    'does not stop files, nor make it loop, when it is deleted %s the run',
+    'neither stops `files` nor makes it loop, when it is deleted %s the run',
     async option => {
       const folder = await temporaryFolder();
       const cwd = `${folder}/work`;

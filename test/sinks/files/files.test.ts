@@ -37,7 +37,7 @@ function text(...parts: string[]): Promise<string> {
 }
 
 describe('files', () => {
-  it('writes activities byte for byte, each to its place', async () => {
+  it('writes activities byte for byte, each to its file', async () => {
     const out = await temporaryFolder();
     const odd = new Activity(
       Buffer.from(
@@ -72,7 +72,7 @@ describe('files', () => {
     });
   });
 
-  it('makes one line of a post that was printed over several', async () => {
+  it('writes a post that is printed over several lines as one line', async () => {
     const out = await temporaryFolder();
     const printed = new Activity(
       Buffer.from(JSON.stringify(post({ id: '5', text: 'two\nlines' }).post, null, 2)),
@@ -131,7 +131,7 @@ describe('files', () => {
     await expect(run).rejects.toThrow(/has no JSON.*pass `line`/);
   });
 
-  it('lets `line` decide, in text or bytes', async () => {
+  it('writes the text or bytes that `line` returns', async () => {
     const out = await temporaryFolder();
     await pipeline(
       flowOf(1, 2),
@@ -144,7 +144,7 @@ describe('files', () => {
     );
   });
 
-  it('takes paths from a function, which may not climb', async () => {
+  it('accepts paths from a function, but not outside the folder', async () => {
     const out = await temporaryFolder();
     const paths = ['a.jsonl', './b//c.jsonl', 'b/c.jsonl'];
     const sink = files<string>({ path: name => `${out}/f/${name}` });
@@ -195,7 +195,7 @@ describe('files', () => {
     expect(await readdir(out)).toEqual([]);
   });
 
-  it('refuses items that the template has no fields for', async () => {
+  it('refuses items without the fields of the template', async () => {
     const out = await temporaryFolder();
     await expect(pipeline(flowOf({ a: 1 }), files({ path: `${out}/{day}` }))).rejects.toThrow(
       /need activities, got an object.*activities\(\)/,
@@ -206,7 +206,7 @@ describe('files', () => {
     expect(await namesIn(out)).toEqual([]);
   });
 
-  it('never writes outside its folder, whatever a tag is called', async () => {
+  it('never writes outside its folder, for any tag', async () => {
     const hostile = [
       '..',
       '../../x',
@@ -234,7 +234,7 @@ describe('files', () => {
     }
   });
 
-  it('has only parts until all is done, and replaces finished files only then', async () => {
+  it('writes only parts until the run is complete, and replaces finished files only then', async () => {
     const out = await temporaryFolder();
     await writeFile(`${out}/a`, 'the finished one of before\n');
     const seen: string[][] = [];
@@ -249,7 +249,7 @@ describe('files', () => {
     expect(await namesIn(out)).toEqual(['a', 'b']);
   });
 
-  it('leaves parts after a failure, and the next run begins them afresh', async () => {
+  it('leaves parts after a failure, which the next run starts again', async () => {
     const out = await temporaryFolder();
     const failing = new Flow<Buffer>(async function* () {
       for (let i = 0; i < 40; i++) yield { items: [Buffer.alloc(100_000, 65)] };
@@ -264,7 +264,7 @@ describe('files', () => {
     expect(await text(out, 'x')).toBe('1\n');
   });
 
-  it('writes nothing for nothing', async () => {
+  it('writes no file without items', async () => {
     const out = await temporaryFolder();
     expect(await pipeline(flowOf<number>(), files({ path: `${out}/deep/x` }))).toEqual({
       posts: 0,
@@ -274,7 +274,7 @@ describe('files', () => {
     expect(await readdir(out)).toEqual([]);
   });
 
-  it('keeps every line whole over many outputs, sizes and few open files', async () => {
+  it('keeps every line complete with many outputs, sizes and few open files', async () => {
     const out = await temporaryFolder();
     await fc.assert(
       fc.asyncProperty(
@@ -308,7 +308,7 @@ describe('files', () => {
     );
   });
 
-  it('opens no more files at once than it may, and holds a bounded part of the posts in memory', async () => {
+  it('keeps to its limit of open files, and buffers a bounded part of the posts', async () => {
     const out = await temporaryFolder();
     let open = 0;
     let most = 0;
@@ -341,14 +341,14 @@ describe('files', () => {
         maxOpen: 8,
       }),
     );
-    // Each run also opens folders to make them safe, one at a time for each of its writes.
+    // Each run also opens folders to sync them, one at a time for each of its writes.
     expect(most).toBeLessThanOrEqual(16);
     expect(open).toBe(0);
     expect(gathered).toBeLessThan(48 << 20);
     expect((await stat(`${out}/7`)).size).toBe(60 * (line.length + 1));
   });
 
-  it('ends the source at once when a disk is full in the middle of its wait', async () => {
+  it('ends the source immediately if the disk is full during its wait', async () => {
     const out = await temporaryFolder();
     const full = Object.assign(Object.create(null), nodeFileSystem, {
       open: async (...call: Parameters<typeof nodeFileSystem.open>) => {
@@ -375,7 +375,7 @@ describe('files', () => {
     expect(closed).toBe(true);
   });
 
-  it('lets an abort through untouched and closes the source', async () => {
+  it('passes on the reason of an abort and closes the source', async () => {
     const out = await temporaryFolder();
     const controller = new AbortController();
     const reason = new Error('enough');
@@ -421,7 +421,7 @@ describe('files', () => {
       'x',
       /is not a regular file/,
     ],
-  ])('says so when %s', async (_, prepare, name, message) => {
+  ])('reports that %s', async (_, prepare, name, message) => {
     const out = await temporaryFolder();
     await prepare(out);
     const run = pipeline(flowOf(1), files({ path: `${out}/${name}` }));
@@ -429,7 +429,7 @@ describe('files', () => {
     await expect(run).rejects.toThrow(message);
   });
 
-  it('writes through a folder that is a link', async () => {
+  it('writes into a folder that is a link', async () => {
     const out = await temporaryFolder();
     await mkdir(`${out}/real`);
     await symlink(`${out}/real`, `${out}/link`);
@@ -437,7 +437,7 @@ describe('files', () => {
     expect(await text(out, 'real/x')).toBe('1\n');
   });
 
-  it('is a sink of the Node pipeline as well', async () => {
+  it('is also a sink of the Node pipeline', async () => {
     const out = await temporaryFolder();
     await nodePipeline(
       Readable.from([{ n: 1 }, { n: 2 }]),
@@ -446,7 +446,7 @@ describe('files', () => {
     expect(await text(out, 'x')).toBe('{"n":1}\n{"n":2}\n');
   });
 
-  it('can be used for one run after the other', async () => {
+  it('can be used for several runs in sequence', async () => {
     const out = await temporaryFolder();
     const sink = files<number>({ path: `${out}/x` });
     await pipeline(flowOf(1, 2), sink);
@@ -465,7 +465,7 @@ describe('files', () => {
 });
 
 describe('files with gzip', () => {
-  it('adds .gz where it lacks, and any zcat reads all members', async () => {
+  it('adds .gz if it is missing, and zcat reads all members', async () => {
     const out = await temporaryFolder();
     const lines = Array.from({ length: 3000 }, (_, n) => ({ n, text: 'x'.repeat(n % 900) }));
     const source = places([lines.slice(0, 1000), lines.slice(1000)]);
@@ -480,7 +480,7 @@ describe('files with gzip', () => {
     expect(written).toMatchObject({ posts: 3000, bytes: bytes.length });
   });
 
-  it('follows the ending of the template, and takes a level', async () => {
+  it('follows the extension of the template, and accepts a level', async () => {
     const out = await temporaryFolder();
     const line = 'snow '.repeat(1000);
     await pipeline(flowOf(line), files({ path: `${out}/a.gz` }));
@@ -499,7 +499,7 @@ describe('files with gzip', () => {
 });
 
 describe('files with maxBytes', () => {
-  it('numbers its files and begins the next before one would grow too large', async () => {
+  it('numbers its files and starts the next before one would become too large', async () => {
     const out = await temporaryFolder();
     const lines = ['a'.repeat(9), 'b'.repeat(9), 'c', 'd'.repeat(50), 'e'];
     const written = await pipeline(
@@ -524,14 +524,14 @@ describe('files with maxBytes', () => {
     ['x.tar.jsonl', 'x.tar.0001.jsonl'],
     ['.x', '.x.0001'],
     ['a.b/x', 'a.b/x.0001'],
-  ])('puts the number of %s before the ending', async (name, numbered) => {
+  ])('puts the number of %s before the extension', async (name, numbered) => {
     const out = await temporaryFolder();
     await pipeline(flowOf(1), files({ path: `${out}/${name}`, maxBytes: 10 }));
     await pipeline(flowOf(1), files({ path: `${out}/${name}`, maxBytes: 10, gzip: true }));
     expect(await namesIn(out)).toEqual([numbered, `${numbered}.gz`].sort());
   });
 
-  it('counts lines before compression, so that files are cut in the same places', async () => {
+  it('measures lines before compression, so that files are split at the same lines', async () => {
     const out = await temporaryFolder();
     const lines = Array.from({ length: 100 }, (_, n) => `${n}`.padStart(9, '0'));
     await pipeline(

@@ -22,7 +22,7 @@ import { temporaryFolders } from '../temporary-folder.js';
 
 const temporaryFolder = temporaryFolders();
 
-/** A source with an identity as `search` has it, of items with a cursor each. */
+/** A source with an identity like that of `search`, with a cursor for each item. */
 function words(query: string, { failAfter }: { readonly failAfter?: number } = {}): Flow<string> {
   return new Flow<string>(
     async function* ({ resume }) {
@@ -42,7 +42,7 @@ const sinkIn = (out: string) =>
 const byItem = (window = 10) => dedupe<string>({ key: item => item, window });
 
 describe('a checkpoint belongs to one flow', () => {
-  it('a complete checkpoint does not answer for another query', async () => {
+  it('a complete checkpoint is not valid for another query', async () => {
     const out = await temporaryFolder();
     await pipeline(words('snow'), sinkIn(out));
     await expect(pipeline(words('rain'), sinkIn(out))).rejects.toMatchObject({
@@ -56,7 +56,7 @@ describe('a checkpoint belongs to one flow', () => {
     expect(await pipeline(words('snow'), sinkIn(out))).toMatchObject({ posts: 4 });
   });
 
-  it('an interrupted one is not gone on with for another query', async () => {
+  it('an interrupted run is not resumed for another query', async () => {
     const out = await temporaryFolder();
     await expect(pipeline(words('snow', { failAfter: 2 }), sinkIn(out))).rejects.toThrow();
     const before = await readFile(`${out}/x.jsonl.part`, 'utf8');
@@ -79,7 +79,7 @@ describe('a checkpoint belongs to one flow', () => {
     await expect(pipeline(words('snow'), now, sinkIn(out))).rejects.toThrow(message);
   });
 
-  it('what is in the functions of map, filter and tap may change', async () => {
+  it('the functions of map, filter and tap may change', async () => {
     const out = await temporaryFolder();
     const run = (failAfter: number, mark: string) =>
       pipeline(
@@ -95,7 +95,7 @@ describe('a checkpoint belongs to one flow', () => {
     );
   });
 
-  it('a checkpoint of before flows had an identity is taken as it is', async () => {
+  it('a checkpoint without an identity, from an older version, is accepted', async () => {
     const out = await temporaryFolder();
     await pipeline(words('snow'), sinkIn(out));
     const text = await readFile(`${out}/run.json`, 'utf8');
@@ -105,7 +105,7 @@ describe('a checkpoint belongs to one flow', () => {
     expect(await pipeline(words('snow'), sinkIn(out))).toMatchObject({ posts: 4 });
   });
 
-  it('a complete checkpoint whose output was deleted is refused, with its name', async () => {
+  it('a complete checkpoint is refused with the name of a deleted output', async () => {
     const out = await temporaryFolder();
     await pipeline(words('snow'), sinkIn(out));
     await rm(`${out}/x.jsonl`);
@@ -124,7 +124,7 @@ describe('the identity of a flow', () => {
     password: 'hunter2',
   });
 
-  it('is its source and the stages that decide what comes, without a secret', async () => {
+  it('consists of its source and the stages that select items, without secrets', async () => {
     const tombstones = await openTombstones(await temporaryFolder());
     const posts = search(acme, { query: 'snow', product: '30day', limit: 20 });
     const hidden = withoutDeleted(tombstones, { country: 'de' })(posts);
@@ -148,7 +148,7 @@ describe('the identity of a flow', () => {
     await tombstones.close();
   });
 
-  it('tells other rules apart, however many there are', () => {
+  it('distinguishes other rules, however many there are', () => {
     const source = localFiles('archive');
     const ids = [
       [{ value: 'snow', tag: 'a' }],
@@ -158,13 +158,13 @@ describe('the identity of a flow', () => {
     expect(new Set(ids).size).toBe(3);
   });
 
-  it('goes through stages that only change the form', () => {
+  it('ignores stages that only change the form of items', () => {
     expect(identityOf(gunzip()(localFiles(['a', 'b'])))).toEqual([
       { step: 'localFiles', paths: ['a', 'b'], match: expect.any(String) },
     ]);
   });
 
-  it("takes the step of a user's operator", () => {
+  it("includes the step of a user's operator", () => {
     const sampled = operator<string, string>(input => input, {
       step: { step: 'sampled', rate: 0.1 },
     });

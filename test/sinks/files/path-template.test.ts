@@ -30,15 +30,15 @@ describe('a path template', () => {
     ['/abs/{lang}', '/abs/de'],
   ])('%s becomes %s', (template, filled) => expect(fill(template, activity, 'snow')).toBe(filled));
 
-  it('files a post without a language under und', () =>
+  it('uses `und` for a post without a language', () =>
     expect(fill('{lang}', post({ id: '1' }))).toBe('und'));
 
-  it('keeps December and January of different years apart', () => {
+  it('distinguishes December and January of different years', () => {
     expect(fill('{month}', post({ id: '1', at: Date.UTC(2023, 11, 31, 23, 59) }))).toBe('2023-12');
     expect(fill('{month}', post({ id: '1', at: Date.UTC(2024, 0, 1) }))).toBe('2024-01');
   });
 
-  it('never leaves its folder, whatever a tag or author is called', () => {
+  it('never leaves its folder, for any tag or author', () => {
     const hostile = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom('..', '../..', '/etc/passwd', '..\\..', 'a/../../b', '\0', '.', '', 'C:\\x'),

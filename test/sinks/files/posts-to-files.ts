@@ -6,14 +6,14 @@ import { routeByTag } from '../../../src/operators/route-by-tag.js';
 import { files } from '../../../src/sinks/files/files.js';
 import { PAGES, pageOf } from '../pages.js';
 
-// The script that the test kills: the folder of its files, and options of files() as JSON.
+// The script that the test kills. Arguments: the folder of its files, and options of files() as JSON.
 const [out = '', options = '{}'] = process.argv.slice(2);
 
 const pages = new Flow(async function* ({ resume }) {
   for (let page = resume === undefined ? 0 : Number(resume.page); page < PAGES; page++) {
     if (page % 8 === 0) await sleep(1);
     const items = pageOf(page);
-    // Not every place is one to go on from.
+    // A run cannot resume after every batch.
     yield page % 3 === 0 ? { items } : { items, cursor: { page: page + 1 } };
   }
 });

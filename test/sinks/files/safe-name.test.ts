@@ -33,7 +33,7 @@ describe('safeName', () => {
     ['e\u0301', 'e%CC%81'],
   ])('turns %j into %j', (text, name) => expect(safeName(text)).toBe(name));
 
-  it('is one part of a path, whatever it is given', () => {
+  it('is one segment of a path, for any text', () => {
     fc.assert(
       fc.property(anyText, text => {
         const name = safeName(text);
@@ -55,7 +55,7 @@ describe('safeName', () => {
     );
   });
 
-  it('cuts a long name in whole characters and tells its like apart', () => {
+  it('truncates a long name at a whole character and distinguishes similar names', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary', minLength: 30, maxLength: 80 }),
@@ -70,7 +70,7 @@ describe('safeName', () => {
     );
   });
 
-  it('cannot be made to give a short text the cut name of a long one', () => {
+  it('never gives a short text the truncated name of a long one', () => {
     const long = 'x'.repeat(300);
     const cut = safeName(long);
     expect(cut).toMatch(/^x+%~[0-9a-f]{32}$/);

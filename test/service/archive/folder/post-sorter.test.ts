@@ -39,7 +39,7 @@ const post: fc.Arbitrary<IndexedPost> = fc.record({
   bytes: fc.nat(100_000),
 });
 
-test('a sorter returns every post of each minute, for any size of its runs', async () => {
+test('a sorter returns every post of each minute, for any run size', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(post, { maxLength: 60 }),
@@ -79,7 +79,7 @@ test('a sorter returns every post of each minute, for any size of its runs', asy
   );
 });
 
-test('blocks hold every minute once, in order, within a day, and no more posts than they may', () => {
+test('blocks hold every minute once, in order, within a day, up to their maximum number of posts', () => {
   const counts = fc
     .uniqueArray(fc.tuple(fc.nat(5 * 1440), fc.integer({ min: 1, max: 30 })), {
       selector: ([minute]) => minute,
