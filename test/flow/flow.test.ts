@@ -19,7 +19,7 @@ function flowOf<T>(...batches: readonly (readonly T[])[]): Flow<T> {
   });
 }
 
-/** Gives one item, then waits for ever unless its signal fires. Tells when it has closed. */
+/** Gives one item, then waits until its signal fires. Records when it has closed. */
 function stuckFlow(): { flow: Flow<number>; state: { open: number; closed: number } } {
   const state = { open: 0, closed: 0 };
   const flow = new Flow<number>(async function* ({ signal }) {
@@ -53,7 +53,7 @@ describe('a flow', () => {
     expect(state.closed).toBe(1);
   });
 
-  it('shows items to for await whatever their batches, empty ones too', async () => {
+  it('gives items to `for await` for any batches, including empty ones', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(fc.integer(), { maxLength: 5 })), async batches => {
         expect(await all(flowOf(...batches))).toEqual(batches.flat());
@@ -61,7 +61,7 @@ describe('a flow', () => {
     );
   });
 
-  it('closes a source that does not look at signals and gives one more item after an abort', async () => {
+  it('closes a source that ignores signals and gives one more item after an abort', async () => {
     let closed = false;
     const flow = new Flow<number>(async function* () {
       try {
@@ -83,7 +83,7 @@ describe('a flow', () => {
     expect(closed).toBe(true);
   });
 
-  it('can be opened twice, each time as a run of its own', async () => {
+  it('can be opened twice, with independent runs', async () => {
     const counted = operator<number, number>(async function* (input) {
       let count = 0;
       for await (const { items } of input) yield { items: items.map(() => ++count) };
@@ -98,7 +98,7 @@ describe('a flow', () => {
     expect(results.map(result => result.value)).toEqual([1, 2, 3, 4, 5, undefined, undefined]);
   });
 
-  it('starts where the cursor says, through operators that know nothing of it', async () => {
+  it('starts at the cursor, through operators that do not know about it', async () => {
     const doubled = perBatch<number, number>(items => items.map(item => item * 2))(
       flowOf([1], [2], [3]),
     );
@@ -110,7 +110,7 @@ describe('a flow', () => {
     ]);
   });
 
-  it('lets an operator wrap its own state into the cursor and take it out again', async () => {
+  it('lets an operator add its own state to the cursor and restore it', async () => {
     const running = operator<number, number>(async function* (_, { resume }, open) {
       let sum = Number(resume?.sum ?? 0);
       for await (const { items, cursor } of open(resume?.inner as Cursor | undefined)) {
@@ -127,13 +127,13 @@ describe('a flow', () => {
     expect(rest).toEqual([6]);
   });
 
-  it('closes its source when the reader breaks off', async () => {
+  it('closes its source when the reader breaks out of its loop', async () => {
     const { flow, state } = stuckFlow();
     for await (const item of perBatch<number, number>(items => items)(flow)) if (item === 1) break;
     expect(state).toEqual({ open: 1, closed: 1 });
   });
 
-  it('closes its source when the reader returns in the middle of a wait', async () => {
+  it('closes its source when the reader returns during a wait', async () => {
     const { flow, state } = stuckFlow();
     const iterator = perBatch<number, number>(items => items)(flow)
       .batches()
@@ -145,7 +145,7 @@ describe('a flow', () => {
     expect(state.closed).toBe(1);
   });
 
-  it('passes the reason of an abort through untouched, also in the middle of a wait', async () => {
+  it('passes on the reason of an abort unchanged, also during a wait', async () => {
     const { flow, state } = stuckFlow();
     const controller = new AbortController();
     const reason = { why: 'enough' };
@@ -158,7 +158,7 @@ describe('a flow', () => {
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
   });
 
-  it('closes at once when an abort comes between two pulls, and tells the next pull why', async () => {
+  it('closes immediately on an abort between two pulls, and rejects the next pull with the reason', async () => {
     const { flow, state } = stuckFlow();
     const controller = new AbortController();
     const iterator = flow.batches({ signal: controller.signal })[Symbol.asyncIterator]();
@@ -170,14 +170,14 @@ describe('a flow', () => {
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
   });
 
-  it('does not open at all under a signal that has fired', async () => {
+  it('does not open if its signal is already aborted', async () => {
     const { flow, state } = stuckFlow();
     const iterator = flow.batches({ signal: AbortSignal.abort('late') })[Symbol.asyncIterator]();
     await expect(iterator.next()).rejects.toBe('late');
     expect(state.open).toBe(0);
   });
 
-  it('gives the error of a stage to its reader once, then ends', async () => {
+  it('throws the error of a stage once, then ends', async () => {
     const failing = new Flow<number>(async function* () {
       yield { items: [1] };
       throw new Error('broken');
@@ -190,7 +190,7 @@ describe('a flow', () => {
 });
 
 describe('an input that is not a flow', () => {
-  it('comes in batches of one, and counts as received', async () => {
+  it('is read in batches of one item, which count as received', async () => {
     const progress = new Progress();
     const batches: Batch<string>[] = [];
     for await (const batch of batchesOf(Readable.from(['a', 'b']), { progress }))
@@ -199,14 +199,14 @@ describe('an input that is not a flow', () => {
     expect(progress.received).toBe(2);
   });
 
-  it('is destroyed when it is a stream and the reader stops', async () => {
+  it('is destroyed if it is a stream and the reader stops', async () => {
     const stream = Readable.from([1, 2, 3]);
     for await (const item of perBatch<number, number>(items => items)(stream))
       if (item === 1) break;
     expect(stream.destroyed).toBe(true);
   });
 
-  it('cannot hold up an abort, even when it never answers', async () => {
+  it('cannot delay an abort, even if it never responds', async () => {
     async function* silent() {
       yield 1;
       await new Promise(() => {});
@@ -221,7 +221,7 @@ describe('an input that is not a flow', () => {
 });
 
 describe('perBatch', () => {
-  it('counts what it left out under its name', async () => {
+  it('counts dropped items under its name', async () => {
     const progress = new Progress();
     const odd = perBatch<number, number>(items => items.filter(item => item % 2 === 1), {
       name: 'odd',

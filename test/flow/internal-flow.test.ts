@@ -30,7 +30,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const at = (name: string) => path.join(folder, name);
 
-/** Posts of so many bytes each, in one file after the other. */
+/** Posts of the given size, in several files. */
 function postsOf(sizes: readonly number[]): Buffer[] {
   return sizes.map((size, index) =>
     Buffer.from(
@@ -45,7 +45,7 @@ async function store(name: string, posts: readonly Buffer[]): Promise<string> {
   return at(name);
 }
 
-/** Shows the batches that pass to a function, and passes their `release` on. */
+/** Calls a function with each batch, and passes on its `release`. */
 function watch<T>(look: (batch: Batch<T>) => void) {
   return internalOperator<T, T>(async function* (input) {
     for await (const batch of input) {
@@ -58,7 +58,7 @@ function watch<T>(look: (batch: Batch<T>) => void) {
 const LARGE = postsOf(Array.from({ length: 3000 }, (_, index) => (index * 37) % 2000));
 
 describe('the memory of a batch', () => {
-  it('is released only after its lines are written, however they are cut', async () => {
+  it('is released only after its lines are written, for any chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(
@@ -111,7 +111,7 @@ describe('the memory of a batch', () => {
     );
   });
 
-  it('is released for text files, too', async () => {
+  it('is also released for plain text files', async () => {
     const seen: Buffer[] = [];
     await pipeline(
       localFiles(await store('text.jsonl', LARGE)),
@@ -124,7 +124,7 @@ describe('the memory of a batch', () => {
   });
 
   it.each(['tap', 'filter', 'key', 'operator', 'path', 'line', 'for await', 'Flow'])(
-    'is not released where a function could keep posts: %s',
+    'is not released if a function could keep posts: %s',
     async where => {
       const input = await store('kept.jsonl.gz', LARGE);
       const kept: Activity[] = [];
@@ -178,7 +178,7 @@ describe('the memory of a batch', () => {
     },
   );
 
-  it('can be released only by a reader of this package', async () => {
+  it('can only be released by a reader of this package', async () => {
     const input = await store('whole.jsonl.gz', LARGE);
     for await (const batch of gunzip()(localFiles(input)).batches())
       expect((batch as InternalBatch<Buffer>).release).toBeUndefined();

@@ -6,7 +6,7 @@ import { DataError } from '../../src/errors.js';
 import { liveRecords } from '../../src/flow/live-records.js';
 import type { LiveConnection } from '../../src/http/live-connection.js';
 
-/** A connection on which these bytes arrive, two at a time, before it ends or fails. */
+/** A connection that delivers these bytes, two at a time, before it ends or fails. */
 function connectionOf(wire: Buffer, cuts: readonly number[], failure?: Error): LiveConnection {
   async function* blocks() {
     let at = 0;
@@ -30,7 +30,7 @@ async function recordsOf(connection: LiveConnection) {
   return { records, error: undefined };
 }
 
-/** Messages, each in a flush of its own, as a stream has them. */
+/** Messages that are flushed one by one, as in a stream. */
 function flushed(messages: readonly string[]): Buffer {
   const gzip = new Gzip({ flush: constants.Z_SYNC_FLUSH });
   const out: Buffer[] = [];
@@ -45,7 +45,7 @@ const messages = fc
   .map(texts => texts.map(text => JSON.stringify({ text })));
 
 describe('the records of a stream', () => {
-  it('are those that were sent, wherever the bytes are cut', async () => {
+  it('are the sent messages, for any chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(messages, { minLength: 1, maxLength: 3 }),
@@ -62,7 +62,7 @@ describe('the records of a stream', () => {
     );
   });
 
-  it('come before the error, all that were whole when the connection broke', async () => {
+  it('are all delivered before the error of a connection that breaks', async () => {
     const sent = Array.from({ length: 500 }, (_, i) => `{"n":${i},"text":"${'x'.repeat(i)}"}`);
     const failure = new Error('the connection was reset');
     const wire = flushed(sent).subarray(0, -9);
@@ -72,7 +72,7 @@ describe('the records of a stream', () => {
     });
   });
 
-  it('are cut short where the stream is, an empty one too', async () => {
+  it('end with an error if the stream is cut, even an empty one', async () => {
     const wire = flushed(['{"n":1}']);
     for (const cut of [wire.subarray(0, -9), Buffer.alloc(0)]) {
       const { error } = await recordsOf(connectionOf(cut, []));
@@ -81,7 +81,7 @@ describe('the records of a stream', () => {
     }
   });
 
-  it('are lines: a stream of other bytes is refused', async () => {
+  it('are lines, and a stream of other bytes is refused', async () => {
     const { error } = await recordsOf(connectionOf(gzipSync('no JSON\r\n'), []));
     expect(error).toBeInstanceOf(DataError);
   });

@@ -15,7 +15,7 @@ const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
 const range = (length: number) => Array.from({ length }, (_, index) => index);
 
-/** Items one by one, each in a turn of the event loop of its own. Counts what was taken. */
+/** Gives one item in each turn of the event loop, and counts the consumed ones. */
 function slow(length: number): { readonly flow: Flow<number>; readonly state: State } {
   const state: State = { taken: 0, closed: false };
   const flow = new Flow<number>(async function* () {
@@ -38,7 +38,7 @@ interface State {
 }
 
 describe('a Minipass stream as source', () => {
-  it('gives all items, of what was written before and comes later', async () => {
+  it('gives all items, written before and after it is opened', async () => {
     const stream = objects<number>();
     for (const item of range(50)) stream.write(item);
     const collected = pipeline(stream, collect());
@@ -56,11 +56,11 @@ describe('a Minipass stream as source', () => {
     expect(await collected).toEqual([1]);
   });
 
-  it('gives the end of one that has ended', async () => {
+  it('ends if the stream has ended', async () => {
     expect(await pipeline(objects<number>().end(), collect())).toEqual([]);
   });
 
-  it('is told to wait while nobody reads', async () => {
+  it('is paused while nobody reads', async () => {
     const stream = objects<number>();
     let release = () => {};
     const held = new Promise<void>(resolve => {
@@ -87,7 +87,7 @@ describe('a Minipass stream as source', () => {
     expect(await reading).toBe(written);
   });
 
-  it('fails with its error, also with one between two reads after its end', async () => {
+  it('fails with its error, also with one between two reads', async () => {
     const stream = new Gunzip({});
     const bytes = gzipSync('x'.repeat(100_000));
     const collected = pipeline(stream, collect());
@@ -97,14 +97,14 @@ describe('a Minipass stream as source', () => {
     await expect(collected).rejects.toThrow('unexpected end of file');
   });
 
-  it('fails where it failed before it was read', async () => {
+  it('fails if it failed before it was read', async () => {
     const stream = objects<number>();
     stream.on('error', () => {});
     stream.emit('error', new Error('broken'));
     await expect(pipeline(stream, collect())).rejects.toThrow('broken');
   });
 
-  it('fails where it was or is destroyed', async () => {
+  it('fails if it was or is destroyed', async () => {
     await expect(pipeline(objects<number>().destroy(), collect())).rejects.toThrow('destroyed');
     const stream = objects<number>();
     const collected = pipeline(stream, collect());
@@ -144,7 +144,7 @@ describe('a Minipass stream as stage', () => {
     expect(Buffer.concat(chunks).toString()).toBe(text);
   });
 
-  it('takes no more than its reader does', async () => {
+  it('reads only as fast as its reader', async () => {
     const { flow, state } = slow(1_000);
     const controller = new AbortController();
     const released = new Promise<void>(resolve => {
@@ -169,7 +169,7 @@ describe('a Minipass stream as stage', () => {
     expect(state.closed).toBe(true);
   });
 
-  it('brings its own error out, and closes the source', async () => {
+  it('ends the run with its own error, and closes the source', async () => {
     const { flow, state } = slow(1_000);
     const bytes = perBatch<number, Buffer>(items => items.map(() => Buffer.from('not gzip')));
     await expect(pipeline(flow, bytes, new Gunzip({}), collect())).rejects.toThrow(
@@ -178,7 +178,7 @@ describe('a Minipass stream as stage', () => {
     await vi.waitFor(() => expect(state.closed).toBe(true));
   });
 
-  it('brings the error of the source out, and is destroyed', async () => {
+  it('ends the run with the error of the source, and is destroyed', async () => {
     const failing = new Flow<number>(async function* () {
       yield { items: [1] };
       throw new Error('the source broke');
@@ -197,7 +197,7 @@ describe('a Minipass stream as stage', () => {
 });
 
 describe('a Minipass stream as sink', () => {
-  it('gets all, and the pipeline waits until it has finished', async () => {
+  it('receives all items, and the pipeline waits until it has finished', async () => {
     const stream = objects<number>();
     const read: number[] = [];
     stream.on('data', item => read.push(item));
@@ -206,7 +206,7 @@ describe('a Minipass stream as sink', () => {
     expect(stream.emittedEnd).toBe(true);
   });
 
-  it('is written to as fast as it drains', async () => {
+  it('is written to only as fast as it drains', async () => {
     const gzip = new Gzip({});
     const out = gzip.concat();
     const text = perBatch<number, Buffer>(items => items.map(item => Buffer.from(`${item},`)));
@@ -218,7 +218,7 @@ describe('a Minipass stream as sink', () => {
     );
   });
 
-  it('waits for drain where write returns false', async () => {
+  it('makes the pipeline wait for drain if write returns false', async () => {
     const stream = objects<number>();
     const { flow, state } = slow(100);
     const running = pipeline(flow, stream);
@@ -250,7 +250,7 @@ describe('a Minipass stream as sink', () => {
     expect(second.state.closed).toBe(true);
   });
 
-  it('fails where it was destroyed without an error, before or during the run', async () => {
+  it('fails if it was destroyed without an error, before or during the run', async () => {
     await expect(pipeline(slow(1).flow, objects<number>().destroy())).rejects.toThrow('destroyed');
     const stream = objects<number>();
     const running = pipeline(slow(1_000).flow, stream);
@@ -261,7 +261,7 @@ describe('a Minipass stream as sink', () => {
   });
 });
 
-/** As tar's `Unpack` and fs-minipass's `WriteStream` are: `write`, `end` and events, and no more. */
+/** Like `Unpack` of tar and `WriteStream` of fs-minipass: only `write`, `end` and events. */
 class Store extends EventEmitter {
   readonly items: number[] = [];
   aborted: unknown;
@@ -288,13 +288,13 @@ class Store extends EventEmitter {
 }
 
 describe('an emitter with write and end as sink', () => {
-  it('gets all, at its own speed', async () => {
+  it('receives all items, at its own speed', async () => {
     const store = new Store();
     await pipeline(slow(20).flow, store);
     expect(store.items).toEqual(range(20));
   });
 
-  it('is aborted with the pipeline', async () => {
+  it('is aborted together with the pipeline', async () => {
     const store = new Store();
     const controller = new AbortController();
     const running = pipeline(slow(1_000).flow, store, { signal: controller.signal });
@@ -304,7 +304,7 @@ describe('an emitter with write and end as sink', () => {
     expect(store.aborted).toBe('enough');
   });
 
-  it('fails where it closes before it has all', async () => {
+  it('fails if it closes before it has received all items', async () => {
     const store = new Store();
     const running = pipeline(slow(1_000).flow, store);
     await turn();

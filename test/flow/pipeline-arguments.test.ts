@@ -7,7 +7,7 @@ import { dedupe } from '../../src/operators/dedupe.js';
 import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files/files.js';
 
-/** As plain JavaScript calls it. */
+/** Without types, as plain JavaScript calls it. */
 const call = pipeline as (...args: unknown[]) => Promise<unknown>;
 
 /** A source that counts how often it was opened. */
@@ -20,7 +20,7 @@ function source(): { readonly flow: Flow<string>; readonly state: { opened: numb
   return { flow, state };
 }
 
-/** Expects an `OptionError` with all of these texts, before anything was read. */
+/** Expects an `OptionError` with all of these texts before anything is read. */
 async function refused(
   option: string,
   args: (flow: Flow<string>) => readonly unknown[],
@@ -46,7 +46,7 @@ describe('the arguments of pipeline', () => {
     await refused('sink', flow => [flow, same(), undefined], 'argument 2', 'operator');
   });
 
-  it('are refused without a sink: nothing but a source, or options last', async () => {
+  it('are refused without a sink: only a source, or options last', async () => {
     await refused('sink', flow => [flow], 'has no sink', '`files(...)`');
     await refused('sink', flow => [flow, {}], 'has no sink');
     await refused('sink', flow => [flow, undefined], 'argument 2', 'undefined');
@@ -54,7 +54,7 @@ describe('the arguments of pipeline', () => {
     await refused('source', () => [], 'argument 1', 'undefined');
   });
 
-  it('are refused where a sink was not called', async () => {
+  it('are refused if a sink function was not called', async () => {
     await refused(
       'sink',
       flow => [flow, collect],
@@ -66,16 +66,16 @@ describe('the arguments of pipeline', () => {
     await refused('sink', flow => [flow, files], '`files(...)`', '`path`');
   });
 
-  it('are refused where an operator was not called', async () => {
+  it('are refused if an operator function was not called', async () => {
     await refused('stage', flow => [flow, dedupe, collect()], 'argument 2', '`dedupe`', 'call it');
     await refused('stage', flow => [flow, same(), same, collect()], 'argument 3', '`same()`');
   });
 
-  it('are refused where a source was not called', async () => {
+  it('are refused if a source function was not called', async () => {
     await refused('source', () => [source, collect()], 'argument 1', '`source(...)`');
   });
 
-  it('are refused for a web stream as sink or stage, with what wraps it', async () => {
+  it('are refused with a web stream as sink or stage, with advice to wrap it', async () => {
     await refused(
       'sink',
       flow => [flow, new WritableStream()],
@@ -90,13 +90,13 @@ describe('the arguments of pipeline', () => {
     );
   });
 
-  it('are refused for an array or a text as source, with what wraps it', async () => {
+  it('are refused with an array or a string as source, with advice to wrap it', async () => {
     await refused('source', () => [['a'], collect()], 'an array', '`Readable.from(items)`');
     await refused('source', () => [new Set(['a']), collect()], 'a Set', '`Readable.from(items)`');
     await refused('source', () => ['a', collect()], 'argument 1', 'got a');
   });
 
-  it('are refused for a sink, a source or a Writable among the stages', async () => {
+  it('are refused with a sink, a source or a Writable among the stages', async () => {
     await refused('stage', flow => [flow, collect(), collect()], 'argument 2', 'Only the last');
     await refused('stage', flow => [flow, Readable.from([]), collect()], 'argument 2', 'first');
     await refused('stage', flow => [flow, new Writable(), collect()], 'argument 2', 'the last');
@@ -104,7 +104,7 @@ describe('the arguments of pipeline', () => {
     await refused('stage', flow => [flow, 5, collect()], 'argument 2', 'got 5');
   });
 
-  it('are refused where a function returns neither a flow nor a promise', async () => {
+  it('are refused if a function returns neither a flow nor a promise', async () => {
     await refused('stage', flow => [flow, () => 5, collect()], 'An operator returns', 'returned 5');
     await refused('sink', flow => [flow, () => undefined], 'A sink returns a promise');
   });
@@ -113,14 +113,14 @@ describe('the arguments of pipeline', () => {
     expect(await call(source().flow, collect(), undefined)).toEqual(['a']);
   });
 
-  it('pass an error of an operator on as it is', async () => {
+  it('do not change an error of an operator', async () => {
     const broken = () => {
       throw new TypeError('broken');
     };
     await expect(call(source().flow, broken, collect())).rejects.toThrow(new TypeError('broken'));
   });
 
-  it('are read again in each run of an operator that reopens its input', async () => {
+  it('are evaluated again in each run of an operator that reopens its input', async () => {
     const { flow, state } = source();
     const twice = operator<string, string>(async function* (input, _run, open) {
       yield* input;

@@ -68,7 +68,7 @@ describe('pipeline', () => {
     expect(state.closed).toBe(true);
   });
 
-  it('closes the source when a sink leaves without reading to the end', async () => {
+  it('closes the source if a sink stops before the end', async () => {
     const { flow, state } = endless();
     const first: Sink<number, number> = async input => {
       const iterator = input[Symbol.asyncIterator]();
@@ -79,7 +79,7 @@ describe('pipeline', () => {
     expect(state.closed).toBe(true);
   });
 
-  it('aborts with the reason of the signal though the sink knows no signals', async () => {
+  it('aborts with the reason of the signal even if the sink ignores signals', async () => {
     const { flow, state } = endless();
     const controller = new AbortController();
     const ignorant: Sink<number> = async input => {
@@ -89,7 +89,7 @@ describe('pipeline', () => {
     expect(state.closed).toBe(true);
   });
 
-  it('gives nothing more of a batch once it is aborted', async () => {
+  it('gives no more items of a batch after an abort', async () => {
     const controller = new AbortController();
     const seen: number[] = [];
     const sink: Sink<number> = async input => {
@@ -102,7 +102,7 @@ describe('pipeline', () => {
     expect(seen).toEqual([1]);
   });
 
-  it('aborts a Writable in the middle of a wait', async () => {
+  it('aborts a Writable during a wait', async () => {
     const { flow, state } = endless();
     const controller = new AbortController();
     const sink = new Writable({ objectMode: true, write: (_item, _, done) => done() });
@@ -112,13 +112,13 @@ describe('pipeline', () => {
     expect(sink.destroyed).toBe(true);
   });
 
-  it('brings the error of a Transform out', async () => {
+  it('rejects with the error of a Transform', async () => {
     await expect(
       pipeline(Readable.from([Buffer.from('not gzip')]), createGunzip(), collect()),
     ).rejects.toThrow('incorrect header check');
   });
 
-  it('brings the error of a source out through a Transform', async () => {
+  it('rejects with the error of a source before a Transform', async () => {
     const failing = new Flow<string>(async function* () {
       yield { items: ['a'] };
       throw new Error('the source broke');
@@ -130,11 +130,11 @@ describe('pipeline', () => {
 });
 
 describe("Node's own pipeline", () => {
-  it('takes the same source, operators and sink', async () => {
+  it('accepts the same source, operators and sink', async () => {
     expect(await nodePipeline(numbers(), double, print, collect())).toEqual(['2', '4', '6']);
   });
 
-  it('takes them among Transforms and Writables', async () => {
+  it('accepts them together with Transforms and Writables', async () => {
     const written: number[] = [];
     const add = new Transform({
       objectMode: true,

@@ -45,7 +45,7 @@ function busy(): Progress {
 }
 
 describe('progress as lines', () => {
-  it('comes every five seconds, first after that time', () => {
+  it('is printed every five seconds, first after five seconds', () => {
     const screen = new Screen();
     const display = showProgress(new Progress(), 'lines', { stream: screen });
     vi.advanceTimersByTime(4_999);
@@ -57,7 +57,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it('says all that is known: rate, bytes, time covered, who dropped what, and the time left', () => {
+  it('shows rate, bytes, covered time, dropped items by operator, and the remaining time', () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'lines', { stream: screen });
@@ -73,7 +73,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it('says what the source waits for: in seconds, or until a time when that is a minute or more', () => {
+  it('shows what the source waits for: in seconds, or until a time if it is a minute or more', () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'lines', { stream: screen });
@@ -96,7 +96,7 @@ describe('progress as lines', () => {
         { reason: 'retry', waitMs: 9 * MINUTE, error: cut, retry: 1 },
         'retry 1 at 00:41 UTC: connection cut',
       ],
-      // Over in a moment: it would only flicker.
+      // Not shown: a wait this short would only flicker.
       [{ reason: 'rate limit', waitMs: 999 }, '0/s, received 0'],
     ];
     for (const [wait, text] of waits) {
@@ -110,7 +110,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it('estimates the time left from where a resumed run began', () => {
+  it('estimates the remaining time from the start of a resumed run', () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'lines', { stream: screen });
@@ -122,7 +122,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it('ends with a last line and prints nothing after it', () => {
+  it('ends with a final line and prints nothing after it', () => {
     const screen = new Screen();
     const display = showProgress(busy(), 'lines', { stream: screen });
     vi.advanceTimersByTime(2_000);
@@ -132,7 +132,7 @@ describe('progress as lines', () => {
     expect(screen.text.split('\n').length).toBe(2);
   });
 
-  it('tells of a failure', () => {
+  it('shows a failure', () => {
     const screen = new Screen();
     const display = showProgress(busy(), 'lines', { stream: screen });
     vi.advanceTimersByTime(3_725_000);
@@ -143,7 +143,7 @@ describe('progress as lines', () => {
 });
 
 describe('progress as a bar', () => {
-  it('draws over one line of a terminal, and ends on a new one', () => {
+  it('redraws one line of a terminal, and ends with a new line', () => {
     const screen = new Screen(true);
     const progress = busy();
     const display = showProgress(progress, 'auto', { stream: screen });
@@ -160,21 +160,21 @@ describe('progress as a bar', () => {
     expect(screen.text).toBe(end);
   });
 
-  it('leaves a failure as it stood, with the cursor on a new line', () => {
+  it('keeps the last state of a failed run, with the terminal cursor on a new line', () => {
     const screen = new Screen(true);
     const display = showProgress(busy(), 'bar', { stream: screen });
     display.fail();
     expect(screen.text).toMatch(/\[======-{18}\] failed after 0\.0 s, [^\n]*\n$/);
   });
 
-  it('changes nothing of the terminal that Ctrl-C would leave changed', () => {
+  it('does not change the state of the terminal, which Ctrl-C would leave changed', () => {
     const screen = new Screen(true);
     showProgress(busy(), 'bar', { stream: screen });
     vi.advanceTimersByTime(1_000);
     expect(screen.text).not.toMatch(/\x1b\[\?(7|25)l/);
   });
 
-  it('has no gauge while no one knows how much there is', () => {
+  it('has no gauge while the total is unknown', () => {
     const screen = new Screen(true);
     const progress = busy();
     progress.fraction = undefined;
@@ -185,7 +185,7 @@ describe('progress as a bar', () => {
     display.finish();
   });
 
-  it('is lines where there is no terminal, or one that cannot go back', () => {
+  it('prints lines without a terminal, or with one that cannot move its cursor', () => {
     for (const [isTTY, term] of [
       [false, 'xterm'],
       [true, 'dumb'],
@@ -216,7 +216,7 @@ describe('progress to a function', () => {
     expect(seen.length).toBe(5);
   });
 
-  it('fails the run when it throws, and is not called again', () => {
+  it('fails the run if it throws, and is not called again', () => {
     let calls = 0;
     const display = showProgress(busy(), () => {
       calls++;
@@ -231,18 +231,18 @@ describe('progress to a function', () => {
 });
 
 describe('progress', () => {
-  it('can be off', () => {
+  it('can be disabled', () => {
     const screen = new Screen(true);
     showProgress(busy(), 'off', { stream: screen }).finish();
     expect(screen.text).toBe('');
   });
 
-  it('refuses what it does not know', () => {
+  it('refuses unknown values', () => {
     expect(() => showProgress(busy(), 'loud' as ProgressDisplay)).toThrow(OptionError);
   });
 
   it.each(['lines', 'bar'] as const)(
-    'as %s survives a closed stderr and does not keep the process',
+    'as %s survives a closed stderr and does not keep the process alive',
     display => {
       const screen = new Screen(display === 'bar');
       screen._write = (_, __, callback: (error?: Error) => void) => callback(new Error('EPIPE'));
@@ -253,7 +253,7 @@ describe('progress', () => {
     },
   );
 
-  it.each(['lines', 'bar'] as const)('as %s takes its listener away again', async display => {
+  it.each(['lines', 'bar'] as const)('as %s removes its listener at the end', async display => {
     vi.useRealTimers();
     const screen = new Screen(display === 'bar');
     showProgress(busy(), display, { stream: screen }).finish();

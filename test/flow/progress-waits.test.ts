@@ -30,7 +30,7 @@ const hour = () => ({
   toDate: formatTimestamp(Date.now() - 2 * HOUR),
 });
 
-/** Runs it until a wait has been shown and is over, and gives the waits. */
+/** Runs the flow until a wait has been shown and is over, and returns the waits. */
 async function waitsOf(flow: Flow<unknown>): Promise<readonly Wait[]> {
   const waits: Wait[] = [];
   const over = new AbortController();
@@ -74,7 +74,7 @@ const SOURCES: Record<string, readonly [Endpoint, Source]> = {
 type Endpoint = 'search' | 'counts' | 'job-files' | 'replay' | 'compliance' | 'usage';
 
 it.each(Object.entries(SOURCES))(
-  'a retry of %s reaches the progress, with its number, its end and the failure',
+  'a retry of %s is shown in the progress, with its number, its end and the failure',
   async (_name, [endpoint, source]) => {
     const acme = account(
       {
@@ -96,7 +96,7 @@ it.each(Object.entries(SOURCES))(
   },
 );
 
-it('the wait for a rate limit reaches the progress, also that of a call behind another', async () => {
+it('a wait for a rate limit is shown in the progress, also that of a queued call', async () => {
   const acme = account(
     { ...(await service.start()), limits: { search: [{ requests: 1, perMs: 1_500 }] } },
     {},
@@ -106,7 +106,7 @@ it('the wait for a rate limit reaches the progress, also that of a call behind a
   for (const waits of both) expect(waits.map(wait => wait.reason)).toContain('rate limit');
 });
 
-it('the wait for the connect limit reaches the progress', async () => {
+it('a wait for the connection limit is shown in the progress', async () => {
   const acme = account(
     {
       ...(await service.start()),
@@ -125,6 +125,6 @@ it('the wait for the connect limit reaches the progress', async () => {
   const waits = await waitsOf(compliance(acme, { onGap() {} }));
   over.abort('seen');
   expect(await connected).toBe('seen');
-  // Each connection of the stream may wait, depending on when they ask.
+  // Any connection of the stream may wait, depending on timing.
   expect(new Set(waits.map(wait => wait.reason))).toEqual(new Set(['connect limit']));
 });
