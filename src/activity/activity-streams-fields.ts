@@ -26,12 +26,12 @@ import type {
   PostFields,
 } from './post-fields.js';
 
-/** What rules look at, read from the `activity_streams` format. */
+/** The fields that rules test, read from a post of the `activity_streams` format. */
 export class ActivityStreamsFields implements PostFields {
   readonly #post: ActivityStreamsPost;
-  /** The activity whose text and entities count: of a share, the shared one. */
+  /** The activity that has text and entities: for a share, the shared one. */
   readonly #content: ActivityStreamsPost;
-  /** Enrichments of links stand at the root, those of a quoted post too. */
+  /** Link enrichments are at the root of the document, also those of a quoted post. */
   readonly #enrichedUrls: readonly StreamsUrl[];
 
   constructor(post: ActivityStreamsPost, enrichedUrls: readonly StreamsUrl[] = []) {
@@ -98,7 +98,7 @@ export class ActivityStreamsFields implements PostFields {
     return new ActivityStreamsAuthor(this.#post);
   }
 
-  /** The link names the handle; the id is known where the post also mentions that user. */
+  /** The link contains the handle. The id is known only if the post also mentions that user. */
   get replyTo(): Person | undefined {
     if (!isObject(this.#post.inReplyTo)) return undefined;
     const handle = (replyParts(this.#post)?.[1] ?? '').toLowerCase();

@@ -7,9 +7,9 @@ import type {
 } from './original-post.js';
 
 /**
- * A post of the `activity_streams` format, as `Activity.post` gives it. Ids are the service's own
+ * A post of the `activity_streams` format, the type of `Activity.post`. Ids are the service's own
  * strings (`tag:search.twitter.com,2005:1050118621198921728`); ids of entities, which the service
- * sends as numbers, are strings of digits. Fields that this type does not know are kept all the same.
+ * sends as numbers, are strings of digits. The object also keeps fields that this type does not list.
  */
 export interface ActivityStreamsPost {
   /** `tag:search.twitter.com,2005:` and the digits. */
@@ -18,25 +18,25 @@ export interface ActivityStreamsPost {
   readonly verb: 'post' | 'share' | (string & {});
   /** `2017-05-24T20:35:57.000Z`. */
   readonly postedTime: string;
-  /** The application that the post was made with. */
+  /** The application that created the post. */
   readonly generator: { readonly displayName: string; readonly link: string };
   readonly provider: StreamsProvider;
   readonly link: string;
-  /** Cut where there is a `long_object`. */
+  /** Truncated if there is a `long_object`, which has the full text. */
   readonly body: string;
   readonly display_text_range?: OriginalIndices | undefined;
   readonly long_object?: StreamsLongText | undefined;
   readonly actor: StreamsActor;
   /** The post as a note; for a share, the whole activity that is shared. */
   readonly object: StreamsNote | ActivityStreamsPost;
-  /** The only pointer to the post that this one replies to; its id is the end of the link. */
+  /** The post that this one replies to, named only by its link, which ends in its id. */
   readonly inReplyTo?: { readonly objectType?: string; readonly link: string } | undefined;
   readonly location?: StreamsPlace | undefined;
   /** Latitude first. */
   readonly geo?: StreamsPoint | undefined;
   readonly twitter_entities: StreamsEntities;
   readonly twitter_extended_entities?: OriginalExtendedEntities | undefined;
-  /** BCP 47; `und` where no language was recognised. Absent before about 2013: see `gnip.language`. */
+  /** BCP 47; `und` if no language was recognised. Absent before about 2013: see `gnip.language`. */
   readonly twitter_lang?: string | undefined;
   readonly twitter_filter_level?: 'none' | 'low' | 'medium' | (string & {}) | undefined;
   readonly favoritesCount?: number | undefined;
@@ -63,7 +63,7 @@ export interface StreamsLongText {
   readonly twitter_extended_entities?: OriginalExtendedEntities | undefined;
 }
 
-/** Without polls, and urls without `unwound`: see `gnip.urls`. Old posts have no `symbols`. */
+/** Has no polls, and no `unwound` in `urls`: see `gnip.urls`. Old posts have no `symbols`. */
 export type StreamsEntities = Omit<OriginalEntities, 'polls' | 'symbols'> &
   Partial<Pick<OriginalEntities, 'symbols'>>;
 
@@ -76,10 +76,10 @@ export interface StreamsActor {
   readonly displayName: string;
   /** The handle, without `@`. */
   readonly preferredUsername: string;
-  /** When the account was made, to the millisecond. */
+  /** When the account was created, in milliseconds. */
   readonly postedTime: string;
   readonly image: string;
-  /** What the profile says. */
+  /** The text of the profile. */
   readonly summary: string | null;
   readonly friendsCount: number;
   readonly followersCount: number;
@@ -154,7 +154,7 @@ export interface StreamsInfluence {
   readonly link: string;
   readonly topics: readonly {
     readonly id?: string | undefined;
-    /** In place of `id`, before 2014. */
+    /** Used instead of `id` before 2014. */
     readonly klout_topic_id?: string | undefined;
     readonly displayName: string;
     readonly link: string;

@@ -19,10 +19,10 @@ import { parseCreatedAt, parseIsoTime } from './posted-at.js';
 
 export type { MatchingRule } from './matching-rules.js';
 
-/** The two formats in which the service sends posts. */
+/** The two JSON formats in which the service sends posts. Each archive and stream has one. */
 export type Format = 'original' | 'activity_streams';
 
-/** The author of a post, the same for both formats. */
+/** The author of a post, the same for both formats: numeric id, handle, and display name. */
 export interface Author {
   /** Digits. */
   readonly id: string;
@@ -31,7 +31,9 @@ export interface Author {
   readonly name: string;
 }
 
-/** Edit metadata, on posts from 29 September 2022 on. */
+/**
+ * The versions of a post and how it can still be edited. Only posts since 29 September 2022 have it.
+ */
 export interface Edits {
   /** Id of the first version. */
   readonly initialId: string;
@@ -47,11 +49,11 @@ const TIMES = ['created_at', 'postedTime'] as const;
 const AUTHORS = ['user', 'actor'] as const;
 
 /**
- * One delivered post: a lazy view of the bytes that the service sent, the same for both formats. Ids are
- * exact strings of digits. Properties read their field from the bytes when they are used; only `post`
- * parses the whole post.
+ * One delivered post: a lazy view of the bytes that the service sent, the same for both formats. Ids
+ * are exact strings of digits. Properties read their field from the bytes when they are used; only
+ * `post` parses the whole post.
  *
- * @throws DataError From every property, when the bytes are not a post or lack the field.
+ * @throws DataError From every property, if the bytes are not a post or the field is missing.
  *
  * @example
  * const activity = new Activity(line);
@@ -61,13 +63,13 @@ export class Activity {
   /** The exact bytes as received. */
   readonly raw: Buffer;
   #fields: JsonObject | undefined;
-  /** What `leadingId` found; empty where it found nothing. */
+  /** The result of `leadingId`; empty if it found none. */
   #leading: string | undefined;
   #id: string | undefined;
   #matches: Matches | undefined;
   #post: OriginalPost | ActivityStreamsPost | undefined;
 
-  /** @param bytes One JSON document. It is viewed, not copied, so it must not change any more. */
+  /** @param bytes One JSON document. It is not copied, so it must not change afterwards. */
   constructor(bytes: Uint8Array) {
     this.raw = bufferOf(bytes);
   }
@@ -76,14 +78,14 @@ export class Activity {
     return this.raw.byteLength;
   }
 
-  /** By the field that holds the time: `created_at` or `postedTime`. */
+  /** Recognised by the field of the time: `created_at` or `postedTime`. */
   get format(): Format {
     const key = this.#root.firstOf(TIMES);
-    if (key === undefined) throw this.#lacks('created_at or postedTime');
+    if (key === undefined) throw this.#missing('created_at or postedTime');
     return key === 'created_at' ? 'original' : 'activity_streams';
   }
 
-  /** The whole post, parsed on first use, with ids as strings. `format` tells which type it is of. */
+  /** The whole post, parsed on first use, with ids as strings. Its type depends on `format`. */
   get post(): OriginalPost | ActivityStreamsPost {
     this.#post ??= parsePost(this.raw);
     return this.#post;
@@ -98,11 +100,14 @@ export class Activity {
     const key = this.#root.firstOf(TIMES) ?? 'created_at';
     const text = this.#root.string(key) ?? '';
     const date = new Date(key === 'created_at' ? parseCreatedAt(text) : parseIsoTime(text));
-    if (Number.isNaN(date.getTime())) throw this.#lacks('a time in created_at or postedTime');
+    if (Number.isNaN(date.getTime())) throw this.#missing('a time in created_at or postedTime');
     return date;
   }
 
-  /** In full, also past 140 characters. A share repeats the shared text cut: see `retweeted`. */
+  /**
+   * The full text, also beyond 140 characters. A share has the shared text truncated: see
+   * `retweeted`.
+   */
   get text(): string {
     const root = this.#root;
     const text =
@@ -111,47 +116,47 @@ export class Activity {
           root.string('full_text') ??
           root.string('text'))
         : (root.object('long_object')?.string('body') ?? root.string('body'));
-    if (text === undefined) throw this.#lacks('text or body');
+    if (text === undefined) throw this.#missing('text or body');
     return text;
   }
 
   get author(): Author {
     const key = this.#root.firstOf(AUTHORS);
     const author = key === undefined ? undefined : this.#root.object(key);
-    if (author === undefined) throw this.#lacks('user or actor');
+    if (author === undefined) throw this.#missing('user or actor');
     const original = key === 'user';
     const id = original ? idOf(author) : author.lastDigits('id');
     const handle = author.string(original ? 'screen_name' : 'preferredUsername');
-    if (id === undefined || handle === undefined) throw this.#lacks('an author with id and name');
+    if (id === undefined || handle === undefined) throw this.#missing('an author with id and name');
     return { id, handle, name: author.string(original ? 'name' : 'displayName') ?? '' };
   }
 
-  /** `share` when it is a retweet. */
+  /** `share` if the post is a retweet. */
   get verb(): 'post' | 'share' {
     return this.#sharedKey === undefined ? 'post' : 'share';
   }
 
-  /** As the service classified it; `und` where it recognised no language. */
+  /** The language code that the service assigned; `und` if it recognised none. */
   get lang(): string | undefined {
     const root = this.#root;
     if (this.format === 'original') return root.string('lang');
-    // Before there was twitter_lang, the language was an enrichment.
+    // Old posts have no twitter_lang; their language is an enrichment.
     return root.string('twitter_lang') ?? root.object('gnip')?.object('language')?.string('value');
   }
 
-  /** Where the post is shown, in the form that the `activity_streams` format uses. */
+  /** The URL of the post on the web, in the form of the `activity_streams` format. */
   get link(): string | undefined {
     if (this.format === 'activity_streams') return this.#root.string('link');
     return `http://twitter.com/${this.author.handle}/statuses/${this.id}`;
   }
 
-  /** The rules that the post matched; none where it was not delivered for a rule. */
+  /** The rules that the post matched; empty if it was not delivered for a rule. */
   get matchingRules(): readonly MatchingRule[] {
     this.#matches ??= this.#readMatches();
     return this.#matches.rules;
   }
 
-  /** The distinct tags of the matching rules, in their order. Untagged rules add nothing. */
+  /** The distinct tags of the matching rules, in order. Rules without a tag are ignored. */
   get tags(): readonly string[] {
     this.#matches ??= this.#readMatches();
     return this.#matches.tags;
@@ -177,7 +182,7 @@ export class Activity {
     const editable = this.#value('editable');
     const initialId = history.string('initial_tweet_id') ?? history.integer('initial_tweet_id');
     if (initialId === undefined || !Array.isArray(ids))
-      throw this.#lacks('ids in its edit_history');
+      throw this.#missing('ids in its edit_history');
     return {
       initialId,
       ids: ids.map(String),
@@ -188,9 +193,9 @@ export class Activity {
   }
 
   /**
-   * The same post with other matching rules. All other bytes stay as they are.
+   * The same post with other matching rules. All other bytes are unchanged.
    *
-   * @throws OptionError when a rule's id is not a whole number.
+   * @throws OptionError If the id of a rule is not an integer.
    */
   withMatchingRules(rules: readonly MatchingRule[]): Activity {
     const json = printMatchingRules(rules);
@@ -199,11 +204,11 @@ export class Activity {
     const span = root.span('matching_rules') ?? gnip?.span('matching_rules');
     if (span !== undefined) return this.#spliced(span, json);
     const member = `"matching_rules":${json}`;
-    if (this.format === 'original') return this.#spliced(...before(root, member));
-    if (gnip !== undefined) return this.#spliced(...before(gnip, member));
+    if (this.format === 'original') return this.#spliced(...insertion(root, member));
+    if (gnip !== undefined) return this.#spliced(...insertion(gnip, member));
     const other = root.span('gnip');
     if (other !== undefined) return this.#spliced(other, `{${member}}`);
-    return this.#spliced(...before(root, `"gnip":{${member}}`));
+    return this.#spliced(...insertion(root, `"gnip":{${member}}`));
   }
 
   toJSON(): OriginalPost | ActivityStreamsPost {
@@ -221,7 +226,7 @@ export class Activity {
 
   get #root(): JsonObject {
     this.#fields ??= JsonObject.of(this.raw);
-    if (this.#fields === undefined) throw this.#lacks('an object');
+    if (this.#fields === undefined) throw this.#missing('an object');
     return this.#fields;
   }
 
@@ -234,16 +239,16 @@ export class Activity {
     if (this.#leadingId !== '') return this.#leadingId;
     const root = this.#root;
     const stated = root.lastDigits('id') ?? idOf(root);
-    if (stated === undefined) throw this.#lacks('an id in id_str or id');
+    if (stated === undefined) throw this.#missing('an id in id_str or id');
     return stated;
   }
 
   #readMatches(): Matches {
-    // A numeric id means the original format: the rules are not in `gnip`, and mostly the last member.
+    // A numeric id means the original format, whose rules are mostly the last member of the post.
     const last = this.#leadingId === '' ? undefined : spanNearEnd(this.raw, 'matching_rules');
     if (last !== undefined) return parseMatches(this.raw, ...last);
     const root = this.#root;
-    // The formats have different members for the rules, mostly the last one. Both are tried.
+    // Each format has its own member for the rules, mostly the last one. Either is accepted.
     const inGnip = root.string('id')?.startsWith('tag:') === true;
     root.seekFromEnd(inGnip ? 'gnip' : 'matching_rules');
     const span = inGnip
@@ -277,7 +282,7 @@ export class Activity {
     );
   }
 
-  #lacks(what: string): DataError {
+  #missing(what: string): DataError {
     return new DataError(`Not a post: expected ${what}; it starts with ${excerpt(this.raw)}`);
   }
 }
@@ -287,8 +292,11 @@ function idOf(fields: JsonObject): string | undefined {
   return fields.lastDigits('id_str') ?? fields.integer('id');
 }
 
-/** How to add a member to an object: where, and what. */
-function before(object: JsonObject, member: string): readonly [readonly [number, number], string] {
+/** The position at which to insert a member into an object, and the text to insert. */
+function insertion(
+  object: JsonObject,
+  member: string,
+): readonly [readonly [number, number], string] {
   const { at, empty } = object.closing;
   return [[at, at], empty ? member : `,${member}`];
 }

@@ -4,43 +4,46 @@ import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
 import { parseIsoTime } from './posted-at.js';
 
-/** What every event has. */
+/** The members of every event. */
 interface EventCommon {
-  /** When it happened, as the event says. */
+  /** The time of the event; `undefined` if it has none that can be read. */
   readonly at: Date | undefined;
-  /** The exact bytes that came. */
+  /** The exact bytes as received. */
   readonly raw: Buffer;
 }
 
-/** Something happened to one post. */
+/** A post was deleted, dropped or undropped, or lost a like. */
 export interface PostEvent extends EventCommon {
-  /** `delete` is for good; `undrop` takes a `drop` back; `favorite_delete` is a like taken back. */
+  /** `delete` is permanent; `undrop` reverts a `drop`; `favorite_delete` reverts a like. */
   readonly kind: 'delete' | 'drop' | 'undrop' | 'favorite_delete';
   readonly postId: string;
-  /** The post's author, or who had liked it. */
+  /** The author of the post; for `favorite_delete`, the user whose like it was. */
   readonly userId: string | undefined;
 }
 
-/** A post is not to be shown in some countries. */
+/** A post must not be shown in some countries. */
 export interface PostWithheldEvent extends EventCommon {
   readonly kind: 'status_withheld';
   readonly postId: string;
   readonly userId: string | undefined;
-  /** Two letters each, upper case. `XX` stands for all countries, `XY` for all after a DMCA request. */
+  /** Two-letter codes in upper case. `XX` means all countries, `XY` all because of a DMCA request. */
   readonly countries: readonly string[];
 }
 
-/** There is a new version of a post, with an id of its own. */
+/** A post was edited: the new version has its own id. */
 export interface PostEditEvent extends EventCommon {
   readonly kind: 'tweet_edit';
-  /** Of the new version. */
+  /** The id of the new version. */
   readonly postId: string;
   readonly initialId: string | undefined;
-  /** Of all versions, ascending. */
+  /** The ids of all versions, ascending. */
   readonly ids: readonly string[];
 }
 
-/** Something happened to a user, and so to all posts of theirs. */
+/**
+ * The account of a user was deleted, protected or suspended, or one of these was reverted. Affects
+ * all of the user's posts.
+ */
 export interface UserEvent extends EventCommon {
   readonly kind:
     | 'user_delete'
@@ -52,7 +55,7 @@ export interface UserEvent extends EventCommon {
   readonly userId: string;
 }
 
-/** All posts of a user are not to be shown in some countries. */
+/** No post of the user may be shown in some countries. */
 export interface UserWithheldEvent extends EventCommon {
   readonly kind: 'user_withheld';
   readonly userId: string;
@@ -60,18 +63,21 @@ export interface UserWithheldEvent extends EventCommon {
   readonly countries: readonly string[];
 }
 
-/** A user took the places off their posts, up to one of them. */
+/** A user removed the locations from all posts up to a certain one. */
 export interface ScrubGeoEvent extends EventCommon {
   readonly kind: 'scrub_geo';
   readonly userId: string;
-  /** Of the newest post that is meant. */
+  /** The id of the newest post that is affected. */
   readonly upToId: string;
 }
 
-/** A kind that Millrace does not know, or a known one that lacks what makes it one. */
+/**
+ * An event of an unknown kind, or of a known kind without its required fields. Not an error: new
+ * kinds may appear.
+ */
 export interface UnknownEvent extends EventCommon {
   readonly kind: 'unknown';
-  /** The event's own name, such as `user_profile_update` or `delete.list`. */
+  /** The name in the event, such as `user_profile_update` or `delete.list`. */
   readonly name: string;
 }
 
@@ -87,7 +93,7 @@ export type ComplianceEvent =
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What is left of an event once its time and bytes are told. */
+/** The members of an event except its time and bytes. */
 type EventFields<E = ComplianceEvent> = E extends ComplianceEvent
   ? Omit<E, keyof EventCommon>
   : never;
@@ -102,10 +108,10 @@ const USER_KINDS: ReadonlySet<string> = new Set<UserEvent['kind']>([
 ]);
 
 /**
- * The event that a document is: in the shapes of the stream, with ids and their `_str` twins, and in
- * the activity streams shapes of its first version. An unknown kind is not an error.
+ * Parses one message of the compliance stream, in its current shapes and in the Activity Streams shapes
+ * of its first version. Ids are exact. An unknown kind of event is not an error.
  *
- * @throws DataError when the document is not a JSON object.
+ * @throws DataError If the document is not a JSON object.
  * @example
  * const event = parseComplianceEvent(line);
  * if (event.kind === 'delete') console.log(event.postId);
@@ -117,10 +123,10 @@ export function parseComplianceEvent(document: Uint8Array): ComplianceEvent {
     throw new DataError(`Not a compliance event: expected an object, got ${excerpt(raw)}`);
   const first = Object.keys(root)[0] ?? '';
   const inside = typeof root.verb === 'string' ? undefined : objectOf(root[first]);
-  const told = inside === undefined ? activityEvent(root) : streamEvent(first, inside);
+  const parsed = inside === undefined ? activityEvent(root) : streamEvent(first, inside);
   const name = typeof root.verb === 'string' ? root.verb : first;
   const at = timeOf(inside ?? root);
-  return { ...(told ?? { kind: 'unknown', name: nameOf(name, inside) }), at, raw };
+  return { ...(parsed ?? { kind: 'unknown', name: nameOf(name, inside) }), at, raw };
 }
 
 /** `{"delete":{"status":{...},"timestamp_ms":"..."}}` and the like. */
@@ -201,12 +207,12 @@ function nameOf(name: string, inside: Fields | undefined): string {
   return inner === undefined ? name : `${name}.${inner}`;
 }
 
-/** An exact id: the twin that is a string first, as the number may have been rounded before us. */
+/** An exact id: the `_str` twin first, because the number may be rounded already. */
 function idIn(fields: Fields, key: string): string | undefined {
   return lastDigits(fields[`${key}_str`]) ?? lastDigits(fields[key]);
 }
 
-/** The digits that an id ends with: `tag:search.twitter.com,2012:user/1602954684` is one, too. */
+/** The digits at the end of an id, which may be `tag:search.twitter.com,2012:user/1602954684`. */
 function lastDigits(value: unknown): string | undefined {
   return typeof value === 'string' ? /(?:^|[:/])(\d+)$/.exec(value)?.[1] : undefined;
 }

@@ -8,10 +8,11 @@ const E = 0x65;
 const LONG = 16;
 
 /**
- * Counts the integers of 16 digits or more that are values of keys in a JSON document, without parsing it:
- * the bytes around them decide. Returns -1 where it cannot tell a number from a part of a string.
+ * Counts the integers of 16 digits or more that are values of keys in a JSON document, without
+ * parsing it: the bytes around them decide. Returns -1 if it cannot distinguish a number from a part
+ * of a string.
  *
- * 16 digits in a row include every 16th byte, so only these bytes are read.
+ * 16 adjacent digits always include a 16th byte, so only every 16th byte is read.
  */
 export function countLongIds(json: Uint8Array): number {
   const { length } = json;
@@ -34,11 +35,13 @@ export function countLongIds(json: Uint8Array): number {
   return count;
 }
 
-/** Whether the digits that start here are the value of a key, a part of a string, or possibly either. */
+/**
+ * Whether the digits that start here are the value of a key, a part of a string, or possibly either.
+ */
 function roleOf(json: Uint8Array, start: number): 'value' | 'string' | 'doubtful' {
   const before = json[start - 1];
   if (before === MINUS) return mayPrecedeValue(json[start - 2]) ? 'doubtful' : 'string';
-  // A digit after a quote, a letter, a slash: no number starts like that.
+  // A number cannot start right after a quote, a letter or a slash.
   if (before !== COLON) return mayPrecedeValue(before) ? 'doubtful' : 'string';
   const quote = json[start - 2];
   // A colon that is not in a string comes after a key.

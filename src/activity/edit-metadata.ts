@@ -1,6 +1,6 @@
 /**
- * Edit metadata as delivered, the same in both formats, for posts from 29 September 2022 on. Every edit is
- * a post with another id.
+ * Edit metadata, the same in both formats, in posts since 29 September 2022. Every edit is a post with
+ * its own id.
  */
 export interface EditHistory {
   readonly initial_tweet_id: string;

@@ -1,20 +1,20 @@
 export const CHUNK = 1024;
 const HALF = 2 ** 32;
 
-/** Receives ids as halves of 64-bit integers, or as strings where they are something else. */
+/** Receives ids as halves of 64-bit integers, or as strings if they are anything else. */
 export interface IdReader {
   number(high: number, low: number): void;
   other(id: string): void;
 }
 
 /**
- * Up to 1,024 ids in the order of their arrival. Ids that were added never change, so a position in a
+ * Up to 1,024 ids in order of arrival. Added ids never change, so a position in a
  * chunk stays valid.
  */
 export class IdChunk {
   length = 0;
   next: IdChunk | undefined;
-  /** Pairs of halves; zero where the id is in `#others`. */
+  /** Pairs of halves; zero if the id is in `#others`. */
   readonly #halves = new Uint32Array(2 * CHUNK);
   readonly #others = new Map<number, string>();
   #text: string | undefined;
@@ -36,8 +36,8 @@ export class IdChunk {
   }
 
   /**
-   * Ids as text for a checkpoint, separated by spaces: digits, or the difference to the previous number,
-   * signed and in base 36, or a JSON string.
+   * Ids as text for a checkpoint, separated by spaces: digits, or the difference to the previous
+   * number, signed and in base 36, or a JSON string.
    */
   text(from: number, to: number): string {
     if (from > 0 || to < CHUNK) return this.#encode(from, to);

@@ -6,25 +6,28 @@ import { JsonObject } from '../json/json-object.js';
 import type { Window } from '../time.js';
 import { parseIsoTime } from './posted-at.js';
 
-/** What a stream or a job file carries between and after its activities. */
+/**
+ * A message between or after the activities of a stream or a job file: its end, an error or a
+ * warning.
+ */
 export type InStreamMessage = InfoMessage | NoticeMessage;
 
 /** The end of a replay, and the last line of every job file. */
 export interface InfoMessage {
   readonly kind: 'info';
   readonly message: string;
-  /** What `message` says of the request; `undefined` for a message of another kind. */
+  /** The result of the replay, from `message`; `undefined` in a job file and for other messages. */
   readonly outcome: 'completed' | 'completed_with_errors' | 'failed' | undefined;
   readonly sent: Date | undefined;
-  /** Activities sent. */
+  /** The number of activities sent. */
   readonly activityCount: number | undefined;
-  /** Starts of the minutes to ask for again, epoch milliseconds. */
+  /** Starts of the minutes to request again, in epoch milliseconds. */
   readonly minutesFailed: readonly number[];
-  /** What was not sent at all. */
+  /** The range of which nothing was sent. */
   readonly unprocessedRange: Window | undefined;
 }
 
-/** A problem of the stream, present or announced. */
+/** An error of the stream, after which the service disconnects, or a warning. */
 export interface NoticeMessage {
   readonly kind: 'error' | 'warn';
   readonly message: string;
@@ -39,7 +42,7 @@ const OUTCOMES: ReadonlyMap<string, NonNullable<InfoMessage['outcome']>> = new M
 
 const MESSAGE_KEYS = ['info', 'error', 'warn'] as const;
 
-/** Found first in a post, in one order of members or another, so that a post is told by its start. */
+/** Top-level keys of posts. A document whose first known key is one of these is a post. */
 const POST_KEYS = [
   ...['created_at', 'id', 'id_str', 'text', 'retweet_count', 'favorite_count', 'user', 'entities'],
   ...['objectType', 'verb', 'postedTime', 'object', 'body', 'actor', 'gnip'],
@@ -47,21 +50,22 @@ const POST_KEYS = [
 
 const KEYS: readonly string[] = [...MESSAGE_KEYS, ...POST_KEYS];
 
-/** How the service begins its posts, in either format. */
-const BEGINNINGS = ['{"created_at":', '{"id":'].map(text => Buffer.from(text));
+/** How posts of the service start, in either format. */
+const POST_STARTS = ['{"created_at":', '{"id":'].map(text => Buffer.from(text));
 
 /**
- * The message that a document is, or `undefined` when it is none: told by its own top-level key,
- * `info`, `error` or `warn`, whatever a post may say in its text. Costs a post a look at its first
- * key, or few.
+ * Parses a message of a stream or a job file. Returns `undefined` for a post and any other document: a
+ * message has a top-level key `info`, `error` or `warn`. Fast for posts, of which it reads only the
+ * first keys.
  *
- * @throws DataError when the document is not JSON up to that key, or a message has bad times.
+ * @throws DataError If the document is not JSON up to that key, or a time in an `info` message is
+ * invalid.
  * @example
  * parseInStreamMessage(line)?.kind // 'info' for the last line of a job file
  */
 export function parseInStreamMessage(document: Uint8Array): InStreamMessage | undefined {
   const bytes = bufferOf(document);
-  if (BEGINNINGS.some(beginning => startsWith(bytes, beginning))) return undefined;
+  if (POST_STARTS.some(start => startsWith(bytes, start))) return undefined;
   const fields = JsonObject.of(bytes);
   const first = fields?.firstOf(KEYS);
   const kind = MESSAGE_KEYS.find(key => key === first);
@@ -70,8 +74,8 @@ export function parseInStreamMessage(document: Uint8Array): InStreamMessage | un
   return messageOf(kind, parseExact(bytes.subarray(...span)), bytes);
 }
 
-function startsWith(bytes: Buffer, beginning: Buffer): boolean {
-  for (let at = 0; at < beginning.length; at++) if (bytes[at] !== beginning[at]) return false;
+function startsWith(bytes: Buffer, start: Buffer): boolean {
+  for (let at = 0; at < start.length; at++) if (bytes[at] !== start[at]) return false;
   return true;
 }
 

@@ -8,9 +8,8 @@ const BEFORE_ID = Buffer.from(',"id_str":"');
 const TIME = 30;
 
 /**
- * The id of a post of the original format whose first members are `created_at`, a number `id` and
- * `id_str`, without white space: as the service prints them. `undefined` for any other document,
- * whatever its id.
+ * The id of a post whose first members are `created_at`, a number `id` and `id_str`, without white
+ * space, which is how the service prints the original format. `undefined` for any other document.
  */
 export function leadingId(json: Buffer): string | undefined {
   let at = afterText(json, BEFORE_TIME, 0);

@@ -1,6 +1,7 @@
 import type { Person, Position } from './post-fields.js';
 
-// Posts come from files and sockets: their types say what they should be, these what they are.
+// Posts come from files and sockets, so any member may have an unexpected type. These functions
+// return an empty value then.
 
 export function string(value: unknown): string {
   return typeof value === 'string' ? value : '';
@@ -32,7 +33,7 @@ export function person(id: unknown, handle: unknown): Person {
   return { id: digits(id), handle: string(handle).toLowerCase() };
 }
 
-/** A pair of numbers, in the order that they come in. */
+/** A pair of numbers, in the given order. */
 export function position(value: unknown): Position | undefined {
   return Array.isArray(value) && typeof value[0] === 'number' && typeof value[1] === 'number'
     ? [value[0], value[1]]
@@ -46,14 +47,14 @@ export function corners(coordinates: unknown): readonly Position[] {
   return ring.map(position).filter(corner => corner !== undefined);
 }
 
-/** Text as people read it: the service escapes `&`, `<` and `>`. */
+/** Unescapes `&`, `<` and `>`, which the service escapes in text. */
 export function unescaped(value: unknown): string {
   const text = string(value);
   if (!text.includes('&')) return text;
   return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 }
 
-/** What a retweet's cut text starts with. */
+/** The `RT @handle: ` at the start of a retweet's text. */
 export function retweetPrefix(text: unknown): string {
   return /^RT @\w+: /.exec(string(text))?.[0] ?? '';
 }

@@ -1,12 +1,12 @@
 import { OptionError } from '../errors.js';
 import { parseExact } from '../json/exact-json.js';
 
-/** A rule that a post matched. */
+/** A rule that a post matched, as the service lists it in the post. */
 export interface MatchingRule {
   readonly tag: string | null;
-  /** Digits; absent in posts from before rules had ids. */
+  /** Digits. Old posts have none, from before rules had ids. */
   readonly id: string | undefined;
-  /** The rule's text; only in posts from before rules had ids. */
+  /** The text of the rule. Only old posts have it, from before rules had ids. */
   readonly value?: string | undefined;
 }
 
@@ -18,25 +18,25 @@ export interface Matches {
 
 export const NO_MATCHES: Matches = { rules: [], tags: [] };
 
-/** Parsed combinations of rules that are cached: most posts match one of few. */
-const KEPT = 1024;
-const kept = new Map<string, Matches>();
+/** The size of the cache of parsed rules: most posts match one of few combinations. */
+const CACHED = 1024;
+const cache = new Map<string, Matches>();
 
-/** Parses the value of a `matching_rules` member, at a position of a document. */
+/** Parses the value of a `matching_rules` member at a position of a document. */
 export function parseMatches(document: Buffer, start: number, end: number): Matches {
   const key = document.toString('latin1', start, end);
-  const known = kept.get(key);
+  const known = cache.get(key);
   if (known !== undefined) return known;
   const matches = matchesOf(parseExact(document.subarray(start, end)));
-  if (kept.size >= KEPT) kept.clear();
-  if (key.length < KEPT) kept.set(key, matches);
+  if (cache.size >= CACHED) cache.clear();
+  if (key.length < CACHED) cache.set(key, matches);
   return matches;
 }
 
 /**
  * The value of a `matching_rules` member.
  *
- * @throws OptionError when a rule's id is not a whole number.
+ * @throws OptionError If the id of a rule is not an integer.
  */
 export function printMatchingRules(rules: readonly MatchingRule[]): string {
   const entries = rules.map(({ value, tag, id }) => {

@@ -21,10 +21,10 @@ import type {
   PostFields,
 } from './post-fields.js';
 
-/** What rules look at, read from the `original` format. */
+/** The fields that rules test, read from a post of the `original` format. */
 export class OriginalFields implements PostFields {
   readonly #post: OriginalPost;
-  /** The post whose text and entities count: of a retweet, the retweeted one. */
+  /** The post that has text and entities: for a retweet, the retweeted one. */
   readonly #content: OriginalPost;
 
   constructor(post: OriginalPost) {

@@ -1,20 +1,20 @@
 import type { EditControls, EditHistory } from './edit-metadata.js';
 
 /**
- * A post of the `original` format, as `Activity.post` gives it. Every id is a string of digits, also
- * where the service sends a number: 64-bit ids do not fit one. Fields that the public format has but
- * this type does not know are kept in the object all the same.
+ * A post of the `original` format, the type of `Activity.post`. Every id is a string of digits, also if
+ * the service sends a number, because 64-bit ids do not fit a JavaScript number. The object also keeps
+ * fields that this type does not list.
  */
 export interface OriginalPost {
   /** `Wed Oct 10 20:19:24 +0000 2018`. */
   readonly created_at: string;
   readonly id: string;
   readonly id_str: string;
-  /** Cut to 140 characters where `truncated`; `extended_tweet.full_text` then has all. */
+  /** At most 140 characters if `truncated`; then `extended_tweet.full_text` has the full text. */
   readonly text: string;
-  /** In place of `text` where the whole text is delivered at the top. */
+  /** Replaces `text` in documents that have the full text at the top level. */
   readonly full_text?: string | undefined;
-  /** UTF-16 offsets of what is shown: from after the leading mentions to before the trailing links. */
+  /** UTF-16 offsets of the displayed text, without leading mentions and trailing links. */
   readonly display_text_range?: OriginalIndices | undefined;
   /** HTML: `<a href="..." rel="nofollow">name of the application</a>`. */
   readonly source: string;
@@ -43,36 +43,36 @@ export interface OriginalPost {
   readonly retweet_count: number;
   readonly favorite_count: number;
   readonly entities: OriginalEntities;
-  /** All media of the post; `entities.media` has the first only. */
+  /** All media of the post; `entities.media` has only the first. */
   readonly extended_entities?: OriginalExtendedEntities | undefined;
   readonly favorited: boolean;
   readonly retweeted: boolean;
-  /** Present where the post has a link. */
+  /** Present if the post has a link. */
   readonly possibly_sensitive?: boolean | undefined;
   readonly filter_level?: 'none' | 'low' | 'medium' | (string & {}) | undefined;
-  /** BCP 47; `und` where no language was recognised. */
+  /** BCP 47; `und` if no language was recognised. */
   readonly lang?: string | undefined;
-  /** Epoch milliseconds as digits; in streams. */
+  /** Epoch milliseconds as digits; only in streams. */
   readonly timestamp_ms?: string | undefined;
   readonly scopes?: { readonly followers?: boolean; readonly place_ids?: readonly string[] };
   readonly withheld_copyright?: boolean | undefined;
-  /** Two-letter country codes; `XX` is everywhere, `XY` a copyright complaint. */
+  /** Two-letter country codes; `XX` means everywhere, `XY` a copyright complaint. */
   readonly withheld_in_countries?: readonly string[] | undefined;
   readonly withheld_scope?: 'status' | 'user' | undefined;
   /** Posts from 29 September 2022 on. */
   readonly edit_history?: EditHistory | undefined;
   readonly edit_controls?: EditControls | undefined;
   readonly editable?: boolean | undefined;
-  /** Which rules the post matched. */
+  /** The rules that the post matched. */
   readonly matching_rules?: readonly PostMatchingRule[] | undefined;
 }
 
-/** An entry of `matching_rules` as it is delivered, in both formats; older captures lack the ids. */
+/** An entry of `matching_rules`, the same in both formats. Old posts have no ids. */
 export interface PostMatchingRule {
   readonly tag: string | null;
   readonly id?: string | undefined;
   readonly id_str?: string | undefined;
-  /** The rule's text; before unique rule ids. */
+  /** The text of the rule, only from before rules had ids. */
   readonly value?: string | undefined;
 }
 
@@ -83,7 +83,7 @@ export interface OriginalExtendedText {
   readonly extended_entities?: OriginalExtendedEntities | undefined;
 }
 
-/** Start, inclusive, and end, exclusive, in the text. */
+/** Start (inclusive) and end (exclusive) in the text. */
 export type OriginalIndices = readonly [number, number];
 
 export interface OriginalPoint {
@@ -164,7 +164,7 @@ export interface OriginalUser {
   readonly notifications: boolean | null;
   readonly withheld_in_countries?: readonly string[] | undefined;
   readonly withheld_scope?: 'user' | undefined;
-  /** Names of the profile fields that changed; in historical jobs. */
+  /** Names of changed profile fields; only in historical jobs. */
   readonly updated?: readonly string[] | undefined;
 }
 
@@ -263,7 +263,7 @@ export interface OriginalMedia {
   readonly type: 'photo' | 'video' | 'animated_gif' | (string & {});
   readonly sizes: Readonly<Record<'thumb' | 'small' | 'medium' | 'large', OriginalMediaSize>>;
   readonly video_info?: OriginalVideo | undefined;
-  /** The post that the media came with, where it is another. */
+  /** The post that the media was first published with, if it is another one. */
   readonly source_status_id?: string | undefined;
   readonly source_status_id_str?: string | undefined;
   readonly source_user_id?: string | undefined;

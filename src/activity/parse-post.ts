@@ -8,14 +8,15 @@ import { countLongIds } from './count-long-ids.js';
 import type { OriginalPost } from './original-post.js';
 
 /**
- * Parses a post of either format with exact ids: ids of known fields are strings, taken from their `_str`
- * twins where they have one, and so is any other integer of 16 digits or more.
+ * Parses a post of either format with exact ids: ids in known fields, and all other integers of 16 or
+ * more digits, become strings.
  *
- * JSON.parse rounds long ids; the `id_str` twin restores each. The long numbers in the bytes are counted:
- * if there are more than the twins restored, or the count is uncertain, the numbers are quoted and the
- * text is parsed again. This is nearly as fast as `JSON.parse`. Assumes that ids are integers.
+ * JSON.parse rounds long ids; the `id_str` twin restores each. The long numbers in the bytes are
+ * counted: if twins did not restore all of them, or the count is uncertain, the numbers are quoted
+ * and the text is parsed again. This is nearly as fast as `JSON.parse`. Assumes that ids are
+ * integers.
  *
- * @throws DataError When the bytes are not a JSON object.
+ * @throws DataError If the bytes are not a JSON object.
  */
 export function parsePost(bytes: Buffer): OriginalPost | ActivityStreamsPost {
   const text = decodeUtf8(bytes);
@@ -29,13 +30,13 @@ export function parsePost(bytes: Buffer): OriginalPost | ActivityStreamsPost {
   return post as unknown as OriginalPost | ActivityStreamsPost;
 }
 
-/** An object of a parsed post, which may hold anything. */
+/** An object within a parsed post, with any members. */
 type Fields = Record<string, unknown>;
 
 /** The smallest number of 16 digits. */
 const LONG = 1e15;
 
-/** Restores ids in place. Returns how many long numbers had a twin; `NaN` if one had none. */
+/** Restores ids in place. Returns the number of long ids with a twin, or `NaN` if one has none. */
 function restoreIds(post: Fields): number {
   let restored = restoreText(post) + restoreEach(post.matching_rules);
   if (post.id !== undefined) {

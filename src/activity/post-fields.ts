@@ -2,18 +2,18 @@
 export type Position = readonly [number, number];
 
 export interface Person {
-  /** Digits; empty where the post does not say. */
+  /** Digits; empty if the post does not have it. */
   readonly id: string;
   /** Without `@`, in lower case. */
   readonly handle: string;
 }
 
 export interface Link {
-  /** The address as it was posted, and the one that it leads to in the end. */
+  /** The URL as posted, and the final one after all redirects. */
   readonly expanded: string;
   readonly unwound: string;
   readonly display: string;
-  /** Of the page that it leads to. */
+  /** Title and description of the linked page. */
   readonly title: string;
   readonly description: string;
 }
@@ -30,7 +30,7 @@ export interface AuthorFields extends Person {
   readonly homes: readonly Home[];
 }
 
-/** Where the author's profile says that the author lives. */
+/** A location of the author, derived from the profile. */
 export interface Home {
   readonly countryCode: string;
   readonly region: string;
@@ -44,14 +44,14 @@ export interface PlaceFields {
   readonly name: string;
   readonly fullName: string;
   readonly countryCode: string;
-  /** Corners of its outline; empty where the post has none. */
+  /** Corners of its outline; empty if the post has none. */
   readonly corners: readonly Position[];
 }
 
 /**
- * What rules look at, the same for both formats. Whatever a post lacks, or has in a form that no
- * post should have, reads as empty. Of a retweet, text and entities are those of the retweeted post
- * in full, behind the `RT @handle: ` and its mention; a retweet has no place.
+ * The fields that rules test, the same for both formats. A field is empty if the post does not have
+ * it or its type is wrong. A retweet has the full text and the entities of the retweeted post, after
+ * `RT @handle: ` and the mention of its author, and has no place.
  */
 export interface PostFields {
   readonly id: string;
@@ -64,14 +64,14 @@ export interface PostFields {
   readonly links: readonly Link[];
   readonly mediaTypes: readonly string[];
   readonly author: AuthorFields;
-  /** Whom the post answers. */
+  /** The user that the post replies to. */
   readonly replyTo: Person | undefined;
-  /** The id of the post that it answers. */
+  /** The id of the post that it replies to; empty if it is not a reply. */
   readonly repliedId: string;
   readonly retweeted: { readonly id: string; readonly author: Person } | undefined;
   readonly isQuote: boolean;
   readonly isNullcast: boolean;
-  /** `und` where it is not known. */
+  /** `und` if it is unknown. */
   readonly lang: string;
   readonly place: PlaceFields | undefined;
   readonly position: Position | undefined;

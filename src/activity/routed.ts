@@ -1,6 +1,6 @@
 import type { Activity } from './activity.js';
 
-/** An activity on its way to one of the places that it belongs to. */
+/** An activity with one of its tags, as `routeByTag` gives it. */
 export interface Routed {
   readonly tag: string;
   readonly activity: Activity;
