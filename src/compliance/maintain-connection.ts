@@ -4,7 +4,7 @@ import { ConnectionError, DataError, HttpError, MillraceError } from '../errors.
 import { liveRecords } from '../flow/live-records.js';
 import type { Account } from '../http/account.js';
 import { connectLive, isFinalStatus } from '../http/live-connection.js';
-import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
+import type { DamagedRecord } from '../json/damaged-record.js';
 import { MINUTE, SECOND } from '../time.js';
 
 /** The callbacks of a connection. Times are in epoch milliseconds. */
@@ -12,8 +12,8 @@ export interface ConnectionListener {
   connected(at: number): void;
   /** All events that came before this time were delivered. */
   received(at: number): void;
-  /** Called for a record that is not an event; what it throws ends the stream. */
-  damaged(record: DamagedRecord, error: DataError): void;
+  /** Called for a record that is not an event; what it rejects with ends the stream. */
+  damaged(record: DamagedRecord, error: DataError): Promise<void>;
   /** Resolves when there is room for more. */
   events(events: readonly ComplianceEvent[]): Promise<void>;
 }
@@ -42,9 +42,9 @@ export async function maintainConnection(
   const { timing, clock, onRetry, retry } = account;
   let everConnected = false;
   let refused: { readonly error: unknown } | undefined;
-  const onDamaged: OnDamaged = (record, error) => {
+  const onDamaged = async (record: DamagedRecord, error: DataError) => {
     try {
-      listener.damaged(record, error);
+      await listener.damaged(record, error);
     } catch (thrown) {
       refused = { error: thrown };
       throw thrown;
@@ -72,7 +72,7 @@ export async function maintainConnection(
           for (const record of items) {
             const message = readRecord(record);
             if (message instanceof DataError)
-              onDamaged({ raw: Buffer.from(record), origin: connection.url }, message);
+              await onDamaged({ raw: Buffer.from(record), origin: connection.url }, message);
             else if ('raw' in message) events.push(message);
             else reason = `with the words: ${message.message}`;
           }

@@ -1,11 +1,11 @@
 import { setMaxListeners } from 'node:events';
 import { abortable } from '../abortable.js';
 import type { ComplianceEvent } from '../activity/compliance-event.js';
-import { IncompleteError, OptionError } from '../errors.js';
+import { type DataError, IncompleteError, OptionError } from '../errors.js';
 import { BatchQueue } from '../flow/batch-queue.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
-import type { OnDamaged } from '../json/damaged-record.js';
+import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import type { Json } from '../json/json.js';
 import { subtractRanges } from '../replay/minute-ranges.js';
 import { EVENT_PARSER } from '../replay/replay.js';
@@ -63,9 +63,9 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
     queue.fail(error);
     ours.abort(error);
   };
-  const damaged: OnDamaged = (record, error) => {
+  const damaged = async (record: DamagedRecord, error: DataError) => {
     if (job.onDamaged !== undefined) {
-      Promise.resolve(job.onDamaged(record, error) as unknown).catch(fail);
+      await job.onDamaged(record, error);
       run.progress?.drop('damaged', 1);
       return;
     }

@@ -158,8 +158,9 @@ export async function pipeline(...args: unknown[]): Promise<unknown> {
   checked = true;
 
   const progress = new Progress();
-  const display = showProgress(progress, options.progress ?? 'off');
   const controller = new AbortController();
+  const abort = (error: unknown) => controller.abort(error);
+  const display = showProgress(progress, options.progress ?? 'off', { abort });
   const onAbort = () => controller.abort(signal?.reason);
   signal?.addEventListener('abort', onAbort, { once: true });
   try {
@@ -175,7 +176,7 @@ export async function pipeline(...args: unknown[]): Promise<unknown> {
       identityOf(last),
     );
     const result = await drain(bound, sink, { signal: controller.signal, progress });
-    display.finish();
+    await display.finish();
     return result;
   } catch (error) {
     display.fail();

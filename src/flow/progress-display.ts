@@ -7,18 +7,26 @@ import { ProgressText } from './progress-text.js';
 /**
  * How a pipeline shows its progress: as a bar or as a line every 5 s on stderr, whichever of the two fits
  * (`auto`), not at all, or by a function that is called about 4 times a second and at the end. Each says
- * what the source waits for, and until when.
+ * what the source waits for, and until when. What the function throws, or its promise rejects with, ends
+ * the run; it is not called again before its promise is settled.
  */
-export type ProgressDisplay = 'auto' | 'bar' | 'lines' | 'off' | ((counts: ProgressCounts) => void);
+export type ProgressDisplay =
+  | 'auto'
+  | 'bar'
+  | 'lines'
+  | 'off'
+  | ((counts: ProgressCounts) => unknown);
 
 export interface Display {
   /** Shows the last state. Nothing is shown after it. */
-  finish(): void;
+  finish(): Promise<void> | void;
   fail(): void;
 }
 
 export interface DisplayOptions {
   readonly stream?: Writable & { readonly isTTY?: boolean | undefined };
+  /** Ends the run with an error of the function. */
+  readonly abort?: (error: unknown) => void;
 }
 
 const LINE_EVERY_MS = 5_000;
@@ -27,9 +35,9 @@ const UPDATE_EVERY_MS = 250;
 export function showProgress(
   progress: Progress,
   display: ProgressDisplay,
-  { stream = process.stderr }: DisplayOptions = {},
+  { stream = process.stderr, abort = () => {} }: DisplayOptions = {},
 ): Display {
-  if (typeof display === 'function') return calls(progress, display);
+  if (typeof display === 'function') return calls(progress, display, abort);
   switch (display) {
     case 'off':
       return { finish() {}, fail() {} };
@@ -48,28 +56,38 @@ export function showProgress(
   }
 }
 
-function calls(progress: Progress, show: (counts: ProgressCounts) => void): Display {
-  let thrown: { readonly error: unknown } | undefined;
-  const call = () => {
+function calls(
+  progress: Progress,
+  show: (counts: ProgressCounts) => unknown,
+  abort: (error: unknown) => void,
+): Display {
+  let failure: { readonly error: unknown } | undefined;
+  let running: Promise<void> | undefined;
+  const run = async () => {
     try {
-      show(progress.counts());
+      await show(progress.counts());
     } catch (error) {
-      thrown ??= { error };
+      failure = { error };
       clearInterval(timer);
+      abort(error);
     }
   };
-  const timer = setInterval(call, UPDATE_EVERY_MS).unref();
-  const end = () => {
+  const timer = setInterval(() => {
+    running ??= run().finally(() => {
+      running = undefined;
+    });
+  }, UPDATE_EVERY_MS).unref();
+  const last = async () => {
     clearInterval(timer);
-    if (thrown === undefined) call();
+    await running;
+    if (failure === undefined) await run();
   };
   return {
-    finish() {
-      end();
-      // A timer cannot throw to the caller, so an error of the function fails the run at its end.
-      if (thrown !== undefined) throw thrown.error;
+    async finish() {
+      await last();
+      if (failure !== undefined) throw failure.error;
     },
-    fail: end,
+    fail: () => void last(),
   };
 }
 

@@ -1,12 +1,17 @@
 import { DataError } from '../errors.js';
 
-/** Runs `action` and adds the origin to a `DataError` that it throws: items do not know theirs. */
+/** Runs `action`; an error that it throws is as of `errorWithOrigin`. */
 export function withOrigin<T>(origin: string | undefined, action: () => T): T {
   try {
     return action();
   } catch (error) {
-    if (!(error instanceof DataError) || origin === undefined || error.place.origin !== undefined)
-      throw error;
-    throw new DataError(error.message, { cause: error, place: { origin } });
+    throw errorWithOrigin(origin, error);
   }
+}
+
+/** A `DataError` with the origin, which items do not know; another error as it is. */
+export function errorWithOrigin(origin: string | undefined, error: unknown): unknown {
+  if (!(error instanceof DataError) || origin === undefined || error.place.origin !== undefined)
+    return error;
+  return new DataError(error.message, { cause: error, place: { origin } });
 }

@@ -6,8 +6,14 @@ export interface DamagedRecord extends DataPlace {
   readonly raw: Buffer;
 }
 
+/** A damaged record, and what is wrong with it. */
+export interface Damaged {
+  readonly record: DamagedRecord;
+  readonly error: DataError;
+}
+
 /**
- * Called with a damaged record and the error. When it returns, the record is left out and the flow
- * continues; an error that it throws ends the flow.
+ * Called with a damaged record and the error. A promise is awaited; then the record is left out, and the
+ * flow continues. What the function throws, or its promise rejects with, ends the flow.
  */
-export type OnDamaged = (record: DamagedRecord, error: DataError) => void;
+export type OnDamaged = (record: DamagedRecord, error: DataError) => unknown;

@@ -50,7 +50,7 @@ export class LineFramer implements Framer<Buffer> {
     this.#origin = origin;
   }
 
-  push(block: Buffer, records: Buffer[]): void {
+  async push(block: Buffer, records: Buffer[]): Promise<void> {
     let start = 0;
     for (
       let end = block.indexOf(this.#end);
@@ -59,53 +59,63 @@ export class LineFramer implements Framer<Buffer> {
     ) {
       const to = end > start && block[end - 1] === CR ? end - 1 : end;
       if (this.#skips) this.#skips = false;
-      else this.#take(this.#pieces.join(block.subarray(start, to)), records);
+      else {
+        const waiting = this.#take(this.#pieces.join(block.subarray(start, to)), records);
+        if (waiting !== undefined) await waiting;
+      }
       this.#line++;
       this.#lineAt = this.#blockAt + end + 1;
     }
     if (!this.#skips) this.#pieces.add(block.subarray(start));
     if (this.#pieces.byteLength > this.#maxBytes) {
       this.#skips = true;
-      this.#damaged(this.#pieces.join(EMPTY).subarray(0, this.#maxBytes), this.#tooLarge());
+      await this.#damaged(this.#pieces.join(EMPTY).subarray(0, this.#maxBytes), this.#tooLarge());
     }
     this.#blockAt += block.length;
   }
 
-  end(records: Buffer[]): void {
+  async end(records: Buffer[]): Promise<void> {
     if (this.#skips) return;
     const before = records.length;
-    this.#take(this.#pieces.join(EMPTY), records, 'The last line is cut short');
+    await this.#take(this.#pieces.join(EMPTY), records, 'The last line is cut short');
     const last = records[before];
     if (last === undefined) return;
     try {
       JSON.parse(last.toString());
     } catch (cause) {
       records.pop();
-      this.#damaged(last, this.#error('The last line is cut short, or is not JSON', cause));
+      await this.#damaged(last, this.#error('The last line is cut short, or is not JSON', cause));
     }
   }
 
-  #take(line: Buffer, records: Buffer[], otherwise = 'Expected a JSON object on each line'): void {
+  /** A promise only where the line is damaged: one for each line would take longer than framing it. */
+  #take(
+    line: Buffer,
+    records: Buffer[],
+    otherwise = 'Expected a JSON object on each line',
+  ): Promise<void> | undefined {
     const record = isObject(line) ? line : trim(line, this.#lineAt === 0);
-    if (record.length === 0) return;
+    if (record.length === 0) return undefined;
     if (record.length > this.#maxBytes)
-      this.#damaged(record.subarray(0, this.#maxBytes), this.#tooLarge());
-    else if (!isObject(record)) {
+      return this.#damaged(record.subarray(0, this.#maxBytes), this.#tooLarge());
+    if (!isObject(record)) {
       const isGzip = record[0] === 0x1f && record[1] === 0x8b;
       if (isGzip) throw this.#error('These bytes are gzip; put gunzip() first');
-      this.#damaged(record, this.#error(`${otherwise}: ${excerpt(record)}`));
-    } else if (record.length > 2 * this.#maxDepth && isDeeperThan(this.#maxDepth, record))
-      this.#damaged(
+      return this.#damaged(record, this.#error(`${otherwise}: ${excerpt(record)}`));
+    }
+    if (record.length > 2 * this.#maxDepth && isDeeperThan(this.#maxDepth, record))
+      return this.#damaged(
         record,
         this.#error(`A line is nested deeper than ${this.#maxDepth}${this.#option('maxDepth')}`),
       );
-    else records.push(record);
+    records.push(record);
+    return undefined;
   }
 
   /** Passes on a copy: the memory of the block may be released. */
-  #damaged(record: Buffer, error: DataError): void {
+  async #damaged(record: Buffer, error: DataError): Promise<void> {
     if (this.#onDamaged === undefined) throw error;
-    this.#onDamaged({ raw: Buffer.from(record), ...error.place }, error);
+    await this.#onDamaged({ raw: Buffer.from(record), ...error.place }, error);
   }
 
   #option(name: string): string {

@@ -4,13 +4,16 @@ import { checkOptions, func, type OptionTable } from '../check.js';
 import { DataError } from '../errors.js';
 import type { Operator } from '../flow/flow.js';
 import { internalOperator } from '../flow/internal-flow.js';
-import { withOrigin } from '../flow/with-origin.js';
+import { errorWithOrigin } from '../flow/with-origin.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 
 /** Options of `activities`. */
 export interface ActivitiesOptions {
-  /** Called with each message when it is read, before the activities of the same batch are delivered. */
-  readonly onMessage?: ((message: InStreamMessage) => void) | undefined;
+  /**
+   * Called with each message when it is read, before the activities of the same batch are delivered. A
+   * promise is awaited; what it throws ends the flow.
+   */
+  readonly onMessage?: ((message: InStreamMessage) => unknown) | undefined;
   /**
    * Called with each record that is not JSON or has no id; the record is left out. With this option the id
    * of each record is read here.
@@ -41,22 +44,20 @@ export function activities(options: ActivitiesOptions = {}): Operator<Uint8Array
       const items: Activity[] = [];
       let damaged = 0;
       try {
-        withOrigin(batch.origin, () => {
-          for (const record of batch.items) {
-            const error = onDamaged === undefined ? undefined : damageOf(record);
-            if (error !== undefined) {
-              damaged++;
-              onDamaged?.({ raw: Buffer.from(record), origin: batch.origin }, error);
-              continue;
-            }
-            const message = parseInStreamMessage(record);
-            if (message === undefined) items.push(new Activity(record));
-            else onMessage?.(message);
+        for (const record of batch.items) {
+          const error = onDamaged === undefined ? undefined : damageOf(record);
+          if (error !== undefined) {
+            damaged++;
+            await onDamaged?.({ raw: Buffer.from(record), origin: batch.origin }, error);
+            continue;
           }
-        });
+          const message = parseInStreamMessage(record);
+          if (message === undefined) items.push(new Activity(record));
+          else await onMessage?.(message);
+        }
       } catch (error) {
         if (items.length > 0) yield { items, origin: batch.origin };
-        throw error;
+        throw errorWithOrigin(batch.origin, error);
       }
       progress?.drop('messages', batch.items.length - items.length - damaged);
       progress?.drop('damaged', damaged);

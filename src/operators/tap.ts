@@ -1,14 +1,20 @@
-import { type Operator, perBatch } from '../flow/flow.js';
+import { type Operator, operator } from '../flow/flow.js';
 
 /**
- * Calls a function with each item, and passes the item on.
+ * Calls a function with each item, and passes the items on. A promise that it returns is awaited; what it
+ * throws, or its promise rejects with, ends the flow.
  *
  * @example
  * pipeline(source, tap(activity => console.error(activity.id)), sink);
  */
-export function tap<T>(look: (item: T) => void): Operator<T, T> {
-  return perBatch(items => {
-    for (const item of items) look(item);
-    return items;
+export function tap<T>(look: (item: T) => unknown): Operator<T, T> {
+  return operator(async function* (input) {
+    for await (const batch of input) {
+      for (const item of batch.items) {
+        const result = look(item);
+        if (result !== undefined) await result;
+      }
+      yield batch;
+    }
   });
 }

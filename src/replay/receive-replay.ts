@@ -6,13 +6,8 @@ import {
 import { ConnectionError, DataError, type MillraceError } from '../errors.js';
 import { liveRecords } from '../flow/live-records.js';
 import type { LiveConnection } from '../http/live-connection.js';
-import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
+import type { Damaged, OnDamaged } from '../json/damaged-record.js';
 import type { ReplaySpool } from './replay-spool.js';
-
-export interface Damaged {
-  readonly record: DamagedRecord;
-  readonly error: DataError;
-}
 
 /** With more damaged records than this, the connection counts as damaged. */
 const MAX_DAMAGED = 1_000;

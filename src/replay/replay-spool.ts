@@ -66,11 +66,11 @@ export class ReplaySpool {
     const framer = new LineFramer('\r\n', NO_LIMITS, undefined);
     for await (const chunks of this.#chunks()) {
       const records: Buffer[] = [];
-      for (const chunk of chunks) framer.push(chunk, records);
+      for (const chunk of chunks) await framer.push(chunk, records);
       if (records.length > 0) yield records;
     }
     const rest: Buffer[] = [];
-    framer.end(rest);
+    await framer.end(rest);
     if (rest.length > 0) yield rest;
   }
 

@@ -3,16 +3,18 @@ import { cutResponse } from '../http/connection-errors.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { notJson } from '../http/read-json.js';
 import { request } from '../http/request.js';
+import type { Damaged } from '../json/damaged-record.js';
 import { ElementSplitter } from '../json/element-splitter.js';
 import { parseTimestamp } from '../time.js';
 import type { Params, Query } from './query.js';
 
-/** Parses one element of `results`; `undefined` leaves it out. */
-export type ParseElement<T> = (bytes: Buffer, url: string) => T | undefined;
+/** Parses one element of `results`. Throws a `DataError` for a damaged one. */
+export type ParseElement<T> = (bytes: Buffer, url: string) => T;
 
 /** One response of search or counts. */
 export interface Page<T> {
   readonly items: readonly T[];
+  readonly damaged: readonly Damaged[];
   /** The token of the next page; absent on the last one. */
   readonly next: string | undefined;
   /** The dates that the service used, where it echoes them. */
@@ -99,12 +101,29 @@ async function readPage<T>(
   if (!splitter.whole) throw cutResponse(url, 'its JSON document has no end');
   const rest = splitter.end();
   return {
-    items: elements.map(element => parse(element, url)).filter(item => item !== undefined),
+    ...parseAll(elements, parse, url),
     next: nextOf(rest, url),
     window: checkEcho(rest.requestParameters, params, url),
     receivedBytes: response.receivedBytes,
     rest,
   };
+}
+
+function parseAll<T>(
+  elements: readonly Buffer[],
+  parse: ParseElement<T>,
+  origin: string,
+): Pick<Page<T>, 'items' | 'damaged'> {
+  const items: T[] = [];
+  const damaged: Damaged[] = [];
+  for (const raw of elements)
+    try {
+      items.push(parse(raw, origin));
+    } catch (error) {
+      if (!(error instanceof DataError)) throw error;
+      damaged.push({ record: { raw, origin }, error });
+    }
+  return { items, damaged };
 }
 
 function nextOf({ next }: Readonly<Record<string, unknown>>, origin: string): string | undefined {

@@ -14,21 +14,14 @@ const POST_LIMITS = recordLimits('search');
 /** The posts of one run of a search, newest first. */
 export class PostResults implements Results<Activity> {
   reached: number | undefined;
-  readonly #onDamaged: OnDamaged | undefined;
+  readonly onDamaged: OnDamaged | undefined;
 
   constructor(onDamaged: OnDamaged | undefined) {
-    this.#onDamaged = onDamaged;
+    this.onDamaged = onDamaged;
   }
 
-  /** The post, or `undefined` for a damaged one that `onDamaged` was told of. */
-  parse(bytes: Buffer, origin: string): Activity | undefined {
-    try {
-      return withOrigin(origin, () => parsePost(bytes));
-    } catch (error) {
-      if (!(error instanceof DataError) || this.#onDamaged === undefined) throw error;
-      this.#onDamaged({ raw: bytes, origin }, error);
-      return undefined;
-    }
+  parse(bytes: Buffer, origin: string): Activity {
+    return withOrigin(origin, () => parsePost(bytes));
   }
 
   receive({ items }: Page<Activity>): void {

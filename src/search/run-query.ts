@@ -1,5 +1,6 @@
 import { IncompleteError, MillraceError, OptionError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
+import type { OnDamaged } from '../json/damaged-record.js';
 import { parseTimestamp, type Window } from '../time.js';
 import type { Page } from './fetch-page.js';
 import type { Query } from './query.js';
@@ -9,8 +10,10 @@ import { requestsOf, windowOf } from './slices.js';
 
 /** What differs between posts and counts. One object for each run of a query. */
 export interface Results<T> {
-  /** One element of `results`; `undefined` leaves it out. */
-  parse(bytes: Buffer, url: string): T | undefined;
+  /** One element of `results`. Throws a `DataError` for a damaged one. */
+  parse(bytes: Buffer, url: string): T;
+  /** Called with each damaged element of a page; without it, the first one ends the run. */
+  readonly onDamaged?: OnDamaged | undefined;
   /** Takes the pages in their order. Throws when one contradicts itself or an earlier one. */
   receive(page: Page<T>): void;
   /** The time that the pages have reached, in epoch milliseconds. */
@@ -40,10 +43,17 @@ export async function* runQuery<T>(
   const results = makeResults(position.pages === 0 && position.next === undefined);
   const requests = await requestsOf(query, position.window, run.signal);
   if (position.slice >= requests.length) throw new OptionError('resume', 'The cursor is damaged');
+  let isRefused = false;
   try {
     if (requests.length > 1) position = { ...position, window: windowOf(requests) };
     const parse = results.parse.bind(results);
     for await (const page of slicePages(query, requests, position, parse, run.signal)) {
+      for (const { record, error } of page.damaged) {
+        if (results.onDamaged === undefined) throw error;
+        isRefused = true;
+        await results.onDamaged(record, error);
+        isRefused = false;
+      }
       results.receive(page);
       const rest = query.limit - position.items;
       const items = page.items.slice(position.skip, position.skip + rest);
@@ -55,7 +65,8 @@ export async function* runQuery<T>(
     }
   } catch (error) {
     run.signal.throwIfAborted();
-    if (cursor === undefined || !(error instanceof MillraceError)) throw error;
+    // What the user's function throws comes through as it is.
+    if (isRefused || cursor === undefined || !(error instanceof MillraceError)) throw error;
     const missing = results.missing(position);
     throw new IncompleteError(
       `The ${query.source} stopped after ${position.pages} pages; missing: ${missing}. ${error.message}. To go on, pass the cursor of this error as \`resume\``,

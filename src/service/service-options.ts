@@ -91,8 +91,11 @@ export interface ServiceOptions extends OAuthOptions, UsageOptions {
   readonly stateFolder?: string | undefined;
   /** Whether the control path `/_control` is on. `true` by default. */
   readonly control?: boolean | undefined;
-  /** Called with each error that the service itself caused; the client got a 500. */
-  readonly onError?: ((error: unknown) => void) | undefined;
+  /**
+   * Called with each error that the service itself caused; the client got a 500. What the function throws,
+   * or its promise rejects with, is a warning of the process.
+   */
+  readonly onError?: ((error: unknown) => unknown) | undefined;
 }
 
 /** Minimum milliseconds of the states that a job leaves by itself. */
@@ -319,7 +322,7 @@ export const SERVICE_OPTIONS = {
   ...OAUTH_OPTIONS,
   ...USAGE_OPTIONS,
   control: withFlag(flag('switch the control path /_control off', true), 'no-control', '', 'false'),
-  onError: func<(error: unknown) => void>('called with errors that the service itself caused'),
+  onError: func<(error: unknown) => unknown>('called with errors that the service itself caused'),
 } as const satisfies OptionTable<ServiceOptions>;
 
 /** The options, checked and complete. */
@@ -353,8 +356,18 @@ export function checkServiceOptions(options: ServiceOptions): Settings {
           },
     jobDwellMs: dwellOf(rest.jobDwellMs),
     userPassword: rest.userPassword ?? rest.password,
-    onError: rest.onError ?? (() => {}),
+    onError: error => void report(error, rest.onError),
   };
+}
+
+async function report(error: unknown, onError: ServiceOptions['onError']): Promise<void> {
+  try {
+    await onError?.(error);
+  } catch (thrown) {
+    process.emitWarning(
+      `\`onError\` of createService failed: ${thrown}. It was called with: ${error}`,
+    );
+  }
 }
 
 const dwell = special<number>('minimum milliseconds', 'milliseconds, 0 or more', isAmount);

@@ -201,32 +201,50 @@ describe('progress as a bar', () => {
 });
 
 describe('progress to a function', () => {
-  it('is called four times a second and at the end', () => {
+  it('is called four times a second and at the end', async () => {
     const seen: ProgressCounts[] = [];
     const progress = busy();
     const display = showProgress(progress, counts => seen.push(counts));
-    vi.advanceTimersByTime(1_100);
+    await vi.advanceTimersByTimeAsync(1_100);
     expect(seen.length).toBe(4);
     progress.written++;
     progress.drop('filter', 1);
-    display.finish();
+    await display.finish();
     expect(seen.map(counts => counts.written)).toEqual([12_000, 12_000, 12_000, 12_000, 12_001]);
     expect(seen.map(counts => counts.dropped.get('filter'))).toEqual([45, 45, 45, 45, 46]);
     vi.advanceTimersByTime(60_000);
     expect(seen.length).toBe(5);
   });
 
-  it('fails the run if it throws, and is not called again', () => {
+  it('ends the run if it throws, and is not called again', async () => {
     let calls = 0;
-    const display = showProgress(busy(), () => {
+    const failure = new Error('no screen');
+    const aborted: unknown[] = [];
+    const show = () => {
       calls++;
-      throw new Error('no screen');
-    });
-    vi.advanceTimersByTime(2_000);
+      throw failure;
+    };
+    const display = showProgress(busy(), show, { abort: error => aborted.push(error) });
+    await vi.advanceTimersByTimeAsync(2_000);
     expect(calls).toBe(1);
-    expect(() => display.finish()).toThrow('no screen');
+    expect(aborted).toEqual([failure]);
+    await expect(display.finish()).rejects.toBe(failure);
     expect(() => display.fail()).not.toThrow();
     expect(calls).toBe(1);
+  });
+
+  it('is not called again before its promise is settled', async () => {
+    let calls = 0;
+    const display = showProgress(busy(), async () => {
+      calls++;
+      await new Promise(resolve => setTimeout(resolve, 1_000));
+    });
+    await vi.advanceTimersByTimeAsync(2_400);
+    expect(calls).toBe(2);
+    const finished = display.finish();
+    await vi.advanceTimersByTimeAsync(2_400);
+    await finished;
+    expect(calls).toBe(3);
   });
 });
 

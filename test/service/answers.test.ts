@@ -209,6 +209,20 @@ describe('an error response', () => {
     expect([status, page.error?.message]).toEqual([500, 'Internal Server Error: the disk is gone']);
     expect(errors).toHaveLength(1);
   });
+
+  it.each(['throws', 'rejects'])('is answered where `onError` itself %s', async how => {
+    const archive = new MemoryArchive([]);
+    archive.search = () => Promise.reject(new Error('the disk is gone'));
+    const warned = once(process, 'warning');
+    const onError = () => {
+      if (how === 'rejects') return Promise.reject(new Error('no room in the log'));
+      throw new Error('no room in the log');
+    };
+    const { search } = await local([], { archive, onError });
+    expect((await search({ query: 'tea' })).status).toBe(500);
+    const [warning] = await warned;
+    expect(warning.message).toMatch(/`onError`.*no room in the log.*the disk is gone/);
+  });
 });
 
 describe('a request', () => {

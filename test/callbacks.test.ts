@@ -1,0 +1,206 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { constants, createGzip } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Activity } from '../src/activity/activity.js';
+import { localFiles } from '../src/archive/local-files.js';
+import { compliance } from '../src/compliance/compliance.js';
+import { ConnectionError } from '../src/errors.js';
+import { pipeline } from '../src/flow/pipeline.js';
+import { type Account, type AccountOptions, account } from '../src/http/account.js';
+import { downloadJob } from '../src/jobs/download-job.js';
+import { jobFiles } from '../src/jobs/job-files.js';
+import { runJob } from '../src/jobs/run-job.js';
+import { activities } from '../src/operators/activities.js';
+import { jsonLines } from '../src/operators/json-lines.js';
+import { tap } from '../src/operators/tap.js';
+import { replay } from '../src/replay/replay.js';
+import { search } from '../src/search/search.js';
+import { createService } from '../src/service/index.js';
+import { collect } from '../src/sinks/collect.js';
+import { DAY, floorTo, HOUR, MINUTE } from '../src/time.js';
+import { signIn } from '../src/users/sign-in.js';
+import { begin, COMPLETED, info, stream } from './http/live-wire.js';
+import { json, ScriptedServer, status } from './http/scripted-server.js';
+import { impatient } from './http/virtual-time.js';
+import { jobServer, UUID } from './jobs/job-server.js';
+import { localUser } from './users/local-user.js';
+
+type Callback = (...args: unknown[]) => unknown;
+
+let server: ScriptedServer;
+let folder: string;
+
+beforeEach(async () => {
+  server = await new ScriptedServer().start();
+  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-callbacks-'));
+});
+afterEach(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function acme(options: AccountOptions = {}): Account {
+  return account(
+    {
+      ...{ replayStreamUrl: server.url, complianceStreamUrl: server.url, baseUrl: server.url },
+      ...{ account: 'acme', publisher: 'twitter', streamLabel: 'prod', complianceLabel: 'prod' },
+      ...{ label: 'prod', email: 'a@example.com', password: 'secret-password' },
+      timing: impatient(),
+      ...options,
+    },
+    {},
+  );
+}
+
+/** A flow of the lines of one file. */
+async function linesOf(...lines: readonly string[]) {
+  const file = path.join(folder, 'a.jsonl');
+  await writeFile(file, lines.join('\n'));
+  return localFiles(file);
+}
+
+const query = { query: 'snow', product: '30day' } as const;
+const post = { id: 1, id_str: '1', text: 'x' };
+
+/** A replay of 20 minutes that begin so many milliseconds ago. */
+function replayOf(ageMs: number, options: object) {
+  const from = floorTo(MINUTE, Date.now() - ageMs);
+  const window = { fromDate: new Date(from), toDate: new Date(from + 20 * MINUTE) };
+  const of = acme({ serviceTime: () => Date.now() });
+  return collect()(replay(of, { streamType: 'rulestream', ...window, folder, ...options }));
+}
+
+/** A compliance stream with a damaged record, which is cut after the first connection. */
+function complianceWith(options: object) {
+  server.otherwise = response => {
+    begin(response);
+    const gzip = createGzip();
+    gzip.pipe(response);
+    gzip.write('not JSON\r\n{"user_delete":{"id":}}\r\n');
+    gzip.flush(constants.Z_SYNC_FLUSH, () => setTimeout(() => response.destroy(), 20));
+  };
+  return collect()(compliance(acme(), { backfill: false, ...options }));
+}
+
+async function withJobServer(run: (of: Account) => Promise<unknown>): Promise<unknown> {
+  const served = await jobServer();
+  try {
+    return await run(served.account());
+  } finally {
+    await served.stop();
+  }
+}
+
+/** Every callback of the public calls, and a run that calls it. */
+const RUNS: Readonly<Record<string, (callback: Callback) => Promise<unknown>>> = {
+  'http/account.ts onRetry': async onRetry => {
+    server.otherwise = status(503);
+    return collect()(search(acme({ onRetry }), query));
+  },
+  'search/search.ts onDamaged': async onDamaged => {
+    server.script.push(
+      json({ results: [post], next: 'n' }),
+      json({ results: [{ text: 'no id' }] }),
+    );
+    return collect()(search(acme(), { ...query, onDamaged }));
+  },
+  'operators/json-lines.ts onDamaged': async onDamaged =>
+    pipeline(await linesOf('{"id":1}', 'not JSON'), jsonLines({ onDamaged }), collect()),
+  'operators/activities.ts onDamaged': async onDamaged =>
+    pipeline(await linesOf('{"a":1}'), jsonLines(), activities({ onDamaged }), collect()),
+  'operators/activities.ts onMessage': async onMessage =>
+    pipeline(
+      await linesOf('{"info":{"message":"x","sent":"2024-01-01T00:00:00+00:00"}}'),
+      jsonLines(),
+      activities({ onMessage }),
+      collect(),
+    ),
+  'replay/replay.ts onDamaged': async onDamaged => {
+    server.otherwise = stream(['{"id":1', info(COMPLETED, 1)]);
+    return replayOf(3 * HOUR, { onDamaged });
+  },
+  'replay/replay.ts onGap': async onGap => replayOf(7 * DAY, { onGap }),
+  'replay/replay.ts onWait': async onWait => replayOf(15 * MINUTE, { onWait }),
+  'compliance/compliance.ts onDamaged': async onDamaged => complianceWith({ onDamaged }),
+  'compliance/compliance.ts onGap': async onGap => complianceWith({ onDamaged() {}, onGap }),
+  'jobs/job-files.ts onVerdict': async onVerdict =>
+    withJobServer(of => collect()(jobFiles(of, UUID, { onVerdict }))),
+  'jobs/download-job.ts onFile': async onFile =>
+    withJobServer(of => downloadJob(of, UUID, { folder, onFile })),
+  'jobs/run-job.ts onStatus': async onStatus => {
+    await using service = createService({ limits: 'relaxed', jobDwellMs: 15 });
+    const of = account(await service.start(), {});
+    const job = { title: 'a', fromDate: '202401010000', toDate: '202401010100' };
+    const rules = [{ value: 'coffee' }];
+    const decide = () => true;
+    return await runJob(of, { ...job, dataFormat: 'original', rules, decide, onStatus });
+  },
+};
+
+/** Callbacks that are not named `on...`. */
+const OTHERS: typeof RUNS = {
+  tap: async look => pipeline(await linesOf('{"id":1}'), tap(look), collect()),
+  'the progress of a pipeline': async progress =>
+    pipeline(await linesOf('{"id":1}'), collect(), { progress }),
+  'the progress of a pipeline that does not end': async progress => {
+    const endless = async function* () {
+      while (true) yield await sleep(5);
+    };
+    await pipeline(endless(), collect(), { progress });
+  },
+  'open of users.signIn': async open => {
+    const local = await localUser();
+    return signIn(local.acme, { open });
+  },
+};
+
+describe.each(Object.entries({ ...RUNS, ...OTHERS }))('%s', (_, run) => {
+  // A retryable error of the package: neither retried nor wrapped.
+  const failure = new ConnectionError('no room in the log', { failure: 'reset', url: 'http://x/' });
+
+  it('ends the run with what it throws', async () => {
+    const thrown = run(() => {
+      throw failure;
+    });
+    await expect(thrown).rejects.toBe(failure);
+  });
+
+  it('ends the run with what its promise rejects with', async () => {
+    const rejected = run(async () => {
+      await sleep(1);
+      throw failure;
+    });
+    await expect(rejected).rejects.toBe(failure);
+  });
+});
+
+it('every callback of a public call is tested here', async () => {
+  const found: string[] = [];
+  for (const file of await readdir('src', { recursive: true })) {
+    if (!file.endsWith('.ts') || file.startsWith('service/')) continue;
+    const source = await readFile(path.join('src', file), 'utf8');
+    for (const [, name] of source.matchAll(/^ {2}(on[A-Z]\w+): func\b/gm))
+      found.push(`${file} ${name}`);
+  }
+  expect(found.toSorted()).toEqual(Object.keys(RUNS).toSorted());
+});
+
+it('the promise of onDamaged is awaited before the records after it are delivered', async () => {
+  const order: string[] = [];
+  await pipeline(
+    await linesOf('{"id":1}', 'bad', 'worse', '{"id":2}', '{"a":3}', '{"id":4}'),
+    jsonLines({ onDamaged: async record => order.push(await slowly(`line: ${record.raw}`)) }),
+    activities({ onDamaged: async record => order.push(await slowly(`post: ${record.raw}`)) }),
+    tap((activity: Activity) => order.push(activity.id)),
+    collect(),
+  );
+  expect(order).toEqual(['line: bad', 'line: worse', 'post: {"a":3}', '1', '2', '4']);
+});
+
+async function slowly<T>(value: T): Promise<T> {
+  await sleep(2);
+  return value;
+}
