@@ -135,10 +135,11 @@ export {
   type DifferingBucket,
   type ExpectedBucket,
 } from './sinks/completeness.js';
-export { type FilesOptions, files } from './sinks/files/files.js';
-export { safeName } from './sinks/files/safe-name.js';
-export type { Written, WrittenFile } from './sinks/files/written.js';
+export { type FilesOptions, files } from './sinks/files.js';
 export type { ToLine } from './sinks/line.js';
+export type { FileSinkOptions } from './sinks/output/file-sink-options.js';
+export { safeName } from './sinks/output/safe-name.js';
+export type { Written, WrittenFile } from './sinks/output/written.js';
 export { type StdoutOptions, stdout } from './sinks/stdout.js';
 export type { Timestamp } from './time.js';
 export * as usage from './usage/usage.js';

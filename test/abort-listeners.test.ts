@@ -15,7 +15,7 @@ import { replayRules } from '../src/replay/list-rules.js';
 import { addReplayRules } from '../src/replay/rule-calls.js';
 import { search } from '../src/search/search.js';
 import { collect } from '../src/sinks/collect.js';
-import { files } from '../src/sinks/files/files.js';
+import { files } from '../src/sinks/files.js';
 import { stdout } from '../src/sinks/stdout.js';
 import { usage } from '../src/usage/usage-report.js';
 import { usageRows } from '../src/usage/usage-rows.js';

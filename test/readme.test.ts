@@ -94,7 +94,7 @@ const OPTION_TABLES = [
     'users.EngagementTotalsOptions',
   ],
   ['src/users/README.md', 'Engagement totals', 'Option of `engagement`', 'EngagementOptions'],
-  ['src/sinks/files/README.md', 'The `files` sink', 'Option', 'FilesOptions'],
+  ['src/sinks/README.md', 'The `files` sink', 'Option', 'FilesOptions'],
   ['src/service/README.md', 'Options', 'Option', 'service:ServiceOptions'],
 ] as const;
 

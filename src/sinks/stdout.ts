@@ -6,8 +6,8 @@ import { batchesOf, type Sink } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { LinkedAbort } from '../linked-abort.js';
 import { storageError } from '../storage/storage-error.js';
-import type { Written } from './files/written.js';
 import { LINE_FEED, type Line, lineOf, type ToLine } from './line.js';
+import type { Written } from './output/written.js';
 
 /** Options of `stdout`. */
 export interface StdoutOptions<T> {

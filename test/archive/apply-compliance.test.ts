@@ -6,7 +6,7 @@ import { applyCompliance } from '../../src/archive/apply-compliance.js';
 import { openTombstones, type Tombstones } from '../../src/compliance/tombstones.js';
 import { DataError, OptionError, StorageError } from '../../src/errors.js';
 import { samplePosts } from '../../src/service/sample/sample-posts.js';
-import { files } from '../../src/sinks/files/files.js';
+import { files } from '../../src/sinks/files.js';
 import { ofPost, ofUser } from '../compliance/event.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
 

@@ -20,7 +20,7 @@ import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { tap } from '../../src/operators/tap.js';
-import { files } from '../../src/sinks/files/files.js';
+import { files } from '../../src/sinks/files.js';
 
 let folder: string;
 beforeAll(async () => {

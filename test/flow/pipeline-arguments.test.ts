@@ -5,7 +5,7 @@ import { Flow, operator, perBatch } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { collect } from '../../src/sinks/collect.js';
-import { files } from '../../src/sinks/files/files.js';
+import { files } from '../../src/sinks/files.js';
 
 /** Without types, as plain JavaScript calls it. */
 const call = pipeline as (...args: unknown[]) => Promise<unknown>;

@@ -4,8 +4,8 @@ import { describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../../src/errors.js';
 import { Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
-import { type FilesOptions, filesOn } from '../../../src/sinks/files/files.js';
-import type { Written } from '../../../src/sinks/files/written.js';
+import { type FilesOptions, filesOn } from '../../../src/sinks/files.js';
+import type { Written } from '../../../src/sinks/output/written.js';
 import { nodeError, PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { places } from './cursors.js';
 

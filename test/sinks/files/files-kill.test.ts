@@ -3,7 +3,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { FilesOptions } from '../../../src/sinks/files/files.js';
+import type { FilesOptions } from '../../../src/sinks/files.js';
 import { spawn } from '../../child-processes.js';
 import { PAGES, pageOf } from '../pages.js';
 import { temporaryFolders } from '../temporary-folder.js';

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { OptionError, StorageError } from '../../../src/errors.js';
 import { Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
-import { type FilesOptions, files, filesOn } from '../../../src/sinks/files/files.js';
+import { type FilesOptions, files, filesOn } from '../../../src/sinks/files.js';
 import { spawn } from '../../child-processes.js';
 import { nodeError, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { temporaryFolders } from '../temporary-folder.js';

@@ -11,7 +11,7 @@ import type { Routed } from '../../../src/activity/routed.js';
 import { DataError, OptionError, StorageError } from '../../../src/errors.js';
 import { Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
-import { type FilesOptions, files, filesOn } from '../../../src/sinks/files/files.js';
+import { type FilesOptions, files, filesOn } from '../../../src/sinks/files.js';
 import { nodeFileSystem } from '../../../src/storage/file-system.js';
 import { nodeError } from '../../storage/simulated-disk.js';
 import { post } from '../posts.js';

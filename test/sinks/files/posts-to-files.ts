@@ -3,7 +3,7 @@ import { Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
 import { dedupe } from '../../../src/operators/dedupe.js';
 import { routeByTag } from '../../../src/operators/route-by-tag.js';
-import { files } from '../../../src/sinks/files/files.js';
+import { files } from '../../../src/sinks/files.js';
 import { PAGES, pageOf } from '../pages.js';
 
 // The script that the test kills. Arguments: the folder of its files, and options of files() as JSON.

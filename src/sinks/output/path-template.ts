@@ -54,12 +54,12 @@ const FIELDS: Readonly<Record<PathField, Field>> = {
 };
 
 /** Reads a template such as `out/{tag}/{day}.jsonl`, or throws an `OptionError`. */
-export function parsePathTemplate(template: string): PathTemplate {
+export function parsePathTemplate(call: string, template: string): PathTemplate {
   const pieces = path.normalize(template).split(/\{([^{}]*)\}/);
-  const names = pieces.filter((_, index) => index % 2 === 1).map(fieldName);
+  const names = pieces.filter((_, index) => index % 2 === 1).map(name => fieldName(call, name));
   const literals = pieces.filter((_, index) => index % 2 === 0);
-  checkLiterals(template, literals);
-  const limits = nameLimits(template, literals);
+  checkLiterals(call, template, literals);
+  const limits = nameLimits(call, template, literals);
   const fields = names.map(name => FIELDS[name]);
   return {
     constant: fields.length === 0,
@@ -86,20 +86,20 @@ function timed(unit: number, length: number): Field {
   };
 }
 
-function fieldName(name: string): PathField {
+function fieldName(call: string, name: string): PathField {
   if (Object.hasOwn(FIELDS, name)) return name as PathField;
   const known = Object.keys(FIELDS).join(', ');
-  throw optionError('files', 'path', `must use the fields ${known}, got {${name}}`);
+  throw optionError(call, 'path', `must use the fields ${known}, got {${name}}`);
 }
 
-/** Why no name may end in `.zst`: plain lines under such a name would mislead every reader. */
-export const NO_ZSTD = 'files() writes plain lines or gzip, so use .gz';
+/** Why no name may end in `.zst`: plain contents under such a name would mislead every reader. */
+export const NO_ZSTD = 'files are written plain or as gzip, so use .gz';
 
 export function isZstd(name: string): boolean {
   return /\.zstd?$/i.test(name);
 }
 
-function checkLiterals(template: string, literals: readonly string[]): void {
+function checkLiterals(call: string, template: string, literals: readonly string[]): void {
   const last = literals.at(-1) as string;
   const wrong =
     template === '' || (literals.length === 1 && /[/\\]$|^\.{1,2}$/.test(last))
@@ -116,22 +116,18 @@ function checkLiterals(template: string, literals: readonly string[]): void {
                 ? `not end in .zst: ${NO_ZSTD}`
                 : undefined;
   if (wrong !== undefined)
-    throw optionError('files', 'path', `must ${wrong}, got ${JSON.stringify(template)}`);
+    throw optionError(call, 'path', `must ${wrong}, got ${JSON.stringify(template)}`);
 }
 
 /** The maximum bytes of each field, so that every name in the path fits the file system. */
-function nameLimits(template: string, literals: readonly string[]): number[] {
+function nameLimits(call: string, template: string, literals: readonly string[]): number[] {
   const marked = literals.join('\0').split(path.sep);
   return marked.flatMap(name => {
     const parts = name.split('\0');
     const free = LONGEST_NAME - Buffer.byteLength(parts.join(''));
     const each = Math.floor(free / Math.max(1, parts.length - 1));
     if (parts.length === 1 ? free < 0 : each < MIN_NAME_BYTES)
-      throw optionError(
-        'files',
-        'path',
-        `must have shorter names, got ${JSON.stringify(template)}`,
-      );
+      throw optionError(call, 'path', `must have shorter names, got ${JSON.stringify(template)}`);
     return parts.slice(1).map(() => each);
   });
 }

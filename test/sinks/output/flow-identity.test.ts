@@ -17,7 +17,7 @@ import { routeByTag } from '../../../src/operators/route-by-tag.js';
 import { take } from '../../../src/operators/take.js';
 import { tap } from '../../../src/operators/tap.js';
 import { search } from '../../../src/search/search.js';
-import { files } from '../../../src/sinks/files/files.js';
+import { files } from '../../../src/sinks/files.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
 const temporaryFolder = temporaryFolders();

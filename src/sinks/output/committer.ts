@@ -1,6 +1,5 @@
 import path from 'node:path';
 import { StorageError } from '../../errors.js';
-import type { Cursor } from '../../flow/flow.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { type Lock, recoveryLockPath } from '../../storage/lock.js';
 import { openExisting, regularStatus } from '../../storage/regular-file.js';
@@ -10,6 +9,7 @@ import {
   type Checkpoint,
   type CheckpointOwner,
   type CheckpointState,
+  type CommittedFile,
   temporaryPath,
   writeCheckpoint,
 } from './checkpoint-format.js';
@@ -27,65 +27,74 @@ export function checkpointPaths(checkpoint: string): string[] {
   return [checkpoint, temporaryPath(checkpoint), lock, recoveryLockPath(lock)];
 }
 
+/** What the committer needs of outputs, whatever their items. */
+type Committed = Pick<
+  Outputs<unknown>,
+  'endsFiles' | 'filled' | 'isWhole' | 'lock' | 'nameFiles' | 'resume' | 'settle' | 'sync'
+>;
+
+/** What commits together: the outputs of one sink. */
+export interface Member {
+  readonly outputs: Committed;
+  /** The minimum time between two commits; absent where only full files make one due. */
+  readonly everyMs: number | undefined;
+  /** Its number in the checkpoint, where several sinks commit together. */
+  readonly branch: number | undefined;
+}
+
+export interface CommitterOptions {
+  readonly file: string;
+  readonly owner: CheckpointOwner;
+  readonly members: readonly Member[];
+  readonly lock: Lock;
+  readonly before: Checkpoint | undefined;
+  /** Called with the error of a commit, which ends the run. */
+  fail(error: unknown): void;
+}
+
 /**
  * Commits outputs and cursor together: sync the outputs, then replace the checkpoint. One commit runs at a
- * time, while new lines are still being written.
+ * time, while new items are still being written.
  */
 export class Committer {
   readonly #fs: FileSystem;
-  readonly #file: string;
-  readonly #owner: CheckpointOwner;
-  readonly #outputs: Outputs;
-  readonly #lock: Lock;
-  readonly #everyMs: number;
-  readonly #committed: Map<string, FileCounts>;
+  readonly #options: CommitterOptions;
+  readonly #committed: Map<string, CommittedFile>;
   #cursor = 'null';
   #pending: Promise<void> | undefined;
   /** Whether there is a checkpoint to resume from. */
   #written: boolean;
-  #notBefore: number;
+  #last = performance.now();
+  #notBefore = this.#last;
 
-  constructor(
-    fs: FileSystem,
-    {
-      file,
-      owner,
-      outputs,
-      lock,
-      everyMs,
-      before,
-    }: {
-      readonly file: string;
-      readonly owner: CheckpointOwner;
-      readonly outputs: Outputs;
-      readonly lock: Lock;
-      readonly everyMs: number;
-      readonly before: Checkpoint | undefined;
-    },
-  ) {
+  constructor(fs: FileSystem, options: CommitterOptions) {
+    const { before } = options;
     this.#fs = fs;
-    this.#file = file;
-    this.#owner = owner;
-    this.#outputs = outputs;
-    this.#lock = lock;
+    this.#options = options;
     this.#written = before !== undefined;
-    this.#everyMs = everyMs;
     this.#committed = new Map(before?.files.map(counts => [counts.path, counts]));
-    this.#notBefore = performance.now() + everyMs;
   }
 
-  /** Commits all lines so far and the cursor after them, if the interval has passed. */
-  async reached(cursor: Cursor): Promise<void> {
-    if (this.#everyMs === 0) await this.#pending;
-    if (this.#pending !== undefined || performance.now() < this.#notBefore) return;
-    // `toJSON` of a cursor may read state that changes with the next pull, so it is serialized now.
-    this.#cursor = JSON.stringify(cursor);
+  /** Whether all members are due. Where one is to commit at every cursor, this waits for the commit before. */
+  async due(): Promise<boolean> {
+    if (this.#atEach) await this.#pending;
+    const now = performance.now();
+    return (
+      this.#pending === undefined &&
+      now >= this.#notBefore &&
+      this.#options.members.every(member => isDue(member, now - this.#last))
+    );
+  }
+
+  /** Begins to commit all items so far and the cursor after them, as JSON. */
+  async commit(cursor: string): Promise<void> {
+    this.#cursor = cursor;
     this.#pending = this.#commit('running').finally(() => {
       this.#pending = undefined;
     });
     // The failure ends the run through the outputs; it must not become an unhandled rejection.
-    this.#pending.catch(error => this.#outputs.fail(error));
-    if (this.#everyMs === 0) await this.#pending;
+    this.#pending.catch(error => this.#options.fail(error));
+    if (this.#atEach) await this.#pending;
   }
 
   /** Waits for a running commit. Its failure is reported elsewhere. */
@@ -94,38 +103,43 @@ export class Committer {
   }
 
   /** Commits the rest, gives the files their final names, and marks the checkpoint complete. */
-  async finish(): Promise<FileCounts[]> {
+  async finish(): Promise<CommittedFile[]> {
     await this.#pending;
     await this.#commit('finishing');
-    await this.#outputs.nameFiles();
+    for (const { outputs } of this.#options.members) await outputs.nameFiles();
     await this.#write('complete');
     return [...this.#committed.values()];
   }
 
+  get #atEach(): boolean {
+    return this.#options.members.some(({ everyMs }) => everyMs === 0);
+  }
+
   async #commit(state: CheckpointState): Promise<void> {
     const started = performance.now();
-    const settled = await this.#outputs.settle();
-    await this.#outputs.sync(settled);
-    for (const counts of settled) this.#committed.set(counts.path, counts);
+    const { members } = this.#options;
+    for (const file of await settleAndSync(members)) this.#committed.set(file.path, file);
     await this.#write(state);
+    for (const { outputs } of members) if (outputs.endsFiles) await outputs.nameFiles();
     // On a slow disk or with a large state, commits take a fifth of the time at most.
     const now = performance.now();
-    this.#notBefore = started + Math.max(this.#everyMs, 4 * (now - started));
-    if (this.#everyMs === 0) this.#notBefore = now;
+    this.#last = started;
+    this.#notBefore = this.#atEach ? now : started + 4 * (now - started);
   }
 
   async #write(state: CheckpointState): Promise<void> {
-    await this.#lock.check();
+    const { file, owner, lock } = this.#options;
+    await lock.check();
     try {
-      await writeCheckpoint(this.#fs, this.#file, {
+      await writeCheckpoint(this.#fs, file, {
         state,
-        owner: this.#owner,
+        owner,
         cursor: this.#cursor,
         files: [...this.#committed.values()],
       });
       this.#written = true;
     } catch (error) {
-      throw storageError('write the checkpoint', this.#file, error, this.afterFailure());
+      throw storageError('write the checkpoint', file, error, this.afterFailure());
     }
   }
 
@@ -133,6 +147,28 @@ export class Committer {
   afterFailure(): string {
     return this.#written ? `${AGAIN}: it goes on from the checkpoint` : AGAIN;
   }
+}
+
+/** Between two commits that cost nothing, as no file is open. */
+const IDLE_MS = 1_000;
+
+function isDue({ outputs, everyMs = Number.POSITIVE_INFINITY }: Member, sinceMs: number): boolean {
+  if (sinceMs >= everyMs || outputs.filled) return true;
+  return outputs.endsFiles && outputs.isWhole && sinceMs >= IDLE_MS;
+}
+
+/** Puts all items up to now on disk, and returns the files that have changed. */
+export async function settleAndSync(members: readonly Member[]): Promise<CommittedFile[]> {
+  // All begin before the first ends: items that come meanwhile belong to the next commit.
+  const settling = members.map(({ outputs }) => outputs.settle());
+  await Promise.allSettled(settling);
+  const files: CommittedFile[] = [];
+  for (const [index, { outputs, branch }] of members.entries()) {
+    const counts = await (settling[index] as Promise<FileCounts[]>);
+    await outputs.sync(counts);
+    for (const one of counts) files.push({ ...one, branch });
+  }
+  return files;
 }
 
 export const AGAIN = ', then run the same again';
@@ -159,22 +195,29 @@ export async function checkOutputs(
     );
 }
 
-/** Truncates the files to the bytes that the checkpoint counts; throws where one is shorter or missing. */
+/**
+ * Truncates the parts to the bytes that the checkpoint counts, and returns the files that have their final
+ * names. Throws where a file is shorter or missing.
+ *
+ * @param endsFiles whether the sink that writes the file gives files their names at each commit.
+ */
 export async function restore(
   fs: FileSystem,
   file: string,
   { state, files }: Checkpoint,
-): Promise<FileCounts[]> {
-  const parts: FileCounts[] = [];
+  endsFiles: (file: CommittedFile) => boolean,
+): Promise<Set<CommittedFile>> {
+  const named = new Set<CommittedFile>();
   const folders = new Set<string>();
   for (const counts of files) {
     const part = counts.path + PART;
     try {
       const size = (await regularStatus(fs, part))?.size;
-      if (size === undefined && state === 'finishing') {
+      if (endsFiles(counts) ? size !== counts.bytes : size === undefined && state === 'finishing') {
         // A crash came after this file got its final name; the name may not be on disk yet.
         await checkFinished(fs, file, counts);
         folders.add(path.dirname(counts.path));
+        named.add(counts);
         continue;
       }
       if (size === undefined || size < counts.bytes) throw lost(file, part, size, counts.bytes);
@@ -182,10 +225,9 @@ export async function restore(
     } catch (error) {
       throw storageError('go on with', part, error);
     }
-    parts.push(counts);
   }
   for (const folder of folders) await syncFolder(folder, fs);
-  return parts;
+  return named;
 }
 
 async function checkFinished(fs: FileSystem, file: string, counts: FileCounts): Promise<void> {

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MIN_NAME_BYTES, safeName } from '../../../src/sinks/files/safe-name.js';
+import { MIN_NAME_BYTES, safeName } from '../../../src/sinks/output/safe-name.js';
 
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),

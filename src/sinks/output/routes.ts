@@ -91,14 +91,14 @@ function checked(name: unknown, origin: string | undefined): string {
 
 function notAPost(item: unknown, origin: string | undefined): DataError {
   return new DataError(
-    `The fields of \`path\` need activities, got ${kindOf(item)}. Put activities() before files(), or pass a function as \`path\``,
+    `The fields of \`path\` need activities, got ${kindOf(item)}. Put activities() before the sink, or pass a function as \`path\``,
     { place: { origin } },
   );
 }
 
 function untagged(origin: string | undefined): DataError {
   return new DataError(
-    'The field {tag} of `path` needs routeByTag() before files(): one activity may have many tags',
+    'The field {tag} of `path` needs routeByTag() before the sink: one activity may have many tags',
     { place: { origin } },
   );
 }

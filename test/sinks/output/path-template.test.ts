@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Activity } from '../../../src/activity/activity.js';
 import { OptionError } from '../../../src/errors.js';
-import { parsePathTemplate } from '../../../src/sinks/files/path-template.js';
+import { parsePathTemplate } from '../../../src/sinks/output/path-template.js';
 import { post } from '../posts.js';
 
 function fill(template: string, activity: Activity, tag = ''): string {
-  const parsed = parsePathTemplate(template);
+  const parsed = parsePathTemplate('files', template);
   return parsed.fill(parsed.keys.map(key => key(activity, tag)));
 }
 
@@ -88,7 +88,7 @@ describe('a path template', () => {
     ['out/{day}.ZSTD', /\.zst/],
     [`out/${'x'.repeat(210)}{tag}`, /shorter/],
   ])('%j is refused', (template, message) => {
-    expect(() => parsePathTemplate(template)).toThrow(OptionError);
-    expect(() => parsePathTemplate(template)).toThrow(message);
+    expect(() => parsePathTemplate('files', template)).toThrow(OptionError);
+    expect(() => parsePathTemplate('files', template)).toThrow(message);
   });
 });

@@ -13,7 +13,11 @@ export function flowDifference(before: FlowIdentity, now: FlowIdentity): string 
   return undefined;
 }
 
-function stepDifference(before: FlowStep | undefined, now: FlowStep | undefined) {
+/** The same for one step. */
+export function stepDifference(
+  before: FlowStep | undefined,
+  now: FlowStep | undefined,
+): string | undefined {
   if (before === undefined) return `${now?.step}() was not in it`;
   if (now === undefined) return `${before.step}() was in it, and is not now`;
   if (before.step !== now.step) return `${before.step}() is now ${now.step}()`;

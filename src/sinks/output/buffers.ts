@@ -1,15 +1,20 @@
 /** Larger writes are not faster. */
 export const MAX_BUFFER_BYTES = 1 << 20;
 export const MIN_BUFFER_BYTES = 1 << 14;
-/** Memory limit of all outputs together. */
+/** Memory limit of all outputs together, where the format has none. */
 const LIMIT = 16 << 20;
 const SPARE = 16;
 
-/** The buffers that lines wait in before they are written: limited in total, and reused. */
+/** The memory that items wait in before they are written: limited in total, and reused. */
 export class Buffers {
+  readonly #limit: number;
   #held = 0;
   readonly #spare: Buffer[] = [];
   #waiting: (() => void)[] = [];
+
+  constructor(limit = LIMIT) {
+    this.#limit = limit;
+  }
 
   take(size: number): Buffer {
     this.#held += size;
@@ -19,19 +24,28 @@ export class Buffers {
   }
 
   give(buffer: Buffer): void {
-    this.#held -= buffer.length;
     if (buffer.length === MAX_BUFFER_BYTES && this.#spare.length < SPARE) this.#spare.push(buffer);
-    if (this.#held <= LIMIT / 2) this.release();
+    this.hold(-buffer.length);
   }
 
-  /** Whether lines must be written before more are collected. */
+  /** Counts memory of other kinds. */
+  hold(bytes: number): void {
+    this.#held += bytes;
+    if (bytes < 0 && this.isHalfFree) this.release();
+  }
+
+  /** Whether items must be written before more are collected. */
   get full(): boolean {
-    return this.#held > LIMIT;
+    return this.#held > this.#limit;
+  }
+
+  get isHalfFree(): boolean {
+    return this.#held <= this.#limit / 2;
   }
 
   /** Waits until half of the memory is free again. */
   relief(): Promise<void> {
-    if (this.#held <= LIMIT / 2) return Promise.resolve();
+    if (this.isHalfFree) return Promise.resolve();
     return new Promise(resolve => this.#waiting.push(resolve));
   }
 

@@ -1,13 +1,13 @@
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import { isNodeError, StorageError } from '../../errors.js';
-import type { Cursor, FlowIdentity } from '../../flow/flow.js';
+import type { Cursor, FlowIdentity, FlowStep } from '../../flow/flow.js';
 import { type FileSystem, makeFolder } from '../../storage/file-system.js';
 import { replaceFileOn } from '../../storage/replace-file.js';
 import { storageError } from '../../storage/storage-error.js';
 import { syncFolder } from '../../storage/sync-folder.js';
 import type { FileCounts } from './output-file.js';
-import { flowDifference } from './same-flow.js';
+import { flowDifference, stepDifference } from './same-flow.js';
 
 /**
  * `running`: the files are parts that a run resumes from the cursor. `finishing`: all lines are written,
@@ -18,20 +18,19 @@ export type CheckpointState = 'running' | 'finishing' | 'complete';
 export interface Checkpoint {
   readonly state: CheckpointState;
   readonly cursor: Cursor | undefined;
-  readonly files: readonly FileCounts[];
+  readonly files: readonly CommittedFile[];
 }
 
-/** The options that the contents of the files depend on. A run with other values cannot resume them. */
-export interface SinkSettings {
-  readonly path: string;
-  readonly gzip: boolean;
-  readonly maxBytes: number | null;
-  readonly line: boolean;
+/** A file in a checkpoint. */
+export interface CommittedFile extends FileCounts {
+  /** Of several branches that commit together, the number of the one that writes it. */
+  readonly branch?: number | undefined;
 }
 
 /** The run that a checkpoint belongs to. */
 export interface CheckpointOwner {
-  readonly sink: SinkSettings;
+  /** The name of the sink, and the options that the contents of its files depend on. */
+  readonly sink: FlowStep;
   readonly flow: FlowIdentity;
 }
 
@@ -65,7 +64,7 @@ export async function readCheckpoint(
   return {
     state: checkpoint.state as CheckpointState,
     cursor: (checkpoint.cursor ?? undefined) as Cursor | undefined,
-    files: (checkpoint.files as (Omit<FileCounts, 'lineBytes'> & { lineBytes?: number })[]).map(
+    files: (checkpoint.files as (Omit<CommittedFile, 'lineBytes'> & { lineBytes?: number })[]).map(
       counts => ({ ...counts, lineBytes: counts.lineBytes ?? counts.bytes }),
     ),
   };
@@ -79,11 +78,13 @@ function mustBelongTo(
 ): void {
   const goOn =
     'Run the same pipeline as before, choose another checkpoint file for this one, or delete the checkpoint to start again.';
-  if (JSON.stringify(sink) !== JSON.stringify(owner.sink))
-    throw new StorageError(
-      `The checkpoint ${file} belongs to another files(): it has ${JSON.stringify(sink)}, this one ${JSON.stringify(owner.sink)}. ${goOn}`,
-      { path: file },
-    );
+  // Before there were other sinks, the settings had no name.
+  const before: FlowStep = { step: 'files', ...(sink as object) };
+  const change = stepDifference(before, owner.sink);
+  if (change !== undefined)
+    throw new StorageError(`The checkpoint ${file} belongs to another sink: ${change}. ${goOn}`, {
+      path: file,
+    });
   if (!Array.isArray(flow)) return;
   const difference = flowDifference(flow as FlowIdentity, owner.flow);
   if (difference !== undefined)
@@ -98,7 +99,7 @@ export interface CheckpointText {
   readonly owner: CheckpointOwner;
   /** As JSON, or `null`. */
   readonly cursor: string;
-  readonly files: readonly FileCounts[];
+  readonly files: readonly CommittedFile[];
 }
 
 /** Replaces the checkpoint atomically. */
@@ -123,8 +124,11 @@ export async function prepareFolder(fs: FileSystem, file: string): Promise<void>
 function print({ state, owner, cursor, files }: CheckpointText): string {
   const total = (count: (file: FileCounts) => number) =>
     files.reduce((sum, file) => sum + count(file), 0);
-  const lines = files.map(({ path: name, posts, bytes, lineBytes }) =>
-    JSON.stringify({ path: name, posts, bytes, ...(lineBytes === bytes ? {} : { lineBytes }) }),
+  const lines = files.map(({ path: name, posts, bytes, lineBytes, branch }) =>
+    JSON.stringify({
+      ...{ path: name, posts, bytes, branch },
+      ...(lineBytes === bytes ? {} : { lineBytes }),
+    }),
   );
   const body = `{
   "version": ${VERSION},

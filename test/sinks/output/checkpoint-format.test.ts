@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../../src/errors.js';
 import { type Cursor, Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
-import { type FilesOptions, files } from '../../../src/sinks/files/files.js';
+import { type FilesOptions, files } from '../../../src/sinks/files.js';
+import { places } from '../files/cursors.js';
 import { temporaryFolders } from '../temporary-folder.js';
-import { places } from './cursors.js';
 
 const temporaryFolder = temporaryFolders();
 
@@ -70,7 +70,7 @@ describe('a checkpoint', () => {
     expect(text.replaceAll(out, 'out')).toBe(`{
   "version": 1,
   "state": "running",
-  "sink": {"path":"(a function)","gzip":false,"maxBytes":null,"line":false},
+  "sink": {"step":"files","path":"(a function)","gzip":false,"maxBytes":null,"line":false},
   "flow": [],
   "posts": 3,
   "bytes": 12,
@@ -192,7 +192,7 @@ describe('a checkpoint', () => {
     await interrupt(optionsIn(out), 2);
     const run = finish(optionsIn(out, more));
     await expect(run).rejects.toThrow(StorageError);
-    await expect(run).rejects.toThrow(/belongs to another files\(\).*delete the checkpoint/);
+    await expect(run).rejects.toThrow(/belongs to another sink: .*delete the checkpoint/);
   });
 
   it.each([

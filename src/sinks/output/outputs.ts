@@ -1,6 +1,4 @@
 import path from 'node:path';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import pLimit from 'p-limit';
 import { StorageError } from '../../errors.js';
 import type { Progress } from '../../flow/progress.js';
@@ -9,16 +7,26 @@ import { type Lock, takeLock } from '../../storage/lock.js';
 import { regularStatus } from '../../storage/regular-file.js';
 import { storageError } from '../../storage/storage-error.js';
 import { syncFolder } from '../../storage/sync-folder.js';
-import type { Line } from '../line.js';
 import { Buffers } from './buffers.js';
+import { type Format, isEncoded } from './format.js';
 import { OpenFiles } from './open-files.js';
-import { type FileCounts, OutputFile, PART, type Writer } from './output-file.js';
+import {
+  EncodedFile,
+  type FileCounts,
+  type OutputFile,
+  PART,
+  RecordFile,
+  type Writer,
+} from './output-file.js';
 
-export interface OutputsOptions {
-  /** Of gzip; plain files when absent. */
-  readonly level: number | undefined;
-  /** Of lines, before compression. */
+export interface OutputsOptions<T> {
+  readonly format: Format<T>;
+  /** Compresses a block so that it can be decompressed by itself. */
+  readonly compress: ((block: Uint8Array) => Promise<Uint8Array>) | undefined;
+  /** Of records, before compression. */
   readonly maxBytes: number | undefined;
+  /** Whether files are numbered from the second on, as their size is limited or a commit ends them. */
+  readonly numbered: boolean;
   readonly maxOpen: number;
   readonly maxOutputs: number;
   readonly progress: Progress | undefined;
@@ -28,17 +36,18 @@ export interface OutputsOptions {
   readonly only: string | undefined;
   /** Paths that no output may have. */
   readonly reserved: readonly string[];
+  /** The outputs of all sinks that run together, by absolute path: two must not write one file. */
+  readonly claims: Map<string, unknown>;
   /** Advice for the message of a failure. */
   afterFailure(): string;
   onFailure(error: unknown): void;
 }
 
 /** The output of one path: one file, or several in turn where their size is limited. */
-export interface Output {
-  add(line: Line): void;
+export interface Output<T> {
+  add(item: T, origin: string | undefined): void;
 }
 
-const compress = promisify(gzip);
 /** More writes than this at a time do not make a disk faster. */
 const WRITES_AT_A_TIME = 8;
 const SHORTEST_NUMBER = 4;
@@ -47,66 +56,109 @@ const STEM = /^(.*?[^/\\])((?:\.[^./\\]+)?(?:\.gz)?)$/s;
 const APART = '%=';
 
 /** All output files of a run. They share memory, the limit of open files, and the first failure. */
-export class Outputs implements Writer {
-  readonly buffers = new Buffers();
+export class Outputs<T> implements Writer {
+  readonly buffers: Buffers;
   readonly #fs: FileSystem;
-  readonly #options: OutputsOptions;
+  readonly #options: OutputsOptions<T>;
   readonly #openFiles: OpenFiles;
   readonly #limit;
   readonly #reserved: ReadonlySet<string>;
   /** By absolute path, in the order of their creation. */
   readonly #files = new Map<string, OutputFile>();
   #changed = new Set<OutputFile>();
+  #filled = false;
   readonly #folders = new Map<string, Promise<void>>();
   #changedFolders = new Set<string>();
   #lock: Promise<Lock> | undefined;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(fs: FileSystem, options: OutputsOptions) {
+  constructor(fs: FileSystem, options: OutputsOptions<T>) {
+    const { format } = options;
     this.#fs = fs;
     this.#options = options;
+    this.buffers = new Buffers(isEncoded(format) ? format.maxHeldBytes : undefined);
     this.#openFiles = new OpenFiles(fs, options.maxOpen);
     this.#limit = pLimit(Math.min(options.maxOpen, WRITES_AT_A_TIME));
     this.#reserved = new Set(options.reserved.map(file => this.#keyOf(file)));
   }
 
-  /** Resumes the files of an earlier run, whose parts are as long as `counts` says. */
-  resume(counts: readonly FileCounts[]): void {
-    for (const file of counts)
-      this.#files.set(this.#keyOf(file.path), new OutputFile(file.path, this, file));
+  /** Resumes the files of an earlier run; all but those in `named` are parts as long as `counts` says. */
+  resume(counts: readonly FileCounts[], named: ReadonlySet<FileCounts>): void {
+    for (const before of counts) {
+      const file = this.#newFile(before.path, before);
+      file.named = named.has(before);
+      this.#files.set(this.#claim(before.path), file);
+    }
   }
 
-  open(file: string): Output {
-    const { maxBytes } = this.#options;
-    if (maxBytes === undefined) return this.#fileAt(file);
+  open(file: string): Output<T> {
+    const { format, numbered, maxBytes = Number.POSITIVE_INFINITY } = this.#options;
+    if (!numbered) return this.#fileAt(file) as RecordFile<T> | EncodedFile<T>;
     let number = 1;
-    while (this.#files.has(this.#keyOf(numbered(file, number + 1)))) number++;
-    let current = this.#fileAt(numbered(file, number));
+    while (this.#has(numberedName(file, number + 1))) number++;
+    if (!isEncoded(format)) {
+      let current = this.#fileAt(numberedName(file, number)) as RecordFile<T>;
+      return {
+        add: (item, origin) => {
+          const record = format.encode(item, origin);
+          while (current.lineBytes > 0 && current.lineBytes + record.byteLength + 1 > maxBytes) {
+            current.flush();
+            current = this.#fileAt(numberedName(file, ++number)) as RecordFile<T>;
+          }
+          current.addRecord(record);
+        },
+      };
+    }
+    // A file that was there before is finished.
+    if (!this.#has(numberedName(file, number))) number--;
+    let current: EncodedFile<T> | undefined;
     return {
-      add: line => {
-        while (current.lineBytes > 0 && current.lineBytes + line.byteLength + 1 > maxBytes) {
-          current.flush();
-          current = this.#fileAt(numbered(file, ++number));
-        }
-        current.add(line);
+      add: (item, origin) => {
+        if (current === undefined || current.ended)
+          current = this.#fileAt(numberedName(file, ++number)) as EncodedFile<T>;
+        current.add(item, origin);
+        if (current.lineBytes < maxBytes) return;
+        current.end();
+        this.#filled = true;
       },
     };
   }
 
-  /** Queues all collected lines for writing. */
+  /** Whether each commit ends all files. */
+  get endsFiles(): boolean {
+    return isEncoded(this.#options.format);
+  }
+
+  /** Whether all files can be committed as they are. */
+  get isWhole(): boolean {
+    return !isEncoded(this.#options.format) || this.#changed.size === 0;
+  }
+
+  /** Whether a file has ended since the last `settle` because it was full. */
+  get filled(): boolean {
+    return this.#filled;
+  }
+
+  /** Queues all collected items for writing. */
   flush(): void {
     for (const file of this.#changed) file.flush();
   }
 
-  /** Writes the collected lines and waits until memory is free again. */
+  /** Writes collected items and waits until memory is free again. */
   async relieve(): Promise<void> {
-    this.flush();
+    if (isEncoded(this.#options.format)) this.#flushLargest();
+    else this.flush();
     await this.buffers.relief();
     this.throwFailure();
   }
 
-  /** The counts of the files that changed since the last call, once all lines up to now are on disk. */
+  /**
+   * The counts of the files that changed since the last call, once all items up to now are on disk. Encoded
+   * files end here.
+   */
   async settle(): Promise<FileCounts[]> {
+    this.#filled = false;
+    for (const file of this.#changed) if (file instanceof EncodedFile) file.end();
     const settling = Array.from(this.#changed, file => file.settle());
     this.#changed = new Set();
     const counts: FileCounts[] = [];
@@ -126,17 +178,10 @@ export class Outputs implements Writer {
     await this.#syncFolders();
   }
 
-  /** Ends a run that has no checkpoint. */
-  async finish(): Promise<FileCounts[]> {
-    const counts = await this.settle();
-    await this.sync(counts);
-    await this.nameFiles();
-    return counts;
-  }
-
-  /** Renames the files to their final names, once all lines are on disk. */
+  /** Renames the files to their final names, once all items are on disk. */
   async nameFiles(): Promise<void> {
-    const files = [...this.#files.values()];
+    // Encoded files that have begun since the last `settle` are not finished.
+    const files = [...this.#files.values()].filter(file => !file.named && !this.#isOpen(file));
     await this.#each(files, file =>
       this.#guard('write', file.part, async () => {
         await this.#openFiles.close(file.part);
@@ -148,17 +193,18 @@ export class Outputs implements Writer {
         await this.#checkPart(file);
         await regularStatus(this.#fs, file.path);
         await this.#fs.rename(file.part, file.path);
+        file.named = true;
       });
       this.#changedFolders.add(path.dirname(file.path));
     });
     await this.#syncFolders();
   }
 
-  /** Ends all writing and closes all files. Lines that are not written yet are discarded. */
+  /** Ends all writing and closes all files. Items that are not written yet are discarded. */
   async close(): Promise<void> {
     this.#failure ??= { error: new Error('The outputs are closed') };
     this.buffers.release();
-    for (const file of this.#files.values()) await file.settle();
+    for (const file of this.#files.values()) await file.idle();
     await this.#openFiles.abandon();
     const lock = await this.#lock?.catch(() => undefined);
     await lock?.release();
@@ -178,12 +224,12 @@ export class Outputs implements Writer {
     this.#changed.add(file);
   }
 
-  async append(file: OutputFile, lines: Buffer, posts: number): Promise<number> {
+  async append(file: OutputFile, block: Uint8Array, posts: number): Promise<number> {
     return this.#limit(async () => {
       this.throwFailure();
-      const { level, progress } = this.#options;
-      // One gzip member for each block: truncated to any committed length, the file is whole gzip.
-      const bytes = level === undefined ? lines : await compress(lines, gzipOptions(level, lines));
+      const { compress, progress } = this.#options;
+      // Each block is a gzip member: truncated to any committed length, the file is whole gzip.
+      const bytes = compress === undefined ? block : await compress(block);
       await this.#guard('write', file.part, async () => {
         await this.lock();
         if (file.fresh) {
@@ -237,10 +283,51 @@ export class Outputs implements Writer {
           `Cannot begin ${file}: the run has ${maxOutputs} files, and memory grows with each. Choose a \`path\` with fewer files, or raise \`maxOutputs\` (and the heap's limit, node --max-old-space-size)`,
           { path: file },
         );
-      found = new OutputFile(file, this);
-      this.#files.set(key, found);
+      found = this.#newFile(file);
+      this.#files.set(this.#claim(file), found);
     }
     return found;
+  }
+
+  #newFile(file: string, before?: FileCounts): OutputFile {
+    const { format } = this.#options;
+    return isEncoded(format)
+      ? new EncodedFile(file, this, format, before)
+      : new RecordFile(file, this, format, before);
+  }
+
+  /** @returns The key of the file. */
+  #claim(file: string): string {
+    const key = this.#keyOf(file);
+    const { claims } = this.#options;
+    const claimed = claims.get(key);
+    if (claimed !== undefined && claimed !== this)
+      throw new StorageError(
+        `Two branches of tee() write ${file}. Choose a \`path\` for each that the other cannot have`,
+        { path: file },
+      );
+    claims.set(key, this);
+    return key;
+  }
+
+  #has(file: string): boolean {
+    return this.#files.has(this.#keyOf(file));
+  }
+
+  #isOpen(file: OutputFile): boolean {
+    return file instanceof EncodedFile && (!file.ended || this.#changed.has(file));
+  }
+
+  /** Flushes the files that hold the most, half of all in total. */
+  #flushLargest(): void {
+    const files = [...this.#changed].filter(file => file instanceof EncodedFile);
+    files.sort((a, b) => b.heldBytes - a.heldBytes);
+    let rest = files.reduce((sum, file) => sum + file.heldBytes, 0) / 2;
+    for (const file of files) {
+      if (rest <= 0) break;
+      rest -= file.heldBytes;
+      file.flush();
+    }
   }
 
   #keyOf(file: string): string {
@@ -308,12 +395,7 @@ function toldApart(file: string): string {
 }
 
 /** `out/snow.jsonl.gz`, 2 → `out/snow.0002.jsonl.gz`. */
-function numbered(file: string, number: number): string {
+function numberedName(file: string, number: number): string {
   const [, stem = file, extension = ''] = STEM.exec(file) ?? [];
   return `${stem}.${String(number).padStart(SHORTEST_NUMBER, '0')}${extension}`;
-}
-
-function gzipOptions(level: number, lines: Buffer): { level: number; chunkSize: number } {
-  // One task for the thread pool, not one for every 16 KiB of output.
-  return { level, chunkSize: Math.max(16 << 10, lines.length >> 1) };
 }

@@ -1,0 +1,51 @@
+import { checkOptions, func, type OptionTable } from '../check.js';
+import type { Sink } from '../flow/flow.js';
+import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
+import { lineOf, type ToLine } from './line.js';
+import { fileSinkOn } from './output/file-sink.js';
+import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
+import type { Written } from './output/written.js';
+
+/** Options of `files`. */
+export interface FilesOptions<T> extends FileSinkOptions<T> {
+  /** Turns an item into a line. @default the exact bytes of an activity, the JSON of any other value */
+  readonly line?: ToLine<T> | undefined;
+}
+
+const OPTIONS = {
+  ...FILE_SINK_OPTIONS,
+  line: func('how an item becomes a line'),
+} satisfies OptionTable<FilesOptions<unknown>>;
+
+/**
+ * Writes every item as a line of a file. During the run, a file is called `<name>.part`; at the end all
+ * files are synced to disk and renamed, replacing finished files of the same names.
+ *
+ * Accepts activities, whose bytes are written unchanged; activities with a tag; bytes; and any JSON
+ * value. Resolves to what was written, including the runs before a resume.
+ *
+ * @throws OptionError before any I/O.
+ * @throws DataError for an item that cannot become a line or a path.
+ * @throws StorageError for a full disk, more files than `maxOutputs`, a checkpoint that is damaged or of another flow, files shorter than it says.
+ * @example
+ * await pipeline(
+ *   search(account(), { product: '30day', query: 'snow' }),
+ *   dedupe(),
+ *   routeByTag(),
+ *   files({ path: 'out/{tag}/{day}.jsonl.gz', checkpoint: 'out/snow.checkpoint.json' }),
+ * );
+ */
+export function files<T>(options: FilesOptions<T>): Sink<T, Written> {
+  return filesOn(nodeFileSystem, options);
+}
+
+/** `files` on another file system, so that a test can make the disk fail. */
+export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Written> {
+  const { line, ...checked } = checkOptions('files', OPTIONS, options);
+  const plan = planOf<T>('files', checked, {
+    format: { encode: (item, origin) => lineOf(item, line, origin) },
+    settings: { line: line !== undefined },
+    takesFunctions: line !== undefined,
+  });
+  return fileSinkOn(fs, plan);
+}

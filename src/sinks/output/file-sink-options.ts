@@ -1,0 +1,181 @@
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { getHeapStatistics } from 'node:v8';
+import { gzip } from 'node:zlib';
+import {
+  type Checked,
+  milliseconds,
+  type OptionTable,
+  optionError,
+  required,
+  special,
+  text,
+  whole,
+} from '../../check.js';
+import type { FlowStep } from '../../flow/flow.js';
+import { checkpointPaths } from './committer.js';
+import { type FileSinkPlan, onlyOutput, withSuffix } from './file-writer.js';
+import type { Format } from './format.js';
+import { parsePathTemplate } from './path-template.js';
+
+/** Options of all sinks that write files. */
+export interface FileSinkOptions<T> {
+  /**
+   * Where each item goes: a template such as `out/{tag}/{day}.jsonl` with the fields `author` (the
+   * handle), `day`, `format`, `hour`, `id`, `lang`, `minute`, `month`, `segment` (ten minutes) and
+   * `tag` (from `routeByTag`), all times UTC; or a function of the item. What a template fills in is
+   * made safe for file names and never leaves the folder that the template begins with; a function
+   * is responsible for its own names (use `safeName`), and only `..` in them is refused.
+   */
+  readonly path: string | ((item: T) => string);
+  /**
+   * A file that stores what is safely written and the cursor after it. Running the same script again
+   * after a crash resumes there, and each item is written exactly once. After a complete run, the same
+   * script opens nothing and returns the same result until the file is deleted. A checkpoint belongs to
+   * one flow and one sink: it is refused with another query, other rules, another operator that decides
+   * which items pass, or other options of the sink; the functions given to `map` and `filter` may change.
+   * The source must deliver cursors.
+   */
+  readonly checkpoint?: string | undefined;
+  /**
+   * Compress, and add `.gz` to names that lack it.
+   * @default true for a template that ends in `.gz`
+   */
+  readonly gzip?: boolean | { readonly level: number } | undefined;
+  /**
+   * The maximum size of a file in bytes before compression. The next file begins before it is exceeded:
+   * `snow.0001.jsonl`, `snow.0002.jsonl` and so on. A longer item gets its own file.
+   * @default no limit
+   */
+  readonly maxBytes?: number | undefined;
+  /** The maximum number of files open at a time. @default 64 */
+  readonly maxOpen?: number | undefined;
+  /**
+   * The maximum number of files in one run, those of a resumed run included. Each takes up to 1 KiB of
+   * memory until the run ends; one more file than this ends the run with a `StorageError`.
+   * @default as many as fit into a quarter of the heap's limit: 524,288 at 2 GiB
+   */
+  readonly maxOutputs?: number | undefined;
+  /**
+   * The minimum time between two commits, in milliseconds; 0 commits at every cursor. Each commit ends
+   * a gzip member, so a longer interval compresses better where outputs grow slowly.
+   * @default 1000
+   */
+  readonly commitIntervalMs?: number | undefined;
+}
+
+export const FILE_SINK_OPTIONS = {
+  path: required(
+    special<string | ((item: unknown) => string)>(
+      'a template such as out/{day}.jsonl, or a function of the item',
+      'a template or a function of the item',
+      value => typeof value === 'string' || typeof value === 'function',
+    ),
+  ),
+  checkpoint: text('the file that remembers what is written'),
+  gzip: special<boolean | { readonly level: number }>(
+    'whether to compress',
+    'true, false or { level } with a level from 0 to 9',
+    isGzip,
+  ),
+  maxBytes: whole('bytes in one file, before compression', { min: 1 }),
+  maxOpen: whole('files that are open at a time', { min: 1, default: 64 }),
+  maxOutputs: whole('files in one run', { min: 1 }),
+  commitIntervalMs: milliseconds('between two commits', { min: 0, default: 1000 }),
+} satisfies OptionTable<FileSinkOptions<unknown>>;
+
+/** The options of `FileSinkOptions`, checked; a sink that has no `gzip` leaves it out. */
+type CheckedOptions<T> = Omit<
+  Checked<FileSinkOptions<T>, typeof FILE_SINK_OPTIONS>,
+  'gzip' | 'commitIntervalMs'
+> & {
+  readonly gzip?: FileSinkOptions<T>['gzip'];
+  readonly commitIntervalMs: number | undefined;
+};
+
+const DEFAULT_LEVEL = 6;
+/** Memory of one output until the run ends: 600 bytes measured, more for long paths. */
+const OUTPUT_BYTES = 1024;
+
+/**
+ * Makes a plan of checked options.
+ *
+ * @param call The name of the sink.
+ * @param settings The other options that the contents of the files depend on.
+ * @param takesFunctions Whether functions of the caller, apart from `path`, see the items.
+ * @throws OptionError
+ */
+export function planOf<T>(
+  call: string,
+  options: CheckedOptions<T>,
+  {
+    format,
+    settings,
+    takesFunctions,
+  }: {
+    readonly format: Format<T>;
+    readonly settings: Omit<FlowStep, 'step'>;
+    readonly takesFunctions: boolean;
+  },
+): FileSinkPlan<T> {
+  const { path: target, checkpoint, maxBytes, maxOpen, commitIntervalMs } = options;
+  const level = levelOf(
+    options.gzip ?? (typeof target === 'string' && 'gzip' in options && /\.gz$/i.test(target)),
+  );
+  const suffix = level === undefined ? '' : '.gz';
+  const template = typeof target === 'string' ? withSuffix(target, suffix) : undefined;
+  const plan: FileSinkPlan<T> = {
+    settings: {
+      step: call,
+      path: template ?? '(a function)',
+      gzip: level !== undefined,
+      maxBytes: maxBytes ?? null,
+      ...settings,
+    },
+    format,
+    path: typeof target === 'string' ? parsePathTemplate(call, template as string) : target,
+    ...{ suffix, checkpoint, commitIntervalMs, maxBytes, maxOpen },
+    compress: level === undefined ? undefined : block => compressed(block, level),
+    maxOutputs: options.maxOutputs ?? outputsThatFit(),
+    keepsItems: takesFunctions || typeof target === 'function',
+  };
+  if (checkpoint !== undefined) mustDiffer(call, plan, checkpoint);
+  return plan;
+}
+
+/** @throws OptionError where the single output of a sink is a file of the checkpoint. */
+export function mustDiffer<T>(call: string, plan: FileSinkPlan<T>, checkpoint: string): void {
+  const only = onlyOutput(plan);
+  if (only === undefined) return;
+  const file = path.normalize(only);
+  if (checkpointPaths(path.normalize(checkpoint)).includes(file))
+    throw optionError(
+      call,
+      'path',
+      `must differ from the checkpoint and its temporary and lock files, got ${JSON.stringify(file)}`,
+    );
+}
+
+const compress = promisify(gzip);
+
+function compressed(block: Uint8Array, level: number): Promise<Uint8Array> {
+  // One task for the thread pool, not one for every 16 KiB of output.
+  return compress(block, { level, chunkSize: Math.max(16 << 10, block.length >> 1) });
+}
+
+function levelOf(gzip: boolean | { readonly level: number }): number | undefined {
+  if (typeof gzip === 'boolean') return gzip ? DEFAULT_LEVEL : undefined;
+  return gzip.level;
+}
+
+function outputsThatFit(): number {
+  return Math.floor(getHeapStatistics().heap_size_limit / 4 / OUTPUT_BYTES);
+}
+
+function isGzip(value: unknown): boolean {
+  if (typeof value === 'boolean') return true;
+  if (typeof value !== 'object' || value === null) return false;
+  const { level, ...others } = value as { readonly level?: unknown };
+  const isLevel = Number.isInteger(level) && (level as number) >= 0 && (level as number) <= 9;
+  return isLevel && Object.keys(others).length === 0;
+}

@@ -1,0 +1,52 @@
+/**
+ * The core of all sinks that write files. A sink on it says how items become bytes, as a `Format`
+ * (format.ts), and passes a plan to `fileSinkOn`; files.ts is the shortest example. The core does the rest:
+ * paths, numbered files, compression, memory, limits of open files, locks, the checkpoint.
+ *
+ * - Items that are records, appended one by one: `{ encode, header }`. `encode` returns the bytes of an item
+ *   without a line feed at the end; the header begins each new file, and never a continued one.
+ * - Files that are built as a whole: `{ encoder, maxHeldBytes }`. Each file gets an encoder: `add` takes an
+ *   item, `flush` returns the next bytes, `end` the last. With a checkpoint, each commit ends all files.
+ *
+ * The options that all such sinks have are in file-sink-options.ts, where `planOf` makes a plan of them.
+ * For an item that does not fit, `encode` or `add` throws a `DataError`.
+ */
+import { identityOf, type Sink } from '../../flow/flow.js';
+import type { FileSystem } from '../../storage/file-system.js';
+import type { FileSinkPlan } from './file-writer.js';
+import { writeTogether } from './write-together.js';
+import type { Written } from './written.js';
+
+/** A file sink, as `tee` sees it. */
+export interface FileSink {
+  readonly fs: FileSystem;
+  readonly plan: FileSinkPlan<unknown>;
+}
+
+const fileSinks = new WeakMap<object, FileSink>();
+
+/** Makes a sink of a plan. */
+export function fileSinkOn<T>(fs: FileSystem, plan: FileSinkPlan<T>): Sink<T, Written> {
+  const { checkpoint, settings } = plan;
+  const sink: Sink<T, Written> = async (input, run = {}) => {
+    const { progress } = run;
+    const [written] = await writeTogether<T>(fs, {
+      ...{ sinks: [{ plan }], checkpoint, run },
+      owner: { sink: settings, flow: identityOf(input) },
+      read: async ({ writers: [writer], signal, before, committer }) =>
+        writer?.write(input, { signal, progress, resume: before?.cursor }, async cursor => {
+          // `toJSON` of a cursor is called for the few that are committed.
+          if (await committer?.due()) await committer?.commit(JSON.stringify(cursor));
+        }),
+    });
+    return written as Written;
+  };
+  // Only `tee` reads it, and gives it the items that the sink would get.
+  fileSinks.set(sink, { fs, plan: plan as FileSinkPlan<unknown> });
+  return sink;
+}
+
+/** The plan of a sink that writes files; `undefined` for other sinks. */
+export function fileSinkOf(sink: object): FileSink | undefined {
+  return fileSinks.get(sink);
+}

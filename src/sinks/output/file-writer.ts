@@ -1,0 +1,117 @@
+import type { Cursor, FlowStep, Pull } from '../../flow/flow.js';
+import { batchesOf } from '../../flow/flow.js';
+import { type InternalBatches, internalBatchesOf } from '../../flow/internal-flow.js';
+import type { Progress } from '../../flow/progress.js';
+import type { FileSystem } from '../../storage/file-system.js';
+import { type Format, isEncoded } from './format.js';
+import { type Output, Outputs } from './outputs.js';
+import type { PathTemplate } from './path-template.js';
+import { type Route, routeByFunction, routeByTemplate } from './routes.js';
+
+/** A sink that writes files: its options, checked, and its format. */
+export interface FileSinkPlan<T> {
+  /** The name of the sink, and the options that the contents of the files depend on. */
+  readonly settings: FlowStep;
+  readonly format: Format<T>;
+  readonly path: PathTemplate | ((item: T) => string);
+  /** Appended to the names that a function returns, where they lack it: `.gz`. */
+  readonly suffix: string;
+  readonly checkpoint: string | undefined;
+  /** The minimum time between two commits. Absent where files are committed only when they are full. */
+  readonly commitIntervalMs: number | undefined;
+  /** Compresses a block of records so that it can be decompressed by itself. */
+  readonly compress: ((block: Uint8Array) => Promise<Uint8Array>) | undefined;
+  readonly maxBytes: number | undefined;
+  readonly maxOpen: number;
+  readonly maxOutputs: number;
+  /** Whether a function of the caller sees the items: it may keep them, so their memory is not released. */
+  readonly keepsItems: boolean;
+}
+
+/** What all writers of a run share. */
+export interface Shared {
+  readonly progress: Progress | undefined;
+  /** Whether there is a checkpoint. */
+  readonly commits: boolean;
+  /** The folder that relative paths start from. */
+  readonly folder: string;
+  /** Paths that no output may have. */
+  readonly reserved: readonly string[];
+  /** Which outputs write which file, by absolute path. */
+  readonly claims: Map<string, unknown>;
+  /** Advice for the message of a failure. */
+  afterFailure(): string;
+  onFailure(error: unknown): void;
+}
+
+/** The single output path, where it does not depend on the items. */
+export function onlyOutput<T>({ path: target }: FileSinkPlan<T>): string | undefined {
+  return typeof target !== 'function' && target.constant ? target.fill([]) : undefined;
+}
+
+const FLUSH_EVERY_MS = 1_000;
+
+/** One run of a file sink. When it is committed is decided elsewhere. */
+export class FileWriter<T> {
+  readonly outputs: Outputs<T>;
+  readonly #plan: FileSinkPlan<T>;
+
+  constructor(fs: FileSystem, plan: FileSinkPlan<T>, shared: Shared) {
+    this.#plan = plan;
+    const { format, maxBytes, commitIntervalMs } = plan;
+    const ends = isEncoded(format) && shared.commits;
+    this.outputs = new Outputs<T>(fs, {
+      ...plan,
+      ...shared,
+      only: onlyOutput(plan),
+      numbered: maxBytes !== undefined || (ends && commitIntervalMs !== undefined),
+    });
+  }
+
+  /**
+   * Writes the items of a flow.
+   *
+   * @param reached Called with each cursor, once the items before it are collected. The next items come
+   * when it has ended.
+   */
+  async write(
+    input: AsyncIterable<T>,
+    pull: Pull,
+    reached: (cursor: Cursor) => Promise<void>,
+  ): Promise<void> {
+    const { keepsItems, compress, format } = this.#plan;
+    const { outputs } = this;
+    const route = this.#route();
+    // Lines of a slow run become visible soon. Small compressed blocks and row groups would be a waste.
+    const watched =
+      compress === undefined && !isEncoded(format)
+        ? setInterval(() => outputs.flush(), FLUSH_EVERY_MS).unref()
+        : undefined;
+    try {
+      const batches: InternalBatches<T> = (keepsItems ? batchesOf : internalBatchesOf)(input, pull);
+      for await (const { items, cursor, origin, release } of batches) {
+        for (const item of items) {
+          route(item, origin).add(item, origin);
+          if (outputs.full) await outputs.relieve();
+        }
+        release?.();
+        if (cursor !== undefined) await reached(cursor);
+        outputs.throwFailure();
+      }
+    } finally {
+      clearInterval(watched);
+    }
+  }
+
+  #route(): Route<T, Output<T>> {
+    const { path: target, suffix } = this.#plan;
+    const open = (file: string) => this.outputs.open(file);
+    if (typeof target !== 'function') return routeByTemplate(target, open);
+    return routeByFunction(target, file => withSuffix(file, suffix), open);
+  }
+}
+
+/** `x.jsonl`, `.gz` → `x.jsonl.gz` */
+export function withSuffix(file: string, suffix: string): string {
+  return file.toLowerCase().endsWith(suffix) ? file : file + suffix;
+}

@@ -1,0 +1,44 @@
+/**
+ * How the items of a sink become the bytes of its files: records that are appended one by one, or files
+ * that an encoder builds.
+ */
+export type Format<T> = RecordFormat<T> | EncodedFormat<T>;
+
+/**
+ * Each item becomes one record, such as a line: a file can be cut after any record and continued.
+ * It is written in blocks, which may be compressed.
+ */
+export interface RecordFormat<T> {
+  /** The bytes of an item, without the line feed that is written after them. */
+  encode(item: T, origin: string | undefined): Uint8Array;
+  /** What each new file begins with, without its line feed; it counts in `maxBytes`, not as an item. */
+  readonly header?: Uint8Array | undefined;
+}
+
+/**
+ * Each file has an encoder with state, and cannot be continued after a crash. With a checkpoint, a commit
+ * ends all open files, so the checkpoint lists only finished files, which have their final names.
+ */
+export interface EncodedFormat<T> {
+  encoder(): Encoder<T>;
+  /** Memory of all encoders of a run together; beyond it the largest are flushed. */
+  readonly maxHeldBytes: number;
+}
+
+/** Builds one file. */
+export interface Encoder<T> {
+  /** Takes an item. */
+  add(item: T, origin: string | undefined): void;
+  /** Estimated memory of the items added since the last `flush`, in bytes. */
+  readonly heldBytes: number;
+  /** Whether it is time to `flush`, as when a row group is complete. */
+  readonly full: boolean;
+  /** The next bytes of the file: all that was added since the last call. */
+  flush(): Uint8Array;
+  /** The last bytes of the file, including all that was added since the last `flush`. */
+  end(): Uint8Array;
+}
+
+export function isEncoded<T>(format: Format<T>): format is EncodedFormat<T> {
+  return 'encoder' in format;
+}
