@@ -141,6 +141,8 @@ export type { FileSinkOptions } from './sinks/output/file-sink-options.js';
 export { safeName } from './sinks/output/safe-name.js';
 export type { Written, WrittenFile } from './sinks/output/written.js';
 export { type StdoutOptions, stdout } from './sinks/stdout.js';
+export { concat } from './sources/concat.js';
+export { merge } from './sources/merge.js';
 export type { Timestamp } from './time.js';
 export * as usage from './usage/usage.js';
 export { type Engaged, type EngagementOptions, engagement } from './users/engagement.js';

@@ -65,6 +65,7 @@ const ARROWS: Record<string, readonly string[]> = {
   flow: ['errors', 'time', 'check', 'wait', 'abortable', 'linked-abort', 'json', 'gzip'],
   operators: ['flow', 'rules', 'activity', ...FOUNDATIONS],
   sinks: ['flow', 'activity', ...FOUNDATIONS],
+  sources: ['flow', ...FOUNDATIONS],
   search: MACHINERY,
   jobs: MACHINERY,
   replay: MACHINERY,
@@ -107,7 +108,17 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/compliance': SERVICE_FAMILY,
   'service/console': [...SERVICE_FAMILY, 'service'],
   index: [
-    ...[...MACHINERY, 'operators', 'sinks', 'search', 'jobs', 'replay', 'usage', 'users'],
+    ...[
+      ...MACHINERY,
+      'sources',
+      'operators',
+      'sinks',
+      'search',
+      'jobs',
+      'replay',
+      'usage',
+      'users',
+    ],
     ...['compliance', 'archive'],
   ],
 };

@@ -238,4 +238,23 @@ describe('the examples work as described', () => {
     expect(stdout).toContain('Another browser: 400 Nobody signed in.');
     expect(stdout).toMatch(/^\d+ likes: \S/m);
   });
+
+  it('14-several-searches: every post that a search finds, once', async () => {
+    const first = await run('14-several-searches.ts');
+    expect(first.code).toBe(0);
+    const [, posts, found] = /^(\d+) posts, of (\d+) found by 3/.exec(first.stdout) ?? [];
+    expect(Number(found)).toBe(6_000);
+    expect(Number(posts)).toBeLessThan(6_000);
+    const names = (await readdir(path.join(folder, 'out/searches'))).filter(n =>
+      n.endsWith('.jsonl'),
+    );
+    const lines = await linesIn(...names.map(name => `out/searches/${name}`));
+    expect(lines.length).toBe(Number(posts));
+    expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(lines.length);
+    const again = await run('14-several-searches.ts');
+    expect(again).toMatchObject({
+      code: 0,
+      stdout: `${posts} posts, of 0 found by 3 searches in this run\n`,
+    });
+  });
 });

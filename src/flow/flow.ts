@@ -6,11 +6,12 @@ import type { Progress } from './progress.js';
 
 /**
  * Where a new run of a source can start. It is JSON, so that a checkpoint can hold it; a member with
- * `toJSON` is converted only when the cursor is saved. An operator with state wraps the cursor of its
- * input. Only the stage that made a cursor reads it.
+ * `toJSON` is converted only when the cursor is saved, which may be after later pulls: its result must
+ * not change. An operator with state wraps the cursor of its input. Only the stage that made a cursor
+ * reads it.
  */
 export interface Cursor {
-  readonly [key: string]: Json | { toJSON(): Json } | Cursor;
+  readonly [key: string]: Json | { toJSON(): Json } | Cursor | readonly (Json | Cursor)[];
 }
 
 /** Items that arrived together, and the cursor to resume from once they are stored. */

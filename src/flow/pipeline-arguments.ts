@@ -19,12 +19,12 @@ export interface PipelineOptions {
   readonly progress?: ProgressDisplay | undefined;
 }
 
-/** An argument of `pipeline` or `compose`, and its position, from 1. */
+/** An argument of `pipeline`, `compose`, `merge` or `concat`, and its position, from 1. */
 export interface Argument {
   readonly value: unknown;
   readonly position: number;
   /** @default 'pipeline' */
-  readonly of?: 'pipeline' | 'compose' | undefined;
+  readonly of?: 'pipeline' | 'compose' | 'merge' | 'concat' | undefined;
 }
 
 interface PipelineArguments {
@@ -57,15 +57,21 @@ export function readArguments(args: readonly unknown[]): PipelineArguments {
   const given = (isPlainObject(values.at(-1)) ? values.pop() : {}) as PipelineOptions;
   const options = checkOptions('pipeline', OPTIONS, given);
   const [source, ...rest] = values.map((value, index) => ({ value, position: index + 1 }));
-  if (source === undefined || !isAsyncIterable(source.value))
-    throw unfit('source', source ?? { value: undefined, position: 1 }, sourceHint(source?.value));
+  const { value } = checkSource(source ?? { value: undefined, position: 1 });
   const sink = rest.pop();
   if (sink === undefined)
     throw new OptionError('sink', `\`pipeline\` has no sink. ${END_WITH_SINK}`);
   for (const stage of rest) checkStage(stage);
   if (typeof sink.value !== 'function' && !isWritable(sink.value))
     throw unfit('sink', sink, sinkHint(sink.value));
-  return { source: source.value, stages: rest, sink, options };
+  return { source: value, stages: rest, sink, options };
+}
+
+/** @throws OptionError when it cannot be read. */
+export function checkSource(source: Argument): { readonly value: AsyncIterable<unknown> } {
+  const { value } = source;
+  if (!isAsyncIterable(value)) throw unfit('source', source, sourceHint(source));
+  return { value };
 }
 
 /** @throws OptionError when it cannot be a stage; what a function returns is checked by `applyStage`. */
@@ -157,7 +163,9 @@ function notCalledHint(value: unknown, result: unknown, expected: string): strin
   return `It returned a function: call it, \`${nameOf(value) ?? 'it'}()\``;
 }
 
-function sourceHint(value: unknown): string {
+function sourceHint({ value, of }: Argument): string {
+  const takesSeveral = of === 'merge' || of === 'concat';
+  if (takesSeveral && Array.isArray(value)) return `Spread the array: \`${of}(...sources)\``;
   if (typeof value === 'function')
     return `Call it: \`${nameOf(value) ?? 'source'}(...)\` returns what can be read`;
   if (typeof value === 'object' && value !== null && Symbol.iterator in value)

@@ -1,0 +1,69 @@
+import { optionError } from '../check.js';
+import { batchesOf, type Cursor, type Flow, type Run } from '../flow/flow.js';
+import { type InternalBatches, InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
+import { ProgressParts } from '../flow/progress-parts.js';
+import { checkSources, type ItemOf, identityOfSources } from './source-list.js';
+
+/**
+ * Reads sources one after the other: each is opened when the one before is complete. The items may be of
+ * several types; what follows sees any of them.
+ *
+ * A resumed run goes on within the source that it was in, and does not open those before it. A checkpoint
+ * refuses other sources or another order.
+ *
+ * @param sources Flows, or anything else that `for await` can read. Sources without cursors resume from
+ * their beginning.
+ * @throws OptionError Immediately, when an argument is not a source, or there is none.
+ * @example
+ * await pipeline(
+ *   concat(localFiles('archive/2021'), localFiles('archive/2022')),
+ *   gunzip(),
+ *   jsonLines(),
+ *   files({ path: 'all.jsonl' }),
+ * );
+ */
+export function concat<const Sources extends readonly AsyncIterable<unknown>[]>(
+  ...sources: Sources
+): Flow<ItemOf<Sources[number]>> {
+  checkSources('concat', sources);
+  return new InternalFlow(
+    (run, releases) => inTurn(sources as never, run, releases),
+    undefined,
+    identityOfSources('concat', sources),
+  );
+}
+
+async function* inTurn<T>(
+  sources: readonly AsyncIterable<T>[],
+  run: Run,
+  releases: boolean,
+): InternalBatches<T> {
+  const read = releases ? internalBatchesOf : batchesOf;
+  const start = startOf(run.resume, sources.length);
+  const parts = new ProgressParts(run.progress, sources.length);
+  for (let index = 0; index < start.source; index++) parts.done(index);
+  for (let index = start.source; index < sources.length; index++) {
+    const resume = index === start.source ? start.inner : undefined;
+    const source = sources[index] as AsyncIterable<T>;
+    for await (const batch of read(source, { ...run, resume, progress: parts.of(index) })) {
+      const cursor = batch.cursor && { concat: index, inner: batch.cursor };
+      yield { ...batch, cursor };
+    }
+    parts.done(index);
+    // Bytes of the next source do not continue the last document of this one.
+    yield { items: [], cursor: { concat: index + 1, inner: null } };
+  }
+}
+
+interface Start {
+  readonly source: number;
+  readonly inner: Cursor | undefined;
+}
+
+function startOf(resume: Cursor | undefined, count: number): Start {
+  if (resume === undefined) return { source: 0, inner: undefined };
+  const { concat: source, inner } = resume;
+  if (!Number.isInteger(source) || !((source as number) >= 0 && (source as number) <= count))
+    throw optionError('concat', 'resume', `is not a cursor of these ${count} sources`);
+  return { source: source as number, inner: (inner ?? undefined) as Cursor | undefined };
+}

@@ -1,0 +1,186 @@
+import { optionError } from '../check.js';
+import { batchesOf, type Cursor, type Run } from '../flow/flow.js';
+import {
+  type InternalBatch,
+  type InternalBatches,
+  internalBatchesOf,
+} from '../flow/internal-flow.js';
+import { ProgressParts } from '../flow/progress-parts.js';
+
+/** Batches that a source may deliver before the others, to reach its next cursor. */
+const MAX_SEGMENT = 256;
+/** How long the others wait for it while it has none ready. */
+const MAX_WAIT_MS = 50;
+/** Batches after which sources that wait for the event loop get to run. */
+const UNBROKEN = 16;
+
+/** Where a source stands: `null` at its beginning. */
+type Stand = Cursor | 'done' | null;
+
+/** The batches of several sources as they come, see `merge`. */
+export async function* mergeBatches<T>(
+  sources: readonly AsyncIterable<T>[],
+  run: Run,
+  releases: boolean,
+): InternalBatches<T> {
+  const read = releases ? internalBatchesOf : batchesOf;
+  const progress = new ProgressParts(run.progress, sources.length);
+  const parts = standsOf(run.resume, sources.length).map((stand, index) => {
+    const resume = stand === null || stand === 'done' ? undefined : stand;
+    const pull = { ...run, resume, progress: progress.of(index) };
+    if (stand === 'done') progress.done(index);
+    return new Part(stand, read(sources[index] as AsyncIterable<T>, pull));
+  });
+  const turns = new Turns(parts);
+  try {
+    for (const part of parts) turns.read(part);
+    while (true) {
+      const part = await turns.next();
+      if (part === undefined) return;
+      const batch = part.take();
+      if (batch === undefined) progress.done(parts.indexOf(part));
+      else turns.read(part);
+      const cursor = part.isBetween ? undefined : cursorOf(parts);
+      if (batch === undefined) {
+        if (cursor !== undefined) yield { items: [], cursor };
+      } else yield { ...batch, cursor: batch.cursor && cursor };
+    }
+  } finally {
+    await Promise.allSettled(parts.map(part => part.close()));
+  }
+}
+
+/** One source, read one batch ahead. */
+class Part<T> {
+  /** Where the items that were delivered end, while `isBetween` is false. */
+  stand: Stand;
+  /** Whether items without a cursor after them were delivered. */
+  isBetween = false;
+  /** Whether the others no longer wait for its next cursor. */
+  isLate = false;
+  isReady = false;
+  error: { readonly cause: unknown } | undefined;
+  readonly #iterator: AsyncIterator<InternalBatch<T>>;
+  #next: InternalBatch<T> | undefined;
+  #segment = 0;
+  #isBytes = false;
+
+  constructor(stand: Stand, batches: InternalBatches<T>) {
+    this.stand = stand;
+    this.#iterator = batches[Symbol.asyncIterator]();
+  }
+
+  /** Whether the others wait for its next cursor. */
+  get goesFirst(): boolean {
+    return this.isBetween && !this.isLate;
+  }
+
+  /** Never rejects. */
+  async read(): Promise<void> {
+    try {
+      const { done, value } = await this.#iterator.next();
+      this.#next = done === true ? undefined : value;
+    } catch (cause) {
+      this.error = { cause };
+    }
+    this.isReady = true;
+  }
+
+  /** The batch that was read; `undefined` at the end. */
+  take(): InternalBatch<T> | undefined {
+    if (this.error !== undefined) throw this.error.cause;
+    const batch = this.#next;
+    this.#next = undefined;
+    this.isReady = false;
+    if (batch === undefined) this.#standAt('done');
+    else if (batch.cursor !== undefined) this.#standAt(batch.cursor);
+    else if (batch.items.length > 0) {
+      this.isBetween = true;
+      this.#isBytes = batch.items[0] instanceof Uint8Array;
+      if (++this.#segment >= MAX_SEGMENT) this.giveUp();
+    }
+    return batch;
+  }
+
+  giveUp(): void {
+    // The middle of a document must not follow that of another.
+    this.isLate = !this.#isBytes;
+  }
+
+  async close(): Promise<void> {
+    await this.#iterator.return?.();
+  }
+
+  #standAt(stand: Stand): void {
+    this.stand = stand;
+    this.isBetween = false;
+    this.isLate = false;
+    this.#segment = 0;
+  }
+}
+
+/** Whose turn it is: the source that became ready first, but for those that others wait for. */
+class Turns<T> {
+  readonly #parts: readonly Part<T>[];
+  /** In the order in which they became ready. */
+  readonly #ready: Part<T>[] = [];
+  #wake: () => void = () => {};
+  #unbroken = 0;
+
+  constructor(parts: readonly Part<T>[]) {
+    this.#parts = parts;
+  }
+
+  read(part: Part<T>): void {
+    if (part.stand === 'done') return;
+    part.read().then(() => {
+      this.#ready.push(part);
+      this.#wake();
+    });
+  }
+
+  /** The next source with a batch, an error or its end; `undefined` when all are complete. */
+  async next(): Promise<Part<T> | undefined> {
+    if (++this.#unbroken % UNBROKEN === 0) await new Promise(setImmediate);
+    let patience: NodeJS.Timeout | undefined;
+    try {
+      while (true) {
+        const picked = this.#pick();
+        if (picked !== undefined) return this.#ready.splice(this.#ready.indexOf(picked), 1)[0];
+        if (this.#parts.every(({ stand }) => stand === 'done')) return undefined;
+        if (this.#ready.length > 0) patience ??= setTimeout(() => this.#giveUp(), MAX_WAIT_MS);
+        await new Promise<void>(resolve => {
+          this.#wake = resolve;
+        });
+      }
+    } finally {
+      clearTimeout(patience);
+    }
+  }
+
+  #pick(): Part<T> | undefined {
+    const failed = this.#ready.find(({ error }) => error !== undefined);
+    if (failed !== undefined) return failed;
+    const first = this.#parts.filter(({ goesFirst }) => goesFirst);
+    return this.#ready.find(part => first.length === 0 || first.includes(part));
+  }
+
+  #giveUp(): void {
+    for (const part of this.#parts) if (part.goesFirst && !part.isReady) part.giveUp();
+    this.#wake();
+  }
+}
+
+function cursorOf(parts: readonly Part<unknown>[]): Cursor | undefined {
+  if (parts.some(({ isBetween }) => isBetween)) return undefined;
+  return { merge: parts.map(({ stand }) => stand) };
+}
+
+function standsOf(resume: Cursor | undefined, count: number): Stand[] {
+  if (resume === undefined) return Array.from({ length: count }, () => null);
+  const { merge } = resume;
+  const isStand = (stand: unknown) => stand === 'done' || typeof stand === 'object';
+  if (!Array.isArray(merge) || merge.length !== count || !merge.every(isStand))
+    throw optionError('merge', 'resume', `is not a cursor of these ${count} sources`);
+  return merge as Stand[];
+}

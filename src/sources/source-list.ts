@@ -1,0 +1,27 @@
+import { OptionError } from '../errors.js';
+import { type FlowIdentity, identityOf } from '../flow/flow.js';
+import { checkSource } from '../flow/pipeline-arguments.js';
+
+/** The items of a source; of several, any of theirs. */
+export type ItemOf<Source> = Source extends AsyncIterable<infer Item> ? Item : never;
+
+/**
+ * Checks the arguments of `merge` or `concat`.
+ *
+ * @throws OptionError
+ */
+export function checkSources(call: 'merge' | 'concat', sources: readonly unknown[]): void {
+  if (sources.length === 0)
+    throw new OptionError('source', `\`${call}\` has no source. Pass one or more`);
+  sources.forEach((value, index) => {
+    checkSource({ value, position: index + 1, of: call });
+  });
+}
+
+/** Several sources as one; a checkpoint refuses other ones, or another order. */
+export function identityOfSources(
+  step: 'merge' | 'concat',
+  sources: readonly AsyncIterable<unknown>[],
+): FlowIdentity {
+  return [{ step, sources: sources.map(source => identityOf(source)) }];
+}
