@@ -1,13 +1,13 @@
 import type { MillraceError } from './errors.js';
 
-/** A wait of a source, for messages and progress. */
+/** A wait of a source or of `throttle`, for messages and progress. */
 export interface Wait {
   /**
    * `rate limit`: the service takes a number of requests in a span of time; `connect limit`: the same
    * for connections to a stream; `too recent`: it replays minutes once they are half an hour old;
-   * `retry`: after a failure.
+   * `retry`: after a failure; `throttle`: for the operator of this name.
    */
-  readonly reason: 'rate limit' | 'connect limit' | 'too recent' | 'retry';
+  readonly reason: 'rate limit' | 'connect limit' | 'too recent' | 'retry' | 'throttle';
   /** When it ends, by the service's clock. */
   readonly until: Date;
   /** How long it lasts, in milliseconds, from its start. */

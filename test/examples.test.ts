@@ -243,8 +243,8 @@ describe('the examples work as described', () => {
     const first = await run('14-several-searches.ts');
     expect(first.code).toBe(0);
     const [, posts, found] = /^(\d+) posts, of (\d+) found by 3/.exec(first.stdout) ?? [];
-    expect(Number(found)).toBe(6_000);
-    expect(Number(posts)).toBeLessThan(6_000);
+    expect(Number(posts)).toBeGreaterThan(2_000);
+    expect(Number(posts)).toBeLessThan(Number(found));
     const names = (await readdir(path.join(folder, 'out/searches'))).filter(n =>
       n.endsWith('.jsonl'),
     );

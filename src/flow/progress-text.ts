@@ -94,6 +94,7 @@ const WAITS_FOR = {
   'rate limit': 'the rate limit',
   'connect limit': 'the connect limit',
   'too recent': 'minutes to become available',
+  throttle: 'throttle()',
 } as const;
 
 /** Few words: a narrow terminal has no room for an address. */

@@ -1,0 +1,144 @@
+import { checkOptions, checkValue, milliseconds, type OptionTable, whole } from '../check.js';
+import { type Batch, type Batches, type Cursor, type Operator, operator } from '../flow/flow.js';
+
+/** Options of `chunk`. */
+export interface ChunkOptions {
+  /**
+   * The longest time that an item waits for its chunk to fill, in milliseconds, for sources that deliver
+   * slowly.
+   * @default no limit
+   */
+  readonly waitMs?: number | undefined;
+}
+
+const OPTIONS = {
+  waitMs: milliseconds('until a chunk is passed on that is not full'),
+} satisfies OptionTable<ChunkOptions>;
+const COUNT = whole('items of a chunk', { min: 1 });
+
+/** Full chunks in a row without a cursor, after which one is cut short where a cursor stands. */
+const FULL_IN_A_ROW = 16;
+
+/**
+ * Collects items into arrays of `count`, for what takes several at a time: a database, an API. A chunk has
+ * fewer items at the end of the source, after `waitMs`, and, at most once in 16 chunks, where a cursor
+ * stands: a checkpoint can only resume where no items are held back.
+ *
+ * @throws OptionError Immediately, when `count` is not a whole number of 1 or more, or `waitMs` is invalid.
+ * @example
+ * await pipeline(
+ *   search(account(), query),
+ *   chunk(100, { waitMs: 1_000 }),
+ *   mapAsync(posts => annotate(posts.map(({ text }) => text)), { concurrency: 4 }),
+ *   files({ path: 'annotated.jsonl' }),
+ * );
+ */
+export function chunk<T>(count: number, options: ChunkOptions = {}): Operator<T, readonly T[]> {
+  checkValue('chunk', 'count', COUNT, count);
+  const { waitMs } = checkOptions('chunk', OPTIONS, options);
+  return operator(input => chunks(input, count, waitMs), {
+    step: { step: 'chunk' },
+  });
+}
+
+async function* chunks<T>(
+  input: Batches<T>,
+  count: number,
+  waitMs: number | undefined,
+): Batches<readonly T[]> {
+  const iterator = input[Symbol.asyncIterator]();
+  const held = new Held<T>(count);
+  let next: Promise<IteratorResult<Batch<T>>> | undefined;
+  let done = false;
+  try {
+    while (!done) {
+      next ??= iterator.next();
+      // An error is thrown when it is waited for; until then it must not end the process.
+      next.catch(() => {});
+      const inTime =
+        waitMs === undefined || held.isEmpty || (await isBefore(next, held.since + waitMs));
+      if (!inTime) {
+        yield held.rest();
+        continue;
+      }
+      const result = await next;
+      next = undefined;
+      done = result.done === true;
+      const batch = result.done === true ? held.rest() : held.add(result.value);
+      if (batch.items.length > 0 || batch.cursor !== undefined) yield batch;
+    }
+  } finally {
+    if (!done) await iterator.return?.();
+  }
+}
+
+/** Items that wait for more. */
+class Held<T> {
+  readonly #count: number;
+  #items: T[] = [];
+  #origin: string | undefined;
+  /** The cursor after the items. */
+  #cursor: Cursor | undefined;
+  #fullInARow = 0;
+  /** When the first item came. */
+  since = 0;
+
+  constructor(count: number) {
+    this.#count = count;
+  }
+
+  get isEmpty(): boolean {
+    return this.#items.length === 0;
+  }
+
+  /** The chunks that are full now. They have the cursor of the batch where no items are left. */
+  add({ items, cursor, origin }: Batch<T>): Batch<readonly T[]> {
+    const full: (readonly T[])[] = [];
+    if (items.length > 0)
+      this.#origin = this.isEmpty || this.#origin === origin ? origin : undefined;
+    const from = this.#origin;
+    for (const item of items) {
+      if (this.isEmpty) this.since = performance.now();
+      this.#items.push(item);
+      if (this.#items.length === this.#count) full.push(this.#take());
+    }
+    if (items.length > 0 || cursor !== undefined) this.#cursor = cursor;
+    this.#fullInARow += full.length;
+    if (cursor !== undefined && !this.isEmpty && this.#fullInARow >= FULL_IN_A_ROW)
+      full.push(this.#take());
+    if (!this.isEmpty) return { items: full, origin: from };
+    if (cursor !== undefined) this.#fullInARow = 0;
+    return { items: full, cursor, origin: from };
+  }
+
+  /** What is held, and the cursor after it. */
+  rest(): Batch<readonly T[]> {
+    const batch = { items: this.isEmpty ? [] : [this.#take()], origin: this.#origin };
+    const cursor = batch.items.length === 0 ? undefined : this.#cursor;
+    if (cursor !== undefined) this.#fullInARow = 0;
+    return { ...batch, cursor };
+  }
+
+  #take(): readonly T[] {
+    const items = this.#items;
+    this.#items = [];
+    return items;
+  }
+}
+
+/** Whether a promise settles before a time of `performance.now()`. */
+async function isBefore(promise: Promise<unknown>, time: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>(resolve => {
+    timer = setTimeout(resolve, Math.max(0, time - performance.now()), false);
+  });
+  const settled = promise.then(
+    () => true,
+    () => true,
+  );
+  try {
+    return await Promise.race([settled, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

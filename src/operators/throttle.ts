@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  checkOptions,
+  milliseconds,
+  type OptionTable,
+  optionError,
+  special,
+  whole,
+} from '../check.js';
+import { type Operator, operator } from '../flow/flow.js';
+import type { Progress } from '../flow/progress.js';
+import { SECOND } from '../time.js';
+
+/** Options of `throttle`: `perSecond`, or `items` and `perMs`. */
+export interface ThrottleOptions {
+  /** The maximum number of items in a second; 0.5 is one in two seconds. */
+  readonly perSecond?: number | undefined;
+  /** The maximum number of items in any span of `perMs`. */
+  readonly items?: number | undefined;
+  /** The length of that span in milliseconds. */
+  readonly perMs?: number | undefined;
+}
+
+const OPTIONS = {
+  perSecond: special<number>(
+    'items in a second',
+    'a number above 0',
+    value => typeof value === 'number' && value > 0 && value < Number.POSITIVE_INFINITY,
+  ),
+  items: whole('items in a span of `perMs`', { min: 1 }),
+  perMs: milliseconds('the span for `items`'),
+} satisfies OptionTable<ThrottleOptions>;
+
+/**
+ * Passes items no faster than a rate: in any span of time at most as many as given. They pass as soon as
+ * the rate allows, so the first ones together; what is upstream is not read meanwhile. Progress tells the
+ * wait.
+ *
+ * @throws OptionError Immediately, unless there is either `perSecond`, or `items` and `perMs`.
+ * @example
+ * pipeline(source, throttle({ perSecond: 5 }), mapAsync(post => translate(post.text)), stdout());
+ * @example
+ * pipeline(source, chunk(100), throttle({ items: 30, perMs: 60_000 }), mapAsync(upload), collect());
+ */
+export function throttle<T>(options: ThrottleOptions): Operator<T, T> {
+  const { items: count, perMs } = rateOf(options);
+  return operator(async function* (input, { signal, progress }) {
+    // When each of the last items passed, in a ring.
+    const times: number[] = [];
+    let passed = 0;
+    for await (const batch of input) {
+      const { items, cursor, origin } = batch;
+      if (items.length === 0) yield batch;
+      // One at a time, so that the work on an item begins when it passes.
+      for (const [index, item] of items.entries()) {
+        const at = (times[passed % count] ?? Number.NEGATIVE_INFINITY) + perMs;
+        await waitUntil(at, signal, progress);
+        times[passed++ % count] = performance.now();
+        yield { items: [item], cursor: index === items.length - 1 ? cursor : undefined, origin };
+      }
+    }
+  });
+}
+
+function rateOf(options: ThrottleOptions): { readonly items: number; readonly perMs: number } {
+  const { perSecond, items, perMs } = checkOptions('throttle', OPTIONS, options);
+  if (perSecond === undefined) {
+    if (items !== undefined && perMs !== undefined) return { items, perMs };
+  } else if (items === undefined && perMs === undefined)
+    return perSecond >= 1 && Number.isInteger(perSecond)
+      ? { items: perSecond, perMs: SECOND }
+      : { items: 1, perMs: SECOND / perSecond };
+  throw optionError('throttle', 'perSecond', 'or `items` and `perMs` must be given, and not both');
+}
+
+/** Waits until a time of `performance.now()`. */
+async function waitUntil(
+  time: number,
+  signal: AbortSignal,
+  progress: Progress | undefined,
+): Promise<void> {
+  let waitMs = time - performance.now();
+  if (waitMs <= 0) return;
+  const end = progress?.onWait({
+    reason: 'throttle',
+    until: new Date(Date.now() + waitMs),
+    waitMs,
+  });
+  try {
+    // Timers may fire up to a millisecond early.
+    for (; waitMs > 0; waitMs = time - performance.now())
+      await sleep(Math.ceil(waitMs), undefined, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    end?.();
+  }
+}

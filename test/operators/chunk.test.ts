@@ -1,0 +1,151 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { OptionError } from '../../src/errors.js';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { chunk } from '../../src/operators/chunk.js';
+import { mapAsync } from '../../src/operators/map-async.js';
+import { collect } from '../../src/sinks/collect.js';
+import { all, until } from '../json/cut.js';
+import { itemsOf, type Step, scripted, withCrashes } from '../sources/scripted-source.js';
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.record({
+    items: fc.nat(9),
+    cursor: fc.boolean(),
+    wait: fc.constantFrom<Step['wait']>('none', 'tick', 'ms'),
+  }),
+  { maxLength: 12 },
+);
+const each = (count: number, items: number): Step[] =>
+  Array.from({ length: count }, () => ({ items, cursor: true, wait: 'none' }));
+
+describe('chunk', () => {
+  it('keeps every item in its order, over any crashes, in chunks that are not too long', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        steps,
+        fc.integer({ min: 1, max: 7 }),
+        fc.option(fc.constantFrom(1, 5), { nil: undefined }),
+        fc.array(fc.integer({ min: 1, max: 8 }), { maxLength: 3 }),
+        async (script, count, waitMs, crashes) => {
+          const flow = chunk<string>(count, { waitMs })(scripted('a', script));
+          const chunks = await withCrashes(flow, crashes);
+          expect(chunks.flat()).toEqual(itemsOf('a', script));
+          for (const { length } of chunks) {
+            expect(length).toBeGreaterThan(0);
+            expect(length).toBeLessThanOrEqual(count);
+          }
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+
+  it('fills all chunks but the last', async () => {
+    const chunks = await all(chunk<string>(4)(scripted('a', each(3, 6))));
+    expect(chunks.map(({ length }) => length)).toEqual([4, 4, 4, 4, 2]);
+  });
+
+  it('has cursors where no items are held back, and cuts a chunk short for one at times', async () => {
+    const cursors: unknown[] = [];
+    const lengths: number[] = [];
+    // Batches of 7 and chunks of 10: without a cut, the first cursor comes after 10 batches.
+    for await (const { items, cursor } of chunk<string>(10)(scripted('a', each(60, 7))).batches()) {
+      lengths.push(...items.map(({ length }) => length));
+      if (cursor !== undefined) cursors.push(cursor);
+    }
+    expect(cursors.length).toBe(6);
+    expect(lengths.every(length => length === 10)).toBe(true);
+    const prime = chunk<string>(11)(scripted('a', each(90, 7)));
+    let short = 0;
+    for await (const { items, cursor } of prime.batches()) {
+      short += items.filter(({ length }) => length < 11).length;
+      if (cursor !== undefined) cursors.push(cursor);
+    }
+    expect(cursors.length).toBeGreaterThan(6 + 3);
+    expect(short).toBeLessThan((90 * 7) / 11 / 8);
+  });
+
+  it('passes a chunk on that is not full after waitMs, with the cursor after it', async () => {
+    const state = { released: () => {} };
+    const live = new Flow<number>(async function* () {
+      yield { items: [1, 2, 3], cursor: { at: 3 } };
+      await new Promise<void>(resolve => {
+        state.released = resolve;
+      });
+      yield { items: [4], cursor: { at: 4 } };
+    });
+    const seen: unknown[] = [];
+    const began = performance.now();
+    for await (const batch of chunk<number>(2, { waitMs: 20 })(live).batches()) {
+      seen.push([batch.items, batch.cursor]);
+      if (seen.length === 2) {
+        expect(performance.now() - began).toBeGreaterThanOrEqual(19);
+        state.released();
+      }
+    }
+    expect(seen).toEqual([
+      [[[1, 2]], undefined],
+      [[[3]], { at: 3 }],
+      [[[4]], { at: 4 }],
+    ]);
+  });
+
+  it('ends with the error of its source, and at once on an abort while it waits', async () => {
+    const failure = new Error('broken');
+    const failing = new Flow<number>(async function* () {
+      yield { items: [1, 2, 3] };
+      await new Promise(setImmediate);
+      throw failure;
+    });
+    const { items, error } = await until(chunk<number>(2, { waitMs: 1_000 })(failing));
+    expect([items, error]).toEqual([[[1, 2]], failure]);
+
+    let closed = false;
+    const silent = new Flow<number>(async function* ({ signal }) {
+      try {
+        yield { items: [1] };
+        await new Promise((_, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+        });
+      } finally {
+        closed = true;
+      }
+    });
+    const controller = new AbortController();
+    const run = pipeline(silent, chunk(2, { waitMs: 100_000 }), collect(), {
+      signal: controller.signal,
+    });
+    setTimeout(() => controller.abort(failure), 5);
+    await expect(run).rejects.toBe(failure);
+    expect(closed).toBe(true);
+  });
+
+  it('gives mapAsync several items at a time, in order', async () => {
+    let now = 0;
+    let most = 0;
+    const sums = mapAsync(
+      async (items: readonly string[]) => {
+        most = Math.max(most, ++now);
+        await new Promise(resolve => setTimeout(resolve, 5 - items.length));
+        now--;
+        return items.join(' ');
+      },
+      { concurrency: 2 },
+    );
+    const chunked = chunk<string>(3)(scripted('a', each(5, 4)));
+    const names = itemsOf('a', each(5, 4));
+    expect((await all(sums(chunked))).join(' ')).toBe(names.join(' '));
+    expect(most).toBe(2);
+    const kept = await withCrashes(sums(chunk<string>(4)(scripted('a', each(5, 4)))), [2, 1]);
+    expect(kept.join(' ')).toBe(names.join(' '));
+  });
+
+  it('refuses counts and waits that are none', () => {
+    for (const count of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
+      expect(() => chunk(count)).toThrow(OptionError);
+    expect(() => chunk(1, { waitMs: 0 })).toThrow('chunk: `waitMs` must be milliseconds');
+    expect(() => chunk(1, { wait: 5 } as never)).toThrow('`waitMs`');
+  });
+});

@@ -1,0 +1,112 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { OptionError } from '../../src/errors.js';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { Progress } from '../../src/flow/progress.js';
+import { throttle } from '../../src/operators/throttle.js';
+import { collect } from '../../src/sinks/collect.js';
+import { all } from '../json/cut.js';
+import { itemsOf, newState, type Step, scripted, withCrashes } from '../sources/scripted-source.js';
+
+const each = (count: number, items: number): Step[] =>
+  Array.from({ length: count }, () => ({ items, cursor: true, wait: 'none' }));
+
+describe('throttle', () => {
+  it('passes everything, and in no span more than it may', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 6 }),
+        fc.integer({ min: 2, max: 12 }),
+        fc.array(fc.nat(5), { maxLength: 6 }),
+        fc.array(fc.integer({ min: 1, max: 8 }), { maxLength: 2 }),
+        async (items, perMs, batches, crashes) => {
+          const script = batches.map(count => ({
+            items: count,
+            cursor: true,
+            wait: 'none' as const,
+          }));
+          const times: number[] = [];
+          for await (const _ of throttle<string>({ items, perMs })(scripted('a', script)))
+            times.push(performance.now());
+          for (let first = 0; first + items < times.length; first++)
+            // What reads an item sees it a little later than it passed.
+            expect(times[first + items]! - times[first]!).toBeGreaterThan(perMs - 2);
+          const flow = throttle<string>({ items, perMs })(scripted('a', script));
+          expect(await withCrashes(flow, crashes)).toEqual(itemsOf('a', script));
+        },
+      ),
+      { numRuns: 20 },
+    );
+  });
+
+  it('lets the first ones pass at once, then as many as fit in a second, or one in several', async () => {
+    const began = performance.now();
+    await all(throttle<string>({ perSecond: 100 })(scripted('a', each(1, 100))));
+    const atOnce = performance.now() - began;
+    await all(throttle<string>({ perSecond: 12.5 })(scripted('a', each(1, 3))));
+    const spaced = performance.now() - began - atOnce;
+    expect(spaced).toBeGreaterThanOrEqual(159);
+    expect(atOnce).toBeLessThan(900);
+  });
+
+  it('reads nothing while it waits, tells the wait, and ends it on an abort', async () => {
+    const reason = new Error('enough');
+    const state = newState();
+    const progress = new Progress();
+    const controller = new AbortController();
+    const flow = throttle<string>({ items: 1, perMs: 3_600_000 })(scripted('a', each(4, 1), state));
+    const { signal } = controller;
+    const read = async () => {
+      for await (const { items } of flow.batches({ signal, progress }))
+        expect(items.length).toBe(1);
+    };
+    const run = read();
+    await new Promise(resolve => setTimeout(resolve, 10));
+    expect(progress.wait).toMatchObject({ reason: 'throttle', waitMs: expect.any(Number) });
+    expect(progress.waitLeftMs).toBeGreaterThan(3_500_000);
+    expect(state).toMatchObject({ batches: 2, closed: 0 });
+    controller.abort(reason);
+    await expect(run).rejects.toBe(reason);
+    expect(state.closed).toBe(1);
+    expect(progress.wait).toBeUndefined();
+  });
+
+  it('is told by progress', async () => {
+    const waits: unknown[] = [];
+    const reason = new Error('seen');
+    const controller = new AbortController();
+    const slow = pipeline(scripted('a', each(2, 1)), throttle({ perSecond: 0.001 }), collect(), {
+      signal: controller.signal,
+      progress: counts => {
+        if (counts.wait === undefined) return;
+        waits.push(counts.wait.reason);
+        controller.abort();
+      },
+    });
+    await expect(slow).rejects.toBe(controller.signal.reason);
+    expect(waits).toContain('throttle');
+  });
+
+  it('keeps batches without items, for their cursors', async () => {
+    const empty = new Flow<number>(async function* () {
+      yield { items: [], cursor: { at: 1 } };
+    });
+    const seen: unknown[] = [];
+    for await (const batch of throttle<number>({ perSecond: 1 })(empty).batches()) seen.push(batch);
+    expect(seen).toEqual([{ items: [], cursor: { at: 1 } }]);
+  });
+
+  it.each([
+    [{}],
+    [{ items: 5 }],
+    [{ perMs: 5 }],
+    [{ perSecond: 5, items: 5, perMs: 5 }],
+    [{ perSecond: 0 }],
+    [{ perSecond: Number.POSITIVE_INFINITY }],
+    [{ items: 0, perMs: 5 }],
+    [{ items: 1, perMs: 0 }],
+  ])('refuses %j', options => {
+    expect(() => throttle(options)).toThrow(OptionError);
+  });
+});
