@@ -15,7 +15,7 @@ import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { take } from '../../src/operators/take.js';
 import { collect } from '../../src/sinks/collect.js';
-import { files } from '../../src/sinks/files/files.js';
+import { files } from '../../src/sinks/files.js';
 import { merge } from '../../src/sources/merge.js';
 import { all, texts, until } from '../json/cut.js';
 import { itemsOf, newState, type Step, scripted, withCrashes } from './scripted-source.js';
