@@ -75,7 +75,6 @@ describe('throttle', () => {
   it('is told by progress', async () => {
     const waits: unknown[] = [];
     const reason = new Error('seen');
-    const reason = new Error('seen');
     const controller = new AbortController();
     const slow = pipeline(scripted('a', each(2, 1)), throttle({ perSecond: 0.001 }), collect(), {
       signal: controller.signal,
