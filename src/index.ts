@@ -145,6 +145,7 @@ export type { Written, WrittenFile } from './sinks/output/written.js';
 export { type StdoutOptions, stdout } from './sinks/stdout.js';
 export { concat } from './sources/concat.js';
 export { merge } from './sources/merge.js';
+export * as tables from './tables/tables.js';
 export type { Timestamp } from './time.js';
 export * as usage from './usage/usage.js';
 export { type Engaged, type EngagementOptions, engagement } from './users/engagement.js';

@@ -64,7 +64,17 @@ const ARROWS: Record<string, readonly string[]> = {
   'rules/index': [...RULE_BASE, 'rules/language', 'rules/match', 'errors', 'check', 'json'],
   flow: ['errors', 'time', 'check', 'wait', 'abortable', 'linked-abort', 'json', 'gzip'],
   operators: ['flow', 'rules', 'activity', ...FOUNDATIONS],
-  sinks: ['flow', 'activity', ...FOUNDATIONS],
+  // Columns of posts, and of what the families give: their types.
+  tables: [
+    ...['activity', 'errors', 'check', 'closest', 'time'],
+    ...[
+      'search/bucket-results',
+      'usage/usage-table',
+      'users/engagement',
+      'users/engagement-request',
+    ],
+  ],
+  sinks: ['flow', 'activity', 'tables', ...FOUNDATIONS],
   sources: ['flow', ...FOUNDATIONS],
   search: MACHINERY,
   jobs: MACHINERY,
@@ -108,18 +118,9 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/compliance': SERVICE_FAMILY,
   'service/console': [...SERVICE_FAMILY, 'service'],
   index: [
-    ...[
-      ...MACHINERY,
-      'sources',
-      'operators',
-      'sinks',
-      'search',
-      'jobs',
-      'replay',
-      'usage',
-      'users',
-    ],
-    ...['compliance', 'archive'],
+    ...[...MACHINERY, 'operators', 'sinks', 'search', 'jobs', 'replay', 'usage', 'users'],
+    ...['compliance', 'archive', 'tables'],
+  sources: ['flow', ...FOUNDATIONS],
   ],
 };
 

@@ -8,6 +8,7 @@ import {
   corners,
   count,
   digits,
+  flag,
   isObject,
   list,
   person,
@@ -15,18 +16,21 @@ import {
   retweetPrefix,
   string,
   unescaped,
+  wholeSeconds,
 } from './loose-values.js';
 import type {
   AuthorFields,
   Home,
   Link,
+  Medium,
   Person,
   PlaceFields,
   Position,
   PostFields,
 } from './post-fields.js';
+import { parseIsoTime } from './posted-at.js';
 
-/** The fields that rules test, read from a post of the `activity_streams` format. */
+/** The fields that rules test and tables show, read from a post of the `activity_streams` format. */
 export class ActivityStreamsFields implements PostFields {
   readonly #post: ActivityStreamsPost;
   /** The activity that has text and entities: for a share, the shared one. */
@@ -75,6 +79,7 @@ export class ActivityStreamsFields implements PostFields {
     return list(this.#entities?.urls).map(({ url, expanded_url, display_url }) => {
       const enriched = this.#enrichedUrls.find(entry => entry.url === url);
       return {
+        url: string(url),
         expanded: string(expanded_url),
         display: string(display_url),
         unwound: string(enriched?.expanded_url),
@@ -84,26 +89,30 @@ export class ActivityStreamsFields implements PostFields {
     });
   }
 
-  get mediaTypes(): readonly string[] {
+  get media(): readonly Medium[] {
     const { long_object, twitter_extended_entities } = this.#content;
     // `twitter_entities.media` calls every kind a photo.
     const extended = list(
       (long_object?.twitter_extended_entities ?? twitter_extended_entities)?.media,
     );
     const media = extended.length > 0 ? extended : list(this.#entities?.media);
-    return media.map(({ type }) => string(type));
+    return media.map(({ type, media_url_https, media_url }) => ({
+      type: string(type),
+      url: string(media_url_https ?? media_url),
+    }));
   }
 
   get author(): AuthorFields {
     return new ActivityStreamsAuthor(this.#post);
   }
 
-  /** The link contains the handle. The id is known only if the post also mentions that user. */
+  /** The link contains the handle. The id is known only if the post also mentions that user or is by them. */
   get replyTo(): Person | undefined {
     if (!isObject(this.#post.inReplyTo)) return undefined;
-    const handle = (replyParts(this.#post)?.[1] ?? '').toLowerCase();
-    const id = this.mentions.find(mention => mention.handle === handle)?.id;
-    return { id: id ?? '', handle };
+    const { handle, writtenHandle } = person('', replyParts(this.#post)?.[1]);
+    const { author } = this;
+    const known = this.mentions.find(mention => mention.handle === handle) ?? author;
+    return { id: known.handle === handle ? known.id : '', handle, writtenHandle };
   }
 
   get repliedId(): string {
@@ -118,6 +127,30 @@ export class ActivityStreamsFields implements PostFields {
 
   get isQuote(): boolean {
     return this.quoted !== undefined;
+  }
+
+  get quotedId(): string {
+    return this.quoted?.id ?? '';
+  }
+
+  get favorites(): number | undefined {
+    return count(this.#post.favoritesCount);
+  }
+
+  get retweets(): number | undefined {
+    return count(this.#post.retweetCount);
+  }
+
+  get replies(): undefined {
+    return undefined;
+  }
+
+  get quotes(): undefined {
+    return undefined;
+  }
+
+  get possiblySensitive(): undefined {
+    return undefined;
   }
 
   get isNullcast(): boolean {
@@ -137,6 +170,8 @@ export class ActivityStreamsFields implements PostFields {
       name: string(location.name),
       fullName: string(location.displayName),
       countryCode: string(location.twitter_country_code).toUpperCase(),
+      country: string(location.country_code),
+      type: string(location.twitter_place_type),
       corners: corners(location.geo?.coordinates),
     };
   }
@@ -184,6 +219,10 @@ class ActivityStreamsAuthor implements AuthorFields {
     return string(this.#actor.preferredUsername).toLowerCase();
   }
 
+  get writtenHandle(): string {
+    return string(this.#actor.preferredUsername);
+  }
+
   get name(): string {
     return unescaped(this.#actor.displayName);
   }
@@ -196,23 +235,39 @@ class ActivityStreamsAuthor implements AuthorFields {
     return unescaped(this.#actor.location?.displayName);
   }
 
-  get verified(): boolean {
-    return this.#actor.verified === true;
+  get url(): string {
+    return string(list(this.#actor.links)[0]?.href);
   }
 
-  get statuses(): number {
+  get image(): string {
+    return string(this.#actor.image);
+  }
+
+  get verified(): boolean | undefined {
+    return flag(this.#actor.verified);
+  }
+
+  get createdAt(): number | undefined {
+    return wholeSeconds(parseIsoTime(string(this.#actor.postedTime)));
+  }
+
+  get favorites(): number | undefined {
+    return count(this.#actor.favoritesCount);
+  }
+
+  get statuses(): number | undefined {
     return count(this.#actor.statusesCount);
   }
 
-  get followers(): number {
+  get followers(): number | undefined {
     return count(this.#actor.followersCount);
   }
 
-  get friends(): number {
+  get friends(): number | undefined {
     return count(this.#actor.friendsCount);
   }
 
-  get listed(): number {
+  get listed(): number | undefined {
     return count(this.#actor.listedCount);
   }
 

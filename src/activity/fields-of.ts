@@ -5,7 +5,7 @@ import { OriginalFields } from './original-fields.js';
 import type { OriginalPost } from './original-post.js';
 import type { PostFields } from './post-fields.js';
 
-/** The fields that rules test, for a post of either format. */
+/** The fields that rules test and tables show, for a post of either format. */
 export function fieldsOf(activity: Activity): PostFields {
   const { post } = activity;
   return 'created_at' in post

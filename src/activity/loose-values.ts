@@ -7,8 +7,17 @@ export function string(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-export function count(value: unknown): number {
-  return typeof value === 'number' ? value : 0;
+export function count(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}
+
+export function flag(value: unknown): boolean | undefined {
+  return typeof value === 'boolean' ? value : undefined;
+}
+
+/** Epoch milliseconds, in whole seconds. */
+export function wholeSeconds(ms: number): number | undefined {
+  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000) * 1000;
 }
 
 /** The elements of an array that are objects. */
@@ -30,7 +39,8 @@ export function digits(id: unknown): string {
 }
 
 export function person(id: unknown, handle: unknown): Person {
-  return { id: digits(id), handle: string(handle).toLowerCase() };
+  const writtenHandle = string(handle);
+  return { id: digits(id), handle: writtenHandle.toLowerCase(), writtenHandle };
 }
 
 /** A pair of numbers, in the given order. */

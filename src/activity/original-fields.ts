@@ -2,6 +2,7 @@ import {
   corners,
   count,
   digits,
+  flag,
   isObject,
   list,
   person,
@@ -9,19 +10,22 @@ import {
   retweetPrefix,
   string,
   unescaped,
+  wholeSeconds,
 } from './loose-values.js';
 import type { OriginalPost, OriginalUser } from './original-post.js';
 import type {
   AuthorFields,
   Home,
   Link,
+  Medium,
   Person,
   PlaceFields,
   Position,
   PostFields,
 } from './post-fields.js';
+import { parseCreatedAt } from './posted-at.js';
 
-/** The fields that rules test, read from a post of the `original` format. */
+/** The fields that rules test and tables show, read from a post of the `original` format. */
 export class OriginalFields implements PostFields {
   readonly #post: OriginalPost;
   /** The post that has text and entities: for a retweet, the retweeted one. */
@@ -58,7 +62,8 @@ export class OriginalFields implements PostFields {
   }
 
   get links(): readonly Link[] {
-    return list(this.#entities?.urls).map(({ expanded_url, display_url, unwound }) => ({
+    return list(this.#entities?.urls).map(({ url, expanded_url, display_url, unwound }) => ({
+      url: string(url),
       expanded: string(expanded_url),
       display: string(display_url),
       unwound: string(unwound?.url),
@@ -67,12 +72,15 @@ export class OriginalFields implements PostFields {
     }));
   }
 
-  get mediaTypes(): readonly string[] {
+  get media(): readonly Medium[] {
     const { extended_tweet, extended_entities } = this.#content;
     // `entities.media` calls every kind a photo.
     const extended = list((extended_tweet?.extended_entities ?? extended_entities)?.media);
     const media = extended.length > 0 ? extended : list(this.#entities?.media);
-    return media.map(({ type }) => string(type));
+    return media.map(({ type, media_url_https, media_url }) => ({
+      type: string(type),
+      url: string(media_url_https ?? media_url),
+    }));
   }
 
   get author(): AuthorFields {
@@ -106,6 +114,31 @@ export class OriginalFields implements PostFields {
     return this.#post.is_quote_status === true || this.quoted !== undefined;
   }
 
+  get quotedId(): string {
+    const { quoted_status_id_str: twin, quoted_status_id: id } = this.#content;
+    return this.quoted?.id || digits(twin ?? id ?? this.#post.quoted_status_id);
+  }
+
+  get favorites(): number | undefined {
+    return count(this.#post.favorite_count);
+  }
+
+  get retweets(): number | undefined {
+    return count(this.#post.retweet_count);
+  }
+
+  get replies(): number | undefined {
+    return count(this.#post.reply_count);
+  }
+
+  get quotes(): number | undefined {
+    return count(this.#post.quote_count);
+  }
+
+  get possiblySensitive(): boolean | undefined {
+    return flag(this.#post.possibly_sensitive);
+  }
+
   get isNullcast(): boolean {
     return this.#post.scopes?.followers === false;
   }
@@ -122,6 +155,8 @@ export class OriginalFields implements PostFields {
       name: string(place.name),
       fullName: string(place.full_name),
       countryCode: string(place.country_code).toUpperCase(),
+      country: string(place.country),
+      type: string(place.place_type),
       corners: corners(place.bounding_box?.coordinates),
     };
   }
@@ -165,6 +200,10 @@ class OriginalAuthor implements AuthorFields {
     return string(this.#user.screen_name).toLowerCase();
   }
 
+  get writtenHandle(): string {
+    return string(this.#user.screen_name);
+  }
+
   get name(): string {
     return unescaped(this.#user.name);
   }
@@ -177,23 +216,39 @@ class OriginalAuthor implements AuthorFields {
     return unescaped(this.#user.location);
   }
 
-  get verified(): boolean {
-    return this.#user.verified === true;
+  get url(): string {
+    return string(this.#user.url);
   }
 
-  get statuses(): number {
+  get image(): string {
+    return string(this.#user.profile_image_url_https);
+  }
+
+  get verified(): boolean | undefined {
+    return flag(this.#user.verified);
+  }
+
+  get createdAt(): number | undefined {
+    return wholeSeconds(parseCreatedAt(string(this.#user.created_at)));
+  }
+
+  get favorites(): number | undefined {
+    return count(this.#user.favourites_count);
+  }
+
+  get statuses(): number | undefined {
     return count(this.#user.statuses_count);
   }
 
-  get followers(): number {
+  get followers(): number | undefined {
     return count(this.#user.followers_count);
   }
 
-  get friends(): number {
+  get friends(): number | undefined {
     return count(this.#user.friends_count);
   }
 
-  get listed(): number {
+  get listed(): number | undefined {
     return count(this.#user.listed_count);
   }
 

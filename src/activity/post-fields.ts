@@ -6,9 +6,13 @@ export interface Person {
   readonly id: string;
   /** Without `@`, in lower case. */
   readonly handle: string;
+  /** The handle with its capitals. */
+  readonly writtenHandle: string;
 }
 
 export interface Link {
+  /** The short URL in the text. */
+  readonly url: string;
   /** The URL as posted, and the final one after all redirects. */
   readonly expanded: string;
   readonly unwound: string;
@@ -18,15 +22,29 @@ export interface Link {
   readonly description: string;
 }
 
+export interface Medium {
+  /** `photo`, `video` or `animated_gif`. */
+  readonly type: string;
+  /** Of the picture, or of a still of the video. */
+  readonly url: string;
+}
+
+/** A count is `undefined` if the post does not have it. */
 export interface AuthorFields extends Person {
   readonly name: string;
   readonly bio: string;
   readonly location: string;
-  readonly verified: boolean;
-  readonly statuses: number;
-  readonly followers: number;
-  readonly friends: number;
-  readonly listed: number;
+  /** Of the profile's link and picture. */
+  readonly url: string;
+  readonly image: string;
+  readonly verified: boolean | undefined;
+  /** Epoch milliseconds, in whole seconds: the `original` format has no more. */
+  readonly createdAt: number | undefined;
+  readonly statuses: number | undefined;
+  readonly followers: number | undefined;
+  readonly friends: number | undefined;
+  readonly listed: number | undefined;
+  readonly favorites: number | undefined;
   readonly homes: readonly Home[];
 }
 
@@ -44,13 +62,16 @@ export interface PlaceFields {
   readonly name: string;
   readonly fullName: string;
   readonly countryCode: string;
+  readonly country: string;
+  /** `city`, `admin`, `country`, `neighborhood` or `poi`. */
+  readonly type: string;
   /** Corners of its outline; empty if the post has none. */
   readonly corners: readonly Position[];
 }
 
 /**
- * The fields that rules test, the same for both formats. A field is empty if the post does not have
- * it or its type is wrong. A retweet has the full text and the entities of the retweeted post, after
+ * The fields that rules test and tables show, the same for both formats. A field is empty if the post does
+ * not have it or its type is wrong. A retweet has the full text and the entities of the retweeted post, after
  * `RT @handle: ` and the mention of its author, and has no place.
  */
 export interface PostFields {
@@ -62,7 +83,7 @@ export interface PostFields {
   readonly cashtags: readonly string[];
   readonly mentions: readonly Person[];
   readonly links: readonly Link[];
-  readonly mediaTypes: readonly string[];
+  readonly media: readonly Medium[];
   readonly author: AuthorFields;
   /** The user that the post replies to. */
   readonly replyTo: Person | undefined;
@@ -70,6 +91,14 @@ export interface PostFields {
   readonly repliedId: string;
   readonly retweeted: { readonly id: string; readonly author: Person } | undefined;
   readonly isQuote: boolean;
+  /** Also of a quoted post that is gone; in the `activity_streams` format, only of one that was delivered. */
+  readonly quotedId: string;
+  readonly favorites: number | undefined;
+  readonly retweets: number | undefined;
+  /** Only the `original` format has this and the next two. */
+  readonly replies: number | undefined;
+  readonly quotes: number | undefined;
+  readonly possiblySensitive: boolean | undefined;
   readonly isNullcast: boolean;
   /** `und` if it is unknown. */
   readonly lang: string;

@@ -5,7 +5,7 @@ import { NO_TERMS, type RuleOperator, specOf } from './operator.js';
 /** An operator on one of the author's counts. */
 export function countOperator(
   about: string,
-  count: (author: AuthorFields) => number,
+  count: (author: AuthorFields) => number | undefined,
   aliases: readonly string[] = [],
 ): RuleOperator<CountRange> {
   return {
@@ -13,7 +13,7 @@ export function countOperator(
     test:
       ({ min, max = Number.POSITIVE_INFINITY }) =>
       ({ fields }) => {
-        const found = count(fields.author);
+        const found = count(fields.author) ?? 0;
         return found >= min && found <= max;
       },
     terms: () => NO_TERMS,

@@ -6,20 +6,20 @@ const IS: { readonly [V in IsValue]: PostTest } = {
   quote: ({ parts }) => parts.some(part => part.isQuote),
   reply: ({ parts }) => parts.some(part => part.replyTo !== undefined),
   retweet: ({ fields }) => fields.retweeted !== undefined,
-  verified: ({ fields }) => fields.author.verified,
+  verified: ({ fields }) => fields.author.verified === true,
 };
 
 /** In the order in which the service lists them. */
 const HAS: { readonly [V in HasValue]: PostTest } = {
   geo: ({ fields }) => fields.place !== undefined || fields.position !== undefined,
   hashtags: ({ parts }) => parts.some(part => part.hashtags.length > 0),
-  images: ({ fields }) => fields.mediaTypes.includes('photo'),
+  images: ({ fields }) => fields.media.some(({ type }) => type === 'photo'),
   links: ({ parts }) => parts.some(part => part.links.length > 0),
-  media: ({ parts }) => parts.some(part => part.mediaTypes.length > 0),
+  media: ({ parts }) => parts.some(part => part.media.length > 0),
   mentions: ({ parts }) => parts.some(part => part.mentions.length > 0),
   profile_geo: ({ fields }) => fields.author.homes.length > 0,
   symbols: ({ parts }) => parts.some(part => part.cashtags.length > 0),
-  videos: ({ fields }) => fields.mediaTypes.includes('video'),
+  videos: ({ fields }) => fields.media.some(({ type }) => type === 'video'),
 };
 
 export const isValues: readonly IsValue[] = Object.keys(IS) as IsValue[];

@@ -1,0 +1,254 @@
+import { Activity } from '../activity/activity.js';
+import { fieldsOf } from '../activity/fields-of.js';
+import type {
+  AuthorFields,
+  Home,
+  Person,
+  PlaceFields,
+  PostFields,
+} from '../activity/post-fields.js';
+import { builtIn, type Definition, type ItemKind } from './built-in.js';
+import type { Column, ColumnType, GivenValue } from './column.js';
+
+/** A post, or an item that carries one, as `routeByTag` and `engagement` give. */
+export type PostItem = Activity | { readonly activity: Activity };
+
+/** What a row of a post is read from. Both formats are read through the same fields. */
+interface PostView {
+  readonly item: PostItem;
+  readonly activity: Activity;
+  readonly fields: PostFields;
+  readonly author: AuthorFields;
+  readonly home: Home | undefined;
+  readonly place: PlaceFields | undefined;
+  readonly mentions: readonly Person[];
+}
+
+export function isPostItem(item: unknown): item is PostItem {
+  return activityOf(item) !== undefined;
+}
+
+/** The post of an item, if it has one. */
+export function activityOf(item: unknown): Activity | undefined {
+  if (item instanceof Activity) return item;
+  const carried = typeof item === 'object' && item !== null && 'activity' in item && item.activity;
+  return carried instanceof Activity ? carried : undefined;
+}
+
+/** The columns of one row are read one after the other, so the last view is kept. */
+let last: PostView | undefined;
+
+function viewOf(item: PostItem): PostView {
+  if (last?.item !== item) last = newView(item);
+  return last;
+}
+
+function newView(item: PostItem): PostView {
+  const activity = item instanceof Activity ? item : item.activity;
+  const fields = fieldsOf(activity);
+  const { author, place, mentions } = fields;
+  return {
+    item,
+    activity,
+    fields,
+    author,
+    home: author.homes[0],
+    place,
+    mentions: distinct(mentions),
+  };
+}
+
+function of<Type extends ColumnType>(
+  type: Type,
+  meaning: string,
+  value: (view: PostView) => GivenValue<Type>,
+): Definition<PostView, Type> {
+  return { type, meaning, value };
+}
+
+const ORIGINAL_ONLY = 'the `activity_streams` format does not have it';
+
+const POSTS: ItemKind = {
+  name: 'posts',
+  accepts: item => {
+    const activity = activityOf(item);
+    // Without JSON or an id, no column has a value: an error, also where invalid values become null.
+    return activity?.id !== undefined && activity.post !== undefined;
+  },
+};
+
+/** The columns of posts. */
+export const posts = builtIn(POSTS, viewOf, {
+  id: of('string', 'Id of the post, digits', ({ activity }) => activity.id),
+  posted_at: of('timestamp', 'When it was posted', ({ activity }) => activity.postedAt),
+  verb: of('string', '`post`, or `share` of another post', ({ activity }) => activity.verb),
+  text: of(
+    'string',
+    'In full, as people read it, with `&` for `&amp;`; a share has `RT @handle: ` and the whole shared text',
+    ({ fields }) => fields.text,
+  ),
+  lang: of('string', 'Language code; `und` if none was recognised', ({ fields }) => fields.lang),
+  link: of('string', 'Address of the post', ({ activity }) => activity.link),
+
+  author_id: of('string', 'Id of the author, digits', ({ author }) => orNull(author.id)),
+  author_handle: of('string', 'Without `@`', ({ author }) => orNull(author.writtenHandle)),
+  author_name: of('string', 'Display name', ({ author }) => orNull(author.name)),
+  author_description: of('string', 'Of the profile', ({ author }) => orNull(author.bio)),
+  author_location: of('string', 'As the author wrote it', ({ author }) => orNull(author.location)),
+  author_url: of('string', 'Link of the profile', ({ author }) => orNull(author.url)),
+  author_image: of('string', 'Address of the picture', ({ author }) => orNull(author.image)),
+  author_verified: of(
+    'boolean',
+    'Whether the account was verified',
+    ({ author }) => author.verified,
+  ),
+  author_created_at: of('timestamp', 'When the account was made, to the second', ({ author }) =>
+    author.createdAt === undefined ? null : new Date(author.createdAt),
+  ),
+  author_posts: of(
+    'int32',
+    'Posts of the author, at the time of the post',
+    ({ author }) => author.statuses,
+  ),
+  author_followers: of(
+    'int32',
+    'Followers, at the time of the post',
+    ({ author }) => author.followers,
+  ),
+  author_following: of('int32', 'Accounts that the author follows', ({ author }) => author.friends),
+  author_listed: of('int32', 'Lists that the author is in', ({ author }) => author.listed),
+  author_favorites: of(
+    'int32',
+    'Posts that the author has liked',
+    ({ author }) => author.favorites,
+  ),
+  author_country_code: of(
+    'string',
+    'From the location in the profile, if the service recognised it',
+    ({ home }) => orNull(home?.countryCode),
+  ),
+  author_region: of('string', 'As `author_country_code`', ({ home }) => orNull(home?.region)),
+  author_locality: of('string', 'As `author_country_code`', ({ home }) => orNull(home?.locality)),
+
+  favorite_count: of('int32', 'Likes, at the time of delivery', ({ fields }) => fields.favorites),
+  retweet_count: of('int32', 'Shares, at the time of delivery', ({ fields }) => fields.retweets),
+  reply_count: of('int32', `Replies; ${ORIGINAL_ONLY}`, ({ fields }) => fields.replies),
+  quote_count: of('int32', `Quotes; ${ORIGINAL_ONLY}`, ({ fields }) => fields.quotes),
+  possibly_sensitive: of(
+    'boolean',
+    `Whether a link may lead to sensitive content; ${ORIGINAL_ONLY}`,
+    ({ fields }) => fields.possiblySensitive,
+  ),
+  source: of('string', 'Name of the application', ({ fields }) => orNull(fields.source.name)),
+  source_link: of('string', 'Its address', ({ fields }) => orNull(fields.source.link)),
+
+  place_id: of('string', 'Id of the place that the post is tagged with', ({ place }) =>
+    orNull(place?.id),
+  ),
+  place_name: of('string', 'Such as `Lisbon`', ({ place }) => orNull(place?.name)),
+  place_full_name: of('string', 'Such as `Lisbon, Portugal`', ({ place }) =>
+    orNull(place?.fullName),
+  ),
+  place_type: of('string', '`city`, `admin`, `country`, `neighborhood` or `poi`', ({ place }) =>
+    orNull(place?.type),
+  ),
+  place_country: of('string', 'Name of the country', ({ place }) => orNull(place?.country)),
+  place_country_code: of('string', 'Two letters', ({ place }) => orNull(place?.countryCode)),
+  longitude: of(
+    'double',
+    'Degrees, if the post has an exact position',
+    ({ fields }) => fields.position?.[0],
+  ),
+  latitude: of('double', 'Degrees', ({ fields }) => fields.position?.[1]),
+
+  hashtags: of('list<string>', 'Without `#`', ({ fields }) => fields.hashtags),
+  cashtags: of('list<string>', 'Without `$`', ({ fields }) => fields.cashtags),
+  mentioned_ids: of('list<string>', 'Ids of the mentioned users, each once', ({ mentions }) =>
+    mentions.map(({ id }) => id),
+  ),
+  mentioned_handles: of('list<string>', 'Their handles, in the same order', ({ mentions }) =>
+    mentions.map(({ writtenHandle }) => writtenHandle),
+  ),
+  links: of('list<string>', 'Links in the text, expanded as far as the service did', ({ fields }) =>
+    fields.links.map(({ unwound, expanded, url }) => unwound || expanded || url),
+  ),
+  media_types: of(
+    'list<string>',
+    '`photo`, `video` or `animated_gif`, one for each medium',
+    ({ fields }) => fields.media.map(({ type }) => type),
+  ),
+  media_urls: of('list<string>', 'Pictures, or stills of videos, in the same order', ({ fields }) =>
+    fields.media.map(({ url }) => url),
+  ),
+
+  shared_id: of('string', 'Id of the shared post', ({ fields }) => orNull(fields.retweeted?.id)),
+  shared_author_id: of('string', 'Its author', ({ fields }) => orNull(fields.retweeted?.author.id)),
+  shared_author_handle: of('string', 'Its author', ({ fields }) =>
+    orNull(fields.retweeted?.author.writtenHandle),
+  ),
+  quoted_id: of(
+    'string',
+    'Id of the quoted post; the `activity_streams` format has it only if the quoted post was delivered with it',
+    ({ fields }) => orNull(fields.quotedId),
+  ),
+  quoted_author_id: of('string', 'Its author', ({ fields }) => orNull(fields.quoted?.author.id)),
+  quoted_author_handle: of('string', 'Its author', ({ fields }) =>
+    orNull(fields.quoted?.author.writtenHandle),
+  ),
+  replied_id: of('string', 'Id of the post that it replies to', ({ fields }) =>
+    orNull(fields.repliedId),
+  ),
+  replied_author_id: of(
+    'string',
+    'Its author; the `activity_streams` format has it only if the post mentions that user or is by them',
+    ({ fields }) => orNull(fields.replyTo?.id),
+  ),
+  replied_author_handle: of('string', 'Its author', ({ fields }) =>
+    orNull(fields.replyTo?.writtenHandle),
+  ),
+
+  edit_initial_id: of(
+    'string',
+    'Id of the first version',
+    ({ activity }) => activity.edits?.initialId,
+  ),
+  edit_ids: of(
+    'list<string>',
+    'Ids of all versions, ascending',
+    ({ activity }) => activity.edits?.ids,
+  ),
+  editable_until: of(
+    'timestamp',
+    'Until when it can be edited',
+    ({ activity }) => activity.edits?.editableUntil,
+  ),
+  edits_remaining: of('int32', 'Edits that are left', ({ activity }) => activity.edits?.remaining),
+  is_editable: of(
+    'boolean',
+    'Whether it can be edited at all',
+    ({ activity }) => activity.edits?.editable,
+  ),
+
+  rule_ids: of('list<string>', 'Ids of the rules that it matched', ({ activity }) =>
+    activity.matchingRules.map(({ id }) => id).filter(id => id !== undefined),
+  ),
+  rule_tags: of('list<string>', 'Their tags, each once', ({ activity }) => activity.tags),
+  tag: of('string', 'The tag that `routeByTag` routed this row by', ({ item }) =>
+    'tag' in item && typeof item.tag === 'string' ? item.tag : null,
+  ),
+});
+
+/** The name of a column of `tables.posts`. */
+export type PostColumnName = keyof typeof posts;
+
+/** The post columns by any name. */
+export const POST_COLUMNS: { readonly [name: string]: Column<PostItem> } = posts;
+
+function orNull(text: string | undefined): string | null {
+  return text === undefined || text === '' ? null : text;
+}
+
+function distinct(people: readonly Person[]): readonly Person[] {
+  if (people.length < 2) return people;
+  return [...new Map(people.map(person => [`${person.id}@${person.handle}`, person])).values()];
+}

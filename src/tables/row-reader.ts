@@ -1,0 +1,96 @@
+import { Activity } from '../activity/activity.js';
+import { DataError } from '../errors.js';
+import type { RowValue } from './column.js';
+import { type CheckedColumns, kindsOf } from './columns.js';
+import { converterOf, expectedOf } from './convert-value.js';
+import { activityOf } from './post-columns.js';
+
+/** What becomes of a value that does not fit its column: an error that ends the run, or no value. */
+export type InvalidValues = 'error' | 'null';
+
+/** Reads an item into the values of its row, in the order of the columns. */
+export type RowReader = (item: unknown, origin?: string) => RowValue[];
+
+/**
+ * Makes rows of items.
+ *
+ * @param call Whose columns they are, for messages.
+ * @returns A function that throws a `DataError` for an item that the columns are not of, and for a value
+ * that does not fit its column unless `invalid` is `null`.
+ */
+export function rowReader(
+  call: string,
+  columns: CheckedColumns,
+  invalid: InvalidValues,
+): RowReader {
+  const kinds = kindsOf(columns);
+  const cells = columns.map(({ name, type, value }) => ({
+    name,
+    type,
+    value: value as (item: unknown) => unknown,
+    convert: converterOf(type),
+  }));
+  return (item, origin) => {
+    for (const { name, accepts } of kinds)
+      if (!accepts(item))
+        throw new DataError(
+          `The columns of ${call}() are of ${name}, but got ${shown(item)}. Pass \`columns\`: another table such as tables.counts, or columns of your own`,
+          { place: { origin } },
+        );
+    const row: RowValue[] = [];
+    for (const { name, type, value, convert } of cells) {
+      let given: unknown;
+      let cause: unknown;
+      try {
+        given = value(item);
+      } catch (error) {
+        // A post that lacks what the column needs. Other errors are the caller's and end the run.
+        if (!(error instanceof DataError)) throw error;
+        cause = error;
+      }
+      if (cause === undefined && (given === null || given === undefined)) {
+        row.push(null);
+        continue;
+      }
+      const held = cause === undefined ? convert(given) : undefined;
+      if (held === undefined && invalid === 'error') {
+        const what =
+          cause instanceof Error
+            ? cause.message
+            : `expected ${expectedOf(type)}, got ${shown(given)}`;
+        throw new DataError(
+          `Column ${JSON.stringify(name)} of ${named(item)}: ${what}. Pass invalidValues: 'null' to ${call}() to write no value instead`,
+          { place: { origin }, cause },
+        );
+      }
+      row.push(held ?? null);
+    }
+    return row;
+  };
+}
+
+/** As a message calls an item: a post by its id. */
+function named(item: unknown): string {
+  try {
+    const id = activityOf(item)?.id;
+    if (id !== undefined) return `post ${id}`;
+  } catch {
+    return 'a post without an id';
+  }
+  return 'an item';
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string')
+    return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}...` : value);
+  if (typeof value === 'bigint') return `${value}n`;
+  if (Array.isArray(value)) return `an array${value.length > 0 ? ` with ${shown(value[0])}` : ''}`;
+  if (value instanceof Date) return 'an invalid Date';
+  if (value instanceof Activity) return 'an activity';
+  if (value instanceof Uint8Array) return 'bytes';
+  return typeof value === 'object' && value !== null
+    ? 'an object'
+    : typeof value === 'function'
+      ? 'a function'
+      : String(value);
+}

@@ -1,0 +1,10 @@
+/** What `tables` lists: the columns that `csv` and `parquet` write, by kinds of items. */
+export type { Column, ColumnType, GivenValue, RowValue, ScalarType, Table } from './column.js';
+export type { Columns } from './columns.js';
+export { complianceEvents } from './compliance-columns.js';
+export { counts } from './count-columns.js';
+export { engagement } from './engagement-columns.js';
+export { type PostColumnName, type PostItem, posts } from './post-columns.js';
+export type { InvalidValues } from './row-reader.js';
+export { type Row, toRow } from './to-row.js';
+export { usage } from './usage-columns.js';

@@ -1,0 +1,50 @@
+import type { Activity } from '../activity/activity.js';
+import { checkValue, explained } from '../check.js';
+import type { Column, RowValue } from './column.js';
+import { type Columns, columnsProblem, listColumns } from './columns.js';
+import type { PostColumnName, posts } from './post-columns.js';
+import { rowReader } from './row-reader.js';
+
+/** The columns that an entry of a list stands for. */
+type ColumnsOf<Entry> = Entry extends PostColumnName
+  ? (typeof posts)[Entry]
+  : Entry extends { readonly name: string; readonly value: unknown }
+    ? Entry
+    : Entry[keyof Entry];
+
+/** A row as an object: the values of its columns by their names. */
+export type Row<C> = {
+  readonly [One in ColumnsOf<C extends readonly (infer Entry)[] ? Entry : C> as One extends {
+    readonly name: infer Name extends string;
+  }
+    ? Name
+    : never]: One extends { readonly type: infer Type extends Column<never>['type'] }
+    ? RowValue<Type>
+    : never;
+};
+
+/** The option in which calls take columns. */
+export const COLUMNS = explained<Columns<never>>('what a row holds', columnsProblem);
+
+/**
+ * Makes a function of columns that turns an item into its row, an object with the values by their names:
+ * for `map`, and so for databases and APIs.
+ *
+ * @param columns A table, or a list of columns, tables and names of post columns.
+ * @throws OptionError for a name that is unknown or comes twice.
+ * @throws DataError from the function, for a value that does not fit its column.
+ * @example
+ * const rows = await pipeline(
+ *   search(account(), { product: '30day', query: 'snow', limit: 100 }),
+ *   map(tables.toRow(['id', 'posted_at', 'hashtags'])),
+ *   collect(),
+ * );
+ */
+export function toRow<T = Activity, const C = unknown>(
+  columns: C & Columns<T>,
+): (item: T) => Row<C> {
+  checkValue('tables.toRow', 'columns', COLUMNS, columns);
+  const list = listColumns(columns as Columns<never>);
+  const read = rowReader('tables.toRow', list, 'error');
+  return item => Object.fromEntries(read(item).map((value, i) => [list[i]?.name, value])) as Row<C>;
+}

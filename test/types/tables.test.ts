@@ -1,0 +1,81 @@
+import { describe, expectTypeOf, it } from 'vitest';
+import type { Activity } from '../../src/activity/activity.js';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { map } from '../../src/operators/map.js';
+import { routeByTag } from '../../src/operators/route-by-tag.js';
+import type { CountBucket } from '../../src/search/counts.js';
+import { collect } from '../../src/sinks/collect.js';
+import * as tables from '../../src/tables/tables.js';
+
+// Checked by the compiler (`npm run check`); at run time they only show that the calls exist.
+const posts: Flow<Activity> = new Flow(async function* () {});
+const buckets: Flow<CountBucket> = new Flow(async function* () {});
+
+describe('types of rows', () => {
+  it('follow from the columns, those of the caller included', () => {
+    const some = () =>
+      pipeline(
+        posts,
+        map(
+          tables.toRow([
+            'id',
+            'posted_at',
+            'hashtags',
+            { name: 'words', type: 'int32', value: post => post.text.length },
+            { name: 'days', type: 'list<int64>', value: () => [1n, '2'] },
+          ]),
+        ),
+        collect(),
+      );
+    expectTypeOf(some).returns.resolves.toEqualTypeOf<
+      {
+        readonly id: string | null;
+        readonly posted_at: Date | null;
+        readonly hashtags: readonly string[] | null;
+        readonly words: number | null;
+        readonly days: readonly bigint[] | null;
+      }[]
+    >();
+  });
+
+  it('follow from a whole table', () => {
+    const all = () => pipeline(buckets, map(tables.toRow(tables.counts)), collect());
+    expectTypeOf(all).returns.resolves.toEqualTypeOf<
+      {
+        readonly time_period: string | null;
+        readonly start: Date | null;
+        readonly count: bigint | null;
+      }[]
+    >();
+    const more = tables.toRow([
+      tables.counts,
+      {
+        name: 'year',
+        type: 'int32',
+        value: (bucket: CountBucket) => bucket.start.getUTCFullYear(),
+      },
+    ]);
+    expectTypeOf(more).returns.toHaveProperty('year').toEqualTypeOf<number | null>();
+    expectTypeOf(more).returns.toHaveProperty('count').toEqualTypeOf<bigint | null>();
+  });
+
+  it('take posts that are on their way to a tag', () => {
+    const routed = () =>
+      pipeline(posts, routeByTag(), map(tables.toRow(['tag', tables.posts.id])), collect());
+    expectTypeOf(routed).returns.resolves.toEqualTypeOf<
+      { readonly tag: string | null; readonly id: string | null }[]
+    >();
+  });
+
+  it('refuse columns that are not there, and values of another type', () => {
+    // @ts-expect-error posts have no such column
+    const unknown = () => tables.toRow(['created_at']);
+    const wrong = () =>
+      // @ts-expect-error a text is no int32
+      tables.toRow([{ name: 'words', type: 'int32', value: (post: Activity) => post.text }]);
+    // @ts-expect-error a list of texts is no list of numbers
+    const list = () => tables.toRow([{ name: 'n', type: 'list<double>', value: () => ['1'] }]);
+    expectTypeOf([unknown, wrong, list]).toBeArray();
+  });
+});
