@@ -119,8 +119,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/console': [...SERVICE_FAMILY, 'service'],
   index: [
     ...[...MACHINERY, 'operators', 'sinks', 'search', 'jobs', 'replay', 'usage', 'users'],
-    ...['compliance', 'archive', 'tables'],
-  sources: ['flow', ...FOUNDATIONS],
+    ...['compliance', 'archive', 'sources', 'tables'],
   ],
 };
 
