@@ -89,6 +89,8 @@ export { pipeline, type Source, type WritableSink } from './flow/pipeline.js';
 export type { PipelineOptions } from './flow/pipeline-arguments.js';
 export type { ProgressCounts } from './flow/progress.js';
 export type { Stage } from './flow/stage.js';
+export type { StageStream } from './flow/stream-stage.js';
+export type { WebReadable, WebTransform, WebWritable, WebWriter } from './flow/web-streams.js';
 export type { StreamSink } from './flow/write-to-stream.js';
 export { type Account, type AccountOptions, account } from './http/account.js';
 export type { Family, Limits, Rate } from './http/rate-limits.js';

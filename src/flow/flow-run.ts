@@ -95,6 +95,14 @@ export class FlowRun<Batch, P extends { readonly signal?: AbortSignal | undefine
   }
 }
 
+/**
+ * Why a run has ended, for streams that are told: the reason of an abort or the error of a later stage;
+ * `undefined` where the reader has seen enough.
+ */
+export function stopReason(signal: AbortSignal): unknown {
+  return signal.reason instanceof Stopped ? undefined : signal.reason;
+}
+
 /** The reason of a run's signal once the run has ended. The reader of the run never receives it. */
 class Stopped extends Error {
   constructor() {

@@ -1,6 +1,7 @@
 import { abortable } from '../abortable.js';
 import { isMinipass, minipassBatches } from './minipass-streams.js';
 import type { Progress } from './progress.js';
+import { isWebReadable, webBatches } from './web-streams.js';
 
 interface Run {
   readonly signal: AbortSignal;
@@ -15,7 +16,8 @@ export function iterableBatches<T>(
   input: AsyncIterable<T>,
   run: Run,
 ): AsyncGenerator<{ readonly items: readonly T[] }, void, undefined> {
-  return isMinipass(input) ? (minipassBatches(input, run) as never) : batchesOfOne(input, run);
+  if (isMinipass(input)) return minipassBatches(input, run) as never;
+  return isWebReadable(input) ? (webBatches(input, run) as never) : batchesOfOne(input, run);
 }
 
 async function* batchesOfOne<T>(

@@ -1,11 +1,10 @@
-import { Duplex } from 'node:stream';
 import { isWritable } from 'minipass';
 import { checkOptions, type OptionTable, signal, special } from '../check.js';
 import { OptionError } from '../errors.js';
 import type { Flow, Operator, Sink, SinkRun } from './flow.js';
-import { isMinipass } from './minipass-streams.js';
 import type { ProgressDisplay } from './progress-display.js';
-import { streamStage } from './stream-stage.js';
+import { isStageStream, streamStage } from './stream-stage.js';
+import { isWebReadable, isWebTransform, isWebWritable } from './web-streams.js';
 
 /** Options of `pipeline`, its last argument. */
 export interface PipelineOptions {
@@ -62,21 +61,39 @@ export function readArguments(args: readonly unknown[]): PipelineArguments {
   if (sink === undefined)
     throw new OptionError('sink', `\`pipeline\` has no sink. ${END_WITH_SINK}`);
   for (const stage of rest) checkStage(stage);
-  if (typeof sink.value !== 'function' && !isWritable(sink.value))
-    throw unfit('sink', sink, sinkHint(sink.value));
+  checkSink(sink);
   return { source: value, stages: rest, sink, options };
 }
 
 /** @throws OptionError when it cannot be read. */
 export function checkSource(source: Argument): { readonly value: AsyncIterable<unknown> } {
   const { value } = source;
-  if (!isAsyncIterable(value)) throw unfit('source', source, sourceHint(source));
-  return { value };
+  if (isWebReadable(value)) checkUnlocked('source', source, value);
+  else if (!isAsyncIterable(value)) throw unfit('source', source, sourceHint(source));
+  // Some web streams cannot be iterated; `batchesOf` reads all of them by their readers.
+  return { value: value as AsyncIterable<unknown> };
 }
 
 /** @throws OptionError when it cannot be a stage; what a function returns is checked by `applyStage`. */
 export function checkStage(stage: Argument): void {
-  if (!isStage(stage.value)) throw unfit('stage', stage, stageHint(stage.value));
+  const { value } = stage;
+  if (typeof value !== 'function' && !isStageStream(value))
+    throw unfit('stage', stage, stageHint(value));
+  if (!isWebTransform(value)) return;
+  checkUnlocked('stage', stage, value.readable);
+  checkUnlocked('stage', stage, value.writable);
+}
+
+function checkSink(sink: Argument): void {
+  const { value } = sink;
+  if (isWebWritable(value)) checkUnlocked('sink', sink, value);
+  else if (typeof value !== 'function' && !isWritable(value))
+    throw unfit('sink', sink, sinkHint(value));
+}
+
+function checkUnlocked(place: Place, argument: Argument, stream: { readonly locked: boolean }) {
+  if (stream.locked)
+    throw unfit(place, argument, 'It is locked: something else has a reader or writer of it');
 }
 
 /**
@@ -86,7 +103,7 @@ export function checkStage(stage: Argument): void {
  */
 export function applyStage(input: AsyncIterable<unknown>, stage: Argument): AsyncIterable<unknown> {
   const { value } = stage;
-  if (value instanceof Duplex || isMinipass(value)) return streamStage(input, value);
+  if (isStageStream(value)) return streamStage(input, value);
   const output = call(
     'stage',
     stage,
@@ -141,8 +158,8 @@ type Place = 'source' | 'stage' | 'sink';
 
 const EXPECTED: Readonly<Record<Place, string>> = {
   source: 'a source',
-  stage: 'an operator, a Node `Transform` or a Minipass stream',
-  sink: 'a sink, a Node `Writable` or another stream to write to',
+  stage: 'an operator or a stream to pipe through',
+  sink: 'a sink or a stream to write to',
 };
 
 function unfit(
@@ -170,18 +187,19 @@ function sourceHint({ value, of }: Argument): string {
     return `Call it: \`${nameOf(value) ?? 'source'}(...)\` returns what can be read`;
   if (typeof value === 'object' && value !== null && Symbol.iterator in value)
     return 'Wrap it: `Readable.from(items)` of node:stream';
-  return 'A source is a `Flow`, a Node `Readable`, a Minipass stream, or anything else with `Symbol.asyncIterator`';
+  return 'A source is a `Flow`, a stream to read, or anything else with `Symbol.asyncIterator`';
 }
 
 function stageHint(value: unknown): string {
-  if (isWebStream(value)) return 'Wrap it: `Duplex.fromWeb(stream)` of node:stream';
-  if (isWritable(value)) return 'It can only be written to, so it can only be the last';
-  if (isAsyncIterable(value)) return 'It is a source, and only the first may be one';
+  if (isWritable(value) || isWebWritable(value))
+    return 'It can only be written to, so it can only be the last';
+  if (isAsyncIterable(value) || isWebReadable(value))
+    return 'It is a source, and only the first may be one';
   return 'Put stages between source and sink, and options last';
 }
 
 function sinkHint(value: unknown): string {
-  if (isWebStream(value)) return 'Wrap it: `Writable.fromWeb(stream)` of node:stream';
+  if (isWebTransform(value)) return `Nothing would read what it makes. ${END_WITH_SINK}`;
   return END_WITH_SINK;
 }
 
@@ -204,16 +222,6 @@ function isPlainObject(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || isAsyncIterable(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
-function isStage(value: unknown): boolean {
-  return typeof value === 'function' || value instanceof Duplex || isMinipass(value);
-}
-
-/** `WritableStream` or `TransformStream` of the web, of any realm. */
-function isWebStream(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return 'getWriter' in value || ('readable' in value && 'writable' in value);
 }
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {

@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import { Readable, Writable } from 'node:stream';
 import { pipeline as nodePipeline } from 'node:stream/promises';
-import { batchesOf, type Flow, identityOf, type Sink, type SinkRun } from './flow.js';
+import { batchesOf, Flow, identityOf, type Sink, type SinkRun } from './flow.js';
 import { InternalFlow, internalBatchesOf } from './internal-flow.js';
 import {
   type Argument,
@@ -13,21 +13,27 @@ import {
 import { Progress } from './progress.js';
 import { showProgress } from './progress-display.js';
 import type { Stage } from './stage.js';
+import { isWebWritable, type WebReadable, type WebWritable, writeToWeb } from './web-streams.js';
 import { type StreamSink, writeToStream } from './write-to-stream.js';
 
-/** A `Flow`, a Node `Readable`, a Minipass stream, an async generator: anything that `for await` can read. */
-export type Source<T> = AsyncIterable<T>;
+/**
+ * A `Flow`, a Node `Readable`, a `ReadableStream` of the web, a Minipass stream, an async generator: anything
+ * that `for await` can read.
+ */
+export type Source<T> = AsyncIterable<T> | WebReadable<T>;
 
-/** A Node `Writable`, or another stream with `write`, `end` and events: of minipass, tar, fs-minipass. */
-export type WritableSink<In> = Writable | StreamSink<In>;
+/**
+ * A Node `Writable`, a `WritableStream` of the web, or another stream with `write`, `end` and events: of
+ * minipass, tar, fs-minipass.
+ */
+export type WritableSink<In> = Writable | WebWritable<In> | StreamSink<In>;
 
 // The longest overload comes first: TypeScript would otherwise try `collect()` as options, after a stream
 // that could be a sink, and keep the type that it infers for it there.
 /**
  * Joins a source, operators and a sink, runs them, and resolves to the result of the sink. The item
- * type is inferred through every stage. Node and Minipass streams are accepted in every place; for web
- * streams use `Writable.fromWeb` or `Duplex.fromWeb` of node:stream. Up to nine operators; `compose`
- * joins several into one.
+ * type is inferred through every stage. Streams of Node, of the web and of minipass are accepted in every
+ * place. Up to nine operators; `compose` joins several into one.
  *
  * When a stage fails, all stages are closed and the first error rejects. An abort rejects with the
  * reason of the signal.
@@ -195,7 +201,14 @@ async function drain(
 ): Promise<unknown> {
   const { value } = sink;
   if (typeof value === 'function') return callSink(sink, input, run);
-  if (value instanceof Writable)
+  if (isWebWritable(value)) {
+    const failure = await writeToWeb(
+      at => new Flow(pull => batchesOf(input, pull), at),
+      value,
+      run.signal,
+    );
+    if (failure !== undefined) throw failure.error;
+  } else if (value instanceof Writable)
     await nodePipeline(Readable.from(input), value, { signal: run.signal });
   else await writeToStream(input, value as StreamSink<unknown> & EventEmitter, run);
   return undefined;

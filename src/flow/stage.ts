@@ -1,10 +1,9 @@
-import type { Duplex } from 'node:stream';
-import type { MinipassStream } from './minipass-streams.js';
+import type { StageStream } from './stream-stage.js';
 
 /**
  * What can stand between a source and a sink: an operator, an `async function*` over the items, a Node
- * `Transform` or a Minipass stream. The output type of a `Transform` is not known: it is whatever the
- * next stage takes.
+ * `Transform`, a `TransformStream` of the web or a Minipass stream. The output type of a Node `Transform`
+ * is not known: it is whatever the next stage takes.
  *
  * @example
  * async function* pairs(posts: AsyncIterable<Activity>): AsyncGenerator<[Activity, Activity]> {
@@ -18,5 +17,4 @@ import type { MinipassStream } from './minipass-streams.js';
  */
 export type Stage<In, Out> =
   | ((input: AsyncIterable<In>) => AsyncIterable<Out>)
-  | Duplex
-  | MinipassStream<In, Out>;
+  | StageStream<In, Out>;

@@ -1,10 +1,9 @@
-import type { Duplex } from 'node:stream';
 import type { Operator } from '../flow/flow.js';
-import type { MinipassStream } from '../flow/minipass-streams.js';
-import { streamStage } from '../flow/stream-stage.js';
+import { type StageStream, streamStage } from '../flow/stream-stage.js';
 
 /**
- * Makes an operator of a Node `Transform` (or any `Duplex`) or of a Minipass stream. `pipeline` takes
+ * Makes an operator of a Node `Transform` (or any `Duplex`), a `TransformStream` of the web or a Minipass
+ * stream. `pipeline` takes
  * such streams directly; use `through` to state the type of what comes out.
  *
  * Cursors end here, as a stream does not pass them on. A stream can be used once, so a flow through it
@@ -13,6 +12,6 @@ import { streamStage } from '../flow/stream-stage.js';
  * @example
  * pipeline(source, through<Buffer, Buffer>(createBrotliDecompress()), jsonLines(), collect());
  */
-export function through<In, Out>(stream: Duplex | MinipassStream<In, Out>): Operator<In, Out> {
+export function through<In, Out>(stream: StageStream<In, Out>): Operator<In, Out> {
   return input => streamStage(input, stream);
 }

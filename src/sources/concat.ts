@@ -1,6 +1,7 @@
 import { optionError } from '../check.js';
 import { batchesOf, type Cursor, type Flow, type Run } from '../flow/flow.js';
 import { type InternalBatches, InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
+import type { Source } from '../flow/pipeline.js';
 import { ProgressParts } from '../flow/progress-parts.js';
 import { checkSources, type ItemOf, identityOfSources } from './source-list.js';
 
@@ -22,7 +23,7 @@ import { checkSources, type ItemOf, identityOfSources } from './source-list.js';
  *   files({ path: 'all.jsonl' }),
  * );
  */
-export function concat<const Sources extends readonly AsyncIterable<unknown>[]>(
+export function concat<const Sources extends readonly Source<unknown>[]>(
   ...sources: Sources
 ): Flow<ItemOf<Sources[number]>> {
   checkSources('concat', sources);

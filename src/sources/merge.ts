@@ -1,5 +1,6 @@
 import type { Flow } from '../flow/flow.js';
 import { InternalFlow } from '../flow/internal-flow.js';
+import type { Source } from '../flow/pipeline.js';
 import { mergeBatches } from './merge-batches.js';
 import { checkSources, type ItemOf, identityOfSources } from './source-list.js';
 
@@ -23,7 +24,7 @@ import { checkSources, type ItemOf, identityOfSources } from './source-list.js';
  * const searches = ['rain', 'snow'].map(query => search(account(), { product: '30day', query }));
  * await pipeline(merge(...searches), dedupe(), files({ path: 'weather.jsonl', checkpoint: 'weather.json' }));
  */
-export function merge<const Sources extends readonly AsyncIterable<unknown>[]>(
+export function merge<const Sources extends readonly Source<unknown>[]>(
   ...sources: Sources
 ): Flow<ItemOf<Sources[number]>> {
   checkSources('merge', sources);

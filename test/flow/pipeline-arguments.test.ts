@@ -75,19 +75,21 @@ describe('the arguments of pipeline', () => {
     await refused('source', () => [source, collect()], 'argument 1', '`source(...)`');
   });
 
-  it('are refused with a web stream as sink or stage, with advice to wrap it', async () => {
+  it('are refused with a web stream that does not fit its position, or that is locked', async () => {
+    await refused('stage', flow => [flow, new ReadableStream(), collect()], 'It is a source');
+    await refused('stage', flow => [flow, new WritableStream(), collect()], 'only be the last');
     await refused(
       'sink',
-      flow => [flow, new WritableStream()],
-      'WritableStream',
-      '`Writable.fromWeb',
+      flow => [flow, new TransformStream()],
+      'Nothing would read what it makes',
     );
-    await refused(
-      'stage',
-      flow => [flow, new TransformStream(), collect()],
-      'argument 2',
-      '`Duplex.fromWeb',
-    );
+    const locked = new TransformStream();
+    locked.writable.getWriter();
+    await refused('stage', flow => [flow, locked, collect()], 'argument 2', 'It is locked');
+    await refused('sink', flow => [flow, locked.writable], 'argument 2', 'It is locked');
+    const { readable } = new TransformStream();
+    readable.getReader();
+    await refused('source', () => [readable, collect()], 'argument 1', 'It is locked');
   });
 
   it('are refused with an array or a string as source, with advice to wrap it', async () => {

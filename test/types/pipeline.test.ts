@@ -5,8 +5,14 @@ import { Gunzip, Gzip } from 'minizlib';
 import { describe, expectTypeOf, it } from 'vitest';
 import { Flow, type Operator, perBatch, type Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
+import { chunk } from '../../src/operators/chunk.js';
 import { compose } from '../../src/operators/compose.js';
+import { mapAsync } from '../../src/operators/map-async.js';
+import { throttle } from '../../src/operators/throttle.js';
+import { through } from '../../src/operators/through.js';
 import { collect } from '../../src/sinks/collect.js';
+import { concat } from '../../src/sources/concat.js';
+import { merge } from '../../src/sources/merge.js';
 
 // Checked by the compiler (`npm run check`); at run time they only show that the calls exist.
 declare const bytes: Flow<Uint8Array>;
@@ -52,9 +58,44 @@ describe('types of a pipeline', () => {
     expectTypeOf(objects).returns.resolves.toEqualTypeOf<string[]>();
     // @ts-expect-error posts are not bytes
     const unfit = () => pipeline(bytes, toPosts, new Gzip({}), collect());
-    // @ts-expect-error a stream of the web is not one of Node
-    const web = () => pipeline(bytes, new WritableStream());
-    expectTypeOf([unfit, web]).toBeArray();
+    expectTypeOf(unfit).toBeFunction();
+  });
+
+  it('flow through web streams at every position', () => {
+    const decoded = () => pipeline(bytes, new TextDecoderStream(), collect());
+    expectTypeOf(decoded).returns.resolves.toEqualTypeOf<string[]>();
+    const made = () => pipeline(bytes, new TransformStream<Uint8Array, Post>(), ids);
+    expectTypeOf(made).returns.resolves.toEqualTypeOf<string[]>();
+    const source = () => pipeline(new ReadableStream<Post>(), same(), collect());
+    expectTypeOf(source).returns.resolves.toEqualTypeOf<Post[]>();
+    const written = () => pipeline(bytes, toPosts, new WritableStream<Post>());
+    expectTypeOf(written).returns.resolves.toEqualTypeOf<void>();
+    const operator = through(new TransformStream<Post, number>());
+    expectTypeOf(operator).toEqualTypeOf<Operator<Post, number>>();
+    const joined = compose(toPosts, new TransformStream<Post, number>());
+    expectTypeOf(joined).toEqualTypeOf<Operator<Uint8Array, number>>();
+    // @ts-expect-error posts are not bytes
+    const unfit = () => pipeline(bytes, toPosts, new TextDecoderStream(), collect());
+    // @ts-expect-error posts are not bytes
+    const unwritten = () => pipeline(bytes, toPosts, new WritableStream<Uint8Array>());
+    expectTypeOf([unfit, unwritten]).toBeArray();
+  });
+
+  it('are those of any source that is merged', () => {
+    const posts = toPosts(bytes);
+    const either = () => pipeline(merge(posts, new ReadableStream<string>()), collect());
+    expectTypeOf(either).returns.resolves.toEqualTypeOf<(Post | string)[]>();
+    const alike = concat(...[posts, posts]);
+    expectTypeOf(alike).toEqualTypeOf<Flow<Post>>();
+    const chunks = () =>
+      pipeline(
+        posts,
+        chunk(10),
+        mapAsync(async some => some.map(({ id }) => id)),
+        throttle({ perSecond: 5 }),
+        collect(),
+      );
+    expectTypeOf(chunks).returns.resolves.toEqualTypeOf<string[][]>();
   });
 
   it('take options after every number of operators', () => {

@@ -1,0 +1,144 @@
+import { abortable } from '../abortable.js';
+import { LinkedAbort } from '../linked-abort.js';
+import { stopReason } from './flow-run.js';
+import type { Progress } from './progress.js';
+
+// Structural, so that streams of the global scope, of node:stream/web, of other realms and of polyfills
+// fit, with or without the types of browsers. `pipeTo` is what the item type is inferred from.
+
+/** A `ReadableStream` of the web. */
+export interface WebReadable<Out> {
+  readonly locked: boolean;
+  cancel(reason?: unknown): Promise<void>;
+  getReader(): unknown;
+  pipeTo(destination: WebWritable<Out>): Promise<void>;
+}
+
+/** A `WritableStream` of the web. */
+export interface WebWritable<In> {
+  readonly locked: boolean;
+  abort(reason?: unknown): Promise<void>;
+  getWriter(): WebWriter<In>;
+}
+
+/** The writer of a `WritableStream`. */
+export interface WebWriter<In> {
+  readonly closed: Promise<unknown>;
+  readonly ready: Promise<unknown>;
+  write(item?: In): Promise<void>;
+  close(): Promise<void>;
+  abort(reason?: unknown): Promise<void>;
+  releaseLock(): void;
+}
+
+/** A `TransformStream` of the web, or another pair of streams such as `CompressionStream`. */
+export interface WebTransform<In, Out> {
+  readonly writable: WebWritable<In>;
+  readonly readable: WebReadable<Out>;
+}
+
+interface WebReader<Out> {
+  read(): Promise<{ readonly done: boolean; readonly value: Out }>;
+  cancel(reason?: unknown): Promise<void>;
+  releaseLock(): void;
+}
+
+export function isWebReadable(value: unknown): value is WebReadable<unknown> {
+  return hasMethod(value, 'getReader');
+}
+
+export function isWebWritable(value: unknown): value is WebWritable<unknown> {
+  return hasMethod(value, 'getWriter');
+}
+
+export function isWebTransform(value: unknown): value is WebTransform<unknown, unknown> {
+  if (typeof value !== 'object' || value === null) return false;
+  const { readable, writable } = value as Partial<WebTransform<unknown, unknown>>;
+  return isWebReadable(readable) && isWebWritable(writable);
+}
+
+function hasMethod(value: unknown, name: string): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as Readonly<Record<string, unknown>>)[name] === 'function'
+  );
+}
+
+/**
+ * The items of a stream, one a batch. Its own async iterator is not used: it cannot be closed while a
+ * read is pending.
+ */
+export async function* webBatches<T>(
+  stream: WebReadable<T>,
+  { signal, progress }: { readonly signal: AbortSignal; readonly progress?: Progress | undefined },
+): AsyncGenerator<{ readonly items: readonly T[] }, void, undefined> {
+  const reader = stream.getReader() as WebReader<T>;
+  let isComplete = false;
+  try {
+    while (true) {
+      const result = await abortable(reader.read(), signal);
+      if (result.done) {
+        isComplete = true;
+        return;
+      }
+      if (progress !== undefined) progress.received++;
+      yield { items: [result.value] };
+    }
+  } finally {
+    // What canceling a stream throws, such as the error that it has failed with, is of no use here.
+    if (!isComplete) reader.cancel(stopReason(signal)).catch(() => {});
+    reader.releaseLock();
+  }
+}
+
+/** Why items were not all written: the input failed, or the stream. */
+export interface WriteFailure {
+  readonly of: 'input' | 'stream';
+  readonly error: unknown;
+}
+
+/**
+ * Writes all items, as fast as the stream asks for them, and closes it. When the input fails or the signal
+ * fires, the stream is aborted with that reason; when the stream fails, the input is closed.
+ *
+ * @param open The items, until a signal fires.
+ */
+export async function writeToWeb<T>(
+  open: (signal: AbortSignal) => AsyncIterable<T>,
+  stream: WebWritable<T>,
+  signal: AbortSignal,
+): Promise<WriteFailure | undefined> {
+  const writer = stream.getWriter();
+  const linked = new LinkedAbort(signal);
+  let failure: WriteFailure | undefined;
+  const fail = (error: unknown) => {
+    failure ??= { of: 'stream', error };
+    linked.abort(error);
+  };
+  const waitFor = (done: Promise<unknown>) => {
+    done.catch(fail);
+    return abortable(done, linked.signal);
+  };
+  // Node 20 fails an assertion when a closed stream is written to.
+  let closing = false;
+  writer.closed.then(() => {
+    if (!closing) fail(new Error('The stream was closed before all items were written'));
+  }, fail);
+  try {
+    for await (const item of open(linked.signal)) {
+      await waitFor(writer.ready);
+      // How many items wait to be written is for the stream to say, through `ready`.
+      writer.write(item).catch(fail);
+    }
+    closing = true;
+    await waitFor(writer.close());
+  } catch (error) {
+    failure ??= { of: 'input', error };
+    writer.abort(signal.aborted ? stopReason(signal) : error).catch(() => {});
+  } finally {
+    linked.unlink();
+    writer.releaseLock();
+  }
+  return failure;
+}

@@ -1,0 +1,364 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { OptionError } from '../../src/errors.js';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { Progress } from '../../src/flow/progress.js';
+import { compose } from '../../src/operators/compose.js';
+import { map } from '../../src/operators/map.js';
+import { take } from '../../src/operators/take.js';
+import { through } from '../../src/operators/through.js';
+import { collect } from '../../src/sinks/collect.js';
+import { merge } from '../../src/sources/merge.js';
+import { all, cutAt, cuts } from '../json/cut.js';
+
+const unhandled: unknown[] = [];
+const onUnhandled = (error: unknown) => unhandled.push(error);
+beforeEach(() => {
+  unhandled.length = 0;
+  process.on('unhandledRejection', onUnhandled);
+});
+afterEach(async () => {
+  await new Promise(resolve => setTimeout(resolve, 5));
+  process.off('unhandledRejection', onUnhandled);
+  expect(unhandled).toEqual([]);
+});
+
+const failure = new Error('broken');
+
+const numbers = (count: number) =>
+  new Flow<number>(async function* () {
+    for (let n = 0; n < count; n++) yield { items: [n] };
+  });
+
+/** A source that delivers one item and then waits; `closed` resolves with what ended its run. */
+function waiting() {
+  let close: (reason: unknown) => void = () => {};
+  const closed = new Promise<unknown>(resolve => {
+    close = resolve;
+  });
+  const flow = new Flow<number>(async function* ({ signal }) {
+    yield { items: [1] };
+    await new Promise((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    }).finally(() => close(signal.reason));
+  });
+  return { flow, closed };
+}
+
+const doubling = () =>
+  new TransformStream<number, number>({
+    transform: (item, controller) => controller.enqueue(2 * item),
+  });
+
+describe('a ReadableStream as a source', () => {
+  it('delivers its items, counts them, and releases its lock', async () => {
+    const stream = new ReadableStream<number>({
+      start(controller) {
+        for (const item of [1, 2, 3]) controller.enqueue(item);
+        controller.close();
+      },
+    });
+    let progress: unknown;
+    const onProgress = ({ received }: { readonly received: number }) => {
+      progress = received;
+    };
+    expect(
+      await pipeline(
+        stream,
+        map(n => n * 10),
+        collect(),
+        { progress: onProgress },
+      ),
+    ).toEqual([10, 20, 30]);
+    expect(progress).toBe(3);
+    expect(stream.locked).toBe(false);
+  });
+
+  it('is canceled with the reason of an abort, also while it has nothing to read', async () => {
+    let canceled: unknown;
+    const stream = new ReadableStream<number>({
+      cancel: reason => {
+        canceled = reason;
+      },
+    });
+    const controller = new AbortController();
+    const run = pipeline(stream, collect(), { signal: controller.signal });
+    setTimeout(() => controller.abort(failure), 5);
+    await expect(run).rejects.toBe(failure);
+    expect(canceled).toBe(failure);
+    expect(stream.locked).toBe(false);
+  });
+
+  it('is canceled when a later stage has enough, without an error', async () => {
+    const canceled: unknown[] = [];
+    const stream = new ReadableStream<number>({
+      pull: controller => controller.enqueue(1),
+      cancel: reason => {
+        canceled.push(reason);
+      },
+    });
+    expect(await pipeline(stream, take(2), collect())).toEqual([1, 1]);
+    expect(canceled).toEqual([undefined]);
+  });
+
+  it('is canceled with the error of a sink', async () => {
+    let canceled: unknown;
+    const stream = new ReadableStream<number>({
+      pull: controller => controller.enqueue(1),
+      cancel: reason => {
+        canceled = reason;
+        throw new Error('cancel fails, too');
+      },
+    });
+    const failing = async (input: AsyncIterable<number>) => {
+      for await (const _ of input) throw failure;
+    };
+    await expect(pipeline(stream, failing)).rejects.toBe(failure);
+    expect(stream.locked).toBe(false);
+    void canceled;
+  });
+
+  it('fails with its own error', async () => {
+    const stream = new ReadableStream<number>({
+      pull(controller) {
+        controller.error(failure);
+      },
+    });
+    await expect(pipeline(stream, collect())).rejects.toBe(failure);
+  });
+
+  it('can be one without an async iterator, of a polyfill or another realm', async () => {
+    let item = 0;
+    const foreign = {
+      locked: false,
+      cancel: async () => {},
+      pipeTo: async () => {},
+      getReader: () => ({
+        read: async () => (item < 3 ? { done: false, value: item++ } : { done: true }),
+        cancel: async () => {},
+        releaseLock: () => {},
+      }),
+    };
+    expect(await pipeline(foreign, collect())).toEqual([0, 1, 2]);
+    item = 1;
+    expect((await all(merge(foreign, numbers(2)))).toSorted()).toEqual([0, 1, 1, 2]);
+  });
+});
+
+describe('a TransformStream as an operator', () => {
+  it('gives what it makes of all items, in every position', async () => {
+    const expected = [0, 2, 4, 6, 8];
+    expect(await pipeline(numbers(5), doubling(), collect())).toEqual(expected);
+    expect(await all(through(doubling())(numbers(5)))).toEqual(expected);
+    const twice = compose(doubling(), doubling());
+    expect(await all(twice(numbers(5)))).toEqual(expected.map(n => 2 * n));
+  });
+
+  it('keeps all bytes, wherever they are cut', async () => {
+    const text = 'a é 漢 😀'.repeat(20);
+    const bytes = Buffer.from(text);
+    await fc.assert(
+      fc.asyncProperty(cuts(bytes.length), async places => {
+        const blocks = new Flow<Uint8Array>(async function* () {
+          yield { items: cutAt(bytes, places) };
+        });
+        const texts = await pipeline(
+          blocks,
+          new CompressionStream('gzip'),
+          new DecompressionStream('gzip'),
+          new TextDecoderStream(),
+          collect(),
+        );
+        expect(texts.join('')).toBe(text);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('reads its input only as fast as what follows takes', async () => {
+    let read = 0;
+    const endless = new Flow<number>(async function* () {
+      for (;;) yield { items: [read++] };
+    });
+    let seen = 0;
+    for await (const _ of through(doubling())(endless)) {
+      await new Promise(resolve => setTimeout(resolve, 1));
+      expect(read - ++seen).toBeLessThan(6);
+      if (seen === 10) break;
+    }
+  });
+
+  it('passes on the error of its input, and what the input has delivered before', async () => {
+    const failing = new Flow<number>(async function* () {
+      yield { items: [1, 2] };
+      await new Promise(resolve => setTimeout(resolve, 5));
+      throw failure;
+    });
+    const seen: number[] = [];
+    const read = async () => {
+      for await (const item of through(doubling())(failing)) seen.push(item);
+    };
+    await expect(read()).rejects.toBe(failure);
+    expect(seen).toEqual([2, 4]);
+    const compressed = pipeline(
+      new Flow<Uint8Array>(async function* () {
+        yield { items: [Buffer.from('a')] };
+        throw failure;
+      }),
+      new CompressionStream('gzip'),
+      collect(),
+    );
+    await expect(compressed).rejects.toBe(failure);
+  });
+
+  it('fails with its own error, and closes an input that waits', async () => {
+    const { flow, closed } = waiting();
+    const failing = new TransformStream<number, number>({
+      transform() {
+        throw failure;
+      },
+    });
+    await expect(pipeline(flow, failing, collect())).rejects.toBe(failure);
+    expect(await closed).toBe(failure);
+    expect([failing.readable.locked, failing.writable.locked]).toEqual([false, false]);
+  });
+
+  it('may end before its input', async () => {
+    const { flow, closed } = waiting();
+    const first = new TransformStream<number, number>({
+      transform(item, controller) {
+        controller.enqueue(item);
+        controller.terminate();
+      },
+    });
+    expect(await pipeline(flow, first, collect())).toEqual([1]);
+    await closed;
+  });
+
+  it('is aborted with the reason of the signal, and closed when a later stage has enough', async () => {
+    const { flow, closed } = waiting();
+    const controller = new AbortController();
+    const stream = doubling();
+    const run = pipeline(flow, stream, collect(), { signal: controller.signal });
+    setTimeout(() => controller.abort(failure), 5);
+    await expect(run).rejects.toBe(failure);
+    expect(await closed).toBe(failure);
+    expect([stream.readable.locked, stream.writable.locked]).toEqual([false, false]);
+    const other = waiting();
+    expect(await pipeline(other.flow, doubling(), take(1), collect())).toEqual([2]);
+    await other.closed;
+  });
+
+  it('refuses to be used twice, and does not end as if it had done its work', async () => {
+    const operator = through(doubling());
+    expect(await all(operator(numbers(2)))).toEqual([0, 2]);
+    await expect(all(operator(numbers(2)))).rejects.toThrow(OptionError);
+  });
+
+  it('counts what its input counts', async () => {
+    const progress = new Progress();
+    async function* three() {
+      yield* [1, 2, 3];
+    }
+    for await (const _ of through(doubling())(three()).batches({ progress }));
+    expect(progress.received).toBeGreaterThanOrEqual(3);
+  });
+});
+
+describe('a WritableStream as a sink', () => {
+  it('gets every item, one after the other, and is closed before the run ends', async () => {
+    const written: number[] = [];
+    let under = 0;
+    let closed = false;
+    const stream = new WritableStream<number>({
+      async write(item) {
+        expect(++under).toBe(1);
+        await new Promise(setImmediate);
+        under--;
+        written.push(item);
+      },
+      async close() {
+        await new Promise(setImmediate);
+        closed = true;
+      },
+    });
+    expect(await pipeline(numbers(20), stream)).toBeUndefined();
+    expect(written).toEqual(Array.from({ length: 20 }, (_, n) => n));
+    expect(closed).toBe(true);
+    expect(stream.locked).toBe(false);
+  });
+
+  it('is written to as fast as it takes items', async () => {
+    let read = 0;
+    let written = 0;
+    const source = new Flow<number>(async function* () {
+      while (read < 40) yield { items: [read++] };
+    });
+    const slow = new WritableStream<number>(
+      {
+        async write() {
+          await new Promise(resolve => setTimeout(resolve, 1));
+          expect(read - ++written).toBeLessThan(8);
+        },
+      },
+      { highWaterMark: 4 },
+    );
+    await pipeline(source, slow);
+    expect(written).toBe(40);
+  });
+
+  it('fails the run with its own error, and closes a source that waits', async () => {
+    for (const where of ['write', 'close'] as const) {
+      const { flow, closed } = waiting();
+      const stream = new WritableStream<number>({
+        async [where]() {
+          await new Promise(setImmediate);
+          throw failure;
+        },
+      });
+      await expect(pipeline(where === 'write' ? flow : numbers(3), stream)).rejects.toBe(failure);
+      if (where === 'write') await closed;
+      expect(stream.locked).toBe(false);
+    }
+  });
+
+  it('is aborted with the reason of the signal, or with the error of the source', async () => {
+    const reasons: unknown[] = [];
+    const stream = () =>
+      new WritableStream<number>({
+        abort: reason => {
+          reasons.push(reason);
+        },
+      });
+    const controller = new AbortController();
+    const { flow, closed } = waiting();
+    const run = pipeline(flow, stream(), { signal: controller.signal });
+    setTimeout(() => controller.abort(failure), 5);
+    await expect(run).rejects.toBe(failure);
+    await closed;
+    const other = new Error('other');
+    const failing = new Flow<number>(async function* () {
+      yield { items: [1] };
+      throw other;
+    });
+    await expect(pipeline(failing, stream())).rejects.toBe(other);
+    await new Promise(setImmediate);
+    expect(reasons).toEqual([failure, other]);
+  });
+
+  it('ends a write that never ends on an abort', async () => {
+    const stuck = new WritableStream<number>({ write: () => new Promise(() => {}) });
+    const controller = new AbortController();
+    const run = pipeline(numbers(5), stuck, { signal: controller.signal });
+    setTimeout(() => controller.abort(failure), 5);
+    await expect(run).rejects.toBe(failure);
+  });
+
+  it('that is closed already fails the run', async () => {
+    const stream = new WritableStream<number>();
+    await stream.close();
+    await expect(pipeline(numbers(2), stream)).rejects.toThrow('closed before all items');
+    await expect(pipeline(numbers(0), stream)).rejects.toThrow(TypeError);
+  });
+});
