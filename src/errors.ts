@@ -128,7 +128,10 @@ export class SignInError extends MillraceError {
   }
 }
 
-/** How a connection failed: not established, reset, silent for too long, or closed before the response was complete. */
+/**
+ * How a connection failed: not established, reset, silent for too long, or closed before the response
+ * was complete.
+ */
 export type ConnectionFailure = 'refused' | 'reset' | 'stalled' | 'cut';
 
 /** A connection that broke. Retryable unless said otherwise. */
@@ -213,11 +216,11 @@ export class JobError extends MillraceError {
   }
 }
 
-/** The result for one rule of a request. */
+/** The outcome for one rule of a request: whether the service created it, and otherwise why not. */
 export interface RuleResult {
   readonly value: string;
   readonly created: boolean;
-  /** In the service's words, where it was not created. */
+  /** The message of the service if the rule was not created. */
   readonly reason?: string | undefined;
 }
 
@@ -236,7 +239,10 @@ export class RulesError extends MillraceError {
   }
 }
 
-/** A file that could not be read or written, or is not the expected one: a full disk, a checkpoint of another flow. */
+/**
+ * A file that could not be read or written, or is not the expected one: a full disk, a checkpoint of
+ * another flow.
+ */
 export class StorageError extends MillraceError {
   readonly code = 'ERR_STORAGE';
   readonly path: string;

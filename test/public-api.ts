@@ -46,8 +46,7 @@ export function exportNamed(name: string): ts.Symbol {
 
 /** The names of the members of an exported interface, inherited ones included. */
 export function membersOf(name: string): string[] {
-  const type = checkerOf().checker.getDeclaredTypeOfSymbol(exportNamed(name));
-  return type.getProperties().map(property => property.name);
+  return propertiesOf(exportNamed(name)).map(property => property.name);
 }
 
 /** The `kind` and the other members of each object type in an exported union. */
@@ -70,6 +69,11 @@ export function literalsOf(name: string): string[] {
   const type = checkerOf().checker.getDeclaredTypeOfSymbol(exportNamed(name));
   const members = type.isUnion() ? type.types : [type];
   return members.map(member => (member as ts.StringLiteralType).value);
+}
+
+/** The members of an exported interface, inherited ones included. */
+export function propertiesOf(symbol: ts.Symbol): ts.Symbol[] {
+  return checkerOf().checker.getDeclaredTypeOfSymbol(symbol).getProperties();
 }
 
 export function documentationOf(symbol: ts.Symbol): string {

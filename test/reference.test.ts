@@ -1,17 +1,46 @@
 import { describe, expect, it } from 'vitest';
-import { documentationOf, publicExports } from './public-api.js';
+import { documentationOf, propertiesOf, publicExports } from './public-api.js';
+
+/** Documentation that only repeats the name: "Options of `search`.", "The result of a job." */
+const STUB =
+  /^((the |a |an )?(options?|settings|results?|types?|values?) (of|for)|what) \S+( \S+)?\.?$/i;
+const MIN_WORDS = 5;
+
+const isStub = (text: string) =>
+  STUB.test(text.trim()) || text.trim().split(/\s+/).length < MIN_WORDS;
 
 describe('the reference', () => {
   const exported = [...publicExports()];
 
-  it('is of the whole package', () => {
+  it('covers the whole package', () => {
     const names = exported.map(([name]) => name);
     for (const name of ['search', 'jobs.run', 'service:createService', 'rules.Problem'])
       expect(names).toContain(name);
   });
 
-  it('says what every export is', () => {
-    const silent = exported.filter(([, symbol]) => documentationOf(symbol) === '');
-    expect(silent.map(([name]) => name)).toEqual([]);
+  it('explains every export, in more words than its name has', () => {
+    const stubs = exported.filter(([, symbol]) => isStub(documentationOf(symbol)));
+    expect(stubs.map(([name, symbol]) => `${name}: ${documentationOf(symbol)}`)).toEqual([]);
+  });
+
+  it('explains every member of the exported options', () => {
+    const options = exported.filter(([name]) => /Options$/.test(name));
+    expect(options.length).toBeGreaterThan(30);
+    const silent = options.flatMap(([name, symbol]) =>
+      propertiesOf(symbol)
+        .filter(member => documentationOf(member).replace(/^@default.*/, '') === '')
+        .map(member => `${name}.${member.name}`),
+    );
+    expect(silent).toEqual([]);
+  });
+
+  it.each([
+    '',
+    'Options of `search`.',
+    'The options for jobs',
+    'The result of `files`.',
+    'A rule.',
+  ])('refuses the stub %j', text => {
+    expect(isStub(text)).toBe(true);
   });
 });

@@ -15,13 +15,14 @@ import { checkTombstones, REDACT_OPTIONS } from '../compliance/without-deleted.j
 import { StorageError } from '../errors.js';
 import { firstBytes, rewriteFile } from './rewrite-file.js';
 
-/** Options of `applyCompliance`. */
+/** Which files `applyCompliance` rewrites, which posts it hides, and what remains of a hidden post. */
 export interface ApplyComplianceOptions extends RedactOptions {
   /**
-   * Which files of the folder, by their path in it.
-   * @default those that end in `.json`, `.jsonl` or `.ndjson`, also with `.gz`
+   * Selects files of the folder by their path below it, with `/` as the separator.
+   * @default files that end in `.json`, `.jsonl` or `.ndjson`, also with `.gz`
    */
   readonly match?: ((name: string) => boolean) | undefined;
+  /** Ends the call, which rejects with the signal's reason. Each file stays complete. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -58,14 +59,14 @@ const STORED = /\.(json|jsonl|ndjson)(\.gz)?$/i;
 
 /**
  * Removes from stored posts what tombstones forbid, as `withoutDeleted` does for posts in a flow. Only
- * files with such posts are rewritten, each one atomically: after a crash every file is either unchanged
- * or finished, and the next run does the rest. Running it again changes nothing. The count in the `info`
- * line at the end of a job file is updated. Checkpoints of `files` are left alone.
+ * files with such posts are rewritten, each one atomically: after a crash every file is either
+ * unchanged or finished, and the next run does the rest. Running it again changes nothing. The count
+ * in the `info` line at the end of a job file is updated. Checkpoints of `files` are left alone.
  *
  * @throws OptionError, StorageError; DataError for a file that is damaged.
  * @example
- * const { removed, rewritten } = await applyCompliance('downloads', await openTombstones('tombstones'));
- * console.log(removed, `in ${rewritten.length} files`);
+ * const { removed, rewritten } = await applyCompliance('downloads', await
+ * openTombstones('tombstones')); console.log(removed, `in ${rewritten.length} files`);
  */
 export async function applyCompliance(
   archiveFolder: string,

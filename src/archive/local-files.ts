@@ -17,12 +17,12 @@ const AHEAD = 4;
 const AHEAD_BYTES = 8 * 1024 * 1024;
 const ARCHIVE = /\.(gz|json|jsonl|ndjson)$/i;
 
-/** Options of `localFiles`. */
+/** Which files of a folder `localFiles` reads. */
 export interface LocalFilesOptions {
   /**
    * Selects files of a folder by their path below it, with `/` as the separator. Files that are listed
    * themselves are always read.
-   * @default all that end in .gz, .json, .jsonl or .ndjson
+   * @default files that end in `.gz`, `.json`, `.jsonl` or `.ndjson`
    */
   readonly match?: RegExp | ((path: string) => boolean) | undefined;
 }
@@ -40,8 +40,8 @@ const OPTIONS = {
  * The bytes of local files, with a cursor at the end of each. A folder is read with its subfolders,
  * sorted by path, without hidden files and folders; a list is read in its own order.
  *
- * A resumed run continues with the file after the last finished one. Files that were added behind it are
- * read; if the files before it changed, by name or size, the cursor is refused.
+ * A resumed run continues with the file after the last finished one. Files that were added behind it
+ * are read; if the files before it changed, by name or size, the cursor is refused.
  *
  * Throws a `StorageError` that names the file or folder which is missing or cannot be read, or the
  * folder in which no file matches.

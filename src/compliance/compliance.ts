@@ -21,23 +21,27 @@ import { type ComplianceGap, runCompliance } from './run-compliance.js';
 
 export type { ComplianceGap } from './run-compliance.js';
 
-/** Options of `compliance`. */
+/**
+ * Which partitions `compliance` reads, where it starts, and what it does about missed and damaged
+ * events.
+ */
 export interface ComplianceOptions {
   /** The label of the compliance stream. @default the account's `complianceLabel` */
   readonly complianceLabel?: string | undefined;
   /**
-   * Partitions to connect to, 1 to 8, a connection each, where the stream has partitions.
+   * Partitions to connect to, 1 to 8, each with its own connection. Only for a stream that has
+   * partitions.
    * @default one connection without a partition
    */
   readonly partitions?: readonly number[] | undefined;
-  /** Begin in the past: earlier events come from a replay. `YYYYMMDDHHMM` (UTC) or a `Date`. */
+  /** Starts in the past: events up to now come from a replay. `YYYYMMDDHHMM` (UTC) or a `Date`. */
   readonly fromDate?: Timestamp | undefined;
   /**
    * Whether events from times without a connection are fetched by a replay of type `compliance`.
    * @default whether the account has a `replayStreamUrl`
    */
   readonly backfill?: boolean | undefined;
-  /** The label of that replay. @default the account's `streamLabel` */
+  /** The label of the replay that fetches missed events. @default the account's `streamLabel` */
   readonly streamLabel?: string | undefined;
   /**
    * Called for minutes whose events could not be fetched. What a callback throws, or its promise
@@ -50,9 +54,9 @@ export interface ComplianceOptions {
    * such a record ends the flow with an `IncompleteError`.
    */
   readonly onDamaged?: OnDamaged | undefined;
-  /** A folder for the data of that replay: see `replay`. */
+  /** The folder for temporary data of that replay: see `folder` of `replay`. */
   readonly folder?: string | undefined;
-  /** Other times of that replay than those of the service, for tests. */
+  /** Overrides times and limits of that replay, for tests. */
   readonly timings?: Partial<ReplayTimings> | undefined;
   /** Where to resume: the cursor of a batch. */
   readonly resume?: Cursor | undefined;

@@ -3,16 +3,18 @@ import { checkOptions, type OptionTable, optionError, special } from '../check.j
 import { batchesOf, type Sink } from '../flow/flow.js';
 import { Tombstones } from './tombstones.js';
 
-/** The result of `intoTombstones`. */
+/** What `intoTombstones` has recorded by the end of its input. */
 export interface Recorded {
+  /** The number of events of this run, unknown kinds included. */
   readonly events: number;
 }
 
-/** Options of `intoTombstones`. */
+/** Under which name `intoTombstones` stores its cursor, or that it stores none. */
 export interface IntoTombstonesOptions {
   /**
-   * Under which name the place in the source is kept. Sources that feed the same tombstones need a name
-   * each; with `null` no place is kept, and the source is read from its start.
+   * The name under which the cursor of the source is stored. Several sources of the same tombstones
+   * need different names. With `null` no cursor is stored, and the source is always read from its
+   * start.
    * @default 'compliance'
    */
   readonly source?: string | null | undefined;

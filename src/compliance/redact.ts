@@ -22,23 +22,23 @@ interface Visibility {
   readonly cleared: readonly (readonly [number, number])[];
 }
 
-/** Which posts may be shown. */
+/** Which posts count as hidden, in addition to deleted, dropped and protected ones. */
 export interface VisibilityOptions {
   /**
-   * Where posts are shown: two letters, such as `DE`. Posts that are withheld there are hidden; those
-   * that are withheld everywhere (`XX`, `XY`) always are.
+   * The country in which posts are shown: two letters, such as `DE`. Posts withheld there are hidden;
+   * those withheld everywhere (`XX`, `XY`) are always hidden.
    */
   readonly country?: string | undefined;
-  /** Whether earlier versions of an edited post stay. @default 'hide' */
+  /** Whether earlier versions of an edited post are hidden or kept. @default 'hide' */
   readonly earlierVersions?: 'hide' | 'keep' | undefined;
 }
 
-/** Options of `withoutDeleted`. */
+/** Which posts are hidden, and whether a hidden post is removed or replaced by a mask. */
 export interface RedactOptions extends VisibilityOptions {
   /**
-   * Replaces a hidden post with its id, its time, its author's id, the rules that it matched, and the
+   * Replaces a hidden post by a mask with its id, time, author id, matching rules, and the
    * reason, without its text.
-   * @default false: it is left out
+   * @default false: a hidden post is removed
    */
   readonly mask?: boolean | undefined;
 }

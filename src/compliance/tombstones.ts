@@ -14,9 +14,9 @@ import {
   type UserTombstone,
 } from './tombstone.js';
 
-/** Options of `openTombstones`. */
+/** Whether `openTombstones` opens for recording or only for look-ups. */
 export interface TombstonesOptions {
-  /** Open for look-ups only. Any number of processes may read while one other process records. */
+  /** Only look-ups. Any number of processes may read while one other process records. @default false */
   readonly readOnly?: boolean | undefined;
 }
 
@@ -43,9 +43,9 @@ interface TombstoneStore {
 }
 
 /**
- * The tombstones of posts and users, on disk (LMDB): a hundred million ids take a few gigabytes there and
- * little memory. A crash leaves the state after the last `record` that resolved. One process records,
- * and any number look up at the same time. Made by `openTombstones`.
+ * The tombstones of posts and users, on disk (LMDB): a hundred million ids take a few gigabytes there
+ * and little memory. A crash leaves the state after the last `record` that resolved. One process
+ * records, and any number look up at the same time. Made by `openTombstones`.
  */
 export class Tombstones {
   readonly folder: string;

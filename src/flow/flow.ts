@@ -67,8 +67,8 @@ export interface FlowStep {
 export type FlowIdentity = readonly FlowStep[];
 
 /**
- * A lazy stream: `for await` reads its items, stages read its batches. Nothing is opened before the first
- * read, and each reader starts a separate run.
+ * A lazy stream: `for await` reads its items, stages read its batches. Nothing is opened before the
+ * first read, and each reader starts a separate run.
  *
  * @example
  * const squares = new Flow(async function* () {
@@ -108,6 +108,7 @@ export type Operator<In, Out> = (input: AsyncIterable<In>) => Flow<Out>;
 
 /** What a sink receives besides its input. */
 export interface SinkRun {
+  /** Fires when the run is to end. */
   readonly signal?: AbortSignal | undefined;
   readonly progress?: Progress | undefined;
 }
@@ -119,7 +120,8 @@ export type Sink<In, Result = void> = (input: AsyncIterable<In>, run?: SinkRun) 
  * Makes an operator without state from a function on the items of one batch. Cursors pass through.
  *
  * @param transform Returns the items that go on in place of those of the batch.
- * @param options `name`: progress counts the items that are left out as dropped by that name. `step`: see
+ * @param options `name`: progress counts the items that are left out as dropped by that name. `step`:
+ * see
  * `FlowStep`.
  * @example
  * const english = perBatch<Activity, Activity>(posts => posts.filter(({ lang }) => lang === 'en'));
@@ -140,18 +142,18 @@ export function perBatch<In, Out>(
   );
 }
 
-/** Options of `operator`. */
+/** How a checkpoint identifies an operator made by `operator`. */
 export interface OperatorOptions {
   /**
-   * What a checkpoint records of this operator; it refuses to resume with a different one. For operators
-   * that hold state or decide what passes.
+   * What a checkpoint records of this operator; it refuses to resume with a different one. For
+   * operators that hold state or decide what passes.
    */
   readonly step?: FlowStep | undefined;
 }
 
 /**
- * Makes an operator that holds state, changes the batches, waits or reads ahead. `run` is called for each
- * run, so that a flow can be read twice; it forwards cursors, never ahead of their items.
+ * Makes an operator that holds state, changes the batches, waits or reads ahead. `run` is called for
+ * each run, so that a flow can be read twice; it forwards cursors, never ahead of their items.
  *
  * @param run Gets the batches of the input and the run. An operator that wraps cursors ignores these
  * batches and calls `open` with the cursor of its input that it has unwrapped.
@@ -184,7 +186,10 @@ export function identityOf(input: AsyncIterable<unknown>, step?: FlowStep): Flow
   return step === undefined ? identity : [...identity, step];
 }
 
-/** The batches of any async iterable; one that is not a `Flow` gives batches of one item without cursors. */
+/**
+ * The batches of any async iterable; one that is not a `Flow` gives batches of one item without
+ * cursors.
+ */
 export function batchesOf<T>(input: AsyncIterable<T>, pull: Pull = {}): Batches<T> {
   if (input instanceof Flow) return (input as Flow<T>).batches(pull);
   return new Flow<T>(run => iterableBatches(input, run)).batches(pull);

@@ -6,13 +6,18 @@ import type { ProgressDisplay } from './progress-display.js';
 import { isStageStream, streamStage } from './stream-stage.js';
 import { isWebReadable, isWebTransform, isWebWritable } from './web-streams.js';
 
-/** Options of `pipeline`, its last argument. */
+/**
+ * The last argument of `pipeline`, after the sink: how to end the run early, and how to show its
+ * progress.
+ */
 export interface PipelineOptions {
   /** Ends the run: `pipeline` closes all stages and rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * How to show progress, on stderr: `'bar'` (a bar where stderr is a terminal), `'lines'` (a line every 5 s),
-   * `'auto'` (whichever fits), `'off'`, or a function that is called with the counts some 4 times a second.
+   * How to show progress, on stderr: `'bar'` (a bar if stderr is a terminal), `'lines'` (a line every
+   * 5 s),
+   * `'auto'` (the one that fits), `'off'`, or a function that is called with the counts about 4 times
+   * a second.
    * @default 'off'
    */
   readonly progress?: ProgressDisplay | undefined;
@@ -74,7 +79,9 @@ export function checkSource(source: Argument): { readonly value: AsyncIterable<u
   return { value: value as AsyncIterable<unknown> };
 }
 
-/** @throws OptionError when it cannot be a stage; what a function returns is checked by `applyStage`. */
+/**
+ * @throws OptionError when it cannot be a stage; what a function returns is checked by `applyStage`.
+ */
 export function checkStage(stage: Argument): void {
   const { value } = stage;
   if (typeof value !== 'function' && !isStageStream(value))
@@ -136,8 +143,8 @@ export function callSink(sink: Argument, input: Flow<unknown>, run: SinkRun): Pr
 }
 
 /**
- * Calls a stage or sink. `dedupe` without its parentheses takes the flow for its options: the error then
- * says to call it.
+ * Calls a stage or sink. `dedupe` without its parentheses takes the flow for its options: the error
+ * then says to call it.
  */
 function call<T>(place: Place, argument: Argument, run: () => T): T {
   try {

@@ -30,7 +30,10 @@ import {
 import { TIMEOUTS, type Timeouts } from './timeouts.js';
 import { realTime, type Timing } from './timing.js';
 
-/** Options of `account`: the settings, and how to send requests. */
+/**
+ * The settings of an account, each with an environment variable as its default, and how to send
+ * requests.
+ */
 export interface AccountOptions extends SettingOptions {
   /** How long to wait for a connection, a response, and its next bytes. */
   readonly timeouts?: Partial<Timeouts> | undefined;
@@ -42,8 +45,9 @@ export interface AccountOptions extends SettingOptions {
    */
   readonly onRetry?: ((retrying: Retrying) => unknown) | undefined;
   /**
-   * Rate limits by family of calls, for a service that has others than the default ones; `[]` is no limit.
-   * Account objects of one account share their limits: where they differ, the stricter ones hold.
+   * Rate limits by family of calls, for a service that has others than the default ones; `[]` is no
+   * limit. Account objects of one account share their limits: where they differ, the stricter ones
+   * hold.
    * @default the documented limits of the service
    */
   readonly limits?: Partial<Record<Family, readonly Rate[]>> | undefined;
@@ -58,8 +62,8 @@ export interface AccountOptions extends SettingOptions {
 }
 
 /**
- * The rate limiters of all account objects of this process, since the service counts by account. Accounts
- * with another clock, in tests, have their own.
+ * The rate limiters of all account objects of this process, since the service counts by account.
+ * Accounts with another clock, in tests, have their own.
  */
 const rateLimiters = new WeakMap<Timing, Map<string, RateLimiter>>();
 
@@ -232,8 +236,8 @@ export class Account {
   }
 
   /**
-   * Closes the idle connections, which otherwise happens after seconds. Running calls go on, and the account
-   * can be used again.
+   * Closes the idle connections, which otherwise happens after seconds. Running calls go on, and the
+   * account can be used again.
    */
   close(): Promise<void> {
     return this.connections.close();

@@ -27,9 +27,14 @@ import { DOWNLOAD_OPTIONS, type JobFilesOptions } from './job-files.js';
 import { lockJobFolder } from './job-folder.js';
 import { type JobVerdict, jobVerdict } from './job-verdict.js';
 
-/** Options of `jobs.download`. */
+/**
+ * The folder of a download, how many files are fetched at a time, and what to do about wrong totals.
+ */
 export interface DownloadJobOptions extends Pick<JobFilesOptions, 'concurrency' | 'totals'> {
-  /** Created if it does not exist. It holds the files of one job, and one download writes to it at a time. */
+  /**
+   * Created if it does not exist. It holds the files of one job, and one download writes to it at a
+   * time.
+   */
   readonly folder: string;
   /**
    * Called for each complete file, whether it was downloaded now or earlier. A promise is awaited; what
@@ -66,7 +71,8 @@ const OPTIONS = {
  * covers: `20240101/0010.json.gz`. The folder is then an archive for `localFiles` and for the local
  * service. Each file is checked, as by `jobFiles`, before it gets its name.
  *
- * Called again after it was stopped, it checks the files in the folder and fetches only the missing ones.
+ * Called again after it was stopped, it checks the files in the folder and fetches only the missing
+ * ones.
  *
  * @returns The verdict: totals, missing segments and suspect minutes.
  * @throws OptionError before anything is sent.

@@ -26,7 +26,7 @@ import { plainTitle } from './job-title.js';
 import { parseJob, parseJobCsv, parseJobList, parseJobListing } from './parse-job.js';
 import { sendOnce } from './send-once.js';
 
-/** Options of the plain calls of jobs. */
+/** How to end a call of the `jobs` namespace early. */
 export interface JobCallOptions {
   /** Ends the call: it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
@@ -89,8 +89,8 @@ export function getJob(account: Account, job: JobName, options: JobCallOptions =
 }
 
 /**
- * Accepts the quote of a job, which then runs and is paid for. After an attempt with an unknown outcome,
- * the status of the job is read before the next one.
+ * Accepts the quote of a job, which then runs and is paid for. After an attempt with an unknown
+ * outcome, the status of the job is read before the next one.
  *
  * @throws HttpError when the job is not quoted.
  */

@@ -23,7 +23,7 @@ import { DownloadCursors, type DownloadState } from './job-files-cursor.js';
 import { type JobVerdict, jobVerdict } from './job-verdict.js';
 import { MemoryBudget, type StoredJobFile, storeJobFile } from './stored-job-file.js';
 
-/** Options of `jobFiles`. */
+/** How `jobFiles` downloads, what it does about wrong totals, and where it reports the outcome. */
 export interface JobFilesOptions {
   /**
    * Files that are downloaded at the same time, 1 to 64.
@@ -37,11 +37,14 @@ export interface JobFilesOptions {
    */
   readonly totals?: 'require' | 'report' | undefined;
   /**
-   * Called once at the end with the outcome of the download, also when the flow then fails. A promise is
-   * awaited; what it throws ends the flow.
+   * Called once at the end with the outcome of the download, also when the flow then fails. A promise
+   * is awaited; what it throws ends the flow.
    */
   readonly onVerdict?: ((verdict: JobVerdict) => unknown) | undefined;
-  /** Where to resume: the cursor of a batch or an `IncompleteError`. A sink with a checkpoint passes it. */
+  /**
+   * Where to resume: the cursor of a batch or an `IncompleteError`. A sink with a checkpoint passes
+   * it.
+   */
   readonly resume?: Cursor | undefined;
 }
 

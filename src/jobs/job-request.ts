@@ -12,14 +12,14 @@ import { ruleErrors } from '../rules/language/rule-errors.js';
 import { FIRST_POST, type Timestamp } from '../time.js';
 import { JOB_DATES, jobWindow } from './job-days.js';
 
-/** A rule of a job. */
+/** A rule of a job, with a tag that marks the posts that it matches. */
 export interface JobRule {
   readonly value: string;
-  /** Comes back in the `matching_rules` of each post; up to 255 characters. */
+  /** Appears in the `matching_rules` of each matching post; up to 255 characters. */
   readonly tag?: string | null | undefined;
 }
 
-/** What a job is to deliver. */
+/** The posts that a job is to deliver: those of a window that match any of its rules. */
 export interface JobRequest {
   /** Unique in the account: the job is found again by it. */
   readonly title: string;
@@ -27,6 +27,7 @@ export interface JobRequest {
   readonly fromDate: Timestamp;
   /** Last minute, exclusive: a whole day ends at 0000 of the next. */
   readonly toDate: Timestamp;
+  /** The JSON format of the delivered posts. */
   readonly dataFormat: Format;
   /** 1 to 1000 rules with different values. */
   readonly rules: readonly JobRule[];

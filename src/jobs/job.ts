@@ -26,7 +26,7 @@ export interface JobQuote {
   readonly expiresAt: string;
 }
 
-/** The results of a delivered job. */
+/** Totals of a delivered job, and how long its files can be downloaded. */
 export interface JobResults {
   /** ISO 8601. */
   readonly completedAt?: string | undefined;
@@ -108,7 +108,7 @@ export interface JobListItem {
   readonly expiresAt?: string | undefined;
 }
 
-/** All jobs of the account. */
+/** All jobs of the account that have not expired, and totals over the delivered ones. */
 export interface JobList {
   readonly jobs: readonly JobListItem[];
   /** Totals of all delivered jobs. */
@@ -120,7 +120,7 @@ export interface JobList {
   };
 }
 
-/** The files of a delivered job. */
+/** The addresses of the files of a delivered job. */
 export interface JobListing {
   readonly urlCount: number;
   /** Signed addresses: an address gives access to its file, so keep it out of logs. */
@@ -132,7 +132,7 @@ export interface JobListing {
   readonly expiresAt?: string | undefined;
 }
 
-/** A line of the CSV listing. */
+/** A file of a delivered job, from one line of the CSV list. */
 export interface JobCsvFile {
   readonly name: string;
   readonly url: string;

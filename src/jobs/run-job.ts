@@ -12,7 +12,7 @@ import {
 } from './job-request.js';
 import { plainTitle, titleWithRules } from './job-title.js';
 
-/** Options of `jobs.run`. */
+/** The job to run, who decides about its quote, and how its progress is reported. */
 export interface RunJobOptions extends JobRequest {
   /**
    * Decides about the quote; called once. `true` accepts the job, which is then paid for and cannot be
@@ -26,8 +26,8 @@ export interface RunJobOptions extends JobRequest {
    */
   readonly pollIntervalMs?: number | undefined;
   /**
-   * Called with the job at first, and whenever its status, message or progress has changed. A promise is
-   * awaited; what it throws ends the call.
+   * Called with the job at first, and whenever its status, message or progress has changed. A promise
+   * is awaited; what it throws ends the call.
    */
   readonly onStatus?: ((job: Job) => unknown) | undefined;
   /** Ends the call, not the job: it rejects with the signal's reason. */
@@ -49,11 +49,11 @@ const POLL_GROWTH = 1.5;
  * Runs a job from its rules to its files: creates it, waits for the quote, lets `decide` accept or
  * reject it, and waits until it is delivered.
  *
- * The title identifies the job: the same script, run again, continues with the existing job, whatever its
- * status, and never creates or pays for a second one. A request with other rules, dates or format needs
- * another title. The service does not return the rules of a job, so a digest of them is appended to the
- * title that is sent, `snow 2014 (rules 3fa9c2d1)`; the order of the rules does not matter. A job that
- * has failed is not sent again, which would be charged again.
+ * The title identifies the job: the same script, run again, continues with the existing job, whatever
+ * its status, and never creates or pays for a second one. A request with other rules, dates or format
+ * needs another title. The service does not return the rules of a job, so a digest of them is
+ * appended to the title that is sent, `snow 2014 (rules 3fa9c2d1)`; the order of the rules does not
+ * matter. A job that has failed is not sent again, which would be charged again.
  *
  * @throws OptionError before anything is sent.
  * @throws JobError for a job that has failed, was rejected (also by `decide`), has expired, was not

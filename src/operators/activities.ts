@@ -7,7 +7,7 @@ import { internalOperator } from '../flow/internal-flow.js';
 import { errorWithOrigin } from '../flow/with-origin.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 
-/** Options of `activities`. */
+/** What `activities` does with messages of the service and with damaged records. */
 export interface ActivitiesOptions {
   /**
    * Called with each message when it is read, before the activities of the same batch are delivered. A
@@ -15,8 +15,8 @@ export interface ActivitiesOptions {
    */
   readonly onMessage?: ((message: InStreamMessage) => unknown) | undefined;
   /**
-   * Called with each record that is not JSON or has no id; the record is left out. With this option the id
-   * of each record is read here.
+   * Called with each record that is not JSON or has no id. If it returns, the record is skipped. With
+   * this option the id of each record is read here.
    */
   readonly onDamaged?: OnDamaged | undefined;
 }
@@ -30,7 +30,8 @@ const OPTIONS = {
  * Records to activities, which are views of the same bytes. The `info`, `error` and `warn` messages
  * that streams and job files contain are left out; progress counts them as dropped by `messages`.
  *
- * Activities are not parsed here: a damaged one throws a `DataError` when a property that it lacks is read.
+ * Activities are not parsed here: a damaged one throws a `DataError` when a property that it lacks is
+ * read.
  *
  * @throws OptionError Immediately, when an option is invalid.
  *

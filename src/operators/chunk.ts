@@ -1,11 +1,11 @@
 import { checkOptions, checkValue, milliseconds, type OptionTable, whole } from '../check.js';
 import { type Batch, type Batches, type Cursor, type Operator, operator } from '../flow/flow.js';
 
-/** Options of `chunk`. */
+/** How long `chunk` waits for a chunk to fill. */
 export interface ChunkOptions {
   /**
-   * The longest time that an item waits for its chunk to fill, in milliseconds, for sources that deliver
-   * slowly.
+   * The longest time that an item waits for its chunk to fill, in milliseconds, for sources that
+   * deliver slowly.
    * @default no limit
    */
   readonly waitMs?: number | undefined;
@@ -16,15 +16,16 @@ const OPTIONS = {
 } satisfies OptionTable<ChunkOptions>;
 const COUNT = whole('items of a chunk', { min: 1 });
 
-/** Full chunks in a row without a cursor, after which one is cut short where a cursor stands. */
+/** After this many full chunks in a row without a cursor, a chunk ends early at the next cursor. */
 const FULL_IN_A_ROW = 16;
 
 /**
- * Collects items into arrays of `count`, for what takes several at a time: a database, an API. A chunk has
- * fewer items at the end of the source, after `waitMs`, and, at most once in 16 chunks, where a cursor
- * stands: a checkpoint can only resume where no items are held back.
+ * Collects items into arrays of `count`, for consumers of several at a time, such as a database or an
+ * API. A chunk has fewer items at the end of the source, after `waitMs`, and, at most once in 16
+ * chunks, at a cursor: a checkpoint can only resume at a point where no items are held back.
  *
- * @throws OptionError Immediately, when `count` is not a whole number of 1 or more, or `waitMs` is invalid.
+ * @throws OptionError Immediately, when `count` is not a whole number of 1 or more, or `waitMs` is
+ * invalid.
  * @example
  * await pipeline(
  *   search(account(), query),

@@ -6,22 +6,23 @@ import { internalOperator } from '../flow/internal-flow.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 
-/** Options of `dedupe`. */
+/** How many ids `dedupe` remembers, and the name under which it counts duplicates. */
 export interface DedupeOptions {
   /**
-   * How many ids to remember, of the last items that passed. Each takes some 30 bytes of memory, and 5 to
+   * The number of ids to remember, of the last items that passed. Each takes about 30 bytes of
+   * memory, and 5 to
    * 10 bytes in a checkpoint.
    * @default 100000
    */
   readonly window?: number | undefined;
   /**
-   * The name under which progress counts the items left out.
+   * The name under which progress counts dropped items.
    * @default 'dedupe'
    */
   readonly name?: string | undefined;
 }
 
-/** Options of `dedupe` for items other than activities. */
+/** The options of `dedupe` for items that are not activities, which need a key. */
 export interface DedupeByKeyOptions<T> extends DedupeOptions {
   /** The key of an item: items with equal keys are duplicates. */
   readonly key: (item: T) => string | bigint;

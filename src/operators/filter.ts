@@ -1,10 +1,10 @@
 import { checkOptions, type OptionTable, text } from '../check.js';
 import { type Operator, perBatch } from '../flow/flow.js';
 
-/** Options of `filter`. */
+/** The name under which `filter` counts the items that it drops. */
 export interface FilterOptions {
   /**
-   * The name under which progress counts the items left out.
+   * The name under which progress counts dropped items.
    * @default 'filter'
    */
   readonly name?: string | undefined;

@@ -3,7 +3,7 @@ import { identityOf, type Operator } from '../flow/flow.js';
 import { inflateBatches } from '../flow/inflate-batches.js';
 import { InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
 
-/** Options of `gunzip`. */
+/** What `gunzip` does with files that are not gzip or inflate to too many bytes. */
 export interface GunzipOptions {
   /**
    * What to do with a file that is not gzip: fail, or pass its bytes through.
@@ -11,7 +11,7 @@ export interface GunzipOptions {
    */
   readonly plain?: 'refuse' | 'pass' | undefined;
   /**
-   * Maximum size of one file once inflated, in bytes. Memory is bounded without it: at most some 40 MiB
+   * The maximum inflated size of one file, in bytes. Memory is bounded without it: at most about 40 MiB
    * of large files are held at a time.
    * @default Infinity
    */
@@ -34,8 +34,8 @@ const OPTIONS = {
  *
  * @throws OptionError Immediately, when an option is invalid.
  * @throws DataError From the flow, with file and byte, when a file is cut short, is corrupt, or has
- * anything but zeros after its end. What could be inflated before is delivered first (of a corrupt file,
- * up to 16 KiB before the damage may be missing). Each file of the input must be complete.
+ * anything but zeros after its end. What could be inflated before is delivered first (of a corrupt
+ * file, up to 16 KiB before the damage may be missing). Each file of the input must be complete.
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */

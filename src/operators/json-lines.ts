@@ -6,7 +6,7 @@ import type { OnDamaged } from '../json/damaged-record.js';
 import { LineFramer, type Separator } from '../json/line-framer.js';
 import { RECORD_LIMITS, type RecordLimits } from '../json/record-limits.js';
 
-/** Options of `jsonLines`. */
+/** The limits of one line for `jsonLines`, and what to do with a damaged line. */
 export interface JsonLinesOptions extends RecordLimits {
   /**
    * The separator of records. `'\n'` accepts LF and CRLF. Streams of the service use `'\r\n'`: their
@@ -14,7 +14,10 @@ export interface JsonLinesOptions extends RecordLimits {
    * @default '\n'
    */
   readonly separator?: Separator | undefined;
-  /** Called with each line that is not a JSON object; the line is left out. Without it, the first one throws. */
+  /**
+   * Called with each line that is not a JSON object; the line is left out. Without it, the first one
+   * throws.
+   */
   readonly onDamaged?: OnDamaged | undefined;
 }
 
@@ -32,8 +35,8 @@ const OPTIONS = {
  * Lines are not parsed: only that each starts with `{` and ends with `}` is checked.
  *
  * @throws OptionError Immediately, when an option is invalid.
- * @throws DataError From the flow, with file, line and byte, for a line that is not an object, a last line
- * that is cut short, or a line that exceeds a limit (16 MiB and 3,000 levels by default).
+ * @throws DataError From the flow, with file, line and byte, for a line that is not an object, a last
+ * line that is cut short, or a line that exceeds a limit (16 MiB and 3,000 levels by default).
  *
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));

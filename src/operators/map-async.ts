@@ -4,7 +4,7 @@ import { checkOptions, type OptionTable, whole } from '../check.js';
 import { type Operator, operator } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 
-/** Options of `mapAsync`. */
+/** How many calls `mapAsync` makes at a time. */
 export interface MapAsyncOptions {
   /**
    * Maximum number of calls at a time.

@@ -10,9 +10,9 @@ import {
   RuleMatcher,
 } from '../rules/index/compile-rules.js';
 
-/** Options of `matchRules`. */
+/** The product whose rules `matchRules` follows, and what it does with posts that match no rule. */
 export interface MatchRulesOptions extends CompileRulesOptions {
-  /** Whether to leave out posts that no rule matches; they count as dropped by `unmatched`. @default false */
+  /** Drops posts that match no rule; progress counts them under `unmatched`. @default false */
   readonly dropUnmatched?: boolean | undefined;
 }
 

@@ -6,7 +6,7 @@ import type { Operator } from '../flow/flow.js';
 import { internalOperator } from '../flow/internal-flow.js';
 import { withOrigin } from '../flow/with-origin.js';
 
-/** Options of `routeByTag`. */
+/** The tag that `routeByTag` gives to activities without one. */
 export interface RouteByTagOptions {
   /**
    * The tag of activities that matched no rule with a tag. No rule may have this tag.
@@ -22,7 +22,8 @@ const OPTIONS = {
 /**
  * Passes each activity once for every distinct tag of the rules that it matched (its `matching_rules`).
  *
- * @throws DataError From the flow, when a rule's tag equals `untagged`: the two could not be told apart.
+ * @throws DataError From the flow, when a rule's tag equals `untagged`: the two could not be told
+ * apart.
  *
  * @example
  * pipeline(search(account(), query), routeByTag(), files({ path: 'out/{tag}/{day}.jsonl' }));

@@ -25,22 +25,22 @@ import { type Gap, type ReplayRun, runReplay } from './run-replay.js';
 
 export type { ReplayWait } from './replay-wait.js';
 
-/** Options of `replay`. */
+/** The stream and window of a replay, its buffers, and what to do about gaps and damaged records. */
 export interface ReplayOptions {
-  /** The stream to replay: `rulestream` is the one with rules. */
+  /** The stream to replay; `rulestream` delivers the posts that match its rules. */
   readonly streamType: StreamType;
   /** First minute, inclusive: `YYYYMMDDHHMM` (UTC) or a `Date`, floored to its minute. */
   readonly fromDate: Timestamp;
   /**
    * Last minute, exclusive. It may be up to 366 days ahead: the replay then waits until each minute is
-   * half an hour old, and the service has it. See `onWait`.
+   * half an hour old, when the service has it. See `onWait`.
    */
   readonly toDate: Timestamp;
   /** The label of the stream. @default the account's `streamLabel` */
   readonly streamLabel?: string | undefined;
   /**
-   * A folder for data that does not fit in memory, and for the times of connections: a process that is
-   * restarted often then still keeps to 5 connections in 5 minutes.
+   * A folder for data that does not fit in memory, and for the times of connections: a process that
+   * restarts often then still keeps to 5 connections in 5 minutes.
    * @default a folder of this user in the system's temporary folder
    */
   readonly folder?: string | undefined;
@@ -65,9 +65,12 @@ export interface ReplayOptions {
    * account's `onRetry` is called for a wait after a failure.
    */
   readonly onWait?: ((wait: ReplayWait) => unknown) | undefined;
-  /** Other times than those of the service, for tests. */
+  /** Overrides times and limits of the service, for tests. */
   readonly timings?: Partial<ReplayTimings> | undefined;
-  /** Where to resume: the cursor of a batch or an `IncompleteError`. A sink with a checkpoint passes it. */
+  /**
+   * Where to resume: the cursor of a batch or an `IncompleteError`. A sink with a checkpoint passes
+   * it.
+   */
   readonly resume?: Cursor | undefined;
 }
 
@@ -105,7 +108,8 @@ const OPTIONS = {
  * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, or with a
  * `Retry-After` above the account's `retry.maxRetryAfterMs`.
  * @throws IncompleteError from the flow: when minutes are missing, after all others were delivered, or
- * after 20 connections in a row that confirmed nothing. `missing` lists them, `cursor` is where to resume.
+ * after 20 connections in a row that confirmed nothing. `missing` lists them, `cursor` is where to
+ * resume.
  * @example
  * await pipeline(
  *   replay(account(), { streamType: 'rulestream', fromDate: '202405150000', toDate: '202405150600' }),

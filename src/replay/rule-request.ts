@@ -7,7 +7,7 @@ import { parseExact } from '../json/exact-json.js';
 
 /** The options of all calls about the rules of a replay stream. */
 export interface ReplayRulesOptions {
-  /** The label of the stream. @default the account's `streamLabel` */
+  /** The label of the replay stream that has the rules. @default the account's `streamLabel` */
   readonly streamLabel?: string | undefined;
   /** Ends the call: it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
@@ -46,8 +46,9 @@ export interface RuleBody<T> {
 }
 
 /**
- * Splits items into bodies `{"rules":[...]}` or `{"rule_ids":[...]}` of at most `maxBytes` each. `print`
- * makes the JSON of an item: ids are bare 64-bit integers, which `JSON.stringify` cannot print.
+ * Splits items into bodies `{"rules":[...]}` or `{"rule_ids":[...]}` of at most `maxBytes` each.
+ * `print` makes the JSON of an item: ids are bare 64-bit integers, which `JSON.stringify` cannot
+ * print.
  */
 export function* ruleBodies<T>(
   key: 'rules' | 'rule_ids',
@@ -85,15 +86,18 @@ export function* ruleBodies<T>(
 export interface RuleVerdict {
   readonly value: string | undefined;
   readonly id: string | undefined;
-  /** Whether it was created, deleted or is valid, as requested; `undefined` if the response does not say. */
+  /**
+   * Whether it was created, deleted or is valid, as requested; `undefined` if the response does not
+   * say.
+   */
   readonly passed: boolean | undefined;
   /** In the service's words. */
   readonly reason: string | undefined;
 }
 
 /**
- * The verdicts in the body of a response. The service documents no body for adding and deleting, only the
- * status, so an empty body, or one that is not about rules, has no verdicts.
+ * The verdicts in the body of a response. The service documents no body for adding and deleting, only
+ * the status, so an empty body, or one that is not about rules, has no verdicts.
  */
 export function ruleVerdicts(
   body: string,

@@ -6,9 +6,9 @@ import { checkRules, type NewRule, type ReplayRule } from './replay-rule.js';
 import { addReplayRules, deleteReplayRules, validateReplayRules } from './rule-calls.js';
 import { REPLAY_RULES_OPTIONS, type ReplayRulesOptions } from './rule-request.js';
 
-/** Options of `replayRules.sync`. */
+/** The stream whose rules `replayRules.sync` changes, and whether it only reports the changes. */
 export interface SyncRulesOptions extends ReplayRulesOptions {
-  /** Returns what would change, and changes nothing. @default false */
+  /** Returns the changes without making them. @default false */
   readonly dryRun?: boolean | undefined;
 }
 
@@ -18,7 +18,9 @@ export interface RuleChanges {
   readonly added: readonly NewRule[];
   /** Rules that only the stream has. */
   readonly deleted: readonly ReplayRule[];
-  /** Rules with another tag. A tag is changed by deleting the rule and adding it again, with a new id. */
+  /**
+   * Rules with another tag. A tag is changed by deleting the rule and adding it again, with a new id.
+   */
   readonly retagged: readonly (ReplayRule & { readonly from: string | null })[];
   readonly unchanged: number;
   /** `false` after a dry run. */

@@ -13,19 +13,19 @@ export type RuleNode = Tree<Clause>;
 /** A tree over any kind of leaf; the parser's own drafts also hold clauses that it could not read. */
 export type Tree<Leaf> = Leaf | And<Leaf> | Or<Leaf> | Not<Leaf>;
 
-/** All of its parts match. */
+/** Matches if all of its parts match. */
 export interface And<Leaf = Clause> extends Span {
   readonly kind: 'and';
   readonly nodes: readonly Tree<Leaf>[];
 }
 
-/** At least one of its parts matches. */
+/** Matches if at least one of its parts matches. */
 export interface Or<Leaf = Clause> extends Span {
   readonly kind: 'or';
   readonly nodes: readonly Tree<Leaf>[];
 }
 
-/** Its part does not match. */
+/** Matches if its part does not match. */
 export interface Not<Leaf = Clause> extends Span {
   readonly kind: 'not';
   readonly node: Tree<Leaf>;
@@ -106,10 +106,10 @@ export interface OperatorValues {
   sample: number;
 }
 
-/** The values of `is:`. */
+/** The kinds of posts that `is:` selects. */
 export type IsValue = 'nullcast' | 'quote' | 'reply' | 'retweet' | 'verified';
 
-/** The values of `has:`. */
+/** The parts of a post that `has:` requires. */
 export type HasValue =
   | 'geo'
   | 'hashtags'
@@ -127,7 +127,7 @@ export interface CountRange {
   readonly max?: number | undefined;
 }
 
-/** Degrees; `radius` in `unit`. */
+/** A circle of `point_radius:`. Coordinates are in degrees, the radius in `unit`. */
 export interface PointRadius {
   readonly longitude: number;
   readonly latitude: number;
@@ -135,7 +135,7 @@ export interface PointRadius {
   readonly unit: 'mi' | 'km';
 }
 
-/** Degrees. */
+/** An area of `bounding_box:`, by its edges in degrees. */
 export interface BoundingBox {
   readonly west: number;
   readonly south: number;

@@ -7,9 +7,9 @@ import { runQuery } from './run-query.js';
 
 export type { Bucket, CountBucket } from './bucket-results.js';
 
-/** Options of `counts`. */
+/** The query and window of `counts`, and the length of its buckets. */
 export interface CountsOptions extends QueryOptions {
-  /** @default 'hour' */
+  /** The span of time that each count covers. @default 'hour' */
   readonly bucket?: Bucket | undefined;
 }
 
@@ -24,9 +24,10 @@ const OPTIONS = {
  * service sends them, which may be ascending or descending: sort by `start` where the order matters.
  *
  * Errors and cursors are those of `search`. The service sends every bucket of the window, also those
- * without a post: a bucket that comes twice, or is missing at the end, is a `DataError`, or the cause of an
- * `IncompleteError` after the first page. There is no `limit`: a sum over some of the buckets would look
- * like a sum over all.
+ * without a post: a bucket that comes twice, or is missing at the end, is a `DataError`, or the cause
+ * of an
+ * `IncompleteError` after the first page. There is no `limit`: a sum over some of the buckets would
+ * look like a sum over all.
  *
  * @throws OptionError immediately, when an option cannot work or a setting of the account is missing.
  * @throws HttpError, ConnectionError, DataError, IncompleteError from the flow.

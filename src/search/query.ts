@@ -24,15 +24,15 @@ export interface QueryOptions {
   readonly fromDate?: Timestamp | undefined;
   /** Newest minute, exclusive. @default now */
   readonly toDate?: Timestamp | undefined;
-  /** @default the account's label */
+  /** The label of the search endpoint, which the service assigns. @default the account's `label` */
   readonly label?: string | undefined;
   /** How the request is sent. @default 'POST' */
   readonly method?: 'POST' | 'GET' | undefined;
   /** The `next` of an earlier response to the same request: begins with the page after it. */
   readonly next?: string | undefined;
   /**
-   * Where to go on: the cursor of a batch or of an `IncompleteError`. A sink with a checkpoint does this by
-   * itself. The other options must be those of the first run.
+   * Where to go on: the cursor of a batch or of an `IncompleteError`. A sink with a checkpoint does
+   * this by itself. The other options must be those of the first run.
    */
   readonly resume?: Cursor | undefined;
 }
@@ -124,8 +124,8 @@ export function checkQuery(
 }
 
 function checkRule(source: string, query: string): void {
-  // The service does not say what a character is. By code points an emoji is one, as people count; where
-  // it counts differently, it refuses the rule itself.
+  // The service does not say what a character is. By code points an emoji is one, as people count;
+  // where it counts differently, it refuses the rule itself.
   const characters = [...query].length;
   if (characters > MAX_CHARACTERS)
     throw optionError(

@@ -7,32 +7,34 @@ import { PostResults } from './post-results.js';
 import { checkQuery, MIN_RESULTS, QUERY_OPTIONS, type QueryOptions } from './query.js';
 import { runQuery } from './run-query.js';
 
-/** Options of `search`. */
+/** The query and window of `search`, where it ends, and how fast it fetches. */
 export interface SearchOptions extends QueryOptions {
-  /** Comes back in the `matching_rules` of each post. */
+  /** Appears in the `matching_rules` of each post. */
   readonly tag?: string | undefined;
   /**
-   * Most posts of one page, 10 to 500. Large pages need fewer requests, which count and cost.
-   * @default 500, or `limit` where it is lower
+   * The maximum number of posts in a page, 10 to 500. Large pages need fewer requests, which count
+   * towards the contract.
+   * @default 500, or `limit` if it is lower
    */
   readonly maxResults?: number | undefined;
-  /** Ends the search after this many posts, without a request for more. */
+  /** Ends the search after this number of posts, without requesting more. */
   readonly limit?: number | undefined;
-  /** Ends the search after this many pages. */
+  /** Ends the search after this number of pages. */
   readonly pages?: number | undefined;
   /**
-   * Splits the window into this many parts of the same length, up to 10 000, and fetches up to twelve of
-   * them at a time, within 20 requests a second. Posts still come newest first. A part holds at most four
-   * pages in memory until its turn comes, so parts of a few pages work best: `counts` tells how many posts
-   * there are. Where a date is left out, one more small request asks the service how far the window goes;
-   * since `30day` begins later every minute, its oldest minute is then left out.
-   * Not together with `limit`, `pages` or `next`.
+   * Splits the window into this number of parts of equal length, at most 10,000, and fetches up to
+   * twelve of them at a time, within 20 requests a second. Posts are still newest first. A part
+   * buffers at most four pages until its turn, so parts of a few pages work best: `counts` shows how
+   * many posts there are. If a date is omitted, one more small request finds the window that the
+   * service uses; because `30day` starts later every minute, its oldest minute is then omitted.
+   * Cannot be combined with `limit`, `pages` or `next`.
    * @default 1
    */
   readonly slices?: number | undefined;
   /**
-   * Called with each result that is not a post, has no id or is too large, which is then left out. Without
-   * it, such a result ends the flow: with an `IncompleteError` after the first page.
+   * Called with each result that is not a post, has no id or is too large. If it returns, the result
+   * is skipped. Without it, such a result ends the flow, after the first page with an
+   * `IncompleteError`.
    */
   readonly onDamaged?: OnDamaged | undefined;
 }
@@ -50,14 +52,14 @@ const OPTIONS = {
 } satisfies OptionTable<SearchOptions>;
 
 /**
- * The posts that match a query, newest first. Each page is a batch with a cursor; while one is consumed,
- * the next is requested. Server errors, rate limits and broken connections are retried; posts may repeat
- * at page edges, see `dedupe`. The flow ends after the last page.
+ * The posts that match a query, newest first. Each page is a batch with a cursor; while one is
+ * consumed, the next is requested. Server errors, rate limits and broken connections are retried;
+ * posts may repeat at page edges, see `dedupe`. The flow ends after the last page.
  *
  * @throws OptionError immediately, when an option cannot work or a setting of the account is missing.
  * @throws HttpError, ConnectionError, DataError from the flow, when the first page fails.
- * @throws IncompleteError from the flow, when a later page fails: `cause` says why, and `cursor` is where
- * to go on.
+ * @throws IncompleteError from the flow, when a later page fails: `cause` says why, and `cursor` is
+ * where to go on.
  * @example
  * const posts = search(account(), {
  *   query: 'snow lang:en',

@@ -18,7 +18,10 @@ import { withFlag } from './option-flags.js';
 import { USAGE_OPTIONS, type UsageOptions } from './usage/usage-options.js';
 import { OAUTH_OPTIONS, type OAuthOptions } from './users/oauth-options.js';
 
-/** Options of `createService`. */
+/**
+ * The archive, account, limits and behaviour of a local service. Most options also exist on the
+ * command line.
+ */
 export interface ServiceOptions extends OAuthOptions, UsageOptions {
   /**
    * A folder of 10-minute gzip files as jobs deliver them, or an `Archive`. By default the service
@@ -29,7 +32,10 @@ export interface ServiceOptions extends OAuthOptions, UsageOptions {
   readonly seed?: string | number | undefined;
   /** Generated posts in an average minute. */
   readonly postsPerMinute?: number | undefined;
-  /** Format of the generated posts: `original` (the default) or `activity_streams`. A folder has one already. */
+  /**
+   * Format of the generated posts: `original` (the default) or `activity_streams`. A folder has one
+   * already.
+   */
   readonly format?: Format | undefined;
   /** `strict`, the default, keeps every limit of the service; `relaxed` lifts the rates. */
   readonly limits?: LimitsOption | undefined;
@@ -47,6 +53,7 @@ export interface ServiceOptions extends OAuthOptions, UsageOptions {
   readonly publisher?: string | undefined;
   /** Login of the account console and HTTP Basic user of every request. */
   readonly email?: string | undefined;
+  /** Password of the console and of HTTP Basic. */
   readonly password?: string | undefined;
   /** Whether a page continued by `next` starts with the last post of the page before. */
   readonly duplicatesAtPageEdges?: boolean | undefined;
@@ -55,8 +62,8 @@ export interface ServiceOptions extends OAuthOptions, UsageOptions {
   /** Milliseconds after which a page of counts times out: it ends with the buckets counted so far. */
   readonly countsTimeoutMs?: number | undefined;
   /**
-   * Minimum milliseconds, by the service's clock, that a job stays in each of its states: one number for
-   * all, or some states by name.
+   * Minimum milliseconds, by the service's clock, that a job stays in each of its states: one number
+   * for all, or some states by name.
    */
   readonly jobDwellMs?: number | Partial<JobDwell> | undefined;
   /** Price of a job day in quotes. By default the subscription includes the cost. */
@@ -92,8 +99,8 @@ export interface ServiceOptions extends OAuthOptions, UsageOptions {
   /** Whether the control path `/_control` is on. `true` by default. */
   readonly control?: boolean | undefined;
   /**
-   * Called with each error that the service itself caused; the client got a 500. What the function throws,
-   * or its promise rejects with, is a warning of the process.
+   * Called with each error that the service itself caused; the client got a 500. What the function
+   * throws, or its promise rejects with, is a warning of the process.
    */
   readonly onError?: ((error: unknown) => unknown) | undefined;
 }

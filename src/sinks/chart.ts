@@ -12,17 +12,17 @@ export interface ChartedBucket {
   readonly count: number;
 }
 
-/** Options of `chart`. */
+/** The size of the plot that `chart` draws, and the stream to write it to. */
 export interface ChartOptions {
   /** Lines of the plot. @default 10 */
   readonly height?: number | undefined;
   /**
-   * Columns of the plot. Neighbouring buckets share a column where there are more of them, and the
+   * Columns of the plot. If there are more buckets, adjacent ones share a column, and the
    * column shows their sum.
-   * @default the terminal's, or 80, less the axis
+   * @default the width of the terminal, or 80, minus the axis
    */
   readonly width?: number | undefined;
-  /** Where the chart goes. It is not ended. @default process.stdout */
+  /** The stream to write to, which is not ended. @default process.stdout */
   readonly stream?: Writable | undefined;
 }
 

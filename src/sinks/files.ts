@@ -6,7 +6,10 @@ import { fileSinkOn } from './output/file-sink.js';
 import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
 import type { Written } from './output/written.js';
 
-/** Options of `files`. */
+/**
+ * The path of each item's file, the checkpoint of the run, and the form, size and number of the
+ * files.
+ */
 export interface FilesOptions<T> extends FileSinkOptions<T> {
   /** Turns an item into a line. @default the exact bytes of an activity, the JSON of any other value */
   readonly line?: ToLine<T> | undefined;
@@ -26,7 +29,8 @@ const OPTIONS = {
  *
  * @throws OptionError before any I/O.
  * @throws DataError for an item that cannot become a line or a path.
- * @throws StorageError for a full disk, more files than `maxOutputs`, a checkpoint that is damaged or of another flow, files shorter than it says.
+ * @throws StorageError for a full disk, more files than `maxOutputs`, a checkpoint that is damaged or
+ * of another flow, files shorter than it says.
  * @example
  * await pipeline(
  *   search(account(), { product: '30day', query: 'snow' }),

@@ -9,12 +9,12 @@ import { storageError } from '../storage/storage-error.js';
 import { LINE_FEED, type Line, lineOf, type ToLine } from './line.js';
 import type { Written } from './output/written.js';
 
-/** Options of `stdout`. */
+/** How `stdout` turns items into lines, and the stream to write to. */
 export interface StdoutOptions<T> {
   /** Turns an item into a line. @default the exact bytes of an activity, the JSON of any other value */
   readonly line?: ToLine<T> | undefined;
   /**
-   * Where the lines go. It is not ended.
+   * The stream to write to, which is not ended.
    * @default process.stdout
    */
   readonly stream?: Writable | undefined;
@@ -33,10 +33,11 @@ const OPTIONS = {
 const PIECE = 256 << 10;
 
 /**
- * Writes every item as a line to the standard output, flushing at the end of each batch. When the reader
- * closes the pipe (`| head`), the run ends without an error: the source is closed, and the result counts
- * the lines of all blocks (up to 256 KiB each) that were handed to the system. How many of them the reader
- * took is unknown. Resolves once the last line is handed over, so nothing is lost when the process ends.
+ * Writes every item as a line to the standard output, flushing at the end of each batch. When the
+ * reader closes the pipe (`| head`), the run ends without an error: the source is closed, and the
+ * result counts the lines of all blocks (up to 256 KiB each) that were handed to the system. How many
+ * of them the reader took is unknown. Resolves once the last line is handed over, so nothing is lost
+ * when the process ends.
  *
  * @throws DataError for an item that cannot become a line.
  * @throws StorageError when the stream fails for any reason but a closed pipe.

@@ -2,11 +2,14 @@ import { checkOptions, type OptionTable, whole } from '../check.js';
 import type { ProductUsage, UsageReport, UsageSpan } from './usage-report.js';
 import { alertOf, capOf, isProjected, periodOf } from './usage-table.js';
 
-/** Options of `usage.chart`. */
+/** The size of the text that `usage.chart` returns. */
 export interface UsageChartOptions {
-  /** Columns of the whole. @default the terminal's, or 80 */
+  /** The maximum width in columns. @default the width of the terminal, or 80 */
   readonly width?: number | undefined;
-  /** Most lines of one product; neighbouring periods share a line where there are more. @default 31 */
+  /**
+   * The maximum number of lines of one product. If there are more periods, adjacent ones share a
+   * line. @default 31
+   */
   readonly lines?: number | undefined;
 }
 

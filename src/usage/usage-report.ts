@@ -10,21 +10,22 @@ import { formatTimestamp, parseDate, parseTimestamp, type Timestamp } from '../t
 /** The length of the periods of a report. */
 export type UsageBucket = 'month' | 'day';
 
-/** Options of `usage.report` and `usage.rows`. */
+/** The period of a usage report, and the length of its buckets. */
 export interface UsageOptions {
-  /** @default 'month' */
+  /** Whether the report is by month or by day. @default 'month' */
   readonly bucket?: UsageBucket | undefined;
   /**
-   * Inclusive, by whole UTC days: hours and minutes are reset. The service has twelve months.
-   * @default two months before the present one
+   * The first day, inclusive, in UTC: hours and minutes are ignored. The service keeps twelve months.
+   * @default the start of the month two months before the current one
    */
   readonly fromDate?: Timestamp | undefined;
   /**
-   * Exclusive, by whole UTC days. The present day or a later one gives the report up to the last full
-   * day.
+   * The last day, exclusive, in UTC. The current day or a later one gives the report up to the last
+   * full day.
    * @default now
    */
   readonly toDate?: Timestamp | undefined;
+  /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -64,7 +65,7 @@ export interface PublisherUsage extends ProductUsage {
   readonly products: readonly ProductUsage[];
 }
 
-/** Usage report. */
+/** What an account has used, by publisher, product and period, with its thresholds and a projection. */
 export interface UsageReport {
   readonly account: {
     readonly name: string;
@@ -87,9 +88,9 @@ const OPTIONS = {
 } satisfies OptionTable<UsageOptions>;
 
 /**
- * What the account has used, by month or day, with a projection of the present month. At most two requests
- * a minute are sent; more wait. Numbers may differ from invoices. Where `fromDate` is more than twelve months
- * ago, the report is empty.
+ * What the account has used, by month or day, with a projection of the present month. At most two
+ * requests a minute are sent; more wait. Numbers may differ from invoices. Where `fromDate` is more
+ * than twelve months ago, the report is empty.
  *
  * `usage.rows` gives it as rows for files, and `usage.chart` as a chart for a terminal.
  *

@@ -32,29 +32,36 @@ export type ByPost = {
   readonly byPost: { readonly group_by: readonly ['tweet.id', 'engagement.type'] };
 };
 
-/** Options of `users.engagementTotals`. */
+/** The posts and kinds of engagement to count, how to group the counts, and for which user. */
 export interface EngagementTotalsOptions<
   G extends Groupings = ByPost,
   Type extends EngagementType = EngagementType,
   As extends CountAs = 'string',
 > {
-  /** Of posts of the user, strings of digits; as many requests are made as they take. */
+  /**
+   * The ids of posts of the user, as strings of digits. Sent in several requests if there are more
+   * than 250.
+   */
   readonly ids: readonly string[];
-  /** @default all three */
+  /** The kinds of engagement to count. @default all three */
   readonly types?: readonly Type[] | undefined;
   /**
-   * Up to three, by names of your own; the order of `group_by` is that of the nesting.
+   * Up to three groupings, by names of your choice. The order of `group_by` is the order of nesting.
    * @default { byPost: { group_by: ['tweet.id', 'engagement.type'] } }
    */
   readonly groupings?: G | undefined;
-  /** Counts as exact strings, as the service has them, or as numbers. @default 'string' */
+  /** The type of the counts: exact strings as sent, numbers, or bigints. @default 'string' */
   readonly counts?: As | undefined;
-  /** What `users.signIn` gave. @default the account's `accessToken` and `accessTokenSecret` */
+  /**
+   * The tokens of the user, from `users.signIn`. @default the account's `accessToken` and
+   * `accessTokenSecret`
+   */
   readonly token?: UserToken | undefined;
+  /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What `users.engagementTotals` resolves to. */
+/** The engagement totals of posts, and the posts for which the service could not give them. */
 export interface EngagementTotals<
   G extends Groupings = ByPost,
   Type extends EngagementType = EngagementType,

@@ -17,18 +17,21 @@ import {
 import { countsAs } from './engagement-response.js';
 import { BY_POST } from './engagement-totals.js';
 
-/** Options of `engagement`. */
+/** Which totals `engagement` adds, for which user, and how it groups activities into requests. */
 export interface EngagementOptions<
   Type extends EngagementType = EngagementType,
   As extends CountAs = 'string',
 > {
-  /** @default all three */
+  /** The kinds of engagement to count. @default all three */
   readonly types?: readonly Type[] | undefined;
-  /** Counts as exact strings, as the service has them, or as numbers. @default 'string' */
+  /** The type of the counts: exact strings as sent, numbers, or bigints. @default 'string' */
   readonly counts?: As | undefined;
-  /** What `users.signIn` gave. @default the account's `accessToken` and `accessTokenSecret` */
+  /**
+   * The tokens of the user, from `users.signIn`. @default the account's `accessToken` and
+   * `accessTokenSecret`
+   */
   readonly token?: UserToken | undefined;
-  /** Most requests under way at a time. @default 2 */
+  /** The maximum number of concurrent requests. @default 2 */
   readonly concurrency?: number | undefined;
   /** How long activities wait for more to fill a request of 250, in milliseconds. @default 1_000 */
   readonly waitMs?: number | undefined;

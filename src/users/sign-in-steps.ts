@@ -30,27 +30,30 @@ export interface AccessToken {
   readonly screenName: string;
 }
 
-/** Options of `users.requestToken`. */
+/** Where the service sends the user's browser after consent. */
 export interface RequestTokenOptions {
   /**
-   * Where the browser goes once the user has decided, an address that is registered for the
-   * application; or `oob`, for a page that shows the user a PIN, which is the verifier.
+   * The URL to which the browser is sent once the user has decided, which is registered for the
+   * application; or `oob` for a page that shows the user a PIN, which is the verifier.
    */
   readonly callback: string | URL;
+  /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Options of `users.signInAddress`. */
+/** Whether the service asks a user who has given consent before. */
 export interface SignInAddressOptions {
-  /** Asks for consent also where it was given before. @default false */
+  /** Asks for consent even if the user gave it before. @default false */
   readonly always?: boolean | undefined;
 }
 
-/** Options of `users.accessToken`. */
+/** The request token and the verifier that `users.accessToken` exchanges. */
 export interface AccessTokenOptions {
+  /** The request token of step 1, which the user has approved. */
   readonly token: RequestToken;
-  /** `oauth_verifier` of the callback, or the PIN. Good once. */
+  /** The `oauth_verifier` of the callback, or the PIN. Can be used once. */
   readonly verifier: string;
+  /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 

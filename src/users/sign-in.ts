@@ -18,25 +18,28 @@ import { CallbackServer } from './callback-server.js';
 import { type AccessToken, accessToken, requestToken, signInAddress } from './sign-in-steps.js';
 import { prepareTokenFile, readToken, type TokenOwner, writeToken } from './token-file.js';
 
-/** Options of `users.signIn`. */
+/** Where `users.signIn` stores tokens, how it asks the user, and how long it waits for the callback. */
 export interface SignInOptions {
   /**
-   * The file that keeps the tokens, mode 0600: the next time they come from there, and no one has to
-   * sign in. Without it they are not kept.
+   * A file for the tokens, with mode 0600: the next call reads them from it, without a new
+   * sign-in. Without it, tokens are not stored.
    */
   readonly store?: string | undefined;
-  /** Signs in although there are stored tokens, say because they were revoked. @default false */
+  /** Ignores stored tokens, for example because they were revoked. @default false */
   readonly again?: boolean | undefined;
-  /** Shows the user the sign-in address, say in a browser. @default prints it to standard error */
+  /**
+   * Shows the sign-in URL to the user, for example in a browser. @default prints it to standard error
+   */
   readonly open?: ((address: string) => unknown) | undefined;
-  /** Asks for consent also where it was given before. @default false */
+  /** Asks for consent even if the user gave it before. @default false */
   readonly always?: boolean | undefined;
-  /** How long the user may take, in milliseconds. @default 300_000 */
+  /** How long to wait for the user, in milliseconds. @default 300_000 */
   readonly timeoutMs?: number | undefined;
-  /** Port of the callback, where the application is registered with one. @default any that is free */
+  /** The port of the callback, if the application is registered with one. @default any free port */
   readonly callbackPort?: number | undefined;
-  /** Path of the callback. @default '/callback' */
+  /** The path of the callback. @default '/callback' */
   readonly callbackPath?: string | undefined;
+  /** Ends the sign-in, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -26,11 +26,12 @@ export interface Rule {
   readonly id?: string | undefined;
 }
 
-/** Options of `rules.compileAll`. */
+/** The product whose matching `rules.compileAll` follows, and how common the terms of posts are. */
 export interface CompileRulesOptions extends CompileRuleOptions {
   /**
-   * Estimates how many of all posts have a term, 0 to 1 (`snow`, `lang:en` ...), from an archive, say: rules
-   * are filed under their rarest terms. @default a guess by the term's kind and length
+   * Estimates the share of posts that have a term (`snow`, `lang:en` ...), 0 to 1, for example from
+   * an archive: rules are indexed under their rarest terms. @default a guess by the term's kind and
+   * length
    */
   readonly frequency?: ((term: string) => number) | undefined;
 }

@@ -26,11 +26,11 @@ import {
   tagTooLong,
 } from './rule-problems.js';
 
-/** Options of `rules.check`. */
+/** The product for which `rules.check` checks a rule, and the tag to check with it. */
 export interface CheckOptions {
-  /** Whose rule it is. @default 'historical' */
+  /** The product that the rule is for. @default 'historical' */
   readonly product?: RuleProduct | undefined;
-  /** The rule's tag, if it is to be checked too. */
+  /** The tag of the rule, which is checked, too. */
   readonly tag?: string | null | undefined;
 }
 

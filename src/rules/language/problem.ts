@@ -7,8 +7,8 @@ export interface Problem extends Span {
   /** The service refuses a rule with an error; a warning is a rule that may not mean what was meant. */
   readonly severity: 'error' | 'warning';
   /**
-   * The service's own text, with positions from 1 in UTF-16 units, as in the body of a 422 response. The
-   * service does not warn: the message of a warning is its `explanation`.
+   * The service's own text, with positions from 1 in UTF-16 units, as in the body of a 422 response.
+   * The service does not warn: the message of a warning is its `explanation`.
    */
   readonly message: string;
   /** What is wrong, in words for people; the span says where. */
@@ -34,7 +34,7 @@ export interface TextEdit extends Span {
   readonly text: string;
 }
 
-/** The codes are stable. */
+/** Identifies a kind of problem, for scripts: codes do not change between versions. */
 export type ProblemCode =
   /** Longer than 2048 characters. */
   | 'R001'

@@ -17,11 +17,11 @@ import { RulePost } from '../post/rule-post.js';
 import { fold } from '../post/tokeniser.js';
 import type { Clause, RuleNode } from '../tree.js';
 
-/** Options of `rules.compile`. */
+/** The product whose matching `rules.compile` and `rules.explain` follow. */
 export interface CompileRuleOptions {
   /**
-   * Whose matching to follow. Search takes punctuation in phrases for white space, treats accented
-   * letters as plain ones and does not look into quoted posts; historical jobs and replay do the
+   * The product whose matching to follow. Search treats punctuation in phrases as white space, ignores
+   * accents and does not match the text of quoted posts; historical jobs and replay do the
    * opposite. @default 'historical'
    */
   readonly product?: RuleProduct | undefined;

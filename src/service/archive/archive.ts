@@ -29,6 +29,7 @@ export interface SearchOptions {
   readonly after?: SortKey | undefined;
   /** The instant as of which posts can be seen, for archives from which posts disappear. */
   readonly asOf?: number | undefined;
+  /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -42,8 +43,12 @@ export interface SearchResult {
 
 /** How an archive is to count. */
 export interface CountsOptions {
-  /** Milliseconds of real time after which counting stops, at the end of a bucket and after one at least. */
+  /**
+   * Milliseconds of real time after which counting stops, at the end of a bucket and after one at
+   * least.
+   */
   readonly deadlineMs?: number | undefined;
+  /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -82,7 +87,9 @@ export interface Archive {
     bucketMs: number,
     options?: CountsOptions,
   ): Promise<CountsResult>;
-  /** Every post of a window by segment, oldest first, for jobs and replays. Leaves out empty segments. */
+  /**
+   * Every post of a window by segment, oldest first, for jobs and replays. Leaves out empty segments.
+   */
   scan(
     window: Window,
     options?: { readonly signal?: AbortSignal | undefined },
@@ -92,7 +99,10 @@ export interface Archive {
    * `undefined` for an author without a post until now.
    */
   readonly author?: ((handle: string) => Author | undefined) | undefined;
-  /** Nearly all shares and replies follow a post within these milliseconds; absent where the archive does not know. */
+  /**
+   * Nearly all shares and replies follow a post within these milliseconds; absent where the archive
+   * does not know.
+   */
   readonly reactionsMs?: number | undefined;
   close(): Promise<void>;
 }

@@ -41,11 +41,11 @@ export interface CutFault extends Aim {
   readonly inCharacter?: boolean | undefined;
 }
 
-/** The body stops coming. */
+/** The body stalls: nothing is sent after a number of bytes. */
 export interface StallFault extends Aim {
   readonly kind: 'stall';
   readonly afterBytes: number;
-  /** Milliseconds of real time; without end when absent. */
+  /** Milliseconds of real time after which the body continues. By default it never does. */
   readonly forMs?: number | undefined;
 }
 
@@ -133,7 +133,9 @@ export interface UnprocessedRangeFault extends StreamAim {
   readonly kind: 'unprocessed-range';
   /** `YYYYMMDDHHMM`; the range ends where the window does. */
   readonly fromDate: string;
-  /** Which messages of its first minute are still delivered: none (the default), or every second one. */
+  /**
+   * Which messages of its first minute are still delivered: none (the default), or every second one.
+   */
   readonly deliver?: 'none' | 'part' | undefined;
 }
 

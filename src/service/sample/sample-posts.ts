@@ -9,13 +9,19 @@ import { type SampleDraft, SampleDrafts } from './sample-draft.js';
 export const DEFAULT_POSTS_PER_MINUTE = 3.5;
 const MOST_POSTS_PER_MINUTE = 20_000;
 
-/** Options of `samplePosts`. */
+/** The seed, format and density of the posts that `samplePosts` generates. */
 export interface SampleOptions {
-  /** The same seed gives the same posts, anywhere and at any time. @default 'millrace' */
+  /**
+   * Decides the posts: the same seed gives the same posts on any machine, at any time. @default
+   * 'millrace'
+   */
   readonly seed?: string | number | undefined;
-  /** @default 'original' */
+  /** The JSON format of the posts. @default 'original' */
   readonly format?: Format | undefined;
-  /** In an average minute; it varies with the hour of the day. @default 3.5, some 150,000 a month */
+  /**
+   * Posts in an average minute; the number varies with the hour of the day. @default 3.5, about
+   * 150,000 a month
+   */
   readonly postsPerMinute?: number | undefined;
 }
 

@@ -3,11 +3,13 @@ import { withFlag } from '../option-flags.js';
 
 /** The applications and users that the service knows. */
 export interface OAuthOptions {
-  /** Of the application that may ask for engagement totals. */
+  /** The consumer key of the application that may request engagement totals. */
   readonly consumerKey?: string | undefined;
+  /** The secret of that application, which signs its requests. */
   readonly consumerSecret?: string | undefined;
-  /** Of an application that the operator has not approved. */
+  /** The consumer key of an application that the operator has not approved. */
   readonly unapprovedConsumerKey?: string | undefined;
+  /** The secret of that application, which signs its requests. */
   readonly unapprovedConsumerSecret?: string | undefined;
   /**
    * Callback addresses registered for the applications; `oob` displays a PIN. The default is `oob`

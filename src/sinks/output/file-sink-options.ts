@@ -18,27 +18,27 @@ import { type FileSinkPlan, onlyOutput, withSuffix } from './file-writer.js';
 import type { Format } from './format.js';
 import { parsePathTemplate } from './path-template.js';
 
-/** Options of all sinks that write files. */
+/** The options that all sinks that write files share. */
 export interface FileSinkOptions<T> {
   /**
-   * Where each item goes: a template such as `out/{tag}/{day}.jsonl` with the fields `author` (the
+   * The file of each item: a template such as `out/{tag}/{day}.jsonl` with the fields `author` (the
    * handle), `day`, `format`, `hour`, `id`, `lang`, `minute`, `month`, `segment` (ten minutes) and
    * `tag` (from `routeByTag`), all times UTC; or a function of the item. What a template fills in is
-   * made safe for file names and never leaves the folder that the template begins with; a function
+   * made safe for file names and never leaves the folder at the start of the template; a function
    * is responsible for its own names (use `safeName`), and only `..` in them is refused.
    */
   readonly path: string | ((item: T) => string);
   /**
-   * A file that stores what is safely written and the cursor after it. Running the same script again
-   * after a crash resumes there, and each item is written exactly once. After a complete run, the same
-   * script opens nothing and returns the same result until the file is deleted. A checkpoint belongs to
-   * one flow and one sink: it is refused with another query, other rules, another operator that decides
-   * which items pass, or other options of the sink; the functions given to `map` and `filter` may change.
-   * The source must deliver cursors.
+   * A file that records the safely written output and the cursor after it. Running the same script
+   * again after a crash resumes there, and each item is written exactly once. After a complete run,
+   * the same script opens nothing and returns the same result until the file is deleted. A checkpoint
+   * belongs to one flow and one sink: it is refused with another query, other rules, another operator
+   * that decides which items pass, or other options of the sink; the functions given to `map` and
+   * `filter` may change. The source must deliver cursors.
    */
   readonly checkpoint?: string | undefined;
   /**
-   * Compress, and add `.gz` to names that lack it.
+   * Compresses the files, and adds `.gz` to names without it.
    * @default true for a template that ends in `.gz`
    */
   readonly gzip?: boolean | { readonly level: number } | undefined;
@@ -53,12 +53,12 @@ export interface FileSinkOptions<T> {
   /**
    * The maximum number of files in one run, those of a resumed run included. Each takes up to 1 KiB of
    * memory until the run ends; one more file than this ends the run with a `StorageError`.
-   * @default as many as fit into a quarter of the heap's limit: 524,288 at 2 GiB
+   * @default the number that fits into a quarter of the heap limit: 524,288 at 2 GiB
    */
   readonly maxOutputs?: number | undefined;
   /**
    * The minimum time between two commits, in milliseconds; 0 commits at every cursor. Each commit ends
-   * a gzip member, so a longer interval compresses better where outputs grow slowly.
+   * a gzip member, so a longer interval compresses better if outputs grow slowly.
    * @default 1000
    */
   readonly commitIntervalMs?: number | undefined;
@@ -143,7 +143,7 @@ export function planOf<T>(
   return plan;
 }
 
-/** @throws OptionError where the single output of a sink is a file of the checkpoint. */
+/** @throws OptionError If the single output of a sink is a file of the checkpoint. */
 export function mustDiffer<T>(call: string, plan: FileSinkPlan<T>, checkpoint: string): void {
   const only = onlyOutput(plan);
   if (only === undefined) return;

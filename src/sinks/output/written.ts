@@ -1,4 +1,4 @@
-/** A finished file. */
+/** A finished file of `files`, under its final name. */
 export interface WrittenFile {
   readonly path: string;
   readonly posts: number;
@@ -6,7 +6,7 @@ export interface WrittenFile {
   readonly bytes: number;
 }
 
-/** The result of a sink, including the runs before a resume. */
+/** What `files` or `stdout` has written, including earlier runs that this one resumed. */
 export interface Written {
   /** Lines, one for each item: a post that is routed to two tags counts twice. */
   readonly posts: number;
