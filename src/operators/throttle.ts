@@ -11,7 +11,7 @@ import { type Operator, operator } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { SECOND } from '../time.js';
 
-/** Options of `throttle`: `perSecond`, or `items` and `perMs`. */
+/** The rate of `throttle`: either `perSecond`, or `items` and `perMs`. */
 export interface ThrottleOptions {
   /** The maximum number of items in a second; 0.5 is one in two seconds. */
   readonly perSecond?: number | undefined;
@@ -32,9 +32,9 @@ const OPTIONS = {
 } satisfies OptionTable<ThrottleOptions>;
 
 /**
- * Passes items no faster than a rate: in any span of time at most as many as given. They pass as soon as
- * the rate allows, so the first ones together; what is upstream is not read meanwhile. Progress tells the
- * wait.
+ * Passes items no faster than a rate, which holds in any span of time. Items pass as soon as
+ * the rate allows, the first ones together. Nothing is read from upstream during a wait, which progress
+ * shows.
  *
  * @throws OptionError Immediately, unless there is either `perSecond`, or `items` and `perMs`.
  * @example

@@ -9,7 +9,7 @@ const EVENTS: ItemKind = {
   },
 };
 
-/** The columns of the events of `compliance`. */
+/** The columns of compliance events, as `compliance` gives them. */
 export const complianceEvents = builtIn(EVENTS, (event: ComplianceEvent) => event, {
   kind: {
     type: 'string',

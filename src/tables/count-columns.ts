@@ -9,7 +9,7 @@ const BUCKETS: ItemKind = {
   },
 };
 
-/** The columns of the buckets of `counts`. */
+/** The columns of counted buckets, as `counts` gives them. */
 export const counts = builtIn(BUCKETS, (bucket: CountBucket) => bucket, {
   time_period: {
     type: 'string',

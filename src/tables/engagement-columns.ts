@@ -13,7 +13,7 @@ const TOTALS: ItemKind = {
   accepts: item => isPostItem(item) && 'errors' in item && Array.isArray(item.errors),
 };
 
-/** The columns of what `engagement` gives. */
+/** The columns of activities with totals, as `engagement` gives them. */
 export const engagement = builtIn(TOTALS, (engaged: AnyEngaged) => engaged, {
   id: { type: 'string', meaning: 'Id of the post, digits', value: ({ activity }) => activity.id },
   favorites: { type: 'int64', meaning: 'Likes, exact', value: ({ totals }) => totals?.favorites },

@@ -77,7 +77,7 @@ const POSTS: ItemKind = {
   },
 };
 
-/** The columns of posts. */
+/** The default columns: content, author, place, rules and counts of a post. */
 export const posts = builtIn(POSTS, viewOf, {
   id: of('string', 'Id of the post, digits', ({ activity }) => activity.id),
   posted_at: of('timestamp', 'When it was posted', ({ activity }) => activity.postedAt),

@@ -10,7 +10,7 @@ const USAGE: ItemKind = {
   },
 };
 
-/** The columns of `usage.rows`. */
+/** The columns of a usage report, for the rows of `usage.rows`. */
 export const usage = builtIn(USAGE, (row: UsageRow) => row, {
   publisher: { type: 'string', meaning: 'Name', value: ({ publisher }) => publisher },
   product: {
