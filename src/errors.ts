@@ -139,14 +139,21 @@ export class ConnectionError extends MillraceError {
   readonly code = 'ERR_CONNECTION';
   readonly failure: ConnectionFailure;
   readonly url: string;
+  /** The proxy on the way, without credentials: `http://proxy.example:3128`. */
+  readonly proxy: string | undefined;
 
   constructor(
     message: string,
-    details: MillraceErrorOptions & { readonly failure: ConnectionFailure; readonly url: string },
+    details: MillraceErrorOptions & {
+      readonly failure: ConnectionFailure;
+      readonly url: string;
+      readonly proxy?: string | undefined;
+    },
   ) {
     super(message, { retryable: true, ...details });
     this.failure = details.failure;
     this.url = details.url;
+    this.proxy = details.proxy;
   }
 }
 

@@ -122,7 +122,7 @@ export class Account {
     this.timing = options.timing ?? realTime;
     this.clock = new ServiceClock(this.timing, options.serviceTime);
     this.onRetry = options.onRetry;
-    this.connections = new Connections(this.timeouts);
+    this.connections = new Connections(this.timeouts, environment);
     const { email, password, consumerSecret, accessToken, accessTokenSecret } = this.settings;
     const { searchesPerMinute, engagementsPerMinute } = this.settings;
     const limits: Limits = { ...LIMITS, ...withoutUndefined(options.limits) };

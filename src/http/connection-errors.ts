@@ -1,4 +1,6 @@
+import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 import { ConnectionError, type ConnectionFailure } from '../errors.js';
+import type { HttpProxy } from './http-proxy.js';
 
 /** Codes of a connection that could not be made. */
 const REFUSED: Readonly<Record<string, string>> = {
@@ -8,22 +10,43 @@ const REFUSED: Readonly<Record<string, string>> = {
   EHOSTUNREACH: 'the host cannot be reached',
   ENETUNREACH: 'the network cannot be reached',
   ETIMEDOUT: 'it did not answer in time',
-  UND_ERR_CONNECT_TIMEOUT: 'it did not answer in time',
 };
 
-/** The error of a broken connection, from undici's. `hasBegun`: the response had begun. */
-export function brokenConnection(cause: Error, url: string, hasBegun: boolean): ConnectionError {
+/** Why a proxy does not connect to the target. */
+export class ProxyFailure extends Error {
+  readonly retryable: boolean;
+
+  constructor(message: string, options: { readonly retryable: boolean; readonly cause?: Error }) {
+    super(message, options);
+    this.retryable = options.retryable;
+  }
+}
+
+/** The connection that an error is about. */
+export interface Way {
+  /** The target, without secrets. */
+  readonly url: string;
+  readonly proxy?: HttpProxy | undefined;
+}
+
+/** The error of a broken connection, from undici's or a socket's. `hasBegun`: the response had begun. */
+export function brokenConnection(cause: Error, way: Way, hasBegun: boolean): ConnectionError {
   const code = codeOf(cause);
-  const details = { url, cause: withoutData(cause) };
+  const details = { ...shown(way), cause: withoutData(cause) };
+  const none = `No connection for ${described(way)}`;
+  if (cause instanceof ProxyFailure)
+    return new ConnectionError(`No connection for ${way.url}: ${cause.message}`, {
+      ...details,
+      cause: cause.cause,
+      failure: 'refused',
+      retryable: cause.retryable,
+    });
   const refused = REFUSED[code];
   if (refused !== undefined && !hasBegun)
-    return new ConnectionError(`No connection for ${url}: ${refused} (${code})`, {
-      ...details,
-      failure: 'refused',
-    });
+    return new ConnectionError(`${none}: ${refused} (${code})`, { ...details, failure: 'refused' });
   const handshake = handshakeFailure(code);
   if (handshake !== undefined)
-    return new ConnectionError(`No connection for ${url}: ${handshake}`, {
+    return new ConnectionError(`${none}: ${handshake}`, {
       ...details,
       failure: 'refused',
       retryable: false,
@@ -32,15 +55,15 @@ export function brokenConnection(cause: Error, url: string, hasBegun: boolean): 
   const failure: ConnectionFailure = hasBegun && code !== 'ECONNRESET' ? 'cut' : 'reset';
   const what = failure === 'cut' ? 'ended before its end' : 'was reset';
   return new ConnectionError(
-    `${hasBegun ? 'The response of' : 'The connection to'} ${url} ${what} (${code})`,
+    `${hasBegun ? 'The response of' : 'The connection to'} ${described(way)} ${what} (${code})`,
     { ...details, failure },
   );
 }
 
 /** The error of a connection that sent nothing for `ms` milliseconds. */
-export function stalledConnection(url: string, ms: number, hasBegun: boolean): ConnectionError {
+export function stalledConnection(way: Way, ms: number, hasBegun: boolean): ConnectionError {
   const what = hasBegun ? `sent nothing for ${ms} ms` : `did not begin to answer within ${ms} ms`;
-  return new ConnectionError(`${url} ${what}`, { url, failure: 'stalled' });
+  return new ConnectionError(`${described(way)} ${what}`, { ...shown(way), failure: 'stalled' });
 }
 
 /** A response that is complete as HTTP, while its content is not. */
@@ -50,6 +73,59 @@ export function cutResponse(url: string, what: string, cause?: unknown): Connect
     failure: 'cut',
     cause,
   });
+}
+
+/** The error of a proxy that cannot be reached or does not speak as one. */
+export function unusableProxy(proxy: HttpProxy, cause: Error): ProxyFailure {
+  if (cause instanceof ProxyFailure) return cause;
+  const code = codeOf(cause);
+  const { url, variable } = proxy;
+  const handshake = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/.test(code)
+    ? `it does not answer in TLS (${code}). If it speaks plain HTTP, write http:// in ${variable}`
+    : handshakeFailure(code);
+  const reset = `it closed the connection without an answer to CONNECT (${code})`;
+  const refused = REFUSED[code];
+  const what =
+    handshake ??
+    (refused === undefined ? undefined : `${refused} (${code})`) ??
+    (code.startsWith('HPE_') ? `it does not answer as an HTTP proxy (${code})` : reset);
+  return new ProxyFailure(`the proxy ${url.origin} of ${variable} cannot be used: ${what}`, {
+    retryable: handshake === undefined,
+    cause: withoutData(cause),
+  });
+}
+
+/** The error of a proxy that answers CONNECT with something else than success. */
+export function refusedTunnel(
+  { url, variable, authorization }: HttpProxy,
+  status: number,
+  headers: IncomingHttpHeaders,
+): ProxyFailure {
+  const answered = `the proxy ${url.origin} of ${variable} answered CONNECT with ${status} ${STATUS_CODES[status] ?? ''}`;
+  return new ProxyFailure(`${answered.trim()}${hint()}`, {
+    retryable: status >= 500 || status === 408 || status === 429,
+  });
+
+  function hint(): string {
+    if (status === 403) return '. Its rules do not allow this host';
+    if (status !== 407) return '';
+    const schemes = String(headers['proxy-authenticate'] ?? '').match(
+      /\b(?:Digest|Negotiate|NTLM|Bearer)\b/gi,
+    );
+    if (schemes !== null && !/\bBasic\b/i.test(String(headers['proxy-authenticate'])))
+      return `. It takes ${[...new Set(schemes)].join(' or ')} logins, and only Basic is supported`;
+    return authorization === undefined
+      ? `. It needs a login: set ${variable} to ${url.protocol}//USER:PASSWORD@${url.host}, with special characters as %XX`
+      : `. Check the user and password in ${variable}; special characters are written as %XX`;
+  }
+}
+
+function described({ url, proxy }: Way): string {
+  return proxy === undefined ? url : `${url} (through the proxy ${proxy.url.origin})`;
+}
+
+function shown({ url, proxy }: Way): { readonly url: string; readonly proxy: string | undefined } {
+  return { url, proxy: proxy?.url.origin };
 }
 
 function codeOf(error: Error): string {

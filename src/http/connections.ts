@@ -1,8 +1,19 @@
 import type { Client } from 'undici';
+import { type HttpProxy, proxyFor } from './http-proxy.js';
+import { openSocket } from './open-socket.js';
 import type { Timeouts } from './timeouts.js';
 
 /** Idle connections that are kept for each origin. */
 const MAX_IDLE = 32;
+
+/** A connection to an origin, with one request at a time. */
+export interface Connection {
+  readonly origin: string;
+  readonly proxy: HttpProxy | undefined;
+  readonly client: Client;
+  /** Ends the opening of its socket. */
+  readonly opening: AbortController;
+}
 
 /**
  * The connections of an account, each with one request at a time. The pools of undici open a new connection
@@ -11,26 +22,35 @@ const MAX_IDLE = 32;
  */
 export class Connections {
   readonly #timeouts: Timeouts;
-  readonly #idle = new Map<string, Client[]>();
+  readonly #environment: Readonly<Record<string, string | undefined>>;
+  readonly #idle = new Map<string, Connection[]>();
 
-  constructor(timeouts: Timeouts) {
+  /** @param environment Names the proxies, see `proxyFor`. */
+  constructor(timeouts: Timeouts, environment: Readonly<Record<string, string | undefined>>) {
     this.#timeouts = timeouts;
+    this.#environment = environment;
   }
 
-  async acquire(origin: string): Promise<Client> {
+  /** The proxy for a target; throws as `proxyFor`. */
+  proxyFor(target: URL): HttpProxy | undefined {
+    return proxyFor(target, this.#environment);
+  }
+
+  async acquire({ origin }: URL): Promise<Connection> {
     return this.#idle.get(origin)?.pop() ?? (await this.#open(origin));
   }
 
   /** Returns a connection whose response was read to its end. */
-  release(origin: string, client: Client): void {
-    const idle = this.#idle.get(origin) ?? [];
-    this.#idle.set(origin, idle);
-    if (idle.length < MAX_IDLE) idle.push(client);
-    else this.destroy(client);
+  release(connection: Connection): void {
+    const idle = this.#idle.get(connection.origin) ?? [];
+    this.#idle.set(connection.origin, idle);
+    if (idle.length < MAX_IDLE) idle.push(connection);
+    else this.destroy(connection);
   }
 
   /** Closes a connection and the request on it. */
-  destroy(client: Client): void {
+  destroy({ client, opening }: Connection): void {
+    opening.abort();
     client.destroy().catch(() => {});
   }
 
@@ -38,17 +58,27 @@ export class Connections {
   async close(): Promise<void> {
     const idle = [...this.#idle.values()].flat();
     this.#idle.clear();
-    await Promise.all(idle.map(client => client.destroy()));
+    await Promise.all(idle.map(({ client }) => client.destroy()));
   }
 
-  async #open(origin: string): Promise<Client> {
+  async #open(origin: string): Promise<Connection> {
+    const target = new URL(origin);
+    const proxy = this.proxyFor(target);
+    const opening = new AbortController();
+    const options = { proxy, timeoutMs: this.#timeouts.connectMs, signal: opening.signal };
     // Loaded with the first connection: work on stored files does not need its 20 MB.
     const { Client } = await import('undici');
-    return new Client(origin, {
-      connect: { timeout: this.#timeouts.connectMs },
+    const client = new Client(origin, {
+      connect: (_, callback) => {
+        openSocket(target, options).then(
+          socket => callback(null, socket),
+          error => callback(error, null),
+        );
+      },
       // The timeouts of ResponseHandler replace these: undici's stop while a body is paused.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
+    return { origin, proxy, client, opening };
   }
 }

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Client, Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Account } from './account.js';
-import { brokenConnection, stalledConnection } from './connection-errors.js';
+import { brokenConnection, stalledConnection, type Way } from './connection-errors.js';
+import type { Connection } from './connections.js';
 import { urlForMessages } from './secret.js';
 
 /** Bytes that may wait for their reader before the connection is paused. */
@@ -10,11 +11,10 @@ const READ_AHEAD = 256 * 1024;
 /** Turns undici's events of one request into a promise of the response's head and a stream of its bytes. */
 export class ResponseHandler implements Dispatcher.DispatchHandler {
   readonly url: string;
-  readonly client: Client;
   readonly begun: Promise<{ status: number; headers: IncomingHttpHeaders }>;
   receivedBytes = 0;
   readonly #account: Account;
-  readonly #origin: string;
+  readonly #connection: Connection;
   readonly #signal: AbortSignal | undefined;
   #begin: (head: { status: number; headers: IncomingHttpHeaders }) => void = () => {};
   #refuse: (error: unknown) => void = () => {};
@@ -29,11 +29,10 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   #wake: () => void = () => {};
   #watch: NodeJS.Timeout | undefined;
 
-  constructor(account: Account, client: Client, url: URL, signal: AbortSignal | undefined) {
+  constructor(account: Account, connection: Connection, url: URL, signal: AbortSignal | undefined) {
     this.#account = account;
-    this.#origin = url.origin;
+    this.#connection = connection;
     this.url = urlForMessages(url);
-    this.client = client;
     this.#signal = signal;
     this.begun = new Promise((resolve, reject) => {
       this.#begin = resolve;
@@ -76,11 +75,11 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     if (this.#state !== 'open') return;
     this.#settle('ended');
-    this.#account.connections.release(this.#origin, this.client);
+    this.#account.connections.release(this.#connection);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(brokenConnection(error, this.url, this.#hasBegun), false);
+    this.#fail(brokenConnection(error, this.#way, this.#hasBegun), false);
   }
 
   async *body(): AsyncGenerator<Buffer, void, undefined> {
@@ -113,12 +112,16 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     if (this.#state === 'open') this.#fail(new Error('The response was closed'), true);
   }
 
+  get #way(): Way {
+    return { url: this.url, proxy: this.#connection.proxy };
+  }
+
   readonly #onAbort = () => this.#fail(this.#signal?.reason, true);
 
   #watchFor(ms: number): void {
     clearTimeout(this.#watch);
     this.#watch = setTimeout(
-      () => this.#fail(stalledConnection(this.url, ms, this.#hasBegun), false),
+      () => this.#fail(stalledConnection(this.#way, ms, this.#hasBegun), false),
       ms,
     );
   }
@@ -128,7 +131,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#failure = failure;
     this.#dropsBytes = dropsBytes;
     this.#settle('failed');
-    this.#account.connections.destroy(this.client);
+    this.#account.connections.destroy(this.#connection);
     this.#refuse(failure);
   }
 

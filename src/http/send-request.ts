@@ -16,14 +16,14 @@ export async function sendRequest(account: Account, request: HttpRequest): Promi
   const { method, url, body = null, signal, isSignedUrl = false, authorize } = request;
   signal?.throwIfAborted();
   const authorization = isSignedUrl ? undefined : (authorize ?? (() => account.basicFor(url)))();
-  const client = await account.connections.acquire(url.origin);
+  const connection = await account.connections.acquire(url);
   if (signal?.aborted) {
-    account.connections.release(url.origin, client);
+    account.connections.release(connection);
     throw signal.reason;
   }
-  const handler = new ResponseHandler(account, client, url, signal);
+  const handler = new ResponseHandler(account, connection, url, signal);
   const sentAt = account.timing.now();
-  handler.client.dispatch(
+  connection.client.dispatch(
     {
       path: url.pathname + url.search,
       method,

@@ -16,7 +16,7 @@ export interface ServiceUrlOptions {
  *
  * @param base The setting that has the base address.
  * @param path The path below it, without a first slash, in which `{account}` stands for that setting.
- * @throws OptionError that names all settings that are missing.
+ * @throws OptionError that names all settings that are missing, or the variable of a proxy that is wrong.
  */
 export function serviceUrl(
   account: Account,
@@ -33,6 +33,7 @@ export function serviceUrl(
   );
   const url = new URL(account.need(base, purpose));
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/${filled}`;
+  account.connections.proxyFor(url);
   return url;
 }
 

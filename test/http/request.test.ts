@@ -267,7 +267,7 @@ describe('a connection that breaks', () => {
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is not trusted'],
   ])('with %s has a message for that cause', (code, message) => {
     const cause = Object.assign(new Error('of OpenSSL'), { code });
-    const error = brokenConnection(cause, 'https://host.test/', false);
+    const error = brokenConnection(cause, { url: 'https://host.test/' }, false);
     expect(error).toMatchObject({ failure: 'refused', retryable: false });
     expect(error.message).toContain(message);
   });

@@ -1,0 +1,104 @@
+import { isIPv6 } from 'node:net';
+import { domainToASCII } from 'node:url';
+import { OptionError } from '../errors.js';
+import { Secret } from './secret.js';
+import { isLoopback } from './settings.js';
+
+/** A proxy that the environment names. */
+export interface HttpProxy {
+  /** Where it listens, without credentials. */
+  readonly url: URL;
+  /** The variable that names it. */
+  readonly variable: string;
+  /** The value of `Proxy-Authorization`. */
+  readonly authorization: Secret | undefined;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The proxy for connections to a host, by the rules of undici's `EnvHttpProxyAgent`: `HTTPS_PROXY` for https,
+ * `HTTP_PROXY` for http, and for https where there is no `HTTPS_PROXY`. A lower-case name wins over the same in
+ * upper case, and an empty variable counts as absent. Loopback and the hosts in `NO_PROXY` are connected to
+ * directly.
+ *
+ * @throws OptionError when the variable has no address of a proxy.
+ */
+export function proxyFor(target: URL, environment: Environment): HttpProxy | undefined {
+  if (isLoopback(target.hostname)) return undefined;
+  const variable = nameOf(
+    target.protocol === 'https:' ? ['https_proxy', 'http_proxy'] : ['http_proxy'],
+    environment,
+  );
+  if (variable === undefined || isExcepted(target, environment)) return undefined;
+  return parseProxy(variable, environment[variable]?.trim() ?? '');
+}
+
+/** The first of these variables that is set, each in lower case, then in upper case. */
+function nameOf(names: readonly string[], environment: Environment): string | undefined {
+  return names
+    .flatMap(name => [name, name.toUpperCase()])
+    .find(name => (environment[name] ?? '').trim() !== '');
+}
+
+function isExcepted(target: URL, environment: Environment): boolean {
+  const variable = nameOf(['no_proxy'], environment);
+  const hostname = target.hostname.replace(/\.$/, '');
+  const port = target.port || (target.protocol === 'https:' ? '443' : '80');
+  const entries = (variable === undefined ? '' : (environment[variable] ?? '')).split(/[,\s]+/);
+  return entries.some(entry => {
+    if (entry === '*') return true;
+    const [, name = '', entryPort] = isIPv6(entry) ? ['', entry] : parseEntry(entry);
+    const excepted = normalized(name.replace(/^\*?\./, ''));
+    if (excepted === '' || (entryPort !== undefined && Number(entryPort) !== Number(port)))
+      return false;
+    return hostname === excepted || hostname.endsWith(`.${excepted}`);
+  });
+}
+
+function parseEntry(entry: string): readonly string[] {
+  return /^(.*?)(?::(\d+))?$/.exec(entry) ?? [];
+}
+
+/** A host as `URL` spells it. */
+function normalized(host: string): string {
+  const address = host.replace(/^\[(.*)\]$/, '$1');
+  if (isIPv6(address)) return new URL(`http://[${address}]`).hostname;
+  const name = host.toLowerCase().replace(/\.$/, '');
+  return /\P{ASCII}/u.test(name) ? domainToASCII(name) : name;
+}
+
+function parseProxy(variable: string, text: string): HttpProxy {
+  const refuse = (what: string) => {
+    // Never with its value, which may have a password.
+    throw new OptionError(variable, `\`${variable}\` ${what}`);
+  };
+  // As curl does: `proxy.example:3128` is the address of an http proxy.
+  const href = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
+  if (!URL.canParse(href)) refuse('must be the address of a proxy, such as http://host:3128');
+  const url = new URL(href);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    refuse(`must begin with http:// or https://: ${url.protocol}// proxies are not supported`);
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '')
+    refuse('must end with the port of the proxy: it has a path, query or hash');
+  const login = [url.username, url.password].map(decoded);
+  const [user, password] = login;
+  if (user === undefined || password === undefined)
+    refuse('has a % in its user or password that is not of a %XX: write a plain % as %25');
+  if (user?.includes(':')) refuse('has a user with a colon, which Basic credentials cannot have');
+  url.username = '';
+  url.password = '';
+  const authorization =
+    login.join('') === ''
+      ? undefined
+      : new Secret(`Basic ${Buffer.from(login.join(':')).toString('base64')}`);
+  return { url, variable, authorization };
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}

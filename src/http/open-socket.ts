@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { isIP, connect as netConnect, type Socket } from 'node:net';
+import { connect as tlsConnect } from 'node:tls';
+import { refusedTunnel, unusableProxy } from './connection-errors.js';
+import type { HttpProxy } from './http-proxy.js';
+
+/** As undici's own sockets have them. */
+const KEEP_ALIVE_MS = 60_000;
+const PLAIN = { highWaterMark: 64 * 1024 };
+const TLS = { highWaterMark: 16 * 1024, ALPNProtocols: ['http/1.1'] };
+
+export interface OpenSocketOptions {
+  /** The proxy on the way to the target. */
+  readonly proxy?: HttpProxy | undefined;
+  /** For all of it: connections, tunnel and TLS. */
+  readonly timeoutMs: number;
+  /** Closes a socket that is not open yet. Undici's own connector keeps it until its timeout. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Opens a socket to the origin of a URL, with TLS for https. Through a proxy, it is a tunnel (CONNECT), for
+ * http too, as undici's `ProxyAgent` makes it by default: there is one mechanism, and the proxy learns the
+ * host and nothing else of a request.
+ *
+ * @throws ProxyFailure, or an error with the code of the system: `ETIMEDOUT` after `timeoutMs`.
+ */
+export async function openSocket(
+  target: URL,
+  { proxy, timeoutMs, signal }: OpenSocketOptions,
+): Promise<Socket> {
+  const timeout = new AbortController();
+  const timer = setTimeout(() => {
+    timeout.abort(Object.assign(new Error(`Not within ${timeoutMs} ms`), { code: 'ETIMEDOUT' }));
+  }, timeoutMs);
+  const until = AbortSignal.any([signal, timeout.signal]);
+  try {
+    const socket = await (proxy === undefined
+      ? connect(target, until)
+      : openTunnel(target, proxy, until));
+    return target.protocol === 'https:' ? await secure(socket, target, until) : socket;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function connect(url: URL, signal: AbortSignal): Promise<Socket> {
+  const socket = netConnect({ ...PLAIN, host: hostOf(url), port: portOf(url) });
+  socket.setKeepAlive(true, KEEP_ALIVE_MS).setNoDelay(true);
+  return opened(socket, 'connect', signal);
+}
+
+async function secure(socket: Socket, url: URL, signal: AbortSignal): Promise<Socket> {
+  const host = hostOf(url);
+  // An address is no name of a server (RFC 6066 section 3).
+  const servername = isIP(host) === 0 ? host : '';
+  return opened(tlsConnect({ ...TLS, socket, host, servername }), 'secureConnect', signal);
+}
+
+async function openTunnel(target: URL, proxy: HttpProxy, signal: AbortSignal): Promise<Socket> {
+  try {
+    const plain = await connect(proxy.url, signal);
+    const socket = proxy.url.protocol === 'https:' ? await secure(plain, proxy.url, signal) : plain;
+    return await askForTunnel(socket, target, proxy, signal);
+  } catch (error) {
+    throw unusableProxy(proxy, error as Error);
+  }
+}
+
+async function askForTunnel(
+  socket: Socket,
+  target: URL,
+  proxy: HttpProxy,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const authority = `${target.hostname}:${portOf(target)}`;
+  const headers = {
+    host: authority,
+    ...(proxy.authorization && { 'proxy-authorization': proxy.authorization.reveal() }),
+  };
+  const createConnection = () => socket;
+  const asked = request({ method: 'CONNECT', path: authority, headers, createConnection }).end();
+  try {
+    // On any status, not on success alone.
+    const answer = await once(asked, 'connect', { signal });
+    const [{ statusCode = 0, headers }, , head] = answer as [IncomingMessage, Socket, Buffer];
+    if (statusCode < 200 || statusCode > 299) throw refusedTunnel(proxy, statusCode, headers);
+    if (head.length > 0) socket.unshift(head);
+    return socket;
+  } catch (error) {
+    asked.on('error', () => {});
+    socket.destroy();
+    throw signal.aborted ? signal.reason : error;
+  }
+}
+
+/** The socket once it is open. Until then, an error or abort closes it. */
+async function opened<S extends Socket>(
+  socket: S,
+  event: 'connect' | 'secureConnect',
+  signal: AbortSignal,
+): Promise<S> {
+  // Also for an error between here and undici's listeners, which find a destroyed socket then.
+  socket.on('error', () => {});
+  try {
+    await once(socket, event, { signal });
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    throw signal.aborted ? signal.reason : error;
+  }
+}
+
+/** Without the brackets of an IPv6 address. */
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '');
+}
+
+function portOf({ protocol, port }: URL): number {
+  return Number(port || (protocol === 'https:' ? 443 : 80));
+}

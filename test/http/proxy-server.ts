@@ -1,0 +1,124 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream';
+
+export type Tunnel = (socket: Duplex, request: IncomingMessage) => unknown;
+
+/** A real proxy: it makes tunnels, whatever their host, to a port of this machine. */
+export class ProxyServer {
+  /** Every CONNECT that it got: its target and credentials. */
+  readonly asked: { readonly target: string; readonly authorization: string | undefined }[] = [];
+  readonly sockets = new Set<Duplex>();
+  /** What to do with the next tunnels, in turn; `otherwise` when there is none. */
+  readonly script: Tunnel[] = [];
+  otherwise: Tunnel;
+  /** What it wants, in the form `user:password`. */
+  login: string | undefined;
+  readonly #server: Server;
+  readonly #isTls: boolean;
+
+  /** @param port The port that tunnels lead to. @param tls Makes it an https proxy. */
+  constructor(port: number, tls?: { readonly key: string; readonly cert: string }) {
+    this.#isTls = tls !== undefined;
+    this.#server = tls === undefined ? createServer() : createTlsServer(tls);
+    this.#server.on('request', (_request, response) => {
+      response.statusCode = 405;
+      response.end('tunnels only');
+    });
+    this.#server.on('connect', (request, socket) => this.#answer(request, socket));
+    this.#server.on('connection', (socket: Socket) => this.#keep(socket));
+    this.#server.on('tlsClientError', () => {});
+    this.otherwise = tunnelTo(port, upstream => this.#keep(upstream));
+  }
+
+  async start(): Promise<this> {
+    await new Promise<void>(resolve => this.#server.listen(0, '127.0.0.1', resolve));
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    this.#server.closeAllConnections();
+    await new Promise(resolve => this.#server.close(resolve));
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    return `${this.#isTls ? 'https' : 'http'}://127.0.0.1:${this.port}`;
+  }
+
+  /** Milliseconds until no connection is open. */
+  async closed(): Promise<number> {
+    const start = performance.now();
+    while (this.sockets.size > 0) await new Promise(resolve => setTimeout(resolve, 1));
+    return performance.now() - start;
+  }
+
+  #keep(socket: Socket): void {
+    this.sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('close', () => this.sockets.delete(socket));
+  }
+
+  #answer(request: IncomingMessage, socket: Duplex): void {
+    socket.on('error', () => {});
+    const { 'proxy-authorization': authorization } = request.headers;
+    this.asked.push({ target: request.url ?? '', authorization });
+    const expected = `Basic ${Buffer.from(this.login ?? '').toString('base64')}`;
+    const isAllowed = this.login === undefined || authorization === expected;
+    const tunnel = isAllowed ? (this.script.shift() ?? this.otherwise) : UNAUTHORIZED;
+    tunnel(socket, request);
+  }
+}
+
+const ESTABLISHED = 'HTTP/1.1 200 Connection Established\r\n\r\n';
+
+function tunnelTo(port: number, onUpstream: (socket: Socket) => void): Tunnel {
+  return socket => {
+    const upstream = connect(port, '127.0.0.1', () => {
+      socket.write(ESTABLISHED);
+      pipeline(socket, upstream, () => {});
+      pipeline(upstream, socket, () => {});
+    });
+    onUpstream(upstream);
+  };
+}
+
+/** Answers CONNECT with a status, and with what the proxy was sent, as some do. */
+export function refuse(code: number, ...headers: readonly string[]): Tunnel {
+  return (socket, request) => {
+    const echo = JSON.stringify(request.headers);
+    const head = [`HTTP/1.1 ${code} Told ${echo}`, `Content-Length: ${echo.length}`, ...headers];
+    socket.end(`${head.join('\r\n')}\r\n\r\n${echo}`);
+  };
+}
+
+/** Never answers CONNECT. */
+export const stalledProxy: Tunnel = socket => untilClosed(socket);
+
+/** Closes instead of an answer to CONNECT. */
+export const closingProxy: Tunnel = socket => socket.destroy();
+
+/** Does not answer CONNECT as HTTP. */
+export const babblingProxy: Tunnel = socket => socket.end('SSH-2.0-OpenSSH\r\n');
+
+/** Makes a tunnel that leads nowhere. */
+export const deafTunnel: Tunnel = socket => untilClosed(socket).write(ESTABLISHED);
+
+/** Makes a tunnel, and closes it when it gets bytes. */
+export const closingTunnel: Tunnel = socket => {
+  socket.write(ESTABLISHED);
+  socket.once('data', () => socket.destroy());
+};
+
+const UNAUTHORIZED = refuse(407, 'Proxy-Authenticate: Basic realm="proxy"');
+
+/** Sockets of an HTTP server stay half open after the other side has closed. */
+function untilClosed(socket: Duplex): Duplex {
+  return socket.resume().on('end', () => socket.end());
+}
