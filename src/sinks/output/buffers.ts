@@ -31,7 +31,7 @@ export class Buffers {
   /** Counts memory of other kinds. */
   hold(bytes: number): void {
     this.#held += bytes;
-    if (bytes < 0 && this.isHalfFree) this.release();
+    if (bytes < 0 && this.#held <= this.half) this.release();
   }
 
   /** Whether items must be written before more are collected. */
@@ -39,13 +39,14 @@ export class Buffers {
     return this.#held > this.#limit;
   }
 
-  get isHalfFree(): boolean {
-    return this.#held <= this.#limit / 2;
+  /** What a wait for relief leaves at most. */
+  get half(): number {
+    return this.#limit / 2;
   }
 
   /** Waits until half of the memory is free again. */
   relief(): Promise<void> {
-    if (this.isHalfFree) return Promise.resolve();
+    if (this.#held <= this.half) return Promise.resolve();
     return new Promise(resolve => this.#waiting.push(resolve));
   }
 

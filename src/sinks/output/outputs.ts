@@ -318,13 +318,13 @@ export class Outputs<T> implements Writer {
     return file instanceof EncodedFile && (!file.ended || this.#changed.has(file));
   }
 
-  /** Flushes the files that hold the most, half of all in total. */
+  /** Flushes the files that hold the most. */
   #flushLargest(): void {
     const files = [...this.#changed].filter(file => file instanceof EncodedFile);
     files.sort((a, b) => b.heldBytes - a.heldBytes);
-    let rest = files.reduce((sum, file) => sum + file.heldBytes, 0) / 2;
+    let rest = files.reduce((sum, file) => sum + file.heldBytes, 0);
     for (const file of files) {
-      if (rest <= 0) break;
+      if (rest <= this.buffers.half) break;
       rest -= file.heldBytes;
       file.flush();
     }
