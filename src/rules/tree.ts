@@ -10,7 +10,7 @@ export interface Span {
  */
 export type RuleNode = Tree<Clause>;
 
-/** A tree over any kind of leaf; the parser's own drafts also hold clauses that it could not read. */
+/** A tree over any kind of leaf: drafts of the parser also have clauses that it could not read. */
 export type Tree<Leaf> = Leaf | And<Leaf> | Or<Leaf> | Not<Leaf>;
 
 /** Matches if all of its parts match. */

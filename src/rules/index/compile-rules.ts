@@ -18,11 +18,11 @@ import type { RuleNode } from '../tree.js';
 import { RuleIndex } from './rule-index.js';
 import { usualFrequency } from './term-frequency.js';
 
-/** A rule as the service takes it. */
+/** A rule as the service stores it: its text, and an optional tag and id. */
 export interface Rule {
   readonly value: string;
   readonly tag?: string | null | undefined;
-  /** Digits. Rules without an id are told apart by value and tag. */
+  /** Digits. Rules without an id are identified by value and tag. */
   readonly id?: string | undefined;
 }
 
@@ -38,15 +38,15 @@ export interface CompileRulesOptions extends CompileRuleOptions {
 
 export const MATCHER_OPTIONS = {
   ...COMPILE_OPTIONS,
-  frequency: func<(term: string) => number>('how many of all posts have a term, 0 to 1'),
+  frequency: func<(term: string) => number>('the share of posts that have a term, 0 to 1'),
 } satisfies OptionTable<CompileRulesOptions>;
 
 /**
- * A matcher from an activity, of either format, to all the rules that it matches. It gives the same
- * answers as `rules.compile` for each of them, but a post is compared only with the few rules whose
- * rarest terms it has: hundreds of thousands of rules can be matched together.
+ * Compiles many rules to a matcher, which finds all rules that an activity of either format matches.
+ * It gives the same results as `rules.compile` for each rule, but a post is compared only with the
+ * few rules whose rarest terms it has: hundreds of thousands of rules can be matched together.
  *
- * @throws OptionError `rules` when any rule is refused by the product; names each with its problems.
+ * @throws OptionError If the product refuses any of the rules; names each with its problems.
  * @example
  * const matcher = rules.compileAll([{ value: 'snow -is:retweet', tag: 'weather' }]);
  * for await (const activity of flow) console.log(activity.id, matcher.match(activity));
@@ -60,11 +60,14 @@ export function compileRules(
   return matcher;
 }
 
-/** Rules that can be added and deleted between any two posts, at the cost of those rules alone. */
+/**
+ * A set of compiled rules. Rules can be added and deleted at any time; the cost depends only on these
+ * rules.
+ */
 export class RuleMatcher {
   readonly #product: RuleProduct;
   readonly #index: RuleIndex;
-  /** The result and the text of each rule, by its number in the index. */
+  /** The matching rule to report and the text of each rule, by its number in the index. */
   readonly #entries: (MatchingRule | undefined)[] = [];
   readonly #values: string[] = [];
   readonly #numbers = new Map<string, number>();
@@ -76,14 +79,14 @@ export class RuleMatcher {
     this.#index = new RuleIndex(dialectOf(product), frequency);
   }
 
-  /** How many rules there are. */
+  /** The number of rules. */
   get size(): number {
     return this.#numbers.size;
   }
 
   /**
-   * The rules that match, in the order in which they were added; a rule added after others were
-   * deleted takes the position of one of them. Rules without an id show their value.
+   * The rules that match, in order of adding. A rule added after others were
+   * deleted takes the position of one of them. For rules without an id, the result has their value.
    */
   match(activity: Activity): readonly MatchingRule[] {
     const found = this.#index.match(fieldsOf(activity));
@@ -92,9 +95,9 @@ export class RuleMatcher {
   }
 
   /**
-   * Adds all of the rules, or none where one is refused. A rule that was added before stays as it is.
+   * Adds all of the rules, or none if one is refused. A rule that exists already is ignored.
    *
-   * @throws OptionError `rules`
+   * @throws OptionError If any of the rules is invalid.
    */
   add(rules: readonly Rule[]): void {
     checkValue('rules.compileAll', 'rules', RULES, rules);

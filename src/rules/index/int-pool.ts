@@ -1,6 +1,6 @@
 /**
- * Many short lists of integers in one typed array, without an object for each. A freed list is reused
- * for the next of its size. Sizes are powers of two.
+ * Many short lists of integers in one typed array, without an object for each. The space of a freed
+ * list is reused for the next list of the same size. Sizes are powers of two.
  */
 export class IntPool {
   data: Int32Array = new Int32Array(1 << 12);
@@ -29,7 +29,7 @@ export class IntPool {
   }
 }
 
-/** The room that a list of this length takes. */
+/** The allocated size of a list of this length. */
 export function sizeOf(length: number): number {
   return length <= 2 ? 2 : 2 ** Math.ceil(Math.log2(length));
 }

@@ -1,11 +1,13 @@
 import { HASH_START, hashText } from '../post/tokeniser.js';
 
 /**
- * The terms that rules use, each with a small number. A post's terms are looked up by their units, so
- * no string is made for a term that no rule uses.
+ * The terms that rules use, each with a small number. The terms of a post are looked up by their
+ * UTF-16 units, so no string is created for a term that no rule uses.
  */
 export class Lexicon {
-  /** Open addressing with linear probing: pairs of a hash and a number + 1, 0 where empty. */
+  /**
+   * Open addressing with linear probing: pairs of a hash and a number + 1, which is 0 in empty slots.
+   */
   #slots = new Int32Array(2 << 10);
   #mask = (1 << 10) - 1;
   readonly #terms: string[] = [];
@@ -15,7 +17,7 @@ export class Lexicon {
   readonly #watched = new Map<string, Watched>();
   #size = 0;
 
-  /** One more than the highest number given so far. */
+  /** One more than the highest number so far. */
   get capacity(): number {
     return this.#terms.length;
   }
@@ -28,7 +30,7 @@ export class Lexicon {
     return this.#terms[id] as string;
   }
 
-  /** All terms with this prefix: those that begin with `#`, `@`, `$`, `name:`, or, for '', with none. */
+  /** The kind of terms with this prefix: `#`, `@`, `$` or `name:`, or '' for terms without one. */
   kind(prefix: string): Kind {
     let kind = this.#kinds.get(prefix);
     if (kind === undefined) {
@@ -38,7 +40,7 @@ export class Lexicon {
     return kind;
   }
 
-  /** Keeps the number of a term at hand, for terms that are looked up for each post. */
+  /** Keeps the number of a term current, for terms that every post is tested for. */
   watch(term: string): Watched {
     let watched = this.#watched.get(term);
     if (watched === undefined) {
@@ -71,7 +73,7 @@ export class Lexicon {
     return id;
   }
 
-  /** Returns whether that was the last use: then another term may get the number. */
+  /** Returns whether this was the last use, after which another term may get the number. */
   release(id: number): boolean {
     if (--(this.#uses[id] as number) > 0) return false;
     const term = this.#terms[id] as string;
@@ -83,7 +85,7 @@ export class Lexicon {
     return true;
   }
 
-  /** The number of the term that is the kind's prefix and this text, or -1. */
+  /** The number of the term that consists of the kind's prefix and this text, or -1. */
   find({ prefix, hash: before }: Kind, text: string): number {
     const hash = hashText(before, text);
     const { length } = prefix;
@@ -97,7 +99,7 @@ export class Lexicon {
     }
   }
 
-  /** The same of units; `hash` is that of the prefix and them. */
+  /** Like `find`, for units; `hash` is the hash of the prefix and the units. */
   findUnits(
     { prefix }: Kind,
     hash: number,
@@ -115,8 +117,8 @@ export class Lexicon {
   }
 
   /**
-   * Whether there may be a term for any of these hashes. It reads the slots of all of them, without a
-   * short cut: the processor then fetches them in parallel, and the lookups that follow do not wait.
+   * Whether there may be a term for any of these hashes. Reads the slots of all of them, without a
+   * short cut: the processor can then fetch them in parallel, and the following lookups do not wait.
    */
   mayHoldAny(hashes: Int32Array, count: number): boolean {
     let any = 0;
@@ -143,7 +145,7 @@ export class Lexicon {
     this.#slots[2 * at + 1] = id + 1;
   }
 
-  /** Moves later entries of the same run up into the hole, so that probes still reach them. */
+  /** Moves later entries of the same run back into the hole, so that probes still reach them. */
   #remove(hash: number, id: number): void {
     let hole = this.#slotOf(hash);
     while (this.#slots[2 * hole + 1] !== id + 1) hole = (hole + 1) & this.#mask;
@@ -180,14 +182,14 @@ export class Lexicon {
 
 export interface Kind {
   readonly prefix: string;
-  /** Of the prefix. */
+  /** The hash of the prefix. */
   readonly hash: number;
-  /** How many terms of this kind there are at present. */
+  /** The current number of terms of this kind. */
   terms: number;
 }
 
 export interface Watched {
-  /** The number of the term at present, or -1. */
+  /** The current number of the term, or -1. */
   id: number;
 }
 

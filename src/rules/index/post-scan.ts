@@ -6,14 +6,14 @@ import { RulePost } from '../post/rule-post.js';
 import { hashUnits, Scanner } from '../post/tokeniser.js';
 import type { Kind, Lexicon } from './lexicon.js';
 
-/** How far a token is from the one before: at its side, one blank away, or more. */
+/** The distance of a token from the one before: none, one space, or more. */
 export const TOUCHING = 0;
 export const ONE_BLANK = 1;
 export const APART = 2;
 
 /**
- * One post at a time, as numbers of the lexicon: which of its terms a post has, and its words in
- * their order. The terms are those of `PostTerms.terms` that rules use; nothing is made for others.
+ * The current post as numbers of the lexicon: the terms that it has, and its words in
+ * order. Only terms of `postTerms` that rules use are included.
  */
 export class PostScan {
   readonly #lexicon: Lexicon;
@@ -22,17 +22,17 @@ export class PostScan {
   readonly #kinds: ReturnType<typeof kindsOf>;
   readonly #pair = new Uint16Array(64);
   #post: RulePost | undefined;
-  /** The post that each term was last seen in. */
+  /** The stamp of the last post that had each term. */
   #stamps = new Int32Array(1024);
   #stamp = 0;
-  /** The terms of the post, `count` of them, each once. */
+  /** The distinct terms of the post: the first `count`. */
   present: Int32Array = new Int32Array(1024);
   count = 0;
-  /** Words in their order, -1 for one that no rule uses and -2 between two texts. */
+  /** The words in order: -1 for a word that no rule uses, -2 between two texts. */
   sequence: Int32Array = new Int32Array(1024);
-  /** How far each word of the sequence is from the one before. */
+  /** The distance of each word of the sequence from the one before. */
   gaps: Uint8Array = new Uint8Array(1024);
-  /** Where the words of the texts end and those of addresses begin; and where these end. */
+  /** The end of the words of texts, where those of links start; and the end of these. */
   textsEnd = 0;
   sequenceEnd = 0;
 
@@ -43,7 +43,7 @@ export class PostScan {
     this.#kinds = kindsOf(lexicon, indexedOperators(dialect));
   }
 
-  /** The post itself, for tests beyond terms and sequences. */
+  /** The post itself, for tests that need more than terms and sequences. */
   get post(): RulePost {
     return this.#post as RulePost;
   }
@@ -52,7 +52,7 @@ export class PostScan {
     return this.#stamps[term] === this.#stamp;
   }
 
-  /** The stamps, and the stamp of this post, for loops that ask often. */
+  /** The stamps, and the stamp of this post, for tight loops. */
   get stamps(): Int32Array {
     return this.#stamps;
   }
@@ -130,7 +130,7 @@ export class PostScan {
     gaps[this.sequenceEnd++] = APART;
   }
 
-  /** Of the text that was scanned last. */
+  /** Reads the fragments of the text that was scanned last. */
   #readPieces(of: 'text' | 'links'): void {
     const { units, length } = this.#scanner;
     for (const { kind, of: where } of this.#kinds.pieces)
@@ -138,7 +138,7 @@ export class PostScan {
         for (let at = 0; at + PIECE <= length; at++) this.#markUnits(kind, units, at, at + PIECE);
   }
 
-  /** Neighbours of a script without spaces are a term together. */
+  /** Two adjacent characters of a script without spaces form one term. */
   #readPair(kind: Kind, i: number): void {
     const { units, starts, ends } = this.#scanner;
     let length = 0;
@@ -154,7 +154,7 @@ export class PostScan {
     this.#markUnits(kind, this.#pair, 0, length);
   }
 
-  /** Characters with very many marks. */
+  /** For characters with many combining marks. */
   #readLongPair(kind: Kind, i: number): void {
     const { starts, ends } = this.#scanner;
     const [before, word] = [i - 1, i].map(token =>
@@ -202,7 +202,7 @@ export class PostScan {
     this.#mark(this.#lexicon.findUnits(kind, hash, units, start, end));
   }
 
-  /** Adds a term of the post; -1 is not a term. */
+  /** Adds a term of the post; ignores -1. */
   #mark(term: number): void {
     if (term === -1 || this.#stamps[term] === this.#stamp) return;
     this.#stamps[term] = this.#stamp;

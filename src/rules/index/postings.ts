@@ -1,9 +1,12 @@
 import { IntPool, sizeOf } from './int-pool.js';
 
-/** For each term the rules filed under it, each a number with its witness: pairs of integers in one pool. */
+/**
+ * The rules indexed under each term: pairs of a rule and its second term, or -1, in one pool of
+ * integers.
+ */
 export class Postings {
   readonly #pool = new IntPool();
-  /** Of each term, where its pairs start and how many integers they are. */
+  /** For each term, the start of its pairs and their number of integers. */
   #lists = new Int32Array(2 << 10);
 
   get data(): Int32Array {
@@ -14,13 +17,13 @@ export class Postings {
     return this.#lists;
   }
 
-  add(term: number, rule: number, witness: number): void {
+  add(term: number, rule: number, secondTerm: number): void {
     this.#reserve(term);
     const start = this.#lists[2 * term] as number;
     const length = this.#lists[2 * term + 1] as number;
     const at = this.#roomAt(term, start, length);
     this.#pool.data[at + length] = rule;
-    this.#pool.data[at + length + 1] = witness;
+    this.#pool.data[at + length + 1] = secondTerm;
     this.#lists[2 * term + 1] = length + 2;
   }
 
@@ -44,7 +47,7 @@ export class Postings {
     }
   }
 
-  /** The start of the list, moved where it has no room for another pair. */
+  /** The start of the list, which is moved if it has no space for another pair. */
   #roomAt(term: number, start: number, length: number): number {
     if (length > 0 && sizeOf(length + 2) === sizeOf(length)) return start;
     const grown = this.#pool.allocate(length + 2);

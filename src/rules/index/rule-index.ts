@@ -4,24 +4,25 @@ import type { RuleNode } from '../tree.js';
 import { IntPool } from './int-pool.js';
 import { Lexicon } from './lexicon.js';
 import { PostScan } from './post-scan.js';
-import { RuleFiles } from './rule-files.js';
+import { RuleAnchors } from './rule-anchors.js';
 import { compileProgram, MATCHES, nextIfNo, nextIfYes, type Test } from './rule-program.js';
 import { TermCounts } from './term-counts.js';
 
 /**
- * Rules by the terms that a match must have. Each rule is filed under the rarest such terms; a post
- * is compared only with the rules filed under terms that it has. Rules are numbers; those of deleted rules
- * are reused. Adding and deleting touch only what belongs to the rule.
+ * Rules by the terms that a match must have. Each rule is indexed under the rarest such terms; a post
+ * is compared only with the rules indexed under terms that it has. Rules are numbers; those of
+ * deleted rules are reused. The cost of adding and deleting a rule does not depend on the other
+ * rules.
  */
 export class RuleIndex {
   readonly #dialect: Dialect;
   readonly #lexicon = new Lexicon();
   readonly #counts: TermCounts;
   readonly #scan: PostScan;
-  readonly #files: RuleFiles;
+  readonly #anchors: RuleAnchors;
   /**
-   * A block for each rule: its number, the stamp of the post that it was last tried on, and its program.
-   * All of it is adjacent in memory, because a trial mostly waits for memory.
+   * A block for each rule: its number, the stamp of the last post that it was tested on, and its
+   * program. They are adjacent in memory, because a test mostly waits for memory.
    */
   readonly #blocks = new IntPool();
   /** The start and the length of each rule's block. */
@@ -34,16 +35,16 @@ export class RuleIndex {
 
   /**
    * @param frequency A guess of each term's frequency, until posts have been counted.
-   * @param reviewAfter Posts after which rules may be filed under other terms.
+   * @param reviewAfter The number of posts after which rules may move to other terms.
    */
   constructor(dialect: Dialect, frequency: (term: string) => number, reviewAfter = 1_000) {
     this.#dialect = dialect;
     this.#scan = new PostScan(this.#lexicon, dialect);
     this.#counts = new TermCounts(this.#lexicon, frequency);
-    this.#files = new RuleFiles(this.#lexicon, this.#counts, reviewAfter);
+    this.#anchors = new RuleAnchors(this.#lexicon, this.#counts, reviewAfter);
   }
 
-  /** How many terms the rules use. */
+  /** The number of terms that the rules use. */
   get terms(): number {
     return this.#lexicon.size;
   }
@@ -65,12 +66,12 @@ export class RuleIndex {
     }
     this.#blockTable[2 * rule] = block;
     this.#blockTable[2 * rule + 1] = length;
-    this.#files.add(rule, block, tree, this.#dialect);
+    this.#anchors.add(rule, block, tree, this.#dialect);
     return rule;
   }
 
   delete(rule: number): void {
-    this.#files.delete(rule);
+    this.#anchors.delete(rule);
     const block = this.#blockTable[2 * rule] as number;
     const length = this.#blockTable[2 * rule + 1] as number;
     for (let at = block + HEADER; at < block + length; at += 2) {
@@ -83,12 +84,12 @@ export class RuleIndex {
     this.#freeRules.push(rule);
   }
 
-  /** The numbers of the rules that match, in no order. */
+  /** The numbers of the rules that match, unordered. */
   match(fields: PostFields): number[] {
     const scan = this.#scan;
     scan.read(fields);
     const { stamps, stamp } = scan;
-    if (stamp === 1) this.#forgetTries();
+    if (stamp === 1) this.#resetStamps();
     const candidates = this.#findCandidates();
     const blocks = this.#blocks.data;
     const found: number[] = [];
@@ -96,20 +97,20 @@ export class RuleIndex {
       const block = this.#candidates[i] as number;
       if (this.#matches(block, stamps, stamp)) found.push(blocks[block] as number);
     }
-    for (const block of this.#files.unfiled)
+    for (const block of this.#anchors.unanchored)
       if (this.#matches(block, stamps, stamp)) found.push(blocks[block] as number);
     this.#counts.count(scan.present, scan.count);
-    this.#files.review(this.#rules);
+    this.#anchors.review(this.#rules);
     return found;
   }
 
   /**
-   * Lists the blocks of the rules filed under terms of the post. They are tried afterwards: this loop
-   * only touches each, so the processor can fetch several in parallel.
+   * Lists the blocks of the rules indexed under terms of the post. They are tested afterwards: this
+   * loop only touches each, so the processor can fetch several in parallel.
    */
   #findCandidates(): number {
     const { present, count, stamps, stamp } = this.#scan;
-    const { postings, lists } = this.#files;
+    const { postings, lists } = this.#anchors;
     const blocks = this.#blocks.data;
     let candidates = 0;
     for (let i = 0; i < count; i++) {
@@ -121,8 +122,8 @@ export class RuleIndex {
         this.#growCandidates(end - start);
       const list = this.#candidates;
       for (let at = start; at < end; at += 2) {
-        const witness = postings[at + 1] as number;
-        if (witness !== -1 && stamps[witness] !== stamp) continue;
+        const second = postings[at + 1] as number;
+        if (second !== -1 && stamps[second] !== stamp) continue;
         const block = postings[at] as number;
         if (blocks[block + 1] === stamp) continue;
         blocks[block + 1] = stamp;
@@ -153,7 +154,7 @@ export class RuleIndex {
   }
 
   /** Stamps restart at 1 after two billion posts. */
-  #forgetTries(): void {
+  #resetStamps(): void {
     for (let rule = 0; rule < this.#rules; rule++)
       if (this.#blockTable[2 * rule + 1] !== 0)
         this.#blocks.data[(this.#blockTable[2 * rule] as number) + 1] = 0;

@@ -8,24 +8,24 @@ import type { PostScan } from './post-scan.js';
 import { sequenceTest } from './sequence-test.js';
 import { usualFrequency } from './term-frequency.js';
 
-/** A test of a post beyond single terms. */
+/** A test of a post that needs more than single terms. */
 export type Test = (post: PostScan) => boolean;
 
-/** The results of a program, in place of a next question. */
+/** The results of a program, instead of a next question. */
 export const MATCHES = -1;
 export const FAILS = -2;
 
 /**
- * A rule as a list of questions, each with the next one for a yes and for a no, so that most rules
- * run over integers alone. A question takes two integers: the number of a term (0 or more) or of a
- * test (its complement), and the next question for either answer, as `jump` packs them.
+ * A rule as a list of questions, each with the next question for yes and for no, so that most rules
+ * need only integers. A question is two integers: the number of a term (0 or more) or of a
+ * test (its complement), and the next questions for both answers, packed by `jump`.
  */
 export interface RuleProgram {
   readonly code: Int32Array;
   readonly tests: readonly Test[];
 }
 
-/** Both answers' next questions, counted from the first one, or `MATCHES` and `FAILS`. */
+/** The next questions for both answers, as indices, or `MATCHES` and `FAILS`. */
 function jump(yes: number, no: number): number {
   return (yes << 16) | (no & 0xffff);
 }
@@ -45,7 +45,7 @@ export function compileProgram(tree: RuleNode, lexicon: Lexicon, dialect: Dialec
   return assembler.finish();
 }
 
-/** Writes from the end: an answer leads to what is already there. */
+/** Writes from the end, so that the next question of an answer already exists. */
 class Assembler {
   readonly #lexicon: Lexicon;
   readonly #dialect: Dialect;
@@ -57,7 +57,7 @@ class Assembler {
     this.#dialect = dialect;
   }
 
-  /** Where the node's questions begin. */
+  /** Returns the first question of the node. */
   node(node: RuleNode, yes: number, no: number): number {
     switch (node.kind) {
       case 'and':
@@ -80,7 +80,7 @@ class Assembler {
 
   finish(): RuleProgram {
     const { length } = this.#questions;
-    // A rule's text is far too short for this.
+    // The length limit of a rule rules this out.
     if (length > 0x7fff) throw new RangeError(`A rule of ${length} questions`);
     const indexOf = (next: number) => (next < 0 ? next : length - 1 - next);
     const code = new Int32Array(2 * length);
@@ -105,7 +105,7 @@ class Assembler {
         wordsOf(clause.text, this.#dialect),
         this.#lexicon,
         reference,
-        'addresses too',
+        'texts and links',
       );
     if (clause.kind === 'phrase')
       return sequenceTest(

@@ -4,15 +4,15 @@ import type { Lexicon } from './lexicon.js';
 import { APART, ONE_BLANK, type PostScan, TOUCHING } from './post-scan.js';
 
 /**
- * Whether words follow one another, by the term numbers of a scanned post. The words must be in
- * the lexicon. Where an exact phrase has more than single blanks between its words, and the words are
- * all there, `reference` compares the text itself.
+ * Tests whether words are adjacent, by the term numbers of a scanned post. The words must be in
+ * the lexicon. If an exact phrase has more than single spaces between its words, and the words are
+ * adjacent, `reference` compares the text itself.
  */
 export function sequenceTest(
   { words, exact }: Phrase,
   lexicon: Lexicon,
   reference: PostTest,
-  where: 'texts only' | 'addresses too',
+  where: 'texts only' | 'texts and links',
 ): (post: PostScan) => boolean {
   if (words.length === 0) return post => reference(post.post);
   const numbers = words.map(word => lexicon.numberOf(word));
@@ -38,7 +38,9 @@ export function sequenceTest(
   };
 }
 
-/** How far each word is from the one before, or `undefined` where punctuation is part of the phrase. */
+/**
+ * The distance of each word from the one before, or `undefined` if punctuation is part of the phrase.
+ */
 function gapsOf(
   words: readonly string[],
   { text, lead }: { readonly text: string; readonly lead: number },

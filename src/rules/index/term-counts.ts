@@ -1,10 +1,10 @@
 import type { Lexicon } from './lexicon.js';
 
-/** How often terms occur: a guess to begin with, and then what the posts show. */
+/** How common terms are: a guess at first, then increasingly the frequency in posts. */
 export class TermCounts {
   readonly #lexicon: Lexicon;
   readonly #guess: (term: string) => number;
-  /** Guesses of the terms by number; NaN where not yet made. */
+  /** The guess for each term by number; NaN if not computed yet. */
   #guesses = new Float32Array(1024).fill(Number.NaN);
   #seen = new Uint32Array(1024);
   posts = 0;
@@ -14,7 +14,7 @@ export class TermCounts {
     this.#guess = guess;
   }
 
-  /** Counts a post by its terms. */
+  /** Counts the terms of a post. */
   count(terms: Int32Array, length: number): void {
     this.#reserve();
     const seen = this.#seen;
@@ -22,7 +22,7 @@ export class TermCounts {
     this.posts++;
   }
 
-  /** How many of all posts have the term, 0 to 1. */
+  /** The share of posts that have the term, 0 to 1. */
   frequency(term: number): number {
     this.#reserve();
     let guess = this.#guesses[term] as number;
@@ -33,7 +33,7 @@ export class TermCounts {
     return ((this.#seen[term] as number) + guess * GUESSED_POSTS) / (this.posts + GUESSED_POSTS);
   }
 
-  /** Resets a number that another term may get. */
+  /** Resets a number that another term may get next. */
   forget(term: number): void {
     this.#reserve();
     this.#seen[term] = 0;
@@ -52,5 +52,5 @@ export class TermCounts {
   }
 }
 
-/** A guess weighs as much as this many posts. */
+/** The weight of a guess, in posts. */
 const GUESSED_POSTS = 500;

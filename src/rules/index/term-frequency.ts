@@ -3,8 +3,8 @@ import { isSingle } from '../post/tokeniser.js';
 import type { OperatorName } from '../tree.js';
 
 /**
- * A guess at how many of all posts have a term, 0 to 1, for an index that has not seen any post yet.
- * Only the order matters: it decides under which of its terms a rule is filed.
+ * A guess at the share of posts that have a term, 0 to 1, for an index that has not seen any posts yet.
+ * Only the order matters: it decides under which of its terms a rule is indexed.
  */
 export function usualFrequency(term: string): number {
   const known = KNOWN.get(term);

@@ -14,18 +14,19 @@ export type TermPlan =
   | { readonly kind: 'not'; readonly plan: TermPlan };
 
 export interface PlannedRule {
-  /** `undefined` where no term is required: every post is a candidate. */
+  /** `undefined` if no term is required: every post is a candidate. */
   readonly plan: TermPlan | undefined;
-  /** Whether the plan selects matches only, so that no post has to be verified. */
+  /** Whether the plan selects only matches, so that no post needs to be tested. */
   readonly exact: boolean;
 }
 
 /**
- * The plan of a rule: terms joined as the rule joins its clauses. A negation is part of it only where
- * its own plan is exact: excluding a candidate could otherwise lose a match.
+ * The plan of a rule: terms combined as the rule combines its clauses. A negation is part of it only if
+ * its plan is exact: otherwise, excluding a candidate could lose a match.
  *
  * @example planTree(parseRule('snow (has:links OR "new york") -is:retweet').tree, dialectOf('search'))
- * // all of: snow; any of has:links, all of new, york; not is:retweet. Not exact: a phrase is more.
+ * // all of: snow; any of has:links, all of new, york; not is:retweet. Not exact, because of the
+ * phrase.
  */
 export function planTree(node: RuleNode, dialect: Dialect): PlannedRule {
   switch (node.kind) {
@@ -70,7 +71,7 @@ function planAnd(nodes: readonly RuleNode[], dialect: Dialect): PlannedRule {
   };
 }
 
-/** The nodes that all have to match, through `and`s within `and`s. */
+/** The nodes that must all match, including those of nested `and`s. */
 function conjuncts(node: RuleNode): readonly RuleNode[] {
   return node.kind === 'and' ? node.nodes.flatMap(conjuncts) : [node];
 }
@@ -81,8 +82,9 @@ function join(kind: 'all' | 'any', plans: readonly TermPlan[]): TermPlan {
 }
 
 /**
- * The sets of terms that a rule may be filed under: every post that the plan selects has at least one
- * term of each set. An `all` has the sets of its parts; an `any` has one set, the rarest of each branch.
+ * The sets of terms that a rule may be indexed under: every post that the plan selects has at least one
+ * term of each set. An `all` has the sets of its parts; an `any` has one set, the rarest of each
+ * branch.
  */
 export function anchorSets(
   plan: TermPlan,
@@ -102,7 +104,10 @@ export function anchorSets(
   }
 }
 
-/** The set that fewest posts have a term of. `frequency` estimates the share of posts with a term. */
+/**
+ * The set of which the fewest posts have a term. `frequency` estimates the share of posts with a
+ * term.
+ */
 export function rarestSet(
   sets: readonly (readonly string[])[],
   frequency: (term: string) => number,

@@ -1,16 +1,18 @@
 import type { Problem, TextEdit } from './problem.js';
 
 /**
- * The rule with the suggestions of these problems applied, in their order. One that would touch what
- * an earlier one changed is left for the next round. Filter the problems to choose: those with
- * `suggestion.certain` keep the meaning, the others are guesses.
+ * Returns the rule with the suggestions of these problems applied, in order. A suggestion that overlaps
+ * an earlier one is skipped; check the result again to get it. Filter the problems to choose:
+ * suggestions with
+ * `certain` keep the meaning, others are guesses.
  *
  * @example
  * const text = 'country_code:us cat';
- * rules.applySuggestions(text, rules.check(text, { product: 'replay' }).problems) // 'place_country:us cat'
+ * rules.applySuggestions(text, rules.check(text, { product: 'replay' }).problems) //
+ * 'place_country:us cat'
  */
 export function applySuggestions(text: string, problems: readonly Problem[]): string {
-  /** In the order of the text, without overlap. */
+  /** Edits in the order of the text, without overlap. */
   const taken: TextEdit[] = [];
   for (const { suggestion } of problems) {
     const edits = suggestion?.edits ?? [];
@@ -26,7 +28,7 @@ export function applySuggestions(text: string, problems: readonly Problem[]): st
   return result + text.slice(at);
 }
 
-/** Where an edit belongs among others, or `undefined` where it collides with one. */
+/** The index of an edit among others, or `undefined` if it overlaps one. */
 function indexFor(taken: readonly TextEdit[], { start, end }: TextEdit): number | undefined {
   let low = 0;
   let high = taken.length;

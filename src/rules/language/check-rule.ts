@@ -35,7 +35,7 @@ export interface CheckOptions {
 }
 
 const OPTIONS = {
-  product: oneOf('whose rule it is', RULE_PRODUCTS, 'historical'),
+  product: oneOf('the product that the rule is for', RULE_PRODUCTS, 'historical'),
   tag: special<string | null>(
     'the tag of the rule',
     'a string or null',
@@ -48,12 +48,12 @@ const TEXT = required(
 );
 
 /**
- * Says whether a product accepts a rule, and if not, all the reasons, as the service words them and
- * as people understand them. Warnings are rules that the service accepts, but that may not mean what
- * they seem to. Whatever the rule, it does not throw. Suggestions come only where all of them,
- * applied until none is left, give a rule that is accepted; else what they say is in the `note`.
+ * Checks whether a product accepts a rule. Each problem has the message of the service and an
+ * explanation for people. A warning is about a rule that the service accepts, but that may not mean
+ * what it seems to. An invalid rule is never an exception. There are suggestions only if applying
+ * them all, until none is left, gives a valid rule; otherwise their text is in the `note`.
  *
- * @throws OptionError for a rule that is not a string, and for options that cannot work.
+ * @throws OptionError For a rule that is not a string, and for invalid options.
  *
  * @example
  * const { problems } = rules.check('cat has:vidoes', { product: 'replay' });
@@ -68,29 +68,29 @@ export function checkRule(text: string, options: CheckOptions = {}): ParsedRule 
     : { tree, problems: problems.map(withoutSuggestion) };
 }
 
-/** Whether the suggestions, those of the rule that they give included, end in an accepted rule. */
+/** Whether applying the suggestions, round after round, gives an accepted rule. */
 function leadsToRule(text: string, problems: readonly Problem[], product: RuleProduct): boolean {
   if (problems.every(({ suggestion }) => suggestion === undefined)) return true;
-  // No suggestion makes a rule shorter on purpose.
+  // No suggestion shortens a rule that is too long.
   if (problems[0]?.code === 'R001') return false;
   let rule = text;
   let rest = problems;
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const mended = applySuggestions(rule, rest);
-    if (mended === rule) break;
-    rule = mended;
+    const corrected = applySuggestions(rule, rest);
+    if (corrected === rule) break;
+    rule = corrected;
     rest = check(rule, product, undefined).problems;
   }
   return rest.every(({ severity, code }) => severity === 'warning' || code === 'R023');
 }
 
-/** Rounds of suggestions that a rule may take. */
+/** The maximum number of rounds of suggestions. */
 const MAX_ROUNDS = 8;
 
 function withoutSuggestion(problem: Problem): Problem {
   const { suggestion, note } = problem;
   if (suggestion === undefined) return problem;
-  const alone = `${suggestion.label}; more of the rule has to change than that`;
+  const alone = `${suggestion.label}; more of the rule must change`;
   return {
     ...problem,
     suggestion: undefined,
@@ -109,19 +109,19 @@ function check(text: string, product: RuleProduct, tag: string | null | undefine
   }
   if (tag != null && tag.length > MAX_TAG) problems.push(tagTooLong(text, tag.length, MAX_TAG));
   const accepted = problems.every(problem => problem.severity === 'warning');
-  // Without an error nothing was left unread.
-  return { tree: accepted ? (draft as RuleNode) : undefined, problems: theFirst(problems) };
+  // Without an error, the tree has no unread parts.
+  return { tree: accepted ? (draft as RuleNode) : undefined, problems: firstProblems(problems) };
 }
 
-/** In the order of the text; of too many, the errors. */
-function theFirst(problems: readonly Problem[]): readonly Problem[] {
+/** The problems in the order of the text; if there are too many, only errors. */
+function firstProblems(problems: readonly Problem[]): readonly Problem[] {
   const inOrder = problems.toSorted((a, b) => a.start - b.start);
   if (inOrder.length <= MAX_PROBLEMS) return inOrder;
   const errors = inOrder.filter(({ severity }) => severity === 'error');
   return (errors.length > 0 ? errors : inOrder).slice(0, MAX_PROBLEMS);
 }
 
-/** What the suggestion of an error mends anyway is not worth a warning. */
+/** Removes warnings about text that the suggestion of an error changes anyway. */
 function worthWarning(errors: readonly Problem[], warnings: readonly Problem[]): Problem[] {
   const edits = errors.flatMap(({ suggestion }) => suggestion?.edits ?? []);
   return warnings.filter(
@@ -129,26 +129,26 @@ function worthWarning(errors: readonly Problem[], warnings: readonly Problem[]):
   );
 }
 
-/** Characters of a tag. */
+/** The maximum number of characters of a tag. */
 const MAX_TAG = 255;
 
 /** The context of a node in the rule. */
 interface Context {
   readonly negated: boolean;
   readonly inOr: boolean;
-  /** The rule itself, or joined to the rest of it by white space alone. */
+  /** Whether the node is the rule itself or a part of its topmost `and`. */
   readonly top: boolean;
 }
 
-/** What the rules about positive clauses need to know of a node, from one pass over the tree. */
+/** The facts about a node that the checks of positive clauses need, from one pass over the tree. */
 interface Summary {
-  /** Whether it is nothing but negations. */
+  /** Whether it consists only of negations. */
   readonly negative: boolean;
-  /** Whether each of its alternatives has a clause that is not negated. */
+  /** Whether each of its alternatives has a positive clause. */
   readonly positive: boolean;
-  /** Whether each of its alternatives has a positive clause that may stand alone. */
+  /** Whether each of its alternatives has a positive clause that may be used alone. */
   readonly anchored: boolean;
-  /** Of its positive operators, the one to name where none may stand alone. */
+  /** The positive operator to name in the message if none may be used alone. */
   readonly operator: Leaf | undefined;
 }
 
@@ -216,7 +216,7 @@ class Check {
   }
 
   /**
-   * Every branch of a rule must hold a positive clause that may stand alone and is not a stop
+   * Every branch of a rule must have a positive clause that may be used alone and is not a stop
    * word. Otherwise the rule would match nearly everything.
    */
   requireAnchor(node: Draft): void {
@@ -257,7 +257,7 @@ class Check {
       case 'operator':
         return mayStandAlone(leaf.name, this.#product);
       case 'unread':
-        // What it was meant to be is not known; only `is:` and `has:` never stand alone.
+        // The intended operator is unknown; only `is:` and `has:` may never be used alone.
         return operatorOf(leaf) === undefined;
       default:
         return true;

@@ -1,4 +1,4 @@
-/** Languages that the service tells apart; `und` is a post whose language it cannot tell. */
+/** Languages that the service recognises; `und` means that it recognised none. */
 export const languageCodes: ReadonlySet<string> = new Set(
   (
     'am ar bg bn bo ckb cs cy da de dv el en es et fa fi fr gu hi ht hu hy in is it iw ja ka km kn ' +
@@ -7,7 +7,7 @@ export const languageCodes: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Codes that people expect, and the ones that the service has for the same language. */
+/** Common codes of languages for which the service uses another code. */
 export const languageSynonyms: ReadonlyMap<string, string> = new Map([
   ['eng', 'en'],
   ['fil', 'tl'],
@@ -37,7 +37,7 @@ export const countryCodes: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Countries by the codes that people expect. */
+/** Common codes of countries that are not ISO 3166-1 alpha-2 codes. */
 export const countrySynonyms: ReadonlyMap<string, string> = new Map([
   ['EN', 'GB'],
   ['GBR', 'GB'],
@@ -45,7 +45,7 @@ export const countrySynonyms: ReadonlyMap<string, string> = new Map([
   ['USA', 'US'],
 ]);
 
-/** Words too common to be all that a rule asks for. */
+/** Words that are too common to be the only condition of a rule. */
 export const stopWords: ReadonlySet<string> = new Set(
   (
     'a an and at but by com from http https if in is it its me my not or rt the this to too via we ' +

@@ -5,7 +5,7 @@ import type { Draft, Leaf } from './reader.js';
 import { isSpace } from './rule-characters.js';
 import { quoting, suggest } from './syntax-problems.js';
 
-/** Warns of what the service accepts although it may not be meant. */
+/** Warns about clauses that the service accepts but that are probably not intended. */
 export function lintRule(text: string, draft: Draft): Problem[] {
   const warnings: Problem[] = [];
   lintNode(text, draft, warnings);
@@ -56,7 +56,7 @@ function lintClause(text: string, clause: Leaf, warnings: Problem[]): void {
   }
 }
 
-/** `cat or dog`, `cat and dog`, `cat not dog`: the service takes these for keywords. */
+/** `cat or dog`, `cat and dog`, `cat not dog`: the service treats these words as keywords. */
 function lintJoiners(text: string, nodes: readonly Draft[], warnings: Problem[]): void {
   nodes.forEach((node, i) => {
     const next = nodes[i + 1];
@@ -96,7 +96,7 @@ function lintJoiners(text: string, nodes: readonly Draft[], warnings: Problem[])
   });
 }
 
-/** Two languages, or a clause and its opposite, in what all has to be true. */
+/** Two languages, or a clause and its negation, in the same `and`. */
 function lintContradictions(text: string, nodes: readonly Draft[], warnings: Problem[]): void {
   const clauses = new Set<string>();
   let language: string | undefined;
@@ -121,7 +121,7 @@ function lintContradictions(text: string, nodes: readonly Draft[], warnings: Pro
 }
 
 function lintNegatedBranches(branches: readonly Draft[], warnings: Problem[]): void {
-  // What a clause of version 1.0 turns into is not known yet: `-has:lang` becomes `lang:und`.
+  // The replacement of a clause of version 1.0 is not known yet: `-has:lang` becomes `lang:und`.
   for (const branch of branches)
     if (branch.kind === 'not' && branch.node.kind !== 'unread')
       warnings.push(
@@ -133,7 +133,7 @@ function lintNegatedBranches(branches: readonly Draft[], warnings: Problem[]): v
       );
 }
 
-/** The service advises to negate each clause by itself. */
+/** The service advises to negate each clause separately. */
 function lintNegatedGroup(text: string, not: Draft & { kind: 'not' }, warnings: Problem[]): void {
   const group = not.node;
   if (group.kind !== 'or' && group.kind !== 'and') return;

@@ -16,27 +16,27 @@ import {
   unclosedGroup,
 } from './syntax-problems.js';
 
-/** The tree of a rule, where it has one, and its problems. */
+/** The tree of a rule, if the rule is valid, and its problems. */
 export interface ParsedRule {
-  /** There unless a problem is an error. */
+  /** Present unless a problem is an error. */
   readonly tree: RuleNode | undefined;
-  /** In the order of the text: all that is wrong with it, not only the first. */
+  /** All problems, not only the first, in the order of the text. */
   readonly problems: readonly Problem[];
 }
 
 /**
- * Reads a rule. Never throws: whatever is wrong with the text, whichever product it is for, is in
+ * Parses a rule. Never throws: problems of the text that affect every product are in
  * `problems`; `rules.check` adds what a product does not accept.
  *
  * @example rules.parse('(cat OR dog) -has:links').tree?.kind // 'and'
  */
 export function parseRule(text: string): ParsedRule {
   const { draft, problems } = parseDraft(text);
-  // Without a problem nothing was left unread.
+  // Without problems, the tree has no unread parts.
   return { tree: problems.length === 0 ? (draft as RuleNode | undefined) : undefined, problems };
 }
 
-/** As much of a rule as can be read; `undefined` where nothing can. */
+/** The readable parts of a rule; `undefined` if there are none. */
 export function parseDraft(text: string): { draft: Draft | undefined; problems: Problem[] } {
   const reader = new Reader(text);
   if (text.length > MAX_CHARACTERS) {
@@ -48,9 +48,9 @@ export function parseDraft(text: string): { draft: Draft | undefined; problems: 
   return { draft, problems: reader.problems };
 }
 
-/** A group, or the whole rule, as far as it was read. */
+/** The part of a group, or of the whole rule, that was read so far. */
 interface Group {
-  /** Offsets of its parenthesis and its `-`; -1 for the rule itself, and without a `-`. */
+  /** The offsets of its parenthesis and its `-`, or -1 if it has none. */
   readonly open: number;
   readonly minus: number;
   readonly depth: number;
@@ -59,7 +59,7 @@ interface Group {
   branches: Draft[];
   /** The clauses since. */
   nodes: Draft[];
-  /** From the first branch, and from the first of the nodes, to the last of them. */
+  /** The start of the first branch, the start of the first of the nodes, and the end of the last. */
   start: number;
   nodesStart: number;
   end: number;
@@ -150,7 +150,7 @@ function nodeOf(reader: Reader, group: Group, end: number): Draft {
   }
   const { at } = reader;
   reader.at = end;
-  if (branches.length > 0) reader.reportEnd('`OR` needs a clause behind it');
+  if (branches.length > 0) reader.reportEnd('`OR` needs a clause after it');
   else if (reader.problems.length === 0 || group.open !== -1)
     reader.reportEnd(group.open === -1 ? 'the rule is empty' : 'the group is empty');
   const unread = reader.unread(end);
@@ -168,11 +168,11 @@ function closeGroup(reader: Reader, group: Group, outer: Group, close: number): 
   return outer;
 }
 
-/** Closes what is open at the end of the text. */
+/** Closes open groups at the end of the text. */
 function finish(reader: Reader, innermost: Group): Draft {
   const { text, problems } = reader;
   let group = innermost;
-  // A phrase that does not close has taken the parentheses into itself.
+  // An unclosed phrase includes all following parentheses.
   if (group.outer !== undefined && problems.at(-1)?.code !== 'R008')
     reader.report(unclosedGroup(text, group.open, group.depth));
   while (group.outer !== undefined) group = closeGroup(reader, group, group.outer, text.length);
@@ -206,9 +206,7 @@ function skipMinus(reader: Reader, start: number): Draft {
   const rest = { start, end: wordEnd(text.slice(0, start + MAX_CHARACTERS), reader.at) };
   const fix =
     rest.end > span.end ? quoting(text, rest) : suggest('remove it', [{ ...span, text: '' }]);
-  reader.report(
-    badInput(span, '-', '`-` has to stand right before the clause that it negates', fix),
-  );
+  reader.report(badInput(span, '-', '`-` must be right before the clause that it negates', fix));
   return reader.unread(start);
 }
 

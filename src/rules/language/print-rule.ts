@@ -9,8 +9,8 @@ import type {
 import { isWord } from './rule-characters.js';
 
 /**
- * The text of a tree: parentheses where they are needed, quotes where they are needed, operators
- * under their present names. Parsing it gives the same tree again, but for positions.
+ * Prints a tree as the text of a rule, with parentheses and quotes only where they are needed, and
+ * operators under their current names. Parsing the text gives the same tree, except for positions.
  *
  * @example rules.print(rules.parse('((cat  OR dog)) user_bio:"vet"').tree) // '(cat OR dog) bio:vet'
  */
@@ -40,7 +40,7 @@ function grouped(node: RuleNode): string {
 function printClause(clause: Clause): string {
   switch (clause.kind) {
     case 'keyword':
-      // A word that the language reads otherwise can only be said in quotes.
+      // A word that has another meaning in the language needs quotes.
       return isWord(clause.text) && !JOINERS.has(clause.text) ? clause.text : quoted(clause.text);
     case 'phrase':
       return quoted(clause.text);

@@ -1,35 +1,40 @@
 import type { Span } from '../tree.js';
 
-/** An error or a warning about a rule, in the service's words and in words for people. */
+/**
+ * An error or a warning about a rule, with the message of the service and an explanation for people.
+ */
 export interface Problem extends Span {
   /** Stable: R0xx are errors, R1xx warnings. */
   readonly code: ProblemCode;
-  /** The service refuses a rule with an error; a warning is a rule that may not mean what was meant. */
+  /**
+   * The service refuses a rule with an error. A rule with a warning is accepted, but may not mean
+   * what was intended.
+   */
   readonly severity: 'error' | 'warning';
   /**
-   * The service's own text, with positions from 1 in UTF-16 units, as in the body of a 422 response.
-   * The service does not warn: the message of a warning is its `explanation`.
+   * The message of the service, with positions from 1 in UTF-16 units, as in the body of a 422
+   * response. The service has no warnings: the message of a warning is its `explanation`.
    */
   readonly message: string;
-  /** What is wrong, in words for people; the span says where. */
+  /** What is wrong, for people; the span shows where. */
   readonly explanation: string;
-  /** What else there is to know, such as the allowed values. */
+  /** More information, such as the allowed values. */
   readonly note?: string | undefined;
-  /** Another part of the rule that belongs to it, such as a parenthesis that is not closed. */
+  /** Another part of the rule that belongs to the problem, such as an unclosed parenthesis. */
   readonly related?: (Span & { readonly label: string }) | undefined;
   readonly suggestion?: Suggestion | undefined;
 }
 
-/** A change of the rule that mends a problem. */
+/** A change of the rule that solves a problem, or a part of it. */
 export interface Suggestion {
   readonly label: string;
-  /** What to change in the text of the rule; they do not overlap. */
+  /** The changes of the text, which do not overlap. */
   readonly edits: readonly TextEdit[];
   /** Whether the edits keep the meaning of the rule; otherwise the suggestion is a guess. */
   readonly certain: boolean;
 }
 
-/** The text between `start` and `end` becomes `text`. */
+/** Replaces the text between `start` and `end` with `text`. */
 export interface TextEdit extends Span {
   readonly text: string;
 }
@@ -40,15 +45,15 @@ export type ProblemCode =
   | 'R001'
   /** Groups nested too deep. */
   | 'R002'
-  /** A character that begins nothing. */
+  /** A character that cannot start a clause. */
   | 'R003'
-  /** A value or clause that is not allowed there. */
+  /** A value or clause that is not allowed in this position. */
   | 'R004'
-  /** The rule breaks off or goes on where it may not. */
+  /** The rule ends or continues in the wrong position. */
   | 'R005'
   /** A group that is not closed. */
   | 'R006'
-  /** A parenthesis that closes nothing. */
+  /** A closing parenthesis without an opening one. */
   | 'R007'
   /** A phrase that is not closed. */
   | 'R008'
@@ -56,15 +61,15 @@ export type ProblemCode =
   | 'R009'
   /** Only negated clauses. */
   | 'R010'
-  /** No positive clause but stop words. */
+  /** No positive clause except stop words. */
   | 'R011'
-  /** Only operators that may not stand alone. */
+  /** Only operators that may not be used alone. */
   | 'R012'
   /** An operator that does not exist. */
   | 'R013'
-  /** A value that its operator does not know. */
+  /** A value that its operator does not have. */
   | 'R014'
-  /** An operator that the product does not offer. */
+  /** An operator that the product does not have. */
   | 'R015'
   /** An operator of version 1.0. */
   | 'R016'
@@ -74,11 +79,11 @@ export type ProblemCode =
   | 'R018'
   /** Coordinates or sizes out of range. */
   | 'R019'
-  /** A count or a range of counts that cannot be. */
+  /** An invalid count or range of counts. */
   | 'R020'
-  /** The distance of a proximity. */
+  /** An invalid distance of a proximity. */
   | 'R021'
-  /** `is:nullcast` other than negated at the top of a rule. */
+  /** `is:nullcast` that is not negated at the top level of a rule. */
   | 'R022'
   /** A tag longer than 255 characters. */
   | 'R023'
@@ -86,27 +91,27 @@ export type ProblemCode =
   | 'R101'
   /** Typographic quotes within a word. */
   | 'R102'
-  /** A negation within an `OR`: `a OR -b` takes in nearly everything. */
+  /** A negation within an `OR`: `a OR -b` matches nearly everything. */
   | 'R103'
-  /** A keyword with punctuation, which is never one token of a post. */
+  /** A keyword with punctuation, which is never a single token of a post. */
   | 'R104'
   /** A negated group of several clauses. */
   | 'R105'
-  /** `AND` and `OR` side by side without parentheses. */
+  /** `AND` and `OR` mixed without parentheses. */
   | 'R106'
-  /** A hashtag, handle or ticker symbol that can never be one. */
+  /** A hashtag, handle or ticker symbol that cannot exist. */
   | 'R107'
   /** A phrase that hides an operator. */
   | 'R108'
   /** Clauses that exclude each other. */
   | 'R109';
 
-/** After these the service's text ends in two line ends. */
+/** The service ends the messages of these with two line ends. */
 const DOUBLE_SPACED: ReadonlySet<ProblemCode> = new Set(['R003', 'R006', 'R007', 'R008']);
 
 /**
- * The service's text for a rule: the message of each error, in order, each with its line end or two.
- * Empty for a rule that it accepts.
+ * The service's text for a rule: the message of each error, in order, each with one or two line ends.
+ * Empty for an accepted rule.
  *
  * @example serviceMessage(rules.check('-follow', { product: 'replay' }).problems)
  * // 'Rules must contain a non-negation term (at position 1)\nRules must contain at least ...\n'

@@ -14,8 +14,8 @@ import {
 } from './syntax-problems.js';
 
 /**
- * Reads one clause, at anything but white space, a parenthesis or `OR`. Text that cannot be read is
- * reported and skipped.
+ * Reads one clause, which starts with anything except white space, a parenthesis or `OR`. Text that
+ * cannot be read is reported and skipped.
  */
 export function readClause(reader: Reader): Leaf {
   const { text, at: start, unit } = reader;

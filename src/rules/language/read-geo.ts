@@ -2,7 +2,7 @@ import type { BoundingBox, OperatorName, PointRadius, Span } from '../tree.js';
 import { OPEN_BRACKET, type Reader } from './reader.js';
 import { at, badInput, cannotParse, error, suggest } from './syntax-problems.js';
 
-/** Radius and sides have to be less than that. */
+/** The exclusive maximum of radii and sides. */
 const MAX_MILES = 25;
 const MILES_PER_KILOMETRE = 0.621371192;
 const EARTH_RADIUS_MILES = 3958.7613;
@@ -23,7 +23,7 @@ export function readRadius(reader: Reader, name: OperatorName): PointRadius | un
       outOfRange(
         distance,
         `The radius of ${name} must be ${reason}`,
-        `the radius has to be ${reason}`,
+        `the radius must be ${reason}`,
       ),
     );
   }
@@ -55,7 +55,7 @@ export function readBox(reader: Reader, name: OperatorName): BoundingBox | undef
       outOfRange(
         span,
         `The width and height of ${name} must be less than ${MAX_MILES}mi`,
-        `the box is ${miles(widthInMiles(box))} wide and ${miles(heightInMiles(box))} high; both have to ` +
+        `the box is ${miles(widthInMiles(box))} wide and ${miles(heightInMiles(box))} high; both must ` +
           `be less than ${MAX_MILES}mi`,
         'split it into several boxes, joined by `OR` in parentheses',
       ),
@@ -67,7 +67,7 @@ interface Located extends Span {
   readonly value: number;
 }
 
-/** The blank-separated arguments in brackets, read one by one. */
+/** The arguments in brackets, which are separated by spaces, read one by one. */
 class Arguments {
   readonly #reader: Reader;
   readonly #tokens: readonly (Span & { readonly text: string })[];
@@ -101,14 +101,14 @@ class Arguments {
     return { radius: Number(parts[1]), unit, start: token.start, end: token.end };
   }
 
-  /** Whether nothing is left over. */
+  /** Whether there are no more arguments. */
   finish(): boolean {
     const token = this.#tokens[this.#next];
     if (token !== undefined) this.#refuse(token);
     return token === undefined;
   }
 
-  /** The service goes wrong behind a minus sign, not before it. */
+  /** The service reports the position after a minus sign. */
   #refuse(token: (Span & { readonly text: string }) | undefined): undefined {
     const skip = token?.text.startsWith('-') && token.text.length > 1 ? 1 : 0;
     const start = token === undefined ? this.#close : token.start + skip;
@@ -119,7 +119,7 @@ class Arguments {
       cannotParse(
         { start, end },
         text.slice(start, end),
-        `the arguments are \`[${this.#form}]\`, separated by blanks`,
+        `the arguments are \`[${this.#form}]\`, separated by spaces`,
         commas ? this.#withoutCommas() : undefined,
       ),
     );
@@ -132,7 +132,7 @@ class Arguments {
       .slice(start, this.#close)
       .replace(/[\s,]+/g, ' ')
       .trim();
-    return suggest('separate them by blanks', [{ start, end: this.#close, text: plain }], true);
+    return suggest('separate them by spaces', [{ start, end: this.#close, text: plain }], true);
   }
 }
 
@@ -168,7 +168,7 @@ function isOnEarth(reader: Reader, longitude: Located, latitude: Located): boole
       outOfRange(
         longitude,
         'Longitude must be in the range of -180 to 180',
-        'a longitude is -180 to 180 degrees, and stands before the latitude',
+        'a longitude is -180 to 180 degrees, and comes before the latitude',
       ),
     );
   if (tooHigh)
@@ -176,7 +176,7 @@ function isOnEarth(reader: Reader, longitude: Located, latitude: Located): boole
       outOfRange(
         latitude,
         'Latitude must be in the range of -90 to 90',
-        'a latitude is -90 to 90 degrees, and stands behind the longitude',
+        'a latitude is -90 to 90 degrees, and comes after the longitude',
       ),
     );
   return !tooFar && !tooHigh;
@@ -190,7 +190,9 @@ function heightInMiles({ south, north }: BoundingBox): number {
   return radians(north - south) * EARTH_RADIUS_MILES;
 }
 
-/** Along the edge nearer to the equator, the longer one; a box may cross the 180th meridian. */
+/**
+ * The width along the edge nearer to the equator, the longer one. A box may cross the 180th meridian.
+ */
 function widthInMiles({ west, south, east, north }: BoundingBox): number {
   const nearest = south > 0 ? south : north < 0 ? north : 0;
   const degrees = east > west ? east - west : east - west + 360;

@@ -6,7 +6,7 @@ import { COLON, type Leaf, type Reader } from './reader.js';
 import { cannotParse, quoting, unknownField } from './syntax-problems.js';
 import { deprecated } from './value-problems.js';
 
-/** Reads on at the colon behind the word that starts at `start`. */
+/** Continues at the colon after the word that starts at `start`. */
 export function readOperator(reader: Reader, start: number): Leaf {
   const { text, at: colon } = reader;
   const written = text.slice(start, colon);

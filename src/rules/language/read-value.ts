@@ -21,7 +21,7 @@ import {
 
 type Value = OperatorValues[OperatorName];
 
-/** Reads the value behind `name:`. Reports a value that cannot be read and returns `undefined`. */
+/** Reads the value after `name:`. Reports a value that cannot be read and returns `undefined`. */
 export function readValue(reader: Reader, name: OperatorName, kind: ValueKind): Value | undefined {
   if (kind === 'radius' || kind === 'box') {
     if (isMissing(reader, name)) return undefined;
@@ -122,7 +122,7 @@ function readQuotedValue(reader: Reader, name: OperatorName): string | undefined
 function isMissing(reader: Reader, name: OperatorName): boolean {
   const { unit } = reader;
   if (!(Number.isNaN(unit) || isSpace(unit) || unit === OPEN || unit === CLOSE)) return false;
-  reader.reportEnd(`\`${name}:\` needs a value right behind the colon`);
+  reader.reportEnd(`\`${name}:\` needs a value right after the colon`);
   return true;
 }
 

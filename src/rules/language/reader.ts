@@ -3,7 +3,7 @@ import type { Problem } from './problem.js';
 import { isSpace } from './rule-characters.js';
 import { badCharacter, cannotParse, unclosedPhrase } from './syntax-problems.js';
 
-/** A clause that could not be read, or not taken; `name` is its operator where that is known. */
+/** A clause that could not be read or accepted; `name` is its operator, if known. */
 export interface Unread extends Span {
   readonly kind: 'unread';
   readonly name?: string | undefined;
@@ -11,18 +11,18 @@ export interface Unread extends Span {
 
 export type Leaf = Clause | Unread;
 
-/** A tree of whatever could be read, so that the rest of a rule is checked all the same. */
+/** A tree of the readable parts of a rule, which are checked even if others cannot be read. */
 export type Draft = Tree<Leaf>;
 
 /** Reading stops after this many problems. */
 export const MAX_PROBLEMS = 100;
 
-/** Reads the text of a rule from left to right and collects the problems. */
+/** Reads the text of a rule from left to right and collects its problems. */
 export class Reader {
   readonly text: string;
   at = 0;
   readonly problems: Problem[] = [];
-  /** `[` outside of values that wait for their `]`, so that one mistake is told once. */
+  /** The number of `[` outside of values without their `]` yet, so that a pair is reported once. */
   openBrackets = 0;
 
   constructor(text: string) {
@@ -34,7 +34,7 @@ export class Reader {
     return this.text.charCodeAt(this.at);
   }
 
-  /** `undefined`, so that a reader of values can return it. */
+  /** Returns `undefined`, which readers of values can return. */
   report(problem: Problem): undefined {
     this.problems.push(problem);
     return undefined;
@@ -51,7 +51,7 @@ export class Reader {
     this.at = problem.end;
   }
 
-  /** Goes to the end of what looks like one clause, through quotes and brackets. */
+  /** Skips what looks like one clause, including quotes and brackets. */
   skipRun(): void {
     const { text } = this;
     while (this.at < text.length) {
@@ -70,7 +70,7 @@ export class Reader {
     }
   }
 
-  /** Reports that a rule cannot go on with the character at `at`. */
+  /** Reports that a rule cannot continue with the character at `at`. */
   reportEnd(explanation: string): void {
     const { text, at } = this;
     const character = at < text.length ? String.fromCodePoint(text.codePointAt(at) as number) : '';
@@ -83,7 +83,7 @@ export class Reader {
     );
   }
 
-  /** The text in the quotes that open here, or `undefined` where they do not close. */
+  /** The text within the quotes that open here, or `undefined` if they are not closed. */
   readQuoted(): string | undefined {
     const { text, at } = this;
     const end = quotedEnd(text, at);

@@ -3,8 +3,9 @@ import type { Span } from '../tree.js';
 import type { Problem } from './problem.js';
 
 /**
- * A problem as people read it: what is wrong, the rule with carets under the problem, and what to do.
- * Wide characters take their two columns. Of a long rule only the part around the problem is shown.
+ * Formats a problem for people: what is wrong, the rule with carets under the problem, and what to do.
+ * Carets are aligned under wide characters, too. Only the part of a long rule around the problem is
+ * shown.
  *
  * @example
  * // error[R014]: unknown value `vidoes` for `has:`
@@ -32,12 +33,15 @@ export function renderProblem(text: string, problem: Problem): string {
   return rows.map(row => row.trimEnd()).join('\n');
 }
 
-/** Columns of the rule that are shown, and units that are looked at on either side for them. */
+/**
+ * The maximum number of columns of the rule, and the number of units on either side to choose them
+ * from.
+ */
 const COLUMNS = 96;
 const CONTEXT = 400;
 
 interface Line extends Span {
-  /** From 1, where there are several. */
+  /** From 1, if there are several. */
   readonly number: number | undefined;
 }
 
@@ -49,7 +53,7 @@ function lineAround(text: string, at: number): Line {
   return { start, end, number: text.slice(0, start).split('\n').length };
 }
 
-/** One grapheme as it is shown. */
+/** One displayed grapheme. */
 interface Cell extends Span {
   readonly text: string;
   readonly width: number;
@@ -67,13 +71,13 @@ function cellsOf(text: string, line: Line, span: Span): Cell[] {
   return cut(cells, line, span);
 }
 
-/** Tabs, controls and marks of direction would move what follows them. */
+/** Replaces tabs, control characters and direction marks, which would move the following text. */
 function printable(grapheme: string): string {
   if (/^\s+$/.test(grapheme)) return grapheme === '\u3000' ? '  ' : ' ';
   return grapheme.replace(/[\p{Cc}\p{Cs}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd');
 }
 
-/** The cells around the problem, as many as fit. */
+/** The cells around the problem that fit. */
 function cut(cells: readonly Cell[], line: Line, span: Span): Cell[] {
   const index = cells.findIndex(cell => cell.end > span.start);
   let first = index === -1 ? cells.length : index;
@@ -98,7 +102,7 @@ function isWithin(span: Span, cells: readonly Cell[]): boolean {
 /** The row of carets under the rule. */
 class Marks {
   row = '';
-  /** Of each mark, from 0. */
+  /** The column of each mark, from 0. */
   readonly columns: number[] = [];
   readonly #cells: readonly Cell[];
 
@@ -106,7 +110,7 @@ class Marks {
     this.#cells = cells;
   }
 
-  /** Left to right; a span of no width, as the end of the text, has a caret too. */
+  /** Marks a span, from left to right. An empty span, such as the end of the text, has a caret too. */
   put({ start, end }: Span, mark: string): void {
     const before = this.#cells.filter(cell => cell.end <= start);
     const under = this.#cells.filter(cell => cell.end > start && cell.start < end);

@@ -1,6 +1,6 @@
 /**
- * What a UTF-16 unit may do in the text of a rule. Words start with a digit or with anything that is
- * not punctuation; once started they may hold most punctuation too.
+ * The role of a UTF-16 unit in the text of a rule. Words start with a digit or with anything that is
+ * not punctuation, and may contain most punctuation after that.
  */
 const START = 1;
 const PART = 2;
@@ -29,12 +29,12 @@ export function isSpace(unit: number): boolean {
   );
 }
 
-/** Whether a word starts there. The base of a keycap emoji may be a `#` or `*`, which start none alone. */
+/** Whether a word starts there. A `#` or `*` starts a word only as the base of a keycap emoji. */
 export function startsWord(text: string, at: number): boolean {
   return isWordStart(text.charCodeAt(at)) || isKeycap(text, at);
 }
 
-/** Whether a keycap emoji as `#️⃣` starts there, with or without its variation selector. */
+/** Whether a keycap emoji such as `#️⃣` starts there, with or without its variation selector. */
 export function isKeycap(text: string, at: number): boolean {
   const mark = text.charCodeAt(at + 1) === 0xfe0f ? at + 2 : at + 1;
   return text.charCodeAt(mark) === 0x20e3 && /[0-9#*]/.test(text[at] as string);
@@ -52,10 +52,10 @@ function isWordPart(unit: number): boolean {
   return unit < 0x80 ? ((ASCII[unit] as number) & PART) !== 0 : !isSpace(unit);
 }
 
-/** Among the symbols and the punctuation of that range. */
+/** Distinguishes emoji from the other symbols and punctuation of their range. */
 const EMOJI = /^\p{Emoji}$/u;
 
-/** The end of the word that goes on at `at`. */
+/** The end of the word that continues at `at`. */
 export function wordEnd(text: string, at: number): number {
   let end = at;
   while (end < text.length && isWordPart(text.charCodeAt(end))) end++;

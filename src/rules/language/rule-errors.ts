@@ -2,8 +2,8 @@ import { type CheckOptions, checkRule } from './check-rule.js';
 import { renderProblem } from './render-problem.js';
 
 /**
- * All that makes a product refuse a rule, as people read it, with a caret and a suggestion. Empty
- * where the product accepts the rule; warnings are left out.
+ * All errors for which a product refuses a rule, formatted for people, with carets and suggestions.
+ * Empty if the product accepts the rule. Warnings are not included.
  */
 export function ruleErrors(value: string, options: CheckOptions): string[] {
   return checkRule(value, options)

@@ -10,7 +10,7 @@ export function onlyNegated({ start, end }: Span): Problem {
     'R010',
     { start, end },
     `Rules must contain a non-negation term ${at(start)}`,
-    'only what is left out is said, not what to match',
+    'the rule says only what not to match',
     { note: 'each alternative and each group needs a clause without `-`' },
   );
 }
@@ -20,8 +20,10 @@ export function noPositive({ start, end }: Span): Problem {
     'R011',
     { start, end },
     `Rules must contain at least one positive, non-stopword clause ${at(start)}`,
-    'there has to be a positive clause that is not a stop word',
-    { note: 'stop words are words as `the` and `in`; in quotes they may stand alone' },
+    'the rule needs a positive clause that is not a stop word',
+    {
+      note: 'stop words are common words such as `the` and `in`; in quotes they may be used alone',
+    },
   );
 }
 
@@ -31,12 +33,14 @@ export function notAlone({ start, end }: Span, name: string, product: RuleProduc
     'R012',
     { start, end },
     `${named} cannot be used as a standalone operator ${at(start)}`,
-    `\`${name}:\` may not stand alone`,
-    { note: `${inProduct(product)} it takes a keyword or another operator beside it` },
+    `\`${name}:\` may not be used alone`,
+    { note: `${inProduct(product)} it needs a keyword or another operator` },
   );
 }
 
-/** The service points at the value of `is:` and `has:`, and at the name of all others. */
+/**
+ * The service reports the position of the value for `is:` and `has:`, and of the name for all others.
+ */
 export function notOffered(
   text: string,
   clause: OperatorClause,
@@ -63,7 +67,7 @@ export function sampledOr(text: string, { start, end }: Span, rule: Draft): Prob
       'rule, the ORed clauses must be grouped together with parenthesis.  For example, to get 10% of ' +
       'activites that have term1 or term2, the rule should be (excluding the single quotes) ' +
       `'(term1 OR term2) sample:10' ${at(start)}`,
-    '`sample:` is for a whole rule, not for one of its alternatives',
+    '`sample:` applies to a whole rule, not to one of its alternatives',
     {
       note: 'put the alternatives in parentheses: `(a OR b) sample:10`',
       suggestion: groupAlternatives(text, { start, end }, rule),
@@ -71,7 +75,7 @@ export function sampledOr(text: string, { start, end }: Span, rule: Draft): Prob
   );
 }
 
-/** At the end of a rule that is one `OR`, the sample is meant for the whole rule. */
+/** At the end of a rule that is one `OR`, the sample is probably meant for the whole rule. */
 function groupAlternatives(text: string, sample: Span, rule: Draft): Suggestion | undefined {
   if (rule.kind !== 'or' || rule.end !== sample.end || rule.nodes.at(-1)?.kind !== 'and')
     return undefined;
@@ -97,7 +101,7 @@ export function misplacedNullcast({ start, end }: Span, negated: boolean): Probl
     'R022',
     { start, end },
     `The is:nullcast operator can only be used negated and at the top level of a rule ${at(start)}`,
-    '`is:nullcast` may only be left out, from a whole rule',
+    '`is:nullcast` may only be negated, at the top level of a rule',
     {
       suggestion: negated
         ? undefined
@@ -112,7 +116,7 @@ export function tagTooLong(text: string, length: number, max: number): Problem {
     'R023',
     span,
     `Tag is too long - ${length} characters.  The maximum allowed is ${max} ${at(0)}`,
-    `the tag has ${length} characters, ${max} are allowed`,
+    `the tag has ${length} characters; the maximum is ${max}`,
   );
 }
 

@@ -34,7 +34,7 @@ export function tooLong(text: string, characters: number): Problem {
     'R001',
     { start: 0, end: text.length },
     `Rule is too long - ${characters} characters.  The maximum allowed is ${MAX_CHARACTERS} ${at(0)}`,
-    `the rule has ${characters} characters, ${MAX_CHARACTERS} are allowed; split it`,
+    `the rule has ${characters} characters; the maximum is ${MAX_CHARACTERS}: split it`,
   );
 }
 
@@ -56,8 +56,8 @@ export function badCharacter(text: string, offset: number): Problem {
     { start: offset, end },
     `no viable alternative at character '${character}' ${at(offset)}`,
     quoted === undefined
-      ? `\`${character}\` cannot begin a clause`
-      : `\`${character}\` does not quote; only \`"\` does`,
+      ? `\`${character}\` cannot start a clause`
+      : `\`${character}\` is not a quote; only \`"\` is`,
     { suggestion: quoted ?? inQuotes(text, offset) },
   );
 }
@@ -115,7 +115,7 @@ export function strayParenthesis(offset: number): Problem {
     'R007',
     span,
     `missing EOF at ')' ${at(offset)}`,
-    'this parenthesis closes nothing',
+    'this parenthesis does not close a group',
     { suggestion: suggest('remove it', [{ ...span, text: '' }]) },
   );
 }
@@ -147,7 +147,7 @@ export function explicitAnd(text: string, span: Span): Problem {
   );
 }
 
-/** `whole` is the clause with its value, as far as it could be made out. */
+/** `whole` is the clause with its value, as far as it could be read. */
 export function unknownField(text: string, span: Span, whole: Span): Problem {
   const name = text.slice(span.start, span.end);
   const known = [...operatorNames.keys(), ...deprecatedOperators.keys(), 'is', 'has'];
@@ -166,12 +166,12 @@ export function unknownField(text: string, span: Span, whole: Span): Problem {
   );
 }
 
-/** Suggests quotes around a span, where that makes a phrase of it. */
+/** Suggests quotes around a span, if that makes it a phrase. */
 export function quoting(text: string, { start, end }: Span): Suggestion | undefined {
   const plain = text.slice(start, end);
   if (/["\\]/.test(plain) || plain.trim() === '') return undefined;
   const quoted = `"${plain}"`;
-  return suggest(`for the text itself, quote it: \`${shorten(quoted)}\``, [
+  return suggest(`to match the text itself, quote it: \`${shorten(quoted)}\``, [
     { start, end, text: quoted },
   ]);
 }
@@ -191,7 +191,7 @@ const CLOSING_QUOTES: ReadonlyMap<string, RegExp> = new Map([
   ['`', /[`']/],
 ]);
 
-/** Typographic or single quotes to double ones, where the other one of the pair is found. */
+/** Suggests double quotes for typographic or single ones, if both quotes of the pair are found. */
 function quotesAround(text: string, open: number, character: string): Suggestion | undefined {
   const closing = CLOSING_QUOTES.get(character);
   if (closing === undefined) return undefined;
@@ -209,7 +209,7 @@ function quotesAround(text: string, open: number, character: string): Suggestion
   );
 }
 
-/** A word that starts with a symbol: it may stand in quotes. */
+/** Suggests quotes for a word that starts with a symbol. */
 function inQuotes(text: string, start: number): Suggestion | undefined {
   const end =
     start + (text.slice(start, start + MAX_CHARACTERS).split(/[\s"()]/, 1)[0] as string).length;

@@ -7,7 +7,7 @@ import type { Problem, Suggestion } from './problem.js';
 import { isWord } from './rule-characters.js';
 import { at, badInput, error, quoting, shorten, suggest } from './syntax-problems.js';
 
-/** The service's words for an operator that exists, but not there. */
+/** The service's message for an operator that exists, but not in this product. */
 export function unavailable(operator: string, { start }: Span): string {
   return (
     `Reference to invalid operator '${operator}'. Operator is not available in current product or ` +
@@ -27,8 +27,8 @@ export function deprecated(
     span,
     unavailable(written, span),
     replacement === undefined
-      ? `\`${written}:\` is gone since version 2.0, and nothing replaces it`
-      : `\`${written}:\` is \`${replacement}:\` since version 2.0`,
+      ? `\`${written}:\` was removed in version 2.0, without a replacement`
+      : `\`${written}:\` was replaced by \`${replacement}:\` in version 2.0`,
     {
       suggestion:
         replacement === undefined
@@ -38,7 +38,7 @@ export function deprecated(
   );
 }
 
-/** A `has:` value of version 1.0; `has:lang` turns into its opposite, as `-lang:und`. */
+/** A `has:` value of version 1.0; `has:lang` becomes `-lang:und`. */
 export function deprecatedHas(text: string, value: string, span: Span): Problem {
   const start = span.start - 'has:'.length;
   const negated = text[start - 1] === '-';
@@ -49,8 +49,8 @@ export function deprecatedHas(text: string, value: string, span: Span): Problem 
     span,
     unavailable(`has:${value}`, span),
     value === 'lang'
-      ? '`has:lang` is `-lang:und` since version 2.0'
-      : `\`has:${value}\` is gone since version 2.0, and nothing replaces it`,
+      ? '`has:lang` was replaced by `-lang:und` in version 2.0'
+      : `\`has:${value}\` was removed in version 2.0, without a replacement`,
     {
       note: value === 'lang' ? undefined : '`has:profile_geo` matches any profile location',
       suggestion: value === 'lang' ? suggest(`use \`${use}\``, [edit], true) : undefined,
@@ -58,7 +58,7 @@ export function deprecatedHas(text: string, value: string, span: Span): Problem 
   );
 }
 
-/** The service's message for an unknown `has:` value lists the allowed ones. */
+/** The service's message lists the allowed values. */
 export function unknownValue(
   operator: 'is' | 'has',
   written: string,
@@ -84,9 +84,9 @@ export function badLanguage(written: string, span: Span): Problem {
     'R014',
     span,
     `Reference to invalid operator 'lang:${written}'. Language code is not supported. ${at(span.start)}`,
-    `the service tells no language \`${shorten(written)}\` apart`,
+    `the service has no language \`${shorten(written)}\``,
     {
-      note: 'languages have two-letter codes as `en`, and `und` where none was found',
+      note: 'languages are two-letter codes such as `en`, or `und` if none was recognised',
       suggestion: didYouMean(meant, span),
     },
   );
@@ -99,7 +99,7 @@ export function badCountry(written: string, span: Span): Problem {
     `Invalid country code '${written}'. Must be an ISO 3166-1 alpha-2 code ${at(span.start)}`,
     `there is no country with the code \`${shorten(written)}\``,
     {
-      note: 'countries have two-letter codes as `US` (ISO 3166-1 alpha-2)',
+      note: 'countries are two-letter codes such as `US` (ISO 3166-1 alpha-2)',
       suggestion: didYouMean(countrySynonyms.get(written.toUpperCase()), span),
     },
   );
@@ -107,7 +107,7 @@ export function badCountry(written: string, span: Span): Problem {
 
 export function badId(written: string, span: Span): Problem {
   const digits = /\/status(?:es)?\/(\d+)/.exec(written)?.[1];
-  return badInput(span, written, 'the id of a post is digits only', didYouMean(digits, span));
+  return badInput(span, written, 'the id of a post consists of digits', didYouMean(digits, span));
 }
 
 export function badCount(written: string, span: Span): Problem {
@@ -118,7 +118,7 @@ export function badCount(written: string, span: Span): Problem {
     'R020',
     span,
     `no viable alternative at input '${written}' ${at(span.start)}`,
-    'a count is a whole number, or a range of two as `10..100`',
+    'a count is a whole number, or a range such as `10..100`',
     { suggestion: /^\d+\.\d+$/.test(written) ? undefined : didYouMean(fixed, span) },
   );
 }
@@ -129,7 +129,7 @@ export function emptyRange(written: string, span: Span): Problem {
     'R020',
     span,
     `Invalid range '${written}'. The lower bound must not exceed the upper bound ${at(span.start)}`,
-    'the range holds nothing: its lower end is above its upper end',
+    'the range is empty: its lower bound is above its upper bound',
     { suggestion: didYouMean(swapped, span) },
   );
 }
@@ -158,7 +158,7 @@ export function misplacedSymbol(
     fix = suggest(`use \`${shorten(`${name}:${bare}`)}\``, [{ ...span, text: bare }], true);
   return kind === 'count'
     ? badCount(input, span)
-    : badInput(span, input, `\`${input[0]}\` cannot begin a value of \`${name}:\``, fix);
+    : badInput(span, input, `\`${input[0]}\` cannot start a value of \`${name}:\``, fix);
 }
 
 function didYouMean(word: string | undefined, span: Span): Suggestion | undefined {

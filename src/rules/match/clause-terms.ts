@@ -6,19 +6,19 @@ import { fold } from '../post/tokeniser.js';
 import { wordTerms } from '../post/word-terms.js';
 import type { Clause } from '../tree.js';
 
-/** What a clause says about the terms of its matches, as `postTerms` gives them. */
+/** The terms (see `postTerms`) that every match of a clause has. */
 export function clauseTerms(clause: Clause, dialect: Dialect): RequiredTerms {
   switch (clause.kind) {
     case 'keyword': {
       const { words } = wordsOf(clause.text, dialect);
-      // The emoji `#️⃣` looks like the term of a hashtag.
+      // The emoji `#️⃣` has the form of a hashtag's term.
       const exact = words.length === 1 && words[0]?.startsWith('#') === false;
       return { required: [...wordTerms(words)], exact };
     }
     case 'phrase':
       return { required: [...wordTerms(phraseOf(clause.text, dialect).words)], exact: false };
     case 'proximity':
-      // No pairs: other words may come between them.
+      // No pairs, because other words may be in between.
       return { required: wordsOf(clause.text, dialect).words, exact: false };
     case 'hashtag':
       return exactTerm(`#${fold(clause.text, dialect.accents)}`);

@@ -28,14 +28,14 @@ export interface CompileRuleOptions {
 }
 
 export const COMPILE_OPTIONS = {
-  product: oneOf('whose matching to follow', RULE_PRODUCTS, 'historical'),
+  product: oneOf('the product whose matching to follow', RULE_PRODUCTS, 'historical'),
 } satisfies OptionTable<CompileRuleOptions>;
 
 const TREE = required(record<RuleNode>('the tree of an accepted rule, as `rules.parse` gives it'));
 
 /**
- * A test of activities of either format: whether the rule matches. This is what the language means;
- * `rules.compileAll` gives the same answers for many rules at once.
+ * Compiles a rule to a test of activities, in either format. This defines the meaning of the language;
+ * `rules.compileAll` gives the same results for many rules at once.
  *
  * @example
  * const { tree } = rules.parse('snow (has:images OR from:karl)');
@@ -54,7 +54,7 @@ export function compileRule(
 
 let last: { readonly activity: Activity; readonly post: RulePost } | undefined;
 
-/** Several rules are often asked about the same post, one after the other. */
+/** Caches the last post, because several rules often test the same post in sequence. */
 function readPost(activity: Activity, dialect: Dialect): RulePost {
   if (last?.activity !== activity || last.post.dialect !== dialect)
     last = { activity, post: new RulePost(fieldsOf(activity), dialect) };
@@ -118,7 +118,7 @@ export function compileClause(clause: Clause, dialect: Dialect): PostTest {
   }
 }
 
-/** Tests for a person by handle or id. */
+/** A test of a user by handle or id. */
 function isPerson(text: string): (person: Person) => boolean {
   const name = text.toLowerCase();
   return ({ handle, id }) => handle === name || id === name;

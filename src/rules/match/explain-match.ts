@@ -7,21 +7,21 @@ import { type RulePost, rulePost } from '../post/rule-post.js';
 import type { RuleNode } from '../tree.js';
 import { COMPILE_OPTIONS, type CompileRuleOptions, compileTree } from './compile-rule.js';
 
-/** What became of a rule, or of a part of one, on a post. */
+/** Whether a rule, or a part of it, matched a post, and whether that decided the result. */
 export interface Explanation {
-  /** That part of the rule's text. */
+  /** The text of this part of the rule. */
   readonly text: string;
   readonly matched: boolean;
-  /** Whether the answer would have been open without it: a failed part of an `and`, say. */
+  /** Whether it decided the result: for example, a part of an `and` that did not match. */
   readonly decided: boolean;
-  /** In the order of the text; none of a single clause. */
+  /** The parts of this part, in the order of the text; empty for a single clause. */
   readonly parts: readonly Explanation[];
 }
 
 /**
- * Says which clauses of a rule decided that it matches a post, or that it does not.
+ * Explains why a rule matches a post or does not: which of its clauses decided.
  *
- * @throws OptionError `rule` when the product refuses it.
+ * @throws OptionError If the product refuses the rule.
  * @example
  * console.log(rules.renderExplanation(rules.explain('snow (has:images OR from:karl)', activity)));
  * // no   snow (has:images OR from:karl)
@@ -46,7 +46,7 @@ export function explainMatch(
   return explainNode(tree, rule, post, matches(tree, post));
 }
 
-/** An explanation as lines of text, the parts that decided marked. */
+/** Formats an explanation as lines of text, with `>` before the parts that decided. */
 export function renderExplanation(explanation: Explanation): string {
   return linesOf(explanation, '').join('\n');
 }
@@ -66,7 +66,7 @@ function explainNode(
 ): Explanation {
   const text = rule.slice(node.start, node.end);
   const children = childrenOf(node).map(child => ({ child, matched: matches(child, post) }));
-  // An `and` is decided by what fails, an `or` by what matches; otherwise by all parts together.
+  // An `and` is decided by a part that fails, an `or` by one that matches; otherwise by all parts.
   const decisive = node.kind === 'and' ? false : node.kind === 'or' ? true : undefined;
   const single = children.some(part => part.matched === decisive);
   const parts = children.map(part =>

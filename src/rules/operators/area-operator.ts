@@ -5,7 +5,7 @@ interface AreaOptions<Value> extends OperatorOptions {
   readonly area: (value: Value) => (position: Position) => boolean;
 }
 
-/** An operator on the position of a post: its exact one, or all corners of its place. */
+/** An operator that tests the position of a post: its exact position, or all corners of its place. */
 export function positionOperator<Value>(
   value: 'radius' | 'box',
   about: string,
@@ -35,7 +35,7 @@ export function isPositionIn(
   );
 }
 
-/** An operator on the home of the author. */
+/** An operator that tests the home of the author. */
 export function homeOperator<Value>(
   value: 'radius' | 'box',
   about: string,

@@ -13,7 +13,7 @@ export function kilometres([lon1, lat1]: Position, [lon2, lat2]: Position): numb
   return 2 * EARTH_KM * Math.asin(Math.min(1, Math.sqrt(a)));
 }
 
-/** A test of positions; the edge belongs to the circle. */
+/** A test of positions; the edge is within the circle. */
 export function withinRadius({
   longitude,
   latitude,
@@ -24,7 +24,10 @@ export function withinRadius({
   return position => kilometres([longitude, latitude], position) <= limit;
 }
 
-/** A test of positions; the edges belong to the box. A box with `west` past `east` crosses 180°. */
+/**
+ * A test of positions; the edges are within the box. A box with `west` greater than `east` crosses
+ * 180°.
+ */
 export function withinBox({
   west,
   south,

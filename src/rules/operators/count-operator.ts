@@ -2,7 +2,7 @@ import type { AuthorFields } from '../../activity/post-fields.js';
 import type { CountRange } from '../tree.js';
 import { NO_TERMS, type RuleOperator, specOf } from './operator.js';
 
-/** An operator on one of the author's counts. */
+/** An operator that tests one of the author's counts. */
 export function countOperator(
   about: string,
   count: (author: AuthorFields) => number | undefined,

@@ -9,7 +9,7 @@ const IS: { readonly [V in IsValue]: PostTest } = {
   verified: ({ fields }) => fields.author.verified === true,
 };
 
-/** In the order in which the service lists them. */
+/** In the order of the service's messages. */
 const HAS: { readonly [V in HasValue]: PostTest } = {
   geo: ({ fields }) => fields.place !== undefined || fields.position !== undefined,
   hashtags: ({ parts }) => parts.some(part => part.hashtags.length > 0),

@@ -4,7 +4,7 @@ import type { OperatorName } from '../tree.js';
 import type { PostTest, ReadKeys } from './operator.js';
 import { ruleOperators } from './operators.js';
 
-/** What of a post is indexed for operators, each under its `prefix`. */
+/** The values of a post that are indexed for operators, each under its `prefix`. */
 export interface IndexedOperators {
   readonly keys: readonly { readonly prefix: string; readonly keys: ReadKeys }[];
   readonly fields: readonly { readonly prefix: string; readonly texts: ReadTexts }[];
@@ -13,9 +13,9 @@ export interface IndexedOperators {
 }
 
 /**
- * The operators that add terms to an index. The fields and pieces of operators that search lacks are
- * left out for search: they are most of a post's terms. Its keys are all there: engagement totals
- * look for the shares and answers of a post in the archive.
+ * The operators that add terms to an index. For search, fields and fragments of operators that it does
+ * not have are omitted: they would be most of a post's terms. Keys are always indexed, because
+ * engagement totals look for the shares and replies of a post in the archive.
  */
 export function indexedOperators(dialect: Dialect): IndexedOperators {
   return dialect.allOperators ? ALL : IN_SEARCH;

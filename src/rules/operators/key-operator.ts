@@ -10,15 +10,15 @@ import {
 } from './operator.js';
 
 interface KeyOptions extends OperatorOptions {
-  /** The values of a post, each in the form that is compared. */
+  /** The values of a post, in the form for comparison. */
   readonly keys: ReadKeys;
-  /** The rule's value in that form. @default the value as it is */
+  /** Converts the rule's value to that form. @default the value itself */
   readonly keyOf?: (value: string, dialect: Dialect) => string;
   /** A guess of the share of posts with one key, 0 to 1. */
   readonly frequency: number;
 }
 
-/** An operator that compares its value, whole, with values of the post. */
+/** An operator that tests whether its value equals one of the post's values. */
 export function keyOperator(
   value: ValueKind,
   about: string,

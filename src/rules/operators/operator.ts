@@ -2,7 +2,7 @@ import type { Position, PostFields } from '../../activity/post-fields.js';
 import type { Dialect } from '../post/dialect.js';
 import type { ReadTexts, RulePost } from '../post/rule-post.js';
 
-/** The syntax of the value behind the colon. */
+/** The syntax of the value after the colon. */
 export type ValueKind =
   | 'text'
   | 'user'
@@ -16,55 +16,61 @@ export type ValueKind =
   | 'has'
   | 'percent';
 
-/** What a reference table says of an operator. */
+/** The syntax and meaning of an operator, for a reference table. */
 export interface OperatorSpec {
   readonly value: ValueKind;
-  /** Whether search offers it; jobs and replay offer all. */
+  /** Whether search has it; jobs and replay have all operators. */
   readonly search: boolean;
   /** Whether a rule may consist of this operator alone. */
   readonly alone: 'yes' | 'no' | 'not in search';
   readonly aliases: readonly string[];
-  /** What it matches. */
+  /** What it matches, in a few words. */
   readonly about: string;
 }
 
 /** Whether a rule, or a part of one, matches a post. */
 export type PostTest = (post: RulePost) => boolean;
 
-/** What a clause says about the terms of the posts that match it. */
+/** The terms of the posts that match a clause. */
 export interface RequiredTerms {
-  /** Every match has all of them. May be empty: then nothing is known. */
+  /** Terms that every match has. If empty, nothing is known. */
   readonly required: readonly string[];
-  /** Whether each post that has them all is a match. */
+  /** Whether every post that has all of them is a match. */
   readonly exact: boolean;
 }
 
 /** A whole operator: its syntax, its meaning, and how an index finds the posts that match it. */
 export interface RuleOperator<Value> extends OperatorSpec {
-  /** What it means: a test of posts. */
+  /** The meaning of the operator, as a test of posts. */
   test(value: Value, dialect: Dialect): PostTest;
-  /** What an index can say. `prefix` is the operator's name and a colon: its terms begin with it. */
+  /**
+   * The terms by which an index finds matches. They start with `prefix`, the operator's name and a
+   * colon.
+   */
   terms(value: Value, dialect: Dialect, prefix: string): RequiredTerms;
-  /** The terms of a post that the operator adds to an index; none where others are enough. */
+  /** The terms that the operator adds to an index; absent if it only uses other terms. */
   readonly index?: OperatorIndex | undefined;
-  /** A guess of the share of all posts, 0 to 1, with one of its terms. `word` is the guess for its word. */
+  /**
+   * A guess of the share of all posts, 0 to 1, with one of its terms. `word` is the guess for its
+   * word.
+   */
   frequency(word: number): number;
-  /** The area of a post's position, for an operator that compares nothing else. */
+  /** The area in which a post's position must be, for an operator that tests nothing else. */
   readonly area?: ((value: Value) => (position: Position) => boolean) | undefined;
 }
 
-/** What of a post is indexed under `name:`. */
+/** The values of a post that are indexed under `name:`. */
 export type OperatorIndex =
   | { readonly kind: 'keys'; readonly keys: ReadKeys }
   | { readonly kind: 'words'; readonly texts: ReadTexts }
-  /** The pieces of the post's text, or of its links. */
+  /** Fragments of the post's text, or of its links. */
   | { readonly kind: 'pieces'; readonly of: 'text' | 'links' }
   | { readonly kind: 'flags'; readonly flags: { readonly [value: string]: PostTest } };
 
-/** Reads the values of a post that an operator compares whole. */
+/** Reads the values of a post that an operator tests for equality. */
 export type ReadKeys = (fields: PostFields, dialect: Dialect) => readonly string[];
 
-/** What an operator leaves to its defaults. */
+/** The optional properties of an operator. */
 export type OperatorOptions = Partial<Pick<OperatorSpec, 'search' | 'alone' | 'aliases'>>;
 
 export function specOf(
@@ -75,10 +81,10 @@ export function specOf(
   return { value, search, alone, aliases, about };
 }
 
-/** An index knows nothing of the matches. */
+/** No terms are known, so an index cannot find matches. */
 export const NO_TERMS: RequiredTerms = { required: [], exact: false };
 
-/** The matches are the posts with this term. */
+/** The matches are exactly the posts with this term. */
 export function exactTerm(term: string): RequiredTerms {
   return { required: [term], exact: true };
 }

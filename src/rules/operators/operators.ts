@@ -13,7 +13,7 @@ import { type OperatorSpec, type RuleOperator, specOf } from './operator.js';
 import { contains, urlContains } from './piece-operators.js';
 import { sample } from './sample-operator.js';
 
-/** `url:` looks for the words of a link as a keyword does, but in no other text. */
+/** `url:` matches the words of a link, as a keyword does, but only in links. */
 const url: RuleOperator<string> = {
   ...specOf('text', 'words of an expanded link', { search: true }),
   test(value, dialect) {
@@ -28,7 +28,7 @@ const url: RuleOperator<string> = {
 };
 
 /**
- * Every operator that is written `name:value`, under its present name. A new operator is one entry
+ * Every operator of the form `name:value`, under its current name. A new operator is one entry
  * here and the type of its value in `OperatorValues`: parsing, matching, indexes and the archive's
  * search all read this table.
  */
@@ -86,7 +86,7 @@ export const ruleOperators: {
     frequency: 0.00005,
     search: true,
   }),
-  to: keyOperator('user', 'the author of the post that is answered', {
+  to: keyOperator('user', 'the author of the post that is replied to', {
     keys: ({ replyTo }) => namesOf(replyTo),
     keyOf: lowerCase,
     frequency: 0.0002,
@@ -104,7 +104,7 @@ export const ruleOperators: {
     frequency: 0.00001,
     aliases: ['retweets_of_tweet_id'],
   }),
-  in_reply_to_status_id: keyOperator('id', 'answers to one post', {
+  in_reply_to_status_id: keyOperator('id', 'replies to one post', {
     keys: ({ repliedId }) => (repliedId === '' ? [] : [repliedId]),
     frequency: 0.00001,
     aliases: ['in_reply_to_tweet_id'],
@@ -159,20 +159,20 @@ export const ruleOperators: {
 };
 
 /**
- * Each operator's syntax and meaning, by its present name, as a reference table shows them.
+ * The syntax and meaning of each operator, by its current name, for example for a reference table.
  *
  * @alias
  */
 export const operators: { readonly [Name in OperatorName]: OperatorSpec } = ruleOperators;
 
-/** Present names and aliases, to present names. */
+/** Maps current names and aliases to current names. */
 export const operatorNames: ReadonlyMap<string, OperatorName> = new Map(
   (Object.keys(operators) as OperatorName[]).flatMap(name =>
     [name, ...operators[name].aliases].map(written => [written, name] as const),
   ),
 );
 
-/** Whether a product offers an operator; `is:nullcast` is for search alone. */
+/** Whether a product has an operator with this value; only search has `is:nullcast`. */
 export function isAvailable<Name extends OperatorName>(
   name: Name,
   value: OperatorValues[Name],
@@ -188,7 +188,7 @@ export function mayStandAlone(name: OperatorName, product: RuleProduct): boolean
   return alone === 'yes' || (alone === 'not in search' && product !== 'search');
 }
 
-/** A person is asked for by handle or id. */
+/** The handle and id by which a rule can name a user. */
 function namesOf(person: Person | undefined): readonly string[] {
   return person === undefined ? [] : [person.handle, person.id];
 }

@@ -2,9 +2,9 @@ import type { Dialect } from '../post/dialect.js';
 import { fold, isFlag, tokenise } from '../post/tokeniser.js';
 import { type RuleOperator, specOf } from './operator.js';
 
-/** `contains:`. A quoted post's text counts for words and phrases only. */
+/** `contains:`. The text of a quoted post is matched by words and phrases only. */
 export const contains: RuleOperator<string> = {
-  ...specOf('text', 'a piece of the text, word boundaries or not', {}),
+  ...specOf('text', 'a part of the text, also within words', {}),
   test(value, { accents }) {
     const piece = fold(value, accents);
     return ({ texts }) => texts[0]?.folded.includes(piece) === true;
@@ -19,7 +19,7 @@ export const contains: RuleOperator<string> = {
 
 /** `url_contains:`. */
 export const urlContains: RuleOperator<string> = {
-  ...specOf('text', 'a piece of an expanded link', {}),
+  ...specOf('text', 'a part of an expanded link', {}),
   test(value, { accents }) {
     const piece = fold(value, accents);
     return ({ addresses }) => addresses.some(({ folded }) => folded.includes(piece));
@@ -32,17 +32,17 @@ export const urlContains: RuleOperator<string> = {
   frequency: () => 0.01,
 };
 
-/** UTF-16 units of a piece. */
+/** The number of UTF-16 units of an indexed fragment. */
 export const PIECE = 3;
 
-/** Every `PIECE` units in a row. */
+/** All fragments of `PIECE` adjacent units. */
 export function* piecesOf(folded: string): Generator<string> {
   for (let at = 0; at + PIECE <= folded.length; at++) yield folded.slice(at, at + PIECE);
 }
 
 /**
- * The words of a text that are whole words in every text that contains it: all but the first and the
- * last. Flags are left out: which two letters of a row make a flag depends on what comes before.
+ * The words of a text that are whole words in every text that contains it: all except the first and the
+ * last. Flags are excluded: which two letters in a row form a flag depends on the preceding text.
  */
 function wholeWords(text: string, { accents }: Dialect): string[] {
   const { words, starts, folded } = tokenise(text, accents);
@@ -59,5 +59,5 @@ function requiredPieces(value: string, dialect: Dialect, prefix: string): string
   return all.filter((_, i) => i % step === 0).map(piece => prefix + piece);
 }
 
-/** Pieces of a long text that are required: more would hardly select fewer posts. */
+/** The maximum number of required fragments of a long text: more would hardly select fewer posts. */
 const MAX_PIECES = 8;

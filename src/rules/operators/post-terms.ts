@@ -5,10 +5,10 @@ import { indexedOperators } from './indexed-operators.js';
 import { piecesOf } from './piece-operators.js';
 
 /**
- * The terms that an index files a post under. A word stands for itself (`snow`, and two neighbours of
- * a script written without spaces together, as `東京`); the others have a prefix: `#tag`, `@handle`,
- * `@id`, `$symbol`, and the name of an operator, as in `from:karl`, `lang:en`, `has:links`, a word of
- * a field as `place:boulder`, and three units in a row of a text as `contains:now`.
+ * The terms under which a post is indexed. Words have no prefix (`snow`, and two adjacent characters of
+ * a script without spaces, such as `東京`). All others have one: `#tag`, `@handle`, `@id`, `$symbol`, or
+ * the name of an operator, as in `from:karl`, `lang:en`, `has:links`, `place:boulder` (a word of a
+ * field) and `contains:now` (a fragment of three units).
  */
 export function postTerms(post: RulePost): ReadonlySet<string> {
   return new Set(allTerms(post));

@@ -11,7 +11,7 @@ export const sample: RuleOperator<number> = {
   frequency: word => word,
 };
 
-/** The hundredth of all posts, 0 to 99, that a post is in. It depends on the id alone. */
+/** The hundredth of all posts, 0 to 99, to which a post belongs. Depends only on its id. */
 function hundredthOf(id: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);

@@ -1,45 +1,46 @@
-/** What a code unit is to a tokeniser. */
+/** The classes of code units for the tokeniser. */
 export const SPACE = 0;
-/** Punctuation and symbols: they end a token and are none. */
+/** Punctuation and symbols: they end a token and are not part of one. */
 export const SEPARATOR = 1;
 export const WORD = 2;
-/** A token by itself: an emoji, or a character of a script that is written without spaces. */
+/** A token of one character: an emoji, or a character of a script that is written without spaces. */
 export const SINGLE = 3;
-/** Joins the token before it. */
+/** Belongs to the token before it. */
 export const MARK = 4;
-/** Invisible: as if it were not there. */
+/** Invisible, and ignored. */
 export const DROPPED = 5;
 /** The zero width joiner: invisible within a word, a separator between emoji. */
 export const JOINER = 6;
-/** Two of these in a row are one flag. */
+/** Two of these together are one flag. */
 export const REGIONAL = 7;
 export const SURROGATE = 8;
-/** Stands for other characters when composed, as the sign for Ångström does. */
+/** Becomes other characters in composed form, such as the Ångström sign. */
 export const UNCOMPOSED = 9;
 
 /**
- * Whether accents tell words apart: PowerTrack honours them (`kept`), search does not (`stripped`).
+ * Whether accents distinguish words: in PowerTrack they do (`kept`), in search they do not
+ * (`stripped`).
  */
 export type Accents = 'kept' | 'stripped';
 
 export interface CharacterTable {
-  /** Class of each UTF-16 code unit. */
+  /** The class of each UTF-16 code unit. */
   readonly classes: Uint8Array;
-  /** Each unit in the form that is compared: lower case, without accents where they are stripped. */
+  /** Each unit in the form for comparison: lower case, without accents if they are stripped. */
   readonly folds: Uint16Array;
 }
 
 let classes: Uint8Array | undefined;
 const folds: { [A in Accents]?: Uint16Array } = {};
 
-/** The tables are built on first use, in some tens of milliseconds. */
+/** The tables are built on first use, which takes tens of milliseconds. */
 export function characterTable(accents: Accents): CharacterTable {
   classes ??= buildClasses();
   folds[accents] ??= buildFolds(classes, accents);
   return { classes, folds: folds[accents] };
 }
 
-/** Class of a code point outside the basic plane. */
+/** The class of a code point outside the basic plane. */
 export function classOfAstral(codePoint: number): number {
   if (codePoint >= 0x1f1e6 && codePoint <= 0x1f1ff) return REGIONAL;
   if (codePoint >= 0x2f800 && codePoint <= 0x2fa1f) return UNCOMPOSED;
@@ -73,7 +74,7 @@ function buildFolds(classes: Uint8Array, accents: Accents): Uint16Array {
   });
 }
 
-/** The two great blocks, so that the table need not ask for each of their characters. */
+/** The two largest blocks, whose characters need no lookup each. */
 function isHanOrHangul(unit: number): boolean {
   return (unit >= 0x3400 && unit <= 0x9fff && (unit <= 0x4dbf || unit >= 0x4e00)) || isHangul(unit);
 }
@@ -82,7 +83,7 @@ function isHangul(unit: number): boolean {
   return unit >= 0xac00 && unit <= 0xd7a3;
 }
 
-/** Letters of Hangul that go on with the syllable before. */
+/** Hangul letters that belong to the syllable before. */
 function isJamoTail(code: number): boolean {
   return (code >= 0x1160 && code <= 0x11ff) || (code >= 0xd7b0 && code <= 0xd7ff);
 }
@@ -92,7 +93,7 @@ export function isAccent(unit: number): boolean {
   return unit >= 0x300 && unit <= 0x36f;
 }
 
-/** Scripts written without spaces, or, as Hangul, with endings glued to the word. */
+/** Scripts written without spaces, or, like Hangul, with endings attached to the word. */
 const UNSPACED =
   /^[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]$/u;
 
@@ -100,7 +101,7 @@ function classOf(character: string): number {
   const code = character.codePointAt(0) as number;
   if (code === 0x200d) return JOINER;
   if (/^[\p{Z}\p{Cc}\u200b\ufeff]$/u.test(character)) return SPACE;
-  // Selectors of how the character before is drawn are \p{Mn}; soft hyphens and the like are \p{Cf}.
+  // Variation selectors are \p{Mn}; soft hyphens and similar characters are \p{Cf}.
   if ((code >= 0xfe00 && code <= 0xfe0f) || /^\p{Cf}$/u.test(character)) return DROPPED;
   if (/^\p{M}$/u.test(character) || isJamoTail(code)) return MARK;
   if (code < 0x80) return /^[a-z0-9]$/i.test(character) ? WORD : SEPARATOR;
@@ -113,17 +114,17 @@ function classOf(character: string): number {
 function foldOf(character: string, accents: Accents): number {
   const lower = lowerOf(character);
   if (accents === 'kept' || lower < 0x80) return lower;
-  // Letters of other scripts, as the Cyrillic short i, are letters and not accented ones.
+  // In other scripts, letters such as the Cyrillic short i are not accented forms of another letter.
   const [base = '', ...marks] = String.fromCharCode(lower).normalize('NFD');
   const accented =
     /^[\p{sc=Latin}\p{sc=Greek}]$/u.test(base) && marks.every(m => isAccent(m.charCodeAt(0)));
   return accented ? base.charCodeAt(0) : lower;
 }
 
-/** Lower case, one unit for one unit; final sigma and long s as their common forms. */
+/** Lower case, unit by unit, with the usual forms of final sigma and long s. */
 function lowerOf(character: string): number {
   const upper = character.toUpperCase();
-  // Dotless i has the upper case of i, but is another letter.
+  // Dotless i has the same upper case as i, but is another letter.
   const from = upper.length === 1 && character !== 'ı' ? upper : character;
   return from.toLowerCase().charCodeAt(0);
 }

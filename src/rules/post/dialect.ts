@@ -1,19 +1,22 @@
 import type { Accents } from './characters.js';
 
-/** Where a rule is used. Historical jobs and replay share one set of operators, search has fewer. */
+/**
+ * The product that a rule is for. Historical jobs and replay share one set of operators; search has
+ * fewer.
+ */
 export type RuleProduct = 'search' | 'historical' | 'replay';
 
 export const RULE_PRODUCTS = ['search', 'historical', 'replay'] as const satisfies RuleProduct[];
 
-/** How a product reads rules and posts, where the products differ. */
+/** The differences between products in how they read rules and posts. */
 export interface Dialect {
   /** Whether `cumpleaños` and `cumpleanos` are the same word. */
   readonly accents: Accents;
-  /** Whether punctuation in a quoted phrase has to be in the post too. */
+  /** Whether punctuation in a quoted phrase must also be in the post. */
   readonly exactPhrases: boolean;
-  /** Whether the text and entities of a quoted post count as the post's own. */
+  /** Whether the text and entities of a quoted post count as part of the post. */
   readonly readsQuoted: boolean;
-  /** Whether the operators that search lacks exist. */
+  /** Whether the operators exist that search does not have. */
   readonly allOperators: boolean;
 }
 

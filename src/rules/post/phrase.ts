@@ -5,8 +5,8 @@ import { type Tokens, tokenise } from './tokeniser.js';
 export interface Phrase {
   readonly words: readonly string[];
   /**
-   * The folded text that a post must contain, and where in it the first word starts; `undefined`
-   * where only the words count.
+   * The folded text that a post must contain, and the position of its first word; `undefined`
+   * if only the words count.
    */
   readonly exact: { readonly text: string; readonly lead: number } | undefined;
 }
@@ -22,12 +22,12 @@ export function phraseOf(text: string, { accents, exactPhrases }: Dialect): Phra
   return { words, exact: exactPhrases ? { text: trimmed.trimEnd(), lead } : undefined };
 }
 
-/** The words of an unquoted text, one after the other; its punctuation does not count. */
+/** The adjacent words of an unquoted text; its punctuation is ignored. */
 export function wordsOf(text: string, { accents }: Dialect): Phrase {
   return { words: tokenise(text, accents).words, exact: undefined };
 }
 
-/** A phrase without words is punctuation: only an exact one can be found. */
+/** A phrase without words is punctuation, which only an exact phrase can match. */
 export function holdsPhrase(tokens: Tokens, { words, exact }: Phrase): boolean {
   const [first] = words;
   if (first === undefined)
@@ -42,8 +42,8 @@ export function holdsPhrase(tokens: Tokens, { words, exact }: Phrase): boolean {
 }
 
 /**
- * Whether the words are at most `distance` tokens apart. A word out of order costs two tokens, so
- * that two words in reverse may be `distance` - 2 apart.
+ * Whether the words are at most `distance` tokens apart. A word out of order costs two tokens, so that
+ * two words in reverse order may be `distance` - 2 apart.
  *
  * In an unbroken phrase the `i`-th word is `i` tokens after the first. The difference of each word's
  * index from that may range over `distance`.
@@ -59,14 +59,14 @@ export function holdsProximity(
   return false;
 }
 
-/** Whether each word has a token of its own, from its index after `start` to `distance` later. */
+/** Whether each word has a different token, from its index after `start` to `distance` later. */
 function fits(
   tokens: readonly string[],
   words: readonly string[],
   start: number,
   distance: number,
 ): boolean {
-  // A word that occurs twice takes two tokens, in order.
+  // A word that occurs twice needs two tokens, in order.
   const taken = new Map<string, number>();
   return words.every((word, i) => {
     const from = Math.max(0, start + i, (taken.get(word) ?? -1) + 1);

@@ -22,7 +22,7 @@ export class RulePost {
     this.dialect = dialect;
   }
 
-  /** The post and, where the dialect reads it, the post that it quotes. */
+  /** The post and, if the dialect includes it, the post that it quotes. */
   get parts(): readonly PostFields[] {
     if (this.#parts === undefined) {
       const quoted = this.dialect.readsQuoted ? this.fields.quoted : undefined;
@@ -37,7 +37,7 @@ export class RulePost {
     return this.#texts;
   }
 
-  /** Each link as it was posted and where it leads to. */
+  /** Each link as posted, and its final target. */
   get addresses(): readonly Tokens[] {
     this.#addresses ??= this.#tokens(
       this.parts.flatMap(part => part.links.flatMap(link => [link.expanded, link.unwound])),
@@ -45,7 +45,7 @@ export class RulePost {
     return this.#addresses;
   }
 
-  /** Each link as it is shown. */
+  /** The display form of each link. */
   get displays(): readonly Tokens[] {
     this.#displays ??= this.#tokens(
       this.parts.flatMap(part => part.links.map(link => link.display)),
@@ -53,7 +53,10 @@ export class RulePost {
     return this.#displays;
   }
 
-  /** A field of the post, without its empty texts. Give the same function for the same field. */
+  /**
+   * The tokens of a field, without empty texts. Cached by function: pass the same one for the same
+   * field.
+   */
   field(read: ReadTexts): readonly Tokens[] {
     this.#fields ??= new Map();
     let tokens = this.#fields.get(read);

@@ -16,20 +16,20 @@ import {
   WORD,
 } from './characters.js';
 
-/** The tokens of a text, and the text as exact phrases compare it. */
+/** The tokens of a text, and the text in the form for exact phrases. */
 export interface Tokens {
   readonly words: readonly string[];
   /** Where each word starts in `folded`. */
   readonly starts: readonly number[];
-  /** Lower case, accents stripped where they do not count, white space collapsed to one blank. */
+  /** Lower case, without accents if they are stripped, with white space collapsed to single spaces. */
   readonly folded: string;
 }
 
 /**
- * Splits a text into tokens: words end at punctuation, symbols and white space. An emoji is one token,
- * with or without its variation selector; of several that are joined, each is one. So is each
+ * Splits a text into tokens: words end at punctuation, symbols and white space. An emoji is a token,
+ * with or without its variation selector, and so is each of several joined emoji, and each
  * character of a script written without spaces: a word of such a script is a phrase of its
- * characters, in rules and posts alike.
+ * characters, in rules and in posts.
  *
  * @example tokenise('I like coca-cola 🍕', 'kept').words // ['i', 'like', 'coca', 'cola', '🍕']
  */
@@ -47,7 +47,7 @@ export function tokenise(text: string, accents: Accents): Tokens {
   return { words, starts, folded };
 }
 
-/** A text in the form that is compared, as `Tokens.folded`. */
+/** A text in the form for comparison, like `Tokens.folded`. */
 export function fold(text: string, accents: Accents): string {
   if (/^\w*$/.test(text)) return text.toLowerCase();
   const scan = scannerFor(accents);
@@ -56,7 +56,7 @@ export function fold(text: string, accents: Accents): string {
 }
 
 /**
- * One pass over a text into buffers that the next text reuses: no string is made for a token, and
+ * One pass over a text into buffers that the next text reuses. No string is created for a token, and
  * each token comes with its hash.
  */
 export class Scanner {
@@ -65,7 +65,7 @@ export class Scanner {
   /** The folded text: the first `length` units. */
   units: Uint16Array = new Uint16Array(1024);
   length = 0;
-  /** Where each of `count` tokens starts and ends in `units`, and its hash. */
+  /** The start and end in `units` of each of `count` tokens, and its hash. */
   starts: Int32Array = new Int32Array(1024);
   ends: Int32Array = new Int32Array(1024);
   hashes: Int32Array = new Int32Array(1024);
@@ -80,7 +80,7 @@ export class Scanner {
   }
 
   read(text: string): void {
-    // Combining marks are compared composed: é is one letter, however it is written.
+    // Combining marks are compared in composed form, so that both spellings of é are equal.
     if (!this.#scan(text, false)) this.#scan(composed(text), true);
   }
 
@@ -92,12 +92,12 @@ export class Scanner {
       this.#bytes[at] = unit;
       all |= unit;
     }
-    // Half the memory, and quick to compare, where one byte a character is enough.
+    // One byte a character, if sufficient, halves the memory and is faster to compare.
     if (all < 0x100) return this.#bytes.toString('latin1', 0, length);
     return Buffer.from(this.units.buffer, 2 * start, 2 * length).toString('utf16le');
   }
 
-  /** False when the text has to be composed first. */
+  /** Returns false if the text must be composed first. */
   #scan(text: string, isComposed: boolean): boolean {
     const { classes, folds } = this.#table;
     this.#reserve(text.length);
@@ -109,7 +109,7 @@ export class Scanner {
       let unit = text.charCodeAt(at);
       let kind = classes[unit] as number;
       if (kind === WORD) {
-        // Letters come in runs, and are nearly all of nearly every text.
+        // Most of a text is runs of letters, so they have their own loop.
         if (!inWord) {
           singles[count] = 0;
           hashes[count] = HASH_START;
@@ -145,7 +145,7 @@ export class Scanner {
       }
       if (kind === MARK && this.#accents === 'stripped' && isAccent(unit)) continue;
       if (unit === KEYCAP && isKeycapBase(units[length - 1])) {
-        // The base ended the word before, if any: that word ends earlier now.
+        // The base was the end of the word before, if any, which becomes shorter.
         const start = starts[count - 1] as number;
         if (ends[count - 1] === length && count > 0) {
           if (start === length - 1) count--;
@@ -183,7 +183,7 @@ export class Scanner {
       }
       if (kind === SEPARATOR || kind === JOINER) continue;
       ends[count - 1] = length;
-      // The hash goes on from what it was: from the start, a word of many marks would take forever.
+      // Extends the hash: starting again for each mark would take quadratic time.
       hashes[count - 1] = hashUnits(hashes[count - 1] as number, units, from, length);
     }
     this.length = length;
@@ -203,7 +203,7 @@ export class Scanner {
   }
 }
 
-/** Where FNV-1a starts; a hash is continued by starting from it. */
+/** The initial value of FNV-1a. Passing a hash instead continues it. */
 export const HASH_START: number = 0x811c9dc5 | 0;
 const HASH_STEP = 0x01000193;
 
@@ -222,8 +222,8 @@ export function hashText(from: number, text: string): number {
 const BLANK = 0x20;
 
 /**
- * The composed form. Composing sorts the marks of a run in quadratic time, so a run of more marks
- * than any language writes is composed in parts, each by itself.
+ * The composed form. Composing sorts the marks of a run in quadratic time, so a run with more marks
+ * than any language uses is composed in parts.
  */
 function composed(text: string): string {
   let result = '';
@@ -237,7 +237,10 @@ function composed(text: string): string {
   return result + text.slice(from).normalize('NFC');
 }
 
-/** Marks in a row that are composed together, as in the stream-safe format of Unicode. */
+/**
+ * The maximum number of adjacent marks that are composed together, as in Unicode's Stream-Safe Text
+ * Format.
+ */
 const MAX_RUN = 30;
 const LONG_RUN = new RegExp(`\\p{M}{${MAX_RUN + 1},}`, 'gu');
 

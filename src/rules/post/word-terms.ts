@@ -1,8 +1,8 @@
 import { isSingle } from './tokeniser.js';
 
 /**
- * The terms that words are indexed under: each word, and each two neighbours of a script written
- * without spaces. A post with both characters of `東京` is common, one with the pair is not.
+ * The terms under which words are indexed: each word, and each pair of adjacent characters of a script
+ * without spaces. Posts with both characters of `東京` are common, posts with the pair are not.
  */
 export function* wordTerms(words: readonly string[]): Generator<string> {
   let before = '';

@@ -34,14 +34,14 @@ test('a group that is not closed is shown where it opens', () => {
 test('wide characters have two columns, tabs and control characters one', () => {
   expect(drawn('雪\t🍕 "a\u0007e\u0301" h:x').split('\n').slice(1)).toEqual([
     '  | 雪 🍕 "a\ufffde\u0301" h:x',
-    '  |             ^ for the text itself, quote it: `"h:x"`',
+    '  |             ^ to match the text itself, quote it: `"h:x"`',
   ]);
 });
 
 test('only one line of a multi-line rule is shown, with its number', () => {
   expect(drawn('cat\n(dog OR\nh:x)').split('\n').slice(1)).toEqual([
     '3  | h:x)',
-    '   | ^ for the text itself, quote it: `"h:x"`',
+    '   | ^ to match the text itself, quote it: `"h:x"`',
   ]);
 });
 

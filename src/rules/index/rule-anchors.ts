@@ -7,19 +7,23 @@ import type { TermCounts } from './term-counts.js';
 import { anchorSets, planTree } from './term-plan.js';
 
 /**
- * Files each rule under terms. A rule may be filed under any of several sets of terms; it is filed
- * under the one that fewest posts have, and moves when the posts show that another is rarer.
+ * Indexes each rule under terms. A rule may be indexed under any of several sets of terms; it is
+ * indexed under the set that the fewest posts have, and moves when posts show that another set is
+ * rarer.
  */
-export class RuleFiles {
+export class RuleAnchors {
   readonly #lexicon: Lexicon;
   readonly #counts: TermCounts;
   readonly #postings = new Postings();
-  /** Blocks of rules without a set: each post is compared with them. */
-  readonly unfiled: Set<number> = new Set();
-  /** The sets of all rules, each its length and its terms; and of each rule its block, where its sets start, how long they are, and which it stands under. */
+  /** Blocks of rules without a set, which every post is compared with. */
+  readonly unanchored: Set<number> = new Set();
+  /** The sets of all rules: for each, its length and its terms. */
   readonly #sets = new IntPool();
   #rules = new Int32Array(4 << 8);
-  /** How many posts there must have been before the rules are reviewed again, and up to which that is done. */
+  /**
+   * The number of posts at which the next review starts, and the number of rules reviewed in it so
+   * far.
+   */
   #reviewAfter: number;
   #reviewed = 0;
 
@@ -29,17 +33,17 @@ export class RuleFiles {
     this.#reviewAfter = reviewAfter;
   }
 
-  /** Pairs of a rule's block and its witness: a term that a match must have too, or -1. */
+  /** Pairs of a rule's block and its second term, which a match must have as well, or -1. */
   get postings(): Int32Array {
     return this.#postings.data;
   }
 
-  /** Of each term, where its pairs start and how many integers they are. */
+  /** For each term, the start of its pairs and their number of integers. */
   get lists(): Int32Array {
     return this.#postings.lists;
   }
 
-  /** The terms of the rule have to be in the lexicon, and stay there until it is deleted. */
+  /** The terms of the rule must be in the lexicon, and stay there until the rule is deleted. */
   add(rule: number, block: number, tree: RuleNode, dialect: Dialect): void {
     this.#reserve(rule);
     const { plan } = planTree(tree, dialect);
@@ -56,28 +60,28 @@ export class RuleFiles {
     this.#rules[4 * rule + 1] = list.length;
     this.#rules[4 * rule + 2] = 0;
     if (list.length === 0) {
-      this.unfiled.add(block);
+      this.unanchored.add(block);
       return;
     }
     const start = this.#sets.allocate(list.length);
     this.#sets.data.set(list, start);
     this.#rules[4 * rule] = start;
-    this.#file(rule, 0);
+    this.#anchor(rule, 0);
   }
 
   delete(rule: number): void {
-    this.unfiled.delete(this.#rules[4 * rule + 3] as number);
+    this.unanchored.delete(this.#rules[4 * rule + 3] as number);
     const start = this.#rules[4 * rule] as number;
     const length = this.#rules[4 * rule + 1] as number;
     if (length === 0) return;
-    this.#unfile(rule);
+    this.#release(rule);
     this.#sets.free(start, length);
     this.#rules[4 * rule + 1] = 0;
   }
 
   /**
-   * Called after each post: reviews a few rules, so that no post waits for long.
-   * The rounds become rarer, each after twice as many posts as the one before.
+   * Called after each post: reviews a few rules at a time, so that no post waits long.
+   * Each review of all rules starts after twice as many posts as the one before.
    */
   review(rules: number): void {
     if (this.#counts.posts < this.#reviewAfter) return;
@@ -104,23 +108,23 @@ export class RuleFiles {
       cost = found;
       best = at - start;
     }
-    // A move is worth it where it saves much.
+    // A move must save enough to be worth it.
     if (best === current || cost > 0.7 * present) return;
-    this.#unfile(rule);
-    this.#file(rule, best);
+    this.#release(rule);
+    this.#anchor(rule, best);
   }
 
-  #file(rule: number, offset: number): void {
+  #anchor(rule: number, offset: number): void {
     this.#rules[4 * rule + 2] = offset;
     const at = (this.#rules[4 * rule] as number) + offset;
-    const witness = this.#witness(rule, at);
+    const second = this.#secondTerm(rule, at);
     const length = this.#sets.data[at] as number;
     const block = this.#rules[4 * rule + 3] as number;
     for (let i = at + 1; i <= at + length; i++)
-      this.#postings.add(this.#sets.data[i] as number, block, witness);
+      this.#postings.add(this.#sets.data[i] as number, block, second);
   }
 
-  #unfile(rule: number): void {
+  #release(rule: number): void {
     const at = (this.#rules[4 * rule] as number) + (this.#rules[4 * rule + 2] as number);
     const length = this.#sets.data[at] as number;
     const block = this.#rules[4 * rule + 3] as number;
@@ -128,21 +132,21 @@ export class RuleFiles {
       this.#postings.remove(this.#sets.data[i] as number, block);
   }
 
-  /** The rarest term that is alone in another set. */
-  #witness(rule: number, filed: number): number {
+  /** The rarest term that forms another set alone. */
+  #secondTerm(rule: number, filed: number): number {
     const sets = this.#sets.data;
     const start = this.#rules[4 * rule] as number;
     const end = start + (this.#rules[4 * rule + 1] as number);
-    let witness = -1;
+    let second = -1;
     let cost = Number.POSITIVE_INFINITY;
     for (let at = start; at < end; at += 1 + (sets[at] as number)) {
       if (at === filed || sets[at] !== 1) continue;
       const found = this.#costAt(at);
       if (found >= cost) continue;
       cost = found;
-      witness = sets[at + 1] as number;
+      second = sets[at + 1] as number;
     }
-    return witness;
+    return second;
   }
 
   #costAt(at: number): number {
@@ -165,6 +169,6 @@ export class RuleFiles {
   }
 }
 
-/** Sets of a rule that are kept, the rarest. */
+/** The number of sets that are stored for a rule, the rarest ones. */
 const MAX_SETS = 8;
 const REVIEWED_A_POST = 16;
