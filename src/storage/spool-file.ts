@@ -55,19 +55,33 @@ export class SpoolFile {
     });
   }
 
+  /** The bytes at a position. @throws StorageError */
+  async read(position: number, length: number): Promise<Buffer> {
+    const bytes = Buffer.allocUnsafeSlow(length);
+    for (let read = 0; read < length; )
+      read += await this.#readInto(bytes.subarray(read), position + read);
+    return bytes;
+  }
+
   /** All written bytes. @throws StorageError */
   async *blocks(blockBytes = 1024 * 1024): AsyncGenerator<Buffer, void, undefined> {
     for (let at = 0; at < this.#bytes; ) {
       // Not from the pool: the consumer may keep parts of it.
       const block = Buffer.allocUnsafeSlow(Math.min(blockBytes, this.#bytes - at));
-      const { bytesRead } = await withStorageError(`read ${this.#content} from`, this.#path, () =>
-        this.#handle.read(block, 0, block.length, at),
-      );
-      if (bytesRead === 0)
-        throw new StorageError(`${this.#path} was truncated`, { path: this.#path });
-      at += bytesRead;
-      yield block.subarray(0, bytesRead);
+      const read = await this.#readInto(block, at);
+      at += read;
+      yield block.subarray(0, read);
     }
+  }
+
+  /** Reads at least one byte. */
+  async #readInto(bytes: Buffer, position: number): Promise<number> {
+    const { bytesRead } = await withStorageError(`read ${this.#content} from`, this.#path, () =>
+      this.#handle.read(bytes, 0, bytes.length, position),
+    );
+    if (bytesRead === 0)
+      throw new StorageError(`${this.#path} was truncated`, { path: this.#path });
+    return bytesRead;
   }
 
   async close(): Promise<void> {

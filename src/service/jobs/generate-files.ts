@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Activity } from '../../activity/activity.js';
 import type { RuleMatcher } from '../../rules/index/compile-rules.js';
+import { replaceFile } from '../../storage/replace-file.js';
+import { withStorageError } from '../../storage/storage-error.js';
 import { formatSent, SEGMENT } from '../../time.js';
 import type { Archive, ArchivedPost } from '../archive/archive.js';
 import { EventLoopYield } from '../event-loop-yield.js';
@@ -32,23 +33,31 @@ export interface GenerateFilesOptions {
 export async function generateFiles(job: Job, options: GenerateFilesOptions): Promise<void> {
   const { archive, store, files, signal, onProgress, onWritten } = options;
   const matcher = await compileJobRules(job.rules, signal);
+  const write = async (segment: number, matched: readonly Activity[]): Promise<void> => {
+    const path = await store.dataFile(job, segment);
+    const lines = linesOf(matched, options.infoLine ? job.since : undefined);
+    const written = await writeDataFile(path, lines, signal);
+    const file = { segment, posts: matched.length, ...written };
+    await store.addFile(job, file);
+    files.push(file);
+    onWritten(matched.map(({ id }) => id));
+  };
   const last = files.at(-1);
   // Files that an earlier run of the service has written stay.
   const from = last === undefined ? job.from : last.segment + SEGMENT;
-  if (from < job.to) {
-    for await (const { segment, posts } of archive.scan({ from, to: job.to }, { signal })) {
-      const matched = await matchAll(matcher, posts, signal);
-      if (matched.length > 0) {
-        const path = await store.dataFile(job, segment);
-        const lines = linesOf(matched, options.infoLine ? job.since : undefined);
-        const written = await writeDataFile(path, lines, signal);
-        const file = { segment, posts: matched.length, ...written };
-        await store.addFile(job, file);
-        files.push(file);
-        onWritten(matched.map(({ id }) => id));
+  let writing = Promise.resolve();
+  try {
+    if (from < job.to)
+      for await (const { segment, posts } of archive.scan({ from, to: job.to }, { signal })) {
+        const matched = await matchAll(matcher, posts, signal);
+        await writing;
+        // The disk syncs a file while the next one is matched.
+        if (matched.length > 0) writing = write(segment, matched);
+        writing.catch(() => {});
+        onProgress((segment + SEGMENT - job.from) / (job.to - job.from));
       }
-      onProgress((segment + SEGMENT - job.from) / (job.to - job.from));
-    }
+  } finally {
+    await writing;
   }
   onProgress(1);
 }
@@ -87,31 +96,28 @@ function* linesOf(
   yield Buffer.from(JSON.stringify({ info }));
 }
 
-/** Writes chunks to a gzip file. A rename puts the file in place, so it is never incomplete. */
+/** Writes chunks to a gzip file, which is never incomplete. */
 async function writeDataFile(
   path: string,
   chunks: Iterable<Uint8Array>,
   signal: AbortSignal,
 ): Promise<Pick<DataFile, 'bytes' | 'md5'>> {
-  await mkdir(dirname(path), { recursive: true });
-  const temporary = `${path}.part`;
-  const hash = createHash('md5');
-  let bytes = 0;
+  const compressed: Buffer[] = [];
   await pipeline(
     Readable.from(blocksOf(chunks), { objectMode: false }),
     createGzip(),
-    async function* (compressed: AsyncIterable<Buffer>) {
-      for await (const chunk of compressed) {
-        hash.update(chunk);
-        bytes += chunk.length;
-        yield chunk;
-      }
+    async (blocks: AsyncIterable<Buffer>) => {
+      for await (const block of blocks) compressed.push(block);
     },
-    createWriteStream(temporary),
     { signal },
   );
-  await rename(temporary, path);
-  return { bytes, md5: hash.digest('hex') };
+  // In memory, as the posts are, which are larger.
+  const bytes = Buffer.concat(compressed);
+  await withStorageError('write the data file', path, async () => {
+    await mkdir(dirname(path), { recursive: true });
+    await replaceFile(path, bytes, { aside: `${path}.part` });
+  });
+  return { bytes: bytes.length, md5: createHash('md5').update(bytes).digest('hex') };
 }
 
 /** Bytes that go into the compressor in one write. */

@@ -98,7 +98,7 @@ export class JobStore {
     const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n');
     const files = lines.filter(line => line !== '').map(line => parse(path, line) as DataFile);
     if (!text.endsWith('\n') && text !== '')
-      await writeFile(path, files.map(file => `${JSON.stringify(file)}\n`).join(''));
+      await replaceFile(path, files.map(file => `${JSON.stringify(file)}\n`).join(''));
     return files;
   }
 

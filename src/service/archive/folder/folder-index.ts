@@ -105,8 +105,8 @@ async function makeIndex(
   try {
     await mkdir(aside, { mode: 0o700 });
     const sorterOf = {
-      original: await PostSorter.create(join(aside, 'original.unsorted')),
-      activity_streams: await PostSorter.create(join(aside, 'activity_streams.unsorted')),
+      original: await PostSorter.create(aside),
+      activity_streams: await PostSorter.create(aside),
     };
     sorters.push(sorterOf.original, sorterOf.activity_streams);
     const indexed = await readFiles(folder, files, aside, sorterOf, onProgress);
@@ -115,7 +115,6 @@ async function makeIndex(
       activity_streams: await writeBlocks(sorterOf.activity_streams, aside, 'activity_streams'),
     };
     for (const sorter of sorters.splice(0)) await sorter.close();
-    for (const name of Object.keys(sorterOf)) await rm(join(aside, `${name}.unsorted`));
     await replaceFile(join(aside, 'index.json'), JSON.stringify({ files: indexed, formats }));
     await publish(aside, path);
     await syncFolder(dirname(path));

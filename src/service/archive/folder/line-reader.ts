@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, type ZlibOptions } from 'node:zlib';
 import pLimit from 'p-limit';
-import { StorageError } from '../../../errors.js';
+import { MillraceError, StorageError } from '../../../errors.js';
+import { storageError } from '../../../storage/storage-error.js';
 import { WeightedCache } from '../weighted-cache.js';
 import type { LinePosition } from './block-file.js';
 import type { ListedFile } from './list-files.js';
@@ -51,11 +52,15 @@ export class LineReader {
       signal?.throwIfAborted();
       const file = this.#files[number] as IndexedFile;
       const ascending = asked.toSorted((a, b) => a.position.offset - b.position.offset);
-      if (file.form === 'plain') await this.#readPlain(file, ascending, lines);
-      else if (file.form === 'packed') await this.#readPacked(number, ascending, lines);
-      else
-        for (const { position, i } of ascending)
-          lines[i] = lineOf(await this.#text(number), position);
+      try {
+        if (file.form === 'plain') await this.#readPlain(file, ascending, lines);
+        else if (file.form === 'packed') await this.#readPacked(number, ascending, lines);
+        else
+          for (const { position, i } of ascending)
+            lines[i] = lineOf(await this.#text(number), position);
+      } catch (cause) {
+        throw readError(join(this.#folder, file.path), cause);
+      }
     });
     return lines;
   }
@@ -114,11 +119,7 @@ export class LineReader {
     const now = await stat(path).catch(cause => {
       throw new StorageError(`The archive's file ${path} cannot be read any more`, { path, cause });
     });
-    if (now.size !== file.bytes || now.mtimeMs !== file.modifiedMs)
-      throw new StorageError(
-        `The archive's file ${path} has changed since it was indexed. Open the archive again`,
-        { path },
-      );
+    if (now.size !== file.bytes || now.mtimeMs !== file.modifiedMs) throw hasChanged(path);
     return path;
   }
 }
@@ -141,7 +142,22 @@ function byFile(positions: readonly LinePosition[]): Map<number, PositionedLine[
   return files;
 }
 
+/** A file may also change after its size was compared: then it is short, or damaged. */
+function readError(path: string, cause: unknown): unknown {
+  return cause instanceof MillraceError || (cause instanceof Error && 'syscall' in cause)
+    ? storageError('read', path, cause)
+    : hasChanged(path, cause);
+}
+
+function hasChanged(path: string, cause?: unknown): StorageError {
+  return new StorageError(
+    `The archive's file ${path} has changed since it was indexed. Open the archive again`,
+    { path, cause },
+  );
+}
+
 /** A copy: a view would keep the whole file in memory. */
 function lineOf(text: Buffer, { offset, bytes }: LinePosition): Buffer {
+  if (offset + bytes > text.length) throw new Error('The text is shorter than when it was indexed');
   return Buffer.from(text.subarray(offset, offset + bytes));
 }

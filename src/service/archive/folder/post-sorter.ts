@@ -1,9 +1,7 @@
-import { type FileHandle, open } from 'node:fs/promises';
-import { writeAll } from '../../../storage/file-system.js';
+import { SpoolFile } from '../../../storage/spool-file.js';
 import { floorTo, MINUTE } from '../../../time.js';
 import { readLocation, writeLocation } from './location-codec.js';
 import { occurrenceBytes, writeOccurrences } from './post-occurrences.js';
-import { readBytes } from './read-bytes.js';
 import type { IndexedPost } from './read-post.js';
 
 /** Posts read back from the sorter's file. */
@@ -41,7 +39,7 @@ interface SortedRun {
  * collects a range of minutes from all runs.
  */
 export class PostSorter {
-  readonly #file: FileHandle;
+  readonly #file: SpoolFile;
   readonly #runs: SortedRun[] = [];
   #written = 0;
   #buffer = Buffer.alloc(0);
@@ -52,14 +50,14 @@ export class PostSorter {
 
   readonly #runBytes: number;
 
-  private constructor(file: FileHandle, runBytes: number) {
+  private constructor(file: SpoolFile, runBytes: number) {
     this.#file = file;
     this.#runBytes = runBytes;
   }
 
-  /** `runBytes` is the size of a run, which is sorted in memory. */
-  static async create(path: string, runBytes = RUN_BYTES): Promise<PostSorter> {
-    return new PostSorter(await open(path, 'wx+'), runBytes);
+  /** `folder` is for a temporary file; `runBytes` is the size of a run, which is sorted in memory. */
+  static async create(folder: string, runBytes = RUN_BYTES): Promise<PostSorter> {
+    return new PostSorter(await SpoolFile.open('posts to sort', folder), runBytes);
   }
 
   /** Adds a post of the file with the number `file`. */
@@ -89,7 +87,7 @@ export class PostSorter {
     for (const { minutes, starts } of this.#runs) {
       const start = starts[firstFrom(minutes, from)] as number;
       const end = starts[firstFrom(minutes, to)] as number;
-      if (start < end) parts.push(await readBytes(this.#file, start, end - start));
+      if (start < end) parts.push(await this.#file.read(start, end - start));
     }
     const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
     const posts: SortedPost[] = [];
@@ -116,7 +114,7 @@ export class PostSorter {
       }
       length += this.#buffer.copy(sorted, length, start, end);
     }
-    await writeAll(this.#file, sorted.subarray(0, length), this.#written);
+    await this.#file.write([sorted.subarray(0, length)]);
     this.#written += length;
     this.#runs.push({
       minutes: Float64Array.from(minutes),

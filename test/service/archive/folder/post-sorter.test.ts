@@ -45,7 +45,7 @@ test('a sorter returns every post of each minute, for any run size', async () =>
       fc.array(post, { maxLength: 60 }),
       fc.integer({ min: 1, max: 20_000 }),
       async (posts, runBytes) => {
-        const sorter = await PostSorter.create(path.join(await makeFolder(), 'unsorted'), runBytes);
+        const sorter = await PostSorter.create(await makeFolder(), runBytes);
         for (const [file, one] of posts.entries()) await sorter.add(one, file);
         await sorter.finish();
         const minutes = [...sorter.counts.keys()].toSorted((a, b) => a - b);

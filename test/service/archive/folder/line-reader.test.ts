@@ -1,0 +1,51 @@
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { StorageError } from '../../../../src/errors.js';
+import {
+  type IndexedFile,
+  LineReader,
+} from '../../../../src/service/archive/folder/line-reader.js';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-lines-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** A reader of one file with this content, whose size and time are those of the index. */
+async function readerOf(form: IndexedFile['form'], content: Buffer): Promise<LineReader> {
+  const file = path.join(folder, 'a.json');
+  await writeFile(file, content);
+  const { size, mtimeMs } = await stat(file);
+  const indexed = { path: 'a.json', bytes: size, modifiedMs: mtimeMs, form, textBytes: 8 };
+  return new LineReader(folder, folder, [indexed]);
+}
+
+const text = Buffer.from('{"id":1}');
+const within = { file: 0, offset: 0, bytes: 8 };
+const beyond = { file: 0, offset: 6, bytes: 8 };
+
+describe('the lines of a file', () => {
+  it.each([
+    ['plain', text],
+    ['gzip', gzipSync(text)],
+  ] as const)('are read, of a %s one', async (form, content) => {
+    const reader = await readerOf(form, content);
+    expect(await reader.read([within])).toEqual([text]);
+  });
+
+  it.each([
+    ['plain, and shorter', 'plain', text],
+    ['gzip, and shorter', 'gzip', gzipSync(text)],
+    ['gzip, and cut', 'gzip', gzipSync(text).subarray(0, 12)],
+  ] as const)('%s than when it was indexed: an error that says so', async (_, form, content) => {
+    const reader = await readerOf(form, content);
+    const error = await reader.read([beyond]).catch(error => error);
+    expect(error).toBeInstanceOf(StorageError);
+    expect(error.path).toBe(path.join(folder, 'a.json'));
+    expect(error.message).toContain('has changed since it was indexed. Open the archive again');
+  });
+});
