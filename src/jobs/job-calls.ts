@@ -6,6 +6,7 @@ import { readJson, readText } from '../http/read-json.js';
 import { type AccountRequest, request } from '../http/request.js';
 import { jobMessage } from '../http/response-error.js';
 import { serviceUrl } from '../http/service-url.js';
+import { SECOND } from '../time.js';
 import {
   type CreatedJob,
   type Job,
@@ -32,14 +33,18 @@ export interface JobCallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** How far the service's clock, as the account knows it, may be off. */
+const CLOCK_TOLERANCE_MS = 5 * SECOND;
+
 const CALL_OPTIONS = { signal: signalOption() } satisfies OptionTable<JobCallOptions>;
 
 /**
  * Creates a job, which the service then estimates; nothing is paid until the job is accepted. Title,
  * dates, format and every rule are checked before anything is sent, so a typo costs nothing.
  *
- * After an attempt with an unknown outcome, the title is looked up first: if the job exists, it is
- * returned, and not created a second time.
+ * After an attempt with an unknown outcome, the title is looked up first: a job that was requested since
+ * this call began is returned, and not created a second time. An older one may have other rules, which the
+ * service does not return: it is a `JobError`.
  *
  * @throws OptionError with all problems of the request, or of its rules.
  * @throws HttpError when the service refuses the job, for example because the title exists.
@@ -72,7 +77,13 @@ export async function createJob(
         return parseJob(value, response.url);
       },
     );
-  return sendOnce(account, create, () => findCreated(account, checked, { signal }), signal);
+  const startedAt = account.timing.elapsed();
+  return sendOnce(
+    account,
+    create,
+    () => findCreated(account, checked, account.timing.elapsed() - startedAt, { signal }),
+    signal,
+  );
 }
 
 /**
@@ -231,9 +242,11 @@ async function decide(
   return sendOnce(account, send, findResult, signal);
 }
 
+/** The job that the call made which began so many milliseconds ago. */
 async function findCreated(
   account: Account,
   requested: CheckedJobRequest,
+  ageMs: number,
   options: JobCallOptions,
 ): Promise<CreatedJob | undefined> {
   const { jobs } = await listJobs(account, options);
@@ -241,7 +254,12 @@ async function findCreated(
   if (found === undefined) return undefined;
   const job = await getJob(account, found, options);
   checkSameJob(job, requested);
-  return job;
+  const { uuid, status, title, requestedAt = 'an unknown time' } = job;
+  if (Date.parse(requestedAt) >= account.clock.now() - ageMs - CLOCK_TOLERANCE_MS) return job;
+  throw new JobError(
+    `There is another job with the title ${JSON.stringify(title)} (${uuid}), requested at ${requestedAt}, before this call: its rules are not known. Choose another title, or continue with that job by \`jobs.get\``,
+    { title, uuid, status },
+  );
 }
 
 function put(

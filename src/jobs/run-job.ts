@@ -110,8 +110,8 @@ async function findOrCreate(
       await createJob(account, { ...request, title: requested.title }, { signal }),
     );
   } catch (error) {
-    if (!isRefusal(error)) throw error;
-    // Another run of the same script may have created it meanwhile.
+    if (!isRefusal(error) && !(error instanceof JobError)) throw error;
+    // Another run of the same script may have created it meanwhile: its title has the digest of the rules.
     const late = await findExisting(account, requested, signal);
     if (late === undefined) throw error;
     return late;

@@ -13,6 +13,7 @@ import {
 } from '../../src/jobs/job-calls.js';
 import type { JobRequest } from '../../src/jobs/job-request.js';
 import { readSuspectMinutes } from '../../src/jobs/suspect-minutes.js';
+import { DAY } from '../../src/time.js';
 import { cut, json, type Reply, reset, ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
 
@@ -64,6 +65,8 @@ const JOB = {
   statusMessage: 'Waiting on quote from Gnip.',
   jobURL: `https://service.example:443${PATH}/jobs/eff5t4me1j.json`,
 };
+/** The job, requested now. */
+const newJob = (of: object = {}) => ({ ...JOB, requestedAt: new Date().toISOString(), ...of });
 const QUOTE = {
   costDollars: 5000,
   estimatedActivityCount: 100,
@@ -191,11 +194,8 @@ describe('creating a job', () => {
     ['503', status(503)],
   ];
   it.each(LOST)('%s: looks for the title, and joins the job it finds', async (_, lost) => {
-    server.script.push(
-      lost,
-      listed({ ...JOB, status: 'estimating' }),
-      json({ ...JOB, status: 'estimating' }),
-    );
+    const job = newJob({ status: 'estimating' });
+    server.script.push(lost, listed(job), json(job));
     expect(await createJob(acme(), REQUEST)).toMatchObject({
       uuid: 'eff5t4me1j',
       status: 'estimating',
@@ -214,9 +214,28 @@ describe('creating a job', () => {
       reset,
       listed(),
       status(400, '{"error":{"message":"duplicate title"}}'),
-      listed(JOB),
-      json(JOB),
+      listed(newJob()),
+      json(newJob()),
     );
+    expect((await createJob(acme(), REQUEST)).uuid).toBe('eff5t4me1j');
+  });
+
+  it.each([
+    ['was requested before the call', {}, '2024-05-15T12:34:56Z'],
+    ['does not say when it was requested', { requestedAt: undefined }, 'an unknown time'],
+  ])('does not join a job of that title that %s: its rules may be others', async (_, of, at) => {
+    const other = { ...JOB, ...of };
+    server.script.push(reset, listed(other), json(other));
+    const error = await createJob(acme(), REQUEST).catch(e => e);
+    expect(error).toBeInstanceOf(JobError);
+    expect(error.message).toContain(`(eff5t4me1j), requested at ${at}, before this call`);
+    expect(methods().filter(method => method.startsWith('POST'))).toHaveLength(1);
+  });
+
+  it('joins its job by the clock of the service', async () => {
+    server.now = () => Date.now() - 400 * DAY;
+    const job = newJob({ requestedAt: new Date(server.now()).toISOString() });
+    server.script.push(reset, listed(job), json(job));
     expect((await createJob(acme(), REQUEST)).uuid).toBe('eff5t4me1j');
   });
 
