@@ -91,7 +91,7 @@ async function run(): Promise<void> {
   process.stdout.write(
     json === true
       ? `${addressesLine(addresses)}\n`
-      : summary(addresses, options.archive as string | undefined),
+      : summary(addresses, options.archive as string | undefined, await service.firstCommand()),
   );
 }
 
@@ -149,9 +149,17 @@ function packageVersion(): string {
   return (JSON.parse(text) as { readonly version: string }).version;
 }
 
-function summary(addresses: Addresses, archive: string | undefined): string {
-  const { baseUrl, consoleUrl, account, label, email, password } = addresses;
+function summary(
+  addresses: Addresses,
+  archive: string | undefined,
+  firstCommand: string | undefined,
+): string {
+  const { baseUrl, consoleUrl, email, password } = addresses;
   const posts = archive === undefined ? 'generated for any minute since 21 March 2006' : archive;
+  const first =
+    firstCommand === undefined
+      ? `${archive} holds no posts: put files with one post a line there, and start again.`
+      : `Try it:\n  ${firstCommand}`;
   return `The service is ready.
 
   base URL   ${baseUrl}
@@ -160,8 +168,7 @@ function summary(addresses: Addresses, archive: string | undefined): string {
 
 For scripts in another shell, where account() then needs no options:
 ${exportLines(environmentOf(addresses)).replaceAll(/^(?=export)/gm, '  ')}
-Try it:
-  curl -u '${email}:${password}' '${baseUrl}/search/30day/accounts/${account}/${label}.json?query=coffee&maxResults=10'
+${first}
 
 Ctrl+C ends it.
 `;

@@ -1,4 +1,5 @@
 import type { Addresses } from './http/addresses.js';
+import { shellWord } from './shell-word.js';
 
 /** Variables from which `account()` reads the service's addresses, names and credentials. */
 export function environmentOf(addresses: Addresses): Readonly<Record<string, string>> {
@@ -34,5 +35,5 @@ export function exportLines(variables: Readonly<Record<string, string>>): string
 function quoted(value: string): string {
   if (!value.includes("'")) return `'${value}'`;
   if (!/["$`\\!]/.test(value)) return `"${value}"`;
-  return `'${value.replaceAll("'", "'\\''")}'`;
+  return shellWord(value);
 }

@@ -10,6 +10,7 @@ import { Compliance } from './compliance/compliance.js';
 import { pageRoutes } from './console/page-routes.js';
 import type { ServiceContext } from './context.js';
 import { controlRoutes } from './control.js';
+import { firstCommand, firstSearch, GENERATED_SEARCH } from './first-search.js';
 import { type Addresses, addressesAt } from './http/addresses.js';
 import { closeServer, listen, urlOf } from './http/listen.js';
 import { Faults } from './http/planted-faults.js';
@@ -71,7 +72,6 @@ export class Service extends Server {
       archive: () => this.#open(),
       onError: settings.onError,
     });
-    const now = () => this.clock.now();
     this.#usage = new UsageMeter({
       clock: this.clock,
       stateFolder: settings.stateFolder,
@@ -86,7 +86,7 @@ export class Service extends Server {
       usage: this.#usage,
       requests: new RequestLog(),
       settled: maxMs => this.#jobs.jobs.settled(maxMs),
-      archive: async format => new VisibleArchive(await this.#open(format), this.compliance, now),
+      archive: format => this.#visible(format),
     };
     this.#jobs = new JobEndpoints(context, () => urlOf(this));
     this.#streams = new StreamEndpoints(context, this.compliance);
@@ -106,6 +106,7 @@ export class Service extends Server {
         usage: this.#usage,
         oauth: this.oauth,
         addresses: () => this.addresses(),
+        firstCommand: () => this.firstCommand(),
       }),
       ...(settings.control ? controlRoutes(context, this.compliance, this.oauth) : []),
     ];
@@ -154,6 +155,14 @@ export class Service extends Server {
     return addressesAt(urlOf(this), this.#settings, () => this.clock.now());
   }
 
+  /** @internal A command that finds posts, for people who try the service; undefined for an empty archive. */
+  async firstCommand(): Promise<string | undefined> {
+    const isGenerated = this.#settings.archive === undefined;
+    const now = this.clock.now();
+    const found = isGenerated ? GENERATED_SEARCH : await firstSearch(await this.#visible(), now);
+    return found && firstCommand(this.addresses(), found);
+  }
+
   /**
    * Resolves once everything that is due by the clock has happened. A test moves the clock, waits, and
    * then finds jobs in their new states and compliance events sent.
@@ -177,6 +186,11 @@ export class Service extends Server {
   /** Stops it: `await using service = createService();`. */
   override async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
+  }
+
+  async #visible(format?: Format): Promise<Archive> {
+    const archive = await this.#open(format);
+    return new VisibleArchive(archive, this.compliance, () => this.clock.now());
   }
 
   async #open(format?: Format): Promise<Archive> {

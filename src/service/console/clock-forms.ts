@@ -1,14 +1,22 @@
 import { SECOND } from '../../time.js';
 import type { Clock } from '../clock.js';
 import { type Html, html } from './html/html.js';
-import { csrfField, instant, stateOf } from './html/page-parts.js';
+import { messageBox } from './html/message.js';
+import { csrfField, stateOf } from './html/page-parts.js';
+import { exactDurationOf, instant } from './html/units.js';
 
 export interface ClockForms {
   readonly clock: Clock;
   readonly csrf: string;
   /** Whether the clock is shown without forms. */
   readonly isReadOnly: boolean;
-  readonly problem: string | undefined;
+  readonly problem: ClockProblem | undefined;
+}
+
+/** Why a change was refused, and what was typed. */
+export interface ClockProblem {
+  readonly message: string;
+  readonly form: URLSearchParams;
 }
 
 const SPANS = {
@@ -26,52 +34,35 @@ export function clockForms({ clock, csrf, isReadOnly, problem }: ClockForms): Ht
 }
 
 export function clockFace(clock: Clock): Html {
-  const offset = Math.round((clock.now() - Date.now()) / SECOND);
+  const aheadMs = clock.now() - Date.now();
+  const offMs = Math.abs(aheadMs);
   return html`<p class="row"><span class="headline">${instant(clock.now())}</span> ${
     clock.frozen ? stateOf('frozen', 'warn') : stateOf('running', 'good')
-  }</p><p class="quiet">${Math.abs(offset) < 2 ? 'Real time.' : `${spanOf(Math.abs(offset))} ${offset > 0 ? 'ahead of' : 'behind'} real time.`}</p>`;
+  }</p><p class="quiet">${offMs < 2 * SECOND ? 'Real time.' : `${exactDurationOf(offMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} real time.`}</p>`;
 }
 
-function changes(clock: Clock, csrf: string, problem: string | undefined): Html {
-  const invalid =
-    problem !== undefined && html` aria-invalid="true" aria-describedby="clock-problem"`;
-  return html`${problem !== undefined && html`<p class="alarm" role="alert" id="clock-problem">${problem}</p>`}
-<form method="post" action="/console/faults">${csrfField(csrf)}
-<fieldset><legend>Move on by</legend><div class="row">${Object.entries(SPANS).map(
+function changes(clock: Clock, csrf: string, problem: ClockProblem | undefined): Html {
+  const typed = (name: string) =>
+    problem?.form.has(name) &&
+    html` value="${problem.form.get(name)}" aria-invalid="true" aria-describedby="clock-problem" autofocus`;
+  return html`<form method="post" action="/console/faults">${csrfField(csrf)}
+<fieldset><legend>Move on by</legend><div class="row tight">${Object.entries(SPANS).map(
     ([span, label]) => html`<button class="plain" name="span" value="${span}">${label}</button>`,
   )}</div></fieldset></form>
 <div class="fields">
 <form method="post" action="/console/faults">${csrfField(csrf)}
 <div class="field"><label for="advance">Move by</label>
-<input id="advance" name="advance" type="text" placeholder="-2h" autocomplete="off" required${invalid}>
-<span class="hint">30s, 31m, 2h, 15d; back with a minus</span></div>
-<button name="action" value="advance">Move</button></form>
+<div class="joined"><input id="advance" name="advance" type="text" placeholder="-2h" autocomplete="off" required${typed('advance')}>
+<button name="action" value="advance">Move</button></div>
+<span class="hint">30s, 31m, 2h, 15d; back with a minus</span></div></form>
 <form method="post" action="/console/faults">${csrfField(csrf)}
 <div class="field"><label for="set">Set to</label>
-<input id="set" name="set" type="text" placeholder="202405151234" autocomplete="off" required${invalid}>
-<span class="hint">YYYYMMDDHHMM, or ISO 8601; UTC</span></div>
-<button name="action" value="set">Set</button></form>
+<div class="joined"><input id="set" name="set" type="text" placeholder="202405151234" autocomplete="off" required${typed('set')}>
+<button name="action" value="set">Set</button></div>
+<span class="hint">YYYYMMDDHHMM, or ISO 8601; UTC</span></div></form>
 </div>
-<form method="post" action="/console/faults">${csrfField(csrf)}<div class="row">
-${clock.frozen ? html`<button name="action" value="resume">Let it run</button>` : html`<button name="action" value="freeze">Stop it</button>`}
-<button name="action" value="reset">Back to real time</button></div></form>`;
-}
-
-function spanOf(seconds: number): string {
-  const [days, hours, minutes] = [
-    seconds / 86_400,
-    (seconds / 3_600) % 24,
-    (seconds / 60) % 60,
-  ].map(Math.floor);
-  const parts = [
-    [days, 'd'],
-    [hours, 'h'],
-    [minutes, 'min'],
-    [seconds % 60, 's'],
-  ] as const;
-  return parts
-    .filter(([amount]) => amount)
-    .slice(0, 2)
-    .map(([amount, unit]) => `${amount} ${unit}`)
-    .join(' ');
+${problem !== undefined && messageBox({ tone: 'bad', text: problem.message }, 'clock-problem')}
+<form method="post" action="/console/faults">${csrfField(csrf)}<div class="row tight">
+${clock.frozen ? html`<button class="plain" name="action" value="resume">Let it run</button>` : html`<button class="plain" name="action" value="freeze">Stop it</button>`}
+<button class="plain" name="action" value="reset">Back to real time</button></div></form>`;
 }

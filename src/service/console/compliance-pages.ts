@@ -1,8 +1,12 @@
 import { DAY, HOUR, MINUTE } from '../../time.js';
 import type { ComplianceEvent } from '../compliance/generated-events.js';
+import { commandList } from './command-list.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
 import { type Html, html } from './html/html.js';
-import { compactInstant, countOf, paged, table } from './html/page-parts.js';
+import { breakable, choices } from './html/page-parts.js';
+import { paged, withParameters } from './html/pager.js';
+import { table } from './html/table.js';
+import { compactInstant, countOf } from './html/units.js';
 
 const SPANS = {
   '10m': ['10 minutes', 10 * MINUTE],
@@ -12,28 +16,32 @@ const SPANS = {
 } as const;
 
 /** The most recent compliance events. */
-export function compliancePages({ compliance, context }: ConsoleParts): readonly ConsolePage[] {
+export function compliancePages(parts: ConsoleParts): readonly ConsolePage[] {
+  const { compliance, context } = parts;
   return [
     {
       pattern: '/console/compliance',
       section: 'compliance',
+      isLive: true,
       async show({ incoming: { url, signal } }) {
         const requested = url.searchParams.get('last') ?? '';
         const span = Object.hasOwn(SPANS, requested) ? (requested as keyof typeof SPANS) : '1h';
         const [words, ms] = SPANS[span];
         const now = context.clock.now();
         const events = await compliance.within({ from: now - ms, to: now + 1 }, signal);
-        const { rows, links } = paged(events.toReversed(), url);
+        const { rows, suffix, pager } = paged(events.toReversed(), url);
         return {
-          title: 'Compliance',
-          lead: html`Deletions and other events that your copies of posts have to follow, as the compliance stream sends them.`,
-          body: html`<section class="card"><nav aria-label="How far back"><ul class="pills">${Object.entries(
-            SPANS,
-          ).map(
-            ([name, [label]]) =>
-              html`<li><a href="/console/compliance?last=${name}"${name === span && html` aria-current="page"`}>Last ${label}</a></li>`,
-          )}</ul></nav>
-${rows.length === 0 ? none(words, context.settings.complianceRate === 0) : eventTable(rows, events.length)}${links}</section>`,
+          title: `Compliance${suffix}`,
+          lead: 'Deletions and other events that your copies of posts have to follow, as the compliance stream sends them.',
+          body: html`<section class="card">${choices(
+            'How far back',
+            Object.entries(SPANS).map(([name, [label]]) => ({
+              name: `Last ${label}`,
+              address: withParameters(url, { last: name, page: undefined }),
+              isCurrent: name === span,
+            })),
+          )}
+${rows.length === 0 ? none(words, context.settings.complianceRate === 0) : eventTable(rows, events.length)}${pager}</section>${commandList(parts, 'compliance')}`,
         };
       },
     },
@@ -42,12 +50,20 @@ ${rows.length === 0 ? none(words, context.settings.complianceRate === 0) : event
 
 function eventTable(newest: readonly ComplianceEvent[], all: number): Html {
   return table(
-    countOf(all, 'event'),
+    html`${countOf(all, 'event')}, newest first`,
     [
-      { label: 'When', isHeader: true, cell: ({ at }) => compactInstant(at) },
-      { label: 'Kind', cell: ({ json }) => html`<strong class="word">${kindOf(json)}</strong>` },
-      { label: 'Partition', isNumber: true, cell: ({ partition }) => partition },
-      { label: 'Message', cell: ({ json }) => html`<code>${json}</code>` },
+      {
+        label: 'Kind',
+        kind: 'header',
+        cell: ({ json, partition }) =>
+          html`<span class="word">${kindOf(json)}</span> <span class="second">partition ${partition}</span>`,
+      },
+      { label: 'When', kind: 'beside', phoneLabel: '', cell: ({ at }) => compactInstant(at) },
+      {
+        label: 'Message',
+        phoneLabel: '',
+        cell: ({ json }) => html`<code class="long">${breakable(json)}</code>`,
+      },
     ],
     newest,
   );
@@ -64,6 +80,6 @@ function kindOf(json: string): string {
 function none(words: string, isOff: boolean): Html {
   return html`<p class="empty">No events in the last ${words}. ${
     isOff &&
-    html`This service generates none: start it with <code>--compliance-rate 0.05</code>, or send one to <code>POST /_control/compliance</code>.`
+    html`This service makes none up: start it with <code>--compliance-rate 0.05</code>, or send one to <code>POST /_control/compliance</code>.`
   }</p>`;
 }

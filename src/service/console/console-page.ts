@@ -6,6 +6,7 @@ import type { JobEndpoints } from '../jobs/job-endpoints.js';
 import type { StreamEndpoints } from '../stream-endpoints.js';
 import type { UsageMeter } from '../usage/usage-meter.js';
 import type { HtmlValue } from './html/html.js';
+import type { Message, MessageAt } from './html/message.js';
 
 /** The parts of the service that the console shows. */
 export interface ConsoleParts {
@@ -15,6 +16,8 @@ export interface ConsoleParts {
   readonly compliance: Compliance;
   readonly usage: UsageMeter;
   addresses(): Addresses;
+  /** A command that finds posts; undefined for an empty archive. */
+  firstCommand(): Promise<string | undefined>;
 }
 
 /** The entries of the menu. */
@@ -32,10 +35,12 @@ export interface PageRequest {
   readonly incoming: RequestContext;
   /** The token for every form. */
   readonly csrf: string;
+  /** What the last action said of an element. */
+  readonly messageAt: MessageAt;
 }
 
 export interface PageContent {
-  readonly title: string;
+  readonly title: HtmlValue;
   /** Describes the page in a sentence. */
   readonly lead?: HtmlValue;
   readonly body: HtmlValue;
@@ -43,16 +48,18 @@ export interface PageContent {
   readonly status?: number | undefined;
 }
 
-/** The page to show after a form, with a message. */
+/** What to show after a form: the page, with a message for the element that the fragment names. */
 export interface FormRedirect {
   readonly location: string;
-  readonly notice?: string | undefined;
+  readonly message: Message;
 }
 
 /** A page that needs a sign-in. */
 export interface ConsolePage {
   readonly pattern: string;
   readonly section: keyof typeof SECTIONS;
+  /** Whether its content changes on its own, so that it offers to load it again. Such a page has no fields to type in. */
+  readonly isLive?: boolean;
   show?(visit: PageRequest): PageContent | Promise<PageContent>;
   /** Handles a form of the page. */
   act?(

@@ -5,11 +5,13 @@ import { compliancePages } from './compliance-pages.js';
 import { type ConsolePage, type ConsoleParts, SECTIONS } from './console-page.js';
 import { faultPages } from './fault-pages.js';
 import { errorPage, HOME } from './html/error-page.js';
-import { type Html, html } from './html/html.js';
-import { layout } from './html/layout.js';
+import { html } from './html/html.js';
+import { layout, type Menu } from './html/layout.js';
+import { placeMessage } from './html/message.js';
 import { csrfField } from './html/page-parts.js';
 import { pageResponse, seeOther } from './html/page-response.js';
 import { checkHost, readForm } from './html/read-form.js';
+import { refreshLinks, refreshSeconds } from './html/refresh.js';
 import { Sessions } from './html/sessions.js';
 import { jobPages } from './job-pages.js';
 import { overviewPages } from './overview-pages.js';
@@ -41,29 +43,33 @@ export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
       const next = form === undefined ? url.pathname + url.search : HOME;
       return seeOther(`${SIGN_IN}?${new URLSearchParams({ next })}`, headers);
     }
-    const pageRequest = { incoming, csrf };
+    const { messageAt, rest } = placeMessage(
+      form === undefined ? sessions.message(request, url.pathname) : undefined,
+    );
+    const pageRequest = { incoming, csrf, messageAt };
     const result =
       form === undefined ? await page.show?.(pageRequest) : await page.act?.(pageRequest, form);
     if (result === undefined) throw new Error(`No ${method} for ${page.pattern}`);
     if ('location' in result) {
-      if (result.notice !== undefined) sessions.setNotice(request, result.notice);
+      sessions.setMessage(request, result.location, result.message);
       return seeOther(result.location);
     }
     const { title, lead, body, status } = result;
-    return pageResponse(
-      layout({
-        title,
-        lead: lead !== undefined && html`<p>${lead}</p>`,
-        body,
-        area: 'console',
-        home: HOME,
-        shape: 'wide',
-        menu: menuOf(page.section),
-        corner: corner(user, csrf),
-        notice: sessions.takeNotice(request),
-      }),
-      { status },
-    );
+    const seconds = page.isLive && form === undefined ? refreshSeconds(url) : undefined;
+    const content = layout({
+      title,
+      lead: html`${lead !== undefined && html`<p>${lead}</p>`}${page.isLive && refreshLinks(url)}`,
+      body,
+      area: 'console',
+      home: HOME,
+      shape: 'wide',
+      menu: menuOf(page.section, user, csrf),
+      message: rest(),
+    });
+    return pageResponse(content, {
+      status,
+      headers: seconds === undefined ? {} : { Refresh: String(seconds) },
+    });
   };
 
   const signOut = async ({ request }: RequestContext): Promise<HttpResponse> => {
@@ -106,14 +112,13 @@ function isDefined(name: string | undefined): name is string {
   return name !== undefined;
 }
 
-function menuOf(section: keyof typeof SECTIONS): Html {
-  return html`<nav class="menu" aria-label="Console"><ul>${Object.entries(SECTIONS).map(
+function menuOf(section: keyof typeof SECTIONS, user: string, csrf: string): Menu {
+  const [current] = SECTIONS[section];
+  const links = Object.entries(SECTIONS).map(
     ([name, [label, address]]) =>
       html`<li><a href="${address}"${name === section && html` aria-current="page"`}>${label}</a></li>`,
-  )}<li><a href="/status">Status</a></li></ul></nav>`;
-}
-
-function corner(who: string, csrf: string): Html {
-  return html`<span class="who">Signed in as ${who}</span>
-<form method="post" action="/console/sign-out">${csrfField(csrf)}<button class="plain">Sign out</button></form>`;
+  );
+  const entries = html`<nav aria-label="Console"><ul>${links}<li><a href="/status">Status</a></li></ul></nav>
+<form method="post" action="/console/sign-out">${csrfField(csrf)}<p class="who">Signed in as ${user}</p><button class="plain">Sign out</button></form>`;
+  return { current, entries };
 }

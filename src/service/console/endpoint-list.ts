@@ -1,6 +1,8 @@
 import { floorTo, formatTimestamp, HOUR } from '../../time.js';
 import type { Addresses } from '../http/addresses.js';
-import { LOGIN, script, shellWord, withSecret } from './shell-commands.js';
+import { shellWord } from '../shell-word.js';
+import type { SECTIONS } from './console-page.js';
+import { LOGIN, script } from './shell-commands.js';
 
 /** An endpoint, with commands for curl and the library. */
 export interface ListedEndpoint {
@@ -14,10 +16,8 @@ export interface ListedEndpoint {
 }
 
 export interface EndpointGroup {
-  /** The id of the heading, for links. */
-  readonly id: string;
-  readonly name: string;
-  readonly about: string;
+  /** The page that has their commands. */
+  readonly section: keyof typeof SECTIONS;
   readonly endpoints: readonly ListedEndpoint[];
 }
 
@@ -58,9 +58,7 @@ function searches({ baseUrl, account, label }: Addresses): EndpointGroup {
     ];
   };
   return {
-    id: 'search',
-    name: 'Search',
-    about: 'Posts and counts that match a query, newest first.',
+    section: 'overview',
     endpoints: [...of('30day', 'the last 30 days'), ...of('fullarchive', 'since March 2006')],
   };
 }
@@ -73,9 +71,7 @@ function jobs({ historicalUrl, account, publisher }: Addresses, now: number): En
   const rules = [{ value: 'coffee', tag: 'coffee' }];
   const body = { publisher, dataFormat: 'original', ...window, title, rules };
   return {
-    id: 'jobs',
-    name: 'Historical jobs',
-    about: 'A window of posts for a list of rules, quoted first, delivered as files.',
+    section: 'jobs',
     endpoints: [
       {
         name: 'Make a job',
@@ -104,10 +100,10 @@ function jobs({ historicalUrl, account, publisher }: Addresses, now: number): En
 }
 
 const STREAM_TYPES = {
-  rulestream: 'what matches the rules',
-  sample10: 'a tenth of all posts',
   firehose: 'all posts',
+  sample10: 'a tenth of all posts',
   mentions: 'posts that mention someone',
+  rulestream: 'what matches the rules',
   compliance: 'compliance events',
 };
 
@@ -141,15 +137,11 @@ function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
   const compliance = `${complianceStreamUrl}/accounts/${pathOf(account, 'publishers', publisher, 'streams', 'compliance', complianceLabel)}.json`;
   return [
     {
-      id: 'replay',
-      name: 'Replay streams',
-      about: 'A window of the last five days once more. The rule-based one needs rules first.',
+      section: 'replays',
       endpoints: replays,
     },
     {
-      id: 'rules',
-      name: 'Rules of the replay stream',
-      about: 'What the rule-based replay lets through.',
+      section: 'replays',
       endpoints: [
         {
           name: 'Add rules',
@@ -174,9 +166,7 @@ function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
       ],
     },
     {
-      id: 'compliance',
-      name: 'Compliance stream',
-      about: 'Deletions and other events as they happen, for as long as you listen.',
+      section: 'compliance',
       endpoints: [
         {
           name: 'Compliance events',
@@ -197,9 +187,7 @@ function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): Endpo
   const usage = `${accountApiUrl}/accounts/${pathOf(account)}/usage.json`;
   const signIn = 'const token = await users.signIn(acme, { store: "tokens.json" });';
   return {
-    id: 'usage',
-    name: 'Usage and engagement totals',
-    about: 'What the account has used, and what users let your application see of their posts.',
+    section: 'usage',
     endpoints: [
       {
         name: 'Usage report',
@@ -215,28 +203,24 @@ function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): Endpo
         name: 'Sign-in of a user',
         method: 'POST, then GET',
         address: `${oauthUrl}/oauth/request_token`,
-        millrace: withSecret(
-          script(
-            ['account', 'users'],
-            'const acme = account();',
-            signIn,
-            'console.log(token.screenName);',
-          ),
+        millrace: script(
+          ['account', 'users'],
+          'const acme = account();',
+          signIn,
+          'console.log(token.screenName);',
         ),
       },
       {
         name: 'Engagement totals',
         method: 'POST',
         address: `${dataUrl}/insights/engagement/totals`,
-        millrace: withSecret(
-          script(
-            ['account', 'collect', 'pipeline', 'search', 'take', 'users'],
-            'const acme = account();',
-            signIn,
-            'const own = search(acme, { product: "30day", query: "from:" + token.screenName });',
-            'const ids = (await pipeline(own, take(10), collect())).map(post => post.id);',
-            'console.log((await users.engagementTotals(acme, { token, ids })).totals);',
-          ),
+        millrace: script(
+          ['account', 'collect', 'pipeline', 'search', 'take', 'users'],
+          'const acme = account();',
+          signIn,
+          'const own = search(acme, { product: "30day", query: "from:" + token.screenName });',
+          'const ids = (await pipeline(own, take(10), collect())).map(post => post.id);',
+          'console.log((await users.engagementTotals(acme, { token, ids })).totals);',
         ),
       },
     ],

@@ -1,12 +1,13 @@
 import type { Fault } from '../http/fault-kinds.js';
 import { FAULT_TABLE, type FaultField, faultFields } from '../http/fault-table.js';
 import { type Html, html } from './html/html.js';
-import { csrfField } from './html/page-parts.js';
+import { messageBox } from './html/message.js';
+import { choices, csrfField } from './html/page-parts.js';
 
 export interface FaultForm {
   readonly kind: Fault['kind'];
   readonly csrf: string;
-  /** What was given before, if that would not do, and why. */
+  /** What was typed, if it was refused, and why. */
   readonly given?: URLSearchParams | undefined;
   readonly problem?: { readonly field: string; readonly message: string } | undefined;
 }
@@ -14,15 +15,19 @@ export interface FaultForm {
 /** The form that plants a fault of one kind. */
 export function faultForm({ kind, csrf, given, problem }: FaultForm): Html {
   const { effect } = FAULT_TABLE[kind];
-  return html`<nav aria-label="Kind of fault"><ul class="pills">${Object.keys(FAULT_TABLE).map(
-    name =>
-      html`<li><a href="/console/faults?kind=${name}#plant"${name === kind && html` aria-current="page"`}>${name}</a></li>`,
-  )}</ul></nav>
+  return html`${choices(
+    'Kind of fault',
+    Object.keys(FAULT_TABLE).map(name => ({
+      name,
+      address: `/console/faults?kind=${name}#plant`,
+      isCurrent: name === kind,
+    })),
+  )}
 <p>${effect}</p>
-${problem !== undefined && html`<p class="alarm" role="alert" id="problem">${problem.message}</p>`}
-<form method="post" action="/console/faults?kind=${kind}#plant">${csrfField(csrf)}
+<form method="post" action="/console/faults?kind=${kind}">${csrfField(csrf)}
 <div class="fields">${Object.entries(faultFields(kind)).map(([name, field]) => fieldOf(name, field, given, problem?.field === name))}</div>
 <div class="row"><button class="main" name="action" value="plant">Plant the fault</button></div>
+${problem !== undefined && messageBox({ tone: 'bad', text: problem.message }, 'problem')}
 </form>`;
 }
 
@@ -37,7 +42,7 @@ function fieldOf(
   const describedBy = [hint !== undefined && `${id}-hint`, isWrong && 'problem']
     .filter(Boolean)
     .join(' ');
-  const common = html` id="${id}" name="${name}"${isRequired && html` required`}${isWrong && html` aria-invalid="true"`}${
+  const common = html` id="${id}" name="${name}"${isRequired && html` required`}${isWrong && html` aria-invalid="true" autofocus`}${
     describedBy !== '' && html` aria-describedby="${describedBy}"`
   }`;
   if (input.kind === 'check')

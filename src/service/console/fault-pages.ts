@@ -1,9 +1,10 @@
 import { OptionError } from '../../errors.js';
+import { parseTimestamp, SECOND } from '../../time.js';
 import { changeClock } from '../change-clock.js';
 import type { Fault, PlantedFault } from '../http/fault-kinds.js';
 import { isFaultKind } from '../http/fault-table.js';
 import { HttpProblem } from '../http/http-problem.js';
-import { clockForms } from './clock-forms.js';
+import { type ClockProblem, clockForms } from './clock-forms.js';
 import type {
   ConsolePage,
   ConsoleParts,
@@ -12,10 +13,15 @@ import type {
   PageRequest,
 } from './console-page.js';
 import { type FaultForm, faultForm, faultOf } from './fault-form.js';
-import { type Html, html } from './html/html.js';
-import { countOf, csrfField, table } from './html/page-parts.js';
+import { type Html, type HtmlValue, html } from './html/html.js';
+import { csrfField } from './html/page-parts.js';
+import { paged } from './html/pager.js';
+import { type TableOptions, table } from './html/table.js';
+import { countOf, durationOf, minuteOf, numberOf } from './html/units.js';
 
 const HERE = '/console/faults';
+/** The page has forms, too. */
+const PAGE_FAULTS = 6;
 /** Milliseconds of real time that an answer waits for what is due by the clock once it was moved. */
 const PATIENCE_MS = 2_000;
 
@@ -24,25 +30,26 @@ export function faultPages({ context }: ConsoleParts): readonly ConsolePage[] {
   const { clock, faults, settings, settled } = context;
 
   const shown = (
-    { csrf, incoming: { url } }: PageRequest,
-    { clockProblem, ...form }: Partial<FaultForm> & { clockProblem?: string } = {},
+    { csrf, incoming: { url }, messageAt }: PageRequest,
+    { clockProblem, ...form }: Partial<FaultForm> & { clockProblem?: ClockProblem } = {},
   ): PageContent => {
     const wanted = url.searchParams.get('kind');
     const kind: Fault['kind'] = isFaultKind(wanted) ? wanted : 'status';
     const isWrong = form.problem !== undefined || clockProblem !== undefined;
-    const planted = faults.list();
+    const planted = faults.list().toReversed();
+    const { rows, suffix, pager } = paged(planted, url, PAGE_FAULTS);
     return {
-      title: 'Clock and faults',
+      title: `Clock and faults${suffix}`,
       status: isWrong ? 422 : 200,
       lead: settings.control
-        ? html`The service has a time of its own, and can be made to fail. Programs do the same at <code>/_control/clock</code> and <code>/_control/faults</code>.`
-        : html`To look at only: this service was started with its control switched off.`,
-      body: html`<section class="card" aria-labelledby="clock"><h2 id="clock">Clock</h2>
-${clockForms({ clock, csrf, isReadOnly: !settings.control, problem: clockProblem })}</section>
-<section class="card" aria-labelledby="planted"><header><h2 id="planted">Planted faults</h2>
-${settings.control && planted.length > 1 && clearForm(csrf, undefined)}</header>
-${planted.length === 0 ? html`<p class="empty">None. Everything answers as it should.</p>` : plantedTable(planted, settings.control ? csrf : undefined)}</section>
-${settings.control && html`<section class="card" aria-labelledby="plant"><h2 id="plant">Plant a fault</h2>${faultForm({ kind, csrf, ...form })}</section>`}`,
+        ? html`Move the time of the service, and make it fail on purpose. Programs do the same at <code>/_control/clock</code> and <code>/_control/faults</code>.`
+        : 'To look at only: this service was started with its control switched off.',
+      body: html`<section class="card" id="clock" aria-label="Clock"><h2>Clock</h2>
+${clockForms({ clock, csrf, isReadOnly: !settings.control, problem: clockProblem })}${messageAt('clock')}</section>
+<section class="card" id="planted" aria-label="Planted faults"><header><h2>Planted faults</h2>
+${settings.control && planted.length > 1 && clearForm(csrf, undefined)}</header>${messageAt('planted')}
+${planted.length === 0 ? html`<p class="empty">None: everything answers as it should.${settings.control && ' Plant one below.'}</p>` : plantedTable(rows, planted.length, settings.control ? csrf : undefined, { messageAt })}${pager}</section>
+${settings.control && html`<section class="card" id="plant" aria-label="Plant a fault"><h2>Plant a fault</h2>${faultForm({ kind, csrf, ...form })}</section>`}`,
     };
   };
 
@@ -50,21 +57,27 @@ ${settings.control && html`<section class="card" aria-labelledby="plant"><h2 id=
     const kind = visit.incoming.url.searchParams.get('kind');
     if (!isFaultKind(kind)) throw new HttpProblem(400, 'There is no such kind of fault.');
     try {
-      faults.plant(faultOf(kind, form) as unknown as Fault);
+      const { id } = faults.plant(faultOf(kind, form) as unknown as Fault);
+      return {
+        location: `${HERE}#${rowId(id)}`,
+        message: { tone: 'good', text: 'The fault is planted.' },
+      };
     } catch (error) {
       if (!(error instanceof OptionError)) throw error;
       const problem = { field: error.option.replace(/^fault\./, ''), message: error.message };
       return shown(visit, { given: form, problem });
     }
-    return { location: HERE, notice: `Planted: ${kind}.` };
   };
 
   const clear = (form: URLSearchParams): FormRedirect => {
     const id = form.get('id');
     const cleared = faults.clear(id === null ? undefined : Number(id));
     return {
-      location: HERE,
-      notice: cleared === 0 ? 'It was gone already.' : `Cleared ${countOf(cleared, 'fault')}.`,
+      location: `${HERE}#planted`,
+      message:
+        cleared === 0
+          ? { tone: 'bad', text: 'This fault is no longer planted.' }
+          : { tone: 'good', text: `${countOf(cleared, 'fault')} cleared.` },
     };
   };
 
@@ -81,10 +94,13 @@ ${settings.control && html`<section class="card" aria-labelledby="plant"><h2 id=
       else changeClock(clock, { advance: form.get('span') ?? (form.get('advance') ?? '').trim() });
     } catch (error) {
       if (!(error instanceof HttpProblem)) throw error;
-      return shown(visit, { clockProblem: error.message });
+      return shown(visit, { clockProblem: { message: error.message, form } });
     }
     await settled(PATIENCE_MS);
-    return { location: HERE, notice: 'The clock has changed.' };
+    return {
+      location: `${HERE}#clock`,
+      message: { tone: 'good', text: 'The clock has changed.' },
+    };
   };
 
   return [
@@ -103,24 +119,48 @@ ${settings.control && html`<section class="card" aria-labelledby="plant"><h2 id=
   ];
 }
 
-function plantedTable(planted: readonly PlantedFault[], csrf: string | undefined): Html {
-  return table(
-    countOf(planted.length, 'fault'),
+const rowId = (id: number): string => `fault-${id}`;
+
+function plantedTable(
+  planted: readonly PlantedFault[],
+  all: number,
+  csrf: string | undefined,
+  { messageAt }: TableOptions<PlantedFault>,
+): Html {
+  return table<PlantedFault>(
+    html`${countOf(all, 'fault')}, newest first`,
     [
-      { label: 'Kind', isHeader: true, cell: ({ kind }) => kind },
-      { label: 'Where', cell: whereOf },
-      { label: 'What', cell: whatOf },
       {
-        label: 'Times',
-        cell: ({ times = 1, hits }) =>
-          `${times === 'always' ? 'always' : `${countOf(times, 'time')} in all`}; met ${countOf(hits, 'time')}`,
+        label: 'Kind',
+        kind: 'header',
+        cell: ({ kind }) => html`<span class="word">${kind}</span>`,
       },
+      {
+        label: 'Hits',
+        phoneLabel: '',
+        cell: fault => html`<span class="word">${hitsOf(fault)}</span>`,
+      },
+      { label: 'Where', phoneLabel: 'on', cell: whereOf },
+      { label: 'What', phoneLabel: '', cell: whatOf },
       ...(csrf === undefined
         ? []
-        : [{ label: 'Change', cell: ({ id }: PlantedFault) => clearForm(csrf, id) }]),
+        : [
+            {
+              label: 'Change',
+              phoneLabel: '',
+              cell: ({ id }: PlantedFault) => clearForm(csrf, id),
+            },
+          ]),
     ],
     planted,
+    { idOf: ({ id }) => rowId(id), messageAt },
   );
+}
+
+function hitsOf({ times = 1, hits }: PlantedFault): string {
+  return times === 'always'
+    ? `${countOf(hits, 'hit')}, until cleared`
+    : `${numberOf(hits)} of ${countOf(times, 'hit')}`;
 }
 
 /** What a fault is aimed at. */
@@ -135,11 +175,27 @@ export function whereOf(fault: PlantedFault): string {
 
 const AIM = new Set(['id', 'kind', 'hits', 'times', 'endpoint', 'path', 'title']);
 
-export function whatOf(fault: PlantedFault): string {
+/** The other fields of a fault. */
+export function whatOf(fault: PlantedFault): HtmlValue {
   return Object.entries(fault)
     .filter(([name, value]) => !AIM.has(name) && value !== undefined)
-    .map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(' ') : String(value)}`)
-    .join(', ');
+    .map(
+      ([name, value], index) =>
+        html`${index > 0 && ', '}<span class="quiet">${name}</span> ${shownValue(name, value)}`,
+    );
+}
+
+function shownValue(name: string, value: unknown): HtmlValue {
+  if (name === 'ms' || name === 'forMs') return durationOf(Number(value));
+  if (name === 'retryAfter') return durationOf(Number(value) * SECOND);
+  if (name === 'fromDate') return minuteOf(Number(parseTimestamp(String(value))));
+  if (Array.isArray(value))
+    return value.map((minute, index) => [
+      index > 0 && ', ',
+      minuteOf(Number(parseTimestamp(String(minute)))),
+    ]);
+  if (typeof value === 'number') return numberOf(value);
+  return value === true ? 'yes' : String(value);
 }
 
 function clearForm(csrf: string, id: number | undefined): Html {

@@ -1,39 +1,45 @@
+import { environmentOf, exportLines } from '../environment.js';
 import type { Addresses } from '../http/addresses.js';
-import { endingOf } from '../replay/info-message.js';
 import type { LoggedReplay } from '../replay/replay-log.js';
 import { clockFace } from './clock-forms.js';
+import { commandList } from './command-list.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
-import { type EndpointGroup, endpointGroups } from './endpoint-list.js';
 import { type Html, html, isolated } from './html/html.js';
-import { command, countOf, facts, stateOf } from './html/page-parts.js';
-import { settingsCommand } from './shell-commands.js';
+import { command, facts, stateOf } from './html/page-parts.js';
+import { countOf } from './html/units.js';
+import { outcomeOf } from './replay-pages.js';
 
-/** The account, the current activity, and every endpoint with commands to copy. */
+/** What to paste first, the current activity, the account, and every address. */
 export function overviewPages(parts: ConsoleParts): readonly ConsolePage[] {
   const { context } = parts;
   return [
     {
       pattern: '/console',
       section: 'overview',
-      show() {
+      async show() {
         const addresses = parts.addresses();
-        const groups = endpointGroups(addresses, context.clock.now());
         return {
           title: 'Overview',
-          lead: 'Your account, and every address that it can use. A click or tap on an address or a command selects the whole of it.',
-          body: html`<div class="cards">
-<section class="card" aria-labelledby="account"><h2 id="account">Account</h2>${accountFacts(addresses)}</section>
+          lead: 'The whole service on this machine. A click or tap on a command or an address selects all of it.',
+          body: html`${startCard(addresses, await parts.firstCommand())}
 <section class="card" aria-labelledby="now"><h2 id="now">Now</h2>${clockFace(context.clock)}${goingOn(parts)}</section>
-<section class="card" aria-labelledby="shell"><h2 id="shell">Once in each shell</h2>
-<p class="quiet">The commands below need to know where the service is and who you are. This tells them, and asks for your password.</p>
-<details><summary>Settings</summary>${command('bash or zsh', settingsCommand(addresses))}</details>
-<p class="hint">The Millrace commands run in any folder where Millrace is installed.</p></section>
-${groups.map(groupCard)}
-</div>`,
+<section class="card" aria-labelledby="account"><h2 id="account">Account</h2>${accountFacts(addresses)}</section>
+${commandList(parts, 'overview')}`,
         };
       },
     },
   ];
+}
+
+function startCard(addresses: Addresses, firstCommand: string | undefined): Html {
+  return html`<section class="card" id="start" aria-label="Start"><h2>Start</h2>
+<p>Paste these variables into a shell, or save them as <code>service.env</code> for <code>node --env-file=service.env</code>. Scripts then need no options: <code>account()</code> reads them.</p>
+${command('Variables', exportLines(environmentOf(addresses)).trimEnd())}
+${
+  firstCommand === undefined
+    ? html`<p class="empty">The archive has no posts. Put files with one post a line into its folder, and start the service again.</p>`
+    : html`<p>Then ask for some posts:</p>${command('A first search', firstCommand)}`
+}</section>`;
 }
 
 function accountFacts(addresses: Addresses): Html {
@@ -44,19 +50,17 @@ function accountFacts(addresses: Addresses): Html {
     ['Label of compliance', isolated(addresses.complianceLabel)],
     ['Publisher', isolated(addresses.publisher)],
     ['Login', isolated(addresses.email)],
-    ['Application', html`<code>${isolated(addresses.consumerKey)}</code>`],
-    ['Its secret', secret(addresses.consumerSecret)],
+    ['Application', applicationOf(addresses.consumerKey, addresses.consumerSecret)],
     [
       'Application without approval',
-      html`<code>${isolated(addresses.unapprovedConsumerKey)}</code>`,
+      applicationOf(addresses.unapprovedConsumerKey, addresses.unapprovedConsumerSecret),
     ],
-    ['Its secret', secret(addresses.unapprovedConsumerSecret)],
   ]);
 }
 
-/** Hidden until the reader opens it. */
-function secret(text: string): Html {
-  return html`<details><summary>Show</summary><code class="address">${text}</code></details>`;
+/** Key and secret. */
+function applicationOf(key: string, secret: string): Html {
+  return html`<code class="address">${key}</code><br><code class="address">${secret}</code>`;
 }
 
 function goingOn({ context, jobs, streams }: ConsoleParts): Html {
@@ -75,17 +79,6 @@ function goingOn({ context, jobs, streams }: ConsoleParts): Html {
 function lastReplay(replays: readonly LoggedReplay[]): Html {
   const last = replays.find(({ endedAt }) => endedAt !== undefined);
   if (last === undefined) return stateOf('no replay has ended', 'idle');
-  const { end } = last;
-  if (end === undefined) return stateOf('last replay: cut off before its last message', 'bad');
-  const isWhole = end.unprocessed === undefined && end.minutesFailed.length === 0;
-  return stateOf(`last replay: ${endingOf(end)}`, isWhole ? 'good' : 'warn');
-}
-
-function groupCard({ id, name, about, endpoints }: EndpointGroup): Html {
-  return html`<section class="card" aria-labelledby="${id}"><header><h2 id="${id}">${name}</h2></header><p class="quiet">${about}</p>
-${endpoints.map(
-  endpoint => html`<div class="endpoint"><h3>${endpoint.name}</h3>
-<p><span class="method">${endpoint.method}</span> <code class="address">${endpoint.address}</code></p>
-<details><summary>Commands<span class="unseen"> for ${endpoint.name}</span></summary><div class="stack">${endpoint.curl === undefined ? html`<p class="hint">Requests of applications are signed (OAuth 1.0a), which curl cannot.</p>` : command('curl', endpoint.curl)}${command('Millrace', endpoint.millrace)}</div></details></div>`,
-)}</section>`;
+  const [words, tone] = outcomeOf(last);
+  return stateOf(`last replay: ${words}`, tone);
 }

@@ -1,65 +1,104 @@
-import { endingOf } from '../replay/info-message.js';
+import { MINUTE, type Window } from '../../time.js';
+import { endingOf, type ReplayEnd } from '../replay/info-message.js';
 import type { LoggedReplay } from '../replay/replay-log.js';
+import { commandList, emptyPage } from './command-list.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
 import { type Html, html } from './html/html.js';
-import { countOf, facts, instant, minuteOf, stateOf } from './html/page-parts.js';
+import { stateOf, type Tone } from './html/page-parts.js';
+import { paged } from './html/pager.js';
+import { table } from './html/table.js';
+import { compactInstant, countOf, durationOf, minuteOf, numberOf, windowOf } from './html/units.js';
 
 /** The most recent replays, with the text of their last message. */
-export function replayPages({ streams }: ConsoleParts): readonly ConsolePage[] {
+export function replayPages(parts: ConsoleParts): readonly ConsolePage[] {
   return [
     {
       pattern: '/console/replays',
       section: 'replays',
-      show() {
-        const { replays } = streams.replays;
+      isLive: true,
+      show({ incoming: { url } }) {
+        const { replays } = parts.streams.replays;
+        const { rows, suffix, pager } = paged(replays, url);
         return {
-          title: 'Replays',
-          lead: html`Each connection to a replay stream since the service started, newest first; <a href="/console/replays">look again</a>.`,
-          body:
+          title: `Replays${suffix}`,
+          lead: 'The connections to replay streams since the service started.',
+          body: html`${
             replays.length === 0
-              ? html`<p class="card empty">No replays yet. The <a href="/console#replay">overview</a> has a command that starts one.</p>`
-              : html`<div class="cards">${replays.map(replayCard)}</div>`,
+              ? emptyPage(parts, 'replays', 'No replays yet.')
+              : html`<section class="card">${replayTable(rows, replays.length)}${pager}</section>`
+          }${commandList(parts, 'replays')}`,
         };
       },
     },
   ];
 }
 
-function replayCard({ number, streamType, window, startedAt, endedAt, end }: LoggedReplay): Html {
-  return html`<article class="card" aria-labelledby="replay-${number}">
-<header><h2 id="replay-${number}">${streamType}, ${minuteOf(window.from)} to ${minuteOf(window.to)} UTC</h2>
-${stateOfReplay(end, endedAt)}</header>
-${end !== undefined && html`<p><strong>${endingOf(end)}</strong></p>`}
-${facts([
-  ['Started', instant(startedAt)],
-  ['Ended', endedAt === undefined ? 'not yet' : instant(endedAt)],
-  ...(end === undefined
-    ? []
-    : ([['Activities', countOf(end.activityCount, 'activity', 'activities')]] as const)),
-  ...(end?.unprocessed === undefined
-    ? []
-    : ([
-        [
-          'Not processed',
-          html`${minuteOf(end.unprocessed.from)} to ${minuteOf(end.unprocessed.to)} UTC`,
-        ],
-      ] as const)),
-])}
-${
-  end !== undefined &&
-  end.minutesFailed.length > 0 &&
-  end.unprocessed === undefined &&
-  html`<section class="stack" aria-label="Failed minutes"><h3>${countOf(end.minutesFailed.length, 'minute')} failed</h3>
-<ul class="pills">${end.minutesFailed.slice(0, 60).map(minute => html`<li>${minuteOf(minute)}</li>`)}</ul></section>`
-}
-</article>`;
+function replayTable(replays: readonly LoggedReplay[], all: number): Html {
+  return table(
+    html`${countOf(all, 'replay')}, newest first`,
+    [
+      {
+        label: 'Replay',
+        kind: 'header',
+        cell: ({ streamType, window }) => html`${streamType} <small>${windowOf(window)}</small>`,
+      },
+      {
+        label: 'Last message',
+        phoneLabel: '',
+        cell: replay =>
+          html`${stateOf(...outcomeOf(replay))}${replay.end && missingOf(replay.end)}`,
+      },
+      {
+        label: 'Activities',
+        kind: 'number',
+        cell: ({ end }) => end && numberOf(end.activityCount),
+      },
+      { label: 'Started', phoneLabel: '', cell: ({ startedAt }) => compactInstant(startedAt) },
+      {
+        label: 'Took',
+        kind: 'number',
+        phoneLabel: 'took',
+        cell: ({ startedAt, endedAt }) => endedAt !== undefined && durationOf(endedAt - startedAt),
+      },
+    ],
+    replays,
+  );
 }
 
-function stateOfReplay(end: LoggedReplay['end'], endedAt: number | undefined): Html {
-  if (endedAt === undefined) return stateOf('streaming', 'busy');
-  if (end === undefined) return stateOf('cut off', 'bad');
-  if (end.unprocessed !== undefined) return stateOf('failed', 'bad');
-  return end.minutesFailed.length > 0
-    ? stateOf('with errors', 'warn')
-    : stateOf('complete', 'good');
+const MAX_RANGES = 5;
+
+/** What a replay did not deliver. */
+function missingOf({ unprocessed, minutesFailed }: ReplayEnd): Html | undefined {
+  if (unprocessed !== undefined)
+    return html`<small>Not processed: ${windowOf(unprocessed)}</small>`;
+  if (minutesFailed.length === 0) return undefined;
+  const ranges = rangesOf(minutesFailed);
+  return html`<small>${countOf(minutesFailed.length, 'minute')} failed: ${ranges
+    .slice(0, MAX_RANGES)
+    .map(
+      (range, index) => html`${index > 0 && ', '}${rangeOf(range)}`,
+    )}${ranges.length > MAX_RANGES && ' and others'}</small>`;
+}
+
+/** Minutes that follow each other, as one window. */
+function rangesOf(minutes: readonly number[]): readonly Window[] {
+  const ranges: Window[] = [];
+  for (const from of minutes.toSorted((a, b) => a - b)) {
+    const last = ranges.at(-1);
+    if (last?.to === from) ranges[ranges.length - 1] = { from: last.from, to: from + MINUTE };
+    else ranges.push({ from, to: from + MINUTE });
+  }
+  return ranges;
+}
+
+function rangeOf(range: Window): Html {
+  return range.to - range.from === MINUTE ? minuteOf(range.from) : windowOf(range);
+}
+
+/** The last message of a replay, or why there is none. */
+export function outcomeOf({ end, endedAt }: LoggedReplay): readonly [words: string, tone: Tone] {
+  if (endedAt === undefined) return ['streaming', 'busy'];
+  if (end === undefined) return ['cut off before its last message', 'bad'];
+  if (end.unprocessed !== undefined) return [endingOf(end), 'bad'];
+  return [endingOf(end), end.minutesFailed.length > 0 ? 'warn' : 'good'];
 }

@@ -5,7 +5,10 @@ import type { LoggedRequest } from '../http/request-log.js';
 import type { Rate } from '../http/service-limits.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
 import { type Html, html } from './html/html.js';
-import { compactInstant, countOf, numberOf, paged, stateOf, table } from './html/page-parts.js';
+import { breakable, choices, stateOf } from './html/page-parts.js';
+import { paged, withParameters } from './html/pager.js';
+import { table } from './html/table.js';
+import { compactInstant, countOf, durationOf, numberOf } from './html/units.js';
 
 /** The most recent requests, and the remaining quotas. */
 export function requestPages({ context }: ConsoleParts): readonly ConsolePage[] {
@@ -13,29 +16,34 @@ export function requestPages({ context }: ConsoleParts): readonly ConsolePage[] 
     {
       pattern: '/console/requests',
       section: 'requests',
+      isLive: true,
       show({ incoming: { url } }) {
         const family = ENDPOINTS.find(endpoint => endpoint === url.searchParams.get('family'));
         const { requests } = context.requests;
         const listed = requests.filter(
           ({ endpoint }) => family === undefined || endpoint === family,
         );
-        const { rows, links } = paged(listed, url);
-        const quotas = context.quotas.left();
-        const limited = quotas.filter(isLimited);
+        const { rows, suffix, pager } = paged(listed, url);
+        const limited = context.quotas.left().filter(isLimited);
         return {
-          title: 'Requests',
-          lead: html`What your programs have asked for, and what they may still ask. Views of the console’s own pages are not listed, sign-ins are; <a href="${url.pathname + url.search}">look again</a>.`,
-          body: html`<section class="card" aria-labelledby="quotas"><h2 id="quotas">Quotas left</h2>
+          title: `Requests${suffix}`,
+          lead: 'What your programs have asked for, and what they may still ask. Views of the console’s own pages are not listed, sign-ins are.',
+          body: html`<section class="card" aria-labelledby="log"><h2 id="log">Log</h2>
+${choices(
+  'Family',
+  [undefined, ...familiesOf(requests)].map(name => ({
+    name: name ?? 'all',
+    address: withParameters(url, { family: name, page: undefined }),
+    isCurrent: name === family,
+  })),
+)}
+${rows.length === 0 ? html`<p class="empty">No requests yet. The <a href="/console#start">overview</a> has a first one.</p>` : logTable(rows, listed.length)}${pager}</section>
+<section class="card" aria-labelledby="quotas"><h2 id="quotas">Quotas left</h2>
 ${
   limited.length === 0
     ? html`<p class="empty">This service runs without rate limits (<code>--limits relaxed</code>).</p>`
     : quotaTable(limited)
-}</section>
-<section class="card" aria-labelledby="log"><h2 id="log">Log</h2>
-<nav aria-label="Family"><ul class="pills">${familyLink(undefined, family)}${familiesOf(
-            requests,
-          ).map(name => familyLink(name, family))}</ul></nav>
-${rows.length === 0 ? html`<p class="empty">Nothing yet.</p>` : logTable(rows, listed.length)}${links}</section>`,
+}</section>`,
         };
       },
     },
@@ -46,12 +54,13 @@ function quotaTable(quotas: readonly Quota[]): Html {
   return table(
     'By the clock of the service',
     [
-      { label: 'What', isHeader: true, cell: ({ label }) => label },
-      { label: 'Limit', cell: ({ rate }) => rateOf(rate) },
+      { label: 'What', kind: 'header', cell: ({ label }) => label },
       {
         label: 'Left',
-        cell: ({ left, rate: { requests } }) =>
-          html`<meter min="0" max="${requests}" low="${requests * 0.25}" optimum="${requests}" value="${left}" aria-hidden="true"></meter> <span class="once">${numberOf(left)} of ${numberOf(requests)}</span>`,
+        kind: 'beside',
+        phoneLabel: '',
+        cell: ({ left, rate }) =>
+          html`<meter min="0" max="${rate.requests}" low="${rate.requests * 0.25}" optimum="${rate.requests}" value="${left}" aria-hidden="true"></meter> ${numberOf(left)} of ${rateOf(rate)}`,
       },
     ],
     quotas,
@@ -60,26 +69,28 @@ function quotaTable(quotas: readonly Quota[]): Html {
 
 function logTable(requests: readonly LoggedRequest[], all: number): Html {
   return table(
-    countOf(all, 'request'),
+    html`${countOf(all, 'request')}, newest first`,
     [
-      { label: 'When', cell: ({ at }) => compactInstant(at) },
       {
         label: 'Request',
-        isHeader: true,
+        kind: 'header',
         cell: ({ method, address }) =>
-          html`<span class="method">${method}</span> <code>${address}</code>`,
+          html`<span class="method">${method}</span> <code>${breakable(address)}</code>`,
       },
-      { label: 'Answer', cell: answerOf },
+      { label: 'Answer', phoneLabel: '', cell: answerOf },
+      { label: 'When', phoneLabel: '', cell: ({ at }) => compactInstant(at) },
       {
         label: 'Took',
-        isNumber: true,
-        cell: ({ tookMs }) => tookMs !== undefined && timeOf(tookMs),
+        kind: 'number',
+        phoneLabel: '',
+        cell: ({ tookMs }) => tookMs !== undefined && durationOf(tookMs),
       },
       {
         label: 'Left after it',
+        phoneLabel: 'left',
         cell: ({ quotas = [] }) =>
           quotas
-            .filter(isLimited)
+            .filter(quota => isLimited(quota) && quota.left < quota.rate.requests)
             .map(
               ({ left, rate }) =>
                 html`<div class="once">${numberOf(left)} of ${rateOf(rate)}</div>`,
@@ -111,11 +122,6 @@ function familiesOf(requests: readonly LoggedRequest[]): readonly Endpoint[] {
   return ENDPOINTS.filter(endpoint => logged.has(endpoint));
 }
 
-function familyLink(name: Endpoint | undefined, current: Endpoint | undefined): Html {
-  const query = name === undefined ? '' : `?family=${name}`;
-  return html`<li><a href="/console/requests${query}"${name === current && html` aria-current="page"`}>${name ?? 'all'}</a></li>`;
-}
-
 function isLimited({ rate }: Quota): boolean {
   return Number.isFinite(rate.requests);
 }
@@ -131,8 +137,4 @@ function rateOf({ requests, perMs, byDay }: Rate): string {
     if (perMs === ms) return `${numberOf(requests)} ${unit === 'hour' ? 'an' : 'a'} ${unit}`;
     else if (perMs % ms === 0) return `${numberOf(requests)} in ${perMs / ms} ${unit}s`;
   return `${numberOf(requests)} in ${perMs} ms`;
-}
-
-function timeOf(ms: number): string {
-  return ms < SECOND ? `${Math.round(ms)} ms` : `${(ms / SECOND).toFixed(1)} s`;
 }

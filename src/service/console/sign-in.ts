@@ -6,6 +6,7 @@ import type { RequestContext } from '../http/router.js';
 import type { Settings } from '../service-options.js';
 import { HOME, plainPage } from './html/error-page.js';
 import { type Html, html } from './html/html.js';
+import { messageBox } from './html/message.js';
 import { csrfField } from './html/page-parts.js';
 import { pageResponse, seeOther } from './html/page-response.js';
 import { readForm } from './html/read-form.js';
@@ -57,12 +58,12 @@ interface SignInForm {
 function signInForm({ csrf, next, email = '', problem }: SignInForm): Html {
   const invalid = problem !== undefined && html` aria-invalid="true" aria-describedby="problem"`;
   return html`<form class="card" method="post" action="${SIGN_IN}">
-${problem !== undefined && html`<p class="alarm" role="alert" id="problem">${problem}</p>`}
 ${csrfField(csrf)}<input type="hidden" name="next" value="${next}">
 <div class="field"><label for="email">Email</label>
 <input id="email" name="email" type="text" value="${email}" inputmode="email" autocomplete="username" autocapitalize="none" spellcheck="false" required${invalid}></div>
 <div class="field"><label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="current-password" required${invalid}></div>
+<input id="password" name="password" type="password" autocomplete="current-password" required${invalid}${problem !== undefined && html` autofocus`}></div>
+${problem !== undefined && messageBox({ tone: 'bad', text: problem }, 'problem')}
 <button class="main">Sign in</button>
 <p class="hint">The login that your programs use. The service printed it when it started.</p>
 </form>`;

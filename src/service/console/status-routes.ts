@@ -9,9 +9,11 @@ import { whatOf } from './fault-pages.js';
 import { errorPage } from './html/error-page.js';
 import { type Html, html } from './html/html.js';
 import { layout } from './html/layout.js';
-import { countOf, stateOf, type Tone, table } from './html/page-parts.js';
+import { stateOf, type Tone } from './html/page-parts.js';
 import { pageResponse } from './html/page-response.js';
 import { checkHost } from './html/read-form.js';
+import { table } from './html/table.js';
+import { countOf } from './html/units.js';
 
 const FAMILIES: readonly (readonly [Endpoint, name: string])[] = [
   ['search', 'Search'],
@@ -60,14 +62,19 @@ export function statusRoutes({ faults, clock }: ServiceContext): readonly Route[
                 : html`<p class="alarm">${countOf(all.length, 'planted fault')}: something goes wrong on purpose.</p>`
             }
 <section class="card" aria-labelledby="families"><h2 id="families">Endpoints</h2>${table(
-              'Each family, and the faults that affect its next requests',
+              'Each family of endpoints, and the faults that are planted for it',
               [
-                { label: 'Family', isHeader: true, cell: ({ name }) => name },
-                { label: 'State', cell: ({ planted }) => stateOfFamily(planted) },
+                { label: 'Family', kind: 'header', cell: ({ name }) => name },
                 {
-                  label: 'Planted',
-                  cell: ({ planted }) =>
-                    planted.length === 0 ? 'nothing' : planted.map(faultLine),
+                  label: 'State',
+                  kind: 'beside',
+                  phoneLabel: '',
+                  cell: ({ planted }) => stateOfFamily(planted),
+                },
+                {
+                  label: 'Planted faults',
+                  phoneLabel: '',
+                  cell: ({ planted }) => planted.map(faultLine),
                 },
               ],
               families,
@@ -103,8 +110,7 @@ function stateOfFamily(planted: readonly PlantedFault[]): Html {
 }
 
 function faultLine(fault: PlantedFault): Html {
-  const what = whatOf(fault);
-  return html`<div><strong>${fault.kind}</strong>${what !== '' && `: ${what}`}${aimOf(fault)}</div>`;
+  return html`<div><strong>${fault.kind}</strong> ${whatOf(fault)}${aimOf(fault)}</div>`;
 }
 
 /** What else limits the fault. */

@@ -6,17 +6,21 @@ import {
   type UsageItem,
   usageReport,
 } from '../usage/usage-report.js';
+import { commandList } from './command-list.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
 import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html, isolated } from './html/html.js';
-import { countOf, facts, numberOf, stateOf, table } from './html/page-parts.js';
+import { facts, stateOf } from './html/page-parts.js';
+import { table } from './html/table.js';
+import { countOf, numberOf } from './html/units.js';
 
 const DAYS = 31;
 /** Days between two labels of the chart. */
 const LABEL_EVERY = 7;
 
 /** The usage report as charts and tables. */
-export function usagePages({ context, usage }: ConsoleParts): readonly ConsolePage[] {
+export function usagePages(parts: ConsoleParts): readonly ConsolePage[] {
+  const { context, usage } = parts;
   return [
     {
       pattern: '/console/usage',
@@ -37,17 +41,18 @@ export function usagePages({ context, usage }: ConsoleParts): readonly ConsolePa
         const { status } = months.account;
         return {
           title: 'Usage',
-          lead: html`What this service really delivered, each activity once in a UTC day and product. The account is ${stateOf(status, status === 'active' ? 'good' : 'warn')}`,
-          body:
+          lead: html`What this service delivered, each activity once in a UTC day and product. The account is ${stateOf(status, status === 'active' ? 'good' : 'warn')}`,
+          body: html`${
             publisher === undefined
-              ? html`<p class="card empty">Nothing used in the last twelve months. The <a href="/console#search">overview</a> has commands that change that.</p>`
+              ? html`<p class="card empty">Nothing used in the last twelve months. The <a href="/console#start">overview</a> has a first search.</p>`
               : html`${thisMonth(publisher)}
 <section class="card" aria-labelledby="months"><h2 id="months">By month</h2>
 ${monthChart(publisher)}${numbersOf('Month', publisher.used, 7)}</section>
 <section class="card" aria-labelledby="days"><h2 id="days">By day</h2>
 ${dayChart(days.publishers[0], formatTimestamp(now))}</section>
 <section class="card" aria-labelledby="products"><h2 id="products">By product, this month</h2>
-${productTable(publisher.products)}</section>`,
+${productTable(publisher.products)}</section>`
+          }${commandList(parts, 'usage')}`,
         };
       },
     },
@@ -113,8 +118,8 @@ function numbersOf(label: string, used: readonly UsageItem[], length: number): H
   return html`<details><summary>The numbers<span class="unseen"> by ${label.toLowerCase()}</span></summary>${table(
     `Activities, newest first`,
     [
-      { label, isHeader: true, cell: ({ fromDate }) => dayName(fromDate, length) },
-      { label: 'Used', isNumber: true, cell: ({ activities }) => numberOf(activities) },
+      { label, kind: 'header', cell: ({ fromDate }) => dayName(fromDate, length) },
+      { label: 'Used', kind: 'number', cell: ({ activities }) => numberOf(activities) },
     ],
     used.toReversed(),
   )}</details>`;
@@ -124,26 +129,26 @@ function productTable(products: readonly ProductUsage[]): Html {
   return table(
     'Used so far, and projected to the end of the month',
     [
-      { label: 'Product', isHeader: true, cell: ({ name }) => name },
+      { label: 'Product', kind: 'header', cell: ({ name }) => name },
       {
         label: 'Activities',
-        isNumber: true,
+        kind: 'number',
         cell: ({ used }) => numberOf(used.at(-1)?.activities ?? 0),
       },
       {
         label: 'Projected',
-        isNumber: true,
+        kind: 'number',
         cell: ({ projected }) => numberOf(projected.activities),
       },
-      { label: 'Requests', isNumber: true, cell: requestsOf },
+      { label: 'Requests', kind: 'number', cell: requestsOf },
     ],
     products,
   );
 }
 
-function requestsOf({ used, projected, thresholds = [] }: ProductUsage): string {
+function requestsOf({ used, projected, thresholds = [] }: ProductUsage): string | undefined {
   const requests = used.at(-1)?.requests;
-  if (requests === undefined) return 'not counted';
+  if (requests === undefined) return undefined;
   const cap = thresholds[0]?.requests;
   return `${numberOf(requests)}, projected ${numberOf(projected.requests ?? 0)}${cap === undefined ? '' : `, cap ${numberOf(cap)}`}`;
 }

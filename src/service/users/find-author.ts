@@ -4,14 +4,6 @@ import { FIRST_POST } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import type { User } from './grants.js';
 
-/** The author of the newest post: an example of a user that can sign in. */
-export async function newestAuthor(archive: Archive, now: number): Promise<User | undefined> {
-  const tree = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
-  const window = { from: FIRST_POST, to: now + 1 };
-  const { posts } = await archive.search({ tree, matches: () => true }, window, { limit: 1 });
-  return posts[0]?.activity.author;
-}
-
 /** The author with a handle, ignoring case, as the newest post of the archive shows them. */
 export async function findAuthor(
   archive: Archive,

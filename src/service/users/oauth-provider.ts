@@ -1,4 +1,5 @@
 import type { Archive } from '../archive/archive.js';
+import { newestPost } from '../archive/newest-post.js';
 import type { Clock } from '../clock.js';
 import { checkRate, rateExceeded } from '../http/check-rate.js';
 import { HttpProblem } from '../http/http-problem.js';
@@ -10,7 +11,7 @@ import {
   registeredApplications,
 } from './application.js';
 import { isRegistered, OUT_OF_BAND, withQuery } from './callback.js';
-import { findAuthor, newestAuthor } from './find-author.js';
+import { findAuthor } from './find-author.js';
 import { type Grant, Grants, type User } from './grants.js';
 import { type RequestToken, RequestTokens } from './request-tokens.js';
 import { isSameSecret } from './signature.js';
@@ -92,7 +93,7 @@ export class OAuthProvider {
   /** @internal A user that can sign in, for the hint of the page; undefined if the archive is empty. */
   async exampleUser(): Promise<User | undefined> {
     const { archive, clock } = this.#options;
-    return newestAuthor(await archive(), clock.now());
+    return (await newestPost(await archive(), clock.now()))?.activity.author;
   }
 
   isGranted(user: User, application: Application): boolean {

@@ -66,6 +66,7 @@ export function browse(baseUrl: string): Browser {
 /** The text of a page, without tags. */
 export function readable(page: string): string {
   return page
+    .replaceAll('<wbr>', '')
     .replace(/<[^>]*>/g, ' ')
     .replace(/&lt;/g, '<')
     .replace(/&gt;/g, '>')

@@ -1,13 +1,7 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Account, account, users } from 'millrace';
-import {
-  type Browser,
-  type BrowserContext,
-  type BrowserContextOptions,
-  chromium,
-  type Page,
-} from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import {
   type Addresses,
@@ -18,13 +12,12 @@ import {
 import { formatTimestamp, HOUR, MINUTE } from '../../../src/time.js';
 import { AUTHORIZATION } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
-import { findChromium } from './find-chromium.js';
+import { findChromium, launchChromium } from './find-chromium.js';
 import { EVIL_NAME, hostilePosts } from './hostile-posts.js';
 import { tooPale } from './too-pale.js';
 
-const executablePath = findChromium();
 const where =
-  executablePath === undefined
+  findChromium() === undefined
     ? ' (skipped: apt-get install chromium, or set MILLRACE_CHROMIUM)'
     : '';
 
@@ -46,13 +39,9 @@ let browser: Browser;
 let busy: Started;
 const open: { close(): Promise<unknown> }[] = [];
 
-describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () => {
+describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
   beforeAll(async () => {
-    const isRoot = process.getuid?.() === 0;
-    browser = await chromium.launch({
-      executablePath: String(executablePath),
-      args: ['--disable-gpu', ...(isRoot ? ['--no-sandbox'] : [])],
-    });
+    browser = await launchChromium();
   });
   beforeAll(async () => {
     busy = await busyService();
@@ -222,24 +211,25 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
       expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Jobs');
       await page.getByRole('button', { name: `Accept ${LONG}` }).click();
       expect(await page.getByRole('status').textContent()).toBe('The job is accepted.');
-      await page.getByRole('link', { name: 'Clock and faults' }).click();
+      await goTo(page, 'Clock and faults');
       await page.getByRole('button', { name: '1 hour' }).click();
       expect(await page.getByRole('status').textContent()).toBe('The clock has changed.');
-      await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+      await goTo(page, 'Jobs');
       expect(await page.getByText('delivered', { exact: true }).isVisible()).toBe(true);
-      await page.getByRole('link', { name: 'Clock and faults' }).click();
+      await goTo(page, 'Clock and faults');
       await page.getByRole('link', { name: 'status', exact: true }).click();
       await page.getByLabel('Status', { exact: true }).fill('503');
       await page.getByLabel('Family').selectOption('search');
       await page.getByLabel('How often').fill('always');
       await page.getByRole('button', { name: 'Plant the fault' }).click();
-      expect(await page.getByRole('status').textContent()).toBe('Planted: status.');
+      expect(await page.getByRole('status').textContent()).toBe('The fault is planted.');
       await page.goto(addresses.statusUrl);
       expect(await page.getByRole('row', { name: 'Search' }).textContent()).toContain('down');
       await page.goto(`${addresses.consoleUrl}/faults`);
       const planted = page.getByRole('row', { name: '503' });
       await planted.getByRole('button', { name: 'Clear' }).click();
       expect(service.faults.list().filter(({ kind }) => kind === 'status')).toEqual([]);
+      await page.getByText('Menu').click();
       await page.getByRole('button', { name: 'Sign out' }).click();
       await page.getByRole('heading', { name: 'Sign in' }).waitFor();
       await page.goto(`${addresses.consoleUrl}/jobs`);
@@ -271,8 +261,9 @@ describe.skipIf(executablePath === undefined)(`pages in Chromium${where}`, () =>
       const page = await visit();
       await page.goto(`${addresses.consoleUrl}/sign-in`);
       await signInToConsole(page);
-      await page.getByText('Commands for Posts, the last 30 days').click();
-      const command = page.locator('figure', { hasText: '30day' }).locator('code').first();
+      await page.getByRole('heading', { name: 'Addresses and commands' }).click();
+      const commands = page.locator('details.commands');
+      const command = commands.locator('figure', { hasText: '30day' }).locator('code').first();
       await command.click();
       const selected = await page.evaluate('String(getSelection())');
       expect(selected).toBe(await command.textContent());
@@ -455,6 +446,12 @@ async function signIn(page: Page, handle = 'ann'): Promise<void> {
   await page.getByLabel('Handle').fill(handle);
   await page.getByLabel('Password').fill('local-service');
   await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** Opens a page by the menu of a phone. */
+async function goTo(page: Page, name: string): Promise<void> {
+  await page.getByText('Menu').click();
+  await page.getByRole('link', { name, exact: true }).click();
 }
 
 async function signInToConsole(page: Page): Promise<void> {

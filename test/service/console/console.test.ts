@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { environmentOf, exportLines } from '../../../src/service/environment.js';
 import { DAY, MINUTE } from '../../../src/time.js';
 import { DWELL, localJobs } from '../jobs/local-jobs.js';
 import { local, NOW, SEARCH_PATH, teaPosts } from '../local-service.js';
@@ -245,8 +246,11 @@ describe('forms of the console', () => {
 });
 
 describe('the overview', () => {
-  it('shows the account, its labels, and every address with commands', async () => {
-    const { browser, baseUrl } = await signedIn([], { account: `o'brien "x"`, label: '<b>&' });
+  it('says what to paste, as the banner does, then the account and every address', async () => {
+    const { browser, baseUrl, service } = await signedIn([], {
+      account: `o'brien "x"`,
+      label: '<b>&',
+    });
     const { text } = await browser.get('/console');
     const seen = readable(text);
     for (const path of [
@@ -259,10 +263,9 @@ describe('the overview', () => {
       '/insights/engagement/totals',
     ])
       expect(seen).toContain(baseUrl + path);
-    expect(seen).toContain(`export MILLRACE_ACCOUNT='o'\\''brien "x"'`);
+    const variables = environmentOf(service.addresses());
+    expect(seen).toContain(exportLines(variables).trim().replaceAll('\n', ' '));
     expect(text).not.toContain('<b>&');
-    // Without a password.
-    expect(text).not.toContain('local-service');
   });
 });
 
@@ -271,24 +274,26 @@ describe('the page of jobs', () => {
     const { service, create, move, job } = await localJobs({ jobDollarsPerDay: 500 });
     const browser = browse(service.addresses().baseUrl);
     await browser.signIn();
-    expect(readable((await browser.get('/console/jobs')).text)).toContain('No jobs yet');
+    const empty = readable((await browser.get('/console/jobs')).text);
+    expect(empty).toMatch(/No jobs yet\..* this makes one: curl curl -u/);
     const one = await create({ title: HOSTILE, rules: [{ value: 'coffee', tag: HOSTILE }] });
     const two = await create({ title: 'two' });
     await move(3 * DWELL);
     const page = await browser.get('/console/jobs');
     expect(readable(page.text)).toContain(HOSTILE);
     expect(readable(page.text)).toContain('$500');
-    expect(readable(page.text)).toMatch(
+    expect(readable(page.text)).toContain('$500, fewer than 1,000 posts');
+    expect(page.text).not.toMatch(/<script|<img/);
+    const quoted = await browser.get(`/console/jobs/${one}`);
+    expect(readable(quoted.text)).toMatch(
       /Posts fewer than 1,000 Time, at most \d+ minutes? Size, compressed about \d+ bytes/,
     );
-    expect(readable(page.text)).toContain('only by its order of magnitude');
-    expect(page.text).not.toMatch(/<script|<img/);
+    expect(readable(quoted.text)).toContain('only by its order of magnitude');
     const accepted = await browser.post(`/console/jobs/${one}`, { decision: 'accept' });
-    expect([accepted.status, accepted.location]).toEqual([303, `/console/jobs/${one}`]);
-    await browser.post(`/console/jobs/${two}`, { decision: 'reject' });
+    expect([accepted.status, accepted.location]).toEqual([303, `/console/jobs/${one}#job-${one}`]);
+    await browser.post('/console/jobs', { job: two, decision: 'reject' });
     expect((await job(one)).status).toBe('accepted');
     expect(await job(two)).toMatchObject({ status: 'rejected', acceptedBy: 'dev@example.com' });
-    expect((await browser.post(`/console/jobs/${two}`, { decision: 'accept' })).status).toBe(409);
     expect((await browser.post(`/console/jobs/${one}`, { decision: 'burn' })).status).toBe(400);
     await move(4 * DWELL);
     const alone = await browser.get(`/console/jobs/${one}`);
@@ -308,20 +313,18 @@ describe('the page of replays', () => {
     const page = async () => readable((await browser.get('/console/replays')).text);
     expect(await page()).toContain('No replays yet');
     await see(replayPath());
-    expect(await page()).toMatch(/Replay Request Completed .*Activities 60 activities/);
+    expect(await page()).toMatch(/Replay Request Completed 60 \d\d:\d\d:\d\d UTC/);
     service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151005'] });
     await see(replayPath());
     expect(await page()).toMatch(
-      /with errors Replay Request Completed with Errors .* 1 minute failed 2024-05-15 10:05/,
+      /Replay Request Completed with Errors 1 minute failed: 2024-05-15 10:05 UTC/,
     );
     service.faults.plant({ kind: 'unprocessed-range', fromDate: '202405151030' });
     await see(replayPath());
-    expect(await page()).toMatch(
-      /Failed to Complete .* Not processed 2024-05-15 10:30 to 2024-05-15 11:00/,
-    );
+    expect(await page()).toMatch(/Failed to Complete Not processed: 2024-05-15 10:30 to 11:00 UTC/);
     service.faults.plant({ kind: 'content-cut', afterMessages: 3 });
     await see(replayPath('firehose', START, END));
-    expect(await page()).toMatch(/cut off Started/);
+    expect(await page()).toContain('cut off before its last message');
   });
 
   it('shows the last message of the last replay on the overview', async () => {
@@ -370,10 +373,9 @@ describe('the page of compliance events', () => {
     const page = await browser.get(address);
     expect(readable(page.text)).toContain('61 events');
     expect(page.text).not.toMatch(/<script|<img/);
-    expect(readable(page.text)).toContain('Page 1 of 2');
-    expect(readable((await browser.get(`${address}?page=2&last=1h`)).text)).toContain(
-      'Page 2 of 2',
-    );
+    expect(readable(page.text)).toContain('Older 1 to 12 of 61');
+    const last = await browser.get(`${address}?page=6&last=1h`);
+    expect(readable(last.text)).toContain('Newer 61 to 61 of 61');
     expect(readable((await browser.get(`${address}?last=10m`)).text)).toContain('1 event');
     expect((await browser.get(`${address}?last=constructor&page=-7`)).status).toBe(200);
   });
@@ -413,14 +415,14 @@ describe('the page of requests', () => {
     await ask('/nothing');
     const page = await browser.get('/console/requests');
     const seen = readable(page.text);
-    expect(seen).toContain('search and counts 20 a second 19 of 20');
+    expect(seen).toContain('search and counts 19 of 20 a second');
     expect(seen).toMatch(
-      /POST \/search\/30day\/accounts\/local\/dev\.json 200 \d+ ms 19 of 20 a second/,
+      /POST \/search\/30day\/accounts\/local\/dev\.json 200 12:34:56 UTC 2024-05-15 \d+ ms 19 of 20 a second/,
     );
     expect(seen).toContain('503 fault: status');
     expect(seen).toContain('GET /nothing 404');
     expect(seen).toContain('/oauth/authenticate?oauth_token=…&x=1');
-    expect(page.text).not.toMatch(/SECRET|<script|console\/requests<\/code>/);
+    expect(page.text).not.toMatch(/SECRET|<script|console\/<wbr>requests<\/code>/);
     const jobs = readable((await browser.get('/console/requests?family=search')).text);
     expect(jobs).toContain('2 requests');
     expect(jobs).not.toContain('/nothing');
@@ -443,7 +445,7 @@ describe('the page of requests', () => {
     expect(seen).toMatch(/POST \/console\/sign-out 303 /);
     expect(seen).toContain('GET /console/sign-in?csrf_token=…&next=/console 200');
     expect(text).not.toMatch(
-      /SECRET|WRONG-PASSWORD|local-service|(GET|POST)<\/span> <code>\/console\/jobs/,
+      /SECRET|WRONG-PASSWORD|local-service|(GET|POST)<\/span> <code>\/<wbr>console\/<wbr>jobs/,
     );
   });
 });
@@ -463,7 +465,6 @@ describe('the clock and faults', () => {
       expect(service.clock.now()).toBe(now);
     }
     expect(readable((await browser.get(address)).text)).toContain('The clock has changed.');
-    expect(readable((await browser.get(address)).text)).not.toContain('The clock has changed.');
     await browser.post(address, { action: 'resume' });
     expect(service.clock.frozen).toBe(false);
     await browser.post(address, { action: 'freeze' });
@@ -571,7 +572,7 @@ describe('the clock and faults', () => {
     service.faults.plant({ kind: 'flip', atByte: 1 });
     const page = await browser.get(address);
     expect(readable(page.text)).toContain('To look at only');
-    expect(readable(page.text)).toContain('flip anywhere atByte 1');
+    expect(readable(page.text)).toContain('flip 0 of 1 hit anywhere atByte 1');
     expect(page.text).not.toContain(`action="${address}`);
     for (const fields of [{ action: 'clear' }, { action: 'reset' }, { action: 'plant' }])
       expect((await browser.post(`${address}?kind=flood`, fields)).status).toBe(403);
@@ -607,9 +608,9 @@ describe('the status page', () => {
     const { text } = await browser.get('/status');
     const seen = readable(text);
     expect(seen).toContain('4 planted faults');
-    expect(seen).toContain('Search down status : status 503');
-    expect(seen).toContain('Counts up nothing');
-    expect(seen).toMatch(/Historical jobs faulty delay : ms 5/);
+    expect(seen).toContain('Search down status status 503');
+    expect(seen).toContain('Counts up ');
+    expect(seen).toMatch(/Historical jobs faulty delay ms 5 ms/);
     expect(seen).toContain('Replay streams faulty flood');
     expect(text).not.toMatch(/<script|<img/);
   });
@@ -621,11 +622,11 @@ describe('the status page', () => {
     expect(await see()).not.toContain('Any endpoint');
     service.faults.plant({ kind: 'delay', ms: 5, path: 'query=tea' });
     service.faults.plant({ kind: 'counts-timeout', buckets: 1 });
-    expect(await see()).toContain('Any endpoint faulty delay : ms 5 (addresses with “query=tea”)');
-    expect(await see()).toContain('Search up nothing Counts faulty counts-timeout');
+    expect(await see()).toContain('Any endpoint faulty delay ms 5 ms (addresses with “query=tea”)');
+    expect(await see()).toContain('Search up Counts faulty counts-timeout');
     expect((await see()).match(/faulty/g)).toHaveLength(2);
     service.faults.plant({ kind: 'status', status: 503, times: 'always' });
     expect(await see()).toContain('Any endpoint down');
-    expect(await see()).toContain('Search up nothing');
+    expect(await see()).toContain('Search up ');
   });
 });

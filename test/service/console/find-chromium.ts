@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { type Browser, chromium } from 'playwright-core';
 
 const PLACES = [
   '/usr/bin/chromium',
@@ -12,4 +13,13 @@ const PLACES = [
 /** The Chromium of `MILLRACE_CHROMIUM`, or one in a default location. */
 export function findChromium(): string | undefined {
   return process.env.MILLRACE_CHROMIUM ?? PLACES.find(place => existsSync(place));
+}
+
+/** Starts it. */
+export function launchChromium(): Promise<Browser> {
+  const isRoot = process.getuid?.() === 0;
+  return chromium.launch({
+    executablePath: String(findChromium()),
+    args: ['--disable-gpu', ...(isRoot ? ['--no-sandbox'] : [])],
+  });
 }

@@ -1,5 +1,5 @@
 import { type Html, html } from './html.js';
-import { numberOf } from './page-parts.js';
+import { numberOf } from './units.js';
 
 export interface Bar {
   /** Below the bar; may be empty. */

@@ -2,6 +2,7 @@ import type { HttpProblem } from '../../http/http-problem.js';
 import type { HttpResponse } from '../../http/http-response.js';
 import { type Html, type HtmlValue, html } from './html.js';
 import { layout } from './layout.js';
+import { messageBox } from './message.js';
 import { pageResponse } from './page-response.js';
 
 /** The first page of the console. */
@@ -9,7 +10,7 @@ export const HOME = '/console';
 
 /** Shows an error as a page. */
 export function errorPage({ status, message, headers }: HttpProblem): HttpResponse {
-  const body = html`<div class="card"><p class="alarm" role="alert">${message}</p>
+  const body = html`<div class="card">${messageBox({ tone: 'bad', text: message })}
 <p><a class="button" href="${HOME}">To the console</a></p></div>`;
   return pageResponse(plainPage({ title: titleOf(status), body }), { status, headers });
 }

@@ -13,11 +13,19 @@ export interface Layout {
   readonly home: string;
   /** `wide` puts the menu at the side. */
   readonly shape: 'wide' | 'medium' | 'narrow';
-  readonly menu?: HtmlValue;
-  /** At the top right. */
+  readonly menu?: Menu | undefined;
+  /** At the top right, in place of a menu. */
   readonly corner?: HtmlValue;
-  /** Confirms what a form has just done. */
-  readonly notice?: string | undefined;
+  /** What the last action said, if no part of the body shows it. */
+  readonly message?: HtmlValue;
+}
+
+/** The pages of an area: on a phone closed, at the side of a wide screen. */
+export interface Menu {
+  /** The name of the current page. */
+  readonly current: string;
+  /** The links, and what else belongs to each page. */
+  readonly entries: HtmlValue;
 }
 
 /** The URL has a digest of the style sheet, so that browsers do not use an old one from their cache. */
@@ -27,7 +35,7 @@ const styleAddress = `${STYLE_PATH}?v=${createHash('sha256').update(STYLE_SHEET)
 
 /** A whole page. */
 export function layout(page: Layout): Html {
-  const { title, lead, body, area, home, shape, menu, corner, notice } = page;
+  const { title, lead, body, area, home, shape, menu, corner, message } = page;
   return html`${new Html('<!DOCTYPE html>')}
 <html lang="en">
 <head>
@@ -41,15 +49,17 @@ export function layout(page: Layout): Html {
 </head>
 <body class="${shape}">
 <a class="skip" href="#main">Skip to content</a>
-<header class="top"><div>
-<div class="bar">
+<header class="top">
 <a class="brand" href="${home}">${wheel}<span>Millrace <span>${area}</span></span></a>
 ${corner}
-</div>
-${menu}
-</div></header>
+${
+  menu !== undefined &&
+  html`<details class="menu"><summary>Menu <span class="here">${menu.current}</span></summary><div>${menu.entries}</div></details>
+<div class="side">${menu.entries}</div>`
+}
+</header>
 <main id="main" tabindex="-1">
-${notice !== undefined && html`<p class="notice" role="status">${notice}</p>`}
+${message}
 <div class="lead"><h1>${title}</h1>${lead}</div>
 ${body}
 </main>

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { HOUR } from '../../../time.js';
+import { HOUR, MINUTE } from '../../../time.js';
+import type { Message, Said } from './message.js';
 
 /** The visitor of a page. */
 export interface Visitor<User> {
@@ -16,11 +17,13 @@ interface Session<User> {
   readonly user: User;
   /** In milliseconds of real time, so that moving the service's clock does not sign users out. */
   readonly expiresAt: number;
-  /** Shown once, on the next page. */
-  notice?: string | undefined;
+  /** What the last action said. */
+  said?: Said | undefined;
 }
 
 const SESSION_MS = 12 * HOUR;
+/** For so long, a reload of the page shows the message again. */
+const MESSAGE_MS = MINUTE;
 const MAX_SESSIONS = 1_000;
 
 /**
@@ -74,18 +77,22 @@ export class Sessions<User> {
     return this.#cookie(request, '', '; Max-Age=0');
   }
 
-  /** Sets a message for the next page. */
-  setNotice(request: IncomingMessage, notice: string): void {
+  /** Sets the message of the page and the element at `location`. */
+  setMessage(request: IncomingMessage, location: string, message: Message): void {
     const session = this.#session(this.#idOf(request) ?? '');
-    if (session !== undefined) session.notice = notice;
+    if (session === undefined) return;
+    const { pathname: path, hash } = new URL(location, 'http://localhost');
+    session.said = { message, path, id: hash.slice(1), until: Date.now() + MESSAGE_MS };
   }
 
-  /** Returns and removes the message. HEAD does not remove it, since its response has no body. */
-  takeNotice(request: IncomingMessage): string | undefined {
+  /** The message of a page. It goes once another page was shown, or after a minute. */
+  message(request: IncomingMessage, path: string): Said | undefined {
     const session = this.#session(this.#idOf(request) ?? '');
-    const notice = session?.notice;
-    if (session !== undefined && request.method !== 'HEAD') session.notice = undefined;
-    return notice;
+    const said = session?.said;
+    if (said?.path === path && said.until > Date.now()) return said;
+    // The response to HEAD shows nothing.
+    if (session !== undefined && request.method !== 'HEAD') session.said = undefined;
+    return undefined;
   }
 
   #session(id: string): Session<User> | undefined {

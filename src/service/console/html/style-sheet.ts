@@ -50,6 +50,7 @@ body {
   overflow-wrap: anywhere;
 }
 h1, h2, h3, p, ul, ol, dl, dd, pre, figure, table { margin: 0; padding: 0; }
+button, .button, summary { white-space: nowrap; overflow-wrap: normal; }
 h1 { font-size: 1.6rem; line-height: 1.2; letter-spacing: -0.01em; }
 h2 { font-size: 1.15rem; line-height: 1.3; }
 h3 { font-size: 1rem; line-height: 1.35; }
@@ -58,7 +59,7 @@ a { color: var(--accent); text-underline-offset: 0.15em; }
 code, pre, .mono { font-family: var(--mono); font-size: 0.875em; }
 time, .number { font-variant-numeric: tabular-nums; }
 time { white-space: nowrap; }
-.headline time { white-space: normal; }
+.headline time, .facts time, small time { white-space: normal; }
 small, .quiet { color: var(--quiet); font-size: 0.9rem; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 4px; }
 .unseen {
@@ -69,22 +70,34 @@ small, .quiet { color: var(--quiet); font-size: 0.9rem; }
 .skip:focus { left: 0; }
 
 /* Frame */
-.top { background: var(--surface); border-bottom: 1px solid var(--line); }
-.bar { display: flex; align-items: center; gap: 0.5rem 1rem; padding: 0.6rem 1rem; }
-.brand { display: flex; align-items: center; gap: 0.55rem; margin-right: auto; color: inherit; font-weight: 650; text-decoration: none; }
+.top { position: relative; display: flex; align-items: center; gap: 0.5rem 1rem; min-height: 3.5rem; padding: 0.4rem 1rem; background: var(--surface); border-bottom: 1px solid var(--line); }
+.brand { display: flex; align-items: center; gap: 0.55rem; margin-right: auto; color: inherit; font-weight: 650; text-decoration: none; white-space: nowrap; }
 .brand svg { width: 1.6rem; height: 1.6rem; color: var(--accent); flex: none; }
 .brand span span { color: var(--quiet); font-weight: 400; }
-.bar .who { display: none; }
-.menu ul { display: flex; flex-wrap: wrap; gap: 0.25rem; padding: 0 0.75rem 0.6rem; }
-.menu a { display: block; padding: 0.4rem 0.7rem; border-radius: 0.5rem; color: var(--ink); text-decoration: none; font-size: 0.95rem; }
-.menu a:hover { background: var(--sunken); }
-.menu [aria-current] { background: var(--accent); color: var(--on-accent); font-weight: 600; }
+.top nav ul { display: grid; gap: 0.15rem; }
+.top nav a { display: block; padding: 0.45rem 0.75rem; border-radius: 0.5rem; color: var(--ink); text-decoration: none; }
+.top nav a:hover { background: var(--sunken); }
+.top nav [aria-current] { background: var(--accent); color: var(--on-accent); font-weight: 600; }
+.top form { gap: 0.5rem; justify-items: start; }
+.who { color: var(--quiet); font-size: 0.88rem; }
+.side { display: none; }
+.menu > summary { width: auto; display: flex; align-items: center; gap: 0.5rem; min-height: 2.75rem; padding: 0 0.8rem; border: 1px solid var(--line); border-radius: 0.5rem; color: var(--ink); font-weight: 600; font-size: 0.95rem; }
+.menu > summary::after { content: "\u25be"; color: var(--quiet); }
+.menu[open] > summary { margin: 0; }
+.menu[open] > summary::after { content: "\u25b4"; }
+.menu > summary::-webkit-details-marker { display: none; }
+.menu { min-width: 0; }
+.here { min-width: 0; overflow: hidden; text-overflow: ellipsis; color: var(--quiet); font-weight: 400; }
+.menu > div { position: absolute; z-index: 2; inset: 100% 0 auto; display: grid; gap: 0.9rem; padding: 0.75rem 1rem 1rem; background: var(--surface); border-bottom: 1px solid var(--line); box-shadow: 0 12px 24px rgb(0 0 0 / 0.25); }
+.menu nav ul { grid-template-columns: 1fr 1fr; }
+.menu form { padding: 0 0.75rem; }
 main { padding: 1.25rem 1rem 3rem; max-width: 68rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.25rem; }
 main:focus { outline: none; }
 .narrow main { max-width: 27rem; margin: 0 auto; padding-top: 2rem; }
 .medium main { max-width: 52rem; margin: 0 auto; }
-.lead { display: grid; gap: 0.35rem; }
+.lead { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.35rem 1rem; }
 .lead p { color: var(--quiet); max-width: 46rem; }
+.refresh { display: flex; flex-wrap: wrap; gap: 0.2rem 1rem; font-size: 0.92rem; }
 .foot { padding: 0 1rem 2rem; color: var(--quiet); font-size: 0.85rem; max-width: 68rem; }
 .narrow .foot { max-width: 27rem; margin: 0 auto; }
 .medium .foot { max-width: 52rem; margin: 0 auto; }
@@ -106,10 +119,10 @@ main:focus { outline: none; }
 .bad { background: var(--bad-ground); color: var(--bad); }
 .warn::before { border-radius: 0; rotate: 45deg; scale: 0.9; }
 .bad::before { border-radius: 0; }
-.facts { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.6rem 1.5rem; }
+.facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(9rem, 100%), 1fr)); gap: 0.6rem 0.75rem; }
 .facts dt { color: var(--quiet); font-size: 0.85rem; }
-.facts dd { font-variant-numeric: tabular-nums; }
-.headline { font-size: 1.5rem; font-weight: 600; line-height: 1.2; font-variant-numeric: tabular-nums; }
+.facts dd { font-size: 0.95rem; font-variant-numeric: tabular-nums; }
+.headline { font-size: 1.3rem; font-weight: 600; line-height: 1.2; font-variant-numeric: tabular-nums; }
 progress { width: 100%; height: 0.5rem; accent-color: var(--accent); }
 meter { width: 5rem; height: 0.8rem; vertical-align: middle; }
 
@@ -120,31 +133,53 @@ meter { width: 5rem; height: 0.8rem; vertical-align: middle; }
 .command code, .address { user-select: all; -webkit-user-select: all; cursor: copy; }
 .address { display: inline-block; font-family: var(--mono); font-size: 0.85rem; }
 .method { font-family: var(--mono); font-size: 0.8rem; font-weight: 600; color: var(--quiet); }
-.date { display: block; font-weight: 400; color: var(--quiet); font-size: 0.82rem; }
-.endpoint { border-top: 1px solid var(--line); padding-top: 0.75rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.4rem; }
+.second { display: block; font-weight: 400; color: var(--quiet); font-size: 0.82rem; }
 details > summary { cursor: pointer; color: var(--accent); padding: 0.3rem 0; width: fit-content; }
 details[open] > summary { margin-bottom: 0.4rem; }
+.commands { display: block; }
+.commands > summary { width: auto; padding: 0; color: var(--ink); }
+.commands > summary h2 { display: inline; }
+.commands > * + * { margin-top: 0.9rem; }
+.commands > section { border-top: 1px solid var(--line); padding-top: 0.9rem; gap: 0.5rem; }
 
-/* Tables become lists of rows on narrow screens */
+/* Tables */
 table { width: 100%; border-collapse: collapse; font-size: 0.92rem; }
 caption { text-align: left; color: var(--quiet); font-size: 0.85rem; padding-bottom: 0.4rem; }
 th { text-align: left; font-weight: 600; }
 th code { font-weight: 400; }
-td, th { padding: 0.45rem 0.9rem 0.45rem 0; vertical-align: top; }
+th small, td small { display: block; font-weight: 400; }
+td, th { padding: 0.45rem 1.1rem 0.45rem 0; vertical-align: top; }
+td:last-child, th:last-child { padding-right: 0; }
 thead th { color: var(--quiet); font-size: 0.82rem; font-weight: 600; white-space: nowrap; border-bottom: 1px solid var(--line); overflow-wrap: normal; }
 tbody tr + tr { border-top: 1px solid var(--line); }
+tbody tr.said { border: 0; }
+.said td { padding-top: 0; }
 td.number, th.number { text-align: right; white-space: nowrap; }
-.once { white-space: nowrap; }
+[id]:target { scroll-margin-top: 1rem; }
+.once, .method { white-space: nowrap; }
+.long { display: block; max-height: 9.2em; overflow-y: auto; font-size: 0.8rem; }
+@media (max-width: 23.99rem) { .wide .brand span span { display: none; } }
 @media (min-width: 48rem) { .word { white-space: nowrap; } }
+/* On a phone, a row is its header and state in a line, and the rest in the lines below */
 @media (max-width: 47.99rem) {
-  table, caption, tbody, tr, td, tbody th { display: block; }
+  table, caption, tbody { display: block; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-  tbody tr { padding: 0.6rem 0; }
+  tbody tr { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0.15rem 0.7rem; padding: 0.55rem 0; font-size: 0.88rem; }
   tbody tr:first-child { border-top: 1px solid var(--line); }
-  td, tbody th { display: grid; grid-template-columns: 7rem minmax(0, 1fr); gap: 0.75rem; padding: 0.15rem 0; text-align: left; }
-  tbody th { display: block; padding-bottom: 0.35rem; }
+  tbody tr.said { padding-top: 0; }
+  td, tbody th { padding: 0; max-width: 100%; text-align: left; }
+  tbody th { flex: 1 1 100%; }
+  tr:has(> .beside) > th { flex: 1 1 6rem; }
   td.number { text-align: left; white-space: normal; }
-  td::before { content: attr(data-label); color: var(--quiet); font-size: 0.85rem; font-weight: 400; }
+  td.none { display: none; }
+  .said td, td:has(> .long) { flex: 1 1 100%; }
+  td[data-label]::before { content: attr(data-label) " "; color: var(--quiet); font-size: 0.85rem; }
+  td div { display: inline; }
+  td div:not(:last-child)::after { content: ", "; }
+  tbody code { font-size: 0.75rem; }
+  meter { display: none; }
+  .once { white-space: normal; }
+  .second { display: inline; }
 }
 
 /* Forms */
@@ -165,10 +200,12 @@ button, .button { display: inline-flex; align-items: center; justify-content: ce
 button:hover, .button:hover { filter: brightness(0.96); }
 button.main { background: var(--accent); color: var(--on-accent); }
 button.danger { border-color: var(--bad); color: var(--bad); }
-button.plain { min-height: 2.25rem; padding: 0.25rem 0.7rem; border-color: var(--line); color: var(--ink); font-weight: 500; font-size: 0.92rem; }
+.plain { min-height: 2.25rem; padding: 0.25rem 0.7rem; border-color: var(--line); color: var(--ink); font-weight: 500; font-size: 0.92rem; }
 .row { display: flex; flex-wrap: wrap; gap: 0.6rem; align-items: center; }
-.row form { display: inline-flex; }
-.row .state { white-space: normal; }
+.tight { gap: 0.4rem; }
+.joined { display: flex; gap: 0.4rem; }
+.joined input { min-width: 0; }
+.row .state, td .state { white-space: normal; }
 .pills { display: flex; flex-wrap: wrap; gap: 0.4rem; }
 .pills a { display: block; padding: 0.35rem 0.8rem; border: 1px solid var(--line); border-radius: 1.2rem; color: var(--ink); text-decoration: none; font-size: 0.92rem; background: var(--surface); }
 .pills [aria-current] { background: var(--accent); border-color: var(--accent); color: var(--on-accent); }
@@ -192,20 +229,20 @@ button.plain { min-height: 2.25rem; padding: 0.25rem 0.7rem; border-color: var(-
 .legend svg { width: 0.9rem; height: 0.9rem; flex: none; }
 
 @media (min-width: 40rem) {
+  .lead:has(.refresh) { grid-template-columns: minmax(0, 1fr) auto; align-items: baseline; }
+  .lead .refresh { grid-area: 1 / 2; }
+  td form { width: max-content; }
+  .headline { font-size: 1.5rem; }
   .facts { grid-template-columns: repeat(auto-fill, minmax(13rem, 1fr)); }
   .fields { grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); }
   form > button:not(.main) { justify-self: start; }
 }
 @media (min-width: 64rem) {
-  .endpoint { grid-template-columns: 14rem minmax(0, 1fr); column-gap: 1rem; align-items: baseline; }
-  .endpoint details { grid-column: 2; }
   .wide { display: grid; grid-template-columns: 14rem minmax(0, 1fr); grid-template-rows: auto 1fr; min-height: 100vh; }
-  .wide .top { grid-row: 1 / 3; border-bottom: 0; border-right: 1px solid var(--line); padding-top: 0.75rem; }
-  .wide .top > div { position: sticky; top: 0.75rem; display: grid; gap: 1rem; }
-  .wide .bar { flex-wrap: wrap; }
-  .wide .brand { flex-basis: 100%; }
-  .wide .bar .who { display: block; flex-basis: 100%; font-size: 0.88rem; color: var(--quiet); }
-  .wide .menu ul { display: grid; gap: 0.15rem; }
+  .wide .top { grid-row: 1 / 3; display: block; padding: 0 1rem; border-bottom: 0; border-right: 1px solid var(--line); }
+  .wide .brand { position: sticky; top: 0; margin: 0; height: 4rem; }
+  .wide .menu { display: none; }
+  .wide .side { position: sticky; top: 4rem; height: calc(100vh - 5rem); overflow-y: auto; display: grid; align-content: space-between; gap: 1.5rem; }
   .wide main { padding: 2rem 2.5rem 3rem; }
   .wide .foot { padding: 0 2.5rem 2rem; }
 }

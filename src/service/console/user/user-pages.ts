@@ -4,8 +4,10 @@ import type { User } from '../../users/grants.js';
 import type { PendingSignIn, UserGrant } from '../../users/oauth-provider.js';
 import { type Html, type HtmlValue, html, isolated } from '../html/html.js';
 import { layout } from '../html/layout.js';
-import { csrfField, instant } from '../html/page-parts.js';
+import { messageBox } from '../html/message.js';
+import { csrfField } from '../html/page-parts.js';
 import { type PageOptions, pageResponse } from '../html/page-response.js';
+import { instant } from '../html/units.js';
 
 /** The page that lists a user's grants. */
 export const GRANTS_PATH = '/oauth/grants';
@@ -14,15 +16,21 @@ export const GRANTS_PATH = '/oauth/grants';
 export function userPage(
   title: HtmlValue,
   body: HtmlValue,
-  { notice, ...options }: PageOptions & { readonly notice?: string | undefined } = {},
+  { message, ...options }: PageOptions & { readonly message?: HtmlValue } = {},
 ): HttpResponse {
-  const place = 'accounts';
-  const page = layout({ title, body, area: place, home: GRANTS_PATH, shape: 'narrow', notice });
+  const page = layout({
+    title,
+    body,
+    area: 'accounts',
+    home: GRANTS_PATH,
+    shape: 'narrow',
+    message,
+  });
   return pageResponse(page, options);
 }
 
 export function userErrorPage({ status, message, headers }: HttpProblem): HttpResponse {
-  const body = html`<div class="card"><p class="alarm" role="alert">${message}</p>
+  const body = html`<div class="card">${messageBox({ tone: 'bad', text: message })}
 <p>Go back to the application and start again, or look at <a href="${GRANTS_PATH}">what you have allowed</a>.</p></div>`;
   return userPage(status < 500 ? 'That did not work' : 'Something broke', body, {
     status,
@@ -49,12 +57,12 @@ export function userSignInForm(form: UserSignIn): Html {
   const invalid = problem !== undefined && html` aria-invalid="true" aria-describedby="problem"`;
   return html`<form class="card" method="post" action="${action}">
 <p>${about}</p>
-${problem !== undefined && html`<p class="alarm" role="alert" id="problem">${problem}</p>`}
 ${csrfField(csrf)}
 <div class="field"><label for="handle">Handle</label>
 <input id="handle" name="handle" type="text" value="${handle}" autocomplete="username" autocapitalize="none" spellcheck="false" required${invalid}></div>
 <div class="field"><label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="current-password" required${invalid}></div>
+<input id="password" name="password" type="password" autocomplete="current-password" required${invalid}${problem !== undefined && html` autofocus`}></div>
+${problem !== undefined && messageBox({ tone: 'bad', text: problem }, 'problem')}
 <button class="main" name="action" value="sign-in">Sign in</button>
 <p class="hint">This is a local service: every author of its archive is a user${example !== undefined && html`, such as ${isolated(`@${example.handle}`)}`}. All have the password of the console, which the service printed when it started, unless <code>--user-password</code> sets another.</p>
 ${footer}
@@ -115,12 +123,12 @@ export function grantsPage(
   user: User,
   grants: readonly UserGrant[],
   csrf: string,
-  notice: string | undefined,
+  message: HtmlValue,
 ): HttpResponse {
   const body = html`<div class="card"><p>You are signed in as ${nameOf(user)}.</p>
 <form method="post" action="${GRANTS_PATH}">${csrfField(csrf)}<div class="row"><button class="plain" name="action" value="sign-out">Sign out</button></div></form></div>
-${grants.length === 0 ? html`<p class="card empty">You have allowed nothing to anyone.</p>` : grants.map(grant => grantCard(grant, csrf))}`;
-  return userPage('Your applications', body, { notice });
+${grants.length === 0 ? html`<p class="card empty">You have allowed nothing to anyone. An application asks you when it sends you here.</p>` : grants.map(grant => grantCard(grant, csrf))}`;
+  return userPage('Your applications', body, { message });
 }
 
 function grantCard({ application: { id, name }, grantedAt }: UserGrant, csrf: string): Html {

@@ -4,6 +4,7 @@ import type { RequestContext, Route } from '../../http/router.js';
 import type { User } from '../../users/grants.js';
 import type { OAuthProvider, PendingSignIn } from '../../users/oauth-provider.js';
 import { html, isolated } from '../html/html.js';
+import { placeMessage } from '../html/message.js';
 import { seeOther } from '../html/page-response.js';
 import { checkHost, readForm } from '../html/read-form.js';
 import { Sessions } from '../html/sessions.js';
@@ -135,7 +136,8 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
       );
     if (method === 'GET') {
       if (user === undefined) return ask();
-      return grantsPage(user, oauth.grantsOf(user), csrf, sessions.takeNotice(request));
+      const { rest } = placeMessage(sessions.message(request, GRANTS_PATH));
+      return grantsPage(user, oauth.grantsOf(user), csrf, rest());
     }
     const form = await readForm(request, sessions);
     const action = form.get('action');
@@ -146,12 +148,12 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
     if (action !== 'revoke' || application === undefined)
       throw new HttpProblem(400, 'There is no such application.');
     const wasGranted = await oauth.revoke(user, application);
-    sessions.setNotice(
-      request,
-      wasGranted
+    sessions.setMessage(request, GRANTS_PATH, {
+      tone: wasGranted ? 'good' : 'bad',
+      text: wasGranted
         ? `${application.name} sees no more of your totals.`
         : `${application.name} had nothing to take back.`,
-    );
+    });
     return seeOther(GRANTS_PATH);
   };
 

@@ -2,9 +2,15 @@ import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { html, isolated } from '../../../../src/service/console/html/html.js';
-import { durationOf, sizeOf } from '../../../../src/service/console/html/page-parts.js';
-import { shellWord } from '../../../../src/service/console/shell-commands.js';
+import {
+  durationOf,
+  exactDurationOf,
+  sizeOf,
+  windowOf,
+} from '../../../../src/service/console/html/units.js';
 import { callbackTarget } from '../../../../src/service/console/user/user-routes.js';
+import { shellWord } from '../../../../src/service/shell-word.js';
+import { readable } from '../browse.js';
 
 const text = fc.string({ unit: fc.oneof(fc.constantFrom(...'<>&"\'`/= a;#x'), fc.string()) });
 
@@ -55,7 +61,7 @@ describe('units', () => {
   });
 
   it.each([
-    [400, '0.4 seconds'],
+    [400, '400 ms'],
     [20_000, '20 seconds'],
     [60_000, '1 minute'],
     [0.1 * 3_600_000, '6 minutes'],
@@ -64,6 +70,31 @@ describe('units', () => {
     [30 * 86_400_000, '30 days'],
   ])('of %d ms are %s', (ms, text) => {
     expect(durationOf(ms)).toBe(text);
+  });
+});
+
+describe('a duration in its two largest units', () => {
+  it.each([
+    [1_999, '1 second'],
+    [1_439_000, '23 minutes 59 seconds'],
+    [3_600_000, '1 hour'],
+    [90_061_000, '1 day 1 hour'],
+  ])('of %d ms is %s', (ms, text) => {
+    expect(exactDurationOf(ms)).toBe(text);
+  });
+});
+
+describe('a window', () => {
+  const from = Date.UTC(2026, 10, 21, 20, 33);
+
+  it('names its day once, and its zone', () => {
+    const text = readable(windowOf({ from, to: from + 600_000 }).text);
+    expect(text).toBe(' 2026-11-21 20:33 to 20:43 UTC');
+  });
+
+  it('names both days where they differ', () => {
+    const text = readable(windowOf({ from, to: from + 86_400_000 }).text);
+    expect(text).toBe(' 2026-11-21 20:33 to 2026-11-22 20:33 UTC');
   });
 });
 

@@ -46,7 +46,7 @@ describe('sessions', () => {
     const sessions = new Sessions<string>('test', '/');
     const { csrf, headers } = sessions.visitor(asked());
     const cookie = cookieOf(headers);
-    expect(sessions.visitor(asked(cookie))).toEqual({ who: undefined, csrf, headers: {} });
+    expect(sessions.visitor(asked(cookie))).toStrictEqual({ user: undefined, csrf, headers: {} });
     expect(sessions.isFormToken(asked(cookie), csrf)).toBe(true);
     expect(sessions.isFormToken(asked(cookie), `${csrf}x`)).toBe(false);
     expect(sessions.isFormToken(asked(cookie), null)).toBe(false);
@@ -55,14 +55,28 @@ describe('sessions', () => {
     expect(new Sessions('test', '/').isFormToken(asked(cookie), csrf)).toBe(false);
   });
 
-  it('keep a notice for a response with a body', () => {
+  it('keep a message for its page, through reloads, until another page is shown', () => {
     const sessions = new Sessions<string>('test', '/');
-    const cookie = cookieOf(sessions.signIn(asked(), 'ann'));
-    sessions.setNotice(asked(cookie), 'Done.');
-    const head = { ...asked(cookie), method: 'HEAD' } as IncomingMessage;
-    expect(sessions.takeNotice(head)).toBe('Done.');
-    expect(sessions.takeNotice(asked(cookie))).toBe('Done.');
-    expect(sessions.takeNotice(asked(cookie))).toBe(undefined);
+    const request = asked(cookieOf(sessions.signIn(asked(), 'ann')));
+    const message = { tone: 'good', text: 'Done.' } as const;
+    sessions.setMessage(request, '/jobs?page=2#job-1', message);
+    const head = { ...request, method: 'HEAD' } as IncomingMessage;
+    expect(sessions.message(head, '/other')).toBe(undefined);
+    for (let i = 0; i < 2; i++)
+      expect(sessions.message(request, '/jobs')).toMatchObject({ message, id: 'job-1' });
+    expect(sessions.message(request, '/other')).toBe(undefined);
+    expect(sessions.message(request, '/jobs')).toBe(undefined);
+  });
+
+  it('keep a message for a minute', () => {
+    vi.useFakeTimers();
+    const sessions = new Sessions<string>('test', '/');
+    const request = asked(cookieOf(sessions.signIn(asked(), 'ann')));
+    sessions.setMessage(request, '/jobs', { tone: 'bad', text: 'No.' });
+    vi.advanceTimersByTime(MINUTE - 1);
+    expect(sessions.message(request, '/jobs')).toMatchObject({ message: { text: 'No.' }, id: '' });
+    vi.advanceTimersByTime(1);
+    expect(sessions.message(request, '/jobs')).toBe(undefined);
   });
 
   it.each(['test-80=', 'test-80=short', 'test-80=a=b', 'other=x', '=', ';;', 'test-80'])(
