@@ -139,6 +139,7 @@ export {
   type DifferingBucket,
   type ExpectedBucket,
 } from './sinks/completeness.js';
+export { type CsvOptions, csv } from './sinks/csv.js';
 export { type FilesOptions, files } from './sinks/files.js';
 export type { ToLine } from './sinks/line.js';
 export type { FileSinkOptions } from './sinks/output/file-sink-options.js';

@@ -13,11 +13,9 @@ export type Columns<T> = Table<T> | readonly (PostColumnName | Column<T> | Table
 /** Columns in their order, checked. */
 export type CheckedColumns = readonly Column<never>[];
 
-/** The columns of posts, where none are chosen. */
-const DEFAULT: Columns<never> = posts;
-
-/** The columns that were chosen. What is wrong with them is in `columnsProblem`. */
-export function listColumns(chosen: Columns<never> = DEFAULT): CheckedColumns {
+/** The columns that were chosen, by default those of posts. What is wrong with them is in `columnsProblem`. */
+export function listColumns<T>(chosen?: Columns<T>): CheckedColumns {
+  if (chosen === undefined) return Object.values(posts);
   if (!Array.isArray(chosen)) return Object.values(chosen as Table<never>);
   return (chosen as readonly (string | Column<never> | Table<never>)[]).flatMap(one => {
     if (typeof one === 'string') return POST_COLUMNS[one] ?? [];
@@ -34,6 +32,11 @@ export function columnsProblem(chosen: unknown): string | undefined {
     if (problem !== undefined) return problem;
   }
   return clash(listColumns(chosen as Columns<never>));
+}
+
+/** The columns as a checkpoint records them: a run with others does not continue the files. */
+export function settingsOf(columns: CheckedColumns): string[] {
+  return columns.map(({ name, type }) => `${name} ${type}`);
 }
 
 /** The kinds of items that the built-in ones of these columns are of. */

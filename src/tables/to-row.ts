@@ -1,9 +1,10 @@
 import type { Activity } from '../activity/activity.js';
-import { checkValue, explained } from '../check.js';
+import { checkValue } from '../check.js';
 import type { Column, RowValue } from './column.js';
-import { type Columns, columnsProblem, listColumns } from './columns.js';
+import { type Columns, listColumns } from './columns.js';
 import type { PostColumnName, posts } from './post-columns.js';
 import { rowReader } from './row-reader.js';
+import { TABLE_OPTIONS } from './table-options.js';
 
 /** The columns that an entry of a list stands for. */
 type ColumnsOf<Entry> = Entry extends PostColumnName
@@ -23,9 +24,6 @@ export type Row<C> = {
     : never;
 };
 
-/** The option in which calls take columns. */
-export const COLUMNS = explained<Columns<never>>('what a row holds', columnsProblem);
-
 /**
  * Makes a function of columns that turns an item into its row, an object with the values by their names:
  * for `map`, and so for databases and APIs.
@@ -43,8 +41,8 @@ export const COLUMNS = explained<Columns<never>>('what a row holds', columnsProb
 export function toRow<T = Activity, const C = unknown>(
   columns: C & Columns<T>,
 ): (item: T) => Row<C> {
-  checkValue('tables.toRow', 'columns', COLUMNS, columns);
-  const list = listColumns(columns as Columns<never>);
+  checkValue('tables.toRow', 'columns', TABLE_OPTIONS.columns, columns);
+  const list = listColumns(columns as Columns<unknown>);
   const read = rowReader('tables.toRow', list, 'error');
   return item => Object.fromEntries(read(item).map((value, i) => [list[i]?.name, value])) as Row<C>;
 }

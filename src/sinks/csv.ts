@@ -1,0 +1,106 @@
+import { stringify } from 'csv-stringify/sync';
+import type { Activity } from '../activity/activity.js';
+import { checkOptions, flag, type OptionTable, oneOf } from '../check.js';
+import type { Sink } from '../flow/flow.js';
+import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
+import type { RowValue } from '../tables/column.js';
+import { hasOwnColumns, listColumns, settingsOf } from '../tables/columns.js';
+import { rowReader } from '../tables/row-reader.js';
+import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
+import { fileSinkOn } from './output/file-sink.js';
+import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
+import type { Written } from './output/written.js';
+
+/** Options of `csv`. */
+export interface CsvOptions<T> extends FileSinkOptions<T>, TableOptions<T> {
+  /**
+   * What happens to texts that a spreadsheet would run as a formula, as they begin with `=`, `+`, `-`, `@`, a
+   * tab or a carriage return: `'keep'` writes them as they are, `'escape'` puts a `'` before them, also
+   * before replies, which begin with `@`. Numbers stay as they are.
+   * @default 'keep'
+   */
+  readonly formulas?: 'keep' | 'escape' | undefined;
+  /** Begins each file with a byte order mark, so that Excel reads it as UTF-8. @default false */
+  readonly bom?: boolean | undefined;
+}
+
+const OPTIONS = {
+  ...FILE_SINK_OPTIONS,
+  ...TABLE_OPTIONS,
+  formulas: oneOf('what happens to formulas', ['keep', 'escape'], 'keep'),
+  bom: flag('whether files begin with a byte order mark', false),
+} satisfies OptionTable<CsvOptions<unknown>>;
+
+/**
+ * Writes every item as a row of a CSV file (RFC 4180, UTF-8), with the names of the columns in the first
+ * row of each file. Takes posts, unless `columns` are of other items. Paths, compression, numbered files
+ * and the checkpoint are those of `files`. Where there are no items, there is no file.
+ *
+ * Line breaks, quotes and emoji in texts are exact. An empty field is no value, an empty text is `""`;
+ * times are `2024-03-05T14:07:00.000Z`; lists are JSON.
+ *
+ * @throws OptionError before any I/O, also for a column that is unknown or comes twice.
+ * @throws DataError for an item that the columns are not of, and a value that does not fit its column.
+ * @throws StorageError as `files`.
+ * @example
+ * await pipeline(
+ *   search(account(), { product: '30day', query: 'snow' }),
+ *   dedupe(),
+ *   csv({ path: 'out/{day}.csv', checkpoint: 'out/checkpoint.json' }),
+ * );
+ */
+export function csv<T = Activity>(options: CsvOptions<T> & NeedsColumns<T>): Sink<T, Written> {
+  return csvOn<T>(nodeFileSystem, options);
+}
+
+/** `csv` on another file system, so that a test can make the disk fail. */
+export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Written> {
+  const { columns, invalidValues, formulas, bom, ...checked } = checkOptions(
+    'csv',
+    OPTIONS,
+    options as CsvOptions<unknown>,
+  );
+  const list = listColumns(columns);
+  const read = rowReader('csv', list, invalidValues);
+  const print = (row: readonly RowValue[]) => printRow(row, formulas === 'escape');
+  const names = printRow(
+    list.map(({ name }) => name),
+    false,
+  );
+  const plan = planOf<unknown>('csv', checked, {
+    format: {
+      header: Buffer.from(bom ? `\ufeff${names}` : names),
+      encode: (item, origin) => Buffer.from(print(read(item, origin))),
+    },
+    settings: { columns: settingsOf(list), formulas, bom },
+    takesFunctions: hasOwnColumns(list),
+  });
+  return fileSinkOn<T>(fs, plan);
+}
+
+/** A row with the carriage return that ends it, before the line feed. */
+function printRow(row: readonly RowValue[], escapesFormulas: boolean): string {
+  const record = stringify([row], {
+    // A null is empty, an empty text is quoted.
+    quoted_match: /^$/,
+    quote_record_delimiter: true,
+    eof: false,
+    escape_formulas: escapesFormulas,
+    cast: {
+      // `String` loses the sign of -0.
+      number: value => (Object.is(value, -0) ? '-0' : String(value)),
+      boolean: String,
+      date: value => value.toISOString(),
+      object: value => printList(value as unknown as readonly RowValue[]),
+    },
+  });
+  return `${record}\r`;
+}
+
+/** JSON, with numbers of 64 bits in full. */
+function printList(values: readonly RowValue[]): string {
+  const elements = values.map(value =>
+    typeof value === 'bigint' ? String(value) : JSON.stringify(value),
+  );
+  return `[${elements.join(',')}]`;
+}

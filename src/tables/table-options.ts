@@ -1,0 +1,28 @@
+import { explained, type OptionTable, oneOf } from '../check.js';
+import { type Columns, columnsProblem } from './columns.js';
+import type { PostItem } from './post-columns.js';
+import type { InvalidValues } from './row-reader.js';
+
+/** Options of all sinks that write rows. */
+export interface TableOptions<T> {
+  /**
+   * A table such as `tables.counts`, or a list of columns of your own, columns of tables, tables, and names
+   * of columns of `tables.posts`.
+   * @default tables.posts
+   */
+  readonly columns?: Columns<T> | undefined;
+  /**
+   * What happens to a value that does not fit the type of its column: a `DataError` that names post and
+   * column, or `'null'`, no value in its row.
+   * @default 'error'
+   */
+  readonly invalidValues?: InvalidValues | undefined;
+}
+
+/** Only posts have default columns. */
+export type NeedsColumns<T> = [T] extends [PostItem] ? unknown : { readonly columns: unknown };
+
+export const TABLE_OPTIONS = {
+  columns: explained<Columns<unknown>>('the columns of a row', columnsProblem),
+  invalidValues: oneOf('what happens to values that do not fit', ['error', 'null'], 'error'),
+} satisfies OptionTable<TableOptions<unknown>>;

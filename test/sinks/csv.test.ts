@@ -1,0 +1,304 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { type Options, parse } from 'csv-parse/sync';
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
+import { DataError, OptionError, StorageError } from '../../src/errors.js';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { routeByTag } from '../../src/operators/route-by-tag.js';
+import { type CsvOptions, csv, csvOn } from '../../src/sinks/csv.js';
+import type { Written } from '../../src/sinks/output/written.js';
+import * as tables from '../../src/tables/tables.js';
+import { arbitraryPost } from '../activity/arbitrary-post.js';
+import { PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
+import { places } from './files/cursors.js';
+import { PAGES, pageOf } from './pages.js';
+import { post } from './posts.js';
+import { temporaryFolders } from './temporary-folder.js';
+
+// A crash may leave an empty lock, which delays the next run; hundreds of crashes need not wait.
+vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
+
+const temporaryFolder = temporaryFolders();
+
+/** Rows as texts, and as `null` where a field is empty and not quoted. */
+function rowsOf(text: string, options: Options = {}): (string | null)[][] {
+  return parse(text, {
+    relax_column_count: false,
+    cast: (value, { quoting }) => (value === '' && !quoting ? null : value),
+    ...options,
+  }) as unknown as (string | null)[][];
+}
+
+async function write<T>(
+  items: readonly T[],
+  options: Omit<CsvOptions<T>, 'path'> & { readonly path?: CsvOptions<T>['path'] },
+): Promise<{ readonly files: Record<string, Buffer>; readonly written: Written }> {
+  const disk = new SimulatedDisk();
+  const written = await pipeline(
+    places([items]),
+    csvOn<T>(disk, { path: '/out/rows.csv', ...options }),
+  );
+  return { files: filesOf(disk), written };
+}
+
+function filesOf(disk: SimulatedDisk): Record<string, Buffer> {
+  const names = disk.files().filter(name => name.startsWith('/out/'));
+  return Object.fromEntries(names.map(name => [name, disk.read(name)]));
+}
+
+async function textOf<T>(items: readonly T[], options: Omit<CsvOptions<T>, 'path'>) {
+  return String((await write(items, options)).files['/out/rows.csv']);
+}
+
+const own = <Type extends tables.ColumnType>(type: Type, name = 'value') =>
+  ({ name, type, value: (item: unknown) => item }) as unknown as tables.Column<unknown>;
+
+describe('csv', () => {
+  it('writes the names of the columns and a row for each post, ended by CR and LF', async () => {
+    const posts = [
+      post({ id: '9223372036854775807', text: 'Say "snow",\r\nor\nnot 🍕' }),
+      post({ id: '2', text: '', lang: 'en' }),
+    ];
+    const { files, written } = await write(posts, {
+      columns: ['id', 'posted_at', 'text', 'author_verified', 'hashtags'],
+    });
+    expect(String(files['/out/rows.csv'])).toBe(
+      'id,posted_at,text,author_verified,hashtags\r\n' +
+        '9223372036854775807,2024-01-01T00:00:00.000Z,"Say ""snow"",\r\nor\nnot 🍕",,[]\r\n' +
+        '2,2024-01-01T00:00:00.000Z,"",,[]\r\n',
+    );
+    expect(written.posts).toBe(2);
+    expect(written.bytes).toBe(files['/out/rows.csv']?.length);
+  });
+
+  it('writes all columns of posts where none are chosen', async () => {
+    const [header] = rowsOf(await textOf([post({ id: '1' })], {}));
+    expect(header).toEqual(Object.keys(tables.posts));
+  });
+
+  it.each<[tables.ColumnType, unknown, string]>([
+    ['int32', -5, '-5'],
+    ['int64', 9223372036854775807n, '9223372036854775807'],
+    ['double', 0.1, '0.1'],
+    ['double', -0, '-0'],
+    ['double', 1e21, '1e+21'],
+    ['boolean', true, 'true'],
+    ['boolean', false, 'false'],
+    ['timestamp', new Date(5), '1970-01-01T00:00:00.005Z'],
+    ['string', '""', '""""""'],
+    ['string', ' a ', ' a '],
+    ['string', 'a\rb', '"a\rb"'],
+    ['list<int64>', [9223372036854775807n, 1n], '"[9223372036854775807,1]"'],
+    ['list<string>', ['a', '"'], '"[""a"",""\\""""]"'],
+    ['list<timestamp>', [new Date(5)], '"[""1970-01-01T00:00:00.005Z""]"'],
+    ['list<string>', [], '[]'],
+    ['string', null, ''],
+  ])('prints a value of type %s, row %#', async (type, value, text) => {
+    expect(await textOf([value], { columns: [own(type)] })).toBe(`value\r\n${text}\r\n`);
+  });
+
+  it('is read back as it was written, for any texts', async () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.string({
+        unit: fc.constantFrom('"', ',', '\r', '\n', "'", ' ', '=', '\ufeff', 'a', '🍕'),
+      }),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(fc.option(text), { minLength: 3, maxLength: 3 }), { minLength: 1 }),
+        async rows => {
+          const columns = [0, 1, 2].map(at => ({
+            name: `c${at}`,
+            type: 'string' as const,
+            value: (row: (string | null)[]) => row[at],
+          }));
+          const { files } = await write(rows, { columns });
+          expect(rowsOf(String(files['/out/rows.csv']))).toEqual([['c0', 'c1', 'c2'], ...rows]);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it('is read back as it was written, for any posts', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(arbitraryPost, { minLength: 1, maxLength: 5 }), async written => {
+        const posts = written.map(({ bytes }) => new Activity(bytes));
+        const expected = posts.map(item => Object.values(tables.toRow(tables.posts)(item)));
+        const [, ...rows] = rowsOf(await textOf(posts, {}));
+        const types = Object.values(tables.posts).map(({ type }) => type);
+        const parsed = rows.map(row =>
+          row.map((field, at) => {
+            if (field === null) return null;
+            switch (types[at]) {
+              case 'int32':
+              case 'double':
+                return Number(field);
+              case 'boolean':
+                return field === 'true';
+              case 'timestamp':
+                return new Date(field);
+              case 'list<string>':
+                return JSON.parse(field);
+              default:
+                return field;
+            }
+          }),
+        );
+        expect(parsed).toEqual(expected);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('puts an apostrophe before formulas, and only there, where it is asked to', async () => {
+    const texts = ['=1+2', '+1', '-1', '@jack hi', '\tx', '\rx', '＝1', "'=", 'a=1', ''];
+    const columns = [own('string')];
+    const kept = rowsOf(await textOf(texts, { columns })).slice(1);
+    expect(kept.flat()).toEqual(texts);
+    const escaped = rowsOf(await textOf(texts, { columns, formulas: 'escape' })).slice(1);
+    expect(escaped.flat()).toEqual([
+      ...["'=1+2", "'+1", "'-1", "'@jack hi", "'\tx", "'\rx", "'＝1", "'=", 'a=1', ''],
+    ]);
+    const numbers = await textOf([-5, -2], { columns: [own('int32')], formulas: 'escape' });
+    expect(numbers).toBe('value\r\n-5\r\n-2\r\n');
+  });
+
+  it('begins with a byte order mark where Excel is to read it', async () => {
+    expect(await textOf([1], { columns: [own('int32')], bom: true })).toBe('\ufeffvalue\r\n1\r\n');
+  });
+
+  it('begins every numbered file, gzip or not, with the names of the columns', async () => {
+    const posts = Array.from({ length: 40 }, (_, n) =>
+      post({ id: String(n), text: 'snow '.repeat(n) }),
+    );
+    for (const gzip of [false, true]) {
+      const { files, written } = await write(posts, {
+        columns: ['id', 'text'],
+        maxBytes: 500,
+        gzip,
+      });
+      const parts = Object.values(files).map(bytes =>
+        rowsOf(String(gzip ? gunzipSync(bytes) : bytes)),
+      );
+      expect(parts.length).toBeGreaterThan(5);
+      for (const [header] of parts) expect(header).toEqual(['id', 'text']);
+      expect(parts.flatMap(([, ...rows]) => rows.map(([id]) => id))).toEqual(
+        posts.map(({ id }) => id),
+      );
+      expect(written.posts).toBe(40);
+    }
+  });
+
+  it('sends each tag to its own file, and knows the tag', async () => {
+    const disk = new SimulatedDisk();
+    const tagged = post({ id: '1' }).withMatchingRules([
+      { tag: 'snow', id: '1' },
+      { tag: 'ice', id: '2' },
+    ]);
+    await pipeline(
+      places([[tagged]]),
+      routeByTag(),
+      csvOn(disk, { path: '/out/{tag}.csv', columns: ['tag', 'rule_tags', 'id'] }),
+    );
+    expect(Object.entries(filesOf(disk)).map(([name, bytes]) => [name, String(bytes)])).toEqual([
+      ['/out/ice.csv', 'tag,rule_tags,id\r\nice,"[""snow"",""ice""]",1\r\n'],
+      ['/out/snow.csv', 'tag,rule_tags,id\r\nsnow,"[""snow"",""ice""]",1\r\n'],
+    ]);
+  });
+
+  it('writes nothing for an item that does not fit, and says which', async () => {
+    const columns: CsvOptions<Activity>['columns'] = [
+      'id',
+      { name: 'words', type: 'int32', value: item => item.text.length / 0 },
+    ];
+    const broken = write([post({ id: '7' })], { columns });
+    await expect(broken).rejects.toBeInstanceOf(DataError);
+    await expect(broken).rejects.toThrow(
+      'Column "words" of post 7: expected a whole number of 32 bits, got Infinity. Pass invalidValues: \'null\' to csv()',
+    );
+    const lenient = await textOf([post({ id: '7' })], { columns, invalidValues: 'null' });
+    expect(lenient).toBe('id,words\r\n7,\r\n');
+    await expect(write([{ count: 1 } as never], {})).rejects.toThrow(
+      'The columns of csv() are of posts, but got an object',
+    );
+  });
+
+  it.each<[object, string, string]>([
+    [{ columns: ['id', 'id'] }, 'columns', 'csv: `columns` must have each column once'],
+    [{ columns: [] }, 'columns', 'at least one column'],
+    [{ columns: ['postedAt'] }, 'columns', 'did you mean "posted_at"?'],
+    [{ formulas: 'on' }, 'formulas', "'keep' or 'escape'"],
+    [{ invalidValues: null }, 'invalidValues', "'error' or 'null'"],
+    [{ path: 'x.csv.zst' }, 'path', 'csv: `path`'],
+    [{ bom: 1, colums: [] }, 'colums', 'did you mean `columns`?'],
+  ])('refuses %j before any I/O', (options, option, message) => {
+    const call = () => csv({ path: 'x.csv', ...options } as never);
+    expect(call).toThrow(OptionError);
+    expect(call).toThrow(message);
+    expect(call).toThrow(expect.objectContaining({ option }));
+  });
+
+  it('goes on after a crash at any call, with one header a file', async () => {
+    const items = Array.from({ length: 12 }, (_, batch) =>
+      Array.from({ length: batch % 4 }, (_, n) => ({
+        to: 'ab'.charAt((batch + n) % 2),
+        n: batch * 10 + n,
+      })),
+    );
+    const options: CsvOptions<{ to: string; n: number }> = {
+      path: ({ to }) => `/out/${to}.csv`,
+      columns: [
+        { name: 'n', type: 'int32', value: ({ n }) => n },
+        { name: 'text', type: 'string', value: ({ n }) => `${n}\n"${n}"` },
+      ],
+      checkpoint: '/run.json',
+      commitIntervalMs: 0,
+    };
+    const run = (disk: SimulatedDisk) => pipeline(places(items), csvOn(disk, options));
+    const whole = new SimulatedDisk();
+    await run(whole);
+    expect(Object.keys(filesOf(whole))).toEqual(['/out/a.csv', '/out/b.csv']);
+    for (let cut = 0; cut < whole.calls; cut += 7) {
+      const disk = new SimulatedDisk();
+      disk.cutAt = cut;
+      await expect(run(disk)).rejects.toBeInstanceOf(PowerCut);
+      disk.keepAll();
+      await run(disk);
+      expect(filesOf(disk), `cut at call ${cut}`).toEqual(filesOf(whole));
+    }
+  });
+
+  it('does not continue files that have other columns', async () => {
+    const disk = new SimulatedDisk();
+    const options = { path: '/out/rows.csv', checkpoint: '/run.json', commitIntervalMs: 0 };
+    const pages = Array.from({ length: 5 }, (_, page) => pageOf(page));
+    await pipeline(places(pages), csvOn(disk, { ...options, columns: ['id', 'text'] }));
+    const others = pipeline(places(pages), csvOn(disk, { ...options, columns: ['id', 'lang'] }));
+    await expect(others).rejects.toBeInstanceOf(StorageError);
+    await expect(others).rejects.toThrow('`columns` of csv() was');
+  });
+
+  it('writes real files', async () => {
+    const folder = await temporaryFolder();
+    const pages = new Flow<Activity>(async function* () {
+      for (let page = 0; page < PAGES; page++) yield { items: pageOf(page) };
+    });
+    await pipeline(pages, csv({ path: path.join(folder, '{hour}.csv.gz') }));
+    const names = await readdir(folder);
+    const ids = await Promise.all(
+      names.map(async name =>
+        rowsOf(String(gunzipSync(await readFile(path.join(folder, name)))))
+          .slice(1)
+          .map(([id]) => id),
+      ),
+    );
+    const expected = Array.from({ length: PAGES }, (_, page) => pageOf(page).map(({ id }) => id));
+    expect(ids.flat().toSorted()).toEqual(expected.flat().toSorted());
+  });
+});
