@@ -73,6 +73,7 @@ export {
   type Cursor,
   Flow,
   type FlowIdentity,
+  type FlowSink,
   type FlowStep,
   type OpenFlow,
   type Operator,

@@ -239,6 +239,12 @@ describe('the examples work as described', () => {
     expect(stdout).toMatch(/^\d+ likes: \S/m);
   });
 
+  it('15-into-sqlite: every post once, and nothing more to do when it is run again', async () => {
+    const first = await run('15-into-sqlite.ts');
+    expect(first).toMatchObject({ code: 0, stdout: '2000 posts in posts.sqlite\n', stderr: '' });
+    expect(await run('15-into-sqlite.ts')).toEqual(first);
+  });
+
   it('14-several-searches: every post that a search finds, once', async () => {
     const first = await run('14-several-searches.ts');
     expect(first.code).toBe(0);

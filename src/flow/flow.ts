@@ -117,6 +117,18 @@ export interface SinkRun {
 export type Sink<In, Result = void> = (input: AsyncIterable<In>, run?: SinkRun) => Promise<Result>;
 
 /**
+ * What `pipeline` takes as a sink: it always passes a `Flow`, so a sink with its own checkpoint can open
+ * the batches at its cursor. Their signal and progress are those of the pipeline.
+ *
+ * @example
+ * await pipeline(source, async (posts: Flow<Activity>) => {
+ *   for await (const { items, cursor } of posts.batches({ resume: database.cursor() }))
+ *     database.transaction(items, cursor);
+ * });
+ */
+export type FlowSink<In, Result = void> = (input: Flow<In>, run: SinkRun) => Promise<Result>;
+
+/**
  * Makes an operator without state from a function on the items of one batch. Cursors pass through.
  *
  * @param transform Returns the items that go on in place of those of the batch.

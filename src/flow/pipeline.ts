@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import { Readable, Writable } from 'node:stream';
 import { pipeline as nodePipeline } from 'node:stream/promises';
-import { batchesOf, Flow, identityOf, type Sink, type SinkRun } from './flow.js';
+import { batchesOf, Flow, type FlowSink, identityOf, type SinkRun } from './flow.js';
 import { InternalFlow, internalBatchesOf } from './internal-flow.js';
 import {
   type Argument,
@@ -61,7 +61,7 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J, R = void>(
   gh: Stage<G, H>,
   hi: Stage<H, I>,
   ij: Stage<I, J>,
-  sink: Sink<J, R> | WritableSink<J>,
+  sink: FlowSink<J, R> | WritableSink<J>,
   options?: PipelineOptions,
 ): Promise<R>;
 export function pipeline<A, B, C, D, E, F, G, H, I, R = void>(
@@ -74,7 +74,7 @@ export function pipeline<A, B, C, D, E, F, G, H, I, R = void>(
   fg: Stage<F, G>,
   gh: Stage<G, H>,
   hi: Stage<H, I>,
-  sink: Sink<I, R> | WritableSink<I>,
+  sink: FlowSink<I, R> | WritableSink<I>,
   options?: PipelineOptions,
 ): Promise<R>;
 export function pipeline<A, B, C, D, E, F, G, H, R = void>(
@@ -86,7 +86,7 @@ export function pipeline<A, B, C, D, E, F, G, H, R = void>(
   ef: Stage<E, F>,
   fg: Stage<F, G>,
   gh: Stage<G, H>,
-  sink: Sink<H, R> | WritableSink<H>,
+  sink: FlowSink<H, R> | WritableSink<H>,
   options?: PipelineOptions,
 ): Promise<R>;
 export function pipeline<A, B, C, D, E, F, G, R = void>(
@@ -97,7 +97,7 @@ export function pipeline<A, B, C, D, E, F, G, R = void>(
   de: Stage<D, E>,
   ef: Stage<E, F>,
   fg: Stage<F, G>,
-  sink: Sink<G, R> | WritableSink<G>,
+  sink: FlowSink<G, R> | WritableSink<G>,
   options?: PipelineOptions,
 ): Promise<R>;
 export function pipeline<A, B, C, D, E, F, R = void>(
@@ -107,7 +107,7 @@ export function pipeline<A, B, C, D, E, F, R = void>(
   cd: Stage<C, D>,
   de: Stage<D, E>,
   ef: Stage<E, F>,
-  sink: Sink<F, R> | WritableSink<F>,
+  sink: FlowSink<F, R> | WritableSink<F>,
   options?: PipelineOptions,
 ): Promise<R>;
 export function pipeline<A, B, C, D, E, R = void>(
@@ -116,7 +116,7 @@ export function pipeline<A, B, C, D, E, R = void>(
   bc: Stage<B, C>,
   cd: Stage<C, D>,
   de: Stage<D, E>,
-  sink: Sink<E, R> | WritableSink<E>,
+  sink: FlowSink<E, R> | WritableSink<E>,
   options?: PipelineOptions,
 ): Promise<R>;
 export function pipeline<A, B, C, D, R = void>(
@@ -124,25 +124,25 @@ export function pipeline<A, B, C, D, R = void>(
   ab: Stage<A, B>,
   bc: Stage<B, C>,
   cd: Stage<C, D>,
-  sink: Sink<D, R> | WritableSink<D>,
+  sink: FlowSink<D, R> | WritableSink<D>,
   options?: PipelineOptions,
 ): Promise<R>;
 export function pipeline<A, B, C, R = void>(
   source: Source<A>,
   ab: Stage<A, B>,
   bc: Stage<B, C>,
-  sink: Sink<C, R> | WritableSink<C>,
+  sink: FlowSink<C, R> | WritableSink<C>,
   options?: PipelineOptions,
 ): Promise<R>;
 export function pipeline<A, B, R = void>(
   source: Source<A>,
   ab: Stage<A, B>,
-  sink: Sink<B, R> | WritableSink<B>,
+  sink: FlowSink<B, R> | WritableSink<B>,
   options?: PipelineOptions,
 ): Promise<R>;
 export function pipeline<A, R = void>(
   source: Source<A>,
-  sink: Sink<A, R> | WritableSink<A>,
+  sink: FlowSink<A, R> | WritableSink<A>,
   options?: PipelineOptions,
 ): Promise<R>;
 export async function pipeline(...args: unknown[]): Promise<unknown> {

@@ -359,6 +359,6 @@ describe('a WritableStream as a sink', () => {
     const stream = new WritableStream<number>();
     await stream.close();
     await expect(pipeline(numbers(2), stream)).rejects.toThrow('closed before all items');
-    await expect(pipeline(numbers(0), stream)).rejects.toThrow(TypeError);
+    await expect(pipeline(numbers(0), stream)).rejects.toThrow('closed before all items');
   });
 });
