@@ -2,7 +2,7 @@ import type { Activity, Author, Format } from '../../activity/activity.js';
 import type { RuleNode } from '../../rules/tree.js';
 import type { Window } from '../../time.js';
 
-/** What an archive sorts its posts by: newest first, by time and then by id. */
+/** The key by which an archive sorts posts, newest first: by time, then by id. */
 export interface SortKey {
   /** Epoch milliseconds. */
   readonly at: number;
@@ -10,38 +10,38 @@ export interface SortKey {
   readonly id: string;
 }
 
-/** A post with its sort key. The activity has no `matching_rules` where the archive stores none. */
+/** A post with its sort key. The activity has `matching_rules` only if the archive stores them. */
 export interface ArchivedPost extends SortKey {
   readonly activity: Activity;
 }
 
-/** One rule as a tree, for the index, and as a test of posts, for what the index cannot decide. */
+/** A rule as a tree, for the index, and as a test of posts, for cases that the index cannot decide. */
 export interface ArchiveQuery {
   readonly tree: RuleNode;
   matches(activity: Activity): boolean;
 }
 
-/** How an archive is to be searched. */
+/** The limits of a search of an archive, and where it continues. */
 export interface SearchOptions {
   /** Maximum number of posts in the result. */
   readonly limit: number;
   /** Only posts that sort strictly after this one, the last post delivered. */
   readonly after?: SortKey | undefined;
-  /** The instant as of which posts can be seen, for archives from which posts disappear. */
+  /** The time whose state is searched, for archives from which posts disappear. */
   readonly asOf?: number | undefined;
   /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The posts that an archive found. */
+/** The posts that a search of an archive has found, and whether there are more. */
 export interface SearchResult {
   /** Newest first. */
   readonly posts: readonly ArchivedPost[];
-  /** Whether the window holds at least one more match. */
+  /** Whether the window has at least one more match. */
   readonly more: boolean;
 }
 
-/** How an archive is to count. */
+/** The deadline and signal of a count of an archive. */
 export interface CountsOptions {
   /**
    * Milliseconds of real time after which counting stops, at the end of a bucket and after one at
@@ -52,18 +52,21 @@ export interface CountsOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How many posts match in one bucket. */
+/** The number of matching posts in one bucket. */
 export interface CountedBucket {
   /** Epoch milliseconds of the bucket's start, floored to a multiple of its length. */
   readonly start: number;
   readonly count: number;
 }
 
-/** The counts of an archive. */
+/** The counted buckets, and how far the counts are complete. */
 export interface CountsResult {
-  /** Ascending, one for every bucket that the window touches, zeroes included. */
+  /** Ascending, one for every bucket that the window overlaps, zeros included. */
   readonly buckets: readonly CountedBucket[];
-  /** The counts are complete up to here: the window's end, or earlier when the deadline passed. */
+  /**
+   * The counts are complete up to this time: the end of the window, or earlier if the deadline has
+   * passed.
+   */
   readonly reached: number;
 }
 
@@ -95,8 +98,8 @@ export interface Archive {
     options?: { readonly signal?: AbortSignal | undefined },
   ): AsyncIterable<ScannedSegment>;
   /**
-   * The author with a handle, in any case, where the archive knows its authors without a search.
-   * `undefined` for an author without a post until now.
+   * The author with a handle, in any case, if the archive can find authors without a search.
+   * `undefined` for an author who has not posted yet.
    */
   readonly author?: ((handle: string) => Author | undefined) | undefined;
   /**

@@ -17,10 +17,13 @@ import type { Block, BlockStore } from './block.js';
 import { type CandidateDocuments, candidateDocuments } from './candidate-documents.js';
 import type { DocumentSet } from './document-set.js';
 
-/** Posts that are read together to verify whether they match. */
+/** The number of posts that are read together to test whether they match. */
 const BATCH = 128;
 
-/** An archive over blocks. Posts are read only to be delivered, or where a block's index cannot decide a match. */
+/**
+ * An archive over blocks. Posts are read only for delivery, or if the index of a block cannot decide
+ * a match.
+ */
 export class BlockArchive implements Archive {
   readonly format: Format;
   readonly #blocks: BlockStore;
@@ -112,7 +115,7 @@ export class BlockArchive implements Archive {
         while (newest > start && block.timeAt(newest - 1) < segment + SEGMENT) newest--;
         const documents = Array.from({ length: oldest - newest }, () => --oldest);
         const posts = await loadPosts(block, documents, signal);
-        // A segment may be cut by the edge of a block.
+        // A segment may span two blocks.
         if (pending?.segment === segment) {
           pending.posts.push(...posts);
           continue;
@@ -133,7 +136,7 @@ export class BlockArchive implements Archive {
   }
 }
 
-/** The documents of a block in a window and after a sort key: the first of them, and the end. */
+/** The range of documents of a block that are in a window and after a sort key: first and end. */
 function documentRange(
   block: Block,
   { from, to }: Window,
@@ -154,7 +157,10 @@ function documentRange(
   return [Math.min(start, end), end];
 }
 
-/** The first number below `count` for which `holds`, or `count`. Binary search: those that hold come last. */
+/**
+ * The first number below `count` for which `holds` is true, or `count`. A binary search: all later
+ * numbers hold, too.
+ */
 function firstWhere(count: number, holds: (n: number) => boolean): number {
   let low = 0;
   let high = count;
@@ -173,7 +179,10 @@ interface BlockQuery extends CandidateDocuments {
   readonly end: number;
 }
 
-/** The matching documents, newest first, in batches. The first batch of an exact query has up to `max`. */
+/**
+ * The matching documents, newest first, in batches. The first batch of an exact query has up to
+ * `max`.
+ */
 async function* matching(
   rule: ArchiveQuery,
   { block, documents, exact, start, end }: BlockQuery,

@@ -5,17 +5,17 @@ import type { DocumentSet } from './document-set.js';
 import type { Occurrence } from './occurrences.js';
 
 /**
- * The posts of a range of time, each under its document number: 0 is the newest, by time and then by
+ * The posts of a range of time, each with a document number: 0 is the newest, by time and then by
  * id. The block's index answers searches; `load` reads the posts themselves.
  */
 export interface Block {
   readonly count: number;
-  /** When a post was made: whole seconds, in epoch milliseconds. */
+  /** The time of a post: whole seconds, in epoch milliseconds. */
   timeAt(document: number): number;
   idAt(document: number): string;
-  /** The documents with a term of search (`postTerms`), as a new set that the caller may change. */
+  /** The documents with a search term (see `postTerms`), as a new set that the caller may change. */
   postings(term: string): DocumentSet;
-  /** What the index has beyond terms; absent where it has nothing more. */
+  /** Data of the index besides terms, if it has any. */
   readonly details?: BlockDetails | undefined;
   /** Reads posts, in the order of `documents`. */
   load(documents: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]>;
@@ -30,7 +30,7 @@ export interface BlockDetails {
 
 /** Reads the occurrences of a word, post by post. */
 export interface WordOccurrences {
-  /** Those in one post. Call it with ascending document numbers. */
+  /** The occurrences in one post. Must be called with ascending document numbers. */
   in(document: number): readonly Occurrence[];
 }
 
@@ -41,7 +41,7 @@ export interface PostLocation {
   readonly corners: readonly Position[];
 }
 
-/** An archive as blocks that do not overlap. */
+/** An archive as a series of blocks that do not overlap. */
 export interface BlockStore {
   /** The ranges of the blocks that overlap a window, ascending. */
   within(window: Window): Iterable<Window>;

@@ -9,17 +9,17 @@ import type { Block, BlockDetails } from './block.js';
 import { DocumentSet } from './document-set.js';
 import { matchWords, type WordQuery, wordQuery } from './word-query.js';
 
-/** Documents of a block that a rule of search may match. */
+/** The documents of a block that a search rule may match. */
 export interface CandidateDocuments {
   readonly documents: DocumentSet;
-  /** Whether all of them match: then no post has to be verified. */
+  /** Whether all of them match, so that no post needs to be tested. */
   readonly exact: boolean;
 }
 
 const SEARCH = dialectOf('search');
 
 /**
- * Evaluates a rule on a block's index: by the terms that its clauses require, and exactly where word
+ * Evaluates a rule on the index of a block: by the terms that its clauses require, and exactly if word
  * occurrences or locations of the posts decide.
  */
 export function candidateDocuments(node: RuleNode, block: Block): CandidateDocuments {
@@ -58,14 +58,15 @@ function joined(node: And | Or, block: Block): CandidateDocuments {
 
 function clauseDocuments(clause: Clause, block: Block): CandidateDocuments {
   const { required, exact, wordQuery, inArea } = queryOf(clause);
-  // Search ignores punctuation: a text of nothing else matches no post.
+  // Search ignores punctuation, so a text of only punctuation matches no post.
   if (wordQuery?.words.length === 0)
     return { documents: new DocumentSet(block.count), exact: true };
   const [first, ...rest] = required;
   if (first === undefined) return { documents: DocumentSet.all(block.count), exact };
   const documents = block.postings(first);
   for (const term of rest) {
-    // A word of a script without spaces has a term for each character: stop at the first that no document has.
+    // A word of a script without spaces has a term for each character: stops at the first without
+    // documents.
     if (documents.isEmpty) return { documents, exact: true };
     documents.intersect(block.postings(term));
   }
@@ -83,7 +84,7 @@ interface ClauseQuery extends RequiredTerms {
   readonly inArea: ((position: Position) => boolean) | undefined;
 }
 
-/** Hundreds of blocks evaluate the same clause: its text is tokenised once. */
+/** Caches the tokenised text of a clause, which hundreds of blocks evaluate. */
 const queries = new WeakMap<Clause, ClauseQuery>();
 
 function queryOf(clause: Clause): ClauseQuery {

@@ -7,22 +7,22 @@ import type { IndexProgress } from './folder/folder-index.js';
 export interface OpenArchiveOptions {
   /** A folder of job files; without one, the sample archive. */
   readonly folder?: string | undefined;
-  /** Of the sample archive: the same seed gives the same posts. */
+  /** The seed of the sample archive: the same seed gives the same posts. */
   readonly seed?: string | number | undefined;
-  /** Of the posts served. Required for a folder only where it has posts of both formats. */
+  /** The format of the served posts. Required only for a folder with posts of both formats. */
   readonly format?: Format | undefined;
-  /** Of the sample archive: posts in an average minute. */
+  /** The posts in an average minute of the sample archive. */
   readonly postsPerMinute?: number | undefined;
-  /** The present, in epoch milliseconds: the sample archive has no posts after it. */
+  /** The current time in epoch milliseconds, after which the sample archive has no posts. */
   now(): number;
-  /** Called with the progress while the index of a folder is made. */
+  /** Called with the progress while the index of a folder is built. */
   readonly onProgress?: ((progress: IndexProgress) => void) | undefined;
 }
 
 /**
  * Opens a folder of job files, or without one the sample archive.
  *
- * @throws What `openFolderArchive` and `openSampleArchive` throw.
+ * @throws The errors of `openFolderArchive` and `openSampleArchive`.
  */
 export async function openArchive({
   folder,

@@ -1,7 +1,7 @@
-/** Keeps the values that were used last, up to a total weight. The value used last always stays. */
+/** Keeps the most recently used values, up to a total weight, and always the last one. */
 export class WeightedCache<Key, Value> {
   readonly #maxWeight: number;
-  /** In the order of their last use. */
+  /** In order of last use. */
   readonly #entries = new Map<Key, { readonly value: Value; readonly weight: number }>();
   #weight = 0;
 
@@ -9,7 +9,7 @@ export class WeightedCache<Key, Value> {
     this.#maxWeight = maxWeight;
   }
 
-  /** The cached value, or the one that `make` gives. */
+  /** The cached value, or a new one from `make`. */
   get(key: Key, make: () => { readonly value: Value; readonly weight: number }): Value {
     let entry = this.#entries.get(key);
     if (entry === undefined) {

@@ -15,18 +15,18 @@ import {
   textOf,
 } from './occurrences.js';
 
-/** A phrase or proximity: several words that one text of a post has to have, in some order. */
+/** A phrase or proximity: several words that one text of a post must have, in a certain order. */
 export interface WordQuery {
   readonly words: readonly string[];
-  /** Prefix of each word's term. */
+  /** The prefix of the term of each word. */
   readonly prefix: string;
   /** The kinds of texts that are searched. */
   readonly kinds: readonly TextKind[];
-  /** Whether a text matches, given its tokens with all other words left out. */
+  /** Whether a text matches, given only its tokens that are words of the query. */
   matches(tokens: readonly string[]): boolean;
 }
 
-/** The query of a clause of search that compares the order of words; `undefined` for other clauses. */
+/** The query of a clause for which the order of words matters; `undefined` for other clauses. */
 export function wordQuery(clause: Clause, dialect: Dialect): WordQuery | undefined {
   switch (clause.kind) {
     case 'keyword':
@@ -55,7 +55,7 @@ function operatorQuery(clause: OperatorClause, dialect: Dialect): WordQuery | un
   return phraseQuery(phraseOf(clause.value, dialect).words, [FIELD], `${clause.name}:`);
 }
 
-/** The documents among `posts` with a text that matches. */
+/** The documents among `posts` that have a matching text. */
 export function matchWords(
   posts: DocumentSet,
   { words, prefix, kinds, matches }: WordQuery,

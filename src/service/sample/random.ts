@@ -1,12 +1,12 @@
 /**
- * A small seeded generator, xoroshiro64**: two 32-bit words of state, so that nothing but integer
- * arithmetic is needed and the same seed gives the same numbers on every machine.
+ * A small seeded random generator, xoroshiro64**. Its state is two 32-bit words, so that it needs
+ * only integer arithmetic and gives the same numbers for the same seed on every machine.
  */
 export class Random {
   #a = 1;
   #b = 0;
 
-  /** Begins the sequence that belongs to these numbers. */
+  /** Starts the sequence for these numbers. */
   seed(seed: Seed, minute: number, index: number): this {
     this.#a = mix(seed.a ^ Math.imul(minute, 0x9e3779b1) ^ mix(index + 0x7f4a7c15));
     this.#b = mix(seed.b + Math.imul(index, 0x85ebca6b) + mix(minute ^ 0x2545f491));
@@ -34,7 +34,7 @@ export class Random {
     return Math.floor(this.unit() * count);
   }
 
-  /** The same, small numbers far more often: a power law as of words, authors and links. */
+  /** Like `below`, with small numbers far more often: a power law, as for words, authors and links. */
   skewed(count: number): number {
     const u = this.unit();
     return Math.floor(u * u * u * count);
@@ -49,7 +49,7 @@ export class Random {
   }
 }
 
-/** 64 bits that everything of one sample archive derives from. */
+/** The 64 bits from which all posts of a sample archive derive. */
 export interface Seed {
   readonly a: number;
   readonly b: number;
@@ -65,7 +65,7 @@ export function seedOf(seed: string | number): Seed {
   return { a: mix(a), b };
 }
 
-/** Spreads 32 bits so that neighbouring inputs share nothing. */
+/** Mixes 32 bits, so that adjacent inputs give unrelated results. */
 export function mix(value: number): number {
   let z = (value + 0x9e3779b9) | 0;
   z = Math.imul(z ^ (z >>> 16), 0x21f0aaad);

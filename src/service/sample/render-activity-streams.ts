@@ -7,7 +7,7 @@ import { PLACES } from './sample-places.js';
 import { retweetText, type SampleText, textOf } from './sample-text.js';
 import { type SampleSource, SOURCES } from './sample-things.js';
 
-/** The same post as `renderOriginal` writes, in the `activity_streams` format. */
+/** Prints the same post as `renderOriginal`, in the `activity_streams` format. */
 export function renderActivityStreams(
   draft: SampleDraft,
   drafts: SampleDrafts,
@@ -93,7 +93,7 @@ function quoting(
   return `"twitter_quoted_status":${quoted},`;
 }
 
-/** `written` is the draft that the text is of: for a share, the shared one. */
+/** `written` is the draft that has the text: for a share, the shared one. */
 function closing(
   draft: SampleDraft,
   written: SampleDraft,

@@ -4,7 +4,7 @@ import { type SampleAuthor, yearsOf } from './sample-authors.js';
 import { ENRICHED } from './sample-draft.js';
 import type { SamplePlace } from './sample-places.js';
 
-/** From here on profiles no longer tell language and time zone. */
+/** Since then, profiles have no language and time zone. */
 const PROFILES_CUT = Date.UTC(2018, 4, 23);
 
 interface Written {
@@ -12,10 +12,10 @@ interface Written {
   readonly end: string;
 }
 
-/** Profiles are written the same way between two of these. */
+/** The times at which the form of profiles changed. */
 const ERAS = [ENRICHED, PROFILES_CUT];
 
-/** What does not change between two posts of an author, written once for each time of profiles. */
+/** The constant parts of an author's profile, printed once for each form. */
 const written = new WeakMap<SampleAuthor, Map<string, Written>>();
 
 /** The `user` of a post of the `original` format, as of `at`. */
@@ -32,7 +32,7 @@ export function renderActor(author: SampleAuthor, at: number): string {
   return `${start}"friendsCount":${counts.friends},"followersCount":${counts.followers},"listedCount":${counts.listed},"statusesCount":${counts.posts},"favoritesCount":${counts.likes},${end}`;
 }
 
-/** `gnip.profileLocations`, or nothing where the profile's location was not recognised. */
+/** `gnip.profileLocations`, or `undefined` if the profile's location was not recognised. */
 export function renderProfileLocations({ home }: SampleAuthor): string | undefined {
   if (home === undefined) return undefined;
   const { country, code, name, region, center } = home;

@@ -10,7 +10,10 @@ export function langOf(draft: SampleDraft): string {
   return draft.isWordless ? 'und' : (LANGUAGES[draft.language]?.code ?? 'und');
 }
 
-/** Thirty minutes and five edits, for posts from 29 September 2022 on; begins with a comma. */
+/**
+ * The edit members, starting with a comma: thirty minutes and five edits, for posts since 29
+ * September 2022.
+ */
 export function editing(draft: SampleDraft): string {
   if (draft.at < EDITS) return '';
   const id = idOf(draft);
@@ -33,7 +36,7 @@ export function boxOf({ center: [longitude, latitude] }: SamplePlace): string {
   return `{"type":"Polygon","coordinates":[[[${west},${south}],[${west},${north}],[${east},${north}],[${east},${south}]]]}`;
 }
 
-/** Where exactly in the place, longitude first, for a post that tells. */
+/** The exact position within the place, longitude first, if the post has one. */
 export function pointOf(draft: SampleDraft, place: SamplePlace): [string, string] | undefined {
   if (!draft.hasPoint) return undefined;
   const spread = mix(draft.minute ^ Math.imul(draft.index + 1, 0x51ed27));

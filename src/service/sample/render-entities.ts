@@ -12,20 +12,20 @@ import { SNOWFLAKES, snowflake } from './sample-ids.js';
 import type { SampleText, TrailingLink } from './sample-text.js';
 import { linkCode } from './sample-things.js';
 
-/** The part of a text whose entities are written, and where it begins in the text that carries them. */
+/** The part of a text whose entities are printed, and its offset in the text that contains it. */
 export interface EntityRange {
-  /** Entities that end past this code point of the full text are cut off. */
+  /** Entities that end after this code point of the full text are omitted. */
   readonly kept: number;
   readonly shift: number;
-  /** Of a retweet: who is retweeted. */
+  /** The author that a retweet retweets. */
   readonly retweets?: number | undefined;
-  /** Of a cut text: the link to the whole. */
+  /** The link to the full text at the end of a truncated one. */
   readonly cutLink?: TrailingLink | undefined;
-  /** What the linked pages say; `activity_streams` has that elsewhere. */
+  /** Whether links have titles and descriptions; `activity_streams` has them elsewhere. */
   readonly unwound: boolean;
 }
 
-/** `entities` or `twitter_entities`. */
+/** Prints `entities` or `twitter_entities`. */
 export function renderEntities(
   draft: SampleDraft,
   text: SampleText,
@@ -67,7 +67,10 @@ export function renderEntities(
   return `{"hashtags":[${hashtags}],"urls":[${urls}],"user_mentions":[${mentions}],"symbols":[${symbols}]${media}}`;
 }
 
-/** `extended_entities` or `twitter_extended_entities`: all media; nothing where there are none. */
+/**
+ * Prints `extended_entities` or `twitter_extended_entities`, with all media; `undefined` without
+ * media.
+ */
 export function renderExtendedEntities(
   draft: SampleDraft,
   text: SampleText,
@@ -83,7 +86,7 @@ export function renderExtendedEntities(
   return `{"media":[${all.join(',')}]}`;
 }
 
-/** `gnip.urls`: what the linked pages say. */
+/** Prints `gnip.urls`, with titles and descriptions of linked pages. */
 export function renderLinkedPages(
   draft: SampleDraft,
   text: SampleText,
@@ -108,12 +111,12 @@ export function renderLinkedPages(
   return pages === '' ? undefined : `[${pages}]`;
 }
 
-/** Where a post can be seen. */
+/** The URL of a post on the web. */
 export function pageOf(head: SampleHead, drafts: SampleDrafts): string {
   return `https://twitter.com/${drafts.authors.handleOf(head.author)}/status/${idOf(head)}`;
 }
 
-/** An address as it is shown. */
+/** The display form of a URL. */
 export function pageDisplay(url: string): string {
   return `${url.slice('https://'.length, 34)}…`;
 }
@@ -123,7 +126,7 @@ function mention(author: number, drafts: SampleDrafts, start: number, end: numbe
   return `{"screen_name":"${handle}","name":${quote(name)},"id":${id},"id_str":"${id}","indices":[${start},${end}]}`;
 }
 
-/** What a linked page says of itself, where the post is young enough to tell. */
+/** The title and description of a linked page, for posts since 29 July 2016. */
 function about(
   { at }: SampleDraft,
   prefix: '' | 'expanded_url_',
@@ -201,7 +204,7 @@ function renderMedium(
       : isAnimation
         ? `,"video_info":{"aspect_ratio":[16,9],"variants":[{"bitrate":0,"content_type":"video/mp4","url":"https://video.twimg.com/tweet_video/${code}.mp4"}]}`
         : '';
-  // Of several kinds, `entities` knows photos only.
+  // In `entities`, every kind is a photo.
   const type = !extended ? 'photo' : isVideo ? 'video' : isAnimation ? 'animated_gif' : 'photo';
   return `{"id":${id},"id_str":"${id}","indices":[${at.start + shift},${at.end + shift}],"media_url":"http://${image}","media_url_https":"https://${image}","url":"${at.url}","display_url":"pic.twitter.com/${at.url.slice(13)}","expanded_url":"${pageOf(draft, drafts)}/${kind}/1","type":"${type}","sizes":{"thumb":${size([150, 150], 'crop')},"small":${size(small, 'fit')},"medium":${size(small, 'fit')},"large":${size(large, 'fit')}}${video}}`;
 }

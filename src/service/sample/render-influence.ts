@@ -2,7 +2,7 @@ import type { SampleAuthor } from './sample-authors.js';
 import { ENRICHED } from './sample-draft.js';
 import { SUBJECTS } from './sample-things.js';
 
-/** How much an author is listened to, in both formats: a score, and from `ENRICHED` on topics. */
+/** The influence of an author, in both formats: a score, and since `ENRICHED` topics. */
 interface Influence {
   readonly score: number;
   readonly userId: string;
@@ -26,7 +26,7 @@ export function renderUserInfluence(author: SampleAuthor, at: number): string {
   return `{"score":${score}${more}}`;
 }
 
-/** What `gnip` says of an actor of the `activity_streams` format; without braces. */
+/** The members of `gnip` about an actor of the `activity_streams` format, without braces. */
 export function renderActorInfluence(author: SampleAuthor, at: number): string {
   const { score, userId, page, topics } = influenceOf(author);
   const listed = topics.map(

@@ -7,8 +7,9 @@ import { retweetText, type SampleText, textOf } from './sample-text.js';
 import { type SampleSource, SOURCES } from './sample-things.js';
 
 /**
- * A post of the `original` format as one line of JSON. `seenAt` is when it was delivered, as an
- * author's counts grow. A post that is quoted (`isQuoted`) holds no quoted post itself.
+ * Prints a post of the `original` format as one line of JSON. `seenAt` is the time of delivery,
+ * because an author's counts grow. A quoted post (`isQuoted`) does not include a post that it quotes
+ * itself.
  */
 export function renderOriginal(
   draft: SampleDraft,

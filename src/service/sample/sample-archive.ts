@@ -7,22 +7,22 @@ import { REACTIONS, type SampleDrafts } from './sample-draft.js';
 import { DEFAULT_POSTS_PER_MINUTE, type SampleOptions, sampleDrafts } from './sample-posts.js';
 
 export interface SampleArchiveOptions extends SampleOptions {
-  /** The present, in epoch milliseconds: there are no posts after it. */
+  /** The current time in epoch milliseconds, after which there are no posts. */
   now(): number;
 }
 
 /**
- * An archive of made-up posts for any minute since 21 March 2006. Nothing is stored: what is asked
- * for is made again each time, and the terms of the latest few hundred thousand posts are kept.
+ * An archive of generated posts for any minute since 21 March 2006. Nothing is stored: posts are
+ * generated for each request, and the terms of the last few hundred thousand posts are cached.
  *
- * @throws OptionError for a rate that is not one.
+ * @throws OptionError For an invalid rate.
  */
 export function openSampleArchive({ now, ...options }: SampleArchiveOptions): Archive {
   const { format = 'original', postsPerMinute = DEFAULT_POSTS_PER_MINUTE } = options;
   return new SampleArchive(sampleDrafts(options), format, postsPerMinute, now);
 }
 
-/** Nobody has to be searched for: authors are made from the number that ends their handle. */
+/** Finds an author without a search: a handle ends in the number from which its author is generated. */
 class SampleArchive extends BlockArchive {
   readonly reactionsMs = REACTIONS;
   readonly #authors: SampleAuthors;

@@ -5,58 +5,58 @@ import { Random, type Seed } from './random.js';
 import { shortCode, snowflake, USER_SNOWFLAKES } from './sample-ids.js';
 import { PLACES, type SamplePlace } from './sample-places.js';
 
-/** Someone who writes posts: the same at any time but for the counts. */
+/** An author of posts. Only the counts change over time. */
 export interface SampleAuthor {
   readonly id: string;
   readonly handle: string;
   readonly name: string;
   readonly description: string | null;
   readonly url: string | null;
-  /** What the profile says: often a city, sometimes a joke, sometimes nothing. */
+  /** The location in the profile: often a city, sometimes a joke, sometimes nothing. */
   readonly location: string | null;
-  /** The city that the profile was recognised to name. */
+  /** The city recognised in that location. */
   readonly home: SamplePlace | undefined;
-  /** Where they post from. */
+  /** The place of the author's posts. */
   readonly city: number;
   readonly language: SampleLanguage;
   /** Epoch milliseconds. */
   readonly createdAt: number;
   readonly verified: boolean;
   readonly isDefaultProfile: boolean;
-  /** Of background, links, sidebar border, sidebar and text; six hexadecimal digits. */
+  /** The colours of background, links, sidebar border, sidebar and text, as six hexadecimal digits. */
   readonly colors: readonly string[];
   readonly theme: number;
   readonly image: string;
   readonly banner: string | undefined;
-  /** Counts of a year's age; older accounts have more. */
+  /** The counts after one year; older accounts have more. */
   readonly followers: number;
   readonly friends: number;
   readonly statusesPerDay: number;
 }
 
-/** How many authors there are once all have joined. */
+/** The number of authors after all have joined. */
 export const AUTHORS = 40_000;
 const FOUNDERS = 300;
 const LAST_JOINED = Date.UTC(2024, 0, 1);
 const SALT = -7;
 const DEFAULT_COLORS = ['F5F8FA', '1DA1F2', 'C0DEED', 'DDEEF6', '333333'];
 
-/** Index of the language for each percent of authors. */
+/** The index of the language for each percent of authors. */
 const LANGUAGE_OF_PERCENT = LANGUAGES.flatMap(({ share }, i) => Array<number>(share).fill(i));
-/** For each language the indices of places where its authors live; those of likely countries come often. */
+/** For each language, the indices of places of its authors, with repetition for likely countries. */
 const CITIES = LANGUAGES.map(({ countries }) =>
   countries.flatMap(country => PLACES.flatMap((place, i) => (place.code === country ? [i] : []))),
 );
 
 export interface SampleHome {
   readonly language: number;
-  /** Index of the place that they post from. */
+  /** The index of the place of the author's posts. */
   readonly city: number;
-  /** Where their profile says that they live. */
+  /** The location in the profile. */
   readonly home: SamplePlace | undefined;
 }
 
-/** The authors of one seed. Made when asked for; the latest few thousand are kept. */
+/** The authors of one seed. Generated on demand; the last few thousand are cached. */
 export class SampleAuthors {
   readonly #seed: Seed;
   readonly #random = new Random();
@@ -67,7 +67,7 @@ export class SampleAuthors {
     this.#seed = seed;
   }
 
-  /** How many had joined by then. They join slowly at first. */
+  /** The number of authors who had joined by then. They join slowly at first. */
   static countAt(at: number): number {
     const progress = Math.min(Math.max((at - FIRST_POST) / (LAST_JOINED - FIRST_POST), 0), 1);
     return FOUNDERS + Math.floor((AUTHORS - FOUNDERS) * progress * progress);
@@ -77,7 +77,7 @@ export class SampleAuthors {
     return index % 97 === 3;
   }
 
-  /** An author's language and city, without all the rest. */
+  /** An author's language and city, without generating the rest. */
   livesIn(index: number): SampleHome {
     const random = this.#random.seed(this.#seed, SALT, index);
     const language = LANGUAGE_OF_PERCENT[random.below(100)] as number;
@@ -108,7 +108,7 @@ export class SampleAuthors {
   #make(index: number): SampleAuthor {
     const handle = this.handleOf(index);
     const { language: number, city, home } = this.livesIn(index);
-    // What follows where the home was drawn.
+    // Continues the random sequence after the choice of the home.
     const random = this.#random;
     const language = LANGUAGES[number] as SampleLanguage;
     const verified = this.isVerified(index);
@@ -153,7 +153,7 @@ export function yearsOf(author: SampleAuthor, at: number): number {
 function joinedAt(index: number): number {
   if (index < FOUNDERS) return FIRST_POST + index;
   const progress = Math.sqrt((index - FOUNDERS + 1) / (AUTHORS - FOUNDERS));
-  // A minute early, so that nobody posts before joining, whatever the rounding.
+  // A minute early, so that no author posts before joining, despite rounding.
   return Math.floor(FIRST_POST + (LAST_JOINED - FIRST_POST) * progress) - 60_000;
 }
 
@@ -166,7 +166,10 @@ const HANDLE_TAILS =
     ' ',
   );
 
-/** Latin letters, digits and `_`, at most 15, different for every author: the digits count. */
+/**
+ * At most 15 Latin letters, digits and `_`. Different for every author, because it ends in the
+ * author's number.
+ */
 function handleOf(random: Random, index: number): string {
   const head = random.pick(HANDLES);
   const tail = random.pick(HANDLE_TAILS);

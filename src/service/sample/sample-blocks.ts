@@ -17,18 +17,20 @@ import { renderActivity } from './sample-posts.js';
 import { isReactionTerm, SampleReactions } from './sample-reactions.js';
 import { SampleTerms } from './sample-terms.js';
 
-/** About the maximum of posts in a block: few, so that a first page needs little more than it shows. */
+/**
+ * The approximate maximum of posts in a block: small, so that a first page generates few other posts.
+ */
 const BLOCK_POSTS = 1024;
-/** Posts whose terms stay in memory, some 200 bytes each. */
+/** The number of posts whose terms are cached, with about 200 bytes each. */
 const MAX_CACHED_POSTS = 400_000;
 
-/** The sample archive in blocks of one length: a minute to a day, by the rate of posts. */
+/** The sample archive in blocks of equal length: a minute to a day, depending on the rate of posts. */
 export class SampleBlockStore implements BlockStore {
   readonly #drafts: SampleDrafts;
   readonly #terms: SampleTerms;
   readonly #format: Format;
   readonly #length: number;
-  /** By their start. */
+  /** By start of the block. */
   readonly #open = new WeightedCache<number, SampleBlock>(MAX_CACHED_POSTS);
 
   constructor(drafts: SampleDrafts, format: Format, postsPerMinute: number) {
@@ -147,7 +149,7 @@ class SampleBlock implements Block {
   }
 }
 
-/** The term numbers of all posts, one post after the other; `starts` has where each post begins. */
+/** The term numbers of all posts in sequence; `starts` has the start of each post. */
 interface TermIndex {
   readonly starts: Int32Array;
   readonly numbers: Int32Array;

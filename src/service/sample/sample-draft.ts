@@ -23,7 +23,7 @@ import { CASHTAGS, COMMON_TAGS, EMOJI, LINKS, NAMES, SOURCES } from './sample-th
 
 export type SampleKind = 'post' | 'reply' | 'retweet' | 'quote' | 'edit';
 
-/** Who posts when, and about which earlier post: all that other posts need to know of one. */
+/** The facts of a post that other posts need: author, time, and the earlier post that it refers to. */
 export interface SampleHead {
   /** Epoch milliseconds. */
   readonly at: number;
@@ -31,16 +31,19 @@ export interface SampleHead {
   readonly index: number;
   readonly author: number;
   readonly kind: SampleKind;
-  /** What is retweeted, quoted, replied to or edited: always earlier, never itself a retweet. */
+  /**
+   * The post that is retweeted, quoted, replied to or edited. It is always earlier, and never a
+   * retweet.
+   */
   readonly target: SampleHead | undefined;
 }
 
-/** A post before it is written out. Every choice is a number into some list. */
+/** A post before it is printed. Every choice is an index into a list. */
 export interface SampleDraft extends SampleHead {
   readonly language: number;
-  /** Whether the service recognises no language: there is no sentence in it. */
+  /** Whether the text has no sentence, so that the service recognises no language. */
   readonly isWordless: boolean;
-  /** Keys of fragments. */
+  /** The keys of its fragments. */
   readonly parts: readonly number[];
   /** 1 to 4 photos, 5 a video, 6 an animation. */
   readonly media: number;
@@ -52,21 +55,21 @@ export interface SampleDraft extends SampleHead {
   readonly likes: number;
 }
 
-/** What the service could do only from some day on. */
+// The days on which the service introduced features.
 const RETWEETS = Date.UTC(2009, 10, 6);
 const PLACED = Date.UTC(2010, 2, 11);
 const PHOTOS = Date.UTC(2011, 7, 9);
 const SYMBOLS = Date.UTC(2012, 6, 31);
 const VIDEOS = Date.UTC(2015, 0, 27);
 const QUOTES = Date.UTC(2015, 3, 7);
-/** Texts past 140 characters, cut in `text`. */
+/** Texts longer than 140 characters, which are truncated in `text`. */
 export const LONG_TEXTS = Date.UTC(2017, 10, 7);
 /** Titles and descriptions of linked pages, and topics of influence. */
 export const ENRICHED = Date.UTC(2016, 6, 29);
 /** Edit metadata. */
 export const EDITS = Date.UTC(2022, 8, 29);
 
-/** Hardly any post is shared or answered later: only by way of several retweets, one of the other. */
+/** Hardly any post is shared or replied to later than this: only by a chain of retweets. */
 export const REACTIONS = 12 * HOUR;
 
 /** Posts per hour of the day (UTC), relative to the mean. */
@@ -75,7 +78,10 @@ const HOURS = [
   1.05, 1.05, 1.05, 1.05, 1.0, 1.0, 1.05,
 ];
 
-/** Drafts of the posts of one seed. Each minute is independent of all others, and nothing is stored. */
+/**
+ * The drafts of the posts of one seed. Each minute is independent of all others, and nothing is
+ * stored.
+ */
 export class SampleDrafts {
   readonly authors: SampleAuthors;
   readonly fragments: SampleFragments;
@@ -90,14 +96,17 @@ export class SampleDrafts {
     this.fragments = new SampleFragments(this.authors);
   }
 
-  /** How many posts minute `minute` (since 1970) has. Steady: the mean is met by rounding up now and then. */
+  /**
+   * The number of posts of a minute (since 1970). Some minutes are rounded up, so that the mean is
+   * exact.
+   */
   countAt(minute: number): number {
     if (minute * MINUTE < FIRST_POST) return 0;
     const mean = this.#postsPerMinute * (HOURS[Math.floor(minute / 60) % 24] as number);
     return Math.floor(mean + (mix(minute ^ this.#seed.a) >>> 0) / 0x1_0000_0000);
   }
 
-  /** When post `index` of a minute is made, in epoch milliseconds. */
+  /** The time of post `index` of a minute, in epoch milliseconds. */
   timeOf(minute: number, index: number): number {
     const within = index + this.#random.seed(this.#seed, minute, index).unit() * 0.9;
     return minute * MINUTE + Math.floor((within * MINUTE) / this.countAt(minute));
@@ -157,7 +166,7 @@ export class SampleDrafts {
     };
   }
 
-  /** The post that is edited, with a remark more, or a fragment less where it is full. */
+  /** The edited post with another remark, or without a fragment if it is full. */
   #edit(head: SampleHead, edited: SampleDraft, random: Random): SampleDraft {
     const { language } = edited;
     const remark = remarkKey(language, random.below(languageAt(language).remarks.length));
@@ -166,7 +175,7 @@ export class SampleDrafts {
     return { ...edited, ...head, parts, retweets: 0, likes: 0 };
   }
 
-  /** Up to six hours earlier, often one of the few posts that many share. */
+  /** A post up to six hours earlier, often one of the few that many share. */
   #targetOf(kind: SampleKind, minute: number, back: number, which: number): SampleHead | undefined {
     const span = kind === 'edit' ? 28 : 360;
     let earlier = minute - 1 - Math.floor(back * back * span);
@@ -204,14 +213,14 @@ export class SampleDrafts {
       parts.push(fragmentKey(CASHTAG, random.skewed(CASHTAGS.length)));
     if (random.chance(isWordless ? 60 : 18)) parts.push(fragmentKey(LINK, random.skewed(LINKS)));
     if (parts.length === body) parts.push(fragmentKey(EMOTION, random.below(EMOJI.length)));
-    // 140 characters for all until the limit became 280; links to media and quotes take 24 of them each.
+    // The limit was 140 characters before 280. Links to media and quotes use 24 each.
     const limit = head.at >= LONG_TEXTS ? 280 : 92;
     let sentence = end;
     while (this.lengthOf(parts) > limit) parts.splice(--sentence < body ? body : sentence, 1);
     return parts;
   }
 
-  /** Code points of the parts, joined. */
+  /** The number of code points of the joined parts. */
   lengthOf(parts: readonly number[]): number {
     let length = Math.max(parts.length - 1, 0);
     for (const key of parts) length += this.fragments.get(key).length;
@@ -219,7 +228,7 @@ export class SampleDrafts {
   }
 }
 
-/** Ascending by minute and index; with the time in it once ids had. */
+/** The id of a post: ascending by minute and index, and time-based since ids are. */
 export function idOf({ at, minute, index }: SampleHead): string {
   if (at < SNOWFLAKES) return String(20 + (minute - FIRST_POST / MINUTE) * 12_200 + index);
   return snowflake(at, ((mix(minute) & 0x3ff) << 12) | (index & 0xfff));

@@ -11,12 +11,12 @@ import {
   sampleName,
 } from './sample-things.js';
 
-/** A piece of a post's text; pieces are joined by one space. */
+/** A fragment of a post's text. Fragments are joined by a space. */
 export interface Fragment {
   readonly text: string;
-  /** In code points, as the indices of entities count. */
+  /** The length in code points, the unit of entity indices. */
   readonly length: number;
-  /** What part of it is an entity. Offsets in code points, from the fragment's start. */
+  /** The entities in it. Offsets are in code points from the start of the fragment. */
   readonly entity?: FragmentEntity | undefined;
 }
 
@@ -29,7 +29,7 @@ export type FragmentEntity = {
   | { readonly kind: 'link'; readonly link: SampleLink }
 );
 
-/** The kinds of fragments; with what they are of, they make one integer. */
+/** The kinds of fragments. A kind and its subject form an integer key. */
 export const SENTENCE = 0;
 export const REMARK = 1;
 export const LEAD = 2;
@@ -57,10 +57,10 @@ export function sentenceKey(
 export const remarkKey = (language: number, remark: number) =>
   fragmentKey(REMARK, language * 32 + remark);
 export const leadKey = (language: number, lead: number) => fragmentKey(LEAD, language * 32 + lead);
-/** The tag of a word; beyond the words, a common tag. */
+/** The tag of a word, or a common tag for an index beyond the words. */
 export const tagKey = (language: number, word: number) => fragmentKey(TAG, language * 128 + word);
 
-/** The fragments of one seed by key. They are few compared to posts, so each is made once. */
+/** The fragments of one seed by key. There are few compared to posts, so all are cached. */
 export class SampleFragments {
   readonly #authors: SampleAuthors;
   readonly #made = new Map<number, Fragment>();
@@ -163,7 +163,7 @@ export function wordAt(language: SampleLanguage, word: number): string {
 const ARTICLES =
   /^(?:(?:the|my|el|la|los|las|mi|o|a|os|as|meu|minha|le|les|mon|ma|der|die|das|mein|meine) |l')/i;
 
-/** A word as a hashtag: without its article, spaces and signs. */
+/** A word as a hashtag: without article, spaces and punctuation. */
 function tagOf(language: SampleLanguage, word: number): string {
   return wordAt(language, word)
     .replace(ARTICLES, '')

@@ -1,9 +1,9 @@
-/** A city as posts and profiles name it. */
+/** A city with the names that posts and profiles use. */
 export interface SamplePlace {
   readonly name: string;
   readonly region: string;
   readonly country: string;
-  /** ISO 3166, two letters. */
+  /** ISO 3166-1 alpha-2. */
   readonly code: string;
   /** Degrees, longitude first. */
   readonly center: readonly [number, number];
@@ -58,7 +58,7 @@ const ROWS = [
   'Almaty|Almaty|Kazakhstan|KZ|76.946|43.238|5',
 ];
 
-/** Only ever append: the order is part of what a seed gives. */
+/** Append only: the posts of a seed depend on the order. */
 export const PLACES: readonly SamplePlace[] = ROWS.map((row, index) => {
   const [name, region, country, code, longitude, latitude, utcOffset] = row.split('|');
   return {

@@ -26,8 +26,8 @@ export interface SampleOptions {
 }
 
 /**
- * The posts of one minute of the sample archive, oldest first: any minute since 21 March 2006, of the
- * future too. Nothing is stored; the same arguments give the same bytes.
+ * Generates the posts of one minute of the sample archive, oldest first: of any minute since 21 March
+ * 2006, also in the future. Nothing is stored; the same arguments give the same bytes.
  *
  * @param minute `Date` or epoch milliseconds, floored to its minute.
  * @throws OptionError for a rate below 0 or above 20,000, or a time before the first post.
@@ -68,7 +68,7 @@ export function sampleDrafts({
 
 let latest: { readonly key: string; readonly drafts: SampleDrafts } | undefined;
 
-/** Minutes are asked for one after the other: the authors of the latest seed stay. */
+/** The authors of the last seed are cached, because minutes are mostly requested in sequence. */
 function draftsOf(options: SampleOptions): SampleDrafts {
   const key = JSON.stringify([String(options.seed), options.postsPerMinute]);
   if (latest?.key !== key) latest = { key, drafts: sampleDrafts(options) };

@@ -1,21 +1,21 @@
 import { DocumentSet } from '../archive/document-set.js';
 import { idOf, type SampleHead } from './sample-draft.js';
 
-/** Prefixes of the terms of a shared or answered post, by the kind of the post that has them. */
+/** The prefixes of terms that name a shared or replied-to post, by the kind of the reaction. */
 const PREFIXES: Readonly<Record<string, string>> = {
   retweet: 'retweets_of_status_id:',
   reply: 'in_reply_to_status_id:',
 };
 
-/** Whether a term names a shared or answered post. */
+/** Whether a term names a shared or replied-to post. */
 export function isReactionTerm(term: string): boolean {
   return Object.values(PREFIXES).some(prefix => term.startsWith(prefix));
 }
 
 /**
- * The documents of a block by the post that they share or answer. A post's head has that, so no text
- * is drafted: a search of 30 days for the shares of one post takes 0.2 s, with `SampleTerms` 2.3 s.
- * Engagement totals make such a search for each post.
+ * The documents of a block by the post that they share or reply to. The head of a post has it, so no
+ * text is generated: a search of 30 days for the shares of one post takes 0.2 s, instead of 2.3 s
+ * with `SampleTerms`. Engagement totals need such a search for each post.
  */
 export class SampleReactions {
   readonly #count: number;

@@ -14,29 +14,29 @@ import { SOURCES } from './sample-things.js';
 
 const SEARCH = dialectOf('search');
 
-/** Terms that name a person, by handle or id, share one number. */
+/** Terms that name the same user, by handle or id, share a number. */
 const PEOPLE = { 'from:': 0, '@': 1, 'to:': 2, 'retweets_of:': 3 } as const;
 type Relation = keyof typeof PEOPLE;
 const WORDS_FROM = 4 * AUTHORS;
-/** Numbers from here on are hashes of terms that few posts share. */
+/** Numbers from here on are hashes of rare terms. */
 const HASHES_FROM = 0x4000_0000;
 
 interface FragmentTerms {
   readonly numbers: readonly number[];
   readonly kind: FragmentEntity['kind'] | undefined;
-  /** Its first and last word where `isSingle`, since such neighbours make a pair; otherwise ''. */
+  /** Its first and last word if it is `isSingle`, because adjacent ones form a pair; otherwise ''. */
   readonly first: string;
   readonly last: string;
   readonly hasWords: boolean;
 }
 
 /**
- * The terms of search of a sample post, from its draft: the same as `postTerms` of the rendered post.
- * A first search of 30 days (150,000 posts) for a rare word takes 2.3 s with this and 45 s when each
- * post is rendered and read (20 and 295 µs a post).
+ * The search terms of a sample post, derived from its draft: the same as `postTerms` of the printed
+ * post. A first search of 30 days (150,000 posts) for a rare word takes 2.3 s with it, and 45 s if
+ * each post is printed and parsed (20 and 295 µs a post).
  *
- * Terms are numbers. Words are numbered in the order of their first use; a term of one post or few,
- * such as the id of the post that it answers, is a hash.
+ * Terms are numbers. Words are numbered in order of first use; the number of a rare term,
+ * such as the id of the post that it replies to, is a hash.
  */
 export class SampleTerms {
   readonly #drafts: SampleDrafts;
@@ -60,7 +60,7 @@ export class SampleTerms {
     this.#drafts = drafts;
   }
 
-  /** The numbers of posts with this term. A hash among them may be that of another term too. */
+  /** The numbers that stand for this term. A hash among them may also be that of another term. */
   numbersOf(term: string): readonly number[] {
     for (const relation of Object.keys(PEOPLE) as Relation[]) {
       if (!term.startsWith(relation)) continue;
@@ -71,17 +71,17 @@ export class SampleTerms {
     return word === undefined ? [hashOf(term)] : [word, hashOf(term)];
   }
 
-  /** Whether `has` must confirm that a post with this number has the term. */
+  /** Whether a post with this number must be confirmed by `has`. */
   static isHash(number: number): boolean {
     return number >= HASHES_FROM;
   }
 
-  /** Whether a draft has a term that was found by its hash. */
+  /** Whether a draft really has a term that was found by its hash. */
   has(draft: SampleDraft, term: string): boolean {
     return this.#rareTerms(draft, this.#contentOf(draft)).includes(term);
   }
 
-  /** Adds all of a draft's terms, some twice. */
+  /** Adds all terms of a draft, some of them twice. */
   collect(draft: SampleDraft, into: number[]): void {
     const content = this.#contentOf(draft);
     this.#collectText(draft, content, into);
@@ -104,7 +104,7 @@ export class SampleTerms {
     if (media === 5) into.push(this.#has.videos);
   }
 
-  /** The draft with the text: of a retweet, the shared one. */
+  /** The draft that has the text: for a retweet, the shared one. */
   #contentOf(draft: SampleDraft): SampleDraft {
     return draft.kind === 'retweet' && draft.target !== undefined
       ? this.#drafts.draftOf(draft.target)
@@ -135,7 +135,7 @@ export class SampleTerms {
     if (seen.symbol) into.push(this.#has.symbols);
   }
 
-  /** Terms of this post, and of the few that share or answer the same one. */
+  /** Rare terms: those of this post, and of the few that share or reply to the same one. */
   #rareTerms(draft: SampleDraft, content: SampleDraft): readonly string[] {
     const { kind, target } = draft;
     const terms = trailingLinks(content).map(url =>
@@ -228,7 +228,7 @@ export class SampleTerms {
     return Object.fromEntries(flags) as Record<Name, number>;
   }
 
-  /** By handle, which ends in the author's number, or by id. */
+  /** Finds an author by handle, which ends in the author's number, or by id. */
   #authorOf(name: string): number | undefined {
     const { authors } = this.#drafts;
     const index = Number(/\d+$/.exec(name)?.[0] ?? Number.NaN);

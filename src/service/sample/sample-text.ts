@@ -8,18 +8,18 @@ import {
 import type { FragmentEntity } from './sample-fragments.js';
 import { linkCode } from './sample-things.js';
 
-/** A post's text and what is in it. */
+/** The text of a post and its entities. */
 export interface SampleText {
   readonly full: string;
   readonly length: number;
   /** Offsets from the start of the full text. */
   readonly entities: readonly FragmentEntity[];
-  /** What is shown: without the mention that a reply starts with and the links at the end. */
+  /** The displayed range: without the mention at the start of a reply and the links at the end. */
   readonly shown: readonly [number, number];
-  /** Short link to the quoted post, and its place. */
+  /** The short link to the quoted post, and its position. */
   readonly quoteLink: TrailingLink | undefined;
   readonly mediaLink: TrailingLink | undefined;
-  /** What `text` has where the whole is past 140 characters (`truncated`). */
+  /** The truncated text, if the full text is longer than 140 characters. */
   readonly cut: CutText | undefined;
 }
 
@@ -32,16 +32,16 @@ export interface TrailingLink {
 export interface CutText {
   readonly text: string;
   readonly length: number;
-  /** Code points of the full text that are left. */
+  /** The number of code points of the full text that it includes. */
   readonly kept: number;
-  /** To the post's own page. */
+  /** The link to the page of the post. */
   readonly link: TrailingLink;
 }
 
 const SHORT_LINK = 23;
 const CUT_TO = 140;
 
-/** Writes a draft out; not for retweets, whose text is that of another post. */
+/** The text of a draft, except of a retweet, whose text is that of another post. */
 export function textOf(draft: SampleDraft, drafts: SampleDrafts): SampleText {
   let full = '';
   let length = 0;
@@ -76,7 +76,7 @@ export function textOf(draft: SampleDraft, drafts: SampleDrafts): SampleText {
   return { full, length, entities, shown: [shownFrom, shownTo], quoteLink, mediaLink, cut };
 }
 
-/** `text` where it is cut: up to a space, an ellipsis, and a link to the whole. */
+/** The truncated text: up to a space, an ellipsis, and a link to the full text. */
 function cutText(draft: SampleDraft, full: string, shownTo: number): CutText {
   const points = Array.from(full).slice(0, Math.min(CUT_TO - SHORT_LINK - 2, shownTo));
   const space = points.lastIndexOf(' ');
@@ -91,12 +91,12 @@ function cutText(draft: SampleDraft, full: string, shownTo: number): CutText {
   };
 }
 
-/** A retweet's own text. */
+/** The text of a retweet. */
 export interface RetweetText {
   readonly text: string;
-  /** Code points before the shared text: `RT @handle: `. */
+  /** The number of code points before the shared text: `RT @handle: `. */
   readonly lead: number;
-  /** Code points of the shared text that are left. */
+  /** The number of code points of the shared text that it includes. */
   readonly kept: number;
 }
 
@@ -110,7 +110,7 @@ export function retweetText(handle: string, original: SampleText): RetweetText {
   return { text: `${lead}${start}…`, lead: lead.length, kept };
 }
 
-/** The short links that a post's text ends with: to what it quotes and to its media. */
+/** The short links at the end of a post: to the quoted post and to its media. */
 export function trailingLinks(draft: SampleDraft): readonly string[] {
   return [quoteUrlOf(draft), mediaUrlOf(draft)].filter(url => url !== undefined);
 }
@@ -125,7 +125,7 @@ function mediaUrlOf(draft: SampleDraft): string | undefined {
   return draft.media > 0 ? shortLink(draft, 2) : undefined;
 }
 
-/** A short link that belongs to one post; `purpose` tells its links apart. */
+/** A short link of one post; `purpose` distinguishes its links. */
 function shortLink(head: SampleHead, purpose: number): string {
   const code = (mix(head.minute * 64 + purpose) ^ mix(head.index * 8 + purpose)) >>> 0;
   return `https://t.co/${linkCode(code)}`;

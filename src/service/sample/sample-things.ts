@@ -1,4 +1,4 @@
-/** The parts of posts other than sentences. Only append to these lists: the posts of a seed depend on their order. */
+/** The parts of posts other than sentences. Append only: the posts of a seed depend on the order. */
 
 export const EMOJI: readonly string[] = (
   '😂 ❤️ 🔥 😭 🙏 ☕ ⚽ 🎶 🎉 😍 👍 👀 🤔 💯 ✨ 🌧️ 🐱 🐶 🍕 🚀 😅 💙 🥳 🎬 ✈️ 💼 🧘 🤖 💸 😴 ' +
@@ -16,7 +16,7 @@ export const CASHTAGS: readonly string[] = [
   'FJRD',
 ];
 
-/** Tags of no topic, in Latin letters everywhere. */
+/** Tags without a topic, in Latin letters in every language. */
 export const COMMON_TAGS: readonly string[] = [
   'MondayMotivation',
   'ThrowbackThursday',
@@ -37,7 +37,7 @@ export interface SampleSource {
   readonly link: string;
 }
 
-/** The apps that posts are written with, the commonest first. */
+/** The applications that posts come from, the most common first. */
 export const SOURCES: readonly SampleSource[] = [
   { name: 'Twitter for iPhone', link: 'http://twitter.com/download/iphone' },
   { name: 'Twitter for Android', link: 'http://twitter.com/download/android' },
@@ -132,7 +132,7 @@ const TAILS = [
   'without tears',
 ];
 
-/** Link `index` of `LINKS`: every sample archive links the same pages. */
+/** Link `index` of `LINKS`: all sample archives link the same pages. */
 export function sampleLink(index: number): SampleLink {
   const [host, site] = (SITES[index % SITES.length] as string).split('|') as [string, string];
   const section = SECTIONS[(index >>> 2) % SECTIONS.length] as string;
@@ -161,7 +161,7 @@ export function linkCode(index: number): string {
   return code;
 }
 
-/** How many invented names there are; small numbers are the famous ones. */
+/** The number of invented names. Small indices are the famous ones. */
 export const NAMES = 32_768;
 
 const FIRST =
@@ -177,7 +177,7 @@ const LAST =
     ' ',
   );
 
-/** An invented name: of a band, a town, a product. A word that nothing else in a post contains. */
+/** An invented name of a band, a town or a product: a word that occurs in no other part of a post. */
 export function sampleName(index: number): string {
   const first = FIRST[index & 31] as string;
   const middle = MIDDLE[(index >>> 5) & 31] as string;

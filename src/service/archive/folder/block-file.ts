@@ -45,7 +45,7 @@ export class BlockFile {
   #lines: Buffer | undefined;
   #locations: Buffer | undefined;
 
-  /** @throws StorageError when the file is missing or is not a block. */
+  /** @throws StorageError If the file is missing or is not a block. */
   constructor(path: string, from: number) {
     this.#path = path;
     this.#from = from;
@@ -158,7 +158,7 @@ export class BlockFile {
 
   #broken(cause?: unknown): StorageError {
     return new StorageError(
-      `The index of the archive is damaged at ${this.#path}. Remove its folder: it is made again`,
+      `The index of the archive is damaged at ${this.#path}. Remove its folder: it will be rebuilt`,
       { path: this.#path, cause },
     );
   }
@@ -170,7 +170,7 @@ const EMPTY = Buffer.alloc(0);
 class OccurrenceReader implements WordOccurrences {
   readonly #postings: VarintReader;
   readonly #occurrences: VarintReader;
-  /** The post whose occurrences come next. */
+  /** The post with the next occurrences. */
   #document: number;
 
   constructor(postings: Uint8Array, occurrences: Uint8Array) {
@@ -193,7 +193,7 @@ class OccurrenceReader implements WordOccurrences {
   }
 
   #next(after: number): number {
-    // A term that is not a word has postings and no occurrences.
+    // A term that is not a word has postings but no occurrences.
     return this.#postings.atEnd || this.#occurrences.atEnd
       ? Number.POSITIVE_INFINITY
       : after + this.#postings.next();

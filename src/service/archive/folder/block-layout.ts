@@ -1,18 +1,19 @@
 /**
  * A block on disk, all numbers little-endian:
  *
- *     header    magic (8 bytes), posts (4), buckets (4), then where each further part starts (8 each)
+ *     header    magic (8 bytes), posts (4), buckets (4), then the start of each further part (8 each)
  *     times     seconds after the block's start, 4 bytes a post, newest first
  *     ids       8 bytes a post
  *     lines     file (4), length of the line (4), offset in the file's text (8)
- *     locations posts with a location: document (4), whether it is exact and the number of corners (2 each),
+ *     locations posts with a location: document (4), whether it is exact and the number of corners (2
+ * each),
  *               then longitude and latitude (8 each) of the position and of each corner
- *     table     where each bucket starts in the terms, 4 bytes each, and where the last ends
- *     terms     buckets: for each term its length, its UTF-8, the length of its postings, these,
- *               the length of its occurrences, these
+ *     table     the start of each bucket in the terms, 4 bytes each, and the end of the last
+ *     terms     buckets: for each term its length, its UTF-8, the length of its postings, the postings,
+ *               the length of its occurrences, the occurrences
  *
  * Lengths and postings are varints; postings are the differences between ascending documents, and
- * occurrences follow in the same order, none for terms that are not words.
+ * occurrences follow in the same order. Terms that are not words have none.
  */
 export const MAGIC = 'mrblock2';
 export const PARTS = 5;
@@ -21,7 +22,7 @@ export const TIME_BYTES = 4;
 export const ID_BYTES = 8;
 export const LINE_BYTES = 16;
 export const BUCKET_BYTES = 4;
-/** Terms in a bucket, on average. */
+/** The average number of terms in a bucket. */
 export const BUCKET_TERMS = 6;
 
 export function bucketOf(term: Uint8Array, buckets: number): number {

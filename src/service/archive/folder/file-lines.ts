@@ -26,7 +26,7 @@ export function isGzip(start: Uint8Array): boolean {
 /**
  * The lines of a file, gzip or not, in batches. Blank lines are skipped but count in `number`.
  *
- * @throws DataError where gzip is damaged or a line has no end; StorageError where the file cannot be read.
+ * @throws DataError If gzip is damaged or a line is too long; StorageError if the file cannot be read.
  */
 export async function* fileLines(path: string): AsyncGenerator<readonly FileLine[]> {
   const splitter = new LineSplitter(path);
@@ -38,7 +38,7 @@ export async function* fileLines(path: string): AsyncGenerator<readonly FileLine
   if (last !== undefined) yield [last];
 }
 
-/** The text of a file, inflated where it is gzip, in buffers of bounded size. */
+/** The text of a file, inflated if it is gzip, in buffers of bounded size. */
 export async function* fileBlocks(path: string): AsyncGenerator<Buffer> {
   const isNamedGzip = path.toLowerCase().endsWith('.gz');
   const decoder = new GzipFile({
@@ -51,12 +51,12 @@ export async function* fileBlocks(path: string): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       if (isFirst && isNamedGzip && !isGzip(chunk))
-        throw new DataError('The file is named .gz and is not gzip', { place: { origin: path } });
+        throw new DataError('The file is named .gz but is not gzip', { place: { origin: path } });
       isFirst = false;
       for (const blocks of decoder.push(chunk)) yield* blocks;
     }
     if (isFirst && isNamedGzip)
-      throw new DataError('The file is named .gz and is empty', { place: { origin: path } });
+      throw new DataError('The file is named .gz but is empty', { place: { origin: path } });
     decoder.end();
   } catch (cause) {
     if (cause instanceof MillraceError) throw cause;

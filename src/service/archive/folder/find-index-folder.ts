@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../temporary-folder.js';
 const NAME = '.millrace-index';
 
 /**
- * The folder for the indexes of an archive: in the archive, or among the system's temporary files where
+ * The folder for the indexes of an archive: in the archive, or in the system's temporary folder if
  * the archive is read-only.
  */
 export async function findIndexFolder(folder: string): Promise<string> {
@@ -22,7 +22,10 @@ export async function findIndexFolder(folder: string): Promise<string> {
   return temporaryFolder('index');
 }
 
-/** Makes the folder if needed. True where it belongs to this user and no other user can change it. */
+/**
+ * Creates the folder if needed. Returns whether it belongs to this user and no other user can change
+ * it.
+ */
 async function isSafeFolder(path: string): Promise<boolean> {
   try {
     await mkdir(path, { mode: 0o700 }).catch(error => {
@@ -31,7 +34,7 @@ async function isSafeFolder(path: string): Promise<boolean> {
     const found = await lstat(path);
     const isOwner = process.getuid === undefined || found.uid === process.getuid();
     if (!found.isDirectory() || !isOwner || (found.mode & 0o022) !== 0) return false;
-    // Detects a read-only disk before the work begins.
+    // Detects a read-only disk before the index is built.
     const probe = await mkdtemp(join(path, '.probe-'));
     await rmdir(probe);
     return true;

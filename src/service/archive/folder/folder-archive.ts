@@ -17,18 +17,18 @@ import {
 import { LineReader } from './line-reader.js';
 
 export interface FolderArchiveOptions {
-  /** Which posts to serve, where the folder has posts of both formats. */
+  /** The format of the posts to serve, if the folder has posts of both formats. */
   readonly format?: Format | undefined;
-  /** Called with the progress while the index is made. */
+  /** Called with the progress while the index is built. */
   readonly onProgress?: ((progress: IndexProgress) => void) | undefined;
 }
 
 /**
  * An archive over a folder of job files, or of any other files with one post a line, gzip or not. File
- * names carry no meaning: each post is found by its time. The index is in `.millrace-index` in the
- * folder and is made again when files were added, removed or changed.
+ * names have no meaning: posts are found by their time. The index is in `.millrace-index` in the
+ * folder and is rebuilt when files are added, removed or changed.
  *
- * @throws DataError for a damaged file; OptionError where the folder has posts of both formats and
+ * @throws DataError for a damaged file; OptionError if the folder has posts of both formats and
  *   `format` is not given, or none of `format`; StorageError for a folder that cannot be read.
  */
 export async function openFolderArchive(
@@ -60,14 +60,14 @@ function chooseFormat(folder: string, { formats }: FolderIndex, asked: Format | 
   return asked;
 }
 
-/** Posts of blocks that are kept in memory, some 30 bytes each. */
+/** The maximum number of posts of cached blocks, with about 30 bytes each. */
 const MAX_CACHED_POSTS = 1_500_000;
 
 class FolderBlockStore implements BlockStore {
   readonly #path: string;
   readonly #blocks: ReadonlyMap<number, IndexedBlock>;
   readonly #lines: LineReader;
-  /** By their start. */
+  /** By start of the block. */
   readonly #open = new WeightedCache<number, FolderBlock>(MAX_CACHED_POSTS);
 
   constructor(folder: string, { path, files, formats }: FolderIndex, format: Format) {

@@ -16,13 +16,15 @@ import { PostSorter } from './post-sorter.js';
 import { readPost } from './read-post.js';
 import { writeBlock } from './write-block.js';
 
-/** Part of an index's name: an index of another version is not found. */
+/** A part of the name of an index, so that indexes of other versions are not used. */
 const VERSION = 4;
-/** About the maximum of posts in a block. A block is a day, or a part of one with more posts. */
+/**
+ * The approximate maximum of posts in a block. A block is a day, or a part of a day with more posts.
+ */
 const BLOCK_POSTS = 16_384;
-/** Bytes of the longest text that is inflated whole to read a line of it. */
+/** The maximum text of a gzip file that is inflated as a whole to read a line, in bytes. */
 const MAX_INFLATED = 16 * 1024 * 1024;
-/** The folder of an index that a killed process was making is removed after this time. */
+/** An incomplete index of a killed process is removed after this time. */
 const ABANDONED_MS = DAY;
 
 /** The table of contents of an index. */
@@ -54,7 +56,7 @@ export interface IndexProgress {
  * Opens the index of a folder of job files: the existing one if the files are still the same, or a new
  * one. It does not change the folder's files.
  *
- * @throws DataError with file and line of damage or of a line that is not a post; StorageError where files
+ * @throws DataError with file and line of damage or of a line that is not a post; StorageError if files
  *   cannot be read or the index cannot be written.
  */
 export async function openFolderIndex(
@@ -74,7 +76,7 @@ export async function openFolderIndex(
   return index;
 }
 
-/** The same files, by path, size and time of change, give the same name. */
+/** The name of the index of these files: a digest of their paths, sizes and times of change. */
 function indexName(files: readonly ListedFile[]): string {
   return createHash('sha256')
     .update(JSON.stringify([VERSION, files]))
@@ -93,7 +95,7 @@ async function readIndex(path: string): Promise<FolderIndex | undefined> {
   }
 }
 
-/** Makes an index in a folder aside and renames that, so that every index is whole. */
+/** Builds an index in a temporary folder and renames it, so that every index is complete. */
 async function makeIndex(
   folder: string,
   files: readonly ListedFile[],
@@ -131,7 +133,7 @@ async function makeIndex(
   }
 }
 
-/** Gives an index its name. The same index of another process stays; one that cannot be read is replaced. */
+/** Renames a new index. Keeps the same index of another process, unless it cannot be read. */
 async function publish(aside: string, path: string): Promise<void> {
   try {
     await rename(aside, path);
@@ -203,7 +205,7 @@ async function formOf(path: string, textBytes: number): Promise<IndexedFile['for
   }
 }
 
-/** Removes the indexes of earlier states of the folder, and what killed processes left. */
+/** Removes the indexes of earlier states of the folder, and incomplete ones of killed processes. */
 async function removeOthers(indexes: string, path: string): Promise<void> {
   for (const name of await readdir(indexes)) {
     const other = join(indexes, name);
@@ -212,7 +214,7 @@ async function removeOthers(indexes: string, path: string): Promise<void> {
     const changed = await stat(other).catch(() => undefined);
     if (changed === undefined) continue;
     if (isBeingMade && Date.now() - changed.mtimeMs < ABANDONED_MS) continue;
-    // A leftover that cannot be removed does no harm.
+    // A folder that cannot be removed is harmless.
     await rm(other, { recursive: true, force: true }).catch(() => {});
   }
 }

@@ -11,15 +11,18 @@ import type { ListedFile } from './list-files.js';
 import { readPackedLines } from './packed-text.js';
 import { readBytes } from './read-bytes.js';
 
-/** A file as it was when it was indexed. */
+/** A file in its state when it was indexed. */
 export interface IndexedFile extends ListedFile {
-  /** `plain` is read in place, `gzip` is inflated into memory, `packed` has a seekable copy in the index. */
+  /**
+   * `plain` is read in place, `gzip` is inflated into memory, `packed` has a seekable copy in the
+   * index.
+   */
   readonly form: 'plain' | 'gzip' | 'packed';
-  /** Bytes of its text, inflated where it is gzip. */
+  /** The size of its text, inflated if it is gzip. */
   readonly textBytes: number;
 }
 
-/** Bytes of inflated files that stay in memory. */
+/** The maximum size of cached inflated files, in bytes. */
 const MAX_CACHED_BYTES = 96 * 1024 * 1024;
 
 /** The name of the index's copy of a large file. */
@@ -32,7 +35,7 @@ export class LineReader {
   readonly #files: readonly IndexedFile[];
   /** Inflated files, by number. */
   readonly #texts = new WeightedCache<number, Promise<Buffer>>(MAX_CACHED_BYTES);
-  /** Files that are read and inflated in parallel. */
+  /** Limits the number of files that are read and inflated concurrently. */
   readonly #limit = pLimit(4);
 
   constructor(folder: string, index: string, files: readonly IndexedFile[]) {
@@ -42,9 +45,9 @@ export class LineReader {
   }
 
   /**
-   * The lines at these positions, in their order.
+   * The lines at these positions, in the same order.
    *
-   * @throws StorageError when a file has changed since it was indexed.
+   * @throws StorageError If a file has changed since it was indexed.
    */
   async read(positions: readonly LinePosition[], signal?: AbortSignal): Promise<readonly Buffer[]> {
     const lines = new Array<Buffer>(positions.length);
@@ -113,11 +116,11 @@ export class LineReader {
     });
   }
 
-  /** The path of a file that is the same as when it was indexed. */
+  /** The path of a file, which must not have changed since it was indexed. */
   async #unchanged(file: IndexedFile): Promise<string> {
     const path = join(this.#folder, file.path);
     const now = await stat(path).catch(cause => {
-      throw new StorageError(`The archive's file ${path} cannot be read any more`, { path, cause });
+      throw new StorageError(`The archive's file ${path} can no longer be read`, { path, cause });
     });
     if (now.size !== file.bytes || now.mtimeMs !== file.modifiedMs) throw hasChanged(path);
     return path;
@@ -156,7 +159,7 @@ function hasChanged(path: string, cause?: unknown): StorageError {
   );
 }
 
-/** A copy: a view would keep the whole file in memory. */
+/** Copies a line, because a view would keep the whole file in memory. */
 function lineOf(text: Buffer, { offset, bytes }: LinePosition): Buffer {
   if (offset + bytes > text.length) throw new Error('The text is shorter than when it was indexed');
   return Buffer.from(text.subarray(offset, offset + bytes));

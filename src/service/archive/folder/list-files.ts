@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StorageError } from '../../../errors.js';
 
-/** A file of posts, with the size and time that show a change. */
+/** A file of posts, with the size and time that reveal a change. */
 export interface ListedFile {
   /** Relative to the folder, with `/`. */
   readonly path: string;
@@ -13,10 +13,10 @@ export interface ListedFile {
 const POSTS = /\.(?:json|jsonl|ndjson)(?:\.gz)?$/i;
 
 /**
- * The files of a folder and its subfolders whose names end as those of posts do, in the order of their
- * paths. Names that begin with a dot are skipped.
+ * The files of a folder and its subfolders that have an extension for posts, in the order of their
+ * paths. Names that start with a dot are skipped.
  *
- * @throws StorageError when the folder cannot be read.
+ * @throws StorageError If the folder cannot be read.
  */
 export async function listFiles(folder: string): Promise<readonly ListedFile[]> {
   const files = await collect(folder, '');

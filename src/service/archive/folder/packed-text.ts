@@ -6,14 +6,14 @@ import { replaceFile } from '../../../storage/replace-file.js';
 import type { LinePosition } from './block-file.js';
 import { readBytes } from './read-bytes.js';
 
-/** Bytes of text in a chunk: reading any line takes a few milliseconds. */
+/** The bytes of text in a chunk, so that reading any line takes a few milliseconds. */
 const CHUNK = 128 * 1024;
 const pack = promisify<Buffer, { level: number }, Buffer>(deflateRaw);
 const unpack = promisify<Buffer, Buffer>(inflateRaw);
 
 /**
  * Writes the text of a large gzip file to `target`, compressed again in chunks, because gzip can only
- * be read from its start. After the chunks come the positions where they start and where the last
+ * be read from its start. After the chunks follow the positions where each starts and where the last
  * ends, 8 bytes each, and the number of these positions.
  */
 export async function writePackedText(

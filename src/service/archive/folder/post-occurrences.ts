@@ -13,7 +13,7 @@ import {
 } from '../occurrences.js';
 import { VARINT_BYTES, type VarintReader, writeVarint } from './varints.js';
 
-/** The occurrences of each word of a post, by term; words of a field under its prefix. */
+/** The occurrences of each word of a post, by term. Words of a field have its prefix. */
 export function occurrencesOf(post: RulePost): ReadonlyMap<string, readonly Occurrence[]> {
   const all = new Map<string, Occurrence[]>();
   const add = (kind: number, prefix: string, lists: readonly Tokens[]) => {
@@ -38,7 +38,7 @@ export function occurrenceBytes(count: number): number {
   return 2 * VARINT_BYTES * count;
 }
 
-/** Two bits below each index say whether the text's number follows and whether this is the last one. */
+/** The two low bits of each number say whether a text number follows and whether it is the last one. */
 export function writeOccurrences(into: Uint8Array, at: number, all: readonly Occurrence[]): number {
   let end = at;
   let before = 0;
@@ -54,8 +54,8 @@ export function writeOccurrences(into: Uint8Array, at: number, all: readonly Occ
 }
 
 /**
- * Marks a post that has the term as a pair of neighbours and not as a word: a pair of regional letters
- * is the same term as a flag.
+ * Marks a post that has the term as a pair of adjacent characters, not as a word: a pair of regional
+ * letters is the same term as a flag.
  */
 const NONE = 0x1000_0000;
 export const NO_OCCURRENCES: Uint8Array = Buffer.alloc(VARINT_BYTES);
@@ -72,7 +72,7 @@ export function readOccurrences(from: VarintReader, into?: Occurrence[]): void {
   }
 }
 
-/** Drops repeated texts: the addresses of a link are often the same. */
+/** Removes repeated texts: the URLs of a link are often equal. */
 function distinct(texts: readonly Tokens[]): readonly Tokens[] {
   return texts.filter((text, i) => texts.findIndex(({ folded }) => folded === text.folded) === i);
 }

@@ -4,9 +4,9 @@ import { readLocation, writeLocation } from './location-codec.js';
 import { occurrenceBytes, writeOccurrences } from './post-occurrences.js';
 import type { IndexedPost } from './read-post.js';
 
-/** Posts read back from the sorter's file. */
+/** Posts read from the sorter's file. */
 export interface SortedPosts {
-  /** The bytes that hold their terms. */
+  /** The bytes that contain their terms. */
   readonly bytes: Buffer;
   readonly posts: readonly SortedPost[];
 }
@@ -24,13 +24,13 @@ export interface SortedPost {
 }
 
 const RUN_BYTES = 24 * 1024 * 1024;
-/** Bytes of a post without its terms and location. */
+/** The size of a post without its terms and location. */
 const FIXED_BYTES = 4 + 8 + 8 + 4 + 8 + 4 + 4;
 
-/** A run, one sorted part of the file: where the posts of each minute begin. */
+/** A run, which is a sorted part of the file: the start of the posts of each minute. */
 interface SortedRun {
   readonly minutes: Float64Array;
-  /** Positions in the file, one more than minutes: the last is the run's end. */
+  /** Positions in the file. The last one, after those of the minutes, is the end of the run. */
   readonly starts: Float64Array;
 }
 
@@ -75,13 +75,13 @@ export class PostSorter {
     this.counts.set(minute, (this.counts.get(minute) ?? 0) + 1);
   }
 
-  /** Ends the adding; `read` works after it. */
+  /** Completes the file; `read` may be called after it. */
   async finish(): Promise<void> {
     await this.#flush();
     this.#buffer = Buffer.alloc(0);
   }
 
-  /** The posts from one minute to another, exclusive, in no order. */
+  /** The posts from one minute to another, exclusive, unordered. */
   async read(from: number, to: number): Promise<SortedPosts> {
     const parts: Buffer[] = [];
     for (const { minutes, starts } of this.#runs) {
@@ -100,7 +100,7 @@ export class PostSorter {
   }
 
   async #flush(): Promise<void> {
-    // Stable: the posts of a minute stay in the order of the files.
+    // The sort is stable: posts of the same minute stay in the order of the files.
     const entries = this.#entries.sort((a, b) => a.minute - b.minute);
     if (entries.length === 0) return;
     const minutes: number[] = [];

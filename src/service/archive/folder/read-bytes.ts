@@ -1,9 +1,9 @@
 import type { FileHandle } from 'node:fs/promises';
 
 /**
- * Reads exactly `length` bytes: a single call may read fewer.
+ * Reads exactly `length` bytes, with several calls if one reads fewer.
  *
- * @throws Error where the file ends before.
+ * @throws Error If the file ends earlier.
  */
 export async function readBytes(
   file: FileHandle,

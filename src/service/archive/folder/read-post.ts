@@ -16,7 +16,7 @@ export interface IndexedTerm {
   readonly occurrences: readonly Occurrence[];
 }
 
-/** A post as the index keeps it. */
+/** The data of a post that the index stores. */
 export interface IndexedPost {
   readonly format: Format;
   /** Epoch milliseconds, whole seconds. */
@@ -30,14 +30,14 @@ export interface IndexedPost {
 }
 
 const ID_LIMIT = 2n ** 64n;
-/** No rule can use a longer term: a whole query has 2048 characters at most. */
+/** No rule can use a longer term: a query has at most 2048 characters. */
 const MAX_TERM_UNITS = 2048 + 64;
 
 /**
- * The post of a line, or `undefined` where the line is a message such as the `info` that a job file
- * ends with.
+ * The post of a line, or `undefined` if the line is a message, such as the `info` at the end of a job
+ * file.
  *
- * @throws DataError with file and line where it is neither.
+ * @throws DataError with file and line if it is neither.
  */
 export function readPost(line: FileLine, path: string): IndexedPost | undefined {
   try {
@@ -64,7 +64,9 @@ export function readPost(line: FileLine, path: string): IndexedPost | undefined 
   }
 }
 
-/** A term as the index writes it. UTF-8 cannot encode a lone surrogate, so such a term is escaped. */
+/**
+ * A term in the form that is stored: UTF-8 cannot encode a lone surrogate, so such a term is escaped.
+ */
 export function indexTerm(term: string): string {
   return /\p{Surrogate}/u.test(term) ? `\0${JSON.stringify(term)}` : term;
 }

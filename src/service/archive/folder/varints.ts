@@ -9,7 +9,7 @@ export function writeVarint(into: Uint8Array, at: number, value: number): number
   return at;
 }
 
-/** Maximum bytes of a number. */
+/** The maximum size of a number in bytes. */
 export const VARINT_BYTES = 5;
 
 /** A buffer that grows as bytes are added. */
@@ -51,7 +51,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads varints, one after the other. */
+/** Reads varints in sequence. */
 export class VarintReader {
   readonly #bytes: Uint8Array;
   at: number;

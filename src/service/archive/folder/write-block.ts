@@ -22,7 +22,7 @@ export interface WrittenBlock {
 }
 
 /**
- * Makes a block of posts, newest first. Of posts with the same id and time only the first is kept.
+ * Writes a block of posts, newest first. Of posts with the same id and time, only the first is kept.
  *
  * @param from The start of the block's range, in epoch milliseconds.
  */
@@ -89,7 +89,7 @@ function writeLocations(posts: readonly SortedPost[]): Buffer {
   return Buffer.concat(parts);
 }
 
-/** The documents of a term, and where its occurrences in each start and end in the sorter's bytes. */
+/** The documents of a term, and the start and end of its occurrences in the sorter's bytes. */
 interface TermPosts {
   readonly documents: number[];
   readonly occurrences: number[];
