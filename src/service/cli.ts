@@ -85,7 +85,7 @@ async function run(): Promise<void> {
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   if (process.env.npm_lifecycle_event !== undefined) onParentGone(end);
-  // The service runs on when the reader of its output has gone.
+  // The service continues if the reader of its output closes the pipe.
   process.stdout.on('error', () => {});
   const addresses = await service.start(port as number | undefined);
   process.stdout.write(
@@ -95,7 +95,10 @@ async function run(): Promise<void> {
   );
 }
 
-/** npm sends a signal only to the shell that runs the script, and the shell ends without passing it on. */
+/**
+ * npm sends a signal only to the shell that runs the script, and the shell ends without passing it
+ * on.
+ */
 function onParentGone(end: () => void): void {
   const parent = process.ppid;
   setInterval(() => {
@@ -116,7 +119,7 @@ function readArguments(): Record<string, unknown> {
   }
 }
 
-/** The variables of a service that has this port and these options, whether or not it runs yet. */
+/** The variables of a service with this port and these options, which may not run yet. */
 function environmentFor(port: unknown, options: ServiceOptions): string {
   checkValue('millrace-service', 'port', PORT, port);
   if (port === undefined || port === 0)
@@ -139,7 +142,7 @@ function calledAs(): string {
   const name = path.basename(file);
   const isScript = /\.[jt]s$/.test(name);
   if (npm === 'exec' && !isScript) return `npx ${name}`;
-  // Any script of npm sets these variables for all that it starts.
+  // npm sets these variables for every process that its scripts start.
   if (npm === 'run-script' && script?.includes(name)) return `npm run ${event} --`;
   return isScript ? `node ${path.relative('', file)}` : name;
 }

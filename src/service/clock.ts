@@ -25,7 +25,7 @@ export class Clock {
     return this.#frozenAt !== undefined;
   }
 
-  /** Moves to an instant, forwards or backwards; a frozen clock stays frozen there. */
+  /** Moves to an instant, forwards or backwards. A frozen clock stays frozen. */
   set(instant: number | Date): void {
     const ms = Number(instant);
     // Beyond these a Date is invalid and cannot be formatted.
@@ -45,7 +45,7 @@ export class Clock {
     this.#arm();
   }
 
-  /** Runs on from the instant where it was frozen. */
+  /** Continues from the instant at which it was frozen. */
   resume(): void {
     if (this.#frozenAt === undefined) return;
     this.#offset = this.#frozenAt - Date.now();
@@ -67,8 +67,8 @@ export class Clock {
   }
 
   /**
-   * Calls back once the clock has reached an instant, with that instant: a callback that plans the
-   * next step from it lets one long move play a whole chain. Returns a function that cancels it.
+   * Calls back once the clock has reached an instant, with that instant. A callback that plans the
+   * next step from it runs as part of the same move. Returns a function that cancels the call.
    */
   at(instant: number, ring: (at: number) => void): () => void {
     const alarm: Alarm = { at: instant, ring };

@@ -7,19 +7,19 @@ import type { RequestLog } from './http/request-log.js';
 import type { ProductName } from './products.js';
 import type { Settings } from './service-options.js';
 
-/** What the endpoints of all families use. */
+/** The objects that the endpoints of all families use. */
 export interface ServiceContext {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly faults: Faults;
   /** The rate limits. */
   readonly quotas: Quotas;
-  /** Counts what was delivered. */
+  /** Counts delivered posts and requests. */
   readonly usage: UsageCounter;
   /** The last requests, for the console. */
   readonly requests: RequestLog;
   /**
-   * The archive without the posts that compliance events hide. Opened on first use. By default in the
+   * The archive, without posts that compliance events hide. Opened on first use. By default in the
    * archive's own format.
    *
    * @throws OptionError for a format that the archive does not have.
@@ -29,10 +29,10 @@ export interface ServiceContext {
   settled(maxMs?: number): Promise<void>;
 }
 
-/** Takes what the families deliver, for the usage report. */
+/** Counts the deliveries of all families for the usage report. */
 export interface UsageCounter {
-  /** Posts that were sent or written, by id; each counts once a day and product. */
+  /** Counts posts that were sent or written, by id; each once a day and product. */
   delivered(product: ProductName, ids: readonly string[]): void;
-  /** One request for search or counts. */
+  /** Counts one request for search or counts. */
   requested(product: ProductName): void;
 }

@@ -10,12 +10,15 @@ import type { RequestContext, Route } from './http/router.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
-/** Milliseconds of real time that a response waits for what is due after the clock was moved. */
+/**
+ * The maximum real time that a response waits for events due after the clock was moved, in
+ * milliseconds.
+ */
 const MAX_SETTLE_MS = 2_000;
 
 /**
- * The control path: what a test does to a service in another process. GET shows, POST changes,
- * DELETE clears. It has no credentials; it answers to this machine only.
+ * The control path, by which a test controls a service in another process. GET shows, POST changes,
+ * DELETE clears. It needs no credentials, but only accepts requests from this machine.
  */
 export function controlRoutes(
   { clock, faults, settled }: ServiceContext,
@@ -35,7 +38,7 @@ export function controlRoutes(
   };
 
   const injectEvent = async ({ request }: RequestContext) => {
-    // As text: ids may be too long for numbers.
+    // Kept as text, because ids may not fit numbers.
     const event = (await readBody(request, MAX_BODY_BYTES)).toString();
     try {
       compliance.inject(event);
@@ -110,8 +113,8 @@ export function controlRoutes(
 }
 
 /**
- * Only programs of this machine, not web pages open on it: a page of another site sends an `Origin`,
- * and one whose name was made to resolve to this machine sends that name as `Host`.
+ * Accepts programs on this machine, but not web pages: a page of another site sends an `Origin`,
+ * and a page whose host name resolves to this machine sends that name as `Host`.
  */
 function checkIsLocal({ request }: RequestContext): void {
   const from = request.socket.remoteAddress ?? '';

@@ -20,7 +20,7 @@ export function environmentOf(addresses: Addresses): Readonly<Record<string, str
   };
 }
 
-/** One line for each variable, for a shell and, where the value allows it, for a `.env` file of Node. */
+/** One line for each variable, for a shell and, if the value allows it, for a `.env` file of Node. */
 export function exportLines(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)
     .map(([name, value]) => `export ${name}=${quoted(value)}\n`)
@@ -28,9 +28,9 @@ export function exportLines(variables: Readonly<Record<string, string>>): string
 }
 
 /**
- * Single quotes, in which both a shell and a `.env` file take everything literally. A value with a
- * single quote gets double ones; one that needs an escape there is in the shell's form, which a
- * `.env` file lacks.
+ * Uses single quotes, in which a shell and a `.env` file read everything literally. A value with a
+ * single quote gets double quotes; one that needs an escape there is in the form of a shell, which a
+ * `.env` file does not support.
  */
 function quoted(value: string): string {
   if (!value.includes("'")) return `'${value}'`;

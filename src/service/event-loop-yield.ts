@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 const WORK_MS = 10;
 
 /**
- * Yields to the event loop during long work, so that other requests are answered meanwhile.
+ * Yields to the event loop during long work, so that other requests are served meanwhile.
  *
  * @example
  * const work = new EventLoopYield(signal);

@@ -3,7 +3,7 @@ import type { Option } from '../check.js';
 import { SECOND } from '../time.js';
 
 /**
- * How the text of a flag becomes the value of its option: `seconds` are given to an option in
+ * How the text of a flag becomes the value of its option: `seconds` are converted to
  * milliseconds, `list` may be repeated, `true` and `false` take no text.
  */
 type FlagKind = 'text' | 'number' | 'seconds' | 'list' | 'true' | 'false';
@@ -11,12 +11,12 @@ type FlagKind = 'text' | 'number' | 'seconds' | 'list' | 'true' | 'false';
 export interface Flag {
   /** Without the dashes: `heartbeat-seconds`. */
   readonly name: string;
-  /** What stands for the text in the help: `N`, `FOLDER`. */
+  /** The placeholder for the text in the help: `N`, `FOLDER`. */
   readonly placeholder: string;
   readonly kind: FlagKind;
 }
 
-/** An option that the command line has, too. */
+/** An option that may also have a flag of the command line. */
 export type FlagOption = Option<unknown> & { readonly flag?: Flag };
 
 /** The options of a call, some of which are flags. */
@@ -34,7 +34,7 @@ export function withFlag<O extends object>(
 
 type FlagConfig = NonNullable<ParseArgsConfig['options']>;
 
-/** The flags as `parseArgs` takes them. */
+/** The flags in the form of `parseArgs`. */
 export function flagConfig(table: FlagTable): FlagConfig {
   const flags = Object.values(table).flatMap(({ flag }) => flag ?? []);
   return Object.fromEntries(
@@ -48,7 +48,7 @@ export function flagConfig(table: FlagTable): FlagConfig {
   );
 }
 
-/** The options that flags give; those that were left out are undefined. */
+/** The options that are given by flags. */
 export function optionsFromFlags(
   table: FlagTable,
   values: Readonly<Record<string, unknown>>,
@@ -81,7 +81,7 @@ function optionValue(kind: FlagKind, value: unknown): unknown {
   return typeof seconds === 'number' ? seconds * SECOND : seconds;
 }
 
-/** Text that is not a number stays text, so that the check of the option names it. */
+/** Text that is not a number stays text, so that the check of the option reports it. */
 function numberOf(text: unknown): unknown {
   const isNumber = String(text).trim() !== '' && !Number.isNaN(Number(text));
   return isNumber ? Number(text) : text;

@@ -82,7 +82,7 @@ export interface ServiceOptions extends OAuthOptions, UsageOptions {
    */
   readonly streamBacklogBytes?: number | undefined;
   /**
-   * Posts that a replay sends in a second of real time, whether or not the consumer keeps up. By
+   * Posts that a replay sends in a second of real time, even if the consumer does not keep up. By
    * default the service waits for the consumer.
    */
   readonly replayPostsPerSecond?: number | undefined;

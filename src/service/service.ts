@@ -26,19 +26,19 @@ import { usageRoutes } from './usage/usage-routes.js';
 import { OAuthEndpoints } from './users/oauth-endpoints.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
 
-/** Where a service listens. */
+/** The port on which a service listens. */
 export const PORT = whole('port to listen on; 0 is any free one', { max: 65_535, default: 0 });
 
 /**
- * The local service: an ordinary `http.Server` that answers as the real service does.
+ * The local service: an `http.Server` that behaves like the real service.
  * Nothing is opened before `start` (or `listen`).
  */
 export class Service extends Server {
-  /** The service's time, which a test can move. */
+  /** The clock of the service, which a test can move. */
   readonly clock: Clock;
   /** Planted faults. */
   readonly faults: Faults;
-  /** Events of the compliance stream, and what they hide. */
+  /** The events of the compliance stream, and the posts that they hide. */
   readonly compliance: Compliance;
   /** Applications, users and grants. */
   readonly oauth: OAuthProvider;
@@ -119,7 +119,8 @@ export class Service extends Server {
    * Opens the archive and listens on 127.0.0.1; port 0 is any free port. The result
    * stops the service when its scope is left (`await using`).
    *
-   * @throws OptionError for a port that is in use or not allowed; and whatever opening the archive throws.
+   * @throws OptionError for a port that is in use or not allowed; and whatever opening the archive
+   * throws.
    * @example
    * const service = createService({ archive: 'downloads' });
    * await using addresses = await service.start();
@@ -150,12 +151,15 @@ export class Service extends Server {
     );
   }
 
-  /** Where the service listens, and the credentials that it takes. */
+  /** The URLs of the service, and the credentials that it accepts. */
   addresses(): Addresses {
     return addressesAt(urlOf(this), this.#settings, () => this.clock.now());
   }
 
-  /** @internal A command that finds posts, for people who try the service; undefined for an empty archive. */
+  /**
+   * @internal A command that finds posts, for people who try the service; undefined for an empty
+   * archive.
+   */
   async firstCommand(): Promise<string | undefined> {
     const isGenerated = this.#settings.archive === undefined;
     const now = this.clock.now();
@@ -164,8 +168,8 @@ export class Service extends Server {
   }
 
   /**
-   * Resolves once everything that is due by the clock has happened. A test moves the clock, waits, and
-   * then finds jobs in their new states and compliance events sent.
+   * Resolves once everything that is due by the clock has happened. After moving the clock, a test
+   * waits, and then finds jobs in their new states and compliance events sent.
    *
    * @example
    * service.clock.advance(60_000);
@@ -223,7 +227,7 @@ export class Service extends Server {
     const archives = [this.#archive, ...this.#archives.values()];
     this.#archive = undefined;
     this.#archives.clear();
-    // An archive that was passed in is closed by its maker.
+    // An archive that was passed in is closed by the caller.
     if (typeof this.#settings.archive === 'object') return;
     for (const archive of archives)
       await archive?.then(
@@ -234,9 +238,9 @@ export class Service extends Server {
 }
 
 /**
- * The whole service on loopback, over your own archive of posts or generated ones.
+ * Creates a local service on loopback, over your own archive of posts or generated ones.
  *
- * @throws OptionError for an option that cannot work.
+ * @throws OptionError For an invalid option.
  * @example
  * const service = createService({ limits: 'relaxed' });
  * const addresses = await service.start();

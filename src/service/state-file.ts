@@ -3,13 +3,13 @@ import { dirname } from 'node:path';
 import { isNodeError, StorageError } from '../errors.js';
 import { replaceFile } from '../storage/replace-file.js';
 
-/** State that outlives restarts: one JSON file, replaced atomically. */
+/** State that survives restarts: one JSON file, replaced atomically. */
 export class StateFile<Kept> {
   readonly #file: string;
   readonly #what: string;
   readonly #isSecret: boolean;
 
-  /** @param what It is, for errors: `the rules of the stream`. */
+  /** @param what Names the state in errors: `the rules of the stream`. */
   constructor(file: string, what: string, { secret = false }: { readonly secret?: boolean } = {}) {
     this.#file = file;
     this.#what = what;
@@ -17,9 +17,9 @@ export class StateFile<Kept> {
   }
 
   /**
-   * The stored state, as `restore` makes it; undefined without a file.
+   * The stored state, converted by `restore`; undefined without a file.
    *
-   * @throws StorageError when it cannot be read, or `restore` throws.
+   * @throws StorageError If it cannot be read, or `restore` throws.
    */
   async read<State>(restore: (kept: Kept) => State): Promise<State | undefined> {
     try {

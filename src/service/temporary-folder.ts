@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { processState, thisProcess } from '../storage/process-identity.js';
 
 /**
- * Makes a temporary folder for this process. Its name identifies the process, so that folders of
+ * Creates a temporary folder for this process. Its name identifies the process, so that folders of
  * killed services are found and removed.
  *
  * @param kind Its purpose, part of the name: `jobs`.
@@ -20,7 +20,7 @@ export async function temporaryFolder(kind: string): Promise<string> {
     if (otherPid === undefined) continue;
     const owner = { pid: Number(otherPid), host, machine, started: otherStart || undefined };
     if (processState(owner) !== 'dead') continue;
-    // Another user's folder stays; another service may remove one at the same time.
+    // Fails for folders of other users, and if another service removes the same one.
     await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => {});
   }
   return mkdtemp(join(tmpdir(), `${prefix}${pid}-${started}-`));

@@ -1,4 +1,7 @@
-/** Where the service listens, and the credentials that it takes. */
+/**
+ * The URLs of a running service, its names, and the credentials that it accepts. Can be passed to
+ * `account()`.
+ */
 export interface Addresses {
   /** `{base_url}`: search and counts. */
   readonly baseUrl: string;
@@ -21,27 +24,27 @@ export interface Addresses {
   /** `{status_url}`: the status page. */
   readonly statusUrl: string;
   readonly account: string;
-  /** Of the search endpoints. */
+  /** The label of the search endpoints. */
   readonly label: string;
-  /** Of replay streams of any type, and of their rules. */
+  /** The label of replay streams of any type, and of their rules. */
   readonly streamLabel: string;
-  /** Of the compliance stream. */
+  /** The label of the compliance stream. */
   readonly complianceLabel: string;
   /** Path segment of the data publisher. */
   readonly publisher: string;
   readonly email: string;
   readonly password: string;
-  /** Of the application that may ask for engagement totals. */
+  /** The consumer key of the application that may request engagement totals. */
   readonly consumerKey: string;
   readonly consumerSecret: string;
-  /** Of an application that the operator has not approved. */
+  /** The consumer key of an application that the operator has not approved. */
   readonly unapprovedConsumerKey: string;
   readonly unapprovedConsumerSecret: string;
-  /** The service's time now, in epoch milliseconds. */
+  /** Returns the current time of the service, in epoch milliseconds. */
   readonly serviceTime: () => number;
 }
 
-/** Names and credentials that options of the service decide. */
+/** Names and credentials that come from options of the service. */
 type Names = Pick<
   Addresses,
   | 'account'

@@ -13,11 +13,11 @@ export function isAuthorized(header: string | undefined, right: Credentials): bo
 
 /** Whether a login has these credentials. */
 export function isLogin({ email, password }: Credentials, right: Credentials): boolean {
-  // An email has no colon: it ends the user name in HTTP Basic.
+  // An email has no colon, which ends the user name in HTTP Basic.
   return !email.includes(':') && isSame(Buffer.from(`${email}:${password}`), right);
 }
 
-/** Compares digests, which have one length, so that the time taken says nothing about the password. */
+/** Compares digests of equal length, so that the time does not depend on the password. */
 function isSame(given: Uint8Array, { email, password }: Credentials): boolean {
   return timingSafeEqual(digest(given), digest(Buffer.from(`${email}:${password}`)));
 }

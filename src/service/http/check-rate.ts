@@ -5,15 +5,15 @@ import { admit, fullOf, type RateWindow } from './rate-window.js';
 export interface RateCheck {
   /** Whether the request is counted; `false` for one that is counted when it succeeds. */
   readonly count?: boolean | undefined;
-  /** Added to those of the 429. */
+  /** Additional headers of the 429. */
   readonly headers?: (() => Readonly<Record<string, string>>) | undefined;
 }
 
 /**
  * Counts a request in all windows or in none.
  *
- * @param message Says which limit is exceeded, in the words of the family.
- * @throws HttpProblem 429 with `Retry-After` when a window has no room.
+ * @param message The message of the family for an exceeded limit.
+ * @throws HttpProblem 429 with `Retry-After` if a window is full.
  */
 export function checkRate(
   windows: readonly RateWindow[],

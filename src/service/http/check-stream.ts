@@ -19,7 +19,7 @@ export function checkStreamPath(incoming: RequestContext, settings: Settings, la
     );
 }
 
-/** Streams are sent in gzip only. @throws HttpProblem 406 for a client that does not take it. */
+/** Streams are only sent as gzip. @throws HttpProblem 406 for a client that does not accept it. */
 export function checkGzip({ request }: RequestContext): void {
   if (!acceptsGzip(request.headers['accept-encoding']))
     throw new HttpProblem(

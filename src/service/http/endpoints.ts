@@ -1,4 +1,4 @@
-/** What faults and messages call the families of endpoints. */
+/** The names of the families of endpoints in faults and messages. */
 export const ENDPOINTS = [
   'search',
   'counts',
@@ -13,5 +13,5 @@ export const ENDPOINTS = [
   'pages',
   'control',
 ] as const;
-/** A family of endpoints, as faults name it. */
+/** A family of endpoints, by its name in faults. */
 export type Endpoint = (typeof ENDPOINTS)[number];

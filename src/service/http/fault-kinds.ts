@@ -19,7 +19,7 @@ interface JobAim extends Hits {
   readonly title?: string | undefined;
 }
 
-/** An error response in place of the real one. */
+/** The service sends an error response instead of the real one. */
 export interface StatusFault extends Aim {
   readonly kind: 'status';
   readonly status: number;
@@ -55,14 +55,14 @@ export interface FlipFault extends Aim {
   readonly atByte: number;
 }
 
-/** The response comes late. Goes together with another fault. */
+/** The response is late. Can be combined with another fault. */
 export interface DelayFault extends Aim {
   readonly kind: 'delay';
   /** Milliseconds of real time. */
   readonly ms: number;
 }
 
-/** A page of counts times out after a number of whole buckets. */
+/** A page of counts times out: it ends after a number of whole buckets. */
 export interface CountsTimeoutFault extends Aim {
   readonly kind: 'counts-timeout';
   readonly buckets: number;
@@ -162,7 +162,7 @@ export type StreamFault =
   | MinutesFailedFault
   | UnprocessedRangeFault
   | FloodFault;
-/** Anything that can be planted with `service.faults.plant`. */
+/** Any fault that can be planted with `service.faults.plant`. */
 export type Fault = RequestFault | JobFault | StreamFault;
 
 /** A planted fault, with its id and how often it was hit. */

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { BodyFault, CutFault } from './fault-kinds.js';
 
-/** Sends a body with one planted fault. Resolves when all is sent or the connection has ended. */
+/** Sends a body with one planted fault. Resolves when it is sent or the connection has ended. */
 export async function sendWithFault(
   wire: AsyncIterable<Buffer>,
   response: ServerResponse,

@@ -1,14 +1,14 @@
 import type { Readable } from 'node:stream';
 
-/** What a handler returns. It is sent by `sendResponse`. */
+/** The result of a handler, which `sendResponse` sends. */
 export interface HttpResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** In chunks, so that a large page is never concatenated. */
   readonly body: readonly Uint8Array[];
-  /** In place of `body`: a stored file, sent as it is. */
+  /** Instead of `body`: a stored file, which is sent unchanged. */
   readonly stored?: { readonly bytes: number; open(): Readable } | undefined;
-  /** In place of `body`: a gzip stream. The connection closes at its end. */
+  /** Instead of `body`: a gzip stream. The connection closes at its end. */
   readonly live?: AsyncIterable<Buffer> | undefined;
 }
 

@@ -8,16 +8,16 @@ export interface LiveResponseOptions {
   readonly heartbeatMs: number;
   /** Bytes of messages that may wait for the consumer. */
   readonly backlogBytes: number;
-  /** Fires when the consumer has gone. */
+  /** Fires when the consumer has disconnected. */
   readonly signal: AbortSignal;
-  /** Makes the last message to a consumer that cannot keep up. */
+  /** Creates the last message to a consumer that cannot keep up. */
   farewell(): Uint8Array;
   /** Called when that message is queued. */
   onOverflow(): void;
   readonly cut?: ContentCutFault | undefined;
 }
 
-/** Up to this backlog each message is flushed by itself; beyond it, messages are flushed together. */
+/** Up to this backlog each message is flushed separately; beyond it, messages are flushed together. */
 const BATCH_BYTES = 64 * 1024;
 
 const LINE_END = Buffer.from('\r\n');
@@ -32,7 +32,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
   readonly #gzip = new Gzip({ level: 4, flush: constants.Z_SYNC_FLUSH });
   #compressed: Buffer[] = [];
   #waiting: Uint8Array[] = [];
-  /** Waiting bytes. */
+  /** The number of waiting bytes. */
   #backlog = 0;
   #messages = 0;
   #lastPush = performance.now();
@@ -46,7 +46,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     if (options.cut?.afterMessages === 0 && isBoundary(options.cut)) this.#cutHere();
   }
 
-  /** Whether a message that is pushed will be sent. */
+  /** Whether pushed messages will be sent. */
   get isOpen(): boolean {
     return this.#state === 'open' && !this.#options.signal.aborted;
   }
@@ -91,7 +91,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     this.end();
   }
 
-  /** Resolves when the backlog is small, or nothing can be sent any more. */
+  /** Resolves when the backlog is small, or the stream has ended. */
   async room(): Promise<void> {
     while (this.isAhead && this.isOpen) await this.#change();
   }

@@ -8,13 +8,13 @@ export type RateName = {
   [Name in keyof Limits]: Limits[Name] extends Rate ? Name : never;
 }[keyof Limits];
 
-/** One rate, and what is left of it now. */
+/** A rate, and how many requests are left. */
 export interface Quota {
   readonly name: RateName;
-  /** What is counted. */
+  /** The name of what is counted. */
   readonly label: string;
   readonly rate: Rate;
-  /** Requests that still fit; `Infinity` without a limit. */
+  /** The number of requests that still fit; `Infinity` without a limit. */
   readonly left: number;
 }
 
@@ -36,7 +36,7 @@ const RATES: Record<RateName, readonly [label: string, endpoints: readonly Endpo
   engagementRate: ['engagement totals', ['engagement']],
 };
 
-/** The rates of a service, so that what is left of them can be shown. */
+/** The rates of a service, and how many requests are left of each. */
 export class Quotas {
   readonly #limits: Limits;
   readonly #clock: Clock;
@@ -47,14 +47,14 @@ export class Quotas {
     this.#clock = clock;
   }
 
-  /** A new window that counts the requests of a rate. Replaces an earlier one. */
+  /** Creates the window that counts the requests of a rate, which replaces an earlier one. */
   window(name: RateName): RateWindow {
     const window = new RateWindow(this.#limits[name], this.#clock);
     this.#windows.set(name, window);
     return window;
   }
 
-  /** What is left of each rate, or of those that count the requests of a family. */
+  /** The remaining requests of each rate, or of the rates that count the requests of a family. */
   left(endpoint?: Endpoint): readonly Quota[] {
     const quotas: Quota[] = [];
     for (const name of Object.keys(RATES) as RateName[]) {

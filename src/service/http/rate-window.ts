@@ -6,7 +6,7 @@ import type { Rate } from './service-limits.js';
 export class RateWindow {
   readonly rate: Rate;
   readonly #clock: Clock;
-  /** When each request that still counts was admitted, oldest first. */
+  /** The times of the requests that still count, oldest first. */
   #times: number[] = [];
 
   constructor(rate: Rate, clock: Clock) {
@@ -14,13 +14,13 @@ export class RateWindow {
     this.#clock = clock;
   }
 
-  /** How many requests fit now; `Infinity` for no limit. */
+  /** The number of requests that fit now; `Infinity` without a limit. */
   left(): number {
     this.#forget(this.#clock.now());
     return Math.max(0, this.rate.requests - this.#times.length);
   }
 
-  /** Milliseconds until one more request fits; 0 when it does now. */
+  /** Milliseconds until one more request fits; 0 if it fits now. */
   wait(): number {
     const { requests, perMs, byDay } = this.rate;
     if (requests === Number.POSITIVE_INFINITY) return 0;
@@ -49,14 +49,14 @@ export interface FullWindow {
   readonly waitMs: number;
 }
 
-/** Counts the request in all windows, or returns the first that has no room, with the wait. */
+/** Counts the request in all windows, or returns the first full one, with the wait. */
 export function admit(windows: readonly RateWindow[]): FullWindow | undefined {
   const full = fullOf(windows);
   if (full === undefined) for (const window of windows) window.count();
   return full;
 }
 
-/** The first window that has no room, with the wait. */
+/** The first full window, with the wait. */
 export function fullOf(windows: readonly RateWindow[]): FullWindow | undefined {
   for (const window of windows) {
     const waitMs = window.wait();

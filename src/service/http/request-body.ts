@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { HttpProblem } from './http-problem.js';
 
-/** The whole body of a request. @throws HttpProblem 413 past the limit, with the rest unread. */
+/**
+ * Reads the whole body of a request. @throws HttpProblem 413 beyond the limit, with the rest unread.
+ */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const coding = request.headers['content-encoding'];
@@ -35,14 +37,14 @@ export function isUnread({ complete, headers }: IncomingMessage): boolean {
   return hasBody && !complete;
 }
 
-/** Bytes of a body that are read and dropped, so that its sender reads the response. */
+/** The maximum number of bytes that are read and dropped, so that the sender reads the response. */
 const MAX_DRAINED_BYTES = 64 * 1024 * 1024;
 
 /**
  * Reads and drops the rest of a body whose response is already sent. Closing the connection earlier
- * would reset it, and many clients read nothing until they have sent all.
+ * would reset it, and many clients do not read before they have sent everything.
  *
- * @returns Whether the body has ended; false when it is too long or the client has gone.
+ * @returns Whether the body has ended; false if it is too long or the client has disconnected.
  */
 export function drainBody(request: IncomingMessage): Promise<boolean> {
   return new Promise(resolve => {
@@ -59,7 +61,7 @@ export function drainBody(request: IncomingMessage): Promise<boolean> {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The JSON object that bytes hold, or `undefined`. */
+/** Parses a JSON object; `undefined` for anything else. */
 export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(utf8.decode(bytes));

@@ -11,7 +11,7 @@ import { sendResponse } from './send-response.js';
 
 export interface RequestListener {
   handle(request: IncomingMessage, response: ServerResponse): void;
-  /** Aborts every request under way. */
+  /** Aborts all active requests. */
   stop(): void;
 }
 
@@ -44,7 +44,7 @@ export function createRequestListener(
     let fault: string | undefined;
     const began = performance.now();
     const update = beginLog(request, url, routed?.route);
-    // Only now it is certain whether the whole response was sent.
+    // Only the `close` event shows whether the whole response was sent.
     response.on('close', () =>
       update({ isCut: !response.writableFinished, tookMs: performance.now() - began }),
     );
@@ -134,7 +134,7 @@ export function createRequestListener(
   };
 }
 
-/** A write may be the first to notice that the client has gone. */
+/** A write may be the first call to notice that the client has disconnected. */
 function isOfGoneClient(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error)) return false;
   return ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED'].includes(String(error.code));

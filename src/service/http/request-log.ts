@@ -1,23 +1,23 @@
 import type { Endpoint } from './endpoints.js';
 import type { Quota } from './quotas.js';
 
-/** What is known of a request once it is answered. */
+/** The data of a request that become known with its response. */
 export interface Outcome {
-  /** Kinds of the planted faults that hit it. */
+  /** The kinds of planted faults that hit it. */
   readonly fault?: string | undefined;
   /** Absent until there is a response. */
   readonly status?: number | undefined;
   /** The remaining quotas of the rates that count it. */
   readonly quotas?: readonly Quota[] | undefined;
-  /** Milliseconds of real time until all was sent; absent until then. */
+  /** Milliseconds of real time until the response was sent; absent until then. */
   readonly tookMs?: number | undefined;
   /** Whether the connection ended before the response did. */
   readonly isCut?: boolean | undefined;
 }
 
-/** One request and its response, as the console shows them. No credentials. */
+/** A request and its response, for the console. Contains no credentials. */
 export interface LoggedRequest extends Outcome {
-  /** In the order in which requests came. */
+  /** Numbered in order of arrival. */
   readonly number: number;
   /** By the service's clock, epoch milliseconds. */
   readonly at: number;
@@ -31,7 +31,7 @@ export interface LoggedRequest extends Outcome {
 const MAX_REQUESTS = 500;
 const MAX_ADDRESS_LENGTH = 300;
 
-/** The last requests of all families but the pages. */
+/** The last requests of all families except the pages. */
 export class RequestLog {
   #requests: LoggedRequest[] = [];
   #lastNumber = 0;
@@ -53,7 +53,7 @@ export class RequestLog {
   }
 }
 
-/** Hides signatures and OAuth tokens in a query: they are as good as passwords. */
+/** Hides signatures and OAuth tokens in a query, because they give access like passwords. */
 export function shownAddress(url: string): string {
   const text = url.replace(
     /([?&])([^=&]*(?:token|signature|verifier|secret|password)[^=&]*)=[^&]+/gi,

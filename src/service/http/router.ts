@@ -3,7 +3,7 @@ import type { Endpoint } from './endpoints.js';
 import type { ErrorBody, HttpProblem } from './http-problem.js';
 import type { HttpResponse } from './http-response.js';
 
-/** One request, as its handler gets it. */
+/** A request as its handler receives it. */
 export interface RequestContext {
   readonly request: IncomingMessage;
   /** HEAD counts as GET. */
@@ -11,7 +11,7 @@ export interface RequestContext {
   readonly url: URL;
   /** The named segments of the path, decoded. */
   readonly path: Readonly<Record<string, string>>;
-  /** Fires when the client has gone or the service stops. */
+  /** Fires when the client has disconnected or the service stops. */
   readonly signal: AbortSignal;
   /** Whole buckets after which a planted timeout ends a page of counts. */
   readonly bucketsUntilTimeout?: number | undefined;
@@ -23,7 +23,7 @@ export interface Route {
   /** `:name` stands for one segment, or for the start of one: `/accounts/:account/:label.json`. */
   readonly pattern: string;
   readonly errorBody: ErrorBody;
-  /** In place of `errorBody`, for pages. */
+  /** Replaces `errorBody` for pages. */
   readonly errorPage?: ((problem: HttpProblem) => HttpResponse) | undefined;
   /** Whether the request log lists the requests; by default, unless the endpoint is `pages`. */
   readonly isLogged?: boolean | undefined;
@@ -35,7 +35,7 @@ export interface RoutedPath {
   readonly path: Readonly<Record<string, string>>;
 }
 
-/** Finds the route of a path. Paths are matched by segment, case-sensitively, to the very end. */
+/** Finds the route of a path. All segments of a path must match, case-sensitively. */
 export function createRouter(
   routes: readonly Route[],
 ): (pathname: string) => RoutedPath | undefined {
@@ -61,7 +61,7 @@ function compilePattern(pattern: string): (pathname: string) => Record<string, s
         Object.entries(groups).map(([name, text]) => [name, decodeURIComponent(text)]),
       );
     } catch {
-      return undefined; // a stray percent sign
+      return undefined; // invalid percent-encoding
     }
   };
 }

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { BodyFault } from './fault-kinds.js';
 import { cut, sendWithFault } from './faulty-body.js';
 
-/** Ends a live stream other than with a valid last chunk. */
+/** Ends a live stream without a valid last chunk. */
 export class CutOff extends Error {
   readonly how: 'reset' | 'close';
 

@@ -13,12 +13,12 @@ export interface Rate {
 /** Every limit of the service. Durations are milliseconds. */
 export interface Limits {
   readonly queryCharacters: number;
-  /** Phrases and proximities in one query; more are "too complex to process". */
+  /** The maximum number of phrases and proximities in a query; more are "too complex to process". */
   readonly queryPhrases: number;
   readonly maxResultsMin: number;
   readonly maxResultsMax: number;
   readonly maxResultsDefault: number;
-  /** The time that one answer of search or counts covers. */
+  /** The maximum time that one response of search or counts covers. */
   readonly responseSpanMs: number;
   readonly thirtyDaySpanMs: number;
   /** Over data and counts together. */
@@ -27,7 +27,7 @@ export interface Limits {
   readonly searchPerMinuteRate: Rate;
   /** Epoch milliseconds. */
   readonly searchEarliest: number;
-  /** From a post's creation until it can be found. */
+  /** The time from a post's creation until it can be found. */
   readonly searchDelayMs: number;
   readonly jobsPerDayRate: Rate;
   readonly jobsPerHourRate: Rate;
@@ -50,7 +50,7 @@ export interface Limits {
   /** Over all requests for rules. */
   readonly ruleReadRate: Rate;
   readonly complianceConnectRate: Rate;
-  /** A client's read timeout must be longer; what the service sends meanwhile keeps it alive. */
+  /** The read timeout that clients should at least have; heartbeats are more frequent. */
   readonly streamReadTimeoutMs: number;
   readonly usageRate: Rate;
   readonly usageHistoryMonths: number;
@@ -62,7 +62,7 @@ export interface Limits {
   readonly engagementRate: Rate;
   readonly engagementIds: number;
   readonly engagementGroupings: number;
-  /** How long a request token and its verifier are good. */
+  /** How long a request token and its verifier are valid. */
   readonly requestTokenMs: number;
   /** How far the timestamp of a signed request may be from now, before and after. */
   readonly signedWithinMs: number;
@@ -111,7 +111,7 @@ const STRICT: Limits = {
   signedWithinMs: 5 * MINUTE,
 };
 
-/** Every rate lifted, and nothing else. */
+/** The same limits without rates. */
 const RELAXED: Limits = { ...STRICT, ...lifted(STRICT) };
 
 /** The service's own limits, the same without its rates, or the service's own with some changed. */

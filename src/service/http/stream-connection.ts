@@ -3,12 +3,12 @@ import type { ServiceContext } from '../context.js';
 import { LiveResponse } from './live-response.js';
 import type { RequestContext } from './router.js';
 
-/** Milliseconds that a consumer that could not keep up has to read the last message. */
+/** The time that a consumer that could not keep up has to read the last message, in milliseconds. */
 const GRACE_MS = 1_000;
 
 /**
  * One connection of a stream, from its first message to its end. `feed` starts when the headers are
- * sent; its signal fires when the consumer has gone.
+ * sent; its signal fires when the consumer has disconnected.
  */
 export async function* streamConnection(
   { request, url, signal }: RequestContext,

@@ -74,7 +74,7 @@ interface PageRequest {
 
 interface CountedPage {
   readonly buckets: readonly CountedBucket[];
-  /** Where the next page begins. */
+  /** The start of the next page. */
   readonly edge: number | undefined;
 }
 

@@ -3,11 +3,13 @@ import type { Window } from '../../time.js';
 import type { SortKey } from '../archive/archive.js';
 
 /**
- * What a `next` carries. The service keeps no state for it, so it never expires and always gives the
+ * The content of a `next`. The service keeps no state for it, so it never expires and always gives the
  * same page.
  */
 export interface NextToken {
-  /** When the first page was requested. Decides which posts are old enough to be found. */
+  /**
+   * The time of the request for the first page, which decides which posts are old enough to be found.
+   */
   readonly asOf: number;
   /** The window as resolved then. */
   readonly window: Window;
@@ -19,13 +21,16 @@ export interface NextToken {
 
 export interface NextTokens {
   encode(token: NextToken): string;
-  /** `undefined` for a text that `encode` did not make with the same seed. */
+  /** `undefined` for any text except the result of `encode` with the same seed. */
   decode(text: string): NextToken | undefined;
 }
 
 const SIGNATURE_BYTES = 16;
 
-/** Makes and reads signed tokens; the key comes from the seed, so that they stay valid after a restart. */
+/**
+ * Encodes and decodes signed tokens. Their key derives from the seed, so that they stay valid after a
+ * restart.
+ */
 export function createNextTokens(seed: string | number): NextTokens {
   const key = createHash('sha256').update(`next ${seed}`).digest();
   const sign = (payload: Uint8Array) =>
@@ -40,7 +45,7 @@ export function createNextTokens(seed: string | number): NextTokens {
       const bytes = Buffer.from(text, 'base64');
       const payload = bytes.subarray(SIGNATURE_BYTES);
       const signature = bytes.subarray(0, SIGNATURE_BYTES);
-      // Decoding ignores stray characters, but only one exact text is the token.
+      // Base64 decoding ignores invalid characters, but only the exact text is valid.
       if (signature.length < SIGNATURE_BYTES || bytes.toString('base64') !== text) return undefined;
       if (!timingSafeEqual(signature, sign(payload))) return undefined;
       const [asOf, from, to, at, id, request] = JSON.parse(payload.toString()) as [
@@ -56,7 +61,7 @@ export function createNextTokens(seed: string | number): NextTokens {
   };
 }
 
-/** The digest of the parts of a request, which are JSON. */
+/** The digest of the parts of a request, as JSON. */
 export function requestDigest(parts: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 16);
 }

@@ -17,7 +17,7 @@ import { isProduct, searchWindow } from './search-window.js';
 export interface EndpointParameters<Parameters> {
   readonly endpoint: Endpoint;
   readonly names: readonly string[];
-  /** Returns the values with their defaults, as JSON, and adds what is wrong to `problems`. */
+  /** Returns the values with their defaults, as JSON, and adds problems to `problems`. */
   read(given: Readonly<Record<string, unknown>>, problems: string[]): Parameters;
 }
 
@@ -30,7 +30,7 @@ export interface SearchRequest<Parameters> {
   readonly window: Window;
   /** The time at which the first page was requested. All pages answer as of then. */
   readonly asOf: number;
-  /** Where the page begins; at the window's edge when absent. */
+  /** The start of the page; by default the end of the window. */
   readonly after: SortKey | undefined;
   /** The `next` of a page that ends there. */
   nextAfter(last: SortKey): string;
@@ -183,7 +183,7 @@ async function fromBody({ request, url }: RequestContext): Promise<Record<string
     throw unprocessable([
       `Invalid parameter '${stray}'. The parameters of a POST belong in its JSON body.`,
     ]);
-  // Some clients send null for a parameter that they leave out.
+  // Some clients send null for omitted parameters.
   return Object.assign(
     Object.create(null),
     Object.fromEntries(Object.entries(body).filter(entry => entry[1] !== null)),

@@ -13,7 +13,7 @@ export interface SearchDates {
 }
 
 /**
- * The window that the dates of a request mean at an instant, or what is wrong with them. Without
+ * The window of the dates of a request at an instant, or their problems. Without
  * `toDate` it ends at that instant, without `fromDate` it starts 30 days before its end.
  */
 export function searchWindow(

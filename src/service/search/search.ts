@@ -35,7 +35,7 @@ export async function searchPage(
       posts.map(({ id }) => id),
     );
   const body: Uint8Array[] = [];
-  // Posts go out byte for byte as they are stored; only their matching rules are set.
+  // Posts are sent byte for byte as stored, except for their matching rules.
   for (const { activity } of posts)
     body.push(body.length === 0 ? OPEN : COMMA, activity.withMatchingRules([rule]).raw);
   if (body.length === 0) body.push(OPEN);
@@ -101,7 +101,7 @@ async function findPage(
   const last = posts.at(-1);
   if (more && last !== undefined)
     return { posts, next: nextAfter(settings.duplicatesAtPageEdges ? justBefore(last) : last) };
-  // The rest of the window may hold no match; to know, this response would have to cover it.
+  // The rest of the window may have no match, but this response does not cover it.
   return { posts, next: from > window.from ? nextAfter({ at: from, id: '0' }) : undefined };
 }
 
