@@ -15,7 +15,7 @@ const BLOCK = 1024 * 1024;
 /** Files that are read ahead while the consumer works on an earlier one, limited in bytes. */
 const AHEAD = 4;
 const AHEAD_BYTES = 8 * 1024 * 1024;
-const ARCHIVE = /\.(gz|json|jsonl|ndjson)$/i;
+const ARCHIVE = /\.(gz|zst|json|jsonl|ndjson)$/i;
 
 /** Which files of a folder `localFiles` reads. */
 export interface LocalFilesOptions {

@@ -1,6 +1,8 @@
-import { GzipFile, type InflateLimits } from '../gzip/gzip-file.js';
+import type { InflateLimits } from '../gzip/gzip-file.js';
 import { InflateAhead, type InflatedPart } from '../gzip/inflate-ahead.js';
 import { releaseMemory } from '../gzip/release-memory.js';
+import { SniffedFile } from '../gzip/sniffed-file.js';
+import { isZstd } from '../gzip/zstd-frames.js';
 import { bytesOf } from './bytes-of.js';
 import type { InternalBatch, InternalBatches } from './internal-flow.js';
 import { workAhead } from './work-ahead.js';
@@ -11,7 +13,7 @@ const AHEAD = 1;
 const RELEASED_AHEAD = 2;
 
 /**
- * Inflates the gzip files of a flow, see `gunzip`. A file that comes as one batch inflates in the thread
+ * Inflates the gzip and zstd files of a flow, see `gunzip`. A file that comes as one batch inflates in the thread
  * pool, ahead of its turn; others inflate on this thread as their bytes come.
  *
  * @param releases Whether the reader of the blocks calls their `release`.
@@ -21,7 +23,7 @@ export async function* inflateBatches(
   limits: InflateLimits,
   releases: boolean,
 ): InternalBatches<Buffer> {
-  let file: GzipFile | undefined;
+  let file: SniffedFile | undefined;
   const whole = new WholeFiles(limits, releases);
   const ahead = releases ? RELEASED_AHEAD : AHEAD;
   try {
@@ -34,14 +36,14 @@ export async function* inflateBatches(
       let last: readonly Buffer[] = [];
       try {
         for (const item of items) {
-          file ??= new GzipFile({ ...limits, origin });
-          for (const blocks of file.push(bytesOf(item))) {
+          file ??= new SniffedFile({ ...limits, origin });
+          for await (const blocks of file.push(bytesOf(item))) {
             if (last.length > 0) yield { items: last, origin };
             last = blocks;
           }
         }
         if (cursor !== undefined) {
-          file?.end();
+          for (const blocks of file?.end() ?? []) last = blocks;
           file?.close();
           file = undefined;
         }
@@ -51,7 +53,7 @@ export async function* inflateBatches(
       }
       if (last.length > 0 || cursor !== undefined) yield { items: last, cursor, origin };
     }
-    file?.end();
+    for (const items of file?.end() ?? []) yield { items };
   } finally {
     file?.close();
     whole.close();
@@ -85,7 +87,7 @@ class WholeFiles {
     if (inflated !== undefined && inflated.length <= this.#limits.maxBytes)
       return Promise.resolve(inflated);
     const file = items.length === 1 ? bytesOf(items[0]!) : Buffer.concat(items.map(bytesOf));
-    if (!InflateAhead.takes(file)) return undefined;
+    if (!InflateAhead.takes(file) || isZstd(file) === true) return undefined;
     const ahead = new InflateAhead(file, this.#releases);
     this.#underWay.add(ahead);
     return Promise.resolve(ahead);

@@ -6,7 +6,7 @@ import { InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
 /** What `gunzip` does with files that are not gzip or inflate to too many bytes. */
 export interface GunzipOptions {
   /**
-   * What to do with a file that is not gzip: fail, or pass its bytes through.
+   * What to do with a file that is neither gzip nor zstd: fail, or pass its bytes through.
    * @default 'refuse'
    */
   readonly plain?: 'refuse' | 'pass' | undefined;
@@ -19,7 +19,11 @@ export interface GunzipOptions {
 }
 
 const OPTIONS = {
-  plain: oneOf('what to do with a file that is not gzip', ['refuse', 'pass'], 'refuse'),
+  plain: oneOf(
+    'what to do with a file that is neither gzip nor zstd',
+    ['refuse', 'pass'],
+    'refuse',
+  ),
   maxBytes: whole('bytes of one file once inflated', {
     min: 1,
     orInfinity: true,
@@ -28,13 +32,14 @@ const OPTIONS = {
 } satisfies OptionTable<GunzipOptions>;
 
 /**
- * Inflates gzip files of one or several members. Files that come as one batch, such as those of
+ * Inflates gzip files of one or several members, and zstd files where Node has zstd (22.15 and later); the
+ * first bytes of a file tell which it is. Gzip files that come as one batch, such as those of
  * `localFiles`, inflate in the thread pool ahead of their turn and are delivered in order; bytes of a
  * live stream are delivered as soon as they arrive.
  *
  * @throws OptionError Immediately, when an option is invalid.
- * @throws DataError From the flow, with file and byte, when a file is cut short, is corrupt, or has
- * anything but zeros after its end. What could be inflated before is delivered first (of a corrupt
+ * @throws DataError From the flow, with file and byte, when a file is cut short, is corrupt, is zstd and
+ * this Node cannot read it, or has anything but zeros after its end. What could be inflated before is delivered first (of a corrupt
  * file, up to 16 KiB before the damage may be missing). Each file of the input must be complete.
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));

@@ -1,0 +1,41 @@
+import { GzipFile, type GzipFileOptions } from './gzip-file.js';
+import { ZstdFile } from './zstd-file.js';
+import { isZstd } from './zstd-frames.js';
+
+/** Inflates a file that is gzip or zstd, by its first bytes. */
+export class SniffedFile {
+  readonly #options: GzipFileOptions;
+  #file: GzipFile | ZstdFile | undefined;
+  /** Bytes that are too few to know the kind. */
+  #start: Buffer = Buffer.alloc(0);
+
+  constructor(options: GzipFileOptions) {
+    this.#options = options;
+  }
+
+  async *push(input: Buffer): AsyncGenerator<readonly Buffer[], void, undefined> {
+    let bytes = input;
+    if (this.#file === undefined) {
+      if (this.#start.length > 0) bytes = Buffer.concat([this.#start, input]);
+      const zstd = isZstd(bytes);
+      this.#start = bytes;
+      if (zstd === undefined) return;
+      this.#file = zstd ? new ZstdFile(this.#options) : new GzipFile(this.#options);
+    }
+    if (this.#file instanceof GzipFile) yield* this.#file.push(bytes);
+    else for await (const block of this.#file.push(bytes)) yield [block];
+  }
+
+  /** Throws unless the file is complete. What it holds is too short for either kind. */
+  *end(): Generator<readonly Buffer[], void, undefined> {
+    if (this.#file === undefined) {
+      this.#file = new GzipFile(this.#options);
+      yield* this.#file.push(this.#start);
+    }
+    this.#file.end();
+  }
+
+  close(): void {
+    this.#file?.close();
+  }
+}

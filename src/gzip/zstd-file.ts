@@ -1,0 +1,119 @@
+import type { Transform } from 'node:stream';
+import * as zlib from 'node:zlib';
+import { DataError } from '../errors.js';
+import { ZstdFrames } from './zstd-frames.js';
+
+const CHUNK = 256 * 1024;
+
+/** Node has zstd from 22.15; the types of Node 20 lack it. */
+const { createZstdDecompress } = zlib as unknown as {
+  readonly createZstdDecompress?: (options: {
+    readonly chunkSize: number;
+    readonly readableHighWaterMark: number;
+  }) => Transform;
+};
+
+/** Whether this Node can read zstd. */
+export const hasZstd = createZstdDecompress !== undefined;
+
+/**
+ * Inflates one zstd file of any number of frames in the thread pool, as its bytes arrive, in bounded
+ * memory. Delivers all that can be decoded before a cut or damage.
+ *
+ * @throws DataError
+ */
+export class ZstdFile {
+  readonly #origin: string | undefined;
+  readonly #maxBytes: number;
+  readonly #frames = new ZstdFrames();
+  #frame: ZstdFrame | undefined;
+  #written = 0;
+
+  constructor({
+    origin,
+    maxBytes,
+  }: { readonly origin: string | undefined; readonly maxBytes: number }) {
+    this.#origin = origin;
+    this.#maxBytes = maxBytes;
+    if (!hasZstd)
+      throw this.#fail(
+        `This is zstd, which Node reads from version 22.15 on, and this is ${process.version}. Use a newer Node, or decompress the file first: \`zstd -d\``,
+      );
+  }
+
+  async *push(input: Buffer): AsyncGenerator<Buffer, void, undefined> {
+    try {
+      for (const { bytes, ends } of this.#frames.push(input)) {
+        this.#frame ??= new ZstdFrame();
+        for await (const block of this.#frame.write(bytes, ends)) {
+          this.#written += block.length;
+          if (this.#written > this.#maxBytes)
+            throw this.#fail(`This file holds more than ${this.#maxBytes} bytes (\`maxBytes\`)`);
+          yield block;
+        }
+        if (ends) this.#frame = undefined;
+      }
+    } catch (error) {
+      if (error instanceof DataError) throw error;
+      const { message } = error as Error;
+      throw this.#fail(`The zstd data is corrupt (${message})`, error);
+    }
+  }
+
+  /** Throws unless the file is complete. */
+  end(): void {
+    if (!this.#frames.isComplete) throw this.#fail('The zstd data is cut short');
+  }
+
+  close(): void {
+    this.#frame?.close();
+  }
+
+  #fail(message: string, cause?: unknown): DataError {
+    const place = { origin: this.#origin, byteOffset: this.#frames.read };
+    return new DataError(message, { cause, place });
+  }
+}
+
+/** The decoder of one frame. */
+class ZstdFrame {
+  readonly #decoder: Transform;
+  #failure: Error | undefined;
+  #wake: () => void = () => {};
+
+  constructor() {
+    if (createZstdDecompress === undefined) throw new Error('This Node has no zstd');
+    this.#decoder = createZstdDecompress({ chunkSize: CHUNK, readableHighWaterMark: 1 });
+    this.#decoder.on('readable', () => this.#wake());
+    this.#decoder.on('end', () => this.#wake());
+    this.#decoder.on('error', error => {
+      this.#failure = error;
+      this.#wake();
+    });
+  }
+
+  /** What the bytes give. The decoder waits where no more is read. */
+  async *write(bytes: Buffer, ends: boolean): AsyncGenerator<Buffer, void, undefined> {
+    let isTaken = false;
+    const taken = () => {
+      isTaken = true;
+      this.#wake();
+    };
+    if (ends) this.#decoder.end(bytes);
+    else this.#decoder.write(bytes, taken);
+    while (true) {
+      const block = this.#decoder.read() as Buffer | null;
+      if (block !== null) yield block;
+      else if (this.#failure !== undefined) throw this.#failure;
+      else if (ends ? this.#decoder.readableEnded : isTaken) return;
+      else
+        await new Promise<void>(resolve => {
+          this.#wake = resolve;
+        });
+    }
+  }
+
+  close(): void {
+    this.#decoder.destroy();
+  }
+}

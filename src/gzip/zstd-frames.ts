@@ -1,0 +1,145 @@
+/** A part of a frame, and whether the frame ends with it. */
+export interface ZstdPart {
+  readonly bytes: Buffer;
+  readonly ends: boolean;
+}
+
+const FRAME = 0xfd2fb528;
+/** The magic numbers of frames without content differ in their last four bits. */
+const SKIPPABLE = 0x184d2a50;
+const MAGIC_BYTES = 4;
+
+/** What the next bytes are, once `need` of them have come. */
+type Field =
+  | 'magic'
+  | 'skippable size'
+  | 'skippable'
+  | 'descriptor'
+  | 'header'
+  | 'block'
+  | 'content'
+  | 'checksum';
+
+/**
+ * Cuts zstd files into their frames, as their bytes arrive (RFC 8878). The decoder of Node stops after the
+ * first frame without an error, and some versions do not notice that a frame is cut short.
+ */
+export class ZstdFrames {
+  #field: Field = 'magic';
+  #need = MAGIC_BYTES;
+  /** The bytes of a field that is read as a number. */
+  #collected: number[] = [];
+  #hasChecksum = false;
+  #isLastBlock = false;
+  #frames = 0;
+  /** Bytes read. */
+  read = 0;
+
+  /** Whether the bytes so far are whole frames, one at least. */
+  get isComplete(): boolean {
+    return this.#frames > 0 && this.#field === 'magic' && this.#collected.length === 0;
+  }
+
+  /** @throws Error when something else follows a frame, or a frame is corrupt. */
+  *push(input: Buffer): Generator<ZstdPart, void, undefined> {
+    let start = 0;
+    for (let at = 0; at < input.length; ) {
+      const field = this.#field;
+      if (
+        field === 'skippable' ||
+        field === 'header' ||
+        field === 'content' ||
+        field === 'checksum'
+      ) {
+        const taken = Math.min(this.#need, input.length - at);
+        at += taken;
+        this.read += taken;
+        this.#need -= taken;
+        if (field === 'skippable') start = at;
+      } else {
+        this.#collected.push(input[at++] as number);
+        this.read++;
+        this.#need--;
+        // Whether these bytes begin a frame is known at the last of them.
+        if (field === 'magic' || field === 'skippable size') start = at;
+      }
+      while (this.#need === 0) {
+        const magic = this.#field === 'magic' ? Buffer.from(this.#collected) : undefined;
+        const isOver = this.#next();
+        if (magic !== undefined && this.#field === 'descriptor')
+          yield { bytes: magic, ends: false };
+        if (!isOver) continue;
+        yield { bytes: input.subarray(start, at), ends: true };
+        start = at;
+      }
+    }
+    if (start < input.length) yield { bytes: input.subarray(start), ends: false };
+  }
+
+  /** Begins the field after one that is complete. Returns whether a frame with content is over. */
+  #next(): boolean {
+    const number = this.#collected.reduceRight((value, byte) => value * 256 + byte, 0);
+    this.#collected = [];
+    switch (this.#field) {
+      case 'magic':
+        if (number === FRAME) this.#begin('descriptor', 1);
+        else if (number >= SKIPPABLE && number < SKIPPABLE + 16) this.#begin('skippable size', 4);
+        else throw new Error('something follows the end of the data');
+        return false;
+      case 'skippable size':
+        this.#begin('skippable', number);
+        return false;
+      case 'skippable':
+        this.#end();
+        return false;
+      case 'descriptor': {
+        const isSingle = (number >> 5) & 1;
+        const contentSize = [isSingle, 2, 4, 8][number >> 6] as number;
+        const dictionary = [0, 1, 2, 4][number & 3] as number;
+        this.#hasChecksum = ((number >> 2) & 1) === 1;
+        this.#begin('header', 1 - isSingle + dictionary + contentSize);
+        return false;
+      }
+      case 'header':
+        this.#begin('block', 3);
+        return false;
+      case 'block': {
+        const kind = (number >> 1) & 3;
+        if (kind === 3) throw new Error('a block of an unknown kind');
+        this.#isLastBlock = (number & 1) === 1;
+        // A block of one repeated byte has that byte alone.
+        this.#begin('content', kind === 1 ? 1 : number >> 3);
+        return false;
+      }
+      case 'content':
+        if (!this.#isLastBlock) this.#begin('block', 3);
+        else this.#begin('checksum', this.#hasChecksum ? 4 : 0);
+        return false;
+      case 'checksum':
+        this.#end();
+        return true;
+    }
+  }
+
+  #begin(field: Field, need: number): void {
+    this.#field = field;
+    this.#need = need;
+  }
+
+  #end(): void {
+    this.#frames++;
+    this.#begin('magic', MAGIC_BYTES);
+  }
+}
+
+/**
+ * Whether these bytes begin a zstd file; `undefined` where there are too few to know.
+ */
+export function isZstd(bytes: Uint8Array): boolean | undefined {
+  const isLike = (of: number, mask: number) =>
+    bytes
+      .subarray(0, MAGIC_BYTES)
+      .every((byte, index) => ((byte ^ (of >>> (8 * index))) & (index === 0 ? mask : 0xff)) === 0);
+  if (!isLike(FRAME, 0xff) && !isLike(SKIPPABLE, 0xf0)) return false;
+  return bytes.length >= MAGIC_BYTES ? true : undefined;
+}

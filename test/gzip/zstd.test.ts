@@ -1,0 +1,237 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import * as zlib from 'node:zlib';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { localFiles } from '../../src/archive/local-files.js';
+import { DataError } from '../../src/errors.js';
+import { hasZstd } from '../../src/gzip/zstd-file.js';
+import { isZstd, ZstdFrames } from '../../src/gzip/zstd-frames.js';
+import { gunzip } from '../../src/operators/gunzip.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
+import { all, blocks, cutAt, cuts, filesOf, texts, until } from '../json/cut.js';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'zstd-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+const SKIPPED = Buffer.from([0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
+
+/** A frame with a window of 1 KiB and blocks that are stored as they are, or repeat one byte. */
+function frameOf(parts: readonly { readonly bytes: Buffer; readonly repeat: boolean }[]): Buffer {
+  const written = parts.map(({ bytes, repeat }, index) => {
+    const isLast = index === parts.length - 1 ? 1 : 0;
+    const isRepeated = repeat && bytes.length > 0;
+    const header = Buffer.alloc(3);
+    header.writeUIntLE((bytes.length << 3) | ((isRepeated ? 1 : 0) << 1) | isLast, 0, 3);
+    return Buffer.concat([header, isRepeated ? bytes.subarray(0, 1) : bytes]);
+  });
+  return Buffer.concat([MAGIC, Buffer.from([0, 0]), ...written]);
+}
+
+const contentOf = (parts: readonly { readonly bytes: Buffer; readonly repeat: boolean }[]) =>
+  Buffer.concat(
+    parts.map(({ bytes, repeat }) => (repeat ? Buffer.alloc(bytes.length, bytes[0]) : bytes)),
+  );
+
+const bytes = (maxLength: number) => fc.uint8Array({ maxLength }).map(array => Buffer.from(array));
+const parts = fc.array(fc.record({ bytes: bytes(200), repeat: fc.boolean() }), {
+  minLength: 1,
+  maxLength: 4,
+});
+
+function framesIn(pieces: readonly Buffer[]): Buffer[] {
+  const frames = new ZstdFrames();
+  const found: Buffer[] = [];
+  let frame: Buffer[] = [];
+  for (const piece of pieces)
+    for (const part of frames.push(piece)) {
+      frame.push(part.bytes);
+      if (!part.ends) continue;
+      found.push(Buffer.concat(frame));
+      frame = [];
+    }
+  expect(frames.isComplete).toBe(frame.length === 0 && found.length > 0);
+  return found;
+}
+
+describe('frames of zstd', () => {
+  it('are found wherever the file is cut, without those that hold no content', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(parts, fc.boolean()), { minLength: 1, maxLength: 4 }),
+        fc.infiniteStream(fc.nat(2_000)),
+        (files, places) => {
+          const frames = files.map(([blocksOf]) => frameOf(blocksOf));
+          const file = Buffer.concat(
+            files.flatMap(([, skipped], index) => [...(skipped ? [SKIPPED] : []), frames[index]!]),
+          );
+          const cut = cutAt(
+            file,
+            [...places.take(8)].map(place => place % (file.length + 1)),
+          );
+          expect(framesIn(cut.map(piece => Buffer.from(piece)))).toEqual(frames);
+        },
+      ),
+    );
+  });
+
+  it.skipIf(!hasZstd)('are those that a compressor writes, whatever is in their headers', () => {
+    const { zstdCompressSync, constants } = zlib as unknown as {
+      readonly zstdCompressSync: (input: Buffer, options: object) => Buffer;
+      readonly constants: Record<string, number>;
+    };
+    fc.assert(
+      fc.property(
+        bytes(5_000),
+        fc.boolean(),
+        fc.boolean(),
+        fc.nat(2),
+        (content, sum, size, more) => {
+          const frame = zstdCompressSync(
+            Buffer.concat(Array.from({ length: 40 ** more }, () => content)),
+            {
+              params: {
+                [constants.ZSTD_c_checksumFlag as number]: sum ? 1 : 0,
+                [constants.ZSTD_c_contentSizeFlag as number]: size ? 1 : 0,
+              },
+            },
+          );
+          expect(framesIn([Buffer.concat([frame, frame])])).toEqual([frame, frame]);
+        },
+      ),
+    );
+  });
+
+  it('are told from other files by their first four bytes', () => {
+    expect(isZstd(MAGIC)).toBe(true);
+    expect(isZstd(SKIPPED)).toBe(true);
+    for (const length of [0, 1, 2, 3]) expect(isZstd(MAGIC.subarray(0, length))).toBeUndefined();
+    for (const text of ['{', '(', '((((', 'PK\x03\x04', '\x1f\x8b'])
+      expect(isZstd(Buffer.from(text, 'latin1')) ?? false).toBe(false);
+  });
+});
+
+const hello = [{ bytes: Buffer.from('hello zstd\n'), repeat: false }];
+
+describe.skipIf(hasZstd)('a zstd file where Node has no zstd', () => {
+  it.each(['refuse', 'pass'] as const)(
+    'is refused with what to do, with plain: %s',
+    async plain => {
+      const { error } = await until(gunzip({ plain })(filesOf([frameOf(hello)])));
+      expect(error).toBeInstanceOf(DataError);
+      expect(error).toMatchObject({
+        message: expect.stringMatching(/from version 22\.15 on, and this is v\d.*zstd -d.*file 0/),
+        place: { origin: 'file 0' },
+      });
+    },
+  );
+});
+
+describe('files that are neither gzip nor zstd', () => {
+  it('pass as they are, also when they begin as zstd does', async () => {
+    const starts = ['', '(', '(\xb5', '(\xb5/', '(\xb5/x', 'plain'];
+    for (const start of starts) {
+      const file = Buffer.from(start, 'latin1');
+      for (const cut of [[file], [...file].map(byte => Buffer.from([byte]))]) {
+        const passed = await all(gunzip({ plain: 'pass' })(filesOf(cut)));
+        expect(Buffer.concat(passed)).toEqual(file);
+        const open = await all(gunzip({ plain: 'pass' })(blocks(cut)));
+        expect(Buffer.concat(open)).toEqual(file);
+      }
+    }
+    const { error } = await until(gunzip()(filesOf([Buffer.from('(')])));
+    expect(error).toMatchObject({ message: expect.stringContaining('not gzip') });
+  });
+});
+
+describe.skipIf(!hasZstd)('zstd files', () => {
+  it('give their content, of any number of frames, wherever they are cut', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(parts, { minLength: 1, maxLength: 4 }),
+        cuts(900),
+        async (all_, at) => {
+          const file = Buffer.concat(all_.flatMap(one => [SKIPPED, frameOf(one)]));
+          const pieces = cutAt(
+            file,
+            at.map(place => Math.min(place, file.length)),
+          );
+          const content = Buffer.concat(all_.map(contentOf));
+          expect(Buffer.concat(await all(gunzip()(blocks(pieces))))).toEqual(content);
+          expect(Buffer.concat(await all(gunzip()(filesOf(pieces, [file]))))).toEqual(
+            Buffer.concat([content, content]),
+          );
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('are read beside gzip files from a folder', async () => {
+    const { zstdCompressSync } = zlib as unknown as { zstdCompressSync: (input: Buffer) => Buffer };
+    const lines = (name: string) => Buffer.from(`{"file":"${name}","n":1}\n`.repeat(30_000));
+    await writeFile(path.join(folder, '1.json.gz'), zlib.gzipSync(lines('gz')));
+    await writeFile(path.join(folder, '2.json.zst'), zstdCompressSync(lines('zst')));
+    await writeFile(path.join(folder, '3.json.gz'), zlib.gzipSync(lines('gz')));
+    const found = await texts(jsonLines()(gunzip()(localFiles(folder))));
+    expect(found.length).toBe(90_000);
+    expect([found[0], found[30_000], found[60_000]].map(line => JSON.parse(line!).file)).toEqual([
+      'gz',
+      'zst',
+      'gz',
+    ]);
+  });
+
+  it('that are cut short or followed by something else are refused, after what can be read', async () => {
+    const file = Buffer.concat([frameOf(hello), frameOf(hello)]);
+    for (let length = 0; length < file.length; length++) {
+      if (length === file.length / 2 || length === 0) continue;
+      const { items, error } = await until(gunzip()(filesOf([file.subarray(0, length)])));
+      expect(error, `${length}`).toBeInstanceOf(DataError);
+      if (length < 4) continue;
+      expect(error).toMatchObject({ message: expect.stringContaining('cut short') });
+      const read = Buffer.concat(items).toString();
+      expect('hello zstd\n'.repeat(2).startsWith(read)).toBe(true);
+      if (length > file.length / 2) expect(read).toContain('hello zstd\n');
+    }
+    for (const junk of ['junk', '\0\0\0\0', 'some junk']) {
+      const { items, error } = await until(gunzip()(filesOf([frameOf(hello), Buffer.from(junk)])));
+      expect(error).toMatchObject({
+        message: expect.stringContaining('something follows the end of the data'),
+        place: { origin: 'file 0' },
+      });
+      expect(Buffer.concat(items).toString()).toBe('hello zstd\n');
+    }
+  });
+
+  it('that are damaged are refused by their checksum', async () => {
+    const { zstdCompressSync, constants } = zlib as unknown as {
+      readonly zstdCompressSync: (input: Buffer, options: object) => Buffer;
+      readonly constants: Record<string, number>;
+    };
+    const params = { [constants.ZSTD_c_checksumFlag as number]: 1 };
+    const file = zstdCompressSync(Buffer.from('a b c d e f g '.repeat(5_000)), { params });
+    for (let at = 6; at < file.length; at++) {
+      const damaged = Buffer.from(file);
+      damaged[at]! ^= 0x10;
+      const { error } = await until(gunzip()(filesOf([damaged])));
+      expect(error, `${at}`).toBeInstanceOf(DataError);
+    }
+  });
+
+  it('that hold more than maxBytes are refused, in bounded memory', async () => {
+    const bomb = frameOf(
+      Array.from({ length: 2_000 }, () => ({ bytes: Buffer.alloc(1_000, 'x'), repeat: true })),
+    );
+    const { error } = await until(gunzip({ maxBytes: 1_500_000 })(filesOf([bomb])));
+    expect(error).toMatchObject({ message: expect.stringContaining('more than 1500000 bytes') });
+    expect(
+      (await all(gunzip()(filesOf([bomb])))).reduce((sum, { length }) => sum + length, 0),
+    ).toBe(2_000_000);
+  });
+});
