@@ -58,6 +58,32 @@ export async function main(): Promise<readonly Activity[]> {
 }
 `;
 
+const TYPED_BY_IMPORT = `
+import type { Activity } from 'millrace' with { 'resolution-mode': 'import' };
+
+export async function main(): Promise<readonly Activity[]> {
+  const { account, collect, pipeline, search } = await import('millrace');
+  const { createService } = await import('millrace/service');
+  await using service = createService();
+  return pipeline(
+    search(account(await service.start()), { product: '30day', query: 'rain' }),
+    collect(),
+  );
+}
+`;
+
+async function compile(file: string, code: string, modes: object): Promise<void> {
+  await writeFile(path.join(project, file), code);
+  const strict = { strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false };
+  const compilerOptions = { ...modes, ...strict, target: 'es2022', types: ['node'], noEmit: true };
+  await writeFile(
+    path.join(project, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions, files: [file] }),
+  );
+  await tsc('-p', '.');
+  await rm(path.join(project, file));
+}
+
 beforeAll(async () => {
   folder = await realpath(await mkdtemp(path.join(os.tmpdir(), 'millrace-package-')));
   const packed = path.join(folder, 'packed');
@@ -91,33 +117,29 @@ async function run(script: string, cwd = path.dirname(script)): Promise<unknown>
 
 describe('a project that installs the package', () => {
   it.each([
-    ['nodenext', 'nodenext', 'main.ts'],
-    ['nodenext', 'nodenext', 'main.cts'],
-    ['esnext', 'bundler', 'main.ts'],
+    ['nodenext', 'nodenext', 'main.ts', TYPED],
+    ['nodenext', 'nodenext', 'main.cts', TYPED],
+    ['node16', 'node16', 'main.ts', TYPED],
+    // `node16` knows no `require` of ES modules.
+    ['node16', 'node16', 'main.cts', TYPED_BY_IMPORT],
+    ['node20', 'node16', 'main.cts', TYPED],
+    ['esnext', 'bundler', 'main.ts', TYPED],
+    ['preserve', 'bundler', 'main.ts', TYPED],
   ])(
     'compiles with skipLibCheck off: module %s, resolution %s, %s',
-    async (module, resolution, file) => {
-      const name = path.join(project, file);
-      await writeFile(name, TYPED);
-      await writeFile(
-        path.join(project, 'tsconfig.json'),
-        JSON.stringify({
-          compilerOptions: {
-            ...{ module, moduleResolution: resolution, target: 'es2022', types: ['node'] },
-            ...{
-              strict: true,
-              exactOptionalPropertyTypes: true,
-              skipLibCheck: false,
-              noEmit: true,
-            },
-          },
-          files: [file],
-        }),
-      );
-      await tsc('-p', '.');
-      await rm(name);
+    async (module, moduleResolution, file, code) => {
+      await compile(file, code, { module, moduleResolution });
     },
   );
+
+  it.each(['22', '24'])('compiles with the types of Node %s', async version => {
+    const types = path.join(project, 'node_modules/@types/node');
+    await rm(types);
+    await symlink(path.join(modules, `types-node-${version}`), types);
+    await compile('main.ts', TYPED, { module: 'nodenext', moduleResolution: 'nodenext' });
+    await rm(types);
+    await symlink(path.join(modules, '@types/node'), types);
+  });
 
   it('can import it in an ES module', async () => {
     expect(await run(path.join(project, 'script.js'))).toEqual({ posts: 20, tombstones: 'opened' });
@@ -195,11 +217,15 @@ describe('the page on bundlers and CommonJS', () => {
   const page = pageNamed('examples/bundling.md');
 
   it.each(blocksOf(page, 'sh'))('has a command whose bundle runs: %s', async command => {
+    const [config = ''] = blocksOf(page, 'mjs');
+    await writeFile(path.join(project, 'vite.config.mjs'), config);
     const bin = path.join(modules, '.bin');
     const env = { ...process.env, PATH: `${bin}${path.delimiter}${process.env.PATH}` };
     await exec('bash', ['-c', command], { cwd: project, env });
-    const [, outfile = ''] = /--outfile=(\S+)/.exec(command) ?? [];
-    expect(await run(path.join(project, outfile))).toEqual({ posts: 20, tombstones: 'opened' });
+    const [, outfile] = /--outfile=(\S+)/.exec(command) ?? [];
+    const [, dir = ''] = /--(?:dir|outDir)=(\S+)/.exec(command) ?? [];
+    const bundle = path.join(project, outfile ?? path.join(dir, 'script.js'));
+    expect(await run(bundle)).toEqual({ posts: 20, tombstones: 'opened' });
   });
 
   it.each(

@@ -1,5 +1,6 @@
+import { clearLine, cursorTo } from 'node:readline';
 import type { Writable } from 'node:stream';
-import progressBars from 'cli-progress';
+import stringWidth from 'string-width';
 import { OptionError } from '../errors.js';
 import type { Progress, ProgressCounts } from './progress.js';
 import { ProgressText } from './progress-text.js';
@@ -23,14 +24,20 @@ export interface Display {
   fail(): void;
 }
 
+type Terminal = Writable & {
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+};
+
 export interface DisplayOptions {
-  readonly stream?: Writable & { readonly isTTY?: boolean | undefined };
+  readonly stream?: Terminal;
   /** Ends the run with an error of the function. */
   readonly abort?: (error: unknown) => void;
 }
 
 const LINE_EVERY_MS = 5_000;
 const UPDATE_EVERY_MS = 250;
+const GAUGE_WIDTH = 24;
 
 export function showProgress(
   progress: Progress,
@@ -102,50 +109,48 @@ function lines(progress: Progress, stream: Writable): Display {
   return { finish: () => end(text.done()), fail: () => end(text.failed()) };
 }
 
-function bar(progress: Progress, stream: Writable): Display {
+function bar(progress: Progress, stream: Terminal): Display {
   const text = new ProgressText(progress);
-  let last: string | undefined;
-  let whole = false;
+  let drawn: string | undefined;
   stream.on('error', ignore);
-  const drawn = new Bar({
-    stream,
-    fps: 1000 / UPDATE_EVERY_MS,
-    barsize: 24,
+  const draw = (words: string, fraction = progress.fraction) => {
+    const line = fraction === undefined ? words : `[${gauge(fraction)}] ${words}`;
     // Cut to the width instead of switching the terminal's own wrapping off, which Ctrl-C would leave so.
-    linewrap: true,
-    gracefulExit: false,
-    format: options => {
-      const fraction = progress.fraction === undefined || !whole ? progress.fraction : 1;
-      const gauge =
-        fraction === undefined ? '' : `[${progressBars.Format.BarFormat(fraction, options)}] `;
-      return gauge + (last ?? text.running());
-    },
-  });
-  drawn.start(1, 0);
-  const end = (words: string, all: boolean) => {
-    last = words;
-    whole = all;
-    drawn.stop();
+    const fitting = cut(line, stream.columns ?? 80);
+    if (fitting === drawn) return;
+    drawn = fitting;
+    cursorTo(stream, 0);
+    stream.write(fitting);
+    clearLine(stream, 1);
+  };
+  const timer = setInterval(() => draw(text.running()), UPDATE_EVERY_MS).unref();
+  draw(text.running());
+  const end = (words: string, fraction: number | undefined) => {
+    clearInterval(timer);
+    draw(words, fraction);
     write(stream, '\n');
   };
-  return { finish: () => end(text.done(), true), fail: () => end(text.failed(), false) };
+  return {
+    finish: () => end(text.done(), progress.fraction === undefined ? undefined : 1),
+    fail: () => end(text.failed(), progress.fraction),
+  };
 }
 
-/** A bar whose timer lets the process end, and that leaves the cursor where it is. */
-class Bar extends progressBars.SingleBar {
-  declare timer: NodeJS.Timeout | null;
+function gauge(fraction: number): string {
+  const filled = Math.round(Math.min(Math.max(fraction, 0), 1) * GAUGE_WIDTH);
+  return '='.repeat(filled).padEnd(GAUGE_WIDTH, '-');
+}
 
-  override render(): void {
-    super.render();
-    this.timer?.unref();
+/** The start of a text that fits into this number of columns. */
+function cut(text: string, columns: number): string {
+  if (stringWidth(text) <= columns) return text;
+  let [fitting, width] = ['', 0];
+  for (const character of text) {
+    width += stringWidth(character);
+    if (width > columns) break;
+    fitting += character;
   }
-
-  /** Not the library's own: that jumps to where the cursor was at the start, over what came since. */
-  override stop(): void {
-    this.render();
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = null;
-  }
+  return fitting;
 }
 
 /** Writes the last text, then stops ignoring errors of the stream. */

@@ -1,7 +1,7 @@
-import { gen, none } from 'stream-chain';
-import { pick } from 'stream-json/filters/pick.js';
-import { type parser as Parser, parser } from 'stream-json/parser.js';
-import { streamArray } from 'stream-json/streamers/stream-array.js';
+import { gen, none } from 'stream-chain/core';
+import { pick } from 'stream-json/core/filters/pick.js';
+import { type parser as Parser, parser } from 'stream-json/core/parser.js';
+import { streamArray } from 'stream-json/core/streamers/stream-array.js';
 import { DataError } from '../errors.js';
 import { isLong } from './exact-json.js';
 import type { Framer } from './framer.js';
@@ -28,15 +28,16 @@ export class JsonArrayFramer implements Framer<Json> {
     this.#key = key;
     this.#origin = origin;
     this.#guard = new JsonGuard(limits, origin);
-    const isArray = (path: readonly unknown[]) => {
-      const here = path.length === 1 && path[0] === key;
-      this.#found ||= here;
-      return here;
+    // Not `once`: that stops at the end of the array, and the rest of the document may be cut.
+    const isFirst = (path: readonly unknown[]) => {
+      if (this.#found || path.length !== 1 || path[0] !== key) return false;
+      this.#found = true;
+      return true;
     };
     this.#parse = gen(
       parser({ streamValues: false }),
       exactNumbers(),
-      pick({ filter: isArray, once: true }),
+      pick({ filter: isFirst, maxDepth: limits.maxDepth }),
       streamArray(),
     ) as Parse;
   }

@@ -17,7 +17,7 @@ afterEach(() => {
 
 class Screen extends Writable {
   readonly isTTY: boolean;
-  readonly columns = 400;
+  columns = 400;
   text = '';
 
   constructor(isTTY = false) {
@@ -172,6 +172,22 @@ describe('progress as a bar', () => {
     showProgress(busy(), 'bar', { stream: screen });
     vi.advanceTimersByTime(1_000);
     expect(screen.text).not.toMatch(/\x1b\[\?(7|25)l/);
+  });
+
+  it('fits into one line of the terminal, also with wide characters', () => {
+    const screen = new Screen(true);
+    screen.columns = 40;
+    const progress = new Progress();
+    progress.drop('重複', 3);
+    const display = showProgress(progress, 'bar', { stream: screen });
+    expect(screen.text).toContain('0/s, received 0, written 0, dropped 3 by');
+    expect(screen.text).not.toContain('by ');
+    screen.columns = 44;
+    screen.text = '';
+    vi.advanceTimersByTime(1_000);
+    expect(screen.text).toContain('dropped 3 by 重');
+    expect(screen.text).not.toContain('複');
+    display.finish();
   });
 
   it('has no gauge while the total is unknown', () => {

@@ -23,6 +23,25 @@ describe('jsonArray', () => {
     );
   });
 
+  it('takes the first array of that name, and reads the rest of the document', async () => {
+    const twice = '{"a":{"rules":[0]},"rules":[1,{"rules":[2]}],"b":{"rules":[3]},"rules":[4]}';
+    expect(await all(jsonArray('rules')(blocks([Buffer.from(twice)])))).toEqual([
+      1,
+      { rules: [2] },
+    ]);
+    for (const rest of ['', ',"b":tru', ',"b":1}}', ',}']) {
+      const { error } = await until(
+        jsonArray('rules')(blocks([Buffer.from(`{"rules":[1]${rest}`)])),
+      );
+      expect(error).toBeInstanceOf(DataError);
+    }
+  });
+
+  it('accepts nesting outside of the array up to the same depth', async () => {
+    const deep = `{"a":${'['.repeat(2_500)}${']'.repeat(2_500)},"rules":[1]}`;
+    expect(await all(jsonArray('rules')(blocks([Buffer.from(deep)])))).toEqual([1]);
+  });
+
   it('keeps 64-bit ids exact, and other numbers as numbers', async () => {
     const rules =
       '{"rules":[{"value":"snow","tag":null,"id":734938587381145604,"count":2.5}],"sent":"x"}';
