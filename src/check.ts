@@ -112,7 +112,7 @@ function readMembers(
     const value = (given as Readonly<Record<string, unknown>>)[name];
     const problem = problemOf(prefix + name, option, value);
     if (problem !== undefined) problems.push(problem);
-    else if (option.members !== undefined)
+    else if (option.members !== undefined && (value === undefined || isRecord(value)))
       checked[name] = readMembers(option.members, value ?? {}, `${prefix}${name}.`, problems);
     else checked[name] = value === undefined ? option.otherwise : value;
   }
@@ -220,6 +220,9 @@ export function whole<Else extends number | undefined = undefined>(
   );
 }
 
+/** A message lists so many names, and no more. */
+const MAX_LISTED = 8;
+
 /** The maximum of Node's timers. */
 const MAX_MILLISECONDS = 2 ** 31 - 1;
 
@@ -323,6 +326,22 @@ export function group<T extends object>(
   members: OptionTable<T>,
 ): Optional<T, undefined> {
   return { ...record<T>(meaning), members };
+}
+
+/** An option with values of another kind, or an object of options as of `group`. */
+export function orGroup<T, Else, Members extends object>(
+  of: Optional<T, Else>,
+  members: OptionTable<Members>,
+): Optional<T | Members, undefined> {
+  const names = Object.keys(members);
+  const listed = names.length > MAX_LISTED ? '' : ` with any of ${names.join(', ')}`;
+  return {
+    ...of,
+    expected: `${of.expected}, or an object${listed}`,
+    accepts: value => isRecord(value) || of.accepts(value),
+    otherwise: undefined,
+    members,
+  };
 }
 
 /** An object; what is in it is checked elsewhere. */

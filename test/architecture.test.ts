@@ -31,6 +31,7 @@ const SERVICE_LEAVES = [
   'option-flags',
   'products',
   'service-options',
+  'settings',
   'state-file',
   'temporary-folder',
 ].map(file => `service/${file}`);
@@ -98,8 +99,14 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/service-options': [
     ...['check', 'activity', 'service/option-flags', 'service/archive/archive'],
     // One table has the options of all families.
-    ...['service/http/service-limits', 'service/usage/usage-options'],
-    'service/users/oauth-options',
+    ...['service/http/service-limits', 'service/usage/usage-options', 'service/jobs/job-dwell'],
+    ...['service/users/oauth-options', 'service/sample/sample-options'],
+  ],
+  'service/settings': [
+    'check',
+    'service/service-options',
+    'service/http/service-limits',
+    'service/jobs/job-dwell',
   ],
   'service/context': [...SERVICE_LEAVES, 'activity', 'service/http', 'service/archive/archive'],
   'service/http': SERVICE_BASE,

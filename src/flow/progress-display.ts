@@ -1,7 +1,6 @@
 import { clearLine, cursorTo } from 'node:readline';
 import type { Writable } from 'node:stream';
 import stringWidth from 'string-width';
-import { OptionError } from '../errors.js';
 import type { Progress, ProgressCounts } from './progress.js';
 import { ProgressText } from './progress-text.js';
 
@@ -55,11 +54,6 @@ export function showProgress(
       return stream.isTTY === true && process.env.TERM !== 'dumb'
         ? bar(progress, stream)
         : lines(progress, stream);
-    default:
-      throw new OptionError(
-        'progress',
-        `Expected \`progress\` to be 'auto', 'bar', 'lines', 'off' or a function, got ${JSON.stringify(display)}`,
-      );
   }
 }
 

@@ -16,7 +16,8 @@ import {
   withFlag,
 } from './option-flags.js';
 import { createService, PORT } from './service.js';
-import { checkServiceOptions, SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
+import { SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
+import { settingsOf } from './settings.js';
 
 const FLAGS: FlagTable = {
   port: withFlag(PORT, 'port', 'N'),
@@ -127,7 +128,7 @@ function environmentFor(port: unknown, options: ServiceOptions): string {
       'port',
       '--env needs the --port of the service: without one it listens at any free port, which it prints when it starts',
     );
-  const settings = checkServiceOptions(options);
+  const settings = settingsOf(options);
   return exportLines(environmentOf(addressesAt(loopbackUrl(Number(port)), settings, Date.now)));
 }
 

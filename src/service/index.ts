@@ -39,9 +39,11 @@ export type {
 export { HttpProblem } from './http/http-problem.js';
 export type { Faults } from './http/planted-faults.js';
 export type { Limits, LimitsOption, Rate } from './http/service-limits.js';
-export { type SampleOptions, samplePosts } from './sample/sample-posts.js';
+export type { JobDwell } from './jobs/job-dwell.js';
+export type { SampleOptions } from './sample/sample-options.js';
+export { samplePosts } from './sample/sample-posts.js';
 export { createService, type Service } from './service.js';
-export type { JobDwell, ServiceOptions } from './service-options.js';
+export type { ServiceOptions } from './service-options.js';
 export type { UsageOptions } from './usage/usage-options.js';
 export type { Application } from './users/application.js';
 export type { User } from './users/grants.js';

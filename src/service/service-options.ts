@@ -1,7 +1,4 @@
-import type { Format } from '../activity/activity.js';
 import {
-  type Checked,
-  checkOptions,
   flag,
   func,
   milliseconds,
@@ -13,8 +10,10 @@ import {
   whole,
 } from '../check.js';
 import type { Archive } from './archive/archive.js';
-import { type Limits, type LimitsOption, limitsOption } from './http/service-limits.js';
+import { LIMITS, type LimitsOption } from './http/service-limits.js';
+import { JOB_DWELL, type JobDwell } from './jobs/job-dwell.js';
 import { withFlag } from './option-flags.js';
+import { SAMPLE_OPTIONS, type SampleOptions } from './sample/sample-options.js';
 import { USAGE_OPTIONS, type UsageOptions } from './usage/usage-options.js';
 import { OAUTH_OPTIONS, type OAuthOptions } from './users/oauth-options.js';
 
@@ -22,21 +21,12 @@ import { OAUTH_OPTIONS, type OAuthOptions } from './users/oauth-options.js';
  * The archive, account, limits and behaviour of a local service. Most options also exist on the
  * command line.
  */
-export interface ServiceOptions extends OAuthOptions, UsageOptions {
+export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOptions {
   /**
    * A folder of 10-minute gzip files as jobs deliver them, or an `Archive`. By default the service
    * generates posts for any minute since 21 March 2006.
    */
   readonly archive?: string | Archive | undefined;
-  /** Decides the generated posts and signs `next`: the same seed gives the same responses. */
-  readonly seed?: string | number | undefined;
-  /** Generated posts in an average minute. */
-  readonly postsPerMinute?: number | undefined;
-  /**
-   * Format of the generated posts: `original` (the default) or `activity_streams`. A folder has one
-   * already.
-   */
-  readonly format?: Format | undefined;
   /** `strict`, the default, keeps every limit of the service; `relaxed` lifts the rates. */
   readonly limits?: LimitsOption | undefined;
   /** The contract's limit on search and counts requests in any minute. By default there is none. */
@@ -105,23 +95,6 @@ export interface ServiceOptions extends OAuthOptions, UsageOptions {
   readonly onError?: ((error: unknown) => unknown) | undefined;
 }
 
-/** Minimum milliseconds of the states that a job leaves by itself. */
-export interface JobDwell {
-  readonly opened: number;
-  readonly estimating: number;
-  readonly accepted: number;
-  readonly running: number;
-  readonly completed: number;
-}
-
-const JOB_DWELL: JobDwell = {
-  opened: 500,
-  estimating: 1_000,
-  accepted: 500,
-  running: 2_000,
-  completed: 500,
-};
-
 const isAmount = (value: unknown): value is number => typeof value === 'number' && value >= 0;
 const isPositive = (value: unknown): value is number => typeof value === 'number' && value > 0;
 
@@ -150,49 +123,11 @@ export const SERVICE_OPTIONS = {
     'archive',
     'FOLDER',
   ),
-  format: withFlag(
-    oneOf<Format>('of generated posts: original (default) or activity_streams', [
-      'original',
-      'activity_streams',
-    ]),
-    'format',
-    'FORMAT',
-  ),
-  limits: withFlag(
-    special<LimitsOption, 'strict'>(
-      'strict, or relaxed: no rate limits',
-      "'strict', 'relaxed' or an object of limits",
-      value =>
-        value === 'strict' ||
-        value === 'relaxed' ||
-        (typeof value === 'object' && value !== null && !Array.isArray(value)),
-      'strict',
-    ),
-    'limits',
-    'LIMITS',
-  ),
+  ...SAMPLE_OPTIONS,
+  limits: withFlag(LIMITS, 'limits', 'LIMITS'),
   perMinuteLimit: withFlag(
     whole("the contract's limit on search requests in a minute (default: none)", { min: 1 }),
     'per-minute',
-    'N',
-  ),
-  seed: withFlag(
-    special<string | number, 'millrace'>(
-      'of generated posts and next tokens',
-      'text or a number',
-      value => typeof value === 'string' || Number.isFinite(value),
-      'millrace',
-    ),
-    'seed',
-    'TEXT',
-  ),
-  postsPerMinute: withFlag(
-    special<number>(
-      'generated posts in an average minute',
-      'a number greater than 0',
-      value => isPositive(value) && Number.isFinite(value),
-    ),
-    'posts-per-minute',
     'N',
   ),
   account: withFlag(name('name of the account', 'local'), 'account', 'NAME'),
@@ -240,16 +175,7 @@ export const SERVICE_OPTIONS = {
     isAmount,
     10_000,
   ),
-  jobDwellMs: withFlag(
-    special<number | Partial<JobDwell>>(
-      'minimum time of a job in each state',
-      `milliseconds, 0 or more, or an object with those of ${Object.keys(JOB_DWELL).join(', ')}`,
-      value => isAmount(value) || (typeof value === 'object' && value !== null),
-    ),
-    'job-dwell',
-    'SECONDS',
-    'seconds',
-  ),
+  jobDwellMs: withFlag(JOB_DWELL, 'job-dwell', 'SECONDS', 'seconds'),
   jobDollarsPerDay: withFlag(
     special<number>(
       'price in quotes (default: included in the subscription)',
@@ -331,68 +257,3 @@ export const SERVICE_OPTIONS = {
   control: withFlag(flag('switch the control path /_control off', true), 'no-control', '', 'false'),
   onError: func<(error: unknown) => unknown>('called with errors that the service itself caused'),
 } as const satisfies OptionTable<ServiceOptions>;
-
-/** The options, checked and complete. */
-export interface Settings
-  extends Omit<
-    Checked<ServiceOptions, typeof SERVICE_OPTIONS>,
-    'limits' | 'perMinuteLimit' | 'jobDwellMs' | 'userPassword' | 'onError'
-  > {
-  readonly limits: Limits;
-  readonly jobDwellMs: JobDwell;
-  readonly userPassword: string;
-  readonly onError: (error: unknown) => void;
-}
-
-/** @throws OptionError */
-export function checkServiceOptions(options: ServiceOptions): Settings {
-  const {
-    limits: changes,
-    perMinuteLimit,
-    ...rest
-  } = checkOptions('createService', SERVICE_OPTIONS, options);
-  const limits = limitsOption(changes);
-  return {
-    ...rest,
-    limits:
-      perMinuteLimit === undefined
-        ? limits
-        : {
-            ...limits,
-            searchPerMinuteRate: { ...limits.searchPerMinuteRate, requests: perMinuteLimit },
-          },
-    jobDwellMs: dwellOf(rest.jobDwellMs),
-    userPassword: rest.userPassword ?? rest.password,
-    onError: error => void report(error, rest.onError),
-  };
-}
-
-async function report(error: unknown, onError: ServiceOptions['onError']): Promise<void> {
-  try {
-    await onError?.(error);
-  } catch (thrown) {
-    process.emitWarning(
-      `\`onError\` of createService failed: ${thrown}. It was called with: ${error}`,
-    );
-  }
-}
-
-const dwell = special<number>('minimum milliseconds', 'milliseconds, 0 or more', isAmount);
-
-const DWELL_OPTIONS = {
-  opened: dwell,
-  estimating: dwell,
-  accepted: dwell,
-  running: dwell,
-  completed: dwell,
-} as const satisfies OptionTable<Partial<JobDwell>>;
-
-function dwellOf(option: ServiceOptions['jobDwellMs'] = {}): JobDwell {
-  if (typeof option === 'number') {
-    const all = option;
-    return { opened: all, estimating: all, accepted: all, running: all, completed: all };
-  }
-  const given = checkOptions('createService', DWELL_OPTIONS, option, 'jobDwellMs');
-  const set = Object.entries(given).filter(entry => entry[1] !== undefined);
-  return { ...JOB_DWELL, ...Object.fromEntries(set) };
-}

@@ -19,7 +19,8 @@ import { createRequestListener } from './http/request-listener.js';
 import { RequestLog } from './http/request-log.js';
 import { JobEndpoints } from './jobs/job-endpoints.js';
 import { searchRoutes } from './search/search-routes.js';
-import { checkServiceOptions, type ServiceOptions, type Settings } from './service-options.js';
+import type { ServiceOptions } from './service-options.js';
+import { type Settings, settingsOf } from './settings.js';
 import { StreamEndpoints } from './stream-endpoints.js';
 import { UsageMeter } from './usage/usage-meter.js';
 import { usageRoutes } from './usage/usage-routes.js';
@@ -248,5 +249,5 @@ export class Service extends Server {
  * await service.stop();
  */
 export function createService(options: ServiceOptions = {}): Service {
-  return new Service(checkServiceOptions(options));
+  return new Service(settingsOf(options));
 }

@@ -54,6 +54,11 @@ describe('the arguments of pipeline', () => {
     await refused('source', () => [], 'argument 1', 'undefined');
   });
 
+  it('are refused with an unknown kind of progress', async () => {
+    const options = { progress: 'loud' };
+    await refused('progress', flow => [flow, collect(), options], "'lines', 'off' or a function");
+  });
+
   it('are refused if a sink function was not called', async () => {
     await refused(
       'sink',

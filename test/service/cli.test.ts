@@ -159,7 +159,7 @@ describe('the command', () => {
     [['archive'], "Unexpected argument 'archive'"],
     [['--port', 'http'], '`port` must be a whole number from 0 to 65535, got "http"'],
     [['--heartbeat-seconds', 'soon'], 'got "soon"'],
-    [['--limits', 'none'], "'strict', 'relaxed'"],
+    [['--limits', 'none'], "'strict' or 'relaxed'"],
   ])('ends with 2 and the reason for %j', async (args, message) => {
     const end = await run(...args).ended;
     expect(end).toMatchObject({ code: 2, stdout: '' });

@@ -1,7 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { limitsOption } from '../../src/service/http/service-limits.js';
+import { limitsOf } from '../../src/service/http/service-limits.js';
 import { createService, type ServiceOptions } from '../../src/service/index.js';
 import { FIRST_POST } from '../../src/time.js';
+
+function messageOf(options: object): string[] {
+  try {
+    createService(options as ServiceOptions);
+  } catch (error) {
+    return (error as Error).message.split('\n');
+  }
+  return [];
+}
 
 describe('a service option', () => {
   it.each([
@@ -11,6 +20,8 @@ describe('a service option', () => {
     [{ format: 'xml' }, 'format'],
     [{ seed: {} }, 'seed'],
     [{ postsPerMinute: 0 }, 'postsPerMinute'],
+    [{ postsPerMinute: 20_001 }, 'postsPerMinute'],
+    [{ limits: { searchRate: null } }, 'limits.searchRate'],
     [{ perMinuteLimit: 1.5 }, 'perMinuteLimit'],
     [{ perMinuteLimit: Number.NaN }, 'perMinuteLimit'],
     [{ account: 'a/b' }, 'account'],
@@ -67,10 +78,22 @@ describe('a service option', () => {
   });
 
   it('is reported together with all other wrong options', () => {
-    const options = { arcive: 'downloads', heartbeatMs: 0 } as ServiceOptions;
-    expect(() => createService(options)).toThrow(
-      /unknown option `arcive`[\s\S]*`heartbeatMs` must be/,
-    );
+    const options = {
+      ...{ arcive: 'downloads', heartbeatMs: 0, jobDwellMs: { runing: 5, opened: -1 } },
+      ...{ limits: { searchrate: 5, queryPhrases: 'x' } },
+    };
+    expect(messageOf(options)).toEqual([
+      'createService: unknown option `arcive`; did you mean `archive`?',
+      'createService: unknown option `limits.searchrate`; did you mean `limits.searchRate`?',
+      'createService: `limits.queryPhrases` must be a number, 0 or more, got "x"',
+      'createService: unknown option `jobDwellMs.runing`; did you mean `jobDwellMs.running`?',
+      'createService: `jobDwellMs.opened` must be milliseconds, 0 or more, got -1',
+      'createService: `heartbeatMs` must be milliseconds from 1 to 2147483647, got 0',
+    ]);
+    expect(messageOf({ limits: 'none', jobDwellMs: 'long' })).toEqual([
+      "createService: `limits` must be 'strict' or 'relaxed', or an object, got \"none\"",
+      'createService: `jobDwellMs` must be milliseconds, 0 or more, or an object with any of opened, estimating, accepted, running, completed, got "long"',
+    ]);
   });
 
   it('never shows the password in its error', () => {
@@ -83,7 +106,7 @@ describe('a service option', () => {
 
 describe('the table of limits', () => {
   it('has the limits of search', () => {
-    expect(limitsOption('strict')).toMatchObject({
+    expect(limitsOf('strict')).toMatchObject({
       queryCharacters: 2048,
       queryPhrases: 100,
       maxResultsMin: 10,
@@ -98,7 +121,7 @@ describe('the table of limits', () => {
   });
 
   it('has the limits of the streams', () => {
-    expect(limitsOption('strict')).toMatchObject({
+    expect(limitsOf('strict')).toMatchObject({
       replayConnectRate: { requests: 5, perMs: 300_000 },
       replayReachMs: 5 * 86_400_000,
       replayFromAgeMs: 31 * 60_000,
@@ -113,8 +136,8 @@ describe('the table of limits', () => {
   });
 
   it('differs only in the numbers of requests if it is relaxed', () => {
-    const strict = limitsOption('strict');
-    const relaxed = limitsOption('relaxed');
+    const strict = limitsOf('strict');
+    const relaxed = limitsOf('relaxed');
     for (const [name, limit] of Object.entries(strict))
       expect(relaxed[name as keyof typeof relaxed]).toEqual(
         typeof limit === 'object' ? { ...limit, requests: Number.POSITIVE_INFINITY } : limit,
@@ -122,9 +145,9 @@ describe('the table of limits', () => {
   });
 
   it('accepts changes of single numbers', () => {
-    const limits = limitsOption({ searchDelayMs: 0, searchRate: { requests: 2, perMs: 10 } });
+    const limits = limitsOf({ searchDelayMs: 0, searchRate: { requests: 2, perMs: 10 } });
     expect(limits).toEqual({
-      ...limitsOption('strict'),
+      ...limitsOf('strict'),
       searchDelayMs: 0,
       searchRate: { requests: 2, perMs: 10 },
     });

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionTable, special } from '../../check.js';
+import { type OptionTable, oneOf, orGroup, special } from '../../check.js';
 import { DAY, FIRST_POST, HOUR, MINUTE, SECOND, SEGMENT } from '../../time.js';
 
 /** A number of requests in any `perMs` milliseconds, or in each UTC day. */
@@ -117,25 +117,28 @@ const RELAXED: Limits = { ...STRICT, ...lifted(STRICT) };
 /** The service's own limits, the same without its rates, or the service's own with some changed. */
 export type LimitsOption = 'strict' | 'relaxed' | Partial<Limits>;
 
-/** @throws OptionError for a limit that does not exist or cannot work. */
-export function limitsOption(option: LimitsOption = 'strict'): Limits {
-  if (option === 'strict') return STRICT;
-  if (option === 'relaxed') return RELAXED;
-  const changes = checkOptions('createService', LIMIT_OPTIONS, option, 'limits');
-  const given = Object.entries(changes).filter(entry => entry[1] !== undefined);
-  return { ...STRICT, ...Object.fromEntries(given) };
-}
-
 const isAmount = (value: unknown): boolean => typeof value === 'number' && value >= 0;
 
 const LIMIT_OPTIONS = Object.fromEntries(
   Object.entries(STRICT).map(([name, limit]) => [
     name,
     isRate(limit)
-      ? special('a rate', 'a rate: { requests, perMs }', isWorkingRate)
-      : special('a limit', 'a number, 0 or more', isAmount),
+      ? special('a rate', 'a rate: { requests, perMs }', isWorkingRate, limit)
+      : special('a limit', 'a number, 0 or more', isAmount, limit),
   ]),
 ) as unknown as OptionTable<Partial<Limits>>;
+
+/** The option `limits`. Limits that are left out are the service's own. */
+export const LIMITS = orGroup(
+  oneOf('strict (default), or relaxed: no rate limits', ['strict', 'relaxed']),
+  LIMIT_OPTIONS,
+);
+
+/** The limits of a checked `limits`. */
+export function limitsOf(option: LimitsOption): Limits {
+  if (option === 'strict') return STRICT;
+  return option === 'relaxed' ? RELAXED : { ...STRICT, ...option };
+}
 
 function lifted(limits: Limits): Partial<Limits> {
   const rates = Object.entries(limits).filter(entry => isRate(entry[1]));

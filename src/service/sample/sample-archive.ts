@@ -1,10 +1,12 @@
 import type { Author, Format } from '../../activity/activity.js';
+import { checkOptions } from '../../check.js';
 import type { Archive } from '../archive/archive.js';
 import { BlockArchive } from '../archive/block-archive.js';
+import { seedOf } from './random.js';
 import { SampleAuthors } from './sample-authors.js';
 import { SampleBlockStore } from './sample-blocks.js';
-import { REACTIONS, type SampleDrafts } from './sample-draft.js';
-import { DEFAULT_POSTS_PER_MINUTE, type SampleOptions, sampleDrafts } from './sample-posts.js';
+import { REACTIONS, SampleDrafts } from './sample-draft.js';
+import { SAMPLE_OPTIONS, type SampleOptions } from './sample-options.js';
 
 export interface SampleArchiveOptions extends SampleOptions {
   /** The current time in epoch milliseconds, after which there are no posts. */
@@ -15,11 +17,17 @@ export interface SampleArchiveOptions extends SampleOptions {
  * An archive of generated posts for any minute since 21 March 2006. Nothing is stored: posts are
  * generated for each request, and the terms of the last few hundred thousand posts are cached.
  *
- * @throws OptionError For an invalid rate.
+ * @throws OptionError For an invalid option.
  */
 export function openSampleArchive({ now, ...options }: SampleArchiveOptions): Archive {
-  const { format = 'original', postsPerMinute = DEFAULT_POSTS_PER_MINUTE } = options;
-  return new SampleArchive(sampleDrafts(options), format, postsPerMinute, now);
+  const checked = checkOptions('openSampleArchive', SAMPLE_OPTIONS, options);
+  const { seed, format = 'original', postsPerMinute } = checked;
+  return new SampleArchive(
+    new SampleDrafts(seedOf(seed), postsPerMinute),
+    format,
+    postsPerMinute,
+    now,
+  );
 }
 
 /** Finds an author without a search: a handle ends in the number from which its author is generated. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Clock } from '../../../src/service/clock.js';
 import { Quotas } from '../../../src/service/http/quotas.js';
 import { RequestLog, shownAddress } from '../../../src/service/http/request-log.js';
-import { limitsOption } from '../../../src/service/http/service-limits.js';
+import { limitsOf } from '../../../src/service/http/service-limits.js';
 import { DAY } from '../../../src/time.js';
 import { browse, readable } from '../console/browse.js';
 import { local, SEARCH_PATH, teaPosts } from '../local-service.js';
@@ -96,7 +96,7 @@ describe('quotas', () => {
   it('show the remaining requests of each rate, by the clock', () => {
     const clock = new Clock();
     clock.freeze();
-    const quotas = new Quotas(limitsOption('strict'), clock);
+    const quotas = new Quotas(limitsOf('strict'), clock);
     expect(quotas.left()).toEqual([]);
     const [reads, perDay] = [quotas.window('jobReadRate'), quotas.window('jobsPerDayRate')];
     quotas.window('searchPerMinuteRate');

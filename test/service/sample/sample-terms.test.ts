@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
 import { postTerms } from '../../../src/rules/operators/post-terms.js';
 import { rulePost } from '../../../src/rules/post/rule-post.js';
-import { renderActivity, sampleDrafts } from '../../../src/service/sample/sample-posts.js';
+import { seedOf } from '../../../src/service/sample/random.js';
+import { SampleDrafts } from '../../../src/service/sample/sample-draft.js';
+import { renderActivity } from '../../../src/service/sample/sample-posts.js';
 import { SampleTerms } from '../../../src/service/sample/sample-terms.js';
 import { MINUTE } from '../../../src/time.js';
 
 test('terms derived from a draft are those of the post, in either format', () => {
-  const drafts = sampleDrafts({ postsPerMinute: 60 });
+  const drafts = new SampleDrafts(seedOf('millrace'), 60);
   const terms = new SampleTerms(drafts);
   for (const year of [2006, 2008, 2010, 2011, 2013, 2016, 2018, 2023, 2027]) {
     const minute = Date.UTC(year, 4, 1, year % 24) / MINUTE;

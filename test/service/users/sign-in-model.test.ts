@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Clock } from '../../../src/service/clock.js';
 import { RateWindow } from '../../../src/service/http/rate-window.js';
-import { limitsOption } from '../../../src/service/http/service-limits.js';
-import { checkServiceOptions } from '../../../src/service/service-options.js';
+import { limitsOf } from '../../../src/service/http/service-limits.js';
+import { settingsOf } from '../../../src/service/settings.js';
 import type { Application } from '../../../src/service/users/application.js';
 import { OAuthProvider } from '../../../src/service/users/oauth-provider.js';
 import { MINUTE } from '../../../src/time.js';
@@ -11,7 +11,7 @@ import { MemoryArchive } from '../memory-archive.js';
 import { CALLBACK, verifierOf } from './local-oauth.js';
 
 const USERS = ['7', '8'].map(id => ({ id, handle: `user${id}`, name: 'Ann' }));
-const LIFE = limitsOption('strict').requestTokenMs;
+const LIFE = limitsOf('strict').requestTokenMs;
 
 /** The expected state of a request token. */
 interface Expected {
@@ -49,7 +49,7 @@ describe('sign-ins', () => {
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 40 }), async steps => {
         const clock = new Clock();
         clock.freeze();
-        const settings = checkServiceOptions({});
+        const settings = settingsOf({});
         const signIns = new RateWindow(settings.limits.signInRate, clock);
         const archive = async () => new MemoryArchive([]);
         const provider = new OAuthProvider({ settings, clock, signIns, archive });
