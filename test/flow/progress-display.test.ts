@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ConnectionError, HttpError, OptionError } from '../../src/errors.js';
+import { ConnectionError, HttpError } from '../../src/errors.js';
 import { Progress, type ProgressCounts } from '../../src/flow/progress.js';
 import { type ProgressDisplay, showProgress } from '../../src/flow/progress-display.js';
 import { MINUTE } from '../../src/time.js';
