@@ -11,7 +11,7 @@ import { fileSinkOn } from './output/file-sink.js';
 import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
 import type { Written } from './output/written.js';
 
-/** Options of `csv`. */
+/** The columns of `csv`, how it writes values, and the options that it shares with `files`. */
 export interface CsvOptions<T> extends FileSinkOptions<T>, TableOptions<T> {
   /**
    * What happens to texts that a spreadsheet would run as a formula, as they begin with `=`, `+`, `-`, `@`, a
