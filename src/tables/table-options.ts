@@ -3,11 +3,11 @@ import { type Columns, columnsProblem } from './columns.js';
 import type { PostItem } from './post-columns.js';
 import type { InvalidValues } from './row-reader.js';
 
-/** Options of all sinks that write rows. */
+/** The options that all sinks of rows share: the columns, and what to do with invalid values. */
 export interface TableOptions<T> {
   /**
-   * A table such as `tables.counts`, or a list of columns of your own, columns of tables, tables, and names
-   * of columns of `tables.posts`.
+   * A table such as `tables.counts`, or a list of columns of your own, columns of tables, tables, and
+   * names of columns of `tables.posts`.
    * @default tables.posts
    */
   readonly columns?: Columns<T> | undefined;
