@@ -147,6 +147,7 @@ export type { FileSinkOptions } from './sinks/output/file-sink-options.js';
 export { safeName } from './sinks/output/safe-name.js';
 export type { Written, WrittenFile } from './sinks/output/written.js';
 export { type StdoutOptions, stdout } from './sinks/stdout.js';
+export { type TeeOptions, tee } from './sinks/tee.js';
 export { concat } from './sources/concat.js';
 export { merge } from './sources/merge.js';
 export * as tables from './tables/tables.js';

@@ -23,12 +23,12 @@ export interface PipelineOptions {
   readonly progress?: ProgressDisplay | undefined;
 }
 
-/** An argument of `pipeline`, `compose`, `merge` or `concat`, and its position, from 1. */
+/** An argument of `pipeline`, `compose`, `merge`, `concat` or `tee`, and its position, from 1. */
 export interface Argument {
   readonly value: unknown;
   readonly position: number;
   /** @default 'pipeline' */
-  readonly of?: 'pipeline' | 'compose' | 'merge' | 'concat' | undefined;
+  readonly of?: 'pipeline' | 'compose' | 'merge' | 'concat' | 'tee' | undefined;
 }
 
 interface PipelineArguments {
@@ -91,7 +91,8 @@ export function checkStage(stage: Argument): void {
   checkUnlocked('stage', stage, value.writable);
 }
 
-function checkSink(sink: Argument): void {
+/** @throws OptionError when it cannot be a sink; what a function returns is checked by `callSink`. */
+export function checkSink(sink: Argument): void {
   const { value } = sink;
   if (isWebWritable(value)) checkUnlocked('sink', sink, value);
   else if (typeof value !== 'function' && !isWritable(value))
@@ -140,6 +141,29 @@ export function callSink(sink: Argument, input: Flow<unknown>, run: SinkRun): Pr
   if (isAsyncIterable(result))
     throw unfit('sink', sink, `It is an operator: it returned what can be read. ${END_WITH_SINK}`);
   throw unfit('sink', sink, notCalledHint(value, result, 'A sink returns a promise'));
+}
+
+/** @throws OptionError when it can be neither a stage nor a sink. */
+export function checkLast(last: Argument): void {
+  if (isStageStream(last.value)) checkStage(last);
+  else checkSink(last);
+}
+
+/**
+ * Calls the last function of `compose`, an operator or a sink; as a sink it gets the run.
+ *
+ * @throws OptionError when it is neither.
+ */
+export function callLast(
+  input: AsyncIterable<unknown>,
+  last: Argument,
+  run: SinkRun | undefined,
+): AsyncIterable<unknown> | PromiseLike<unknown> {
+  const value = last.value as (...args: unknown[]) => unknown;
+  const result = call('stage', last, () => (run === undefined ? value(input) : value(input, run)));
+  if (isAsyncIterable(result) || isThenable(result)) return result;
+  const expected = 'An operator returns a `Flow`, a sink a promise';
+  throw unfit('stage', last, notCalledHint(value, result, expected));
 }
 
 /**
@@ -225,7 +249,8 @@ function nameOf(value: unknown): string | undefined {
   return typeof value === 'function' && value.name !== '' ? value.name : undefined;
 }
 
-function isPlainObject(value: unknown): boolean {
+/** Whether an argument can only be options. */
+export function isPlainObject(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || isAsyncIterable(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

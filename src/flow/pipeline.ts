@@ -1,20 +1,14 @@
-import type { EventEmitter } from 'node:events';
-import { Readable, Writable } from 'node:stream';
-import { pipeline as nodePipeline } from 'node:stream/promises';
-import { batchesOf, Flow, type FlowSink, identityOf, type SinkRun } from './flow.js';
+import type { Writable } from 'node:stream';
+import { boundFlow } from './bound-flow.js';
+import { drain } from './drain.js';
+import { batchesOf, type FlowSink, identityOf } from './flow.js';
 import { InternalFlow, internalBatchesOf } from './internal-flow.js';
-import {
-  type Argument,
-  applyStage,
-  callSink,
-  type PipelineOptions,
-  readArguments,
-} from './pipeline-arguments.js';
+import { applyStage, type PipelineOptions, readArguments } from './pipeline-arguments.js';
 import { Progress } from './progress.js';
 import { showProgress } from './progress-display.js';
 import type { Stage } from './stage.js';
-import { isWebWritable, type WebReadable, type WebWritable, writeToWeb } from './web-streams.js';
-import { type StreamSink, writeToStream } from './write-to-stream.js';
+import type { WebReadable, WebWritable } from './web-streams.js';
+import type { StreamSink } from './write-to-stream.js';
 
 /**
  * A `Flow`, a Node `Readable`, a `ReadableStream` of the web, a Minipass stream, an async generator: anything
@@ -171,17 +165,8 @@ export async function pipeline(...args: unknown[]): Promise<unknown> {
   signal?.addEventListener('abort', onAbort, { once: true });
   try {
     // A sink need not look at signals: what it reads ends with the pipeline's.
-    const bound = new InternalFlow(
-      (run, releases) =>
-        (releases ? internalBatchesOf : batchesOf)(last, {
-          ...run,
-          signal: AbortSignal.any([run.signal, controller.signal]),
-          progress,
-        }),
-      controller.signal,
-      identityOf(last),
-    );
-    const result = await drain(bound, sink, { signal: controller.signal, progress });
+    const run = { signal: controller.signal, progress };
+    const result = await drain(boundFlow(last, run), sink, run);
     await display.finish();
     return result;
   } catch (error) {
@@ -192,24 +177,4 @@ export async function pipeline(...args: unknown[]): Promise<unknown> {
     signal?.removeEventListener('abort', onAbort);
     controller.abort();
   }
-}
-
-async function drain(
-  input: Flow<unknown>,
-  sink: Argument,
-  run: SinkRun & { readonly signal: AbortSignal },
-): Promise<unknown> {
-  const { value } = sink;
-  if (typeof value === 'function') return callSink(sink, input, run);
-  if (isWebWritable(value)) {
-    const failure = await writeToWeb(
-      at => new Flow(pull => batchesOf(input, pull), at),
-      value,
-      run.signal,
-    );
-    if (failure !== undefined) throw failure.error;
-  } else if (value instanceof Writable)
-    await nodePipeline(Readable.from(input), value, { signal: run.signal });
-  else await writeToStream(input, value as StreamSink<unknown> & EventEmitter, run);
-  return undefined;
 }

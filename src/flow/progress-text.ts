@@ -59,11 +59,13 @@ export class ProgressText {
   }
 
   #counts(): string {
-    const { received, receivedBytes, written, writtenBytes, dropped, reached } = this.#progress;
+    const { received, receivedBytes, written, writtenBytes, dropped, reached, branches } =
+      this.#progress.counts();
+    const each = branches.length === 0 ? [written] : branches.map(branch => branch.written);
     const by = [...dropped].map(([name, items]) => `${whole(items)} by ${name}`);
     return [
       `received ${whole(received)}${receivedBytes === 0 ? '' : ` (${size(receivedBytes)})`}`,
-      `written ${whole(written)}${writtenBytes === 0 ? '' : ` (${size(writtenBytes)})`}`,
+      `written ${each.map(whole).join(' + ')}${writtenBytes === 0 ? '' : ` (${size(writtenBytes)})`}`,
       ...(reached === undefined ? [] : [`at ${minute(reached)}`]),
       ...(by.length === 0 ? [] : [`dropped ${by.join(' and ')}`]),
     ].join(', ');
@@ -71,7 +73,7 @@ export class ProgressText {
 
   /** Items written a second; received, as long as none is written. */
   #rate(now: number): string {
-    const { written, received } = this.#progress;
+    const { written, received } = this.#progress.counts();
     this.#samples.push({ at: now, items: written === 0 ? received : written });
     while ((this.#samples[1]?.at ?? now) <= now - RATE_OVER_MS) this.#samples.shift();
     const [oldest = { at: now, items: 0 }] = this.#samples;

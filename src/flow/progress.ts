@@ -16,10 +16,12 @@ export interface ProgressCounts {
   readonly reached: number | undefined;
   /** While the source waits: for what, and until when. */
   readonly wait: Wait | undefined;
+  /** The counts of each branch of `tee`; `written` and `dropped` of the run include them. */
+  readonly branches: readonly ProgressCounts[];
 }
 
 /** The counters of one run. It is part of the pull, so that each stage can add to it. */
-export class Progress implements ProgressCounts {
+export class Progress {
   received = 0;
   receivedBytes = 0;
   readonly dropped: Map<string, number> = new Map();
@@ -29,14 +31,28 @@ export class Progress implements ProgressCounts {
   reached: number | undefined;
   readonly #waits = new Set<{ readonly wait: Wait; readonly endsAt: number }>();
 
-  /** Of several waits that which began last. */
+  readonly #branches: Progress[] = [];
+
+  /** The counters of one more branch of `tee`. */
+  branch(): Progress {
+    const branch = new Progress();
+    this.#branches.push(branch);
+    return branch;
+  }
+
+  /** Of several waits the one that began last. */
   get wait(): Wait | undefined {
-    return [...this.#waits].at(-1)?.wait;
+    return this.#lastWait?.wait;
   }
 
   /** Milliseconds until `wait` ends, by this machine's clock. */
   get waitLeftMs(): number {
-    return Math.max(0, ([...this.#waits].at(-1)?.endsAt ?? 0) - performance.now());
+    return Math.max(0, (this.#lastWait?.endsAt ?? 0) - performance.now());
+  }
+
+  get #lastWait(): { readonly wait: Wait; readonly endsAt: number } | undefined {
+    const waits = this.#branches.flatMap(branch => branch.#lastWait ?? []);
+    return [...waits, ...this.#waits].at(-1);
   }
 
   /** Takes a wait, and returns the function that ends it. */
@@ -52,11 +68,16 @@ export class Progress implements ProgressCounts {
 
   /** A copy of the counts. */
   counts(): ProgressCounts {
-    const { received, receivedBytes, written, writtenBytes, fraction, reached, wait } = this;
-    const dropped = new Map(this.dropped);
+    const { received, receivedBytes, fraction, reached, wait } = this;
+    const branches = this.#branches.map(branch => branch.counts());
+    const all: Pick<ProgressCounts, 'written' | 'writtenBytes' | 'dropped'>[] = [this, ...branches];
+    const dropped = new Map<string, number>();
+    for (const [name, items] of all.flatMap(counts => [...counts.dropped]))
+      dropped.set(name, (dropped.get(name) ?? 0) + items);
     return {
-      ...{ received, receivedBytes, dropped, written, writtenBytes },
-      ...{ fraction, reached, wait },
+      ...{ received, receivedBytes, dropped, fraction, reached, wait, branches },
+      written: all.reduce((sum, { written }) => sum + written, 0),
+      writtenBytes: all.reduce((sum, { writtenBytes }) => sum + writtenBytes, 0),
     };
   }
 }

@@ -1,11 +1,28 @@
 import { OptionError } from '../errors.js';
-import { batchesOf, Flow, identityOf, type Operator } from '../flow/flow.js';
+import { rememberComposed } from '../flow/composed.js';
+import { drain } from '../flow/drain.js';
+import {
+  batchesOf,
+  Flow,
+  identityOf,
+  type Operator,
+  type Sink,
+  type SinkRun,
+} from '../flow/flow.js';
 import { InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
-import { type Argument, applyStage, checkStage } from '../flow/pipeline-arguments.js';
+import type { WritableSink } from '../flow/pipeline.js';
+import {
+  type Argument,
+  applyStage,
+  callLast,
+  checkLast,
+  checkStage,
+} from '../flow/pipeline-arguments.js';
 import type { Stage } from '../flow/stage.js';
+import { isStageStream } from '../flow/stream-stage.js';
 
 /**
- * Joins several operators into one: to name a part of a pipeline and use it again, or to put more than
+ * Joins several operators into one, or operators and a sink into a sink. To name a part of a pipeline and use it again, to make a branch of `tee`, or to put more than
  * nine operators into one `pipeline`. It takes what `pipeline` takes between source and sink, and
  * cursors and checkpoints work as if the operators were listed one by one.
  *
@@ -72,20 +89,113 @@ export function compose<A, B, C, D, E, F, G, H, I, J>(
   hi: Stage<H, I>,
   ij: Stage<I, J>,
 ): Operator<A, J>;
-export function compose(...operators: readonly unknown[]): Operator<unknown, unknown> {
-  if (operators.length === 0)
-    throw new OptionError('stage', '`compose` has no operator. Pass one or more');
-  const stages = operators.map(
+export function compose<A, B, R = void>(
+  ab: Stage<A, B>,
+  sink: Sink<B, R> | WritableSink<B>,
+): Sink<A, R>;
+export function compose<A, B, C, R = void>(
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  sink: Sink<C, R> | WritableSink<C>,
+): Sink<A, R>;
+export function compose<A, B, C, D, R = void>(
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  sink: Sink<D, R> | WritableSink<D>,
+): Sink<A, R>;
+export function compose<A, B, C, D, E, R = void>(
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  de: Stage<D, E>,
+  sink: Sink<E, R> | WritableSink<E>,
+): Sink<A, R>;
+export function compose<A, B, C, D, E, F, R = void>(
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  de: Stage<D, E>,
+  ef: Stage<E, F>,
+  sink: Sink<F, R> | WritableSink<F>,
+): Sink<A, R>;
+export function compose<A, B, C, D, E, F, G, R = void>(
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  de: Stage<D, E>,
+  ef: Stage<E, F>,
+  fg: Stage<F, G>,
+  sink: Sink<G, R> | WritableSink<G>,
+): Sink<A, R>;
+export function compose<A, B, C, D, E, F, G, H, R = void>(
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  de: Stage<D, E>,
+  ef: Stage<E, F>,
+  fg: Stage<F, G>,
+  gh: Stage<G, H>,
+  sink: Sink<H, R> | WritableSink<H>,
+): Sink<A, R>;
+export function compose<A, B, C, D, E, F, G, H, I, R = void>(
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  de: Stage<D, E>,
+  ef: Stage<E, F>,
+  fg: Stage<F, G>,
+  gh: Stage<G, H>,
+  hi: Stage<H, I>,
+  sink: Sink<I, R> | WritableSink<I>,
+): Sink<A, R>;
+export function compose<A, B, C, D, E, F, G, H, I, J, R = void>(
+  ab: Stage<A, B>,
+  bc: Stage<B, C>,
+  cd: Stage<C, D>,
+  de: Stage<D, E>,
+  ef: Stage<E, F>,
+  fg: Stage<F, G>,
+  gh: Stage<G, H>,
+  hi: Stage<H, I>,
+  ij: Stage<I, J>,
+  sink: Sink<J, R> | WritableSink<J>,
+): Sink<A, R>;
+export function compose(...args: readonly unknown[]): unknown {
+  const stages = args.map(
     (value, index): Argument => ({ value, position: index + 1, of: 'compose' }),
   );
+  const last = stages.pop();
+  if (last === undefined)
+    throw new OptionError('stage', '`compose` has no operator. Pass one or more');
   stages.forEach(checkStage);
-  return input => {
+  checkLast(last);
+  const joined = (input: AsyncIterable<unknown>, run?: SinkRun) => {
     const output = stages.reduce<AsyncIterable<unknown>>(applyStage, input);
-    if (output instanceof Flow) return output;
-    return new InternalFlow(
-      (run, releases) => (releases ? internalBatchesOf : batchesOf)(output, run),
-      undefined,
-      identityOf(output),
-    );
+    const result = end(output, last, run);
+    return 'then' in result ? result : flowOf(result);
   };
+  rememberComposed(joined, { stages, last });
+  return joined;
+}
+
+function end(
+  input: AsyncIterable<unknown>,
+  last: Argument,
+  run: SinkRun | undefined,
+): AsyncIterable<unknown> | PromiseLike<unknown> {
+  const { value } = last;
+  if (isStageStream(value)) return applyStage(input, last);
+  if (typeof value === 'function') return callLast(input, last, run);
+  const { signal = new AbortController().signal, progress } = run ?? {};
+  return drain(flowOf(input), last, { signal, progress });
+}
+
+function flowOf(input: AsyncIterable<unknown>): Flow<unknown> {
+  if (input instanceof Flow) return input;
+  return new InternalFlow(
+    (run, releases) => (releases ? internalBatchesOf : batchesOf)(input, run),
+    undefined,
+    identityOf(input),
+  );
 }

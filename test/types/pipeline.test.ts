@@ -146,9 +146,12 @@ describe('types of a pipeline', () => {
     expectTypeOf(inferred).returns.resolves.toEqualTypeOf<string[]>();
     // @ts-expect-error the operators are in the wrong order
     const swapped = () => compose(toPosts, toPosts);
-    // @ts-expect-error a sink is not an operator
+    expectTypeOf(swapped).toBeFunction();
     const ended = () => compose(toPosts, ids);
-    expectTypeOf([swapped, ended]).toBeArray();
+    expectTypeOf(ended).returns.toEqualTypeOf<Sink<Uint8Array, string[]>>();
+    // @ts-expect-error a sink is not an operator
+    const early = () => compose(ids, toPosts);
+    expectTypeOf(early).toBeFunction();
   });
 
   it('refuse stages that do not fit', () => {

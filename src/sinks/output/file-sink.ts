@@ -29,9 +29,9 @@ const fileSinks = new WeakMap<object, FileSink>();
 export function fileSinkOn<T>(fs: FileSystem, plan: FileSinkPlan<T>): Sink<T, Written> {
   const { checkpoint, settings } = plan;
   const sink: Sink<T, Written> = async (input, run = {}) => {
-    const { progress } = run;
+    const { signal: ended, progress } = run;
     const [written] = await writeTogether<T>(fs, {
-      ...{ sinks: [{ plan }], checkpoint, run },
+      ...{ sinks: [{ plan, progress }], checkpoint, signal: ended },
       owner: { sink: settings, flow: identityOf(input) },
       read: async ({ writers: [writer], signal, before, committer }) =>
         writer?.write(input, { signal, progress, resume: before?.cursor }, async cursor => {

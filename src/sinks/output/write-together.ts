@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { SinkRun } from '../../flow/flow.js';
+import type { Progress } from '../../flow/progress.js';
 import { LinkedAbort } from '../../linked-abort.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
@@ -30,10 +30,11 @@ export interface TogetherOptions<T> {
     readonly plan: FileSinkPlan<T>;
     /** Its number in the checkpoint; absent for a sink by itself. */
     readonly branch?: number | undefined;
+    readonly progress: Progress | undefined;
   }[];
   readonly checkpoint: string | undefined;
   readonly owner: CheckpointOwner;
-  readonly run: SinkRun;
+  readonly signal: AbortSignal | undefined;
   /** Reads the input to its end. Not called where a checkpoint says that all items are written. */
   read(session: Session<T>): Promise<void>;
 }
@@ -85,7 +86,7 @@ interface Locked {
 async function run<T>(
   fs: FileSystem,
   folder: string,
-  { sinks, owner, run: { signal, progress }, read }: TogetherOptions<T>,
+  { sinks, owner, signal, read }: TogetherOptions<T>,
   locked?: Locked,
 ): Promise<readonly CommittedFile[]> {
   // A full disk ends the source immediately, also during a long wait.
@@ -96,12 +97,14 @@ async function run<T>(
     broken.abort(error);
   };
   const shared = {
-    ...{ folder, progress, commits: locked !== undefined, claims: new Map<string, unknown>() },
+    ...{ folder, commits: locked !== undefined, claims: new Map<string, unknown>() },
     reserved: locked === undefined ? [] : checkpointPaths(locked.file),
     afterFailure: () => committer?.afterFailure() ?? AGAIN,
     onFailure: fail,
   };
-  const writers = sinks.map(({ plan }) => new FileWriter(fs, plan, shared));
+  const writers = sinks.map(
+    ({ plan, progress }) => new FileWriter(fs, plan, { ...shared, progress }),
+  );
   const members = sinks.map(({ plan, branch }, index) => ({
     ...{ branch, everyMs: plan.commitIntervalMs },
     outputs: (writers[index] as FileWriter<T>).outputs,

@@ -1,0 +1,32 @@
+import type { EventEmitter } from 'node:events';
+import { Readable, Writable } from 'node:stream';
+import { pipeline as nodePipeline } from 'node:stream/promises';
+import { batchesOf, Flow, type SinkRun } from './flow.js';
+import { type Argument, callSink } from './pipeline-arguments.js';
+import { isWebWritable, writeToWeb } from './web-streams.js';
+import { type StreamSink, writeToStream } from './write-to-stream.js';
+
+/**
+ * Runs a sink, or writes to a stream to its end.
+ *
+ * @throws OptionError Immediately, when it is neither.
+ */
+export function drain(input: Flow<unknown>, sink: Argument, run: Draining): PromiseLike<unknown> {
+  const { value } = sink;
+  return typeof value === 'function' ? callSink(sink, input, run) : drainTo(input, value, run);
+}
+
+type Draining = SinkRun & { readonly signal: AbortSignal };
+
+async function drainTo(input: Flow<unknown>, value: unknown, run: Draining): Promise<void> {
+  if (isWebWritable(value)) {
+    const failure = await writeToWeb(
+      at => new Flow(pull => batchesOf(input, pull), at),
+      value,
+      run.signal,
+    );
+    if (failure !== undefined) throw failure.error;
+  } else if (value instanceof Writable)
+    await nodePipeline(Readable.from(input), value, { signal: run.signal });
+  else await writeToStream(input, value as StreamSink<unknown> & EventEmitter, run);
+}

@@ -1,0 +1,130 @@
+import { abortable } from '../../abortable.js';
+import type { Cursor } from '../../flow/flow.js';
+import type { Committer } from '../output/committer.js';
+import type { Feed, InputCursorOf } from './feed.js';
+
+/** What stands in a checkpoint for a branch that has ended before its input. */
+export const ENDED = 'ended';
+
+/** How long a branch may wait for others that do not move. */
+const STUCK_MS = 200;
+/** After a commit that was given up, the time to the next try. */
+const PAUSE_MS = 10 * STUCK_MS;
+
+interface BranchState {
+  /** The last cursor that its sink has reached. */
+  reached: Cursor | undefined;
+  /** While it waits: its cursor as JSON, and the function that lets it go on. */
+  waiting: { readonly json: string; readonly go: () => void } | undefined;
+  ended: boolean;
+}
+
+/**
+ * Commits several branches together, where all have taken exactly the items up to one cursor of their input.
+ * When a commit is due, the branch that is ahead waits at its cursor for the others. A branch that passes
+ * it, because an operator holds items back or drops cursors, makes its next cursor the one to wait at.
+ */
+export class BranchCommits {
+  readonly #committer: Committer;
+  readonly #feed: Feed<unknown>;
+  readonly #signal: AbortSignal;
+  readonly #branches: readonly BranchState[];
+  /** The cursor that all are to reach. */
+  #target: InputCursorOf | undefined;
+  #stuck: NodeJS.Timeout | undefined;
+  #notBefore = 0;
+
+  constructor(
+    committer: Committer,
+    feed: Feed<unknown>,
+    { signal, ended }: { readonly signal: AbortSignal; readonly ended: readonly boolean[] },
+  ) {
+    this.#committer = committer;
+    this.#feed = feed;
+    this.#signal = signal;
+    this.#branches = ended.map(ended => ({ reached: undefined, waiting: undefined, ended }));
+  }
+
+  /** Called with each cursor that the sink of a branch has reached; the branch goes on when it resolves. */
+  async reached(index: number, cursor: Cursor): Promise<void> {
+    const branch = this.#branches[index] as BranchState;
+    branch.reached = cursor;
+    // The others move, so the branch that waits may wait for longer.
+    this.#stuck?.refresh();
+    if (this.#target === undefined) {
+      if (performance.now() < this.#notBefore || !(await this.#committer.due())) return;
+    }
+    const input = this.#feed.inputCursorIn(cursor);
+    if (input === undefined) return;
+    if (this.#target === undefined) {
+      if (this.#active.some(other => this.#numberOf(other) > input.number)) return;
+      this.#target = input;
+    }
+    if (input.number < this.#target.number) return;
+    if (input.number > this.#target.number) {
+      this.#release();
+      this.#target = input;
+    }
+    const json = JSON.stringify(cursor);
+    const waits = new Promise<void>(go => {
+      branch.waiting = { json, go };
+    });
+    await this.#commitIfAll();
+    this.#feed.check();
+    await abortable(waits, this.#signal);
+  }
+
+  /** Called when a branch has written all of its items. */
+  async ended(index: number): Promise<void> {
+    (this.#branches[index] as BranchState).ended = true;
+    await this.#commitIfAll();
+  }
+
+  /** Called while a branch needs more input than can be read before the slowest goes on. */
+  full(): void {
+    const isWaited = this.#branches.some(
+      ({ waiting }, index) => waiting !== undefined && this.#feed.isSlowest(index),
+    );
+    if (!isWaited) return;
+    // What the operators of the branch work on may still come.
+    this.#stuck ??= setTimeout(() => {
+      this.#target = undefined;
+      this.#notBefore = performance.now() + PAUSE_MS;
+      this.#release();
+    }, STUCK_MS);
+  }
+
+  close(): void {
+    clearTimeout(this.#stuck);
+    this.#stuck = undefined;
+  }
+
+  get #active(): readonly BranchState[] {
+    return this.#branches.filter(({ ended }) => !ended);
+  }
+
+  #numberOf({ reached }: BranchState): number {
+    return this.#feed.inputCursorIn(reached)?.number ?? 0;
+  }
+
+  async #commitIfAll(): Promise<void> {
+    const target = this.#target;
+    const active = this.#active;
+    if (target === undefined || active.length === 0) return;
+    if (active.some(({ waiting }) => waiting === undefined)) return;
+    const cursors = this.#branches.map(({ waiting }) => waiting?.json ?? JSON.stringify(ENDED));
+    const inner = JSON.stringify(target.cursor);
+    this.#target = undefined;
+    await this.#committer.commit(`{"tee":[${cursors.join(',')}],"inner":${inner}}`);
+    this.#release();
+  }
+
+  /** Lets all branches go on. */
+  #release(): void {
+    this.close();
+    for (const branch of this.#branches) {
+      branch.waiting?.go();
+      branch.waiting = undefined;
+    }
+  }
+}

@@ -1,0 +1,213 @@
+import { abortable } from '../../abortable.js';
+import { OptionError } from '../../errors.js';
+import type { Cursor, Run } from '../../flow/flow.js';
+import {
+  type InternalBatch,
+  type InternalBatches,
+  InternalFlow,
+} from '../../flow/internal-flow.js';
+
+/**
+ * The maximum number of batches between the fastest branch and the slowest. A branch that holds items back
+ * needs some to come to the cursor that the others wait at.
+ */
+export const MAX_LEAD = 16;
+
+/** What a branch sees in place of a cursor of the input. Operators wrap it as any cursor. */
+export interface InputCursor extends Cursor {
+  readonly tee: 'input';
+}
+
+/** A cursor of the input, and its number: later ones have higher numbers. */
+export interface InputCursorOf {
+  readonly number: number;
+  readonly cursor: Cursor;
+}
+
+interface Entry<T> {
+  readonly batch: InternalBatch<T>;
+  /** Called by each branch that releases memory; the last one releases it. */
+  readonly release: (() => void) | undefined;
+}
+
+interface Reader {
+  /** The number of the batch that it takes next. */
+  position: number;
+  wake: (() => void) | undefined;
+}
+
+/** One input read by several branches, at the pace of the slowest. Each branch reads it once. */
+export class Feed<T> {
+  readonly #iterator: AsyncIterator<InternalBatch<T>>;
+  readonly #onFull: () => void;
+  readonly #cursors = new WeakMap<object, InputCursorOf>();
+  readonly #readers = new Map<number, Reader>();
+  /** The batches that a branch has yet to take; the first has the number `#first`. */
+  #batches: Entry<T>[] = [];
+  #first = 0;
+  #number = 0;
+  #started = false;
+  #reading = false;
+  #ended = false;
+  #failure: { readonly error: unknown } | undefined;
+
+  /**
+   * @param branches The numbers of the branches that read.
+   * @param onFull Called while a branch waits for a batch that cannot be read before the slowest goes on.
+   */
+  constructor(input: InternalBatches<T>, branches: readonly number[], onFull: () => void) {
+    this.#iterator = input[Symbol.asyncIterator]();
+    this.#onFull = onFull;
+    for (const branch of branches) this.#readers.set(branch, { position: 0, wake: undefined });
+  }
+
+  /** The input of one branch; `resumes`: its operators go on from a cursor. */
+  flow(branch: number, { resumes }: { readonly resumes: boolean }): InternalFlow<T> {
+    let opened = false;
+    return new InternalFlow<T>((run, releases) => {
+      if (opened) throw new Error('The input of a branch of tee() can be read only once');
+      opened = true;
+      if ((run.resume !== undefined) !== resumes) throw cannotResume();
+      return this.#read(branch, run, releases);
+    });
+  }
+
+  /** The cursor of the input that a cursor of a branch wraps; of the branch's last batch if there are several. */
+  inputCursorIn(cursor: unknown): InputCursorOf | undefined {
+    if (typeof cursor !== 'object' || cursor === null || 'toJSON' in cursor) return undefined;
+    const known = this.#cursors.get(cursor);
+    if (known !== undefined) return known;
+    for (const inner of Object.values(cursor)) {
+      const found = this.inputCursorIn(inner);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** Ends the reading of a branch; the others go on. Without branches, the input is closed. */
+  leave(branch: number): void {
+    const reader = this.#readers.get(branch);
+    if (reader === undefined) return;
+    this.#readers.delete(branch);
+    reader.wake?.();
+    this.check();
+  }
+
+  /** Closes the input. */
+  async close(): Promise<void> {
+    this.#readers.clear();
+    this.#batches = [];
+    if (this.#ended) return;
+    this.#ended = true;
+    await this.#iterator.return?.();
+  }
+
+  /** The error that the input ended with. */
+  get failure(): { readonly error: unknown } | undefined {
+    return this.#failure;
+  }
+
+  /** Whether this is the branch that the others wait for. */
+  isSlowest(branch: number): boolean {
+    return this.#readers.get(branch)?.position === this.#slowest;
+  }
+
+  /** Lets the branches read. */
+  start(): void {
+    this.#started = true;
+    this.check();
+  }
+
+  /** Reads the next batch where a branch waits for it and the slowest is near enough. */
+  check(): void {
+    this.#drop();
+    if (this.#readers.size === 0) void this.close().catch(() => {});
+    if (!this.#started || this.#reading || this.#ended) return;
+    const head = this.#first + this.#batches.length;
+    const wanted = [...this.#readers.values()].some(
+      ({ position, wake }) => wake !== undefined && position === head,
+    );
+    if (!wanted) return;
+    if (head - this.#slowest < MAX_LEAD) void this.#readNext();
+    else this.#onFull();
+  }
+
+  async *#read(branch: number, { signal, progress }: Run, releases: boolean): InternalBatches<T> {
+    try {
+      while (true) {
+        const entry = await this.#next(branch, signal);
+        if (entry === undefined) return;
+        const { batch, release } = entry;
+        if (progress !== undefined) progress.received += batch.items.length;
+        yield { ...batch, release: releases ? release : undefined };
+      }
+    } finally {
+      this.leave(branch);
+    }
+  }
+
+  async #next(branch: number, signal: AbortSignal): Promise<Entry<T> | undefined> {
+    while (true) {
+      signal.throwIfAborted();
+      const reader = this.#readers.get(branch);
+      if (reader === undefined) return undefined;
+      const entry = this.#batches[reader.position - this.#first];
+      if (entry !== undefined) {
+        reader.position++;
+        this.check();
+        return entry;
+      }
+      if (this.#failure !== undefined) throw this.#failure.error;
+      if (this.#ended) return undefined;
+      const woken = new Promise<void>(resolve => {
+        reader.wake = resolve;
+      });
+      this.check();
+      await abortable(woken, signal);
+      reader.wake = undefined;
+    }
+  }
+
+  async #readNext(): Promise<void> {
+    this.#reading = true;
+    try {
+      const { done, value } = await this.#iterator.next();
+      if (done === true) this.#ended = true;
+      else if (!this.#ended) this.#batches.push(this.#entryOf(value));
+    } catch (error) {
+      if (!this.#ended) this.#failure = { error };
+      this.#ended = true;
+    }
+    this.#reading = false;
+    for (const { wake } of this.#readers.values()) wake?.();
+  }
+
+  #entryOf(batch: InternalBatch<T>): Entry<T> {
+    let holders = this.#readers.size;
+    const { cursor, release } = batch;
+    const shared = release && (() => (--holders === 0 ? release() : undefined));
+    if (cursor === undefined) return { batch, release: shared };
+    const input: InputCursor = { tee: 'input' };
+    this.#cursors.set(input, { number: ++this.#number, cursor });
+    return { batch: { ...batch, cursor: input }, release: shared };
+  }
+
+  get #slowest(): number {
+    return Math.min(...[...this.#readers.values()].map(({ position }) => position));
+  }
+
+  /** Drops the batches that all branches have taken. */
+  #drop(): void {
+    const taken = Math.min(this.#slowest - this.#first, this.#batches.length);
+    if (taken <= 0) return;
+    this.#batches = this.#batches.slice(taken);
+    this.#first += taken;
+  }
+}
+
+function cannotResume(): OptionError {
+  return new OptionError(
+    'resume',
+    'A branch of tee() cannot go on from a cursor by itself: its sink must not have a checkpoint. Give tee() one, `tee(...branches, { checkpoint })`',
+  );
+}

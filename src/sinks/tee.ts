@@ -1,0 +1,388 @@
+import path from 'node:path';
+import { checkOptions, type OptionTable, optionError, text } from '../check.js';
+import { OptionError } from '../errors.js';
+import { boundFlow } from '../flow/bound-flow.js';
+import { partsOf } from '../flow/composed.js';
+import { drain } from '../flow/drain.js';
+import {
+  batchesOf,
+  type Cursor,
+  Flow,
+  identityOf,
+  type Pull,
+  type Sink,
+  type SinkRun,
+} from '../flow/flow.js';
+import { InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
+import type { WritableSink } from '../flow/pipeline.js';
+import { type Argument, applyStage, checkSink, isPlainObject } from '../flow/pipeline-arguments.js';
+import type { Progress } from '../flow/progress.js';
+import { LinkedAbort } from '../linked-abort.js';
+import { BranchCommits, ENDED } from './branches/branch-commits.js';
+import { Feed } from './branches/feed.js';
+import { type FileSink, fileSinkOf } from './output/file-sink.js';
+import { mustDiffer } from './output/file-sink-options.js';
+import type { FileWriter } from './output/file-writer.js';
+import { type Session, type TogetherOptions, writeTogether } from './output/write-together.js';
+import type { Written } from './output/written.js';
+
+/** How the branches of `tee` remember what they have written. */
+export interface TeeOptions {
+  /**
+   * A file that stores what the branches to files have safely written and the cursor after it, for all of
+   * them together: after a crash, the same script gives each of these branches every item exactly once,
+   * and none has more than another. The sinks of the branches must have no checkpoint of their own; how
+   * often they commit (`commitIntervalMs`) is decided by the slowest of them.
+   */
+  readonly checkpoint?: string | undefined;
+}
+
+const OPTIONS = {
+  checkpoint: text('the file that remembers what the branches have written'),
+} satisfies OptionTable<TeeOptions>;
+
+/** A sink or a stream to write to, at the end of a branch of `tee`. */
+type Branch<In, R> = Sink<In, R> | WritableSink<In>;
+
+/**
+ * Gives every item to several branches, each a sink or, by `compose`, operators and a sink. They run at the
+ * pace of the slowest, with at most 16 batches between it and the fastest. Resolves to the results of
+ * all, in their order.
+ *
+ * An error in one branch ends all, and the first one rejects; files keep the names of unfinished ones then.
+ * A branch that ends early, as with `take`, leaves the others to go on.
+ *
+ * With `checkpoint`, all branches that end in `files`, `csv` or `parquet` commit together, where they have
+ * taken exactly the same items of the input. A branch with another sink takes no part: after a crash, it
+ * gets the items from the last commit on, of which it may have seen some before.
+ *
+ * @throws OptionError Immediately, when an argument cannot be a branch, two branches have the same `path`, a
+ * branch has a checkpoint of its own, or `checkpoint` is given and no branch writes files.
+ * @throws StorageError When two branches write one file, and as the sinks do.
+ * @example
+ * const [raw, table, posts] = await pipeline(
+ *   replay(account(), { streamType: 'powertrack', fromDate, toDate }),
+ *   tee(
+ *     files({ path: 'out/{day}.jsonl.gz' }),
+ *     compose(filter(post => post.lang === 'en'), files({ path: 'out/en/{day}.jsonl' })),
+ *     collect(),
+ *     { checkpoint: 'out/checkpoint.json' },
+ *   ),
+ * );
+ */
+export function tee<
+  In,
+  A = void,
+  B = void,
+  C = void,
+  D = void,
+  E = void,
+  F = void,
+  G = void,
+  H = void,
+>(
+  a: Branch<In, A>,
+  b: Branch<In, B>,
+  c: Branch<In, C>,
+  d: Branch<In, D>,
+  e: Branch<In, E>,
+  f: Branch<In, F>,
+  g: Branch<In, G>,
+  h: Branch<In, H>,
+  options?: TeeOptions,
+): Sink<In, [A, B, C, D, E, F, G, H]>;
+export function tee<In, A = void, B = void, C = void, D = void, E = void, F = void, G = void>(
+  a: Branch<In, A>,
+  b: Branch<In, B>,
+  c: Branch<In, C>,
+  d: Branch<In, D>,
+  e: Branch<In, E>,
+  f: Branch<In, F>,
+  g: Branch<In, G>,
+  options?: TeeOptions,
+): Sink<In, [A, B, C, D, E, F, G]>;
+export function tee<In, A = void, B = void, C = void, D = void, E = void, F = void>(
+  a: Branch<In, A>,
+  b: Branch<In, B>,
+  c: Branch<In, C>,
+  d: Branch<In, D>,
+  e: Branch<In, E>,
+  f: Branch<In, F>,
+  options?: TeeOptions,
+): Sink<In, [A, B, C, D, E, F]>;
+export function tee<In, A = void, B = void, C = void, D = void, E = void>(
+  a: Branch<In, A>,
+  b: Branch<In, B>,
+  c: Branch<In, C>,
+  d: Branch<In, D>,
+  e: Branch<In, E>,
+  options?: TeeOptions,
+): Sink<In, [A, B, C, D, E]>;
+export function tee<In, A = void, B = void, C = void, D = void>(
+  a: Branch<In, A>,
+  b: Branch<In, B>,
+  c: Branch<In, C>,
+  d: Branch<In, D>,
+  options?: TeeOptions,
+): Sink<In, [A, B, C, D]>;
+export function tee<In, A = void, B = void, C = void>(
+  a: Branch<In, A>,
+  b: Branch<In, B>,
+  c: Branch<In, C>,
+  options?: TeeOptions,
+): Sink<In, [A, B, C]>;
+export function tee<In, A = void, B = void>(
+  a: Branch<In, A>,
+  b: Branch<In, B>,
+  options?: TeeOptions,
+): Sink<In, [A, B]>;
+export function tee<In, A = void>(a: Branch<In, A>, options?: TeeOptions): Sink<In, [A]>;
+export function tee(...args: readonly unknown[]): Sink<unknown, unknown[]> {
+  const plan = planOf(args);
+  return async (input, run = {}) => {
+    const tee = new Tee(plan, input, run);
+    const [first] = plan.files;
+    if (first === undefined) await tee.read({ writers: [], signal: run.signal });
+    else await tee.end(await writeTogether<unknown>(first.file.fs, tee.together()));
+    return tee.results;
+  };
+}
+
+interface BranchPlan {
+  readonly position: number;
+  readonly stages: readonly Argument[];
+  readonly sink: Argument;
+}
+
+interface FileBranch extends BranchPlan {
+  readonly file: FileSink;
+}
+
+interface TeePlan {
+  readonly checkpoint: string | undefined;
+  readonly files: readonly FileBranch[];
+  /** The branches to other sinks. */
+  readonly others: readonly BranchPlan[];
+}
+
+/** A branch in a run. */
+interface OpenBranch {
+  /** Its number in `Feed`, and of a branch to files in the checkpoint. */
+  readonly number: number;
+  readonly plan: BranchPlan;
+  readonly progress: Progress | undefined;
+  /** What its operators make of the input. */
+  readonly output: AsyncIterable<unknown>;
+}
+
+/** One run. */
+class Tee {
+  readonly results: unknown[] = [];
+  readonly #plan: TeePlan;
+  readonly #input: AsyncIterable<unknown>;
+  readonly #run: SinkRun;
+  readonly #files: readonly OpenBranch[];
+  readonly #others: readonly OpenBranch[];
+  #started = false;
+  #inputOf: (number: number) => Flow<unknown> = () => new Flow(async function* () {});
+
+  constructor(plan: TeePlan, input: AsyncIterable<unknown>, run: SinkRun) {
+    this.#plan = plan;
+    this.#input = input;
+    this.#run = run;
+    const plans = [...plan.files, ...plan.others];
+    const progress = plans.map(() => run.progress?.branch());
+    const branches = plans.map((branch, number) => ({
+      ...{ number, plan: branch, progress: progress[branch.position - 1] },
+      output: branch.stages.reduce<AsyncIterable<unknown>>(applyStage, this.#flowOf(number)),
+    }));
+    this.#files = branches.slice(0, plan.files.length);
+    this.#others = branches.slice(plan.files.length);
+  }
+
+  /** How the branches to files run. */
+  together(): TogetherOptions<unknown> {
+    const { files, checkpoint } = this.#plan;
+    // The steps of each branch and the settings of its sink, with the number of the branch.
+    const branches = this.#files.flatMap(({ output, number }) => {
+      const { settings } = (files[number] as FileBranch).file.plan;
+      return [...identityOf(output), settings].map(step => ({ ...step, branch: number + 1 }));
+    });
+    return {
+      sinks: this.#files.map(({ number, progress }) => ({
+        ...{ plan: (files[number] as FileBranch).file.plan, branch: number, progress },
+      })),
+      checkpoint,
+      owner: {
+        sink: { step: 'tee', branches: files.length },
+        flow: [...identityOf(this.#input), ...branches],
+      },
+      signal: this.#run.signal,
+      read: session => this.read(session),
+    };
+  }
+
+  /** Takes what the branches to files have written, in this run and before. */
+  async end(written: readonly Written[]): Promise<void> {
+    if (!this.#started) await this.#readNothing();
+    for (const { number, plan } of this.#files) this.results[plan.position - 1] = written[number];
+  }
+
+  /** Reads the input to its end, or until all branches have ended. */
+  async read({ writers, signal, before, committer }: Opened): Promise<void> {
+    this.#started = true;
+    const { resume, cursors } = cursorsOf(before?.cursor, this.#files.length);
+    const ended = cursors.map(cursor => cursor === ENDED);
+    const stop = new LinkedAbort(signal);
+    const { progress } = this.#run;
+    const feed = new Feed<unknown>(
+      internalBatchesOf(this.#input, { signal: stop.signal, resume, progress }),
+      [...this.#files, ...this.#others]
+        .map(({ number }) => number)
+        .filter(number => ended[number] !== true),
+      () => commits?.full(),
+    );
+    const commits = committer && new BranchCommits(committer, feed, { signal: stop.signal, ended });
+    this.#inputOf = number => feed.flow(number, { resumes: cursors[number] !== undefined });
+
+    let failure: { readonly error: unknown } | undefined;
+    const fail = (error: unknown) => {
+      failure ??= { error };
+      stop.abort(error);
+    };
+    const running: Promise<void>[] = [];
+    const guard = ({ number }: OpenBranch, end: PromiseLike<void>) =>
+      running.push(
+        Promise.resolve(end)
+          .catch(fail)
+          .finally(() => feed.leave(number)),
+      );
+    try {
+      for (const branch of this.#others) guard(branch, this.#drain(branch, stop.signal));
+      for (const branch of this.#files) {
+        const { number } = branch;
+        if (ended[number] === true) continue;
+        const write = this.#write(branch, writers[number] as FileWriter<unknown>, {
+          ...{ signal: stop.signal, resume: cursors[number] as Cursor | undefined },
+          reached: async cursor => commits?.reached(number, cursor),
+        });
+        guard(
+          branch,
+          write.then(() => commits?.ended(number)),
+        );
+      }
+      // All sinks are called, so all arguments are what they should be.
+      feed.start();
+    } catch (error) {
+      fail(error);
+    }
+    await Promise.all(running);
+    commits?.close();
+    stop.unlink();
+    await feed.close();
+    failure ??= feed.failure;
+    if (failure !== undefined) throw failure.error;
+  }
+
+  /** Runs the other branches without items, where a checkpoint says that all is written. */
+  async #readNothing(): Promise<void> {
+    const { signal = new AbortController().signal } = this.#run;
+    for (const branch of this.#others) await this.#drain(branch, signal);
+  }
+
+  #write(
+    { output, progress }: OpenBranch,
+    writer: FileWriter<unknown>,
+    {
+      signal,
+      resume,
+      reached,
+    }: Pull & { readonly signal: AbortSignal; reached(cursor: Cursor): Promise<void> },
+  ): Promise<void> {
+    const bound = boundFlow(output, { signal, progress });
+    return writer.write(bound, { signal, resume, progress }, reached);
+  }
+
+  /** Throws where the sink is none. */
+  #drain({ output, progress, plan }: OpenBranch, signal: AbortSignal): PromiseLike<void> {
+    const run = { signal, progress };
+    return drain(boundFlow(output, run), plan.sink, run).then(result => {
+      this.results[plan.position - 1] = result;
+    });
+  }
+
+  /** The input of a branch, which is known when it is opened. */
+  #flowOf(number: number): InternalFlow<unknown> {
+    return new InternalFlow((run, releases) =>
+      (releases ? internalBatchesOf : batchesOf)(this.#inputOf(number), run),
+    );
+  }
+}
+
+type Opened = Pick<Session<unknown>, 'writers'> &
+  Partial<Pick<Session<unknown>, 'before' | 'committer'>> & {
+    readonly signal: AbortSignal | undefined;
+  };
+
+/** The cursor of the input, and of each branch to files. */
+function cursorsOf(cursor: Cursor | undefined, branches: number) {
+  const { tee = [], inner } = (cursor ?? {}) as {
+    readonly tee?: readonly (Cursor | typeof ENDED)[];
+    readonly inner?: Cursor;
+  };
+  return { resume: inner, cursors: Array.from({ length: branches }, (_, index) => tee[index]) };
+}
+
+function planOf(args: readonly unknown[]): TeePlan {
+  const values = [...args];
+  while (values.length > 1 && values.at(-1) === undefined) values.pop();
+  const given = (isPlainObject(values.at(-1)) ? values.pop() : {}) as TeeOptions;
+  const { checkpoint } = checkOptions('tee', OPTIONS, given);
+  if (values.length === 0)
+    throw new OptionError('sink', '`tee` has no branch. Pass sinks, such as `files(...)`');
+  const branches = values.map((value, index) =>
+    branchOf({ value, position: index + 1, of: 'tee' }),
+  );
+  const files = branches.filter(branch => 'file' in branch);
+  const others = branches.filter(branch => !('file' in branch));
+  for (const { file, position } of files) {
+    const { settings, checkpoint: its } = file.plan;
+    if (its !== undefined)
+      throw optionError(
+        settings.step,
+        'checkpoint',
+        `must not be given in branch ${position} of tee(): give it to tee itself, \`tee(...branches, { checkpoint })\``,
+      );
+    if (checkpoint !== undefined) mustDiffer(settings.step, file.plan, checkpoint);
+  }
+  if (checkpoint !== undefined && files.length === 0)
+    throw optionError('tee', 'checkpoint', 'needs a branch that writes files, and there is none');
+  refuseSharedPaths(files);
+  return { checkpoint, files, others };
+}
+
+function branchOf(argument: Argument): BranchPlan | FileBranch {
+  checkSink(argument);
+  const { stages, last } = partsOf(argument);
+  const file = typeof last.value === 'function' ? fileSinkOf(last.value) : undefined;
+  const branch = { position: argument.position, stages, sink: last };
+  return file === undefined ? branch : { ...branch, file };
+}
+
+/** Paths that differ may still give one file: that is seen when the second branch opens it. */
+function refuseSharedPaths(files: readonly FileBranch[]): void {
+  const seen = new Map<string, number>();
+  for (const { file, position } of files) {
+    const { path: target, settings } = file.plan;
+    if (typeof target === 'function') continue;
+    const template = path.normalize(String(settings.path));
+    const first = seen.get(template);
+    if (first !== undefined)
+      throw optionError(
+        settings.step,
+        'path',
+        `must differ in each branch of tee(): branches ${first} and ${position} have ${JSON.stringify(template)}`,
+      );
+    seen.set(template, position);
+  }
+}

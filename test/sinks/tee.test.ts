@@ -1,0 +1,310 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { Readable, Writable } from 'node:stream';
+import { pipeline as nodePipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { OptionError, StorageError } from '../../src/errors.js';
+import { type Batch, Flow, type Sink } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import type { ProgressCounts } from '../../src/flow/progress.js';
+import { compose } from '../../src/operators/compose.js';
+import { filter } from '../../src/operators/filter.js';
+import { map } from '../../src/operators/map.js';
+import { take } from '../../src/operators/take.js';
+import { MAX_LEAD } from '../../src/sinks/branches/feed.js';
+import { collect } from '../../src/sinks/collect.js';
+import { files } from '../../src/sinks/files.js';
+import { tee } from '../../src/sinks/tee.js';
+import { places } from './files/cursors.js';
+import { temporaryFolders } from './temporary-folder.js';
+
+const temporaryFolder = temporaryFolders();
+
+const numbers = (count: number) =>
+  places(
+    Array.from({ length: count }, (_, n) => [n]),
+    {},
+  );
+const isEven = (n: number) => n % 2 === 0;
+
+describe('tee', () => {
+  it('gives every item to each branch, and resolves to all results', async () => {
+    const out = await temporaryFolder();
+    const results = await pipeline(
+      numbers(5),
+      tee(
+        files({ path: `${out}/all.jsonl` }),
+        compose(filter(isEven), files({ path: `${out}/even.jsonl` })),
+        collect(),
+        compose(
+          filter(isEven),
+          map(n => `#${n}`),
+          collect(),
+        ),
+      ),
+    );
+    expect(results[0]).toMatchObject({ posts: 5, files: [{ path: `${out}/all.jsonl` }] });
+    expect(results[1].posts).toBe(3);
+    expect(results.slice(2)).toEqual([
+      [0, 1, 2, 3, 4],
+      ['#0', '#2', '#4'],
+    ]);
+    expect(await readFile(`${out}/all.jsonl`, 'utf8')).toBe('0\n1\n2\n3\n4\n');
+    expect(await readFile(`${out}/even.jsonl`, 'utf8')).toBe('0\n2\n4\n');
+    expect((await readdir(out)).sort()).toEqual(['all.jsonl', 'even.jsonl']);
+  });
+
+  it('is a sink of the pipeline of Node, and takes its streams as branches', async () => {
+    const written: number[] = [];
+    const writable = () =>
+      new Writable({
+        objectMode: true,
+        write(n, _, done) {
+          written.push(n);
+          done();
+        },
+      });
+    const sink = tee(collect<number>(), writable(), compose(filter(isEven), writable()));
+    expect(await nodePipeline(Readable.from([1, 2, 3, 4]), sink as never)).toEqual([
+      [1, 2, 3, 4],
+      undefined,
+      undefined,
+    ]);
+    expect(written.toSorted()).toEqual([1, 2, 2, 3, 4, 4]);
+  });
+
+  it('runs at the pace of the slowest branch', async () => {
+    let read = 0;
+    const source = new Flow<number>(async function* () {
+      while (read < 200) yield { items: [read++] };
+    });
+    let taken = 0;
+    let lead = 0;
+    const slow: Sink<number, number> = async input => {
+      for await (const _ of input) {
+        await sleep(taken < 20 ? 5 : 0);
+        lead = Math.max(lead, read - taken);
+        taken++;
+      }
+      return taken;
+    };
+    expect(await pipeline(source, tee(slow, collect()))).toEqual([200, expect.anything()]);
+    expect(lead).toBeGreaterThan(MAX_LEAD / 2);
+    expect(lead).toBeLessThanOrEqual(MAX_LEAD + 2);
+  });
+
+  it('opens its input once, and closes it when all branches have ended', async () => {
+    const opened: number[] = [];
+    let closed = false;
+    const source = new Flow<number>(async function* (run) {
+      try {
+        yield* places([[1, 2], [3], [4], [5]], { onOpen: from => opened.push(from) }).batches(run);
+        await sleep(100_000, undefined, { signal: run.signal });
+      } finally {
+        closed = true;
+      }
+    });
+    const results = await pipeline(
+      source,
+      tee(compose(take(3), collect()), compose(take(1), collect())),
+    );
+    expect(results).toEqual([[1, 2, 3], [1]]);
+    expect(opened).toEqual([0]);
+    expect(closed).toBe(true);
+  });
+
+  it('goes on with the other branches when one ends early', async () => {
+    const nothing: Sink<unknown, string> = async () => 'nothing read';
+    const results = await pipeline(
+      numbers(100),
+      tee(compose(take(2), collect()), collect(), nothing),
+    );
+    expect(results[0]).toEqual([0, 1]);
+    expect(results[1]).toHaveLength(100);
+    expect(results[2]).toBe('nothing read');
+  });
+
+  it('keeps batches and cursors, which are of the branch alone', async () => {
+    const seen: Batch<number>[] = [];
+    const look: Sink<number> = async input => {
+      for await (const batch of (input as Flow<number>).batches()) seen.push(batch);
+    };
+    const source = places([[1], [2, 3], []], { cursorEvery: 2 });
+    await pipeline(source, tee(look, collect()));
+    expect(seen.map(({ items, cursor }) => [items, cursor !== undefined])).toEqual([
+      [[1], false],
+      [[2, 3], true],
+      [[], false],
+    ]);
+  });
+
+  it('reports the progress of each branch, and of all together', async () => {
+    const out = await temporaryFolder();
+    let last: ProgressCounts | undefined;
+    await pipeline(
+      numbers(10),
+      tee(
+        files({ path: `${out}/all` }),
+        compose(filter(isEven, { name: 'odd' }), files({ path: `${out}/even` })),
+      ),
+      {
+        progress: counts => {
+          last = counts;
+        },
+      },
+    );
+    expect(last).toMatchObject({ written: 15, writtenBytes: 30, dropped: new Map([['odd', 5]]) });
+    expect(last?.branches).toMatchObject([
+      { received: 10, written: 10, dropped: new Map() },
+      { received: 10, written: 5, dropped: new Map([['odd', 5]]) },
+    ]);
+  });
+});
+
+describe('an error of tee', () => {
+  const failing =
+    (after: number): Sink<number> =>
+    async input => {
+      let count = 0;
+      for await (const _ of input) if (++count === after) throw new Error('The sink failed');
+    };
+
+  it('in one branch ends all and is the one that rejects; files keep the names of parts', async () => {
+    const out = await temporaryFolder();
+    let ended: unknown;
+    const endless = new Flow<number>(async function* ({ signal }) {
+      signal.addEventListener('abort', () => {
+        ended = signal.reason;
+      });
+      for (let n = 0; ; n++) {
+        await sleep(1);
+        yield { items: [n] };
+      }
+    });
+    const run = pipeline(
+      endless,
+      tee(files({ path: `${out}/x.jsonl` }), failing(3), collect(), compose(take(1), collect())),
+    );
+    await expect(run).rejects.toThrow('The sink failed');
+    expect(ended).toBeDefined();
+    expect((await readdir(out)).filter(name => !name.endsWith('.part'))).toEqual([]);
+  });
+
+  it('of the input rejects, also when the sinks ignore it', async () => {
+    const broken = new Flow<number>(async function* () {
+      yield { items: [1] };
+      throw new Error('The source failed');
+    });
+    const ignores: Sink<number> = async input => {
+      try {
+        for await (const _ of input);
+      } catch {}
+    };
+    await expect(pipeline(broken, tee(ignores, collect()))).rejects.toThrow('The source failed');
+    await expect(pipeline(broken, tee(ignores, ignores))).rejects.toThrow('The source failed');
+  });
+
+  it('in an operator of a branch rejects', async () => {
+    const fails = map((n: number) => {
+      if (n === 3) throw new Error('The operator failed');
+      return n;
+    });
+    const run = pipeline(numbers(10), tee(collect(), compose(fails, collect())));
+    await expect(run).rejects.toThrow('The operator failed');
+  });
+
+  it('comes as the reason of the signal after an abort', async () => {
+    const out = await temporaryFolder();
+    const controller = new AbortController();
+    const waits = new Flow<number>(async function* ({ signal }) {
+      yield { items: [1] };
+      setTimeout(() => controller.abort('enough'), 20);
+      await sleep(100_000, undefined, { signal });
+    });
+    const checkpoint = `${out}/run.json`;
+    const run = pipeline(waits, tee(files({ path: `${out}/x` }), collect(), { checkpoint }), {
+      signal: controller.signal,
+    });
+    await expect(run).rejects.toBe('enough');
+  });
+
+  it('is a StorageError where two branches write one file, before either is lost', async () => {
+    const out = await temporaryFolder();
+    const path = (n: number) => `${out}/${n % 3}`;
+    const run = pipeline(
+      numbers(10),
+      tee(
+        compose(take(1), files<number>({ path })),
+        compose(
+          filter(n => n > 4),
+          files<number>({ path }),
+        ),
+      ),
+    );
+    await expect(run).rejects.toThrow(StorageError);
+    await expect(run).rejects.toThrow(/Two branches of tee\(\) write .*0\./);
+  });
+
+  it.each<[string, () => unknown, RegExp]>([
+    ['no branch', () => (tee as () => unknown)(), /`tee` has no branch/],
+    [
+      'something that is no sink',
+      () => tee(collect(), 7 as never),
+      /argument 2 of `tee` to be a sink or a stream to write to, got 7/,
+    ],
+    ['an unknown option', () => tee(collect(), { chekpoint: 'x' } as never), /`checkpoint`\?/],
+    [
+      'a checkpoint without files',
+      () => tee(collect(), { checkpoint: 'x' }),
+      /tee: `checkpoint` needs a branch that writes files/,
+    ],
+    [
+      'a branch with its own checkpoint',
+      () => tee(collect(), files({ path: 'x', checkpoint: 'y' })),
+      /files: `checkpoint` must not be given in branch 2 of tee\(\): give it to tee itself/,
+    ],
+    [
+      'one path twice',
+      () => tee(files({ path: 'out/x' }), collect(), files({ path: './out//x' })),
+      /`path` must differ in each branch of tee\(\): branches 1 and 3 have "out\/x"/,
+    ],
+    [
+      'one template twice, within compose',
+      () =>
+        tee(
+          files({ path: 'a/{day}.gz' }),
+          compose(take<never>(1), compose(take<never>(2), files({ path: 'a/{day}', gzip: true }))),
+        ),
+      /branches 1 and 2 have "a\/\{day\}.gz"/,
+    ],
+    [
+      'a path that is the checkpoint',
+      () => tee(files({ path: 'out/x.json' }), { checkpoint: 'out/x.json' }),
+      /`path` must differ from the checkpoint/,
+    ],
+  ])('is an OptionError for %s', (_, make, message) => {
+    expect(make).toThrow(OptionError);
+    expect(make).toThrow(message);
+  });
+
+  it('is an OptionError before anything is read for an operator in place of a sink', async () => {
+    let opened = false;
+    const source = new Flow<number>(async function* () {
+      opened = true;
+      yield { items: [1] };
+    });
+    const run = pipeline(source, tee(collect(), take(1) as never));
+    await expect(run).rejects.toThrow(OptionError);
+    await expect(run).rejects.toThrow(/argument 2 of `tee`.*It is an operator/);
+    expect(opened).toBe(false);
+  });
+
+  it('is an OptionError where a sink wants to go on from its own cursor', async () => {
+    const resumes: Sink<number> = async input => {
+      for await (const _ of (input as Flow<number>).batches({ resume: { next: 2 } }));
+    };
+    await expect(pipeline(numbers(3), tee(resumes, collect()))).rejects.toThrow(
+      /A branch of tee\(\) cannot go on from a cursor by itself/,
+    );
+  });
+});
