@@ -1,0 +1,357 @@
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import { StorageError } from '../../src/errors.js';
+import { type Batch, Flow, type Operator, operator, type Sink } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { chunk } from '../../src/operators/chunk.js';
+import { compose } from '../../src/operators/compose.js';
+import { dedupe } from '../../src/operators/dedupe.js';
+import { filter } from '../../src/operators/filter.js';
+import { mapAsync } from '../../src/operators/map-async.js';
+import { take } from '../../src/operators/take.js';
+import { tap } from '../../src/operators/tap.js';
+import { collect } from '../../src/sinks/collect.js';
+import { type FilesOptions, filesOn } from '../../src/sinks/files.js';
+import { fileSinkOn } from '../../src/sinks/output/file-sink.js';
+import { planOf } from '../../src/sinks/output/file-sink-options.js';
+import type { Written } from '../../src/sinks/output/written.js';
+import { tee } from '../../src/sinks/tee.js';
+import { PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
+import { places } from './files/cursors.js';
+
+// A lock that a crash left empty is waited for; hundreds of crashes need not.
+vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
+
+const CHECKPOINT = '/run.json';
+
+interface State {
+  readonly state: string;
+  readonly cursor: { readonly tee: readonly unknown[]; readonly inner: { next: number } } | null;
+  readonly files: readonly { readonly branch: number; readonly posts: number }[];
+}
+
+function stateOf(disk: SimulatedDisk): State | undefined {
+  return disk.files().includes(CHECKPOINT)
+    ? (JSON.parse(disk.read(CHECKPOINT).toString()) as State)
+    : undefined;
+}
+
+function contentOf(disk: SimulatedDisk, folder: string): Record<string, string> {
+  const names = disk.files().filter(name => name.startsWith(`${folder}/`));
+  return Object.fromEntries(names.map(name => [name, disk.read(name).toString()]));
+}
+
+/** Waits until the branches have committed so many batches. */
+async function untilCommitted(disk: SimulatedDisk, next: number): Promise<void> {
+  while (stateOf(disk)?.cursor?.inner.next !== next) await new Promise(setImmediate);
+}
+
+/** Passes each batch with its cursor once so many later ones have come. */
+function delay(batches: number): Operator<number, number> {
+  return operator(async function* (input) {
+    const held: Batch<number>[] = [];
+    for await (const batch of input) {
+      held.push(batch);
+      if (held.length > batches) yield held.shift() as Batch<number>;
+    }
+    yield* held;
+  });
+}
+
+/** Passes every so many cursors. */
+function fewCursors(every: number): Operator<number, number> {
+  return operator(async function* (input) {
+    let count = 0;
+    for await (const { items, cursor } of input)
+      yield cursor !== undefined && ++count % every === 0 ? { items, cursor } : { items };
+  });
+}
+
+const STAGES: Readonly<Record<string, (n: number) => Operator<number, number>>> = {
+  filter: n => filter(item => item % (n + 1) === 0),
+  dedupe: n => dedupe({ key: item => String(item), window: n * 5 }),
+  take: n => take(n * 4),
+  delay,
+  fewCursors,
+  mapAsync: n => mapAsync(async item => item, { concurrency: n }),
+  same: () => tap(() => {}),
+};
+
+interface BranchPlan {
+  readonly stages: readonly (readonly [string, number])[];
+  readonly options: Partial<FilesOptions<number>>;
+}
+
+function stagesOf({ stages }: BranchPlan): Operator<number, number> {
+  const made = stages.map(([name, n]) =>
+    (STAGES[name] as (n: number) => Operator<number, number>)(n),
+  );
+  return input =>
+    made.reduce<AsyncIterable<number>>((flow, stage) => stage(flow), input) as Flow<number>;
+}
+
+function branchOf(disk: SimulatedDisk, plan: BranchPlan, index: number) {
+  const path = (item: number) => `/${index}/${item % 3}`;
+  return compose(
+    stagesOf(plan),
+    filesOn<number>(disk, { path, commitIntervalMs: 0, ...plan.options }),
+  );
+}
+
+/** What a branch gives by itself, of the first so many batches. */
+async function alone(
+  plan: BranchPlan,
+  index: number,
+  batches: readonly (readonly number[])[],
+): Promise<Record<string, string>> {
+  const disk = new SimulatedDisk();
+  const flow = stagesOf(plan)(places(batches));
+  const path = (item: number) => `/${index}/${item % 3}`;
+  await pipeline(flow, filesOn<number>(disk, { path, ...plan.options }));
+  return contentOf(disk, `/${index}`);
+}
+
+const linesIn = (content: Record<string, string>) =>
+  Object.values(content).join('').split('\n').length - 1;
+
+const anyBranch: fc.Arbitrary<BranchPlan> = fc.record({
+  stages: fc.array(
+    fc.tuple(fc.constantFrom(...Object.keys(STAGES)), fc.integer({ min: 1, max: 4 })),
+    { maxLength: 3 },
+  ),
+  options: fc.constantFrom({}, {}, { maxBytes: 12 }),
+});
+
+describe('tee with a checkpoint', () => {
+  it('gives each branch every item once, as by itself, after a crash at any moment', async () => {
+    let commits = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(fc.integer({ min: 0, max: 40 }), { maxLength: 5 }), { maxLength: 14 }),
+        fc.array(anyBranch, { minLength: 1, maxLength: 3 }),
+        fc.array(fc.integer({ min: 1, max: 150 }), { maxLength: 5 }),
+        fc.constantFrom(1, 1, 2, 3),
+        fc.boolean(),
+        async (batches, plans, cuts, cursorEvery, watched) => {
+          const disk = new SimulatedDisk();
+          const run = () => {
+            const branches = [
+              ...plans.map((plan, index) => branchOf(disk, plan, index)),
+              ...(watched ? [collect<number>()] : []),
+            ];
+            // The types are for a number of branches that is known.
+            const anyTee = tee as (...args: unknown[]) => Sink<number, unknown>;
+            return pipeline(
+              places(batches, { cursorEvery }),
+              anyTee(...branches, { checkpoint: CHECKPOINT }),
+            );
+          };
+          for (const cut of cuts) {
+            disk.cutAt = cut;
+            await run().catch(error => {
+              if (!(error instanceof PowerCut)) throw error;
+            });
+            disk.restart(() => 0.5);
+            const before = stateOf(disk);
+            if (before?.state !== 'running') continue;
+            commits++;
+            // No branch has more than another: each has what it makes of the same part of the input.
+            const { tee: cursors = [], inner } = before.cursor ?? {};
+            for (const [index, plan] of plans.entries()) {
+              const posts = before.files
+                .filter(({ branch }) => branch === index)
+                .reduce((sum, file) => sum + file.posts, 0);
+              const until = cursors[index] === 'ended' ? undefined : inner?.next;
+              expect(posts).toBe(linesIn(await alone(plan, index, batches.slice(0, until))));
+            }
+          }
+          const written = (await run()) as Written[];
+          for (const [index, plan] of plans.entries()) {
+            const expected = await alone(plan, index, batches);
+            expect(contentOf(disk, `/${index}`)).toEqual(expected);
+            expect(written[index]?.posts).toBe(linesIn(expected));
+          }
+          expect(stateOf(disk)?.state).toBe('complete');
+        },
+      ),
+      { numRuns: 150 },
+    );
+    expect(commits).toBeGreaterThan(20);
+  });
+
+  it('commits where a branch holds items back, at the cursor that it comes to', async () => {
+    const disk = new SimulatedDisk();
+    const counts: number[] = [];
+    const batches = Array.from({ length: 40 }, (_, n) => [n, n, n]);
+    const watched = new Flow<number>(async function* (run) {
+      for await (const batch of places(batches).batches(run)) {
+        counts.push(stateOf(disk)?.cursor?.inner.next ?? 0);
+        yield batch;
+      }
+    });
+    await pipeline(
+      watched,
+      tee(
+        filesOn(disk, { path: '/a/x', commitIntervalMs: 0 }),
+        compose(chunk(5), filesOn(disk, { path: '/b/x', commitIntervalMs: 0 })),
+        compose(fewCursors(2), filesOn(disk, { path: '/c/x', commitIntervalMs: 0 })),
+        { checkpoint: CHECKPOINT },
+      ),
+    );
+    expect([...new Set(counts)].slice(0, 3)).toEqual([0, 10, 20]);
+  });
+
+  it.each([
+    ['drops all cursors', () => fewCursors(1_000)],
+    ['holds more batches back than branches may differ by', () => delay(40)],
+  ])('goes on without commits where a branch %s', async (_, stage) => {
+    const disk = new SimulatedDisk();
+    const batches = Array.from({ length: 100 }, (_, n) => [n]);
+    const run = pipeline(
+      places(batches),
+      tee(
+        filesOn<number>(disk, { path: '/a/x', commitIntervalMs: 0 }),
+        compose(stage(), filesOn(disk, { path: '/b/x', commitIntervalMs: 0 })),
+        collect(),
+        { checkpoint: CHECKPOINT },
+      ),
+    );
+    const [a, b, all] = await run;
+    expect([a.posts, b.posts, all.length]).toEqual([100, 100, 100]);
+    expect(contentOf(disk, '/a')['/a/x']).toBe(contentOf(disk, '/b')['/b/x']);
+  });
+
+  it('does not run a branch again that has ended early', async () => {
+    const disk = new SimulatedDisk();
+    const batches = Array.from({ length: 10 }, (_, n) => [n]);
+    const run = (failAt: number) => {
+      const source = new Flow<number>(async function* (at) {
+        for await (const batch of places(batches).batches(at)) {
+          if (batch.items[0] === failAt) {
+            await untilCommitted(disk, failAt);
+            throw new Error('interrupted');
+          }
+          yield batch;
+        }
+      });
+      return pipeline(
+        source,
+        tee(
+          compose(take(2), filesOn<number>(disk, { path: '/a/x', commitIntervalMs: 0 })),
+          filesOn<number>(disk, { path: '/b/x', commitIntervalMs: 0 }),
+          collect(),
+          { checkpoint: CHECKPOINT },
+        ),
+      );
+    };
+    await expect(run(6)).rejects.toThrow('interrupted');
+    expect(stateOf(disk)?.cursor).toEqual({ tee: ['ended', { tee: 'input' }], inner: { next: 6 } });
+    const [a, b, rest] = await run(-1);
+    expect([a.posts, b.posts, rest]).toEqual([2, 10, [6, 7, 8, 9]]);
+    expect(disk.read('/a/x').toString()).toBe('0\n1\n');
+    // All is written: nothing is opened, and the branch without files gets nothing.
+    expect(await run(0)).toEqual([a, b, []]);
+  });
+
+  it('waits for files that cannot be continued, and ends them together with the others', async () => {
+    const disk = new SimulatedDisk();
+    class Sum {
+      #items: number[] = [];
+      full = false;
+      add(item: number) {
+        this.#items.push(item);
+      }
+      get heldBytes() {
+        return this.#items.length * 10;
+      }
+      flush() {
+        return Buffer.from(this.#items.splice(0).join());
+      }
+      end() {
+        return Buffer.concat([this.flush(), Buffer.from('.')]);
+      }
+    }
+    const sums = fileSinkOn<number>(
+      disk,
+      planOf<number>(
+        'sums',
+        {
+          ...{ path: '/sums/x', checkpoint: undefined, maxBytes: 30, maxOpen: 8 },
+          ...{ maxOutputs: undefined, commitIntervalMs: undefined },
+        } as never,
+        {
+          format: { encoder: () => new Sum(), maxHeldBytes: 1_000 },
+          settings: {},
+          takesFunctions: false,
+        },
+      ),
+    );
+    const batches = Array.from({ length: 10 }, (_, n) => [n]);
+    const source = (failAt: number) =>
+      new Flow<number>(async function* (at) {
+        for await (const batch of places(batches).batches(at)) {
+          if (batch.items[0] === failAt) {
+            await untilCommitted(disk, 6);
+            throw new Error('interrupted');
+          }
+          yield batch;
+        }
+      });
+    const run = (failAt: number) =>
+      pipeline(
+        source(failAt),
+        tee(sums, filesOn<number>(disk, { path: '/a/x', commitIntervalMs: 0 }), {
+          checkpoint: CHECKPOINT,
+        }),
+      );
+    await expect(run(8)).rejects.toThrow('interrupted');
+    expect(stateOf(disk)?.cursor?.inner.next).toBe(6);
+    expect(contentOf(disk, '/sums')).toMatchObject({
+      '/sums/x.0001': '0,1,2.',
+      '/sums/x.0002': '3,4,5.',
+    });
+    await run(-1);
+    expect(Object.values(contentOf(disk, '/sums'))).toEqual(['0,1,2.', '3,4,5.', '6,7,8.', '9.']);
+    expect(disk.read('/a/x').toString()).toBe('0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n');
+  });
+
+  it.each<[string, (disk: SimulatedDisk) => unknown, RegExp]>([
+    [
+      'another operator in a branch',
+      disk =>
+        tee(
+          compose(
+            filter(() => true),
+            filesOn(disk, { path: '/a/x' }),
+          ),
+          { checkpoint: CHECKPOINT },
+        ),
+      /another flow: files\(\) is now filter\(\)/,
+    ],
+    [
+      'another path in a branch',
+      disk => tee(filesOn(disk, { path: '/a/y' }), { checkpoint: CHECKPOINT }),
+      /another flow: `path` of files\(\) was "\/a\/x" and is now "\/a\/y"/,
+    ],
+    [
+      'one more branch',
+      disk =>
+        tee(filesOn(disk, { path: '/a/x' }), filesOn(disk, { path: '/a/y' }), {
+          checkpoint: CHECKPOINT,
+        }),
+      /another sink: `branches` of tee\(\) was 1 and is now 2/,
+    ],
+    [
+      'files alone',
+      disk => filesOn(disk, { path: '/a/x', checkpoint: CHECKPOINT }),
+      /another sink: tee\(\) is now files\(\)/,
+    ],
+  ])('is refused with %s', async (_, make, message) => {
+    const disk = new SimulatedDisk();
+    const source = () => places([[1], [2]]);
+    await pipeline(source(), tee(filesOn(disk, { path: '/a/x' }), { checkpoint: CHECKPOINT }));
+    const run = pipeline(source(), make(disk) as never);
+    await expect(run).rejects.toThrow(StorageError);
+    await expect(run).rejects.toThrow(message);
+  });
+});
