@@ -77,6 +77,7 @@ const CALLS: readonly Row[] = [
     { ids: [] },
   ],
   ['rules.explain', o => millrace.rules.explain('snow', post, o), 'prodcut', 'product'],
+  ['tee', o => millrace.tee(millrace.files({ path: 'x' }), o), 'chekpoint', 'checkpoint'],
   ['files', o => millrace.files(o), 'chekpoint', 'checkpoint', { path: 'x.jsonl' }],
   ['filter', o => millrace.filter(() => true, o), 'nmae', 'name'],
   ['jobs.find', o => millrace.jobs.find(acme, 't', o), 'singal', 'signal'],

@@ -155,7 +155,7 @@ export function checkLast(last: Argument): void {
  * @throws OptionError when it is neither.
  */
 export function callLast(
-  input: AsyncIterable<unknown>,
+  input: Flow<unknown>,
   last: Argument,
   run: SinkRun | undefined,
 ): AsyncIterable<unknown> | PromiseLike<unknown> {

@@ -4,6 +4,7 @@ import { drain } from '../flow/drain.js';
 import {
   batchesOf,
   Flow,
+  type FlowSink,
   identityOf,
   type Operator,
   type Sink,
@@ -91,25 +92,25 @@ export function compose<A, B, C, D, E, F, G, H, I, J>(
 ): Operator<A, J>;
 export function compose<A, B, R = void>(
   ab: Stage<A, B>,
-  sink: Sink<B, R> | WritableSink<B>,
+  sink: FlowSink<B, R> | WritableSink<B>,
 ): Sink<A, R>;
 export function compose<A, B, C, R = void>(
   ab: Stage<A, B>,
   bc: Stage<B, C>,
-  sink: Sink<C, R> | WritableSink<C>,
+  sink: FlowSink<C, R> | WritableSink<C>,
 ): Sink<A, R>;
 export function compose<A, B, C, D, R = void>(
   ab: Stage<A, B>,
   bc: Stage<B, C>,
   cd: Stage<C, D>,
-  sink: Sink<D, R> | WritableSink<D>,
+  sink: FlowSink<D, R> | WritableSink<D>,
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, R = void>(
   ab: Stage<A, B>,
   bc: Stage<B, C>,
   cd: Stage<C, D>,
   de: Stage<D, E>,
-  sink: Sink<E, R> | WritableSink<E>,
+  sink: FlowSink<E, R> | WritableSink<E>,
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, F, R = void>(
   ab: Stage<A, B>,
@@ -117,7 +118,7 @@ export function compose<A, B, C, D, E, F, R = void>(
   cd: Stage<C, D>,
   de: Stage<D, E>,
   ef: Stage<E, F>,
-  sink: Sink<F, R> | WritableSink<F>,
+  sink: FlowSink<F, R> | WritableSink<F>,
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, F, G, R = void>(
   ab: Stage<A, B>,
@@ -126,7 +127,7 @@ export function compose<A, B, C, D, E, F, G, R = void>(
   de: Stage<D, E>,
   ef: Stage<E, F>,
   fg: Stage<F, G>,
-  sink: Sink<G, R> | WritableSink<G>,
+  sink: FlowSink<G, R> | WritableSink<G>,
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, F, G, H, R = void>(
   ab: Stage<A, B>,
@@ -136,7 +137,7 @@ export function compose<A, B, C, D, E, F, G, H, R = void>(
   ef: Stage<E, F>,
   fg: Stage<F, G>,
   gh: Stage<G, H>,
-  sink: Sink<H, R> | WritableSink<H>,
+  sink: FlowSink<H, R> | WritableSink<H>,
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, F, G, H, I, R = void>(
   ab: Stage<A, B>,
@@ -147,7 +148,7 @@ export function compose<A, B, C, D, E, F, G, H, I, R = void>(
   fg: Stage<F, G>,
   gh: Stage<G, H>,
   hi: Stage<H, I>,
-  sink: Sink<I, R> | WritableSink<I>,
+  sink: FlowSink<I, R> | WritableSink<I>,
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, F, G, H, I, J, R = void>(
   ab: Stage<A, B>,
@@ -159,7 +160,7 @@ export function compose<A, B, C, D, E, F, G, H, I, J, R = void>(
   gh: Stage<G, H>,
   hi: Stage<H, I>,
   ij: Stage<I, J>,
-  sink: Sink<J, R> | WritableSink<J>,
+  sink: FlowSink<J, R> | WritableSink<J>,
 ): Sink<A, R>;
 export function compose(...args: readonly unknown[]): unknown {
   const stages = args.map(
@@ -186,7 +187,7 @@ function end(
 ): AsyncIterable<unknown> | PromiseLike<unknown> {
   const { value } = last;
   if (isStageStream(value)) return applyStage(input, last);
-  if (typeof value === 'function') return callLast(input, last, run);
+  if (typeof value === 'function') return callLast(flowOf(input), last, run);
   const { signal = new AbortController().signal, progress } = run ?? {};
   return drain(flowOf(input), last, { signal, progress });
 }

@@ -8,6 +8,7 @@ import {
   batchesOf,
   type Cursor,
   Flow,
+  type FlowSink,
   identityOf,
   type Pull,
   type Sink,
@@ -42,7 +43,7 @@ const OPTIONS = {
 } satisfies OptionTable<TeeOptions>;
 
 /** A sink or a stream to write to, at the end of a branch of `tee`. */
-type Branch<In, R> = Sink<In, R> | WritableSink<In>;
+type Branch<In, R> = FlowSink<In, R> | WritableSink<In>;
 
 /**
  * Gives every item to several branches, each a sink or, by `compose`, operators and a sink. They run at the
