@@ -96,6 +96,7 @@ const OPTION_TABLES = [
   ['src/users/README.md', 'Engagement totals', 'Option of `engagement`', 'EngagementOptions'],
   ['src/sinks/README.md', 'The `files` sink', 'Option', 'FilesOptions'],
   ['src/tables/README.md', 'CSV', 'Option', 'CsvOptions'],
+  ['src/tables/README.md', 'Parquet', 'Option', 'ParquetOptions'],
   ['src/service/README.md', 'Options', 'Option', 'service:ServiceOptions'],
 ] as const;
 

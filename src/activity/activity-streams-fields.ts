@@ -58,6 +58,10 @@ export class ActivityStreamsFields implements PostFields {
     return this.#content === this.#post ? whole : retweetPrefix(this.#post.body) + whole;
   }
 
+  get link(): string {
+    return string(this.#post.link);
+  }
+
   get hashtags(): readonly string[] {
     return list(this.#entities?.hashtags).map(tag => string(tag.text));
   }

@@ -46,6 +46,10 @@ export class OriginalFields implements PostFields {
     return this.#content === this.#post ? whole : retweetPrefix(this.#post.text) + whole;
   }
 
+  get link(): string {
+    return `http://twitter.com/${this.author.writtenHandle}/statuses/${this.id}`;
+  }
+
   get hashtags(): readonly string[] {
     return list(this.#entities?.hashtags).map(tag => string(tag.text));
   }

@@ -77,6 +77,8 @@ export interface PlaceFields {
 export interface PostFields {
   readonly id: string;
   readonly text: string;
+  /** The address of the post, in the form of the `activity_streams` format. */
+  readonly link: string;
   /** Without `#`. */
   readonly hashtags: readonly string[];
   /** Without `$`. */

@@ -1,4 +1,4 @@
-import { Activity } from '../activity/activity.js';
+import { Activity, type Edits } from '../activity/activity.js';
 import { fieldsOf } from '../activity/fields-of.js';
 import type {
   AuthorFields,
@@ -14,7 +14,7 @@ import type { Column, ColumnType, GivenValue } from './column.js';
 export type PostItem = Activity | { readonly activity: Activity };
 
 /** What a row of a post is read from. Both formats are read through the same fields. */
-interface PostView {
+class PostView {
   readonly item: PostItem;
   readonly activity: Activity;
   readonly fields: PostFields;
@@ -22,6 +22,25 @@ interface PostView {
   readonly home: Home | undefined;
   readonly place: PlaceFields | undefined;
   readonly mentions: readonly Person[];
+  readonly shared: PostFields['retweeted'];
+  #edits: { readonly value: Edits | undefined } | undefined;
+
+  constructor(item: PostItem) {
+    this.item = item;
+    this.activity = item instanceof Activity ? item : item.activity;
+    this.fields = fieldsOf(this.activity);
+    this.author = this.fields.author;
+    this.home = this.author.homes[0];
+    this.place = this.fields.place;
+    this.mentions = distinct(this.fields.mentions);
+    this.shared = this.fields.retweeted;
+  }
+
+  /** Throws for damaged edit metadata, which only its columns need. */
+  get edits(): Edits | undefined {
+    this.#edits ??= { value: this.activity.edits };
+    return this.#edits.value;
+  }
 }
 
 export function isPostItem(item: unknown): item is PostItem {
@@ -39,23 +58,8 @@ export function activityOf(item: unknown): Activity | undefined {
 let last: PostView | undefined;
 
 function viewOf(item: PostItem): PostView {
-  if (last?.item !== item) last = newView(item);
+  if (last?.item !== item) last = new PostView(item);
   return last;
-}
-
-function newView(item: PostItem): PostView {
-  const activity = item instanceof Activity ? item : item.activity;
-  const fields = fieldsOf(activity);
-  const { author, place, mentions } = fields;
-  return {
-    item,
-    activity,
-    fields,
-    author,
-    home: author.homes[0],
-    place,
-    mentions: distinct(mentions),
-  };
 }
 
 function of<Type extends ColumnType>(
@@ -81,14 +85,16 @@ const POSTS: ItemKind = {
 export const posts = builtIn(POSTS, viewOf, {
   id: of('string', 'Id of the post, digits', ({ activity }) => activity.id),
   posted_at: of('timestamp', 'When it was posted', ({ activity }) => activity.postedAt),
-  verb: of('string', '`post`, or `share` of another post', ({ activity }) => activity.verb),
+  verb: of('string', '`post`, or `share` of another post', ({ shared }) =>
+    shared === undefined ? 'post' : 'share',
+  ),
   text: of(
     'string',
     'In full, as people read it, with `&` for `&amp;`; a share has `RT @handle: ` and the whole shared text',
     ({ fields }) => fields.text,
   ),
   lang: of('string', 'Language code; `und` if none was recognised', ({ fields }) => fields.lang),
-  link: of('string', 'Address of the post', ({ activity }) => activity.link),
+  link: of('string', 'Address of the post', ({ fields }) => orNull(fields.link)),
 
   author_id: of('string', 'Id of the author, digits', ({ author }) => orNull(author.id)),
   author_handle: of('string', 'Without `@`', ({ author }) => orNull(author.writtenHandle)),
@@ -181,10 +187,10 @@ export const posts = builtIn(POSTS, viewOf, {
     fields.media.map(({ url }) => url),
   ),
 
-  shared_id: of('string', 'Id of the shared post', ({ fields }) => orNull(fields.retweeted?.id)),
-  shared_author_id: of('string', 'Its author', ({ fields }) => orNull(fields.retweeted?.author.id)),
-  shared_author_handle: of('string', 'Its author', ({ fields }) =>
-    orNull(fields.retweeted?.author.writtenHandle),
+  shared_id: of('string', 'Id of the shared post', ({ shared }) => orNull(shared?.id)),
+  shared_author_id: of('string', 'Its author', ({ shared }) => orNull(shared?.author.id)),
+  shared_author_handle: of('string', 'Its author', ({ shared }) =>
+    orNull(shared?.author.writtenHandle),
   ),
   quoted_id: of(
     'string',
@@ -207,27 +213,15 @@ export const posts = builtIn(POSTS, viewOf, {
     orNull(fields.replyTo?.writtenHandle),
   ),
 
-  edit_initial_id: of(
-    'string',
-    'Id of the first version',
-    ({ activity }) => activity.edits?.initialId,
-  ),
-  edit_ids: of(
-    'list<string>',
-    'Ids of all versions, ascending',
-    ({ activity }) => activity.edits?.ids,
-  ),
+  edit_initial_id: of('string', 'Id of the first version', ({ edits }) => edits?.initialId),
+  edit_ids: of('list<string>', 'Ids of all versions, ascending', ({ edits }) => edits?.ids),
   editable_until: of(
     'timestamp',
     'Until when it can be edited',
-    ({ activity }) => activity.edits?.editableUntil,
+    ({ edits }) => edits?.editableUntil,
   ),
-  edits_remaining: of('int32', 'Edits that are left', ({ activity }) => activity.edits?.remaining),
-  is_editable: of(
-    'boolean',
-    'Whether it can be edited at all',
-    ({ activity }) => activity.edits?.editable,
-  ),
+  edits_remaining: of('int32', 'Edits that are left', ({ edits }) => edits?.remaining),
+  is_editable: of('boolean', 'Whether it can be edited at all', ({ edits }) => edits?.editable),
 
   rule_ids: of('list<string>', 'Ids of the rules that it matched', ({ activity }) =>
     activity.matchingRules.map(({ id }) => id).filter(id => id !== undefined),

@@ -69,9 +69,17 @@ export function parsePathTemplate(call: string, template: string): PathTemplate 
       literals.reduce((filled, literal, index) => {
         const field = fields[index - 1] as Field;
         const text = field.text(keys[index - 1] as string | number);
-        return filled + safeName(text, limits[index - 1]) + literal;
+        const limit = limits[index - 1] as number;
+        const name = filled.endsWith('=') ? partitionName(text, limit) : safeName(text, limit);
+        return filled + name + literal;
       }),
   };
+}
+
+/** A value of a partition, such as `tag=snow`: readers of datasets look for one `=` in each name. */
+function partitionName(text: string, limit: number): string {
+  const equals = text.split('=').length - 1;
+  return safeName(text, Math.max(MIN_NAME_BYTES, limit - 2 * equals)).replaceAll('=', '%3D');
 }
 
 function named(key: (activity: Activity, tag: string) => string): Field {

@@ -1,0 +1,121 @@
+import type { Activity } from '../activity/activity.js';
+import {
+  checkOptions,
+  milliseconds,
+  type OptionTable,
+  oneOf,
+  optionError,
+  whole,
+} from '../check.js';
+import type { Sink } from '../flow/flow.js';
+import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
+import { hasOwnColumns, listColumns, settingsOf } from '../tables/columns.js';
+import { rowReader } from '../tables/row-reader.js';
+import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
+import { fileSinkOn } from './output/file-sink.js';
+import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
+import type { Written } from './output/written.js';
+import { type ParquetCompression, parquetCodec } from './parquet-codec.js';
+import { ParquetEncoder } from './parquet-encoder.js';
+
+/** Options of `parquet`. */
+export interface ParquetOptions<T>
+  extends Omit<FileSinkOptions<T>, 'gzip' | 'maxBytes' | 'commitIntervalMs'>,
+    TableOptions<T> {
+  /** How pages are compressed; `'zstd'` needs Node 22.15 or later. @default 'snappy' */
+  readonly compression?: ParquetCompression | undefined;
+  /** The maximum number of rows in a row group. @default 100_000 */
+  readonly rowGroup?: number | undefined;
+  /**
+   * Memory of the rows that wait for their row group, estimated, over all open files, in bytes. Beyond it,
+   * the largest row groups are written as they are.
+   * @default 128 MiB
+   */
+  readonly maxHeldBytes?: number | undefined;
+  /**
+   * A file ends once it has this many bytes, its present row group counted as it is in memory:
+   * `snow.0001.parquet`, `snow.0002.parquet` and so on.
+   * @default 128 MiB with a checkpoint, no limit and no numbers without
+   */
+  readonly maxBytes?: number | undefined;
+  /**
+   * The time after which all open files end and are committed, in milliseconds, for endless sources: a
+   * crash costs what came since. Short times make small files.
+   * @default files end only when one of them is full
+   */
+  readonly commitIntervalMs?: number | undefined;
+}
+
+const { gzip: _, ...SHARED_OPTIONS } = FILE_SINK_OPTIONS;
+const MIB = 1 << 20;
+const DEFAULT_FILE_BYTES = 128 * MIB;
+
+const OPTIONS = {
+  ...SHARED_OPTIONS,
+  ...TABLE_OPTIONS,
+  compression: oneOf('how pages are compressed', ['snappy', 'gzip', 'zstd', 'none'], 'snappy'),
+  rowGroup: whole('rows of a row group', { min: 1, default: 100_000 }),
+  maxHeldBytes: whole('memory of rows that wait', { min: 1, default: 128 * MIB }),
+  maxBytes: whole('bytes in one file', { min: 1 }),
+  commitIntervalMs: milliseconds('between two commits', { min: 0 }),
+} satisfies OptionTable<ParquetOptions<unknown>>;
+
+/**
+ * Writes every item as a row of a Parquet file. Takes posts, unless `columns` are of other items. A file has
+ * its name only when it is complete. Where there are no items, there is no file.
+ *
+ * With a checkpoint, files are numbered, and all open ones end and are committed together whenever one is
+ * full: a crash costs only the files under way, which the same script makes again from the cursor.
+ * Partition by the path, `out/month={month}/tag={tag}/posts.parquet`, and DuckDB and others read the folder
+ * as one dataset.
+ *
+ * @throws OptionError before any I/O, also for a column that is unknown or comes twice.
+ * @throws DataError for an item that the columns are not of, and a value that does not fit its column.
+ * @throws StorageError as `files`.
+ * @example
+ * await pipeline(
+ *   localFiles('job'),
+ *   gunzip(),
+ *   jsonLines(),
+ *   activities(),
+ *   parquet({ path: 'out/month={month}/posts.parquet', checkpoint: 'out/checkpoint.json' }),
+ * );
+ */
+export function parquet<T = Activity>(
+  options: ParquetOptions<T> & NeedsColumns<T>,
+): Sink<T, Written> {
+  return parquetOn<T>(nodeFileSystem, options);
+}
+
+/** `parquet` on another file system, so that a test can make the disk fail. */
+export function parquetOn<T>(fs: FileSystem, options: ParquetOptions<T>): Sink<T, Written> {
+  const { columns, invalidValues, compression, rowGroup, maxHeldBytes, ...checked } = checkOptions(
+    'parquet',
+    OPTIONS,
+    options as ParquetOptions<unknown>,
+  );
+  const codec = parquetCodec(compression);
+  if (codec === undefined)
+    throw optionError('parquet', 'compression', "must not be 'zstd' before Node 22.15; use 'gzip'");
+  if (typeof checked.path === 'string' && /\.gz$/i.test(checked.path))
+    throw optionError('parquet', 'path', 'must not end in .gz: Parquet compresses within the file');
+  const list = listColumns(columns);
+  const format = {
+    columns: list,
+    read: rowReader('parquet', list, invalidValues),
+    codec,
+    rowGroup,
+  };
+  // A file that is being written is lost in a crash, so files end from time to time.
+  const ends = checked.checkpoint !== undefined && checked.maxBytes === undefined;
+  const plan = planOf<unknown>(
+    'parquet',
+    ends ? { ...checked, maxBytes: DEFAULT_FILE_BYTES } : checked,
+    {
+      format: { encoder: () => new ParquetEncoder(format), maxHeldBytes },
+      settings: { columns: settingsOf(list) },
+      takesFunctions: hasOwnColumns(list),
+    },
+  );
+  return fileSinkOn<T>(fs, plan);
+}

@@ -1,0 +1,428 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import fc from 'fast-check';
+import { parquetMetadata, parquetReadObjects } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
+import { DataError, OptionError, StorageError } from '../../src/errors.js';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { routeByTag } from '../../src/operators/route-by-tag.js';
+import { samplePosts } from '../../src/service/sample/sample-posts.js';
+import { csv } from '../../src/sinks/csv.js';
+import type { Written } from '../../src/sinks/output/written.js';
+import { type ParquetOptions, parquet, parquetOn } from '../../src/sinks/parquet.js';
+import * as tables from '../../src/tables/tables.js';
+import { MINUTE } from '../../src/time.js';
+import { arbitraryPost } from '../activity/arbitrary-post.js';
+import { nodeError, PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
+import { places } from './files/cursors.js';
+import { post } from './posts.js';
+import { temporaryFolders } from './temporary-folder.js';
+
+// A crash may leave an empty lock, which delays the next run; hundreds of crashes need not wait.
+vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
+
+const temporaryFolder = temporaryFolders();
+let duck: DuckDBConnection;
+
+beforeAll(async () => {
+  duck = await (await DuckDBInstance.create()).connect();
+  await duck.run("SET TimeZone = 'UTC'; SET threads = 2");
+});
+afterAll(() => duck.closeSync());
+
+/** What DuckDB says, with bigints and lists as they are printed. */
+async function ask(sql: string): Promise<unknown[][]> {
+  return (await duck.runAndReadAll(sql)).getRowsJson();
+}
+
+type Options<T> = Omit<ParquetOptions<T>, 'path'> & { readonly path?: ParquetOptions<T>['path'] };
+
+async function write<T>(
+  items: readonly T[],
+  options: Options<T>,
+): Promise<{ readonly files: Record<string, Buffer>; readonly written: Written }> {
+  const disk = new SimulatedDisk();
+  const sink = parquetOn<T>(disk, { path: '/out/rows.parquet', ...options });
+  const written = await pipeline(places([items]), sink);
+  return { files: filesOf(disk), written };
+}
+
+function filesOf(disk: SimulatedDisk): Record<string, Buffer> {
+  const names = disk.files().filter(name => name.startsWith('/out/'));
+  return Object.fromEntries(names.map(name => [name, disk.read(name)]));
+}
+
+function bytesOf(buffer: Buffer): ArrayBuffer {
+  return new Uint8Array(buffer).buffer;
+}
+
+/** The rows of a file, read by hyparquet, which gives `undefined` for some nulls. */
+async function rowsOf(file: Buffer | undefined): Promise<Record<string, unknown>[]> {
+  const rows = await parquetReadObjects({ file: bytesOf(file as Buffer), compressors });
+  return rows.map(row =>
+    Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value ?? null])),
+  );
+}
+
+const own = <Type extends tables.ColumnType>(type: Type, name = 'value') =>
+  ({ name, type, value: (item: unknown) => item }) as unknown as tables.Column<unknown>;
+
+async function valuesOf(type: tables.ColumnType, values: readonly unknown[], options = {}) {
+  const { files } = await write(values, { columns: [own(type)], ...options });
+  return (await rowsOf(files['/out/rows.parquet'])).map(({ value }) => value);
+}
+
+const VALUES: Readonly<Record<tables.ScalarType, fc.Arbitrary<unknown>>> = {
+  string: fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('', '🍕', '\0', '"')),
+  int32: fc.integer(),
+  int64: fc.oneof(
+    fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+    fc.constantFrom(2n ** 63n - 1n, -(2n ** 63n)),
+  ),
+  double: fc.double({ noNaN: true, noDefaultInfinity: true }),
+  boolean: fc.boolean(),
+  timestamp: fc.date({ noInvalidDate: true }),
+};
+
+const nodeHasZstd = 'zstdCompressSync' in (await import('node:zlib'));
+const CODECS = ['snappy', 'gzip', 'none', ...(nodeHasZstd ? ['zstd'] : [])] as const;
+
+describe('parquet', () => {
+  it.each(Object.entries(VALUES))('is read back as it was written: %s', async (type, value) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.option(value), { minLength: 1, maxLength: 30 }),
+        fc.array(fc.option(fc.array(value, { maxLength: 4 })), { minLength: 1, maxLength: 20 }),
+        fc.constantFrom(...CODECS),
+        fc.constantFrom(1, 2, 7, 100),
+        async (scalars, lists, compression, rowGroup) => {
+          const options = { compression: compression as 'gzip', rowGroup };
+          const scalar = type as tables.ScalarType;
+          expect(await valuesOf(scalar, scalars, options)).toEqual(scalars);
+          expect(await valuesOf(`list<${scalar}>`, lists, options)).toEqual(lists);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('is read back as it was written, for any posts', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(arbitraryPost, { minLength: 1, maxLength: 8 }),
+        fc.constantFrom(1, 3, 100),
+        async (written, rowGroup) => {
+          const posts = written.map(({ bytes }) => new Activity(bytes));
+          const { files } = await write(posts, { rowGroup });
+          expect(await rowsOf(files['/out/rows.parquet'])).toEqual(
+            posts.map(tables.toRow(tables.posts)),
+          );
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('has columns of the types that DuckDB has for them, and exact ids', async () => {
+    const folder = await temporaryFolder();
+    const columns = [
+      own('string', 's'),
+      own('int32', 'i'),
+      own('int64', 'l'),
+      own('double', 'd'),
+      own('boolean', 'b'),
+      own('timestamp', 't'),
+      own('list<string>', 'ls'),
+      own('list<int64>', 'll'),
+    ].map(column => ({ ...column, value: (row: Record<string, unknown>) => row[column.name] }));
+    const rows = [
+      {
+        ...{ s: '9223372036854775807 🍕\n"', i: -1, l: 9223372036854775807n, d: 0.1, b: true },
+        ...{
+          t: new Date('2024-02-29T12:34:56.789Z'),
+          ls: ['a', '🍕', ''],
+          ll: ['9007199254740993'],
+        },
+      },
+      { s: '', ls: [] },
+      {},
+    ];
+    const file = path.join(folder, 'types.parquet');
+    await pipeline(places([rows]), parquet({ path: file, columns: columns as never }));
+    const described = await ask(`DESCRIBE SELECT * FROM '${file}'`);
+    expect(described.map(([name, type]) => [name, type])).toEqual([
+      ['s', 'VARCHAR'],
+      ['i', 'INTEGER'],
+      ['l', 'BIGINT'],
+      ['d', 'DOUBLE'],
+      ['b', 'BOOLEAN'],
+      ['t', 'TIMESTAMP WITH TIME ZONE'],
+      ['ls', 'VARCHAR[]'],
+      ['ll', 'BIGINT[]'],
+    ]);
+    expect(await ask(`SELECT * FROM '${file}'`)).toEqual([
+      [
+        ...['9223372036854775807 🍕\n"', -1, '9223372036854775807', 0.1, true],
+        ...['2024-02-29 12:34:56.789+00', ['a', '🍕', ''], ['9007199254740993']],
+      ],
+      ['', null, null, null, null, null, [], null],
+      [null, null, null, null, null, null, null, null],
+    ]);
+    // Row groups are skipped by their statistics.
+    expect(await ask(`SELECT count(*) FROM '${file}' WHERE t > '2025-01-01'`)).toEqual([['0']]);
+  });
+
+  it('holds what csv holds, by DuckDB', async () => {
+    const folder = await temporaryFolder();
+    const at = Date.UTC(2024, 2, 5);
+    const minutes = Array.from({ length: 10 }, (_, n) =>
+      samplePosts(at + n * MINUTE, {
+        postsPerMinute: 60,
+        format: n % 2 === 0 ? 'original' : 'activity_streams',
+      }),
+    );
+    const [a, b] = [path.join(folder, 'a.parquet'), path.join(folder, 'b.csv')];
+    const { posts } = await pipeline(places(minutes), parquet({ path: a, rowGroup: 100 }));
+    await pipeline(places(minutes), csv({ path: b }));
+    expect(posts).toBeGreaterThan(300);
+    const types = await ask(`DESCRIBE SELECT * FROM '${a}'`);
+    // Lists are JSON in CSV.
+    const read = types.map(([name, type]) =>
+      String(type).endsWith('[]') ? `CAST("${name}" AS JSON)::${type} AS "${name}"` : `"${name}"`,
+    );
+    const columns = types.map(
+      ([name, type]) => `'${name}': '${String(type).endsWith('[]') ? 'VARCHAR' : type}'`,
+    );
+    const fromCsv = `SELECT ${read} FROM read_csv('${b}', header = true, columns = {${columns}}, allow_quoted_nulls = false)`;
+    expect(await ask(`SELECT count(*) FROM (${fromCsv})`)).toEqual([[String(posts)]]);
+    expect(await ask(`SELECT * FROM '${a}' EXCEPT ${fromCsv}`)).toEqual([]);
+    expect(await ask(`${fromCsv} EXCEPT SELECT * FROM '${a}'`)).toEqual([]);
+    // Without any hint, DuckDB finds every row of the CSV, too.
+    expect(await ask(`SELECT count(*), max(id::BIGINT)::VARCHAR FROM '${b}'`)).toEqual(
+      await ask(`SELECT count(*), max(id) FROM '${a}'`),
+    );
+  });
+
+  it('is a dataset where its path has partitions', async () => {
+    const folder = await temporaryFolder();
+    const tags = ['snow', 'eis & schnee', '../ü=1'];
+    const posts = Array.from({ length: 40 }, (_, n) =>
+      post({ id: String(n), at: Date.UTC(2024, n % 3, 5) }).withMatchingRules(
+        tags.filter((_, at) => (n + at) % 2 === 0).map(tag => ({ tag, id: '1' })),
+      ),
+    );
+    const { files } = await pipeline(
+      places([posts]),
+      routeByTag(),
+      parquet({
+        path: path.join(folder, 'month={month}/tag={tag}/posts.parquet'),
+        columns: ['id', 'posted_at', 'rule_tags'],
+        maxOpen: 2,
+      }),
+    );
+    expect(files.length).toBe(9);
+    const dataset = `read_parquet('${folder}/*/*/*.parquet', hive_partitioning = true, hive_types_autocast = false)`;
+    expect(
+      await ask(`SELECT month, tag, count(*)::INT, bool_and(list_contains(rule_tags, tag))
+        FROM ${dataset} GROUP BY ALL ORDER BY ALL LIMIT 3`),
+    ).toEqual([
+      ['2024-01', '../ü=1', 7, true],
+      ['2024-01', 'eis & schnee', 7, true],
+      ['2024-01', 'snow', 7, true],
+    ]);
+    expect(await ask(`SELECT count(*)::INT FROM ${dataset} WHERE month = '2024-02'`)).toEqual([
+      [19],
+    ]);
+  });
+
+  it('has row groups of the rows that are asked for, and less where memory is short', async () => {
+    const posts = Array.from({ length: 250 }, (_, n) =>
+      post({ id: String(n), text: 'snow'.repeat(50) }),
+    );
+    const groupsOf = async (options: Options<Activity>) => {
+      const { files } = await write(posts, { columns: ['id', 'text'], ...options });
+      const { row_groups } = parquetMetadata(bytesOf(files['/out/rows.parquet'] as Buffer));
+      return row_groups.map(({ num_rows }) => Number(num_rows));
+    };
+    expect(await groupsOf({ rowGroup: 100 })).toEqual([100, 100, 50]);
+    expect(await groupsOf({})).toEqual([250]);
+    const small = await groupsOf({ maxHeldBytes: 10_000 });
+    expect(small.length).toBeGreaterThan(5);
+    expect(small.reduce((sum, rows) => sum + rows, 0)).toBe(250);
+  });
+
+  it('is numbered where its size is limited', async () => {
+    const posts = Array.from({ length: 100 }, (_, n) =>
+      post({ id: String(n), text: `${n}`.repeat(99) }),
+    );
+    const { files, written } = await write(posts, { columns: ['id', 'text'], maxBytes: 5_000 });
+    const names = Object.keys(files);
+    expect(names.length).toBeGreaterThan(3);
+    expect(names[0]).toBe('/out/rows.0001.parquet');
+    const rows = await Promise.all(names.map(name => rowsOf(files[name])));
+    expect(rows.flat().map(({ id }) => id)).toEqual(posts.map(({ id }) => id));
+    expect(written.files.map(({ posts: count }) => count)).toEqual(
+      rows.map(({ length }) => length),
+    );
+  });
+
+  it('leaves no file with its name where an item does not fit', async () => {
+    const folder = await temporaryFolder();
+    const items = [post({ id: '1' }), post({ id: '2', text: 'no' })];
+    const run = pipeline(
+      places([items]),
+      parquet({
+        path: path.join(folder, 'x.parquet'),
+        columns: [
+          'id',
+          { name: 'length', type: 'int32', value: item => (item.text === 'no' ? 0.5 : 1) },
+        ],
+      }),
+    );
+    await expect(run).rejects.toBeInstanceOf(DataError);
+    await expect(run).rejects.toThrow(
+      'Column "length" of post 2: expected a whole number of 32 bits',
+    );
+    expect((await readdir(folder)).filter(name => name.endsWith('.parquet'))).toEqual([]);
+  });
+
+  it.each<[object, string, string]>([
+    [{ path: 'x.parquet.gz' }, 'path', 'must not end in .gz'],
+    [{ compression: 'lz4' }, 'compression', "'snappy', 'gzip', 'zstd' or 'none'"],
+    [{ rowGroup: 0 }, 'rowGroup', 'a whole number of at least 1'],
+    [{ gzip: true }, 'gzip', 'unknown option `gzip`'],
+    [{ columns: ['id', { ...own('string'), name: 'ID' }] }, 'columns', 'DuckDB takes'],
+    ...(nodeHasZstd
+      ? []
+      : [
+          [{ compression: 'zstd' }, 'compression', 'Node 22.15'] satisfies [object, string, string],
+        ]),
+  ])('refuses %j before any I/O', (options, option, message) => {
+    const call = () => parquet({ path: 'x.parquet', ...options } as never);
+    expect(call).toThrow(OptionError);
+    expect(call).toThrow(message);
+    expect(call).toThrow(expect.objectContaining({ option }));
+  });
+});
+
+describe('parquet with a checkpoint', () => {
+  const ITEMS = Array.from({ length: 16 }, (_, batch) =>
+    Array.from({ length: batch % 4 }, (_, n) => ({
+      to: 'abc'.charAt((batch + n) % 3),
+      n: batch * 10 + n,
+    })),
+  );
+  type Item = (typeof ITEMS)[0][0];
+  const options: ParquetOptions<Item> = {
+    path: ({ to }) => `/out/${to}.parquet`,
+    columns: [
+      { name: 'n', type: 'int32', value: ({ n }) => n },
+      { name: 'text', type: 'string', value: ({ n }) => `${n} 🍕` },
+    ],
+    checkpoint: '/run.json',
+    maxBytes: 300,
+  };
+  const run = (disk: SimulatedDisk, more: Partial<ParquetOptions<Item>> = {}) =>
+    pipeline(places(ITEMS), parquetOn(disk, { ...options, ...more }));
+
+  /** Each item that is in a file with its name. */
+  async function itemsOf(disk: SimulatedDisk): Promise<number[]> {
+    const files = Object.entries(filesOf(disk)).filter(([name]) => !name.endsWith('.part'));
+    const rows = await Promise.all(files.map(([, file]) => rowsOf(file)));
+    return rows
+      .flat()
+      .map(({ n }) => n as number)
+      .toSorted((a, b) => a - b);
+  }
+
+  const all = ITEMS.flat()
+    .map(({ n }) => n)
+    .toSorted((a, b) => a - b);
+
+  it('has every item once, in complete files, after a crash at any call', async () => {
+    const whole = new SimulatedDisk();
+    const { posts } = await run(whole);
+    expect(posts).toBe(all.length);
+    expect(Object.keys(filesOf(whole)).length).toBeGreaterThan(4);
+    for (const how of ['killed', 'power cut'])
+      for (let cut = 0; cut < whole.calls; cut += 5) {
+        const disk = new SimulatedDisk();
+        disk.cutAt = cut;
+        await expect(run(disk)).rejects.toBeInstanceOf(PowerCut);
+        if (how === 'killed') disk.keepAll();
+        else disk.restart(() => 0.5);
+        // Whatever has its name is complete.
+        await itemsOf(disk);
+        await run(disk);
+        expect(await itemsOf(disk), `${how} at call ${cut}`).toEqual(all);
+        expect(Object.keys(filesOf(disk)).filter(name => name.endsWith('.part'))).toEqual([]);
+      }
+  });
+
+  it('goes on after a full disk at any call that writes', async () => {
+    const whole = new SimulatedDisk();
+    await run(whole);
+    let failed = 0;
+    for (let at = 0; at < whole.calls; at += 5) {
+      const disk = new SimulatedDisk();
+      disk.before = (call, file) => {
+        if (disk.calls - 1 === at && /^(write|datasync|sync|rename|open w|mkdir)/.test(call))
+          throw nodeError('ENOSPC', `${call} '${file}'`);
+      };
+      await run(disk).catch(error => {
+        failed++;
+        expect(error).toBeInstanceOf(StorageError);
+      });
+      disk.before = () => {};
+      await run(disk);
+      expect(await itemsOf(disk), `a full disk at call ${at}`).toEqual(all);
+    }
+    expect(failed).toBeGreaterThan(5);
+  });
+
+  it('commits by time, for a source without an end', async () => {
+    const disk = new SimulatedDisk();
+    const stop = new AbortController();
+    const endless = new Flow<Item>(async function* ({ signal }) {
+      for (const [at, items] of ITEMS.entries()) yield { items, cursor: { next: at + 1 } };
+      stop.abort(new Error('enough'));
+      signal.throwIfAborted();
+    });
+    const sink = parquetOn(disk, { ...options, maxBytes: 1 << 20, commitIntervalMs: 0 });
+    await expect(pipeline(endless, sink, { signal: stop.signal })).rejects.toThrow('enough');
+    expect(await itemsOf(disk)).toEqual(all);
+  });
+
+  it('is not continued with other columns', async () => {
+    const disk = new SimulatedDisk();
+    await run(disk);
+    const others = run(disk, { columns: [{ name: 'n', type: 'int64', value: ({ n }) => n }] });
+    await expect(others).rejects.toThrow('`columns` of parquet() was');
+  });
+});
+
+describe('a real Parquet file', () => {
+  it('is called NAME.part until it is complete', async () => {
+    const folder = await temporaryFolder();
+    const seen: string[][] = [];
+    const posts = new Flow<Activity>(async function* () {
+      for (let n = 0; n < 5; n++) {
+        yield { items: [post({ id: String(n) })] };
+        seen.push(await readdir(folder));
+      }
+    });
+    const { files, bytes } = await pipeline(
+      posts,
+      parquet({ path: path.join(folder, 'x.parquet'), rowGroup: 1 }),
+    );
+    expect(seen.flat()).not.toContain('x.parquet');
+    expect(await readdir(folder)).toEqual(['x.parquet']);
+    const file = await readFile(files[0]?.path as string);
+    expect(file.length).toBe(bytes);
+    expect(file.subarray(-4).toString()).toBe('PAR1');
+  });
+});
