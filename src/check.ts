@@ -220,7 +220,7 @@ export function whole<Else extends number | undefined = undefined>(
   );
 }
 
-/** A message lists so many names, and no more. */
+/** Messages list the members of an option up to this number. */
 const MAX_LISTED = 8;
 
 /** The maximum of Node's timers. */

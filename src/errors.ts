@@ -158,7 +158,7 @@ export class ConnectionError extends MillraceError {
 }
 
 /** The position of an error in the input. Lines count from 1, bytes from 0. */
-export interface DataPlace {
+export interface DataPosition {
   /** URL or file. */
   readonly origin?: string | undefined;
   readonly line?: number | undefined;
@@ -168,14 +168,14 @@ export interface DataPlace {
 /** Invalid data: damaged gzip, invalid JSON, or a record that exceeds a limit. */
 export class DataError extends MillraceError {
   readonly code = 'ERR_DATA';
-  readonly place: DataPlace;
+  readonly position: DataPosition;
 
   constructor(
     message: string,
-    { place = {}, ...options }: MillraceErrorOptions & { readonly place?: DataPlace } = {},
+    { position = {}, ...options }: MillraceErrorOptions & { readonly position?: DataPosition } = {},
   ) {
-    super(`${message}${describePlace(place)}`, options);
-    this.place = place;
+    super(`${message}${describePosition(position)}`, options);
+    this.position = position;
   }
 }
 
@@ -260,7 +260,7 @@ export class StorageError extends MillraceError {
   }
 }
 
-function describePlace({ origin, line, byteOffset }: DataPlace): string {
+function describePosition({ origin, line, byteOffset }: DataPosition): string {
   const parts = [
     origin === undefined ? '' : `in ${origin}`,
     line === undefined ? '' : `line ${line}`,

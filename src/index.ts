@@ -56,7 +56,7 @@ export {
   ConnectionError,
   type ConnectionFailure,
   DataError,
-  type DataPlace,
+  type DataPosition,
   HttpError,
   IncompleteError,
   JobError,

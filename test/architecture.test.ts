@@ -31,7 +31,7 @@ const SERVICE_LEAVES = [
   'option-flags',
   'products',
   'service-options',
-  'settings',
+  'service-settings',
   'state-file',
   'temporary-folder',
 ].map(file => `service/${file}`);
@@ -102,7 +102,7 @@ const ARROWS: Record<string, readonly string[]> = {
     ...['service/http/service-limits', 'service/usage/usage-options', 'service/jobs/job-dwell'],
     ...['service/users/oauth-options', 'service/sample/sample-options'],
   ],
-  'service/settings': [
+  'service/service-settings': [
     'check',
     'service/service-options',
     'service/http/service-limits',

@@ -11,7 +11,7 @@ export function withOrigin<T>(origin: string | undefined, action: () => T): T {
 
 /** A `DataError` with the origin, which items do not know; another error as it is. */
 export function errorWithOrigin(origin: string | undefined, error: unknown): unknown {
-  if (!(error instanceof DataError) || origin === undefined || error.place.origin !== undefined)
+  if (!(error instanceof DataError) || origin === undefined || error.position.origin !== undefined)
     return error;
-  return new DataError(error.message, { cause: error, place: { origin } });
+  return new DataError(error.message, { cause: error, position: { origin } });
 }

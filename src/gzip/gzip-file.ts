@@ -130,7 +130,7 @@ export class GzipFile {
   #fail(message: string, cause?: Error): DataError {
     return new DataError(message, {
       cause,
-      place: { origin: this.#options.origin, byteOffset: this.#read },
+      position: { origin: this.#options.origin, byteOffset: this.#read },
     });
   }
 }

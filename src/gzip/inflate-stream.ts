@@ -64,7 +64,7 @@ export async function* inflateStream(
 function damaged(origin: string, byteOffset: number, cause: unknown = undefined): DataError {
   return new DataError('The file is not a complete gzip file: it is cut short or damaged', {
     cause,
-    place: { origin, byteOffset },
+    position: { origin, byteOffset },
     retryable: true,
   });
 }

@@ -70,8 +70,8 @@ export class ZstdFile {
   }
 
   #fail(message: string, cause?: unknown): DataError {
-    const place = { origin: this.#origin, byteOffset: this.#frames.read };
-    return new DataError(message, { cause, place });
+    const position = { origin: this.#origin, byteOffset: this.#frames.read };
+    return new DataError(message, { cause, position });
   }
 }
 

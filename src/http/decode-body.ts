@@ -53,7 +53,7 @@ function bodyError(error: unknown, url: string): Error {
   if (isNodeError(cause, 'Z_BUF_ERROR')) return cutResponse(url, 'its gzip body has no end', cause);
   return new DataError('The gzip body of the response is damaged', {
     cause: error,
-    place: { origin: url },
+    position: { origin: url },
     retryable: true,
   });
 }

@@ -41,7 +41,7 @@ export async function connectLive(
   if (!/^(x-)?gzip$/i.test(encoding)) {
     response.close();
     throw new DataError(`The stream is not gzip: its content encoding is ${encoding}`, {
-      place: { origin: response.url },
+      position: { origin: response.url },
       retryable: true,
     });
   }

@@ -12,7 +12,7 @@ export class Fields {
     this.#origin = origin;
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       throw new DataError(`The response is not ${what}: it is not a JSON object`, {
-        place: { origin },
+        position: { origin },
       });
     this.#members = value as Readonly<Record<string, unknown>>;
   }
@@ -71,7 +71,7 @@ export class Fields {
     const found = value === undefined ? 'is missing' : `is ${JSON.stringify(value).slice(0, 80)}`;
     throw new DataError(
       `The response is not ${this.#what}: its \`${name}\` should be ${expected}, and ${found}`,
-      { place: { origin: this.#origin } },
+      { position: { origin: this.#origin } },
     );
   }
 

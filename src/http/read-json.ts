@@ -15,7 +15,7 @@ export async function readText(response: HttpResponse): Promise<string> {
     bytes += chunk.length;
     if (bytes > MAX_BYTES)
       throw new DataError(`The response is larger than ${MAX_BYTES} bytes`, {
-        place: { origin: response.url },
+        position: { origin: response.url },
       });
     chunks.push(chunk);
   }
@@ -37,15 +37,15 @@ export async function readJson(response: HttpResponse): Promise<unknown> {
  * as a proxy with an error page; any other may have been cut short, so its error is retryable.
  */
 export function notJson({ url, headers }: HttpResponse, text: string, cause: unknown): DataError {
-  const place = { origin: url };
+  const position = { origin: url };
   if (/^\s*([[{]|$)/.test(text))
     return new DataError('The response is cut short, or is not JSON', {
-      ...{ cause, place, retryable: true },
+      ...{ cause, position, retryable: true },
     });
   const type = headers['content-type'] ?? 'missing';
   const start = JSON.stringify(text.trim().slice(0, MAX_SHOWN));
   return new DataError(
     `The response is not JSON: its content-type is ${type}, and it begins with ${start}`,
-    { cause, place },
+    { cause, position },
   );
 }

@@ -71,6 +71,6 @@ function decoded(handler: ResponseHandler, headers: IncomingHttpHeaders): AsyncI
   if (encoding === 'gzip' || encoding === 'x-gzip') return decodeBody(handler.body(), handler.url);
   handler.close();
   throw new DataError(`The response is encoded as ${encoding}, and only gzip was asked for`, {
-    place: { origin: handler.url },
+    position: { origin: handler.url },
   });
 }

@@ -132,7 +132,7 @@ class PostCounter {
 
   /** Retryable: the damage may have happened in transit. */
   #damaged(message: string, cause?: unknown): DataError {
-    const place = { origin: this.#origin, line: this.#line };
-    return new DataError(message, { cause, place, retryable: true });
+    const position = { origin: this.#origin, line: this.#line };
+    return new DataError(message, { cause, position, retryable: true });
   }
 }

@@ -1,4 +1,4 @@
-import { DataError, type DataPlace } from '../errors.js';
+import { DataError, type DataPosition } from '../errors.js';
 import { urlForMessages } from '../http/secret.js';
 import { isLoopback } from '../http/settings.js';
 
@@ -8,14 +8,14 @@ import { isLoopback } from '../http/settings.js';
  *
  * @throws DataError
  */
-export function checkFileUrl(text: string, place: DataPlace): URL {
+export function checkFileUrl(text: string, position: DataPosition): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isSafe =
     url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
   if (url !== undefined && isSafe && url.username === '' && url.password === '') return url;
   throw new DataError(
     `Expected the address of each file to be https, got ${url === undefined ? excerptWithoutQuery(text) : shown(url)}`,
-    { place },
+    { position },
   );
 }
 

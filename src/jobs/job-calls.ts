@@ -242,7 +242,7 @@ async function decide(
   return sendOnce(account, send, findResult, signal);
 }
 
-/** The job that the call made which began so many milliseconds ago. */
+/** The job that a call created which began `ageMs` milliseconds ago. */
 async function findCreated(
   account: Account,
   requested: CheckedJobRequest,

@@ -146,7 +146,7 @@ function urlsOf({ urlList }: JobListing, job: Job): Map<string, URL> {
   urls.forEach((url, index) => {
     const segment = segments[index] ?? '';
     if (named.has(segment))
-      throw new DataError(`The segment ${segment} is listed twice`, { place: { origin } });
+      throw new DataError(`The segment ${segment} is listed twice`, { position: { origin } });
     named.set(segment, url);
   });
   return new Map([...named].sort(([a], [b]) => (a < b ? -1 : 1)));

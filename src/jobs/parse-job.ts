@@ -72,14 +72,14 @@ export function parseJobCsv(text: string, origin: string): JobCsvFile[] {
   const lines = text.split(/\r?\n/);
   if (lines.at(-1) === '') lines.pop();
   return lines.map((line, index) => {
-    const place = { origin, line: index + 1 };
+    const position = { origin, line: index + 1 };
     const [name = '', url, ...rest] = line.split('\t');
     if (name === '' || url === undefined || rest.length > 0 || /\p{Cc}/u.test(name))
       throw new DataError(
         `The answer is not the files of a job: expected a name, a tab and an address, got ${line === '' ? 'an empty line' : excerptWithoutQuery(line)}`,
-        { place, retryable: true },
+        { position, retryable: true },
       );
-    checkFileUrl(url, place);
+    checkFileUrl(url, position);
     return { name, url };
   });
 }

@@ -30,7 +30,7 @@ export async function readSuspectMinutes(
     const minutes = words.map(minuteOf).filter(minute => minute !== undefined);
     if (words.length > 0 && minutes.length === 0)
       throw new DataError(`The list of suspect minutes has no dates: ${text.slice(0, 200)}`, {
-        place: { origin: urlForMessages(url) },
+        position: { origin: urlForMessages(url) },
       });
     return [...new Set(minutes)].sort();
   } catch (error) {

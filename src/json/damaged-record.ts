@@ -1,7 +1,7 @@
-import type { DataError, DataPlace } from '../errors.js';
+import type { DataError, DataPosition } from '../errors.js';
 
 /** A record that cannot be an activity: it is not JSON, has no id, or exceeds the limits. */
-export interface DamagedRecord extends DataPlace {
+export interface DamagedRecord extends DataPosition {
   /** A copy of its bytes; of a record that is too large, the first ones. */
   readonly raw: Buffer;
 }

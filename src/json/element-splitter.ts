@@ -200,7 +200,7 @@ export class ElementSplitter {
     } catch (cause) {
       throw new DataError('The JSON document is not valid JSON around its array', {
         cause,
-        place: { origin: this.#origin },
+        position: { origin: this.#origin },
       });
     }
   }
@@ -213,7 +213,7 @@ export class ElementSplitter {
 
   #error(message: string, at: number): DataError {
     return new DataError(message, {
-      place: { origin: this.#origin, byteOffset: this.#offset + at },
+      position: { origin: this.#origin, byteOffset: this.#offset + at },
     });
   }
 }

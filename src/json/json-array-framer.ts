@@ -66,7 +66,7 @@ export class JsonArrayFramer implements Framer<Json> {
   }
 
   #error(message: string, cause?: unknown): DataError {
-    return new DataError(message, { cause, place: { origin: this.#origin } });
+    return new DataError(message, { cause, position: { origin: this.#origin } });
   }
 }
 

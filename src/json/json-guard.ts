@@ -49,7 +49,7 @@ export class JsonGuard {
 
   #error(message: string, at: number): DataError {
     return new DataError(message, {
-      place: { origin: this.#origin, byteOffset: this.#offset + at },
+      position: { origin: this.#origin, byteOffset: this.#offset + at },
     });
   }
 }

@@ -290,6 +290,6 @@ function decodeString(bytes: Buffer, start: number, end: number): string {
 
 function notJson(bytes: Buffer, expected: string, byteOffset: number): DataError {
   return new DataError(`Not JSON: expected ${expected}; it starts with ${excerpt(bytes)}`, {
-    place: { byteOffset },
+    position: { byteOffset },
   });
 }

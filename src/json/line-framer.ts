@@ -115,7 +115,7 @@ export class LineFramer implements Framer<Buffer> {
   /** Passes on a copy: the memory of the block may be released. */
   async #damaged(record: Buffer, error: DataError): Promise<void> {
     if (this.#onDamaged === undefined) throw error;
-    await this.#onDamaged({ raw: Buffer.from(record), ...error.place }, error);
+    await this.#onDamaged({ raw: Buffer.from(record), ...error.position }, error);
   }
 
   #option(name: string): string {
@@ -127,8 +127,8 @@ export class LineFramer implements Framer<Buffer> {
   }
 
   #error(message: string, cause?: unknown): DataError {
-    const place = { origin: this.#origin, line: this.#line, byteOffset: this.#lineAt };
-    return new DataError(message, { cause, place });
+    const position = { origin: this.#origin, line: this.#line, byteOffset: this.#lineAt };
+    return new DataError(message, { cause, position });
   }
 }
 

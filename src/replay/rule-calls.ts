@@ -187,7 +187,7 @@ export async function validateReplayRules(
       if (valid === undefined)
         throw new DataError(
           `The response does not say whether the rule ${JSON.stringify(value)} is valid: ${text.slice(0, 80)}`,
-          { place: { origin: url.href } },
+          { position: { origin: url.href } },
         );
       results.push({ value, valid, ...(reason === undefined ? {} : { reason }) });
     }

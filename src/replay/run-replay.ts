@@ -58,11 +58,11 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const { account, identity, window, timings } = job;
   const { signal, progress } = run;
   const resume = run.resume ?? job.resume;
-  const place = resume === undefined ? undefined : parseReplayCursor(identity, resume);
+  const start = resume === undefined ? undefined : parseReplayCursor(identity, resume);
   const { rates } = account.rateLimiter('replay', job.url);
-  const machine = new ReplayMachine(place?.state ?? window, { timings, rates });
+  const machine = new ReplayMachine(start?.state ?? window, { timings, rates });
   const seen = new SeenIds();
-  if (place !== undefined) seen.restore(place.ids);
+  if (start !== undefined) seen.restore(start.ids);
   let cursor = resume;
   let confirmed = machine.state;
   const skip = async (record: DamagedRecord, error: DataError) => {

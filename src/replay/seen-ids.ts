@@ -56,7 +56,7 @@ export class SeenIds {
         this.#minutes.set(minute, ids);
       }
     } catch (cause) {
-      throw new OptionError('resume', 'The ids in the place to go on from are damaged', { cause });
+      throw new OptionError('resume', 'The ids of the cursor are damaged', { cause });
     }
   }
 }

@@ -73,7 +73,7 @@ function parseObject(text: string, origin: string): { readonly [key: string]: un
 function notBucket(text: string, origin: string, cause?: unknown): DataError {
   return new DataError(`A result is not a count of a bucket: ${text.slice(0, 80)}`, {
     cause,
-    place: { origin },
+    position: { origin },
   });
 }
 

@@ -84,7 +84,7 @@ async function readPage<T>(
     bytes += chunk.length;
     if (bytes > MAX_BYTES)
       throw new DataError(`The response is larger than ${MAX_BYTES} bytes`, {
-        place: { origin: url },
+        position: { origin: url },
       });
     // A compressed response that was damaged on the way fails its checksum at the end, and is retried: so an
     // error of the document waits until the end was read.
@@ -130,7 +130,7 @@ function nextOf({ next }: Readonly<Record<string, unknown>>, origin: string): st
   if (next === undefined || next === null) return undefined;
   if (typeof next !== 'string' || next === '')
     throw new DataError(`The response's \`next\` is not a token: ${JSON.stringify(next)}`, {
-      place: { origin },
+      position: { origin },
     });
   return next;
 }
@@ -143,7 +143,7 @@ function checkEcho(echo: unknown, params: Params, origin: string): EchoedWindow 
   if (echo === undefined) return {};
   if (typeof echo !== 'object' || echo === null)
     throw new DataError('The response has `requestParameters` that are not an object', {
-      place: { origin },
+      position: { origin },
     });
   const echoed = echo as Readonly<Record<string, unknown>>;
   for (const name of ['fromDate', 'toDate', 'maxResults', 'bucket'])
@@ -163,7 +163,7 @@ function dateOf(
     throw new DataError(
       `The response echoes a ${name} that is not a date: ${JSON.stringify(value)}`,
       {
-        place: { origin },
+        position: { origin },
       },
     );
   return { [name]: value };
@@ -174,6 +174,6 @@ export function mustEqual(name: string, echoed: unknown, asked: unknown, origin:
   if (String(echoed) === String(asked)) return;
   throw new DataError(
     `The response is to another request: its ${name} is ${String(echoed)}, not ${String(asked)}`,
-    { place: { origin } },
+    { position: { origin } },
   );
 }

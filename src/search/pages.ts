@@ -45,7 +45,7 @@ export async function* pagesOf<T>(
     token = page.next;
     if (token !== undefined && tokens.has(token))
       throw new DataError(`The service repeats the \`next\` token ${token}: the pages go round`, {
-        place: { origin },
+        position: { origin },
       });
     yield { ...page, window: fixed };
     if (token === undefined || !needsNext(page)) return;

@@ -17,7 +17,7 @@ import {
 } from './option-flags.js';
 import { createService, PORT } from './service.js';
 import { SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
-import { settingsOf } from './settings.js';
+import { settingsOf } from './service-settings.js';
 
 const FLAGS: FlagTable = {
   port: withFlag(PORT, 'port', 'N'),

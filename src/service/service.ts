@@ -20,7 +20,7 @@ import { RequestLog } from './http/request-log.js';
 import { JobEndpoints } from './jobs/job-endpoints.js';
 import { searchRoutes } from './search/search-routes.js';
 import type { ServiceOptions } from './service-options.js';
-import { type Settings, settingsOf } from './settings.js';
+import { type Settings, settingsOf } from './service-settings.js';
 import { StreamEndpoints } from './stream-endpoints.js';
 import { UsageMeter } from './usage/usage-meter.js';
 import { usageRoutes } from './usage/usage-routes.js';

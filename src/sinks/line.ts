@@ -89,6 +89,6 @@ function json(item: unknown, origin: string | undefined): string {
   const why = cause instanceof Error ? ` (${cause.message.split('\n', 1)[0]})` : '';
   throw new DataError(
     `Cannot write ${kindOf(item)} as a line: it has no JSON${why}. Map it, or pass \`line\``,
-    { place: { origin }, cause },
+    { position: { origin }, cause },
   );
 }

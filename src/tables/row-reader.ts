@@ -35,7 +35,7 @@ export function rowReader(
       if (!accepts(item))
         throw new DataError(
           `The columns of ${call}() are of ${name}, but got ${shown(item)}. Pass \`columns\`: another table such as tables.counts, or columns of your own`,
-          { place: { origin } },
+          { position: { origin } },
         );
     const row: RowValue[] = [];
     for (const { name, type, value, convert } of cells) {
@@ -60,7 +60,7 @@ export function rowReader(
             : `expected ${expectedOf(type)}, got ${shown(given)}`;
         throw new DataError(
           `Column ${JSON.stringify(name)} of ${named(item)}: ${what}. Pass invalidValues: 'null' to ${call}() to write no value instead`,
-          { place: { origin }, cause },
+          { position: { origin }, cause },
         );
       }
       row.push(held ?? null);

@@ -167,7 +167,7 @@ function parseSpan(span: Fields, origin: string): UsageSpan {
     const date = span.needText(name);
     if (parseTimestamp(date) === undefined)
       throw new DataError(`A date of the usage report is not YYYYMMDDHHMM: ${date.slice(0, 40)}`, {
-        place: { origin },
+        position: { origin },
       });
     return date;
   }) as [string, string];

@@ -98,7 +98,7 @@ function countOf(value: unknown, where: string, origin: string): bigint {
   if (typeof digits !== 'string' || !/^\d{1,30}$/.test(digits))
     throw new DataError(
       `The response is not one of engagement totals: \`${where}\` should be a count, and is ${String(JSON.stringify(value)).slice(0, 80)}`,
-      { place: { origin } },
+      { position: { origin } },
     );
   return BigInt(digits);
 }
@@ -146,7 +146,7 @@ function listOf(value: unknown): readonly unknown[] {
 function objectOf(value: unknown, problem: string, origin: string): Map<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new DataError(`The response is not one of engagement totals: ${problem}`, {
-      place: { origin },
+      position: { origin },
     });
   return new Map(Object.entries(value));
 }
@@ -157,7 +157,7 @@ function parse(text: string, origin: string): unknown {
   } catch (cause) {
     throw new DataError('The response is cut short, or is not JSON', {
       cause,
-      place: { origin },
+      position: { origin },
       retryable: true,
     });
   }

@@ -191,6 +191,6 @@ function need(response: HttpResponse, name: string, value: string | undefined): 
 function noToken(response: HttpResponse, name: string): DataError {
   return new DataError(
     `The response is not a token: it has no ${name}. Check the address of sign-ins (oauthUrl)`,
-    { place: { origin: response.url } },
+    { position: { origin: response.url } },
   );
 }

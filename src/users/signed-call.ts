@@ -22,13 +22,13 @@ export interface SignedCall {
   readonly signal?: AbortSignal | undefined;
 }
 
-const REFUSALS = [400, 401, 403, 413, 415, 422];
+const REFUSED_STATUSES = [400, 401, 403, 413, 415, 422];
 
 /**
  * Sends it, paced and retried as `request` does, each try with a nonce, a timestamp and a signature of
  * its own.
  *
- * @param salvage Makes what it can of a refusal, by the text of its body; it is thrown otherwise.
+ * @param readRefusal Makes a result of a refusal and the text of its body. By default the refusal is thrown.
  * @throws OptionError when the account has no application.
  * @throws AuthorizationError when it is refused; HttpError and ConnectionError as elsewhere.
  */
@@ -36,7 +36,7 @@ export function signedCall<T>(
   account: Account,
   { url, family, body, token, tokenSecret, secrets = [], signal }: SignedCall,
   read: (response: HttpResponse) => Promise<T>,
-  salvage: (text: string, error: AuthorizationError) => T = (_text, error) => {
+  readRefusal: (text: string, error: AuthorizationError) => T = (_text, error) => {
     throw error;
   },
 ): Promise<T> {
@@ -54,13 +54,13 @@ export function signedCall<T>(
       form === undefined
         ? { 'content-type': 'application/json' }
         : { 'content-type': 'application/x-www-form-urlencoded', accept: '*/*' },
-    expectedStatuses: REFUSALS,
+    expectedStatuses: REFUSED_STATUSES,
     secrets: [...secrets, ...[token, tokenSecret].filter(secret => secret !== undefined)],
     authorize: () => authorization({ method: 'POST', url, form }, credentials, account.timing),
   };
   return request(account, call, async response => {
-    if (!REFUSALS.includes(response.status)) return read(response);
+    if (!REFUSED_STATUSES.includes(response.status)) return read(response);
     const text = await readErrorBody(response, signal);
-    return salvage(text, authorizationError(account, call, response, text));
+    return readRefusal(text, authorizationError(account, call, response, text));
   });
 }

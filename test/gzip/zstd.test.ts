@@ -126,7 +126,7 @@ describe.skipIf(hasZstd)('a zstd file where Node has no zstd', () => {
       expect(error).toBeInstanceOf(DataError);
       expect(error).toMatchObject({
         message: expect.stringMatching(/from version 22\.15 on, and this is v\d.*zstd -d.*file 0/),
-        place: { origin: 'file 0' },
+        position: { origin: 'file 0' },
       });
     },
   );
@@ -203,7 +203,7 @@ describe.skipIf(!hasZstd)('zstd files', () => {
       const { items, error } = await until(gunzip()(filesOf([frameOf(hello), Buffer.from(junk)])));
       expect(error).toMatchObject({
         message: expect.stringContaining('something follows the end of the data'),
-        place: { origin: 'file 0' },
+        position: { origin: 'file 0' },
       });
       expect(Buffer.concat(items).toString()).toBe('hello zstd\n');
     }

@@ -468,7 +468,7 @@ describe('lists', () => {
     expect(error).toBeInstanceOf(DataError);
     expect(error.message).toContain(got);
     expect(error.message).not.toContain('canary');
-    expect(error.place).toMatchObject({ line, origin: expect.stringContaining('results.csv') });
+    expect(error.position).toMatchObject({ line, origin: expect.stringContaining('results.csv') });
   });
 
   it('of files are refused if an address is invalid or not https, in JSON too', async () => {

@@ -56,7 +56,7 @@ describe('activities', () => {
     const { items, error } = await until(activities()(source));
     expect(items).toHaveLength(1);
     expect(error).toBeInstanceOf(DataError);
-    expect(error).toMatchObject({ place: { origin: '2018/a.json.gz' } });
+    expect(error).toMatchObject({ position: { origin: '2018/a.json.gz' } });
   });
 
   it('names the file even if a post is parsed later', async () => {
@@ -66,7 +66,7 @@ describe('activities', () => {
     for (const flow of [dedupe()(activities()(source)), routeByTag()(activities()(badTags))]) {
       const { error } = await until<unknown>(flow);
       expect(error).toBeInstanceOf(DataError);
-      expect(error).toMatchObject({ place: { origin: 'a.json.gz' } });
+      expect(error).toMatchObject({ position: { origin: 'a.json.gz' } });
     }
   });
 

@@ -85,7 +85,7 @@ describe('gunzip', () => {
         expect(error, `cut at ${end}`).toBeInstanceOf(DataError);
         expect(error).toMatchObject({
           message: `The gzip data is cut short (in file 0, byte ${end})`,
-          place: { origin: 'file 0', byteOffset: end },
+          position: { origin: 'file 0', byteOffset: end },
         });
         expect(`one${'two'.repeat(100)}`).toContain(Buffer.concat(items).toString());
       }

@@ -81,7 +81,7 @@ describe('jsonArray', () => {
     for (let place = 0; place <= bytes.length; place++) {
       const { error } = await until(jsonArray('results')(filesOf(cutAt(bytes, [place]))));
       expect(error).toBeInstanceOf(DataError);
-      expect(error).toMatchObject({ place: { origin: 'file 0' } });
+      expect(error).toMatchObject({ position: { origin: 'file 0' } });
     }
   });
 

@@ -40,7 +40,7 @@ describe('jsonElements', () => {
     for (const flow of [filesOf([Buffer.from(text)]), blocks([Buffer.from(text)], 'file 0')]) {
       const { error } = await until(jsonElements('results')(flow));
       expect(error).toBeInstanceOf(DataError);
-      expect(error).toMatchObject({ place: { origin: 'file 0' } });
+      expect(error).toMatchObject({ position: { origin: 'file 0' } });
     }
   });
 

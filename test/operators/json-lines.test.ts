@@ -55,7 +55,7 @@ describe('jsonLines', () => {
       for (let place = 0; place <= bytes.length; place++) {
         const { items, error } = await until(jsonLines()(blocks(cutAt(bytes, [place]))));
         expect(items.map(String)).toEqual(whole);
-        expect(error).toMatchObject({ code: 'ERR_DATA', place: { line } });
+        expect(error).toMatchObject({ code: 'ERR_DATA', position: { line } });
       }
     }
   });
@@ -118,7 +118,7 @@ describe('jsonLines', () => {
       const { items, error } = await until(jsonLines()(files));
       expect(items.map(String)).toEqual(['{"a":1}']);
       expect(error).toBeInstanceOf(DataError);
-      expect(error).toMatchObject({ place: { origin: 'file 0', line: 2, byteOffset: 8 } });
+      expect(error).toMatchObject({ position: { origin: 'file 0', line: 2, byteOffset: 8 } });
     },
   );
 
@@ -130,7 +130,7 @@ describe('jsonLines', () => {
     expect(error).toBeInstanceOf(DataError);
     expect(error).toMatchObject({
       message: 'Expected a JSON object on each line: "[1,2]" (in memory, line 3, byte 11)',
-      place: { line: 3, byteOffset: 11 },
+      position: { line: 3, byteOffset: 11 },
     });
   });
 
@@ -175,7 +175,7 @@ describe('jsonLines', () => {
           }
           const { items, error } = await until(flow);
           expect(items.map(String)).toEqual(lines.slice(0, fits));
-          expect(error).toMatchObject({ code: 'ERR_DATA', place: { line: fits + 1 } });
+          expect(error).toMatchObject({ code: 'ERR_DATA', position: { line: fits + 1 } });
         },
       ),
     );
@@ -199,7 +199,7 @@ describe('jsonLines', () => {
         const read = jsonLines({ maxDepth: limit });
         expect(await texts(read(blocks([Buffer.from(`${fits}\n`)])))).toEqual([fits]);
         const { error } = await until(read(blocks([Buffer.from(`${shape(limit + 1)}\n`)])));
-        expect(error).toMatchObject({ code: 'ERR_DATA', place: { line: 1 } });
+        expect(error).toMatchObject({ code: 'ERR_DATA', position: { line: 1 } });
       }
     },
   );

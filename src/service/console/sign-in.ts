@@ -3,7 +3,7 @@ import { isLogin } from '../http/basic-auth.js';
 import { HttpProblem } from '../http/http-problem.js';
 import type { HttpResponse } from '../http/http-response.js';
 import type { RequestContext } from '../http/router.js';
-import type { Settings } from '../settings.js';
+import type { Settings } from '../service-settings.js';
 import { HOME, plainPage } from './html/error-page.js';
 import { type Html, html } from './html/html.js';
 import { messageBox } from './html/message.js';

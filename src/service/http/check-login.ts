@@ -1,4 +1,4 @@
-import type { Settings } from '../settings.js';
+import type { Settings } from '../service-settings.js';
 import { isAuthorized } from './basic-auth.js';
 import { HttpProblem } from './http-problem.js';
 import type { RequestContext } from './router.js';

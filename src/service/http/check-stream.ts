@@ -1,4 +1,4 @@
-import type { Settings } from '../settings.js';
+import type { Settings } from '../service-settings.js';
 import { checkLogin } from './check-login.js';
 import { HttpProblem } from './http-problem.js';
 import { acceptsGzip } from './http-response.js';

@@ -1,7 +1,7 @@
 import { constants } from 'node:zlib';
 import { Gzip } from 'minizlib';
 import type { ContentCutFault } from './fault-kinds.js';
-import { CutOff } from './send-live.js';
+import { StreamCutError } from './send-live.js';
 
 export interface LiveResponseOptions {
   /** Milliseconds without a message after which a heartbeat is sent. */
@@ -149,7 +149,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
   #cutHere(): void {
     const end = this.#options.cut?.end ?? 'reset';
     if (end === 'finish') this.end();
-    else this.fail(new CutOff(end));
+    else this.fail(new StreamCutError(end));
   }
 
   /** Some of the waiting messages, compressed. */

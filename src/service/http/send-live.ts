@@ -3,12 +3,12 @@ import type { BodyFault } from './fault-kinds.js';
 import { cut, sendWithFault } from './faulty-body.js';
 
 /** Ends a live stream without a valid last chunk. */
-export class CutOff extends Error {
+export class StreamCutError extends Error {
   readonly how: 'reset' | 'close';
 
   constructor(how: 'reset' | 'close') {
     super('The stream is cut off');
-    this.name = 'CutOff';
+    this.name = 'StreamCutError';
     this.how = how;
   }
 }
@@ -39,7 +39,7 @@ export async function sendLive(
     for await (const chunk of live) if (!response.write(chunk)) await drained(response, signal);
     response.end();
   } catch (error) {
-    if (!(error instanceof CutOff)) throw error;
+    if (!(error instanceof StreamCutError)) throw error;
     await cut(response, error.how);
   }
 }

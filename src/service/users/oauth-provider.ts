@@ -4,7 +4,7 @@ import type { Clock } from '../clock.js';
 import { checkRate, rateExceeded } from '../http/check-rate.js';
 import { HttpProblem } from '../http/http-problem.js';
 import type { RateWindow } from '../http/rate-window.js';
-import type { Settings } from '../settings.js';
+import type { Settings } from '../service-settings.js';
 import {
   type Application,
   type RegisteredApplication,

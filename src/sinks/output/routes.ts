@@ -85,20 +85,20 @@ function checked(name: unknown, origin: string | undefined): string {
               ? `${JSON.stringify(name)}: ${NO_ZSTD}`
               : undefined;
   if (fault !== undefined)
-    throw new DataError(`The option \`path\` returned ${fault}`, { place: { origin } });
+    throw new DataError(`The option \`path\` returned ${fault}`, { position: { origin } });
   return path.normalize(name as string);
 }
 
 function notAPost(item: unknown, origin: string | undefined): DataError {
   return new DataError(
     `The fields of \`path\` need activities, got ${kindOf(item)}. Put activities() before the sink, or pass a function as \`path\``,
-    { place: { origin } },
+    { position: { origin } },
   );
 }
 
 function untagged(origin: string | undefined): DataError {
   return new DataError(
     'The field {tag} of `path` needs routeByTag() before the sink: one activity may have many tags',
-    { place: { origin } },
+    { position: { origin } },
   );
 }

@@ -211,7 +211,7 @@ describe('a damaged archive', () => {
       'a.jsonl': `${raws(posts(NOON, 3)).join('\n')}\n\nnonsense\n`,
     });
     const error = await folders.open(folder).catch(error => error);
-    expect(error.place.line).toBe(raws(posts(NOON, 3)).length + 2);
+    expect(error.position.line).toBe(raws(posts(NOON, 3)).length + 2);
   });
 
   test('never serves wrong bytes, whichever byte of a file is flipped', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Clock } from '../../../src/service/clock.js';
 import { RateWindow } from '../../../src/service/http/rate-window.js';
 import { limitsOf } from '../../../src/service/http/service-limits.js';
-import { settingsOf } from '../../../src/service/settings.js';
+import { settingsOf } from '../../../src/service/service-settings.js';
 import type { Application } from '../../../src/service/users/application.js';
 import { OAuthProvider } from '../../../src/service/users/oauth-provider.js';
 import { MINUTE } from '../../../src/time.js';

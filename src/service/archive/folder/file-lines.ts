@@ -51,12 +51,14 @@ export async function* fileBlocks(path: string): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       if (isFirst && isNamedGzip && !isGzip(chunk))
-        throw new DataError('The file is named .gz but is not gzip', { place: { origin: path } });
+        throw new DataError('The file is named .gz but is not gzip', {
+          position: { origin: path },
+        });
       isFirst = false;
       for (const blocks of decoder.push(chunk)) yield* blocks;
     }
     if (isFirst && isNamedGzip)
-      throw new DataError('The file is named .gz but is empty', { place: { origin: path } });
+      throw new DataError('The file is named .gz but is empty', { position: { origin: path } });
     decoder.end();
   } catch (cause) {
     if (cause instanceof MillraceError) throw cause;
@@ -100,7 +102,7 @@ class LineSplitter {
     this.#restBytes += bytes.length;
     if (this.#restBytes > MAX_LINE_BYTES)
       throw new DataError(`A line is longer than ${MAX_LINE_BYTES} bytes: not a file of posts`, {
-        place: { origin: this.#path, line: this.#number + 1 },
+        position: { origin: this.#path, line: this.#number + 1 },
       });
   }
 

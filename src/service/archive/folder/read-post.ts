@@ -59,7 +59,7 @@ export function readPost(line: FileLine, path: string): IndexedPost | undefined 
     if (!(cause instanceof DataError)) throw cause;
     throw new DataError(`Cannot index the archive: ${cause.message}`, {
       cause,
-      place: { origin: path, line: line.number },
+      position: { origin: path, line: line.number },
     });
   }
 }
