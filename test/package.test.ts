@@ -1,16 +1,13 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { build, type Format } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import manifest from '../package.json' with { type: 'json' };
+import { modules, packedProject } from './packed-project.js';
 import { blocksOf, pageNamed } from './pages.js';
 
 const exec = promisify(execFile);
-const root = path.resolve(import.meta.dirname, '..');
-const modules = path.join(root, 'node_modules');
 let folder: string;
 /** A project with the packed library installed. */
 let project: string;
@@ -85,25 +82,7 @@ async function compile(file: string, code: string, modes: object): Promise<void>
 }
 
 beforeAll(async () => {
-  folder = await realpath(await mkdtemp(path.join(os.tmpdir(), 'millrace-package-')));
-  const packed = path.join(folder, 'packed');
-  project = path.join(folder, 'project');
-  const installed = path.join(project, 'node_modules');
-  await mkdir(packed);
-  await mkdir(installed, { recursive: true });
-  for (const name of ['package.json', 'README.md', 'LICENSE'])
-    await cp(path.join(root, name), path.join(packed, name));
-  await exec(process.execPath, [
-    path.join(modules, 'typescript/bin/tsc'),
-    ...['-p', path.join(root, 'src/tsconfig.json'), '--outDir', path.join(packed, 'dist')],
-  ]);
-  const { stdout } = await exec('npm', ['pack', '--ignore-scripts', '--silent'], { cwd: packed });
-  await exec('tar', ['xzf', stdout.trim()], { cwd: packed });
-  await cp(path.join(packed, 'package'), path.join(installed, 'millrace'), { recursive: true });
-  for (const name of Object.keys(manifest.dependencies))
-    await symlink(path.join(modules, name), path.join(installed, name));
-  await mkdir(path.join(installed, '@types'));
-  await symlink(path.join(modules, '@types/node'), path.join(installed, '@types/node'));
+  ({ folder, project } = await packedProject());
   await writeFile(path.join(project, 'package.json'), '{ "type": "module" }');
   await writeFile(path.join(project, 'script.js'), SCRIPT);
 });

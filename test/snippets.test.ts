@@ -184,7 +184,7 @@ describe('the commands of the pages', () => {
 
   it('print the environment of scripts', async () => {
     const lines = commands.flatMap(command => command.match(/^.*--env.*$/gm) ?? []);
-    expect(lines.length).toBe(2);
+    expect(lines.length).toBe(3);
     const npx = `npx() { "$NODE" "$TSX" "$CLI" "\${@:2}"; }`;
     const env = {
       NODE: process.execPath,

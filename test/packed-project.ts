@@ -1,0 +1,46 @@
+import { execFile } from 'node:child_process';
+import { chmod, cp, mkdir, mkdtemp, realpath, symlink } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import manifest from '../package.json' with { type: 'json' };
+import { root } from './pages.js';
+
+const exec = promisify(execFile);
+export const modules = path.join(root, 'node_modules');
+
+export interface PackedProject {
+  /** To be removed after the tests. */
+  readonly folder: string;
+  /** A folder within with the packed library in its `node_modules`, as `npm install` leaves it. */
+  readonly project: string;
+}
+
+/** Builds and packs the library, and installs it with the dependencies that are here. */
+export async function packedProject(): Promise<PackedProject> {
+  const folder = await realpath(await mkdtemp(path.join(os.tmpdir(), 'millrace-package-')));
+  const packed = path.join(folder, 'packed');
+  const project = path.join(folder, 'project');
+  const installed = path.join(project, 'node_modules');
+  await mkdir(packed);
+  await mkdir(path.join(installed, '.bin'), { recursive: true });
+  for (const name of ['package.json', 'README.md', 'LICENSE'])
+    await cp(path.join(root, name), path.join(packed, name));
+  await exec(process.execPath, [
+    path.join(modules, 'typescript/bin/tsc'),
+    ...['-p', path.join(root, 'src/tsconfig.json'), '--outDir', path.join(packed, 'dist')],
+  ]);
+  const { stdout } = await exec('npm', ['pack', '--ignore-scripts', '--silent'], { cwd: packed });
+  await exec('tar', ['xzf', stdout.trim()], { cwd: packed });
+  await cp(path.join(packed, 'package'), path.join(installed, 'millrace'), { recursive: true });
+  for (const [name, file] of Object.entries(manifest.bin)) {
+    const target = path.join(installed, 'millrace', file);
+    await chmod(target, 0o755);
+    await symlink(target, path.join(installed, '.bin', name));
+  }
+  for (const name of Object.keys(manifest.dependencies))
+    await symlink(path.join(modules, name), path.join(installed, name));
+  await mkdir(path.join(installed, '@types'));
+  await symlink(path.join(modules, '@types/node'), path.join(installed, '@types/node'));
+  return { folder, project };
+}

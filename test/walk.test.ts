@@ -1,0 +1,110 @@
+// The first minutes of a new user: the commands and scripts of the README and of the pages that it names, in
+// their order, in an empty project with the packed library.
+import { once } from 'node:events';
+import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { spawn } from './child-processes.js';
+import { modules, packedProject } from './packed-project.js';
+import { blocksOf, pageNamed } from './pages.js';
+
+const readme = pageNamed('README.md');
+const commands = blocksOf(readme, 'sh');
+const commandWith = (text: string) => commands.find(command => command.includes(text)) ?? '';
+const scriptOf = (page: string) => blocksOf(pageNamed(page), 'ts')[0] ?? '';
+
+let folder: string;
+let project: string;
+let port: number;
+
+beforeAll(async () => {
+  ({ folder, project } = await packedProject());
+  await symlink(path.join(modules, 'tsx'), path.join(project, 'node_modules/tsx'));
+  await symlink(path.join(modules, '.bin/tsx'), path.join(project, 'node_modules/.bin/tsx'));
+  // As `npm init -y` makes it.
+  await writeFile(path.join(project, 'package.json'), '{ "name": "walk", "type": "commonjs" }');
+  const free = createServer().listen(0, '127.0.0.1');
+  await once(free, 'listening');
+  ({ port } = free.address() as AddressInfo);
+  await new Promise(resolve => free.close(resolve));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+function shell(command: string) {
+  const { PATH = '', HOME = '' } = process.env;
+  const text = command.replaceAll('8080', String(port));
+  return spawn('bash', ['-c', text], { cwd: project, env: { PATH, HOME, TMPDIR: folder } });
+}
+
+async function outputOf(command: string): Promise<string> {
+  const child = shell(command);
+  let [stdout, stderr] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', text => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', text => {
+    stderr += text;
+  });
+  const [code] = await once(child, 'close');
+  expect(code, stderr).toBe(0);
+  return stdout;
+}
+
+/** The posts in the files that a script left in a folder. */
+async function postsIn(output: string): Promise<number> {
+  const below = path.join(project, output);
+  const names = (await readdir(below)).filter(name => name.includes('.jsonl'));
+  const texts = names.map(async name => {
+    const bytes = await readFile(path.join(below, name));
+    return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+  });
+  return (await Promise.all(texts)).join('').split('\n').length - 1;
+}
+
+it('leads from the README to posts in files, a job, a replay and the compliance stream', async () => {
+  expect(commandWith('npm install')).toBe('npm install millrace tsx\n');
+
+  const service = shell(`exec ${commandWith('--compliance-rate')}`);
+  let banner = '';
+  service.stdout.setEncoding('utf8');
+  for await (const text of service.stdout) {
+    banner += text;
+    if (banner.includes('Ctrl+C ends it.')) break;
+  }
+  expect(banner).toContain(`export MILLRACE_URL='http://127.0.0.1:${port}'`);
+
+  await writeFile(path.join(project, 'search.mts'), scriptOf('README.md'));
+  const search = commandWith('eval');
+  expect(search).toContain('npx tsx search.mts');
+  expect(await outputOf(search)).toMatch(/^5000 posts in \d+ files\n$/);
+  expect(await postsIn('out/search')).toBe(5_000);
+
+  const environment = search.replace(/^npx tsx.*$/m, '');
+  const run = async (page: string) => {
+    expect(readme.text).toContain(`](${page})`);
+    await writeFile(path.join(project, 'page.mts'), scriptOf(page));
+    return outputOf(`${environment}\nnpx tsx page.mts`);
+  };
+  expect(await run('src/jobs/README.md')).toContain('nothing is missing');
+  expect(await postsIn('out/snow')).toBeGreaterThan(0);
+  expect(await run('src/replay/README.md')).toMatch(/^[1-9]\d* posts, every minute confirmed\n$/);
+  expect(await postsIn('out/replay')).toBeGreaterThan(0);
+  expect(await run('src/compliance/README.md')).toMatch(/^[1-3] posts and users\n$/);
+
+  // The banner and `--env` say the same.
+  const variables = [...banner.matchAll(/export (MILLRACE_\w+=\S+)/g)].map(match => match[1]);
+  const printed = await outputOf(environment.replace(/eval "\$\((.*)\)"/, '$1'));
+  expect([...printed.matchAll(/export (MILLRACE_\w+=\S+)/g)].map(match => match[1])).toEqual(
+    variables,
+  );
+  service.kill('SIGTERM');
+});
+
+it('the command of an installed package says how to use it, and its version', async () => {
+  expect(await outputOf('npx millrace-service --version')).toMatch(/^\d+\.\d+\.\d+\n$/);
+  const help = await outputOf('npx millrace-service --help');
+  expect(help).toContain('Usage: npx millrace-service [options]');
+  expect(help).toContain('eval "$(npx millrace-service --port ');
+});
