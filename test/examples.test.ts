@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { parse } from 'csv-parse/sync';
 import { samplePosts } from 'millrace/service';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { spawn } from './child-processes.js';
@@ -14,6 +15,12 @@ beforeEach(async () => {
   folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-examples-'));
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
+
+interface Csv {
+  readonly id: string;
+  readonly words: string;
+  readonly text: string;
+}
 
 interface Ended {
   readonly code: number | null;
@@ -243,6 +250,38 @@ describe('the examples work as described', () => {
     const first = await run('15-into-sqlite.ts');
     expect(first).toMatchObject({ code: 0, stdout: '2000 posts in posts.sqlite\n', stderr: '' });
     expect(await run('15-into-sqlite.ts')).toEqual(first);
+  });
+
+  it('17-search-to-csv: writes rows with the chosen columns, the same when it is run again', async () => {
+    const first = await run('17-search-to-csv.ts');
+    const [, posts, files] = /^(\d+) posts in (\d+) files\n$/.exec(first.stdout) ?? [];
+    expect(first).toMatchObject({ code: 0, stderr: '' });
+    const names = (await readdir(path.join(folder, 'out/csv'))).filter(name => /csv$/.test(name));
+    expect(names.length).toBe(Number(files));
+    const texts = await Promise.all(
+      names.map(name => readFile(path.join(folder, 'out/csv', name), 'utf8')),
+    );
+    const rows = texts.flatMap(text => parse(text, { bom: true, columns: true })) as Csv[];
+    expect(rows.length).toBe(Number(posts));
+    for (const { id, words, text } of rows) {
+      expect(id).toMatch(/^\d{19}$/);
+      expect(Number(words)).toBeGreaterThan(0);
+      expect(text).not.toMatch(/^[=+@-]/);
+    }
+    expect(await run('17-search-to-csv.ts')).toEqual(first);
+  });
+
+  it('18-job-to-parquet: asks DuckDB about a dataset, the same when it is run again', async () => {
+    const first = await run('18-job-to-parquet.ts');
+    expect(first).toMatchObject({ code: 0 });
+    expect(first.stdout).toMatch(/^\d+ rows in 2 files\n/);
+    expect(first.stdout).toContain("'football'");
+    expect(await readdir(path.join(folder, 'out/dataset/posts/month=2024-01'))).toEqual([
+      'tag=football',
+      'tag=rain',
+    ]);
+    const again = await run('18-job-to-parquet.ts');
+    expect(again).toMatchObject({ code: 0, stdout: first.stdout });
   });
 
   it('14-several-searches: every post that a search finds, once', async () => {

@@ -1,0 +1,22 @@
+// A search into CSV files for a spreadsheet, one a day. Stopped anywhere and run again, it goes on where it stood.
+import { account, csv, dedupe, pipeline, search } from 'millrace';
+import { createService } from 'millrace/service';
+
+const service = createService();
+const acme = account(await service.start());
+const { posts, files } = await pipeline(
+  search(acme, { product: '30day', query: 'coffee OR rain', limit: 1_000 }),
+  dedupe(),
+  csv({
+    path: 'out/csv/{day}.csv',
+    checkpoint: 'out/csv/checkpoint.json',
+    columns: [
+      ...(['id', 'posted_at', 'author_handle', 'text', 'lang', 'favorite_count', 'hashtags', 'links'] as const),
+      { name: 'words', type: 'int32', value: post => post.text.split(/\s+/).length },
+    ],
+    formulas: 'escape', // texts are of strangers, and a spreadsheet would run those that begin with =
+    bom: true, // without it, Excel reads another encoding
+  }),
+);
+console.log(`${posts} posts in ${files.length} files`);
+await service.stop();
