@@ -16,7 +16,7 @@ async function consent(address: string) {
   if (approval && 'redirect' in approval) await fetch(approval.redirect);
 }
 
-// With the real service, leave `open` out: the address is printed, for a browser.
+// With the real service, omit `open`: the URL is printed, for a browser.
 const token = await users.signIn(acme, { store: 'out/engagement/token.json', open: consent });
 console.error(`${token.screenName} authorized the application; the token prints as ${token.token}`);
 const query = `from:${token.screenName} -is:retweet`;
