@@ -12,11 +12,12 @@ import {
 } from '../check.js';
 import { type Cursor, Flow } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
+import { checkSilence } from '../http/live-connection.js';
+import { serviceUrl } from '../http/service-url.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { checkReplay } from '../replay/replay.js';
 import { type ReplayTimings, TIMING_OPTIONS } from '../replay/replay-timings.js';
 import { parseDate, type Timestamp } from '../time.js';
-import { complianceUrl } from './compliance-url.js';
 import { type ComplianceGap, runCompliance } from './run-compliance.js';
 
 export type { ComplianceGap } from './run-compliance.js';
@@ -145,4 +146,22 @@ function warn({ fromDate, toDate, reason }: ComplianceGap): void {
   process.emitWarning(
     `Compliance events from ${fromDate} to ${toDate} could not be fetched (${reason}). Pass \`onGap\` to handle this`,
   );
+}
+
+/** The address of the compliance stream, or of one partition of it. */
+function complianceUrl(
+  account: Account,
+  complianceLabel: string | undefined,
+  partition: number | undefined,
+): URL {
+  const path =
+    'accounts/{account}/publishers/{publisher}/streams/compliance/{complianceLabel}.json';
+  checkSilence(account, 'the compliance stream');
+  const url = serviceUrl(account, 'complianceStreamUrl', path, {
+    purpose: 'the compliance stream',
+    given: { complianceLabel },
+    needs: ['email', 'password'],
+  });
+  if (partition !== undefined) url.searchParams.set('partition', String(partition));
+  return url;
 }

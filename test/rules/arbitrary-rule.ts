@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { checkRule } from '../../src/rules/language/check-rule.js';
-import { countryCodes, languageCodes } from '../../src/rules/language/codes.js';
+import { countryCodes, languageCodes } from '../../src/rules/language/iso-codes.js';
 import { printRule } from '../../src/rules/language/print-rule.js';
 import { isWord, isWordStart } from '../../src/rules/language/rule-characters.js';
 import { hasValues } from '../../src/rules/operators/flag-operators.js';

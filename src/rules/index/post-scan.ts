@@ -1,6 +1,6 @@
 import type { Person, PostFields } from '../../activity/post-fields.js';
+import { PIECE } from '../operators/contains-operators.js';
 import { type IndexedOperators, indexedOperators } from '../operators/indexed-operators.js';
-import { PIECE } from '../operators/piece-operators.js';
 import type { Dialect } from '../post/dialect.js';
 import { RulePost } from '../post/rule-post.js';
 import { hashUnits, Scanner } from '../post/tokeniser.js';

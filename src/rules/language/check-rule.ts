@@ -10,7 +10,6 @@ import { isAvailable, mayStandAlone } from '../operators/operators.js';
 import { RULE_PRODUCTS, type RuleProduct } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
 import { applySuggestions } from './apply-suggestions.js';
-import { stopWords } from './codes.js';
 import { lintRule } from './lint-rule.js';
 import { type ParsedRule, parseDraft } from './parse-rule.js';
 import type { Problem } from './problem.js';
@@ -25,6 +24,7 @@ import {
   sampledOr,
   tagTooLong,
 } from './rule-problems.js';
+import { stopWords } from './stop-words.js';
 
 /** The product for which `rules.check` checks a rule, and the tag to check with it. */
 export interface CheckOptions {

@@ -2,7 +2,7 @@ import { deprecatedHasValues } from '../operators/deprecated-operators.js';
 import { hasAliases, hasValues, isValues } from '../operators/flag-operators.js';
 import type { ValueKind } from '../operators/operator.js';
 import type { HasValue, IsValue, OperatorName, OperatorValues, Span } from '../tree.js';
-import { countryCodes, languageCodes } from './codes.js';
+import { countryCodes, languageCodes } from './iso-codes.js';
 import { readBox, readRadius } from './read-geo.js';
 import { CLOSE, OPEN, QUOTE, type Reader } from './reader.js';
 import { isSpace, startsWord, wordEnd } from './rule-characters.js';

@@ -2,7 +2,7 @@ import { closest } from '../../closest.js';
 import { hasValues } from '../operators/flag-operators.js';
 import type { ValueKind } from '../operators/operator.js';
 import type { OperatorName, Span } from '../tree.js';
-import { countrySynonyms, languageCodes, languageSynonyms } from './codes.js';
+import { countrySynonyms, languageCodes, languageSynonyms } from './iso-codes.js';
 import type { Problem, Suggestion } from './problem.js';
 import { isWord } from './rule-characters.js';
 import { at, badInput, error, quoting, shorten, suggest } from './syntax-problems.js';

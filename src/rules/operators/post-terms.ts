@@ -1,8 +1,8 @@
 import type { RulePost } from '../post/rule-post.js';
 import { fold } from '../post/tokeniser.js';
 import { wordTerms } from '../post/word-terms.js';
+import { piecesOf } from './contains-operators.js';
 import { indexedOperators } from './indexed-operators.js';
-import { piecesOf } from './piece-operators.js';
 
 /**
  * The terms under which a post is indexed. Words have no prefix (`snow`, and two adjacent characters of

@@ -8,8 +8,7 @@ import type { RequestContext, Route } from '../http/router.js';
 import { streamConnection } from '../http/stream-connection.js';
 import type { Compliance } from './compliance.js';
 import type { ComplianceEvent } from './generated-events.js';
-
-const PARTITIONS = 8;
+import { PARTITIONS } from './partition.js';
 
 /** The documented path, and the one that older clients use. */
 const PATTERNS = [

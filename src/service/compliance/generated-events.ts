@@ -1,6 +1,8 @@
 import { HOUR, MINUTE, type Window } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import { EventLoopYield } from '../event-loop-yield.js';
+import { hashText } from './hash-text.js';
+import { partitionOf } from './partition.js';
 import { type EventKind, printEvent, type UserKind } from './print-event.js';
 
 export interface ComplianceEvent {
@@ -70,12 +72,12 @@ export class GeneratedEvents {
 
   /** @param at The instant of the post. */
   eventOf(id: string, at: number, isRepost: boolean): GeneratedEvent | undefined {
-    if (hash(`${this.#seed} ${id}`) >= this.#rate * 2 ** 32) return undefined;
-    const choice = hash(`${id} ${this.#seed}`);
+    if (hashText(`${this.#seed} ${id}`) >= this.#rate * 2 ** 32) return undefined;
+    const choice = hashText(`${id} ${this.#seed}`);
     const kind = isRepost
       ? (USER_KINDS[choice % USER_KINDS.length] as EventKind)
       : kindAt(choice % 100);
-    const details = hash(`${this.#seed}:${id}`);
+    const details = hashText(`${this.#seed}:${id}`);
     const delay = DELAYS[details % DELAYS.length] as number;
     // Posts have whole seconds, so the event stays in the same second plus the delay.
     const eventAt = at + delay + ((details >>> 8) % 1000);
@@ -121,11 +123,6 @@ export class GeneratedEvents {
   }
 }
 
-/** The partition of a user, 1 to 8. */
-export function partitionOf(userId: string): number {
-  return (hash(userId) % 8) + 1;
-}
-
 function kindAt(percent: number): EventKind {
   let rest = percent;
   for (const [kind, share] of KINDS) {
@@ -133,13 +130,4 @@ function kindAt(percent: number): EventKind {
     rest -= share;
   }
   return 'delete';
-}
-
-/** A 32-bit hash: FNV-1a with a mixing step. */
-function hash(text: string): number {
-  let h = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
-  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
-  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
-  return (h ^ (h >>> 16)) >>> 0;
 }

@@ -1,7 +1,8 @@
 import { OptionError } from '../../errors.js';
 import { parseExact } from '../../json/exact-json.js';
 import type { Window } from '../../time.js';
-import { type ComplianceEvent, partitionOf } from './generated-events.js';
+import type { ComplianceEvent } from './generated-events.js';
+import { partitionOf } from './partition.js';
 
 interface Change {
   readonly at: number;

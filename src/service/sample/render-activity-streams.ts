@@ -1,11 +1,11 @@
 import { quote, renderActor, renderProfileLocations } from './render-author.js';
-import { boxOf, editing, langOf, placeUrl, pointOf } from './render-details.js';
 import { renderEntities, renderExtendedEntities, renderLinkedPages } from './render-entities.js';
 import { renderActorInfluence } from './render-influence.js';
+import { boxOf, editing, langOf, placeUrl, pointOf } from './render-shared-parts.js';
 import { idOf, type SampleDraft, type SampleDrafts, type SampleHead } from './sample-draft.js';
 import { PLACES } from './sample-places.js';
 import { retweetText, type SampleText, textOf } from './sample-text.js';
-import { type SampleSource, SOURCES } from './sample-things.js';
+import { type SampleSource, SOURCES } from './sample-vocabulary.js';
 
 /** Prints the same post as `renderOriginal`, in the `activity_streams` format. */
 export function renderActivityStreams(

@@ -10,7 +10,7 @@ import {
 import type { FragmentEntity } from './sample-fragments.js';
 import { SNOWFLAKES, snowflake } from './sample-ids.js';
 import type { SampleText, TrailingLink } from './sample-text.js';
-import { linkCode } from './sample-things.js';
+import { linkCode } from './sample-vocabulary.js';
 
 /** The part of a text whose entities are printed, and its offset in the text that contains it. */
 export interface EntityRange {

@@ -1,6 +1,6 @@
 import type { SampleAuthor } from './sample-authors.js';
 import { ENRICHED } from './sample-draft.js';
-import { SUBJECTS } from './sample-things.js';
+import { SUBJECTS } from './sample-vocabulary.js';
 
 /** The influence of an author, in both formats: a score, and since `ENRICHED` topics. */
 interface Influence {

@@ -19,7 +19,7 @@ import {
 } from './sample-fragments.js';
 import { SNOWFLAKES, snowflake } from './sample-ids.js';
 import { PLACES } from './sample-places.js';
-import { CASHTAGS, COMMON_TAGS, EMOJI, LINKS, NAMES, SOURCES } from './sample-things.js';
+import { CASHTAGS, COMMON_TAGS, EMOJI, LINKS, NAMES, SOURCES } from './sample-vocabulary.js';
 
 export type SampleKind = 'post' | 'reply' | 'retweet' | 'quote' | 'edit';
 

@@ -9,7 +9,7 @@ import {
   type SampleLink,
   sampleLink,
   sampleName,
-} from './sample-things.js';
+} from './sample-vocabulary.js';
 
 /** A fragment of a post's text. Fragments are joined by a space. */
 export interface Fragment {

@@ -10,7 +10,7 @@ import { idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';
 import { type FragmentEntity, fragmentKey, MENTION } from './sample-fragments.js';
 import { PLACES, type SamplePlace } from './sample-places.js';
 import { trailingLinks } from './sample-text.js';
-import { SOURCES } from './sample-things.js';
+import { SOURCES } from './sample-vocabulary.js';
 
 const SEARCH = dialectOf('search');
 

@@ -6,7 +6,7 @@ import {
   type SampleHead,
 } from './sample-draft.js';
 import type { FragmentEntity } from './sample-fragments.js';
-import { linkCode } from './sample-things.js';
+import { linkCode } from './sample-vocabulary.js';
 
 /** The text of a post and its entities. */
 export interface SampleText {

@@ -6,12 +6,12 @@ import { type FileSystem, makeFolder } from '../../storage/file-system.js';
 import { replaceFileOn } from '../../storage/replace-file.js';
 import { storageError } from '../../storage/storage-error.js';
 import { syncFolder } from '../../storage/sync-folder.js';
+import { flowDifference, stepDifference } from './flow-difference.js';
 import type { FileCounts } from './output-file.js';
-import { flowDifference, stepDifference } from './same-flow.js';
 
 /**
- * `running`: the files are parts that a run resumes from the cursor. `finishing`: all lines are written,
- * and some files have their final names. `complete`: nothing is left to do.
+ * `running`: the files are parts that a run resumes from the cursor. `finishing`: all lines are
+ * written, and some files have their final names. `complete`: nothing is left to do.
  */
 export type CheckpointState = 'running' | 'finishing' | 'complete';
 
