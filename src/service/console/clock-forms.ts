@@ -52,17 +52,17 @@ function changes(clock: Clock, csrf: string, problem: ClockProblem | undefined):
 <div class="fields">
 <form method="post" action="/console/faults">${csrfField(csrf)}
 <div class="field"><label for="advance">Move by</label>
-<div class="joined"><input id="advance" name="advance" type="text" placeholder="-2h" autocomplete="off" required${typed('advance')}>
+<div class="joined"><input id="advance" name="advance" type="text" autocomplete="off" required${typed('advance')}>
 <button name="action" value="advance">Move</button></div>
-<span class="hint">30s, 31m, 2h, 15d; back with a minus</span></div></form>
+<span class="hint">30s, 31m, 2h, 15d; back with a minus: -2h</span></div></form>
 <form method="post" action="/console/faults">${csrfField(csrf)}
 <div class="field"><label for="set">Set to</label>
-<div class="joined"><input id="set" name="set" type="text" placeholder="202405151234" autocomplete="off" required${typed('set')}>
+<div class="joined"><input id="set" name="set" type="text" autocomplete="off" required${typed('set')}>
 <button name="action" value="set">Set</button></div>
-<span class="hint">YYYYMMDDHHMM, or ISO 8601; UTC</span></div></form>
+<span class="hint">202405151234, or ISO 8601; in UTC</span></div></form>
 </div>
 ${problem !== undefined && messageBox({ tone: 'bad', text: problem.message }, 'clock-problem')}
 <form method="post" action="/console/faults">${csrfField(csrf)}<div class="row tight">
-${clock.frozen ? html`<button class="plain" name="action" value="resume">Let it run</button>` : html`<button class="plain" name="action" value="freeze">Stop it</button>`}
+${clock.frozen ? html`<button class="plain" name="action" value="resume">Let the clock run</button>` : html`<button class="plain" name="action" value="freeze">Stop the clock</button>`}
 <button class="plain" name="action" value="reset">Back to real time</button></div></form>`;
 }

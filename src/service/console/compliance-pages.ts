@@ -80,6 +80,6 @@ function kindOf(json: string): string {
 function none(words: string, isOff: boolean): Html {
   return html`<p class="empty">No events in the last ${words}. ${
     isOff &&
-    html`This service makes none up: start it with <code>--compliance-rate 0.05</code>, or send one to <code>POST /_control/compliance</code>.`
+    html`This service makes none up: start it with <code>${breakable('--compliance-rate 0.05')}</code>, or send one to <code>POST /_control/compliance</code>.`
   }</p>`;
 }

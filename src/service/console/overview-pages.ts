@@ -5,7 +5,7 @@ import { clockFace } from './clock-forms.js';
 import { commandList } from './command-list.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
 import { type Html, html, isolated } from './html/html.js';
-import { command, facts, stateOf } from './html/page-parts.js';
+import { breakable, command, facts, stateOf } from './html/page-parts.js';
 import { countOf } from './html/units.js';
 import { outcomeOf } from './replay-pages.js';
 
@@ -33,7 +33,7 @@ ${commandList(parts, 'overview')}`,
 
 function startCard(addresses: Addresses, firstCommand: string | undefined): Html {
   return html`<section class="card" id="start" aria-label="Start"><h2>Start</h2>
-<p>Paste these variables into a shell, or save them as <code>service.env</code> for <code>node --env-file=service.env</code>. Scripts then need no options: <code>account()</code> reads them.</p>
+<p>Paste these variables into a shell, or save them as <code>service.env</code> for <code>${breakable('node --env-file=service.env')}</code>. Scripts then need no options: <code>account()</code> reads them.</p>
 ${command('Variables', exportLines(environmentOf(addresses)).trimEnd())}
 ${
   firstCommand === undefined

@@ -18,9 +18,13 @@ export function csrfField(csrf: string): Html {
   return html`<input type="hidden" name="csrf" value="${csrf}">`;
 }
 
-/** An address or JSON, in which a line can end after each separator. */
-export function breakable(text: string): Html {
-  return new Html(html`${text}`.text.replace(/[/?,]|&amp;/g, '$&<wbr>'));
+/** Code in which a line can end after the separators of addresses and JSON, and not within a flag. */
+export function breakable(code: string): Html {
+  return new Html(
+    html`${code}`.text
+      .replace(/(?<!\/)\/(?!\/)|[?,]|&amp;/g, '$&<wbr>')
+      .replace(/(?<=^| )--?\w[\w-]*/g, '<span class="flag">$&</span>'),
+  );
 }
 
 /** A command that a click selects completely. */

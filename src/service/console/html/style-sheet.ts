@@ -55,7 +55,7 @@ h1 { font-size: 1.6rem; line-height: 1.2; letter-spacing: -0.01em; }
 h2 { font-size: 1.15rem; line-height: 1.3; }
 h3 { font-size: 1rem; line-height: 1.35; }
 ul, ol { list-style: none; }
-a { color: var(--accent); text-underline-offset: 0.15em; }
+a { color: var(--accent); text-underline-offset: 0.15em; text-decoration-thickness: 1px; }
 code, pre, .mono { font-family: var(--mono); font-size: 0.875em; }
 time, .number { font-variant-numeric: tabular-nums; }
 time { white-space: nowrap; }
@@ -77,7 +77,7 @@ small, .quiet { color: var(--quiet); font-size: 0.9rem; }
 .top nav ul { display: grid; gap: 0.15rem; }
 .top nav a { display: block; padding: 0.45rem 0.75rem; border-radius: 0.5rem; color: var(--ink); text-decoration: none; }
 .top nav a:hover { background: var(--sunken); }
-.top nav [aria-current] { background: var(--accent); color: var(--on-accent); font-weight: 600; }
+.top nav [aria-current] { background: var(--sunken); color: var(--accent); font-weight: 650; box-shadow: inset 3px 0 var(--accent); }
 .top form { gap: 0.5rem; justify-items: start; }
 .who { color: var(--quiet); font-size: 0.88rem; }
 .side { display: none; }
@@ -133,7 +133,7 @@ meter { width: 5rem; height: 0.8rem; vertical-align: middle; }
 .command code, .address { user-select: all; -webkit-user-select: all; cursor: copy; }
 .address { display: inline-block; font-family: var(--mono); font-size: 0.85rem; }
 .method { font-family: var(--mono); font-size: 0.8rem; font-weight: 600; color: var(--quiet); }
-.second { display: block; font-weight: 400; color: var(--quiet); font-size: 0.82rem; }
+.second { display: block; white-space: nowrap; font-weight: 400; color: var(--quiet); font-size: 0.82rem; }
 details > summary { cursor: pointer; color: var(--accent); padding: 0.3rem 0; width: fit-content; }
 details[open] > summary { margin-bottom: 0.4rem; }
 .commands { display: block; }
@@ -156,7 +156,7 @@ tbody tr.said { border: 0; }
 .said td { padding-top: 0; }
 td.number, th.number { text-align: right; white-space: nowrap; }
 [id]:target { scroll-margin-top: 1rem; }
-.once, .method { white-space: nowrap; }
+.once, .method, .flag { white-space: nowrap; }
 .long { display: block; max-height: 9.2em; overflow-y: auto; font-size: 0.8rem; }
 @media (max-width: 23.99rem) { .wide .brand span span { display: none; } }
 @media (min-width: 48rem) { .word { white-space: nowrap; } }
@@ -173,7 +173,8 @@ td.number, th.number { text-align: right; white-space: nowrap; }
   td.number { text-align: left; white-space: normal; }
   td.none { display: none; }
   .said td, td:has(> .long) { flex: 1 1 100%; }
-  td[data-label]::before { content: attr(data-label) " "; color: var(--quiet); font-size: 0.85rem; }
+  td[data-label]::before { content: attr(data-label) " "; color: var(--quiet); font-size: 0.85rem; text-transform: lowercase; }
+  td small { display: inline; }
   td div { display: inline; }
   td div:not(:last-child)::after { content: ", "; }
   tbody code { font-size: 0.75rem; }
@@ -208,7 +209,7 @@ button.danger { border-color: var(--bad); color: var(--bad); }
 .row .state, td .state { white-space: normal; }
 .pills { display: flex; flex-wrap: wrap; gap: 0.4rem; }
 .pills a { display: block; padding: 0.35rem 0.8rem; border: 1px solid var(--line); border-radius: 1.2rem; color: var(--ink); text-decoration: none; font-size: 0.92rem; background: var(--surface); }
-.pills [aria-current] { background: var(--accent); border-color: var(--accent); color: var(--on-accent); }
+.pills [aria-current] { background: var(--sunken); border-color: var(--accent); color: var(--accent); font-weight: 600; }
 .pin { font: 700 1.5rem/1.3 var(--mono); text-align: center; padding: 1rem; border: 2px dashed var(--accent); border-radius: 0.75rem; user-select: all; -webkit-user-select: all; }
 .allows { list-style: disc; padding-left: 1.2rem; }
 .allows.not { color: var(--quiet); }

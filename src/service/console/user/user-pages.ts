@@ -5,7 +5,7 @@ import type { PendingSignIn, UserGrant } from '../../users/oauth-provider.js';
 import { type Html, type HtmlValue, html, isolated } from '../html/html.js';
 import { layout } from '../html/layout.js';
 import { messageBox } from '../html/message.js';
-import { csrfField } from '../html/page-parts.js';
+import { breakable, csrfField } from '../html/page-parts.js';
 import { type PageOptions, pageResponse } from '../html/page-response.js';
 import { instant } from '../html/units.js';
 
@@ -48,12 +48,14 @@ export interface UserSignIn {
   readonly problem?: string | undefined;
   /** A user that can sign in, named in a hint. */
   readonly example: User | undefined;
-  /** Added below the button. */
+  /** Next to the button. */
+  readonly otherButton?: HtmlValue;
+  /** Below the buttons. */
   readonly footer?: HtmlValue;
 }
 
 export function userSignInForm(form: UserSignIn): Html {
-  const { action, csrf, about, handle = '', problem, example, footer } = form;
+  const { action, csrf, about, handle = '', problem, example, otherButton, footer } = form;
   const invalid = problem !== undefined && html` aria-invalid="true" aria-describedby="problem"`;
   return html`<form class="card" method="post" action="${action}">
 <p>${about}</p>
@@ -63,9 +65,9 @@ ${csrfField(csrf)}
 <div class="field"><label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required${invalid}${problem !== undefined && html` autofocus`}></div>
 ${problem !== undefined && messageBox({ tone: 'bad', text: problem }, 'problem')}
-<button class="main" name="action" value="sign-in">Sign in</button>
-<p class="hint">This is a local service: every author of its archive is a user${example !== undefined && html`, such as ${isolated(`@${example.handle}`)}`}. All have the password of the console, which the service printed when it started, unless <code>--user-password</code> sets another.</p>
+<div class="row"><button class="main" name="action" value="sign-in">Sign in</button>${otherButton}</div>
 ${footer}
+<p class="hint">This is a local service: every author of its archive is a user${example !== undefined && html`, such as ${isolated(`@${example.handle}`)}`}. All have the password of the console, which the service printed when it started, unless <code>${breakable('--user-password')}</code> sets another.</p>
 </form>`;
 }
 

@@ -50,8 +50,8 @@ export function userRoutes({ oauth }: { readonly oauth: OAuthProvider }): readon
       handle: rejected?.get('handle') ?? '',
       problem: rejected && WRONG_LOGIN,
       example: await oauth.exampleUser(),
-      footer: html`<button name="action" value="deny" formnovalidate>Cancel</button>
-<p class="hint">${name} does not see your password.</p>`,
+      otherButton: html`<button name="action" value="deny" formnovalidate>Cancel</button>`,
+      footer: html`<p class="hint">${name} does not see your password.</p>`,
     });
     const status = rejected === undefined ? 200 : 401;
     return userPage('Sign in', body, { status, headers, formTarget: callbackTarget(callback) });
