@@ -42,9 +42,11 @@ export function clockFace(clock: Clock): Html {
 }
 
 function changes(clock: Clock, csrf: string, problem: ClockProblem | undefined): Html {
+  const isWrong = (name: string) => problem?.form.has(name) === true;
   const typed = (name: string) =>
-    problem?.form.has(name) &&
-    html` value="${problem.form.get(name)}" aria-invalid="true" aria-describedby="clock-problem" autofocus`;
+    isWrong(name) &&
+    html` value="${problem?.form.get(name)}" aria-invalid="true" aria-describedby="clock-problem" autofocus`;
+  const box = problem && messageBox({ tone: 'bad', text: problem.message }, 'clock-problem');
   return html`<form method="post" action="/console/faults">${csrfField(csrf)}
 <fieldset><legend>Move on by</legend><div class="row tight">${Object.entries(SPANS).map(
     ([span, label]) => html`<button class="plain" name="span" value="${span}">${label}</button>`,
@@ -54,14 +56,13 @@ function changes(clock: Clock, csrf: string, problem: ClockProblem | undefined):
 <div class="field"><label for="advance">Move by</label>
 <div class="joined"><input id="advance" name="advance" type="text" autocomplete="off" required${typed('advance')}>
 <button name="action" value="advance">Move</button></div>
-<span class="hint">30s, 31m, 2h, 15d; back with a minus: -2h</span></div></form>
+<span class="hint">30s, 31m, 2h, 15d; back with a minus: -2h</span></div>${isWrong('advance') && box}</form>
 <form method="post" action="/console/faults">${csrfField(csrf)}
 <div class="field"><label for="set">Set to</label>
 <div class="joined"><input id="set" name="set" type="text" autocomplete="off" required${typed('set')}>
 <button name="action" value="set">Set</button></div>
-<span class="hint">202405151234, or ISO 8601; in UTC</span></div></form>
-</div>
-${problem !== undefined && messageBox({ tone: 'bad', text: problem.message }, 'clock-problem')}
+<span class="hint">202405151234, or ISO 8601; in UTC</span></div>${isWrong('set') && box}</form>
+</div>${!isWrong('advance') && !isWrong('set') && box}
 <form method="post" action="/console/faults">${csrfField(csrf)}<div class="row tight">
 ${clock.frozen ? html`<button class="plain" name="action" value="resume">Let the clock run</button>` : html`<button class="plain" name="action" value="freeze">Stop the clock</button>`}
 <button class="plain" name="action" value="reset">Back to real time</button></div></form>`;

@@ -15,6 +15,9 @@ export interface FaultForm {
 /** The form that plants a fault of one kind. */
 export function faultForm({ kind, csrf, given, problem }: FaultForm): Html {
   const { effect } = FAULT_TABLE[kind];
+  const fields = faultFields(kind);
+  const box = problem && messageBox({ tone: 'bad', text: problem.message }, 'problem');
+  const boxOf = (name: string) => (name === problem?.field ? box : undefined);
   return html`${choices(
     'Kind of fault',
     Object.keys(FAULT_TABLE).map(name => ({
@@ -25,9 +28,9 @@ export function faultForm({ kind, csrf, given, problem }: FaultForm): Html {
   )}
 <p>${effect}</p>
 <form method="post" action="/console/faults?kind=${kind}">${csrfField(csrf)}
-<div class="fields">${Object.entries(faultFields(kind)).map(([name, field]) => fieldOf(name, field, given, problem?.field === name))}</div>
+<div class="fields">${Object.entries(fields).map(([name, field]) => fieldOf(name, field, given, boxOf(name)))}</div>
 <div class="row"><button class="main" name="action" value="plant">Plant the fault</button></div>
-${problem !== undefined && messageBox({ tone: 'bad', text: problem.message }, 'problem')}
+${problem !== undefined && !Object.hasOwn(fields, problem.field) && box}
 </form>`;
 }
 
@@ -35,8 +38,10 @@ function fieldOf(
   name: string,
   { meaning, hint, isRequired, input }: FaultField,
   given: URLSearchParams | undefined,
-  isWrong: boolean,
+  /** Why the value was refused. */
+  box: Html | undefined,
 ): Html {
+  const isWrong = box !== undefined;
   const id = `fault-${name}`;
   const value = given?.get(name) ?? '';
   const describedBy = [hint !== undefined && `${id}-hint`, isWrong && 'problem']
@@ -46,10 +51,10 @@ function fieldOf(
     describedBy !== '' && html` aria-describedby="${describedBy}"`
   }`;
   if (input.kind === 'check')
-    return html`<div class="check"><input type="checkbox" value="yes"${common}${value !== '' && html` checked`}><label for="${id}">${meaning}</label></div>`;
+    return html`<div class="check"><input type="checkbox" value="yes"${common}${value !== '' && html` checked`}><label for="${id}">${meaning}</label></div>${box}`;
   return html`<div class="field"><label for="${id}">${meaning}${!isRequired && html` <span class="hint">optional</span>`}</label>
 ${controlOf(input, common, value, isRequired)}
-${hint !== undefined && html`<span class="hint" id="${id}-hint">${hint}</span>`}</div>`;
+${hint !== undefined && html`<span class="hint" id="${id}-hint">${hint}</span>`}${box}</div>`;
 }
 
 function controlOf(

@@ -41,7 +41,7 @@ export function usagePages(parts: ConsoleParts): readonly ConsolePage[] {
         const { status } = months.account;
         return {
           title: 'Usage',
-          lead: html`What this service delivered, each activity once in a UTC day and product. The account is ${stateOf(status, status === 'active' ? 'good' : 'warn')}`,
+          lead: `What this service delivered, each activity once in a UTC day and product. The account is ${status}.`,
           body: html`${
             publisher === undefined
               ? html`<p class="card empty">Nothing used in the last twelve months. The <a href="/console#start">overview</a> has a first search.</p>`

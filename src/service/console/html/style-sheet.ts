@@ -179,7 +179,7 @@ td.number, th.number { text-align: right; white-space: nowrap; }
   td div:not(:last-child)::after { content: ", "; }
   tbody code { font-size: 0.75rem; }
   meter { display: none; }
-  .once { white-space: normal; }
+  .once, td .state { white-space: normal; }
   .second { display: inline; }
 }
 
@@ -206,7 +206,7 @@ button.danger { border-color: var(--bad); color: var(--bad); }
 .tight { gap: 0.4rem; }
 .joined { display: flex; gap: 0.4rem; }
 .joined input { min-width: 0; }
-.row .state, td .state { white-space: normal; }
+.row .state { white-space: normal; }
 .pills { display: flex; flex-wrap: wrap; gap: 0.4rem; }
 .pills a { display: block; padding: 0.35rem 0.8rem; border: 1px solid var(--line); border-radius: 1.2rem; color: var(--ink); text-decoration: none; font-size: 0.92rem; background: var(--surface); }
 .pills [aria-current] { background: var(--sunken); border-color: var(--accent); color: var(--accent); font-weight: 600; }
@@ -247,7 +247,6 @@ button.danger { border-color: var(--bad); color: var(--bad); }
   .wide main { padding: 2rem 2.5rem 3rem; }
   .wide .foot { padding: 0 2.5rem 2rem; }
 }
-@media (prefers-reduced-motion: no-preference) { html { scroll-behavior: smooth; } }
 @media print { .top, .foot, button { display: none; } }
 `;
 
