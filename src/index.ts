@@ -132,6 +132,7 @@ export * as rules from './rules/rules.js';
 export { type Bucket, type CountBucket, type CountsOptions, counts } from './search/counts.js';
 export type { Product } from './search/query.js';
 export { type SearchOptions, search } from './search/search.js';
+export type { Share } from './share.js';
 export { type ChartedBucket, type ChartOptions, chart } from './sinks/chart.js';
 export { collect } from './sinks/collect.js';
 export {

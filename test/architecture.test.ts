@@ -16,6 +16,7 @@ const FOUNDATIONS = [
     'json',
     'gzip',
     'storage',
+    'share',
   ],
 ];
 const MACHINERY = [...FOUNDATIONS, 'http', 'activity', 'rules', 'flow'];
@@ -52,6 +53,7 @@ const ARROWS: Record<string, readonly string[]> = {
   check: ['errors', 'time', 'closest'],
   json: ['errors', 'check'],
   gzip: ['errors', 'check', 'json'],
+  share: ['errors', 'time', 'check'],
   storage: ['errors', 'time', 'check'],
   http: FOUNDATIONS,
   activity: ['errors', 'time', 'json'],

@@ -284,6 +284,16 @@ describe('the examples work as described', () => {
     expect(again).toMatchObject({ code: 0, stdout: first.stdout });
   });
 
+  it('16-shares: four processes find what one finds', async () => {
+    const { code, stdout } = await run('16-shares.ts');
+    const counts = [...stdout.matchAll(/^(?:\d\/4|all): (\d+) posts$/gm)].map(match => +match[1]!);
+    expect(counts.length).toBe(5);
+    const [whole = 0] = /^all: (\d+)/m.exec(stdout)?.slice(1).map(Number) ?? [];
+    expect(whole).toBeGreaterThan(100);
+    expect(stdout).toContain(`${whole} posts in four shares, the same as those of one process`);
+    expect(code).toBe(0);
+  });
+
   it('14-several-searches: every post that a search finds, once', async () => {
     const first = await run('14-several-searches.ts');
     expect(first.code).toBe(0);

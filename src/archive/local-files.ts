@@ -8,6 +8,7 @@ import type { Cursor, Flow, Run } from '../flow/flow.js';
 import { type InternalBatches, InternalFlow } from '../flow/internal-flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { releaseMemory } from '../gzip/release-memory.js';
+import { hasFile, SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
 
 /** Larger files are read in blocks. */
 const WHOLE = 8 * 1024 * 1024;
@@ -25,6 +26,12 @@ export interface LocalFilesOptions {
    * @default files that end in `.gz`, `.json`, `.jsonl` or `.ndjson`
    */
   readonly match?: RegExp | ((path: string) => boolean) | undefined;
+  /**
+   * The part of the files that this process takes. The last two parts of a path decide, so that all
+   * processes need the same names below their folders.
+   * @default `MILLRACE_SHARE`, such as 2/8, or all
+   */
+  readonly share?: Share | undefined;
 }
 
 const OPTIONS = {
@@ -34,6 +41,7 @@ const OPTIONS = {
     value => value instanceof RegExp || typeof value === 'function',
     ARCHIVE,
   ),
+  share: SHARE_OPTION,
 } satisfies OptionTable<LocalFilesOptions>;
 
 /**
@@ -56,15 +64,20 @@ export function localFiles(
   const roots = typeof paths === 'string' ? [paths] : Array.isArray(paths) ? [...paths] : [];
   if (roots.length === 0 || roots.some(path => typeof path !== 'string' || path === ''))
     throw optionError('localFiles', 'paths', 'must be a folder, a file, or a list of them');
-  const { match } = checkOptions('localFiles', OPTIONS, options);
+  const { match, share = shareOf('localFiles') } = checkOptions('localFiles', OPTIONS, options);
   const matches = match instanceof RegExp ? (path: string) => path.search(match) !== -1 : match;
-  return new InternalFlow((run, releases) => read(roots, matches, run, releases), undefined, [
-    {
-      step: 'localFiles',
-      paths: roots,
-      match: match instanceof RegExp ? `${match}` : '(a function)',
-    },
-  ]);
+  return new InternalFlow(
+    (run, releases) => read(roots, matches, share, run, releases),
+    undefined,
+    [
+      {
+        step: 'localFiles',
+        paths: roots,
+        match: match instanceof RegExp ? `${match}` : '(a function)',
+        ...(share !== undefined && { share: shareName(share) }),
+      },
+    ],
+  );
 }
 
 interface LocalFile {
@@ -77,11 +90,13 @@ interface LocalFile {
 async function* read(
   roots: readonly string[],
   matches: (name: string) => boolean,
+  share: Share | undefined,
   { resume, progress }: Run,
   releases: boolean,
 ): InternalBatches<Uint8Array> {
-  const files = (await Promise.all(roots.map(root => filesAt(root, matches)))).flat();
-  const cursors = cursorsOf(files);
+  const found = (await Promise.all(roots.map(root => filesAt(root, matches)))).flat();
+  const files = found.filter(({ path }) => share === undefined || hasFile(share, path));
+  const cursors = cursorsOf(files, share);
   const first = resume === undefined ? 0 : placeOf(resume, cursors, roots);
   const total = bytesOf(files);
   let done = bytesOf(files.slice(0, first));
@@ -116,8 +131,8 @@ async function* read(
 }
 
 /** The cursor after each file. It names that file and covers all files up to it. */
-function cursorsOf(files: readonly LocalFile[]): Cursor[] {
-  let done = '';
+function cursorsOf(files: readonly LocalFile[], share: Share | undefined): Cursor[] {
+  let done = share === undefined ? '' : shareName(share);
   return files.map(({ name, size }, index) => {
     done = createHash('sha256').update(`${done}\n${size} ${name}`).digest('hex').slice(0, 16);
     return { source: 'local-files', files: index + 1, last: name, done };

@@ -18,7 +18,7 @@ export class SniffedFile {
     if (this.#file === undefined) {
       if (this.#start.length > 0) bytes = Buffer.concat([this.#start, input]);
       const zstd = isZstd(bytes);
-      this.#start = bytes;
+      this.#start = zstd === undefined ? bytes : Buffer.alloc(0);
       if (zstd === undefined) return;
       this.#file = zstd ? new ZstdFile(this.#options) : new GzipFile(this.#options);
     }

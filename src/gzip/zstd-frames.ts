@@ -132,14 +132,14 @@ export class ZstdFrames {
   }
 }
 
-/**
- * Whether these bytes begin a zstd file; `undefined` where there are too few to know.
- */
+/** Whether these bytes begin a zstd file; `undefined` where there are too few to know. */
 export function isZstd(bytes: Uint8Array): boolean | undefined {
-  const isLike = (of: number, mask: number) =>
-    bytes
-      .subarray(0, MAGIC_BYTES)
-      .every((byte, index) => ((byte ^ (of >>> (8 * index))) & (index === 0 ? mask : 0xff)) === 0);
-  if (!isLike(FRAME, 0xff) && !isLike(SKIPPABLE, 0xf0)) return false;
+  let magic = 0;
+  for (let at = 0; at < Math.min(bytes.length, MAGIC_BYTES); at++) {
+    magic += (bytes[at] as number) * 256 ** at;
+    const span = 256 ** (at + 1);
+    const isSkippable = magic - (magic % 16) === SKIPPABLE % span;
+    if (magic !== FRAME % span && !isSkippable) return false;
+  }
   return bytes.length >= MAGIC_BYTES ? true : undefined;
 }

@@ -11,6 +11,7 @@ import {
   special,
 } from '../check.js';
 import { OptionError } from '../errors.js';
+import { partOfRate, type Share } from '../share.js';
 import { MINUTE } from '../time.js';
 import type { OnWait, Wait } from '../wait.js';
 import { Connections } from './connections.js';
@@ -126,11 +127,12 @@ export class Account {
     const { email, password, consumerSecret, accessToken, accessTokenSecret } = this.settings;
     const { searchesPerMinute, engagementsPerMinute } = this.settings;
     const limits: Limits = { ...LIMITS, ...withoutUndefined(options.limits) };
-    this.limits = {
+    const all: Limits = {
       ...limits,
       search: [...limits.search, ...perMinute(searchesPerMinute)],
       engagement: [...limits.engagement, ...perMinute(engagementsPerMinute)],
     };
+    this.limits = settings.share === undefined ? all : dividedBy(settings.share, all);
     const secrets = [password, consumerSecret, accessToken, accessTokenSecret].filter(
       secret => secret !== undefined,
     );
@@ -268,6 +270,16 @@ export class Account {
 
 function withoutUndefined(limits: Partial<Limits> = {}): Partial<Limits> {
   return Object.fromEntries(Object.entries(limits).filter(([, rates]) => rates !== undefined));
+}
+
+/** What one of several processes may use of limits that they share. */
+function dividedBy(share: Share, limits: Limits): Limits {
+  return Object.fromEntries(
+    Object.entries(limits).map(([family, rates]) => [
+      family,
+      rates.map(rate => partOfRate(rate, share)),
+    ]),
+  ) as unknown as Limits;
 }
 
 /** The rate that a contract allows. */

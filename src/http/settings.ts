@@ -1,7 +1,8 @@
 import type { Problem } from '../check.js';
+import { isShare, parseShare, SHARE_VARIABLE, type Share } from '../share.js';
 import { Secret } from './secret.js';
 
-type Kind = 'url' | 'segment' | 'text' | 'secret' | 'count';
+type Kind = 'url' | 'segment' | 'text' | 'secret' | 'count' | 'share';
 
 /**
  * Every setting of an account: its option, its kind, and the environment variable that it comes from where
@@ -58,6 +59,12 @@ export const SETTINGS = {
   searchesPerMinute: { kind: 'count', env: 'MILLRACE_SEARCHES_PER_MINUTE' },
   /** Requests a minute that your contract allows for engagement totals. @default no limit */
   engagementsPerMinute: { kind: 'count', env: 'MILLRACE_ENGAGEMENTS_PER_MINUTE' },
+  /**
+   * The part of each source that this process takes, `{ index: 2, of: 8 }`, `2/8` in the environment. The
+   * rate limits of the account are divided by `of`.
+   * @default the whole
+   */
+  share: { kind: 'share', env: SHARE_VARIABLE },
 } as const satisfies Record<string, { readonly kind: Kind; readonly env: string }>;
 
 export type SettingName = keyof typeof SETTINGS;
@@ -72,14 +79,18 @@ type Given<K extends Kind> = K extends 'secret'
   ? string | Secret
   : K extends 'count'
     ? number
-    : string;
+    : K extends 'share'
+      ? Share
+      : string;
 type Checked<K extends Kind> = K extends 'url'
   ? URL
   : K extends 'secret'
     ? Secret
     : K extends 'count'
       ? number
-      : string;
+      : K extends 'share'
+        ? Share
+        : string;
 
 /** The settings as options. */
 export type SettingOptions = {
@@ -114,12 +125,14 @@ export function readSettings(
   options: SettingOptions,
   environment: Readonly<Record<string, string | undefined>>,
 ): { readonly settings: Settings; readonly problems: readonly Problem[] } {
-  const settings: Record<string, string | number | URL | Secret> = { rulestream: 'rulestream' };
+  const settings: Record<string, string | number | URL | Secret | Share> = {
+    rulestream: 'rulestream',
+  };
   const problems: Problem[] = [];
   for (const [name, { kind, env }] of Object.entries(SETTINGS)) {
     const option: unknown = options[name as SettingName];
     const text = environment[env] === '' ? undefined : environment[env];
-    const fromEnvironment = kind === 'count' && text !== undefined ? Number(text) : text;
+    const fromEnvironment = text === undefined ? undefined : readText(kind, text);
     // An option wins over any variable, so that its credentials go to no other address.
     if (option === undefined && options.url !== undefined && ENDPOINTS.has(name)) continue;
     const value = option ?? fromEnvironment;
@@ -133,7 +146,12 @@ export function readSettings(
   return { settings, problems };
 }
 
-function convert(kind: Kind, value: unknown): string | number | URL | Secret {
+function readText(kind: Kind, text: string): string | number | Share {
+  if (kind === 'count') return Number(text);
+  return kind === 'share' ? (parseShare(text) ?? text) : text;
+}
+
+function convert(kind: Kind, value: unknown): string | number | URL | Secret | Share {
   if (kind === 'url') return value instanceof URL ? value : new URL(value as string);
   if (kind === 'secret') return value instanceof Secret ? value : new Secret(value as string);
   return value as string | number;
@@ -146,6 +164,10 @@ function problemOf(name: string, kind: Kind, value: unknown): string | undefined
     return Number.isSafeInteger(value) && (value as number) >= 1
       ? undefined
       : 'must be a whole number of at least 1';
+  if (kind === 'share')
+    return isShare(value)
+      ? undefined
+      : 'must be a part such as { index: 2, of: 8 }, or 2/8 in the environment';
   if (kind === 'secret' && value instanceof Secret) return undefined;
   if (typeof value !== 'string' || value === '') return 'must be a string that is not empty';
   if (/[\p{Cc}\p{Surrogate}]/u.test(value)) return 'must have no control characters';

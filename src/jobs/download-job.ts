@@ -19,10 +19,11 @@ import type { Lock } from '../storage/lock.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 import { type CheckedFile, checkJobFileStream } from './check-job-file.js';
+import { type DownloadRecord, writeRecord } from './download-record.js';
 import { type FetchRun, fetchJobFile, isFileError } from './fetch-job-file.js';
 import type { JobName } from './job.js';
 import { jobUrl } from './job-calls.js';
-import { type JobFile, readJobFiles } from './job-file-list.js';
+import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js';
 import { DOWNLOAD_OPTIONS, type JobFilesOptions } from './job-files.js';
 import { lockJobFolder } from './job-folder.js';
 import { type JobVerdict, jobVerdict } from './job-verdict.js';
@@ -30,7 +31,8 @@ import { type JobVerdict, jobVerdict } from './job-verdict.js';
 /**
  * The folder of a download, how many files are fetched at a time, and what to do about wrong totals.
  */
-export interface DownloadJobOptions extends Pick<JobFilesOptions, 'concurrency' | 'totals'> {
+export interface DownloadJobOptions
+  extends Pick<JobFilesOptions, 'concurrency' | 'totals' | 'share'> {
   /**
    * Created if it does not exist. It holds the files of one job, and one download writes to it at a
    * time.
@@ -104,13 +106,20 @@ export async function downloadJob(
 async function download(
   account: Account,
   job: JobName,
-  { folder, concurrency, onFile, totals, ...options }: Checked<DownloadJobOptions, typeof OPTIONS>,
+  {
+    folder,
+    concurrency,
+    onFile,
+    totals,
+    share,
+    ...options
+  }: Checked<DownloadJobOptions, typeof OPTIONS>,
   abort: LinkedAbort,
 ): Promise<JobVerdict> {
   const { signal } = abort;
   // Every download listens to it: Node would warn of a leak.
   setMaxListeners(0, signal);
-  const list = await readJobFiles(account, job, signal);
+  const list = await readJobFiles(account, job, share ?? account.settings.share, signal);
   const lock = await lockJobFolder(folder, list.job);
 
   const checked = new Map<JobFile, CheckedFile>();
@@ -159,22 +168,31 @@ async function download(
     failures = 0;
     const rest = list.files.filter(file => !checked.has(file));
     if (fatal === undefined) await limit.map(rest, tryFile);
+    options.signal?.throwIfAborted();
+    if (thrown.length > 0) throw thrown[0];
+    await lock.check();
+    await writeRecord(folder, recordOf(list, checked)).catch(error => {
+      // Where files are missing, as on a full disk, the error says which.
+      if (checked.size === list.files.length) throw error;
+    });
   } finally {
     await lock.release();
   }
-  options.signal?.throwIfAborted();
-  if (thrown.length > 0) throw thrown[0];
 
   const found = [...checked.values()];
   const sum = (of: (file: CheckedFile) => number) => found.reduce((all, file) => all + of(file), 0);
   const missing = list.files.filter(file => !checked.has(file)).map(file => file.name);
-  const verdict = jobVerdict(list, {
-    files: found.length,
-    bytes: sum(file => file.bytes),
-    posts: sum(file => file.posts),
-    suspectMinutes: found.flatMap(file => file.suspectMinutes),
-    missing,
-  });
+  const verdict = jobVerdict(
+    list,
+    {
+      files: found.length,
+      bytes: sum(file => file.bytes),
+      posts: sum(file => file.posts),
+      suspectMinutes: found.flatMap(file => file.suspectMinutes),
+      missing,
+    },
+    list.part,
+  );
   if (verdict.missing.length === 0 || (totals === 'report' && missing.length === 0)) return verdict;
   const reason = lastError === undefined ? '' : `. The last error: ${lastError.message}`;
   throw new IncompleteError(`${verdict.summary}${reason}`, {
@@ -182,6 +200,25 @@ async function download(
     missing: verdict.missing,
     retryable: true,
   });
+}
+
+function recordOf(
+  { job, urlCount, totalBytes, listed, suspectMinutes, share, files }: JobFileList,
+  checked: ReadonlyMap<JobFile, CheckedFile>,
+): DownloadRecord {
+  const { uuid, title, results } = job;
+  const { activityCount } = results;
+  return {
+    basis: {
+      ...{ job: { uuid, title, results: { activityCount } } },
+      ...{ urlCount, totalBytes, listed, suspectMinutes },
+    },
+    share: share ?? { index: 1, of: 1 },
+    files: [...checked].map(([{ name, path }, { bytes, posts, suspectMinutes }]) => ({
+      ...{ name, path, bytes, posts, suspectMinutes },
+    })),
+    missing: files.filter(file => !checked.has(file)).map(({ name }) => name),
+  };
 }
 
 /** The contents of a file in the folder; `undefined` if it does not exist or is not complete. */

@@ -1,5 +1,6 @@
 import { DataError, HttpError, JobError } from '../errors.js';
 import type { Account } from '../http/account.js';
+import { hasFile, type Share } from '../share.js';
 import { parseTimestamp } from '../time.js';
 import type { DeliveredJob, Job, JobListing, JobName } from './job.js';
 import { getJob, jobResults } from './job-calls.js';
@@ -24,7 +25,11 @@ export interface JobFileAddress {
 /** The files of a delivered job in time order, with addresses that can be renewed. */
 export class JobFileList {
   readonly job: DeliveredJob;
+  /** Those of the share. */
   readonly files: readonly JobFile[];
+  readonly share: Share | undefined;
+  /** Files that the listing has, of all shares. */
+  readonly listed: number;
   readonly urlCount: number;
   readonly totalBytes: number | undefined;
   /** Minutes that may be incomplete, `YYYYMMDDHHMM`. */
@@ -39,15 +44,25 @@ export class JobFileList {
     job: DeliveredJob,
     listing: JobListing,
     suspectMinutes: readonly string[],
+    share: Share | undefined,
   ) {
     const urls = urlsOf(listing, job);
     this.#account = account;
     this.job = job;
     this.#urls = urls;
-    this.files = [...urls.keys()].map(name => ({ name, path: pathOf(name) }));
+    this.files = [...urls.keys()]
+      .map(name => ({ name, path: pathOf(name) }))
+      .filter(file => share === undefined || hasFile(share, file.path));
+    this.share = share;
+    this.listed = urls.size;
     this.urlCount = listing.urlCount;
     this.totalBytes = listing.totalFileSizeBytes;
     this.suspectMinutes = suspectMinutes;
+  }
+
+  /** The share and its files, where it is not all. */
+  get part(): { readonly share: Share; readonly files: number } | undefined {
+    return this.share && { share: this.share, files: this.files.length };
   }
 
   addressOf({ name }: JobFile): JobFileAddress {
@@ -82,6 +97,7 @@ export class JobFileList {
 export async function readJobFiles(
   account: Account,
   name: JobName,
+  share: Share | undefined,
   signal: AbortSignal,
 ): Promise<JobFileList> {
   const job = await deliveredJob(account, name, signal);
@@ -95,7 +111,7 @@ export async function readJobFiles(
     suspectMinutesURL === undefined
       ? []
       : await readSuspectMinutes(account, suspectMinutesURL, signal);
-  return new JobFileList(account, job, listing, suspect);
+  return new JobFileList(account, job, listing, suspect, share);
 }
 
 async function deliveredJob(

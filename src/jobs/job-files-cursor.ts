@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
+import { shareName } from '../share.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
 import type { Delivered } from './job-verdict.js';
 
@@ -26,8 +27,8 @@ export class DownloadCursors {
 
   constructor(list: JobFileList) {
     this.#list = list;
-    let digest = '';
-    this.#digests = ['', ...list.files.map(file => (digest = nextDigest(digest, file)))];
+    let digest = list.share === undefined ? '' : shareName(list.share);
+    this.#digests = [digest, ...list.files.map(file => (digest = nextDigest(digest, file)))];
   }
 
   cursorAt(state: DownloadState): Cursor {

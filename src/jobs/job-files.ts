@@ -14,6 +14,7 @@ import { type Cursor, Flow, type Run } from '../flow/flow.js';
 import type { InternalBatches } from '../flow/internal-flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 import type { Account } from '../http/account.js';
+import { SHARE_OPTION, type Share, shareName } from '../share.js';
 import { parseTimestamp, SEGMENT } from '../time.js';
 import { fetchJobFile, isFileError } from './fetch-job-file.js';
 import { type JobName, uuidOf } from './job.js';
@@ -42,6 +43,11 @@ export interface JobFilesOptions {
    */
   readonly onVerdict?: ((verdict: JobVerdict) => unknown) | undefined;
   /**
+   * The part of the files that this process takes; shares take turns, file by file.
+   * @default the account's `share`, or all
+   */
+  readonly share?: Share | undefined;
+  /**
    * Where to resume: the cursor of a batch or an `IncompleteError`. A sink with a checkpoint passes
    * it.
    */
@@ -57,11 +63,12 @@ const WAITING_FILES = 2;
 /** After this many failed files in a row the download gives up: the others would fail as well. */
 const MAX_FAILED_IN_A_ROW = 8;
 
-/** The options that `jobFiles` and `jobs.download` share. */
+/** The options that `jobFiles` and `jobs.download` have in common. */
 export const DOWNLOAD_OPTIONS = {
   concurrency: whole('files that are downloaded at the same time', { min: 1, max: 64, default: 4 }),
   totals: oneOf('what to do about other totals', ['require', 'report'], 'require'),
-} satisfies OptionTable<Pick<JobFilesOptions, 'concurrency' | 'totals'>>;
+  share: SHARE_OPTION,
+} satisfies OptionTable<Pick<JobFilesOptions, 'concurrency' | 'totals' | 'share'>>;
 
 const OPTIONS = {
   ...DOWNLOAD_OPTIONS,
@@ -96,10 +103,12 @@ export function jobFiles(
   job: JobName,
   options: JobFilesOptions = {},
 ): Flow<Uint8Array> {
-  const checked = checkOptions('jobFiles', OPTIONS, options);
+  const given = checkOptions('jobFiles', OPTIONS, options);
   jobUrl(account, job);
+  const share = given.share ?? account.settings.share;
+  const checked = { ...given, share };
   return new Flow(run => new Download(account, job, checked, run).batches(), undefined, [
-    { step: 'jobFiles', job: uuidOf(job) },
+    { step: 'jobFiles', job: uuidOf(job), ...(share !== undefined && { share: shareName(share) }) },
   ]);
 }
 
@@ -136,7 +145,7 @@ class Download {
     const { signal, resume = this.#options.resume } = this.#run;
     // Every download listens to it: Node would warn of a leak.
     setMaxListeners(0, signal);
-    const list = await readJobFiles(this.#account, this.#job, signal);
+    const list = await readJobFiles(this.#account, this.#job, this.#options.share, signal);
     const cursors = new DownloadCursors(list);
     let state = cursors.stateAt(resume);
     try {
@@ -228,7 +237,8 @@ class Download {
     const { progress } = this.#run;
     if (progress === undefined) return;
     progress.received++;
-    progress.fraction = state.files / Math.max(list.urlCount, list.files.length);
+    const expected = list.share === undefined ? list.urlCount : 0;
+    progress.fraction = state.files / Math.max(expected, list.files.length);
     const start = parseTimestamp(name);
     if (start !== undefined) progress.reached = start + SEGMENT;
   }
@@ -241,7 +251,8 @@ class Download {
     cause: unknown,
   ): Promise<IncompleteError | undefined> {
     const rest = list.files.slice(state.next).map(file => file.name);
-    const verdict = jobVerdict(list, { ...state, missing: [...state.missing, ...rest] });
+    const delivered = { ...state, missing: [...state.missing, ...rest] };
+    const verdict = jobVerdict(list, delivered, list.part);
     await this.#options.onVerdict?.(verdict);
     const filesMissing = state.missing.length + rest.length > 0;
     const totalsOnly = this.#options.totals === 'report' && !filesMissing;

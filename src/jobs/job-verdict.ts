@@ -1,4 +1,4 @@
-import type { JobFileList } from './job-file-list.js';
+import { type Share, shareName } from '../share.js';
 
 /** A total that the service states, and what was delivered. */
 export interface ExpectedAndDelivered {
@@ -11,11 +11,13 @@ export interface ExpectedAndDelivered {
 export interface JobVerdict {
   readonly uuid: string;
   readonly title: string;
-  /** Expected is the `urlCount` of the list of files. */
+  /** The part of the files that was downloaded; absent for all. */
+  readonly share?: Share | undefined;
+  /** Expected is the `urlCount` of the list of files, or the number of files of the share. */
   readonly files: ExpectedAndDelivered;
-  /** Compressed; expected is the `totalFileSizeBytes` of the list of files. */
+  /** Compressed; expected is the `totalFileSizeBytes` of the list of files. It is not known for a share. */
   readonly bytes: ExpectedAndDelivered;
-  /** Expected is the `activityCount` of the job. */
+  /** Expected is the `activityCount` of the job. It is not known for a share. */
   readonly posts: ExpectedAndDelivered;
   /** Minutes that the service reports as possibly incomplete, `YYYYMMDDHHMM`. A new download has them, too. */
   readonly suspectMinutes: readonly string[];
@@ -38,17 +40,41 @@ export interface Delivered {
   readonly missing: readonly string[];
 }
 
-/** Compares the delivered totals with those that the service states. */
-export function jobVerdict(list: JobFileList, delivered: Delivered): JobVerdict {
-  const { job, urlCount, totalBytes } = list;
+/** What the service states of a job, and what of it is expected. */
+export interface VerdictBasis {
+  readonly job: {
+    readonly uuid: string;
+    readonly title: string;
+    readonly results: { readonly activityCount?: number | undefined };
+  };
+  readonly urlCount: number;
+  readonly totalBytes: number | undefined;
+  /** Files that the listing has. */
+  readonly listed: number;
+  readonly suspectMinutes: readonly string[];
+}
+
+/**
+ * Compares the delivered totals with those that the service states.
+ *
+ * @param part The share that was to be delivered, and the number of its files.
+ */
+export function jobVerdict(
+  basis: VerdictBasis,
+  delivered: Delivered,
+  part?: { readonly share: Share; readonly files: number },
+): JobVerdict {
+  const { job, urlCount, totalBytes } = basis;
+  const share = part?.share;
   const { missing } = delivered;
-  const files = { expected: urlCount, delivered: delivered.files };
-  const bytes = { expected: totalBytes, delivered: delivered.bytes };
-  const posts = { expected: job.results.activityCount, delivered: delivered.posts };
+  const ofWhole = <T>(total: T) => (share === undefined ? total : undefined);
+  const files = { expected: part?.files ?? urlCount, delivered: delivered.files };
+  const bytes = { expected: ofWhole(totalBytes), delivered: delivered.bytes };
+  const posts = { expected: ofWhole(job.results.activityCount), delivered: delivered.posts };
   const suspectMinutes = [
-    ...new Set([...list.suspectMinutes, ...delivered.suspectMinutes]),
+    ...new Set([...basis.suspectMinutes, ...delivered.suspectMinutes]),
   ].toSorted();
-  const listed = list.files.length;
+  const { listed } = basis;
   const short = [
     listed === urlCount ? '' : `${listed} of ${urlCount} files are listed (urlCount)`,
     // With missing files the totals always differ.
@@ -59,13 +85,14 @@ export function jobVerdict(list: JobFileList, delivered: Delivered): JobVerdict 
   return {
     uuid: job.uuid,
     title: job.title,
+    ...(share !== undefined && { share }),
     files,
     bytes,
     posts,
     suspectMinutes,
     missing: all,
     summary: [
-      `Job ${JSON.stringify(job.title)} (${job.uuid}): ${of(files)} files with ${of(posts)} posts`,
+      `Job ${JSON.stringify(job.title)} (${job.uuid})${share === undefined ? '' : `, share ${shareName(share)}`}: ${of(files)} files with ${of(posts)} posts`,
       all.length === 0 ? 'nothing is missing' : `missing: ${firstNames(all)}`,
       suspectMinutes.length === 0
         ? 'no suspect minutes'

@@ -5,6 +5,7 @@ export {
   type DownloadJobOptions,
   downloadJob as download,
 } from './download-job.js';
+export { foldersVerdict as verdict } from './folders-verdict.js';
 export type {
   CreatedJob,
   CreatedRule,

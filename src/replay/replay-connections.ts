@@ -3,6 +3,7 @@ import type { Progress } from '../flow/progress.js';
 import type { Account } from '../http/account.js';
 import { connectLive } from '../http/live-connection.js';
 import type { Damaged } from '../json/damaged-record.js';
+import { shareName } from '../share.js';
 import { formatTimestamp, SECOND, type Window } from '../time.js';
 import { ConnectLog } from './connect-log.js';
 import { overlap, shownRange } from './minute-ranges.js';
@@ -54,7 +55,10 @@ export async function* replayConnections(
   const account = job.account.withWaits(progress?.onWait);
   const { timing, clock, onRetry } = account;
   const limiter = account.rateLimiter('replay', url);
-  const log = new ConnectLog(folder, JSON.stringify([url.origin, account.settings.account]));
+  // Each share has its part of the limit.
+  const { account: name, share } = account.settings;
+  const budget = [url.origin, name, ...(share === undefined ? [] : [shareName(share)])];
+  const log = new ConnectLog(folder, JSON.stringify(budget));
   let failure: MillraceError | undefined;
   let attempts = 0;
   let refusals = 0;

@@ -14,9 +14,10 @@ import {
   text,
   whole,
 } from '../check.js';
-import { type Cursor, Flow } from '../flow/flow.js';
+import { type Batches, type Cursor, Flow } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import type { OnDamaged } from '../json/damaged-record.js';
+import { partOf, SHARE_OPTION, type Share, shareName } from '../share.js';
 import { DAY, formatTimestamp, parseDate, type Timestamp } from '../time.js';
 import { type ReplayTimings, TIMING_OPTIONS } from './replay-timings.js';
 import { replayUrl, STREAM_TYPES, type StreamType } from './replay-url.js';
@@ -68,6 +69,12 @@ export interface ReplayOptions {
   /** Overrides times and limits of the service, for tests. */
   readonly timings?: Partial<ReplayTimings> | undefined;
   /**
+   * The part of the window that this process takes: shares are parts of equal length in minutes, the
+   * first the oldest.
+   * @default the account's `share`, or the whole window
+   */
+  readonly share?: Share | undefined;
+  /**
    * Where to resume: the cursor of a batch or an `IncompleteError`. A sink with a checkpoint passes
    * it.
    */
@@ -88,6 +95,7 @@ const OPTIONS = {
   onDamaged: func('called for each damaged record'),
   onWait: func('called when a wait begins'),
   timings: group<Partial<ReplayTimings>>('other times than the service has', TIMING_OPTIONS),
+  share: SHARE_OPTION,
   resume: cursor(),
 } satisfies OptionTable<ReplayOptions>;
 
@@ -128,12 +136,21 @@ export function replay(
   account: Account,
   options: ReplayOptions,
 ): Flow<Activity> | Flow<ComplianceEvent> {
-  const job = checkReplay('replay', account, options);
-  const identity = [{ step: 'replay', ...job.identity }];
+  const whole = checkReplay('replay', account, options);
+  const { share = account.settings.share } = options;
+  const part = share === undefined ? whole.window : partOf(whole.window, share);
+  const identity =
+    share === undefined ? whole.identity : { ...whole.identity, share: shareName(share) };
+  const step = [{ step: 'replay', ...identity }];
+  const job = { ...whole, identity, window: part ?? whole.window };
+  if (part === undefined) return new Flow<never>(() => none(), undefined, step);
   return options.streamType === 'compliance'
-    ? new Flow(run => runReplay({ ...job, ...EVENT_PARSER }, run), undefined, identity)
-    : new Flow(run => runReplay({ ...job, ...ACTIVITY_PARSER }, run), undefined, identity);
+    ? new Flow(run => runReplay({ ...job, ...EVENT_PARSER }, run), undefined, step)
+    : new Flow(run => runReplay({ ...job, ...ACTIVITY_PARSER }, run), undefined, step);
 }
+
+/** What a share has whose window has fewer minutes than there are shares. */
+async function* none(): Batches<never> {}
 
 type RecordParser<T> = Pick<ReplayRun<T>, 'parse' | 'idOf' | 'timeOf'>;
 

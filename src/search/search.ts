@@ -1,10 +1,12 @@
 import type { Activity } from '../activity/activity.js';
 import { func, lines, type OptionTable, optionError, whole } from '../check.js';
-import { Flow } from '../flow/flow.js';
+import { type Batches, Flow } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import type { OnDamaged } from '../json/damaged-record.js';
+import { partOf, SHARE_OPTION, type Share, shareName } from '../share.js';
+import { formatTimestamp, parseTimestamp } from '../time.js';
 import { PostResults } from './post-results.js';
-import { checkQuery, MIN_RESULTS, QUERY_OPTIONS, type QueryOptions } from './query.js';
+import { checkQuery, MIN_RESULTS, QUERY_OPTIONS, type Query, type QueryOptions } from './query.js';
 import { runQuery } from './run-query.js';
 
 /** The query and window of `search`, where it ends, and how fast it fetches. */
@@ -32,6 +34,13 @@ export interface SearchOptions extends QueryOptions {
    */
   readonly slices?: number | undefined;
   /**
+   * The part of the window that this process takes: shares are parts of equal length, the first the
+   * oldest. Needs both dates, as every process would otherwise have another window, and cannot be
+   * combined with `limit`, `pages` or `next`.
+   * @default the account's `share`, or the whole window
+   */
+  readonly share?: Share | undefined;
+  /**
    * Called with each result that is not a post, has no id or is too large. If it returns, the result
    * is skipped. Without it, such a result ends the flow, after the first page with an
    * `IncompleteError`.
@@ -48,6 +57,7 @@ const OPTIONS = {
   limit: whole('posts in all', { min: 1 }),
   pages: whole('pages in all', { min: 1 }),
   slices: whole('parts of the window', { min: 1, max: 10_000, default: 1 }),
+  share: SHARE_OPTION,
   onDamaged: func<OnDamaged>('told of damaged results'),
 } satisfies OptionTable<SearchOptions>;
 
@@ -71,10 +81,14 @@ const OPTIONS = {
  */
 export function search(account: Account, options: SearchOptions): Flow<Activity> {
   const checked = checkAccountOptions('search', account, OPTIONS, options);
-  const { tag, slices, onDamaged } = checked;
+  const { tag, slices, onDamaged, share = account.settings.share } = checked;
   for (const name of ['limit', 'pages', 'next'] as const)
-    if (slices > 1 && checked[name] !== undefined)
-      throw optionError('search', 'slices', `fetches a whole window: leave out \`${name}\``);
+    for (const [whole, isSet] of [
+      ['slices', slices > 1],
+      ['share', share !== undefined],
+    ] as const)
+      if (isSet && checked[name] !== undefined)
+        throw optionError('search', whole, `fetches a whole window: leave out \`${name}\``);
   const { limit = Number.POSITIVE_INFINITY, pages = Number.POSITIVE_INFINITY } = checked;
   const { maxResults = Math.min(Math.max(limit, MIN_RESULTS), MAX_RESULTS) } = checked;
   const query = checkQuery(
@@ -85,7 +99,38 @@ export function search(account: Account, options: SearchOptions): Flow<Activity>
     { limit, pages, slices },
   );
   const bounds = { limit: checked.limit ?? null, pages: checked.pages ?? null };
-  return new Flow(run => runQuery(query, () => new PostResults(onDamaged), run), undefined, [
-    { step: 'search', ...query.identity, ...bounds },
-  ]);
+  if (share === undefined)
+    return new Flow(run => runQuery(query, () => new PostResults(onDamaged), run), undefined, [
+      { step: 'search', ...query.identity, ...bounds },
+    ]);
+  const part = shareOfQuery(query, share);
+  return new Flow(
+    run => (part === undefined ? none() : runQuery(part, () => new PostResults(onDamaged), run)),
+    undefined,
+    [{ step: 'search', ...query.identity, ...bounds, share: shareName(share) }],
+  );
 }
+
+/**
+ * The part of a query that a share has; `undefined` where its window has fewer minutes than there are
+ * shares, and this one has none.
+ */
+function shareOfQuery(query: Query, share: Share): Query | undefined {
+  const [from, to] = [query.params.fromDate, query.params.toDate].map(date =>
+    date === undefined ? undefined : parseTimestamp(String(date)),
+  );
+  if (from === undefined || to === undefined)
+    throw optionError(
+      'search',
+      'share',
+      'needs `fromDate` and `toDate`: without them, every process has another window',
+    );
+  const part = partOf({ from, to }, share);
+  if (part === undefined) return undefined;
+  const dates = { fromDate: formatTimestamp(part.from), toDate: formatTimestamp(part.to) };
+  const params = { ...query.params, ...dates };
+  const identity = { ...query.identity, ...dates, share: shareName(share) };
+  return { ...query, params, identity };
+}
+
+async function* none(): Batches<never> {}

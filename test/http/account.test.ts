@@ -37,7 +37,8 @@ describe('an account', () => {
     const environment = Object.fromEntries(
       Object.values(SETTINGS).map(({ env, kind }) => [
         env,
-        kind === 'url' ? 'https://host.test/path' : kind === 'count' ? '120' : `value of ${env}`,
+        { url: 'https://host.test/path', count: '120', share: '2/8' }[kind as string] ??
+          `value of ${env}`,
       ]),
     );
     const { settings } = account({}, environment);
@@ -46,6 +47,7 @@ describe('an account', () => {
       const value = settings[name as keyof typeof SETTINGS];
       if (kind === 'url') expect(String(value)).toBe('https://host.test/path');
       else if (kind === 'count') expect(value).toBe(120);
+      else if (kind === 'share') expect(value).toEqual({ index: 2, of: 8 });
       else if (kind === 'secret') expect(String(value)).toBe('[redacted]');
       else expect(value).toBe(`value of ${env}`);
     }

@@ -39,6 +39,7 @@ async function namesIn(at = folder): Promise<string[]> {
 }
 
 const expectedNames = () => [
+  '.millrace-download.json',
   '.millrace-job.json',
   ...served.files.map(({ segment }) => `${segment.slice(0, 8)}/${segment.slice(8)}.json.gz`),
 ];
@@ -308,6 +309,7 @@ describe('jobs.download', () => {
     };
     await download({ totals: 'report' });
     expect(await namesIn()).toEqual([
+      '.millrace-download.json',
       '.millrace-job.json',
       ...evil.map((_, index) => `files/${String(index + 1).padStart(6, '0')}.json.gz`),
     ]);

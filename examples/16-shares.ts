@@ -1,0 +1,43 @@
+// One search as four processes at the same time, each with its share, and the same as one process: the same posts.
+// Each process runs this script again with MILLRACE_SHARE=1/4 and so on; on four machines, a shell sets it.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { account, dedupe, files, pipeline, search } from 'millrace';
+import { createService } from 'millrace/service';
+
+const share = process.env.MILLRACE_SHARE ?? '';
+if (share !== '' || process.env.MILLRACE_URL !== undefined) {
+  const folder = `out/shares/${share === '' ? 'whole' : share.replace('/', '-of-')}`;
+  const { posts } = await pipeline(
+    search(account(), {
+      ...{ product: 'fullarchive', query: 'coffee lang:en' },
+      ...{ fromDate: '202401010000', toDate: '202401030000' },
+    }),
+    dedupe(),
+    files({ path: `${folder}/posts.jsonl`, checkpoint: `${folder}/checkpoint.json` }),
+  );
+  console.log(`${share || 'all'}: ${posts} posts`);
+} else {
+  const service = createService(); // with the real service: only the commands of the shell
+  const { baseUrl, account, label, email, password } = await service.start();
+  const start = (share: string) =>
+    spawn(process.execPath, [...process.execArgv, import.meta.filename], {
+      stdio: 'inherit',
+      env: {
+        ...process.env,
+        ...{ MILLRACE_URL: baseUrl, MILLRACE_ACCOUNT: account, MILLRACE_LABEL: label },
+        ...{ MILLRACE_EMAIL: email, MILLRACE_PASSWORD: password, MILLRACE_SHARE: share },
+      },
+    });
+  const shares = ['1/4', '2/4', '3/4', '4/4'];
+  await Promise.all([...shares.map(start), start('')].map(child => once(child, 'exit')));
+  const read = async (name: string) => (await readFile(`out/shares/${name}/posts.jsonl`, 'utf8')).trim().split('\n');
+  const parts = await Promise.all(shares.map(share => read(share.replace('/', '-of-'))));
+  const same = parts.flat().sort().join() === (await read('whole')).sort().join();
+  console.log(
+    `${parts.flat().length} posts in four shares, ${same ? 'the same as' : 'other than'} those of one process`,
+  );
+  process.exitCode = same ? 0 : 1;
+  await service.stop();
+}
