@@ -21,3 +21,7 @@ function postAt(n: number): Activity {
     TAGS.filter((_, index) => (n + index) % 3 > 0).map(tag => ({ tag, id: '1' })),
   );
 }
+
+export function isLong(post: Activity): boolean {
+  return post.text.length > 800;
+}

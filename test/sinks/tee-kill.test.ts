@@ -1,0 +1,88 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import type { Activity } from '../../src/activity/activity.js';
+import { spawn } from '../child-processes.js';
+import { isLong, PAGES, pageOf } from './pages.js';
+import { temporaryFolders } from './temporary-folder.js';
+
+const SLOW = process.env.MILLRACE_SLOW !== undefined;
+const SCRIPT = path.join(import.meta.dirname, 'pages-to-branches.ts');
+const temporaryFolder = temporaryFolders();
+
+const all = Array.from({ length: PAGES }, (_, page) => pageOf(page)).flat();
+const once = [...new Map(all.map(post => [post.id, post])).values()];
+const linesOf = (posts: readonly Activity[]) => posts.map(({ raw }) => `${raw}\n`).join('');
+
+/** What each branch writes: everything, the tags, a table, and ids in sevens. */
+function expected(): Record<string, string> {
+  const tags = [...new Set(once.flatMap(({ tags }) => tags))];
+  return {
+    'raw.jsonl.gz': linesOf(all),
+    ...Object.fromEntries(
+      tags.map(tag => [tag, linesOf(once.filter(({ tags }) => tags.includes(tag)))]),
+    ),
+    'long.csv': ['id', ...once.filter(isLong).map(({ id }) => id), ''].join('\n'),
+    sevens: `${all.map(({ id }) => id).join()}\n`,
+  };
+}
+
+async function contentOf(out: string): Promise<Record<string, string>> {
+  const content: Record<string, string> = {};
+  for (const name of (await readdir(out)).sort()) {
+    if (name === 'checkpoint.json') continue;
+    expect(name).not.toMatch(/\.part/);
+    const bytes = await readFile(path.join(out, name));
+    const text = (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+    const branch = decodeURIComponent(name.replace(/\.\d{4}\.jsonl$/, ''));
+    content[branch] = (content[branch] ?? '') + text;
+  }
+  // A chunk may be cut short, so that a cursor comes through.
+  content.sevens = content.sevens?.trim().replaceAll('\n', ',').concat('\n') ?? '';
+  content['long.csv'] = content['long.csv']?.replaceAll('\r\n', '\n').replaceAll('"', '') ?? '';
+  return content;
+}
+
+/** Runs the script; kills it so long after it has started, unless it has ended by then. */
+async function run(out: string, everyMs: number, afterMs: number): Promise<'killed' | 'done'> {
+  const child = spawn(process.execPath, ['--import', 'tsx', SCRIPT, out, String(everyMs)], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', text => {
+    errors += text;
+  });
+  child.stdout.once('data', () => sleep(afterMs).then(() => child.kill('SIGKILL')));
+  const code = await new Promise<number | null>(resolve => child.on('close', resolve));
+  if (child.signalCode === 'SIGKILL') return 'killed';
+  if (code !== 0) throw new Error(`The script ended with ${code}:\n${errors}`);
+  return 'done';
+}
+
+describe('tee in a process that is killed', () => {
+  it.each([
+    ['at each cursor', 0],
+    ['now and then', 20],
+  ])(
+    'gives each branch every item exactly once: commits %s',
+    async (_, everyMs) => {
+      const whole = expected();
+      const least = SLOW ? 80 : 2;
+      let kills = 0;
+      while (kills < least) {
+        const out = await temporaryFolder();
+        // The waits grow with each kill of the same run, so that every run ends.
+        for (
+          let wait = 300;
+          (await run(out, everyMs, Math.random() * wait)) === 'killed';
+          wait *= 1.3
+        )
+          kills++;
+        expect(await contentOf(out)).toEqual(whole);
+      }
+    },
+    SLOW ? 900_000 : 120_000,
+  );
+});
