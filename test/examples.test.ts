@@ -312,4 +312,23 @@ describe('the examples work as described', () => {
       stdout: `${posts} posts, of 0 found by 3 searches in this run\n`,
     });
   });
+
+  it('19-replay-to-three-sinks: files, table and count have the same posts', async () => {
+    const first = await run('19-replay-to-three-sinks.ts');
+    expect(first.code).toBe(0);
+    const names = (await readdir(path.join(folder, 'out/three'))).filter(n => n.endsWith('.gz'));
+    const lines = await linesIn(...names.map(name => `out/three/${name}`));
+    const rows = await linesIn('out/three/rain.csv');
+    const rain = lines.filter(line => line.includes('"tag":"rain"'));
+    expect(rain.length).toBeGreaterThan(10);
+    expect(rows.filter(row => /^\d{18,},/.test(row)).map(row => row.split(',')[0])).toEqual(
+      rain.map(line => JSON.parse(line).id_str),
+    );
+    const written = `${lines.length} posts in files, ${rain.length} of them about rain`;
+    expect(first.stdout).toContain(written);
+    expect(first.stdout).toContain(`, ${rain.length} about rain`);
+    const again = await run('19-replay-to-three-sinks.ts');
+    expect(again.stdout).toContain(written);
+    expect(again.stdout).toContain('0 about coffee, 0 about rain');
+  });
 });

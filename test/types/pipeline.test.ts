@@ -7,15 +7,20 @@ import { Flow, type Operator, perBatch, type Sink } from '../../src/flow/flow.js
 import { pipeline } from '../../src/flow/pipeline.js';
 import { chunk } from '../../src/operators/chunk.js';
 import { compose } from '../../src/operators/compose.js';
+import { filter } from '../../src/operators/filter.js';
+import { map } from '../../src/operators/map.js';
 import { mapAsync } from '../../src/operators/map-async.js';
 import { throttle } from '../../src/operators/throttle.js';
 import { through } from '../../src/operators/through.js';
 import { collect } from '../../src/sinks/collect.js';
+import { files } from '../../src/sinks/files.js';
+import type { Written } from '../../src/sinks/output/written.js';
+import { tee } from '../../src/sinks/tee.js';
 import { concat } from '../../src/sources/concat.js';
 import { merge } from '../../src/sources/merge.js';
 
 // Checked by the compiler (`npm run check`); at run time they only show that the calls exist.
-declare const bytes: Flow<Uint8Array>;
+const bytes = new Flow<Uint8Array>(async function* () {});
 const next = <In, Out>(): Operator<In, Out> => perBatch<In, Out>(() => []);
 interface Post {
   readonly id: string;
@@ -152,6 +157,38 @@ describe('types of a pipeline', () => {
     // @ts-expect-error a sink is not an operator
     const early = () => compose(ids, toPosts);
     expectTypeOf(early).toBeFunction();
+  });
+
+  it('flow into the branches of tee', () => {
+    const numbers = new Flow<number>(async function* () {});
+    const join = () =>
+      pipeline(
+        numbers,
+        map(n => ({ id: String(n), n })),
+        tee(
+          files({ path: 'a' }),
+          compose(
+            filter(({ n }) => n > 1),
+            files({ path: 'b', line: ({ id }) => id }),
+          ),
+          collect(),
+          compose(
+            map(({ id }) => id),
+            collect(),
+          ),
+          async items => {
+            for await (const { n } of items) return n;
+            return undefined;
+          },
+          { checkpoint: 'c' },
+        ),
+      );
+    expectTypeOf(join).returns.resolves.toEqualTypeOf<
+      [Written, Written, { id: string; n: number }[], string[], number | undefined]
+    >();
+    // @ts-expect-error bytes are not posts
+    const wrong = () => pipeline(bytes, tee(collect(), ids));
+    expectTypeOf(wrong).toBeFunction();
   });
 
   it('refuse stages that do not fit', () => {
