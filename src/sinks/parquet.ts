@@ -35,7 +35,7 @@ export interface ParquetOptions<T>
   /**
    * A file ends once it has this many bytes, its present row group counted as it is in memory:
    * `snow.0001.parquet`, `snow.0002.parquet` and so on.
-   * @default 128 MiB with a checkpoint, no limit and no numbers without
+   * @default 128 MiB with a checkpoint, also one of `tee`; no limit and no numbers without
    */
   readonly maxBytes?: number | undefined;
   /**
@@ -106,16 +106,14 @@ export function parquetOn<T>(fs: FileSystem, options: ParquetOptions<T>): Sink<T
     codec,
     rowGroup,
   };
-  // A file that is being written is lost in a crash, so files end from time to time.
-  const ends = checked.checkpoint !== undefined && checked.maxBytes === undefined;
-  const plan = planOf<unknown>(
-    'parquet',
-    ends ? { ...checked, maxBytes: DEFAULT_FILE_BYTES } : checked,
-    {
-      format: { encoder: () => new ParquetEncoder(format), maxHeldBytes },
-      settings: { columns: settingsOf(list) },
-      takesFunctions: hasOwnColumns(list),
+  const plan = planOf<unknown>('parquet', checked, {
+    format: {
+      encoder: () => new ParquetEncoder(format),
+      maxHeldBytes,
+      committedBytes: DEFAULT_FILE_BYTES,
     },
-  );
+    settings: { columns: settingsOf(list) },
+    takesFunctions: hasOwnColumns(list),
+  });
   return fileSinkOn<T>(fs, plan);
 }

@@ -12,8 +12,10 @@ import { pipeline } from '../../src/flow/pipeline.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { samplePosts } from '../../src/service/sample/sample-posts.js';
 import { csv } from '../../src/sinks/csv.js';
+import { filesOn } from '../../src/sinks/files.js';
 import type { Written } from '../../src/sinks/output/written.js';
 import { type ParquetOptions, parquet, parquetOn } from '../../src/sinks/parquet.js';
+import { tee } from '../../src/sinks/tee.js';
 import * as tables from '../../src/tables/tables.js';
 import { MINUTE } from '../../src/time.js';
 import { arbitraryPost } from '../activity/arbitrary-post.js';
@@ -268,6 +270,23 @@ describe('parquet', () => {
     expect(written.files.map(({ posts: count }) => count)).toEqual(
       rows.map(({ length }) => length),
     );
+  });
+
+  it('ends and numbers its files for the checkpoint of tee as for its own', async () => {
+    const disk = new SimulatedDisk();
+    const batches = Array.from({ length: 4 }, (_, n) => [post({ id: String(n) })]);
+    await pipeline(
+      places(batches),
+      tee(
+        parquetOn<Activity>(disk, { path: '/out/rows.parquet', commitIntervalMs: 0 }),
+        filesOn<Activity>(disk, { path: '/lines/rows.jsonl', commitIntervalMs: 0 }),
+        { checkpoint: '/run.json' },
+      ),
+    );
+    const files = filesOf(disk);
+    const rows = await Promise.all(Object.keys(files).map(name => rowsOf(files[name])));
+    expect(rows.map(of => of.map(({ id }) => id))).toEqual([['0'], ['1'], ['2'], ['3']]);
+    expect(Object.keys(files)[0]).toBe('/out/rows.0001.parquet');
   });
 
   it('leaves no file with its name where an item does not fit', async () => {

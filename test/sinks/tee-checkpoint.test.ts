@@ -46,6 +46,49 @@ async function untilCommitted(disk: SimulatedDisk, next: number): Promise<void> 
   while (stateOf(disk)?.cursor?.inner.next !== next) await new Promise(setImmediate);
 }
 
+/** A file of numbers that cannot be continued: each flush writes them, and a dot ends it. */
+class Sum {
+  #items: number[] = [];
+  full = false;
+
+  add(item: number) {
+    this.#items.push(item);
+  }
+
+  get heldBytes() {
+    return this.#items.length * 10;
+  }
+
+  flush() {
+    return Buffer.from(this.#items.splice(0).join());
+  }
+
+  end() {
+    return Buffer.concat([this.flush(), Buffer.from('.')]);
+  }
+}
+
+function sumsOn(
+  disk: SimulatedDisk,
+  { maxBytes }: { readonly maxBytes?: number } = {},
+): Sink<number, Written> {
+  return fileSinkOn<number>(
+    disk,
+    planOf<number>(
+      'sums',
+      {
+        ...{ path: '/sums/x', checkpoint: undefined, maxBytes, maxOpen: 8 },
+        ...{ maxOutputs: undefined, commitIntervalMs: undefined },
+      } as never,
+      {
+        format: { encoder: () => new Sum(), maxHeldBytes: 1_000, committedBytes: 1 << 20 },
+        settings: {},
+        takesFunctions: false,
+      },
+    ),
+  );
+}
+
 /** Passes each batch with its cursor once so many later ones have come. */
 function delay(batches: number): Operator<number, number> {
   return operator(async function* (input) {
@@ -255,37 +298,7 @@ describe('tee with a checkpoint', () => {
 
   it('waits for files that cannot be continued, and ends them together with the others', async () => {
     const disk = new SimulatedDisk();
-    class Sum {
-      #items: number[] = [];
-      full = false;
-      add(item: number) {
-        this.#items.push(item);
-      }
-      get heldBytes() {
-        return this.#items.length * 10;
-      }
-      flush() {
-        return Buffer.from(this.#items.splice(0).join());
-      }
-      end() {
-        return Buffer.concat([this.flush(), Buffer.from('.')]);
-      }
-    }
-    const sums = fileSinkOn<number>(
-      disk,
-      planOf<number>(
-        'sums',
-        {
-          ...{ path: '/sums/x', checkpoint: undefined, maxBytes: 30, maxOpen: 8 },
-          ...{ maxOutputs: undefined, commitIntervalMs: undefined },
-        } as never,
-        {
-          format: { encoder: () => new Sum(), maxHeldBytes: 1_000 },
-          settings: {},
-          takesFunctions: false,
-        },
-      ),
-    );
+    const sums = sumsOn(disk, { maxBytes: 30 });
     const batches = Array.from({ length: 10 }, (_, n) => [n]);
     const source = (failAt: number) =>
       new Flow<number>(async function* (at) {
@@ -313,6 +326,22 @@ describe('tee with a checkpoint', () => {
     await run(-1);
     expect(Object.values(contentOf(disk, '/sums'))).toEqual(['0,1,2.', '3,4,5.', '6,7,8.', '9.']);
     expect(disk.read('/a/x').toString()).toBe('0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n');
+  });
+
+  it('does not end files that got their first items while the others waited to commit', async () => {
+    const disk = new SimulatedDisk();
+    const source = new Flow<number>(async function* (at) {
+      for await (const batch of places([[0], [1], [2]]).batches(at)) {
+        // Longer than the time after which a commit that ends no file is due.
+        await new Promise(resolve => setTimeout(resolve, 1_100));
+        yield batch;
+      }
+    });
+    await pipeline(
+      source,
+      tee(filesOn<number>(disk, { path: '/a/x' }), sumsOn(disk), { checkpoint: CHECKPOINT }),
+    );
+    expect(contentOf(disk, '/sums')).toEqual({ '/sums/x.0001': '0,1,2.' });
   });
 
   it.each<[string, (disk: SimulatedDisk) => unknown, RegExp]>([

@@ -112,6 +112,14 @@ export class BranchCommits {
     const active = this.#active;
     if (target === undefined || active.length === 0) return;
     if (active.some(({ waiting }) => waiting === undefined)) return;
+    // A branch whose files had no items when the others asked may have begun some since.
+    const due = await this.#committer.due();
+    if (this.#target !== target) return;
+    if (!due) {
+      this.#target = undefined;
+      this.#release();
+      return;
+    }
     const cursors = this.#branches.map(({ waiting }) => waiting?.json ?? JSON.stringify(ENDED));
     const inner = JSON.stringify(target.cursor);
     this.#target = undefined;

@@ -58,13 +58,15 @@ export class FileWriter<T> {
 
   constructor(fs: FileSystem, plan: FileSinkPlan<T>, shared: Shared) {
     this.#plan = plan;
-    const { format, maxBytes, commitIntervalMs } = plan;
+    const { format } = plan;
     const ends = isEncoded(format) && shared.commits;
+    const maxBytes = plan.maxBytes ?? (ends ? format.committedBytes : undefined);
     this.outputs = new Outputs<T>(fs, {
       ...plan,
       ...shared,
       only: onlyOutput(plan),
-      numbered: maxBytes !== undefined || (ends && commitIntervalMs !== undefined),
+      maxBytes,
+      numbered: maxBytes !== undefined,
     });
   }
 

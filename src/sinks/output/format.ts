@@ -23,6 +23,8 @@ export interface EncodedFormat<T> {
   encoder(): Encoder<T>;
   /** Memory of all encoders of a run together; beyond it the largest are flushed. */
   readonly maxHeldBytes: number;
+  /** With a checkpoint, a file ends at this size where `maxBytes` is not given: a crash costs the files under way. */
+  readonly committedBytes: number;
 }
 
 /** Builds one file. */

@@ -76,7 +76,11 @@ class Groups implements Encoder<string> {
   }
 }
 
-const GROUPS: Format<string> = { encoder: () => new Groups(), maxHeldBytes: 50 };
+const GROUPS: Format<string> = {
+  encoder: () => new Groups(),
+  maxHeldBytes: 50,
+  committedBytes: 1 << 20,
+};
 
 function contentOf(disk: SimulatedDisk): Record<string, string> {
   const names = disk.files().filter(name => name.startsWith('/out/'));
