@@ -83,11 +83,12 @@ const OPTIONS = {
 } satisfies OptionTable<ComplianceOptions>;
 
 /**
- * Compliance events as they come: deletions and the like, typed. The flow does not end by itself. It
- * connects again when a connection breaks, within 10 connections in 60 seconds. Events from times
- * without a connection, also between two runs if the second resumes from a cursor, are fetched by a
- * replay of type `compliance`, which has them half an hour later. So every event of the last five days
- * comes at least once, and some come twice or out of order. `Tombstones` accepts them in any order.
+ * Compliance events as they happen, typed: deletions, withheld content and so on. The flow does not
+ * end by itself. It connects again when a connection breaks, within 10 connections in 60 seconds.
+ * Events from times without a connection, also between two runs if the second resumes from a cursor,
+ * are fetched by a replay of type `compliance`, which has them half an hour later. So every event of
+ * the last five days is delivered at least once, and some are repeated or out of order. `Tombstones`
+ * accepts them in any order.
  *
  * @throws OptionError immediately, for invalid options and missing settings of the account.
  * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, or with a

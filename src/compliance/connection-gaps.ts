@@ -1,14 +1,14 @@
 import { mergeRanges, subtractRanges } from '../replay/minute-ranges.js';
 import { floorTo, MINUTE, type Window } from '../time.js';
 
-/** Room between the time of an event and that of its arrival, on either side of a gap. */
+/** The margin on both sides of a gap for the delay between the time of an event and its arrival. */
 const LATE = MINUTE;
 
 /** The state that a cursor holds. */
 export interface ConnectionGapsState {
-  /** Up to when all connections have brought what there was, epoch milliseconds. */
+  /** The time up to which all connections have delivered everything, in epoch milliseconds. */
   readonly until: number | undefined;
-  /** Whole minutes that are still to be filled. */
+  /** Whole minutes that are not filled yet. */
   readonly gaps: readonly Window[];
 }
 
@@ -17,17 +17,19 @@ export interface ConnectionGapsState {
  * no clock: the caller passes times.
  */
 export class ConnectionGaps {
-  /** When each connection was last known to have brought all; nothing before the first. */
+  /**
+   * The time up to which each connection has delivered everything; empty before the first connection.
+   */
   readonly #heard: (number | undefined)[];
   #gaps: readonly Window[];
 
-  /** @param start with `until`, all since then is missing until a connection is made. */
+  /** @param start with `until`, everything since then is missing until there is a connection. */
   constructor(connections: number, start: ConnectionGapsState = { until: undefined, gaps: [] }) {
     this.#heard = Array.from({ length: connections }, () => start.until);
     this.#gaps = mergeRanges(start.gaps, () => true);
   }
 
-  /** A connection was made; what was before is a gap, unless nothing was. */
+  /** A connection is established; the time before it is a gap, unless it is the first. */
   connected(connection: number, at: number): void {
     const before = this.#heard[connection];
     this.#heard[connection] = at;

@@ -20,12 +20,12 @@ export interface IntoTombstonesOptions {
   readonly source?: string | null | undefined;
 }
 
-/** LMDB has keys of up to some 2,000 bytes. */
+/** Keys of LMDB have at most about 2,000 bytes. */
 const LONGEST_NAME = 200;
 
 const OPTIONS = {
   source: special<string | null, 'compliance'>(
-    'the name under which the place in the source is kept',
+    'the name under which the cursor of the source is stored',
     `a name of up to ${LONGEST_NAME} characters, or null`,
     value => value === null || (typeof value === 'string' && value.length <= LONGEST_NAME),
     'compliance',
@@ -33,8 +33,8 @@ const OPTIONS = {
 } satisfies OptionTable<IntoTombstonesOptions>;
 
 /**
- * Keeps compliance events as tombstones, each batch with its place in the stream in one transaction:
- * the same script run again goes on from there.
+ * Records compliance events as tombstones, each batch and the cursor of its source in one transaction:
+ * the same script run again continues from there.
  *
  * @throws OptionError, StorageError
  * @example

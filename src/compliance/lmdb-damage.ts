@@ -8,7 +8,7 @@ const META_BYTES = 152;
 const MAGIC = 0xbeefc0de;
 
 /**
- * Checks a file before LMDB maps it into memory: a file of another kind, or one that was cut short, would
+ * Checks a file before LMDB maps it into memory: a truncated file, or one of another kind, would
  * crash the process without a message.
  *
  * @returns The damage, or `undefined`.
@@ -18,7 +18,7 @@ export function lmdbDamage(file: string): string | undefined {
   try {
     handle = openSync(file, 'r');
   } catch {
-    return undefined; // There is none yet, or LMDB says why it cannot be opened.
+    return undefined; // There is no file yet, or LMDB reports why it cannot be opened.
   }
   try {
     const first = metaAt(handle, 0);

@@ -10,11 +10,11 @@ import { MINUTE, SECOND } from '../time.js';
 /** The callbacks of a connection. Times are in epoch milliseconds. */
 export interface ConnectionListener {
   connected(at: number): void;
-  /** All events that came before this time were delivered. */
+  /** All events that arrived before this time were delivered. */
   received(at: number): void;
   /** Called for a record that is not an event; what it rejects with ends the stream. */
   damaged(record: DamagedRecord, error: DataError): Promise<void>;
-  /** Resolves when there is room for more. */
+  /** Resolves when more events can be accepted. */
   events(events: readonly ComplianceEvent[]): Promise<void>;
 }
 
@@ -30,8 +30,8 @@ const ERROR_MAX_MS = 320 * SECOND;
 const RATE_LIMITED_MS = MINUTE;
 
 /**
- * Stays connected to a stream that does not end, until the signal. Never resolves; rejects with an error
- * that a retry cannot change, or if the first connection fails too often.
+ * Stays connected to a stream that does not end, until the signal. Never resolves; rejects with an
+ * error that a retry cannot change, or if the first connection fails too often.
  */
 export async function maintainConnection(
   account: Account,

@@ -16,9 +16,9 @@ export type HiddenReason =
 
 /** The parts of a post that must not be shown. */
 interface Visibility {
-  /** Why none of it may be shown. */
+  /** The reason, if the whole post must not be shown. */
   readonly hidden: HiddenReason | undefined;
-  /** Start and end of bytes that must not be shown: a location, or a quoted post. */
+  /** The start and end of bytes that must not be shown: a location, or a quoted post. */
   readonly cleared: readonly (readonly [number, number])[];
 }
 
@@ -105,8 +105,8 @@ const PLACES = {
 } as const;
 
 /**
- * Which parts of a post may be shown. A repost of a hidden post is hidden, too; a post that quotes a
- * hidden post loses the quoted one.
+ * Decides which parts of a post must not be shown. A repost of a hidden post is hidden, too; a post
+ * that quotes a hidden post loses the quoted one.
  */
 function visibilityOf(
   tombstones: Tombstones,

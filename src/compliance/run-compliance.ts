@@ -23,11 +23,11 @@ export interface ComplianceGap extends Omit<Gap, 'reason'> {
 /** A compliance stream that has passed every check. */
 export interface ComplianceRun {
   readonly account: Account;
-  /** One for each connection. */
+  /** One URL for each connection. */
   readonly urls: readonly URL[];
   /** Epoch milliseconds. */
   readonly since: number | undefined;
-  /** Makes the replay that fills a gap; absent when gaps are only told. */
+  /** Creates the replay that fills a gap; absent if gaps are only reported. */
   readonly replayOf:
     | ((window: Window) => Omit<ReplayRun<ComplianceEvent>, 'parse' | 'idOf' | 'timeOf'>)
     | undefined;
@@ -36,17 +36,17 @@ export interface ComplianceRun {
   readonly onDamaged: OnDamaged | undefined;
 }
 
-/** Events that may wait for the consumer; then the connections wait, too. */
+/** The number of events that may wait for the consumer before the connections wait, too. */
 const MAX_WAITING = 100_000;
-/** How often a cursor is delivered while no events come. */
+/** How often a cursor is delivered while there are no events. */
 const QUIET_MS = 15 * SECOND;
-/** The wait before the next replay of a gap, when one gave up. */
+/** The wait before the next replay of a gap after one has given up. */
 const RETRY_WAIT_MS = 5 * MINUTE;
 
 /** The events of all connections, and of the replays that fill the gaps between them. */
 export async function* runCompliance(job: ComplianceRun, run: Run): Batches<ComplianceEvent> {
   const { urls } = job;
-  // Not the replays that fill gaps: events go on coming while those wait.
+  // Excludes the replays that fill gaps: events continue to arrive while those wait.
   const account = job.account.withWaits(run.progress?.onWait);
   const { timing } = account;
   const resume = run.resume ?? job.resume;
@@ -111,7 +111,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   }
 }
 
-/** Fetches the events of one gap after the other by replays, which wait until the gap is old enough. */
+/** Fetches the events of gaps in sequence by replays, which wait until a gap is old enough. */
 async function fillGaps(
   { account, replayOf, onGap, onDamaged }: ComplianceRun,
   gaps: ConnectionGaps,
@@ -136,7 +136,7 @@ async function fillGaps(
       for await (const { items, cursor } of runReplay(replay, { signal })) {
         await queue.add(items);
         if (cursor === undefined) continue;
-        // Another run then need not repeat the finished part of a long gap.
+        // So that another run does not repeat the finished part of a long gap.
         const { open } = parseReplayCursor(replay.identity, cursor).state;
         for (const done of subtractRanges(gap, open)) gaps.filled(done);
       }
@@ -150,7 +150,7 @@ async function fillGaps(
   }
 }
 
-/** Wakes those who wait for the next change. */
+/** Wakes all that wait for the next change. */
 class Signal {
   #kept: () => void = () => {};
   #promise = this.#fresh();
@@ -172,13 +172,16 @@ class Signal {
   }
 }
 
-/** None before the first connections: a run that resumed there would not know its gaps. */
+/**
+ * There is no cursor before the first connections, because a run that resumes there would not know
+ * its gaps.
+ */
 function cursorOf(
   { urls }: ComplianceRun,
   { until, gaps }: ConnectionGapsState,
 ): Cursor | undefined {
   if (until === undefined) return undefined;
-  // Made for each batch, and rarely serialized.
+  // Created for each batch, but rarely serialized.
   return {
     source: 'compliance',
     stream: { toJSON: () => streamOf(urls) },

@@ -1,26 +1,26 @@
 import type { ComplianceEvent } from '../activity/compliance-event.js';
 
-/** Something that was said last at a time (epoch milliseconds), and what. */
+/** A value, and the time of the last event that set it (epoch milliseconds). */
 type Timed<T> = readonly [at: number, what: T];
 
-/** All that is known of a post. */
+/** The state of a post after all recorded compliance events. */
 export interface PostTombstone {
-  /** For good. */
+  /** Permanently. */
   readonly deleted?: true;
-  /** There is a newer version, for good. */
+  /** Whether there is a newer version, permanently. */
   readonly edited?: true;
   readonly dropped?: Timed<boolean>;
-  /** Two letters each, upper case; `XX` and `XY` stand for all countries. */
+  /** Two-letter codes in upper case; `XX` and `XY` mean all countries. */
   readonly withheld?: Timed<readonly string[]>;
 }
 
-/** All that is known of a user. */
+/** The state of a user after all recorded compliance events. */
 export interface UserTombstone {
   readonly deleted?: Timed<boolean>;
   readonly protected?: Timed<boolean>;
   readonly suspended?: Timed<boolean>;
   readonly withheld?: Timed<readonly string[]>;
-  /** Posts up to this id have lost their places, for good. */
+  /** Posts up to this id have permanently lost their locations. */
   readonly scrubbedUpTo?: string;
 }
 
@@ -47,7 +47,7 @@ const USER_STATES = {
 } as const;
 
 /**
- * The changes of an event. Events may come twice and in any order, live ones before those of a replay:
+ * The changes of an event. Events may be repeated and in any order, live ones before those of a replay:
  * the outcome is the same, because the latest time counts.
  */
 export function changesOf(event: ComplianceEvent): readonly Change[] {
@@ -94,7 +94,7 @@ export function changesOf(event: ComplianceEvent): readonly Change[] {
   }
 }
 
-/** Nothing but deleted is what most posts are: one byte has to do. */
+/** Most posts are only deleted, which one byte encodes. */
 const DELETED = Buffer.from('D');
 
 export function encodeTombstone(mark: PostTombstone | UserTombstone): Buffer {
@@ -108,12 +108,12 @@ export function decodeTombstone<M extends PostTombstone | UserTombstone>(bytes: 
   return JSON.parse(Buffer.from(bytes).toString()) as M;
 }
 
-/** The bigger id, as whole numbers. */
+/** The larger id, compared as integers. */
 export function largerId(a: string | undefined, b: string): string {
   return a === undefined || BigInt(b) > BigInt(a) ? b : a;
 }
 
-/** Of two that were said at the same moment the one counts that hides more. */
+/** Of two values with the same time, the one that hides more counts. */
 function later<T>(a: Timed<T> | undefined, b: Timed<T>): Timed<T> {
   if (a === undefined || b[0] > a[0]) return b;
   if (b[0] < a[0]) return a;

@@ -31,7 +31,10 @@ const CURSOR = 0x63;
 /** Ids have 64 bits. */
 const LARGEST_ID = 2n ** 64n - 1n;
 
-/** The used part of an LMDB database. Its own types need more compiler options of a consumer. */
+/**
+ * The used part of an LMDB database. The types of lmdb would require compiler options of the
+ * consumer.
+ */
 interface TombstoneStore {
   readonly flushed: Promise<unknown>;
   getBinary(key: Buffer): Buffer | undefined;
@@ -69,13 +72,13 @@ export class Tombstones {
     return this.#get<UserTombstone>(USER, id);
   }
 
-  /** Where the source of that name stood at the last `record` that had a cursor for it. */
+  /** The cursor of the source with that name, from the last `record` that had one. */
   cursor(source: string): Cursor | undefined {
     const bytes = this.#bytes(cursorKey(source));
     return bytes === undefined ? undefined : (JSON.parse(bytes.toString()) as Cursor);
   }
 
-  /** Posts and users that something is known of. */
+  /** The number of posts and users with a tombstone. */
   get size(): number {
     const { entryCount } = this.#marks.getStats() as { readonly entryCount: number };
     const [start, end] = [Buffer.of(CURSOR), Buffer.of(CURSOR + 1)];
@@ -83,11 +86,11 @@ export class Tombstones {
   }
 
   /**
-   * Takes in events, and where their source stands after them, all or none. Resolves once they would
-   * survive a power cut. Events may come twice, and in any order.
+   * Records events and the cursor of their source after them, all or none. Resolves once they
+   * survive a power cut. Events may be repeated, and in any order.
    *
    * @throws StorageError
-   * @throws DataError for anything but events.
+   * @throws DataError For anything except compliance events.
    */
   async record(
     events: readonly ComplianceEvent[],
@@ -122,12 +125,12 @@ export class Tombstones {
     }
   }
 
-  /** Closes the files. All that `record` resolved for is kept. */
+  /** Closes the files. Everything for which `record` has resolved is kept. */
   async close(): Promise<void> {
     await this.#marks.close();
   }
 
-  /** As `close`, for `await using`. */
+  /** Same as `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -148,10 +151,10 @@ export class Tombstones {
 }
 
 /**
- * Opens the tombstones in a folder, which is made when it is not there.
+ * Opens the tombstones in a folder, which is created if it does not exist.
  *
  * @throws OptionError
- * @throws StorageError when the folder cannot be used, or there is nothing to read in it.
+ * @throws StorageError If the folder cannot be used, or has no tombstones to read.
  * @example
  * await using tombstones = await openTombstones('tombstones');
  * await pipeline(compliance(account()), intoTombstones(tombstones));
@@ -162,7 +165,7 @@ export async function openTombstones(
 ): Promise<Tombstones> {
   checkValue('openTombstones', 'folder', FOLDER, folder);
   const { readOnly } = checkOptions('openTombstones', OPTIONS, options);
-  // Events are recorded long after, when the working folder may be another.
+  // Resolved now, because the working folder may change before events are recorded.
   folder = absolutePath(folder);
   const damage = lmdbDamage(path.join(folder, 'data.mdb'));
   if (damage !== undefined)
@@ -189,7 +192,7 @@ function isEvent(event: unknown): boolean {
   return typeof event === 'object' && event !== null && 'kind' in event && 'raw' in event;
 }
 
-/** Nine bytes, in the order of the ids. */
+/** A key of nine bytes, which sorts by id. */
 function keyOf(kind: number, id: string): Buffer | undefined {
   if (!/^\d{1,20}$/.test(id)) return undefined;
   const number = BigInt(id);

@@ -21,16 +21,17 @@ export const REDACT_OPTIONS = {
 } satisfies OptionTable<RedactOptions>;
 
 /**
- * Leaves out posts that are not to be shown any more: deleted or dropped ones and those that share
+ * Removes posts that must no longer be shown: deleted or dropped ones and those that share
  * them, those of users who are deleted, protected or suspended, those that are withheld in a country,
- * earlier versions of an edited post. A post whose author took the places off it goes on without
- * them, and one that quotes a hidden post without that; all others keep their bytes.
+ * earlier versions of an edited post. A post whose author removed its location is passed on without
+ * it, and one that quotes a hidden post without the quote; all others keep their bytes.
  *
- * Looks at the tombstones as they are when a post comes by: what is deleted later has to be taken out
- * of what was stored, with `applyCompliance`.
+ * Uses the tombstones at the time when a post passes: posts that are deleted later must be removed from
+ * stored files, with `applyCompliance`.
  *
  * @example
- * pipeline(replay(acme, window), withoutDeleted(tombstones, { country: 'DE' }), files({ path: 'out/{day}.jsonl' }));
+ * pipeline(replay(acme, window), withoutDeleted(tombstones, { country: 'DE' }), files({ path:
+ * 'out/{day}.jsonl' }));
  */
 export function withoutDeleted(
   tombstones: Tombstones,

@@ -4,7 +4,7 @@ import { SECOND } from '../time.js';
 /** The service may count a request this much later than its start. */
 const ARRIVAL = SECOND;
 
-/** When the next connection may be made, under every rate. */
+/** The earliest time of the next connection, under all rates. */
 export function nextConnectAt(
   connects: readonly number[],
   rates: readonly Rate[],

@@ -6,10 +6,13 @@ import { StorageError } from '../errors.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 
-/** Longer files are cut to their end. */
+/** Longer files are truncated to their end. */
 const MAX_FILE_BYTES = 64 * 1024;
 
-/** A file with the times of connections: they count against the limit also after a crash and a restart. */
+/**
+ * A file with the times of connections, so that they count against the limit after a crash and a
+ * restart, too.
+ */
 export class ConnectLog {
   readonly #file: string;
 

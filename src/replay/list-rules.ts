@@ -11,14 +11,15 @@ import { LinkedAbort } from '../linked-abort.js';
 import { parseReplayRule, type ReplayRule } from './replay-rule.js';
 import { type ReplayRulesOptions, replayRulesUrl } from './rule-request.js';
 
-/** Rules that may wait for the consumer. */
+/** The number of rules that may wait for the consumer. */
 const MAX_WAITING = 2_000;
 
 /**
- * The rules of the replay stream as a flow, so that hundreds of thousands need little memory. A response
- * that breaks off is requested again, and the flow continues with the rules that did not come before.
+ * The rules of the replay stream as a flow, so that hundreds of thousands need little memory. A
+ * response that is cut is requested again, and the flow continues with the rules that were not
+ * received yet.
  *
- * @throws OptionError immediately, also for settings that the account lacks.
+ * @throws OptionError immediately, also for missing settings of the account.
  * @throws HttpError, ConnectionError, DataError from the flow.
  * @example
  * for await (const { id, value, tag } of replayRules(account())) console.log(id, tag, value);

@@ -24,7 +24,7 @@ export function wholeMinutes({ from, to }: Window): Window {
   return { from: floorTo(MINUTE, from), to: floorTo(MINUTE, to + MINUTE - 1) };
 }
 
-/** Merges ranges that touch and are alike. */
+/** Merges adjacent ranges with the same properties. */
 export function mergeRanges<T extends Window>(
   ranges: readonly T[],
   alike: (a: T, b: T) => boolean,
@@ -39,7 +39,7 @@ export function mergeRanges<T extends Window>(
   return result;
 }
 
-/** A window for messages. */
+/** A window as text for messages. */
 export function shownRange({ from, to }: Window): string {
   return `${formatTimestamp(from)} to ${formatTimestamp(to)}`;
 }

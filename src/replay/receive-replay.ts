@@ -25,8 +25,8 @@ export interface Received {
 }
 
 /**
- * Stores all activities of a connection in a spool as fast as they come, up to the final message. A broken
- * connection is part of the result; an error of the disk is thrown.
+ * Stores all activities of a connection in a spool as fast as they come, up to the final message. A
+ * broken connection is part of the result; an error of the disk is thrown.
  */
 export async function receiveReplay(
   connection: LiveConnection,
@@ -78,7 +78,7 @@ export async function receiveReplay(
   return { activities, damaged, info, error: info === undefined ? trouble : undefined };
 }
 
-/** A damaged record is left to the parser of activities. */
+/** Returns nothing for a damaged record, which the parser of activities reports. */
 function messageOf(record: Buffer): InStreamMessage | undefined {
   try {
     return parseInStreamMessage(record);

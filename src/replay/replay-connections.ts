@@ -15,7 +15,7 @@ import { type ReplayWait, WaitReporter } from './replay-wait.js';
 
 interface ConnectionOptions {
   readonly account: Account;
-  /** Without the dates. */
+  /** The URL without dates. */
   readonly url: URL;
   readonly maxMemory: number;
   readonly onWait: ((wait: ReplayWait) => unknown) | undefined;
@@ -24,10 +24,10 @@ interface ConnectionOptions {
 /** The confirmed activities of one connection. */
 export interface Delivery {
   readonly spool: ReplaySpool;
-  /** The state of the machine after it. */
+  /** The state of the machine after this connection. */
   readonly state: ReplayState;
   readonly damaged: readonly Damaged[];
-  /** Whether some of it came before or will come again, because minutes of it failed. */
+  /** Whether some of its activities were or will be received again, because minutes failed. */
   readonly inParts: boolean;
 }
 

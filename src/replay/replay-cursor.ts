@@ -11,8 +11,8 @@ export type ReplayIdentity = Readonly<Record<string, string>>;
 const REASONS: readonly unknown[] = ['expired', 'failed', 'unverified'] satisfies GapReason[];
 
 /**
- * Where a replay stands: what is still to be confirmed, what will never be, when connections were made,
- * and the ids that may come again.
+ * The progress of a replay: minutes that are still to be confirmed or never will be, the times of
+ * connections, and ids that may be received again.
  */
 export function replayCursor(request: ReplayIdentity, state: ReplayState, seen: SeenIds): Cursor {
   return {
@@ -31,7 +31,7 @@ export function replayCursor(request: ReplayIdentity, state: ReplayState, seen: 
   };
 }
 
-/** @throws OptionError when the cursor is of another request, or damaged. */
+/** @throws OptionError If the cursor belongs to another request, or is damaged. */
 export function parseReplayCursor(
   request: ReplayIdentity,
   cursor: Cursor,

@@ -7,7 +7,7 @@ import { type ReplayTimings, TIMINGS } from './replay-timings.js';
 
 /** Minutes that are not confirmed. */
 export interface OpenRange extends Window {
-  /** How often the number of activities was not the one that the service stated. */
+  /** How often the number of activities differed from the service's count. */
   readonly mismatches: number;
   /** How often the service said that these minutes failed. */
   readonly failures: number;
@@ -18,8 +18,8 @@ export interface OpenRange extends Window {
 export type GapReason = 'expired' | 'failed' | 'unverified';
 
 /**
- * Minutes that could not be confirmed: `expired` before they were, `failed` repeatedly, or `unverified`
- * because the number of activities was never the one that the service stated.
+ * Minutes that could not be confirmed: `expired` before, `failed` repeatedly, or `unverified`
+ * because the number of activities always differed from the service's count.
  */
 export interface ReplayGap extends Window {
   readonly reason: GapReason;
@@ -30,7 +30,7 @@ export interface ReplayState {
   readonly open: readonly OpenRange[];
   readonly gaps: readonly ReplayGap[];
   readonly chunk: number;
-  /** When connections were made, wall clock. */
+  /** The times of connections, by the wall clock. */
   readonly connects: readonly number[];
 }
 
@@ -54,7 +54,10 @@ export interface ReplayEnd {
   readonly unprocessedRange: Window | undefined;
 }
 
-/** How far a 406 can move an edge of the reach, in all, and how near it a window must lie for that. */
+/**
+ * How far 406 responses can move a limit of the available minutes in total, and how near to it a
+ * window must be for that.
+ */
 const MAX_MARGIN = HOUR;
 
 /**
@@ -62,8 +65,9 @@ const MAX_MARGIN = HOUR;
  * requested next, and which are confirmed. The caller asks what to do `next`, does it, and reports the
  * outcome. `ReplayRetry` decides the waits after failures.
  *
- * No minute is confirmed before the final message of its connection, because `minutes_failed` comes only
- * there. Resuming at the last received activity would lose the posts of an earlier minute that failed.
+ * No minute is confirmed before the final message of its connection, because `minutes_failed` comes
+ * only there. Resuming at the last received activity would lose the posts of an earlier minute that
+ * failed.
  */
 export class ReplayMachine {
   readonly #timings: ReplayTimings;
@@ -73,7 +77,7 @@ export class ReplayMachine {
   #chunk: number;
   #connects: readonly number[];
   readonly #retry: ReplayRetry;
-  /** How much narrower the reach is than the service's clock says, by its 406 answers. */
+  /** How much 406 responses have narrowed the available minutes, compared with the service's clock. */
   #youngMargin = 0;
   #oldMargin = 0;
 
@@ -97,8 +101,9 @@ export class ReplayMachine {
 
   /**
    * @param now this machine's clock, by which connections are counted
-   * @param serviceNow the service's clock, which judges the minutes; `undefined` before any answer has
-   * told it: then the service is asked, as only its answer can say that minutes are too old or too recent.
+   * @param serviceNow the service's clock, which decides the available minutes; `undefined` before
+   * any response has shown it: then a connection is made, because only its response can say that
+   * minutes are too old or too recent.
    */
   next(now: number, serviceNow: number | undefined): ReplayAction {
     if (serviceNow !== undefined) this.#expire(serviceNow);
@@ -119,14 +124,15 @@ export class ReplayMachine {
     this.#connects = mergeConnects(this.#connects, times);
   }
 
-  /** Call before each connection, after its time was made durable. */
+  /** Must be called before each connection, after its time was stored durably. */
   connecting(now: number): void {
     this.#connects = [...recentConnects(this.#connects, this.#rates, now), now];
   }
 
   /**
-   * The service calls the dates impossible. Where its clock, as it is known by now, says so too, the plan
-   * changes by itself. Otherwise a nearby edge of the window is moved; with no edge nearby, it is handled like any other refusal.
+   * The service calls the dates impossible. Where its clock, as it is known by now, says so too, the
+   * plan changes by itself. Otherwise a nearby edge of the window is moved; with no edge nearby, it
+   * is handled like any other refusal.
    */
   datesRefused(range: Window, now: number, serviceNow: number, random: number): void {
     const { youngestFromMs, youngestToMs } = this.#timings;
@@ -147,7 +153,7 @@ export class ReplayMachine {
     this.#retry.rateLimited(now, retryAfterMs);
   }
 
-  /** No connection, or an answer such as 503. `random` is from 0 up to 1. */
+  /** No connection, or a response such as 503. `random` is from 0 up to 1. */
   refused(now: number, random: number, retryAfterMs = 0): void {
     this.#retry.refused(now, random, retryAfterMs);
   }
@@ -209,19 +215,19 @@ export class ReplayMachine {
     return floorTo(MINUTE, serviceNow - this.#timings.oldestMs);
   }
 
-  /** What to ask for to learn the service's time. */
+  /** The range to request in order to learn the service's time. */
   #firstRange(): Window {
     const { from, to } = this.#open.toSorted((a, b) => a.from - b.from)[0] as OpenRange;
     return { from, to: Math.min(to, from + this.#chunk) };
   }
 
-  /** The minutes to ask for at this time of the service, or from when on there are any. */
+  /** The minutes to request at this time of the service, or the time from which there are any. */
   #rangeAt(now: number): Window | number {
     const { youngestFromMs, youngestToMs, firstChunkMs } = this.#timings;
     const youngest = floorTo(MINUTE, now - youngestToMs - this.#youngMargin);
     const asked = this.#open.map(range => {
       const full = Math.min(range.to, range.from + this.#chunk);
-      // Small pieces at the young edge would use up the connects.
+      // Requests for very few recent minutes would use up the connections.
       const minTo = Math.min(full, range.from + firstChunkMs);
       const at = Math.max(range.from + youngestFromMs, minTo + youngestToMs) + this.#youngMargin;
       return { from: range.from, to: Math.min(full, Math.max(youngest, minTo)), at, range };

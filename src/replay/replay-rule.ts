@@ -1,14 +1,14 @@
 import { optionError } from '../check.js';
 import type { Fields } from '../http/read-fields.js';
 
-/** A rule to be added. */
+/** A rule to add to the stream, with an optional tag. */
 export interface NewRule {
   readonly value: string;
-  /** Comes back in the `matching_rules` of each post. */
+  /** Appears in the `matching_rules` of each matching post. */
   readonly tag?: string | null | undefined;
 }
 
-/** A rule of the stream. */
+/** A rule that the replay stream has. */
 export interface ReplayRule {
   readonly value: string;
   readonly tag: string | null;
@@ -37,7 +37,7 @@ export function checkRules(
   return rules;
 }
 
-/** Each by value or by id. @throws OptionError */
+/** Checks rules that are named by value or by id. @throws OptionError */
 export function checkRulesToDelete(
   call: string,
   rules: readonly unknown[],
@@ -51,7 +51,7 @@ export function checkRulesToDelete(
   );
 }
 
-/** @throws OptionError unless it is an id as the service writes it. */
+/** @throws OptionError unless it is an id in the service's form. */
 export function checkRuleId(call: string, id: unknown): string {
   // Ids are sent as bare integers, and JSON has no leading zeros.
   if (typeof id !== 'string' || !/^(0|[1-9]\d{0,19})$/.test(id))

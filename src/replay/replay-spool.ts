@@ -2,7 +2,7 @@ import { LineFramer } from '../json/line-framer.js';
 import { SpoolFile } from '../storage/spool-file.js';
 
 const SEPARATOR = Buffer.from('\r\n');
-/** Chunks of one write, and bytes of one read. */
+/** The maximum number of chunks in a write, and the size of a read. */
 const MAX_CHUNKS = 1_000;
 const READ_BYTES = 256 * 1024;
 /** Bytes that may wait for the disk before `add` waits, too. */

@@ -2,7 +2,7 @@ import type { Account } from '../http/account.js';
 import { checkSilence } from '../http/live-connection.js';
 import { serviceUrl } from '../http/service-url.js';
 
-/** The stream that a replay delivers again. */
+/** The stream whose past a replay delivers. */
 export type StreamType = 'rulestream' | 'sample10' | 'firehose' | 'mentions' | 'compliance';
 
 export const STREAM_TYPES: readonly StreamType[] = [

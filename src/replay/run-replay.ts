@@ -31,7 +31,7 @@ export interface Gap {
 /** A replay that has passed every check. */
 export interface ReplayRun<T> {
   readonly account: Account;
-  /** Without the dates. */
+  /** The URL without dates. */
   readonly url: URL;
   readonly identity: ReplayIdentity;
   readonly window: Window;
@@ -82,7 +82,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   try {
     const coming = replayConnections(job, machine, { folder, spools, signal, progress });
     for await (const { spool, state, damaged, inParts } of new ReadAhead(coming, 1).read()) {
-      // A range that comes whole needs to be deduplicated within its connection only.
+      // A range that is received completely only needs deduplication within its connection.
       const ids = inParts ? seen : new SeenIds();
       const timeOf = inParts ? job.timeOf : () => Number.NaN;
       for (const { record, error } of damaged) await skip(record, error);

@@ -3,19 +3,24 @@ import { OptionError } from '../errors.js';
 import type { Json } from '../json/json.js';
 import { floorTo, formatTimestamp, MINUTE, parseTimestamp, type Window } from '../time.js';
 
-/** How far the time of a post may be from the minute of the stream that it comes with. */
+/**
+ * The maximum difference between the time of a post and the minute of the stream in which it is
+ * delivered.
+ */
 const APART = 2 * MINUTE;
-/** Where activities go that have no time. */
+/** The key of activities without a time. */
 const NO_TIME = Number.NaN;
 
 /**
- * The ids of delivered activities that may come again, by the minute of their time. Keeps only minutes that
- * are requested again after some of their activities were delivered.
+ * The ids of delivered activities that may be received again, by the minute of their time. Keeps only
+ * minutes that are requested again after some of their activities were delivered.
  */
 export class SeenIds {
   readonly #minutes = new Map<number, IdWindow>();
 
-  /** `false` if the id was added before. `at`: epoch milliseconds, `NaN` where there is no time. */
+  /**
+   * Returns `false` if the id was added before. `at` is in epoch milliseconds, `NaN` without a time.
+   */
   add(id: string, at: number): boolean {
     const minute = Number.isNaN(at) ? NO_TIME : floorTo(MINUTE, at);
     let ids = this.#minutes.get(minute);
@@ -26,7 +31,7 @@ export class SeenIds {
     return ids.add(id);
   }
 
-  /** Forgets all that cannot come again, as none of these ranges has it. */
+  /** Removes ids outside these ranges, which cannot be received again. */
   keepOnly(ranges: readonly Window[]): void {
     for (const minute of this.#minutes.keys()) {
       const near = ranges.some(
@@ -44,7 +49,7 @@ export class SeenIds {
     };
   }
 
-  /** Adds what `state` gave. */
+  /** Adds the ids of a saved `state`. */
   restore(state: unknown): void {
     try {
       if (typeof state !== 'object' || state === null) throw new TypeError('Expected an object');

@@ -16,9 +16,9 @@ export interface UsageChartOptions {
 interface Bar {
   readonly name: string;
   readonly used: number;
-  /** No less than used. */
+  /** At least the used amount. */
   readonly projected: number;
-  /** An amount of the contract instead: `projected`. */
+  /** Shows `projected`, which is an amount of the contract, instead. */
   readonly isMark?: true;
 }
 
@@ -31,8 +31,9 @@ const OPTIONS = {
 } satisfies OptionTable<UsageChartOptions>;
 
 /**
- * A usage report as text for a terminal: for each publisher and product a bar for each period, dark
- * what was used and light what the month will come to, with the contract's alerts and caps.
+ * Formats a usage report as text for a terminal: for each publisher and product a bar for each
+ * period, with the usage dark and the projection for the month light, and the contract's alerts and
+ * caps.
  *
  * @throws OptionError for a width below 40 or a number of lines below 1.
  * @example
@@ -84,7 +85,7 @@ function barOf(span: UsageSpan, projected: UsageSpan | undefined, bucket: string
   };
 }
 
-/** Alert and cap as bars on the same scale, where both are of a month's activities. */
+/** Alert and cap as bars on the same scale, if they are activities in a month. */
 function marksOf(product: ProductUsage, bucket: string): Bar[] {
   if (bucket === 'day') return [];
   const { threshold, thresholdOf } = capOf(product);
@@ -108,7 +109,7 @@ function together(bars: readonly Bar[], each: number): Bar[] {
   return shared;
 }
 
-/** `2024-05-30 to 31`, and in full where more than the end differs. */
+/** `2024-05-30 to 31`, or both dates in full if more than the day differs. */
 function spanOf(first: string, last: string): string {
   if (first === last) return first;
   const isAlike = first.slice(0, -2) === last.slice(0, -2);
@@ -120,16 +121,16 @@ function numbersOf({ used, projected, isMark }: Bar): string {
   return projected > used ? `${grouped(used)}, then ${grouped(projected)}` : grouped(used);
 }
 
-/** `scale` is columns for each activity. */
+/** `scale` is the number of columns for an activity. */
 function drawn({ used, projected, isMark }: Bar, scale: number): string {
   if (isMark) return `${'┈'.repeat(Math.max(0, Math.round(projected * scale) - 1))}┤`;
-  // What is more than nothing can be seen.
+  // A number above zero is always visible.
   const eighths = used === 0 ? 0 : Math.max(1, Math.round(used * scale * 8));
   const dark = '█'.repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8];
   return dark + '░'.repeat(Math.max(0, Math.round(projected * scale) - dark.length));
 }
 
-/** What comes of the present month, in words. */
+/** The projection for the current month as text. */
 function summary(product: ProductUsage): string[] {
   const { projected } = product;
   const { threshold, thresholdOf } = capOf(product);
@@ -153,7 +154,7 @@ function grouped(amount: number): string {
   return amount.toLocaleString('en-US');
 }
 
-/** Nothing that a terminal would obey. */
+/** Removes control characters, which a terminal would interpret. */
 function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ');
 }

@@ -29,11 +29,11 @@ export interface UsageOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What was used in a span of time, or is projected for it. */
+/** The usage in a span of time, or the projection for it. */
 export interface UsageSpan {
-  /** Each counted once a UTC day, real time and replay together. */
+  /** Activities, each counted once a UTC day over real time and replay. */
   readonly activities: number;
-  /** Of search products, where the service tells. */
+  /** Requests of search products, if the service reports them. */
   readonly requests?: number | undefined;
   /** `YYYYMMDDHHMM`, UTC, inclusive. */
   readonly fromDate: string;
@@ -48,19 +48,19 @@ export interface UsageThreshold {
   readonly requests?: number | undefined;
 }
 
-/** What was used of one product. */
+/** The usage of one product in each period. */
 export interface ProductUsage {
   readonly name: string;
   /** `search`, `rulestream` and others. */
   readonly type: string;
-  /** One for each bucket, in order of time. */
+  /** The usage in each bucket, in order of time. */
   readonly used: readonly UsageSpan[];
-  /** To the end of the present month. */
+  /** The projection to the end of the current month. */
   readonly projected?: UsageSpan | undefined;
   readonly thresholds: readonly UsageThreshold[];
 }
 
-/** What was used of a publisher, in total and by product. */
+/** The usage of a publisher, in total and by product. */
 export interface PublisherUsage extends ProductUsage {
   readonly products: readonly ProductUsage[];
 }
@@ -76,7 +76,7 @@ export interface UsageReport {
   readonly fromDate: string;
   /** `YYYYMMDDHHMM`, UTC, exclusive. */
   readonly toDate: string;
-  /** Those with active products in the period. */
+  /** The publishers with active products in the period. */
   readonly publishers: readonly PublisherUsage[];
 }
 
@@ -94,7 +94,7 @@ const OPTIONS = {
  *
  * `usage.rows` gives it as rows for files, and `usage.chart` as a chart for a terminal.
  *
- * @throws OptionError for options that cannot work, such as a window without a whole day.
+ * @throws OptionError for invalid options, such as a window without a whole day.
  * @throws HttpError, ConnectionError, DataError
  * @example
  * const report = await usage.report(account(), { bucket: 'day', fromDate: '202410010000' });
@@ -108,7 +108,7 @@ export async function usage(account: Account, options: UsageOptions = {}): Promi
   );
 }
 
-/** The address of a report. Checks everything, before anything is sent. */
+/** The URL of a report. Checks all options before anything is sent. */
 export function usageUrl(call: string, account: Account, options: UsageOptions): URL {
   const { bucket, fromDate, toDate } = checkAccountOptions(call, account, OPTIONS, options);
   const url = serviceUrl(account, 'accountApiUrl', 'accounts/{account}/usage.json', {
@@ -127,7 +127,7 @@ export function usageUrl(call: string, account: Account, options: UsageOptions):
   return url;
 }
 
-/** The service resets hour and minute; doing so here shows what is requested. */
+/** The service ignores hour and minute; resetting them here shows the requested days. */
 function dayOf(date: Timestamp | undefined): string | undefined {
   const ms = date === undefined ? undefined : parseDate(date);
   return ms === undefined ? undefined : `${formatTimestamp(ms).slice(0, 8)}0000`;

@@ -6,9 +6,10 @@ import { type UsageRow, usageTable } from './usage-table.js';
 
 /**
  * The usage of the account as rows for files and sinks: one for each publisher, product and month or
- * day, with what the month will come to and what the contract allows.
+ * day, with the projection for the month and the limits of the contract.
  *
- * @throws OptionError immediately, as `usage.report`; HttpError, ConnectionError, DataError from the flow.
+ * @throws OptionError immediately, as `usage.report`; HttpError, ConnectionError, DataError from the
+ * flow.
  * @example
  * await pipeline(usage.rows(account(), { bucket: 'day' }), files({ path: 'usage.jsonl' }));
  */

@@ -1,29 +1,29 @@
 import { formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
 import type { ProductUsage, UsageReport, UsageSpan } from './usage-report.js';
 
-/** One line of a usage report: what one product, or all of a publisher, came to in one bucket. */
+/** One row of a usage report: the usage of one product, or of a whole publisher, in one bucket. */
 export interface UsageRow {
   readonly publisher: string;
   /** `null` for the publisher as a whole, which counts an activity of two products once. */
   readonly product: string | null;
   /** `2024-05`, or `2024-05-31` of reports by day. */
   readonly period: string;
-  /** `YYYYMMDDHHMM`, UTC, inclusive: a period at the edge of the report may be cut. */
+  /** `YYYYMMDDHHMM`, UTC, inclusive. The first and last periods of a report may be partial. */
   readonly fromDate: string;
   /** `YYYYMMDDHHMM`, UTC, exclusive. */
   readonly toDate: string;
   readonly activities: number;
   readonly requests: number | null;
-  /** Activities that the month of this period will come to; there in the present month only. */
+  /** The projected activities of the month; only in the current month. */
   readonly projected: number | null;
-  /** What the contract allows in a month, of what `thresholdOf` says. */
+  /** The limit of the contract in a month, in the unit of `thresholdOf`. */
   readonly threshold: number | null;
   readonly thresholdOf: 'activities' | 'requests' | null;
-  /** Activities in a month from which on the account is warned. */
+  /** The number of activities in a month at which the account is warned. */
   readonly alert: number | null;
 }
 
-/** A usage report as rows: those of a publisher as a whole first, then those of its products. */
+/** Converts a usage report to rows: first those of the whole publisher, then those of its products. */
 export function usageTable(report: UsageReport): UsageRow[] {
   return report.publishers.flatMap(publisher => [
     ...rowsOf(report, publisher.name, null, publisher),
@@ -31,7 +31,7 @@ export function usageTable(report: UsageReport): UsageRow[] {
   ]);
 }
 
-/** The cap of activities or else of requests; the lowest, of several. */
+/** The lowest cap of activities, or else of requests. */
 export function capOf({ thresholds }: ProductUsage): Pick<UsageRow, 'threshold' | 'thresholdOf'> {
   for (const thresholdOf of ['activities', 'requests'] as const) {
     const threshold = lowest(
@@ -43,7 +43,7 @@ export function capOf({ thresholds }: ProductUsage): Pick<UsageRow, 'threshold' 
   return { threshold: null, thresholdOf: null };
 }
 
-/** Activities from which on the account is warned. */
+/** The number of activities at which the account is warned. */
 export function alertOf({ thresholds }: ProductUsage): number | null {
   return lowest(
     thresholds.filter(({ type }) => type === 'alert'),
@@ -57,7 +57,7 @@ export function periodOf(bucket: string, { fromDate }: UsageSpan): string {
   return bucket === 'day' ? `${month}-${fromDate.slice(6, 8)}` : month;
 }
 
-/** Whether a projection, which goes to the end of a month, is of the month of this span. */
+/** Whether a projection, which ends with a month, is for the month of this span. */
 export function isProjected(span: UsageSpan, projected: UsageSpan): boolean {
   const lastMinute = formatTimestamp((parseTimestamp(projected.toDate) ?? 0) - MINUTE);
   return span.fromDate.slice(0, 6) === lastMinute.slice(0, 6);

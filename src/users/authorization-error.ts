@@ -5,15 +5,15 @@ import { responseError } from '../http/response-error.js';
 import { SETTINGS } from '../http/settings.js';
 import { SECOND } from '../time.js';
 
-/** A `Date` is cut to the second, and a response takes its time. */
+/** A `Date` header is truncated to the second, and a response takes some time. */
 const LEAST_SKEW = 5 * SECOND;
 
 /**
- * What the messages of section 7.5, and those of the steps of a sign-in, are known by. The first that
- * fits counts. The record of the service has them in several wordings.
+ * Recognises the messages of refusals, also of the steps of a sign-in. The first that
+ * fits counts. The service has several wordings of them.
  */
 const FAILURES: readonly (readonly [AuthorizationFailure, RegExp])[] = [
-  // Its text goes on about timestamps and nonces.
+  // Its text also mentions timestamps and nonces.
   ['signature', /\b3040\b|bad signature/i],
   ['forbidden', /forbidden to access/i],
   ['application', /application id/i],
@@ -27,7 +27,7 @@ const FAILURES: readonly (readonly [AuthorizationFailure, RegExp])[] = [
   ['engagement-type', /engagement.?type|unsupported/i],
 ];
 
-/** A stored token would only be found again. */
+/** Advice for a stored token, which the next call would use again. */
 const AGAIN = 'signIn with `again: true` where tokens are stored';
 
 const ADVICE: Readonly<Record<AuthorizationFailure, string>> = {
@@ -77,7 +77,7 @@ function skewOf(date: string | undefined, now: number): number | undefined {
   return Number.isNaN(sent) ? undefined : Math.round((sent - now) / SECOND) * SECOND;
 }
 
-/** Told wherever it is the cause, or may be. */
+/** Added wherever the clock is the cause, or may be. */
 function describeSkew(failure: AuthorizationFailure, skewMs: number | undefined): string {
   if (skewMs === undefined || Math.abs(skewMs) < LEAST_SKEW) return '';
   const may: readonly AuthorizationFailure[] = ['clock', 'signature', 'other', 'nonce'];

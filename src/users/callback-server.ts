@@ -11,17 +11,17 @@ const PAGE_HEADERS = {
   Connection: 'close',
 };
 
-/** Status, text of the page, and what to do once the page was sent. */
+/** The status and text of a page, and a function to call once it was sent. */
 type Verdict = readonly [status: number, text: string, decide?: () => void];
 
 /**
- * A web server for one request: the one with which the user's browser comes back from a sign-in. It accepts
- * the request that names its request token, once, and refuses every other.
+ * A web server for one request, the callback of a sign-in. It accepts
+ * the request that names its request token, once, and refuses all others.
  */
 export class CallbackServer {
   readonly #server = createServer((request, response) => this.#respond(request, response));
   readonly #path: string;
-  /** The request token, once there is one. */
+  /** The request token, once it is known. */
   #token: string | undefined;
   #decided = false;
   #grant: (verifier: string) => void = () => {};
@@ -34,11 +34,11 @@ export class CallbackServer {
       this.#grant = resolve;
       this.#deny = () => reject(denied());
     });
-    // It may settle before anyone waits for it.
+    // It may settle before it is awaited.
     this.#verifier.catch(() => {});
   }
 
-  /** @returns the callback's address, on this machine only. Port 0 is any that is free. */
+  /** @returns the URL of the callback, on this machine only. Port 0 is any free port. */
   async listen(port: number): Promise<string> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
@@ -55,9 +55,9 @@ export class CallbackServer {
   }
 
   /**
-   * The verifier that the browser brings for this request token.
+   * The verifier of the callback for this request token.
    *
-   * @throws SignInError when the user refuses.
+   * @throws SignInError If the user denies.
    */
   verifierOf(token: string): Promise<string> {
     this.#token = token;

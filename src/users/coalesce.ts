@@ -1,6 +1,6 @@
 import type { Batch, Batches } from '../flow/flow.js';
 
-/** Items of several batches, or of a part of one, to be handled together. */
+/** A group of items from several batches, or from a part of one. */
 export interface CoalescedItems<T> {
   readonly items: readonly T[];
   /** The same items as batches, each with the cursor after it. */
@@ -8,16 +8,16 @@ export interface CoalescedItems<T> {
 }
 
 export interface CoalesceOptions {
-  /** The most items together. */
+  /** The maximum number of items in a group. */
   readonly maxItems: number;
   /** How long items wait for more, in milliseconds. */
   readonly waitMs: number;
 }
 
 /**
- * Combines small batches into larger groups of items, in their order: a group is complete when it has
- * `maxItems`, or `waitMs` after its first item. A cursor stays after the last item of its batch. An error of
- * the input is thrown after the items that were read before it.
+ * Combines small batches into larger groups of items, in order: a group is complete when it has
+ * `maxItems`, or `waitMs` after its first item. A cursor stays after the last item of its batch. An
+ * error of the input is thrown after the items that were read before it.
  */
 export async function* coalesce<T>(
   input: Batches<T>,
@@ -27,7 +27,7 @@ export async function* coalesce<T>(
   let next: Promise<Next<T>> | undefined;
   let batches: Batch<T>[] = [];
   let count = 0;
-  /** When the present group is complete at the latest. */
+  /** The latest time at which the current group is complete. */
   let deadline = 0;
   let ended = false;
   const take = (): CoalescedItems<T> => {
@@ -82,7 +82,7 @@ function add<T>(batches: Batch<T>[], batch: Batch<T>): void {
 
 type Next<T> = IteratorResult<Batch<T>> | { readonly error: unknown };
 
-/** Never rejects, since no one may be waiting for it. */
+/** Never rejects, because it may not be awaited. */
 function settled<T>(next: Promise<IteratorResult<Batch<T>>>): Promise<Next<T>> {
   return next.catch(error => ({ error }));
 }

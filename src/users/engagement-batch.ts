@@ -7,10 +7,10 @@ import type { EngagementType, Groupings, UserToken } from './engagement-request.
 import { type EngagementResponse, parseEngagement, postProblemsOf } from './engagement-response.js';
 import { signedCall } from './signed-call.js';
 
-/** Ids that one request may have. */
+/** The maximum number of ids in a request. */
 export const MAX_IDS = 250;
 
-/** What is asked of every batch. */
+/** The parts of a request that are the same for every batch. */
 export interface EngagementQuery {
   readonly url: URL;
   readonly user: UserToken;
@@ -19,15 +19,15 @@ export interface EngagementQuery {
 }
 
 export interface BatchResponse extends EngagementResponse {
-  /** The error, where no post of the batch has totals. */
+  /** The error if no post of the batch has totals. */
   readonly refused?: AuthorizationError | undefined;
 }
 
 /**
- * Totals of up to 250 posts. Where the service refuses a request because of some of the posts, these have no
- * totals, and the others are requested again.
+ * Totals of up to 250 posts. If the service refuses a request because of some of the posts, these
+ * have no totals, and the others are requested again.
  *
- * @throws AuthorizationError when it refuses for any other reason.
+ * @throws AuthorizationError If it refuses for any other reason.
  */
 export async function engagementBatch(
   account: Account,
@@ -39,7 +39,7 @@ export async function engagementBatch(
   const told = new Set(response.problems.map(({ id }) => id));
   const rest = ids.filter(id => !told.has(id));
   if (response.refused === undefined || rest.length === 0) return response;
-  // Each call has fewer ids: an error that names none of them is thrown.
+  // Each repetition has fewer ids, because an error that names none of them is thrown.
   const others = await engagementBatch(account, query, rest, signal);
   return { ...others, problems: [...response.problems, ...others.problems] };
 }
@@ -58,7 +58,7 @@ function ask(
       ...{ token: user.token, tokenSecret: user.secret },
     },
     async (response): Promise<BatchResponse> => {
-      // Not in the document: the public record of the service has it.
+      // Undocumented, but the service needs it.
       const requests = Number(response.headers['x-per-minute-limit']);
       if (Number.isSafeInteger(requests) && requests > 0)
         account.rateLimiter('engagement', url).learn({ requests, perMs: MINUTE });
@@ -80,7 +80,7 @@ export function engagementUrl(account: Account): URL {
   });
 }
 
-/** The user's token, or that of the account's settings. */
+/** The given token, or that of the account's settings. */
 export function userToken(account: Account, token: UserToken | undefined): UserToken {
   return (
     token ?? {

@@ -2,27 +2,27 @@ import { explained, oneOf, special } from '../check.js';
 import { Secret } from '../http/secret.js';
 import type { AccessToken } from './sign-in-steps.js';
 
-/** Whose posts are asked about: what `signIn` gives, or the account's own settings. */
+/** The tokens of the user whose posts are requested, from `users.signIn` or the account's settings. */
 export type UserToken = Pick<AccessToken, 'token' | 'secret'>;
 
-/** What there are totals of. */
+/** The kinds of engagement that have totals. */
 export type EngagementType = 'favorites' | 'retweets' | 'replies';
 
-/** What totals are grouped by, outermost first. */
+/** The keys by which totals are nested, outermost first. */
 export type GroupBy = 'tweet.id' | 'engagement.type';
 
-/** One way to group totals. */
+/** A grouping: the keys by which its totals are nested. */
 export interface Grouping {
   readonly group_by: readonly GroupBy[];
 }
 
-/** Groupings by names of your choice. */
+/** Several groupings, by names of your choice, under which the totals are returned. */
 export type Groupings = Readonly<Record<string, Grouping>>;
 
 /** The type of counts: exact strings as the service sends them, numbers, or bigints. */
 export type CountAs = 'string' | 'number' | 'bigint';
 
-/** A count in the form that was asked for. */
+/** A count of the requested type: string, number or bigint. */
 export type Count<As extends CountAs> = As extends 'number'
   ? number
   : As extends 'bigint'
@@ -42,7 +42,7 @@ export type GroupedTotals<
     ? C
     : Nested<C>;
 
-/** Totals where the compiler does not know `group_by`. */
+/** Totals for a `group_by` that the compiler does not know. */
 export type Nested<C> = C | { readonly [group: string]: Nested<C> | undefined };
 
 /** Totals by the names of the groupings. */
@@ -114,7 +114,7 @@ function groupingProblem(name: string, grouping: unknown): string | undefined {
   return `must have \`groupings.${name}.group_by\` be ${GROUPS.join(' or ')} or both, each once, got ${JSON.stringify(by)}`;
 }
 
-/** Each id or type once, in their order: one that comes twice would count twice. */
+/** Removes repeated ids or types, which would be counted twice. */
 export function distinct<T>(values: readonly T[]): readonly T[] {
   return [...new Set(values)];
 }

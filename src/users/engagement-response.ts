@@ -5,16 +5,16 @@ import type { CountAs, GroupBy, Groupings } from './engagement-request.js';
 /** A count, or counts by group. */
 export type CountTree = bigint | ReadonlyMap<string, CountTree>;
 
-/** What the service could not give, of one post, or of all where it does not say which. */
+/** Why the service has no totals for a post, or for all posts if it does not say which. */
 export interface EngagementProblem {
   readonly id?: string | undefined;
-  /** In the service's words. */
+  /** The message of the service. */
   readonly message: string;
 }
 
 /** A response about one batch of posts. */
 export interface EngagementResponse {
-  /** By the names of the groupings. */
+  /** The totals by the names of the groupings. */
   readonly totals: ReadonlyMap<string, CountTree>;
   readonly problems: readonly EngagementProblem[];
 }
@@ -25,7 +25,7 @@ const UNAVAILABLE = 'unavailable_tweet_ids';
  * Reads a response: totals, errors, and lists of the posts that errors are
  * about.
  *
- * @throws DataError when it has another shape.
+ * @throws DataError If it has another shape.
  */
 export function parseEngagement(
   text: string,
@@ -41,8 +41,8 @@ export function parseEngagement(
 }
 
 /**
- * The problems of a refusal that is about posts and nothing else: then other batches may still do.
- * Nothing where it is about more than posts.
+ * The problems of a refusal that concerns only posts, so that other batches may succeed.
+ * `undefined` if it concerns anything else.
  */
 export function postProblemsOf(
   text: string,
@@ -58,7 +58,7 @@ export function postProblemsOf(
   return problems.length > 0 && problems.every(({ id }) => id !== undefined) ? problems : undefined;
 }
 
-/** Two responses as one: counts of the same group add up, exactly. */
+/** Combines two responses: counts of the same group are added exactly. */
 export function addCounts(a: CountTree, b: CountTree): CountTree {
   if (typeof a === 'bigint' || typeof b === 'bigint')
     return (typeof a === 'bigint' ? a : 0n) + (typeof b === 'bigint' ? b : 0n);
@@ -70,7 +70,10 @@ export function addCounts(a: CountTree, b: CountTree): CountTree {
   return sum;
 }
 
-/** As objects, with counts as they are wanted. @throws DataError for one that no number holds. */
+/**
+ * Converts to objects with counts of the requested type. @throws DataError For a count that does not
+ * fit a number.
+ */
 export function countsAs(tree: CountTree, as: CountAs): unknown {
   if (typeof tree !== 'bigint')
     return Object.fromEntries([...tree].map(([group, inner]) => [group, countsAs(inner, as)]));
@@ -92,7 +95,7 @@ function treeOf(value: unknown, by: readonly GroupBy[], where: string, origin: s
   );
 }
 
-/** A string of digits; the record of the service has bare numbers, too. */
+/** A count as a string of digits; the service also sends bare numbers. */
 function countOf(value: unknown, where: string, origin: string): bigint {
   const digits = typeof value === 'number' ? String(value) : value;
   if (typeof digits !== 'string' || !/^\d{1,30}$/.test(digits))
@@ -103,7 +106,10 @@ function countOf(value: unknown, where: string, origin: string): bigint {
   return BigInt(digits);
 }
 
-/** Each error for each post that it names; the list of posts is for the error that only counts them. */
+/**
+ * One problem for each post that an error names; the separate list of posts is for errors that only
+ * count them.
+ */
 function problemsOf(
   body: ReadonlyMap<string, unknown>,
   ids: readonly string[],

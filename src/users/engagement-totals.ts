@@ -27,7 +27,7 @@ import {
   type EngagementProblem,
 } from './engagement-response.js';
 
-/** What is grouped by where nothing else is said. */
+/** The default grouping: by post, then by type. */
 export type ByPost = {
   readonly byPost: { readonly group_by: readonly ['tweet.id', 'engagement.type'] };
 };
@@ -67,7 +67,7 @@ export interface EngagementTotals<
   Type extends EngagementType = EngagementType,
   As extends CountAs = 'string',
 > {
-  /** By the names of the groupings; a post without totals is not there. */
+  /** The totals by the names of the groupings. Posts without totals are absent. */
   readonly totals: Totals<G, Type, Count<As>>;
   /** Errors that the service returned with the totals, one for each post concerned. */
   readonly errors: readonly EngagementProblem[];
@@ -83,14 +83,14 @@ const OPTIONS = {
 } satisfies OptionTable<EngagementTotalsOptions<Groupings, EngagementType, CountAs>>;
 
 /**
- * How often posts were liked, shared and answered, for posts of the user who signed
- * in. Ids go out 250 at a time, each once, and totals of several requests add up. The type of
+ * The number of likes, shares and replies of posts of the user who signed
+ * in. Ids are sent 250 at a time, each once, and totals of several requests are added. The type of
  * `totals` follows from `group_by`.
  *
- * Posts that are gone or of other users are in `errors`, and the others have totals.
+ * Posts that are deleted or belong to other users are in `errors`; the others have totals.
  *
- * @throws OptionError for options that cannot work or settings that the account lacks.
- * @throws AuthorizationError when the service refuses a request; `forbidden` when no post may be seen.
+ * @throws OptionError for invalid options or missing settings of the account.
+ * @throws AuthorizationError If the service refuses a request; `forbidden` if no post is accessible.
  * @throws HttpError, ConnectionError, DataError
  * @example
  * const token = await users.signIn(acme, { store: 'tokens.json' });

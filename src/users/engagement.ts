@@ -40,9 +40,9 @@ export interface EngagementOptions<
 /** An activity with its engagement totals. */
 export interface Engaged<Type extends EngagementType = EngagementType, C = string> {
   readonly activity: Activity;
-  /** Absent where the service has none for this post: see `errors`. */
+  /** Absent if the service has none for this post: see `errors`. */
   readonly totals: { readonly [T in Type]?: C } | undefined;
-  /** What the service said of this post, in its words; mostly empty. */
+  /** The messages of the service about this post; mostly empty. */
   readonly errors: readonly string[];
 }
 
@@ -54,10 +54,10 @@ const OPTIONS = {
 
 /**
  * Adds engagement totals to activities: up to 250 of them in a request, in their
- * order, within the account's limits. Those that are gone, or are not the signed-in user's, go on
- * without totals and with the reason.
+ * order, within the account's limits. Deleted posts, and posts of other users, are passed on
+ * without totals, with the reason.
  *
- * @throws OptionError immediately, for options that cannot work or settings that the account lacks.
+ * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws AuthorizationError, HttpError, ConnectionError, DataError from the flow.
  * @example
  * await pipeline(

@@ -14,14 +14,14 @@ import { Secret } from '../http/secret.js';
 import { serviceUrl } from '../http/service-url.js';
 import { signedCall } from './signed-call.js';
 
-/** Step 1 of a sign-in: temporary, and tied to the application. */
+/** The temporary token of step 1 of a sign-in, which belongs to the application. */
 export interface RequestToken {
-  /** Travels in the sign-in address. */
+  /** Part of the sign-in URL. */
   readonly token: string;
   readonly secret: Secret;
 }
 
-/** What identifies the authorized user in every call. Prints as redacted. */
+/** The token that identifies the authorized user in every call. Secrets are printed as redacted. */
 export interface AccessToken {
   readonly token: Secret;
   readonly secret: Secret;
@@ -81,11 +81,11 @@ const ACCESS_TOKEN_OPTIONS = {
 } satisfies OptionTable<AccessTokenOptions>;
 
 /**
- * The first of the three steps by which a user authorizes the application: a token for
- * the sign-in address. `users.signIn` does all three.
+ * The first of the three steps by which a user authorizes the application: gets a token for
+ * the sign-in URL. `users.signIn` performs all three.
  *
- * @throws OptionError for what is missing in the account, and for a callback that is not an address.
- * @throws AuthorizationError with the failure `callback` for one that is not registered, and others.
+ * @throws OptionError for missing settings of the account, and for a callback that is not a URL.
+ * @throws AuthorizationError with the failure `callback` for one that is not registered, for example.
  * @example
  * const token = await users.requestToken(acme, { callback: 'https://app.example/signed-in' });
  * response.redirect(users.signInAddress(acme, token));
@@ -114,7 +114,7 @@ export async function requestToken(
 }
 
 /**
- * The second step: where the user's browser goes to sign in and to consent. It comes
+ * The second step: the URL at which the user signs in and consents. The browser then comes
  * back to the callback with `oauth_token` and `oauth_verifier`, or with `denied`.
  */
 export function signInAddress(
@@ -129,10 +129,10 @@ export function signInAddress(
 }
 
 /**
- * The third step: what the callback brought becomes the user's access token, which
+ * The third step: exchanges the verifier of the callback for the user's access token, which
  * does not expire until the user revokes it.
  *
- * @throws AuthorizationError with the failure `verifier` or `token`, both of which are good once.
+ * @throws AuthorizationError with the failure `verifier` or `token`, both of which can be used once.
  * @example
  * const { searchParams } = new URL(request.url, 'https://app.example');
  * const user = await accessToken(acme, { token, verifier: searchParams.get('oauth_verifier') });
@@ -148,7 +148,7 @@ export async function accessToken(
     options,
   );
   const url = stepUrl(account, 'access_token');
-  // The document has the token in the form; RFC 5849 forbids to have it in the header, too.
+  // The service expects the token in the form, and RFC 5849 forbids to repeat it in the header.
   const body = new URLSearchParams({ oauth_token: token.token, oauth_verifier: verifier });
   const secrets = [new Secret(token.token), new Secret(verifier)];
   const call = { url, family: 'signIn', body, tokenSecret: token.secret, secrets, signal } as const;

@@ -60,14 +60,14 @@ const OPTIONS = {
 } satisfies OptionTable<SignInOptions>;
 
 /**
- * Lets a user authorize the application and gives the user's tokens, for scripts: asks
- * for a request token, shows the address at which the user signs in, waits on a port of this machine
- * for the browser to come back, and gets the access token. With `store` this happens once.
+ * Lets a user authorize the application and returns the user's tokens, for scripts: asks
+ * for a request token, shows the URL at which the user signs in, waits on a port of this machine
+ * for the callback, and gets the access token. With `store`, this happens once.
  *
- * @throws OptionError for what is missing in the account, and for other options.
- * @throws SignInError when the user refuses, or takes longer than `timeoutMs`.
- * @throws AuthorizationError when the service refuses a step.
- * @throws StorageError when the tokens cannot be kept, or those that are kept not be used.
+ * @throws OptionError for missing settings of the account, and for invalid options.
+ * @throws SignInError If the user denies, or takes longer than `timeoutMs`.
+ * @throws AuthorizationError If the service refuses a step.
+ * @throws StorageError If tokens cannot be stored, or stored ones cannot be used.
  * @example
  * const token = await users.signIn(acme, { store: `${homedir()}/.millrace/tokens.json` });
  * const { totals } = await users.engagementTotals(acme, { token, ids });
@@ -96,7 +96,7 @@ export async function signIn(account: Account, options: SignInOptions = {}): Pro
     const token = await requestToken(account, { callback, signal: patience.signal });
     const came = server.verifierOf(token.token);
     const shown = Promise.resolve(signInAddress(account, token, { always })).then(open);
-    // Whoever shows the address may take until the user is done with it.
+    // The function that shows the URL may not return before the user has finished.
     const verifier = await abortable(Promise.race([came, shown.then(() => came)]), patience.signal);
     const access = await accessToken(account, { token, verifier, signal: patience.signal });
     if (store !== undefined) await writeToken(store, owner, access);
@@ -114,7 +114,7 @@ function print(address: string): void {
 
 function isCallbackPath(path: unknown): boolean {
   if (typeof path !== 'string' || !/^\/[\w\-.~/]*$/.test(path)) return false;
-  // A path that `URL` changes would not be the one that the browser requests.
+  // The browser would request another path if `URL` changes it.
   return new URL(`http://127.0.0.1${path}`).pathname === path;
 }
 

@@ -11,7 +11,7 @@ export interface SignedRequest {
   readonly form?: URLSearchParams | undefined;
 }
 
-/** Who signs: the application, and the user or sign-in for which it does. */
+/** The keys of a signature: those of the application, and of the user or sign-in. */
 export interface Credentials {
   readonly consumerKey: string;
   readonly consumerSecret: Secret;
@@ -21,10 +21,10 @@ export interface Credentials {
 }
 
 /**
- * oauth-1.0a as RFC 5849 has it. The library keeps upper-case hosts and default ports, collapses a
- * parameter that stands in both the query and the form, encodes names of the query twice, takes `+`
- * for itself, puts parameters of the form that begin with `oauth_` into the header, and draws its
- * nonces from `Math.random`.
+ * Corrects oauth-1.0a to follow RFC 5849. The library keeps upper-case hosts and default ports,
+ * merges a parameter that is in both the query and the form, encodes names of the query twice, keeps
+ * `+` instead of reading a space, puts parameters of the form that start with `oauth_` into the
+ * header, and draws its nonces from `Math.random`.
  */
 export class Signer extends OAuth {
   readonly #now: () => number;
@@ -52,7 +52,10 @@ export class Signer extends OAuth {
     return `${url.origin}${url.pathname}`;
   }
 
-  /** RFC 5849 section 3.4.1.3: of the header, the query and the form, decoded, encoded again, and sorted by name and value. */
+  /**
+   * RFC 5849 section 3.4.1.3: of the header, the query and the form, decoded, encoded again, and
+   * sorted by name and value.
+   */
   override getParameterString({ url, data }: OAuth.RequestOptions, oauth: OAuth.Data): string {
     const parameters: [string, string][] = [
       ...Object.entries(oauth).map(([name, value]): [string, string] => [name, String(value)]),
@@ -72,7 +75,7 @@ function order(a: string, b: string): number {
 }
 
 /**
- * The `Authorization` of one try of a request, with a new nonce, timestamp and
+ * The `Authorization` header for one try of a request, with a new nonce, timestamp and
  * signature: call it for each try.
  */
 export function authorization(

@@ -8,16 +8,16 @@ import type { Secret } from '../http/secret.js';
 import { authorizationError } from './authorization-error.js';
 import { authorization } from './signature.js';
 
-/** A POST that is signed. */
+/** A signed POST request. */
 export interface SignedCall {
   readonly url: URL;
   readonly family: Family;
-  /** What the body is: a form, which is signed, or JSON, which is not. */
+  /** The body: a form, which is signed, or JSON, which is not. */
   readonly body: URLSearchParams | { readonly json: string };
   /** Absent while there is none, and where it travels in the form. */
   readonly token?: Secret | undefined;
   readonly tokenSecret?: Secret | undefined;
-  /** Others that no error may show. */
+  /** Other secrets that no error may show. */
   readonly secrets?: readonly Secret[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -25,12 +25,13 @@ export interface SignedCall {
 const REFUSED_STATUSES = [400, 401, 403, 413, 415, 422];
 
 /**
- * Sends it, paced and retried as `request` does, each try with a nonce, a timestamp and a signature of
- * its own.
+ * Sends it with rate limits and retries as `request` does, each try with its own nonce, timestamp and
+ * signature.
  *
- * @param readRefusal Makes a result of a refusal and the text of its body. By default the refusal is thrown.
- * @throws OptionError when the account has no application.
- * @throws AuthorizationError when it is refused; HttpError and ConnectionError as elsewhere.
+ * @param readRefusal Makes a result of a refusal and the text of its body. By default the refusal is
+ * thrown.
+ * @throws OptionError If the account has no application.
+ * @throws AuthorizationError If it is refused; HttpError and ConnectionError as elsewhere.
  */
 export function signedCall<T>(
   account: Account,

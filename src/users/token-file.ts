@@ -6,20 +6,21 @@ import { isLoopback } from '../http/settings.js';
 import { replaceFile } from '../storage/replace-file.js';
 import type { AccessToken } from './sign-in-steps.js';
 
-/** Whose tokens a file holds: another application's would only be refused. */
+/** The owner of the tokens in a file; the service would refuse those of another application. */
 export interface TokenOwner {
   readonly consumerKey: string;
   readonly oauthUrl: URL;
 }
 
 const VERSION = 1;
-/** Anyone but the file's owner. */
+/** The permissions of all users except the owner. */
 const OTHERS = 0o077;
 
 /**
- * The access token in a file; `undefined` where the file does not exist.
+ * The access token in a file; `undefined` if the file does not exist.
  *
- * @throws StorageError for a file that others may read, that is damaged, or of another application.
+ * @throws StorageError for a file that other users can read, that is damaged, or that belongs to
+ * another application.
  */
 export async function readToken(file: string, owner: TokenOwner): Promise<AccessToken | undefined> {
   const text = await withTokenFileError('read', file, async () => {
@@ -27,7 +28,7 @@ export async function readToken(file: string, owner: TokenOwner): Promise<Access
       const found = await stat(file);
       if (!found.isFile())
         throw unusableFile(file, 'is not a file', 'choose another path for `store`');
-      // Windows has no such bits.
+      // Windows does not have these permission bits.
       if (process.platform !== 'win32' && (found.mode & OTHERS) !== 0)
         throw new StorageError(
           `The tokens in ${file} are open to others on this machine: run chmod 600 on it, or delete it and sign in again`,
@@ -42,7 +43,7 @@ export async function readToken(file: string, owner: TokenOwner): Promise<Access
   return text === undefined ? undefined : parse(text, file, owner);
 }
 
-/** Keeps it so that under the file's name there is all of it or what was there before; mode 0600. */
+/** Replaces the file atomically, with mode 0600. */
 export async function writeToken(
   file: string,
   owner: TokenOwner,
@@ -62,7 +63,7 @@ export async function writeToken(
   );
 }
 
-/** That the file can be written, before a user is asked to come for what it is to hold. */
+/** Checks that the file can be written before the user is asked to sign in. */
 export async function prepareTokenFile(file: string): Promise<void> {
   const folder = path.dirname(file);
   await withTokenFileError('keep the tokens in', file, async () => {
@@ -92,7 +93,7 @@ function parse(text: string, file: string, owner: TokenOwner): AccessToken {
   };
 }
 
-/** A service on this machine may have another port each time. */
+/** Ignores the port of a service on this machine, which may change with each start. */
 function addressWithoutPort(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || !isLoopback(url.hostname)) return address;
@@ -117,7 +118,7 @@ function unusableFile(
   return new StorageError(`The token file ${file} ${why}: ${advice}`, { path: file });
 }
 
-/** Names the file in what goes wrong with it. */
+/** Adds the path of the file to errors. */
 async function withTokenFileError<T>(
   doing: string,
   file: string,
