@@ -64,7 +64,10 @@ ${settings.control && html`<section class="card" id="plant" aria-label="Plant a 
       };
     } catch (error) {
       if (!(error instanceof OptionError)) throw error;
-      const problem = { field: error.option.replace(/^fault\./, ''), message: error.message };
+      const field = error.option.replace(/^fault\./, '');
+      // It stands under the field that it names.
+      const message = error.message.replace(/^faults\.plant: `[^`]*` must/, 'Must');
+      const problem = { field, message };
       return shown(visit, { given: form, problem });
     }
   };

@@ -189,6 +189,7 @@ form { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.9rem; }
 fieldset { border: 0; margin: 0; padding: 0; min-width: 0; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.9rem; }
 legend { font-weight: 600; padding: 0; margin-bottom: 0.4rem; }
 .field { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.25rem; }
+.field > .alarm { margin-top: 0.4rem; }
 .field > label { font-weight: 600; font-size: 0.95rem; }
 .hint { color: var(--quiet); font-size: 0.85rem; }
 input, select, button, textarea { font: inherit; color: inherit; }
