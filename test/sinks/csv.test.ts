@@ -235,7 +235,7 @@ describe('csv', () => {
     [{ columns: ['postedAt'] }, 'columns', 'did you mean "posted_at"?'],
     [{ formulas: 'on' }, 'formulas', "'keep' or 'escape'"],
     [{ invalidValues: null }, 'invalidValues', "'error' or 'null'"],
-    [{ path: 'x.csv.zst' }, 'path', 'csv: `path`'],
+    [{ path: 'x.csv.zstd' }, 'path', 'csv: `path`'],
     [{ bom: 1, colums: [] }, 'colums', 'did you mean `columns`?'],
   ])('refuses %j before any I/O', (options, option, message) => {
     const call = () => csv({ path: 'x.csv', ...options } as never);

@@ -13,6 +13,7 @@ import {
   whole,
 } from '../../check.js';
 import type { FlowStep } from '../../flow/flow.js';
+import { zstdFrame } from '../../gzip/zstd-compress.js';
 import { checkpointPaths } from './committer.js';
 import { type FileSinkPlan, onlyOutput, withSuffix } from './file-writer.js';
 import type { Format } from './format.js';
@@ -38,7 +39,8 @@ export interface FileSinkOptions<T> {
    */
   readonly checkpoint?: string | undefined;
   /**
-   * Compresses the files, and adds `.gz` to names without it.
+   * Compresses the files, and adds `.gz` to names without it. A template that ends in `.zst` compresses
+   * with zstd, which Node has from version 22.15 on.
    * @default true for a template that ends in `.gz`
    */
   readonly gzip?: boolean | { readonly level: number } | undefined;
@@ -122,6 +124,18 @@ export function planOf<T>(
   const level = levelOf(
     options.gzip ?? (typeof target === 'string' && 'gzip' in options && /\.gz$/i.test(target)),
   );
+  // Only a template says it: names that a function returns are known too late to refuse them.
+  const isZstd =
+    level === undefined &&
+    typeof target === 'string' &&
+    'gzip' in options &&
+    /\.zst$/i.test(target);
+  if (isZstd && zstdFrame === undefined)
+    throw optionError(
+      call,
+      'path',
+      `must not end in .zst: Node writes zstd from version 22.15 on, and this is ${process.version}. Use a newer Node, or .gz`,
+    );
   const suffix = level === undefined ? '' : '.gz';
   const template = typeof target === 'string' ? withSuffix(target, suffix) : undefined;
   const plan: FileSinkPlan<T> = {
@@ -133,9 +147,10 @@ export function planOf<T>(
       ...settings,
     },
     format,
-    path: typeof target === 'string' ? parsePathTemplate(call, template as string) : target,
+    path: typeof target === 'string' ? parsePathTemplate(call, template as string, isZstd) : target,
     ...{ suffix, checkpoint, commitIntervalMs, maxBytes, maxOpen },
-    compress: level === undefined ? undefined : block => compressed(block, level),
+    compress:
+      level === undefined ? (isZstd ? zstdFrame : undefined) : block => compressed(block, level),
     maxOutputs: options.maxOutputs ?? outputsThatFit(),
     keepsItems: takesFunctions || typeof target === 'function',
   };

@@ -51,7 +51,7 @@ export interface Output<T> {
 /** More writes than this at a time do not make a disk faster. */
 const WRITES_AT_A_TIME = 8;
 const SHORTEST_NUMBER = 4;
-const STEM = /^(.*?[^/\\])((?:\.[^./\\]+)?(?:\.gz)?)$/s;
+const STEM = /^(.*?[^/\\])((?:\.[^./\\]+)?(?:\.(?:gz|zst))?)$/s;
 /** Marks an output whose name is reserved for the checkpoint or a lock; `safeName` never produces it. */
 const APART = '%=';
 
@@ -228,7 +228,7 @@ export class Outputs<T> implements Writer {
     return this.#limit(async () => {
       this.throwFailure();
       const { compress, progress } = this.#options;
-      // Each block is a gzip member: truncated to any committed length, the file is whole gzip.
+      // Each block is a gzip member or a zstd frame: truncated to any committed length, the file is whole.
       const bytes = compress === undefined ? block : await compress(block);
       await this.#guard('write', file.part, async () => {
         await this.lock();

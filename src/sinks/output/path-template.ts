@@ -53,12 +53,20 @@ const FIELDS: Readonly<Record<PathField, Field>> = {
   tag: named((_, tag) => tag),
 };
 
-/** Reads a template such as `out/{tag}/{day}.jsonl`, or throws an `OptionError`. */
-export function parsePathTemplate(call: string, template: string): PathTemplate {
+/**
+ * Reads a template such as `out/{tag}/{day}.jsonl`, or throws an `OptionError`.
+ *
+ * @param writesZstd Whether what is written is zstd.
+ */
+export function parsePathTemplate(
+  call: string,
+  template: string,
+  writesZstd = false,
+): PathTemplate {
   const pieces = path.normalize(template).split(/\{([^{}]*)\}/);
   const names = pieces.filter((_, index) => index % 2 === 1).map(name => fieldName(call, name));
   const literals = pieces.filter((_, index) => index % 2 === 0);
-  checkLiterals(call, template, literals);
+  checkLiterals(call, template, literals, writesZstd);
   const limits = nameLimits(call, template, literals);
   const fields = names.map(name => FIELDS[name]);
   return {
@@ -107,7 +115,12 @@ export function isZstd(name: string): boolean {
   return /\.zstd?$/i.test(name);
 }
 
-function checkLiterals(call: string, template: string, literals: readonly string[]): void {
+function checkLiterals(
+  call: string,
+  template: string,
+  literals: readonly string[],
+  writesZstd: boolean,
+): void {
   const last = literals.at(-1) as string;
   const wrong =
     template === '' || (literals.length === 1 && /[/\\]$|^\.{1,2}$/.test(last))
@@ -120,7 +133,7 @@ function checkLiterals(call: string, template: string, literals: readonly string
             ? 'hold no NUL'
             : /\.part$/i.test(last)
               ? 'not end in .part, which files that are being written end in'
-              : isZstd(last)
+              : isZstd(last) && !writesZstd
                 ? `not end in .zst: ${NO_ZSTD}`
                 : undefined;
   if (wrong !== undefined)

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
@@ -8,11 +9,17 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../../src/activity/activity.js';
 import type { Routed } from '../../../src/activity/routed.js';
+import { localFiles } from '../../../src/archive/local-files.js';
 import { DataError, OptionError, StorageError } from '../../../src/errors.js';
 import { Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
+import { hasZstd } from '../../../src/gzip/zstd-file.js';
+import { gunzip } from '../../../src/operators/gunzip.js';
+import { jsonLines } from '../../../src/operators/json-lines.js';
 import { type FilesOptions, files, filesOn } from '../../../src/sinks/files.js';
+import { parquet } from '../../../src/sinks/parquet.js';
 import { nodeFileSystem } from '../../../src/storage/file-system.js';
+import { texts } from '../../json/cut.js';
 import { nodeError } from '../../storage/simulated-disk.js';
 import { post } from '../posts.js';
 import { temporaryFolders } from '../temporary-folder.js';
@@ -187,9 +194,42 @@ describe('files', () => {
     }
   });
 
+  it.skipIf(!hasZstd)('writes zstd under a template that ends in .zst, exactly once', async () => {
+    const out = await temporaryFolder();
+    const flow = new Flow<{ readonly n: number }>(
+      async function* ({ resume }) {
+        for (let n = Number(resume?.n ?? 0); n < 40; n++) {
+          // The first run ends with an error in the middle.
+          if (n === 25 && !existsSync(`${out}/failed`)) {
+            await writeFile(`${out}/failed`, '');
+            throw new Error('broken');
+          }
+          yield { items: [{ n }], cursor: { n: n + 1 } };
+        }
+      },
+      undefined,
+      [{ step: 'numbers' }],
+    );
+    const sink = () =>
+      files({
+        path: `${out}/x.jsonl.zst`,
+        checkpoint: `${out}/x.json`,
+        commitIntervalMs: 0,
+        maxBytes: 150,
+      });
+    await expect(pipeline(flow, sink())).rejects.toThrow('broken');
+    const { files: written } = await pipeline(flow, sink());
+    expect(written.map(file => path.basename(file.path))).toContain('x.0002.jsonl.zst');
+    const lines = await texts(jsonLines()(gunzip()(localFiles(written.map(file => file.path)))));
+    expect(lines.map(line => JSON.parse(line).n)).toEqual(Array.from({ length: 40 }, (_, n) => n));
+  });
+
   it('never writes plain lines under a name that ends in .zst', async () => {
     const out = await temporaryFolder();
-    expect(() => files({ path: `${out}/x.jsonl.zst` })).toThrow(OptionError);
+    if (!hasZstd)
+      expect(() => files({ path: `${out}/x.jsonl.zst` })).toThrow(/from version 22\.15/);
+    expect(() => files({ path: `${out}/x.jsonl.zstd` })).toThrow(OptionError);
+    expect(() => parquet({ path: `${out}/x.zst` })).toThrow(OptionError);
     const byFunction = pipeline(flowOf({ a: 1 }), files({ path: () => `${out}/x.jsonl.zst` }));
     await expect(byFunction).rejects.toThrow(DataError);
     expect(await readdir(out)).toEqual([]);
