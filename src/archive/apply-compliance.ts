@@ -26,7 +26,7 @@ export interface ApplyComplianceOptions extends RedactOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The changes of one file. */
+/** A rewritten file, and the numbers of posts that were hidden or changed in it. */
 export interface RewrittenFile {
   readonly path: string;
   /** Posts that were removed or masked. */
@@ -35,9 +35,9 @@ export interface RewrittenFile {
   readonly changed: number;
 }
 
-/** The changes of an archive. */
+/** What `applyCompliance` has read and changed in an archive. */
 export interface AppliedCompliance {
-  /** Files that were read. */
+  /** The number of files read. */
   readonly files: number;
   readonly posts: number;
   /** Posts that were removed or masked, by reason. */
@@ -58,12 +58,12 @@ const OPTIONS = {
 const STORED = /\.(json|jsonl|ndjson)(\.gz)?$/i;
 
 /**
- * Removes from stored posts what tombstones forbid, as `withoutDeleted` does for posts in a flow. Only
- * files with such posts are rewritten, each one atomically: after a crash every file is either
+ * Removes from stored files the posts, or parts of posts, that `withoutDeleted` removes from a flow.
+ * Only files with such posts are rewritten, each one atomically: after a crash every file is either
  * unchanged or finished, and the next run does the rest. Running it again changes nothing. The count
  * in the `info` line at the end of a job file is updated. Checkpoints of `files` are left alone.
  *
- * @throws OptionError, StorageError; DataError for a file that is damaged.
+ * @throws OptionError, StorageError; DataError for a damaged file.
  * @example
  * const { removed, rewritten } = await applyCompliance('downloads', await
  * openTombstones('tombstones')); console.log(removed, `in ${rewritten.length} files`);
@@ -100,7 +100,7 @@ export async function applyCompliance(
   return { files: names.length, posts, removed, changed, rewritten };
 }
 
-/** Checkpoints of `files` hold no posts, whatever their name. */
+/** Recognises checkpoints of `files`, which have no posts, under any name. */
 const CHECKPOINT = /^\{\n {2}"version": \d+,\n {2}"state": "/;
 
 async function isCheckpoint(file: string): Promise<boolean> {

@@ -13,7 +13,10 @@ import { hasFile, SHARE_OPTION, type Share, shareName, shareOf } from '../share.
 /** Larger files are read in blocks. */
 const WHOLE = 8 * 1024 * 1024;
 const BLOCK = 1024 * 1024;
-/** Files that are read ahead while the consumer works on an earlier one, limited in bytes. */
+/**
+ * The number of files that are read ahead while the consumer processes an earlier one, limited in
+ * bytes.
+ */
 const AHEAD = 4;
 const AHEAD_BYTES = 8 * 1024 * 1024;
 const ARCHIVE = /\.(gz|zst|json|jsonl|ndjson)$/i;
@@ -46,12 +49,12 @@ const OPTIONS = {
 
 /**
  * The bytes of local files, with a cursor at the end of each. A folder is read with its subfolders,
- * sorted by path, without hidden files and folders; a list is read in its own order.
+ * sorted by path, without hidden files and folders; a list is read in the given order.
  *
  * A resumed run continues with the file after the last finished one. Files that were added behind it
  * are read; if the files before it changed, by name or size, the cursor is refused.
  *
- * Throws a `StorageError` that names the file or folder which is missing or cannot be read, or the
+ * Throws a `StorageError` that names a file or folder that is missing or cannot be read, or a
  * folder in which no file matches.
  *
  * @example

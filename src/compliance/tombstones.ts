@@ -48,7 +48,7 @@ interface TombstoneStore {
 /**
  * The tombstones of posts and users, on disk (LMDB): a hundred million ids take a few gigabytes there
  * and little memory. A crash leaves the state after the last `record` that resolved. One process
- * records, and any number look up at the same time. Made by `openTombstones`.
+ * records, and any number look up at the same time. Opened by `openTombstones`.
  */
 export class Tombstones {
   readonly folder: string;

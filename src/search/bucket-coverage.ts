@@ -2,20 +2,20 @@ import { DataError } from '../errors.js';
 import { formatTimestamp, parseTimestamp } from '../time.js';
 import type { EchoedWindow } from './fetch-page.js';
 
-/** Buckets side by side: `from` inclusive, `to` exclusive, counted in buckets since 1970. */
+/** A range of adjacent buckets: `from` inclusive, `to` exclusive, counted in buckets since 1970. */
 interface Stretch {
   from: number;
   to: number;
 }
 
 /**
- * Which buckets one run of `counts` has received, in whatever order. The service sends every bucket
- * of the window once, those with no post too, so a bucket that comes twice or is left out is an error
+ * The buckets that one run of `counts` has received, in any order. The service sends every bucket
+ * of the window once, including empty ones, so a repeated or missing bucket is an error
  * of the service that would make a sum wrong.
  */
 export class BucketCoverage {
   readonly #lengthMs: number;
-  /** One, but for pages in an odd order. */
+  /** One range, unless pages are out of order. */
   readonly #stretches: Stretch[] = [];
   #latestStart = Number.NEGATIVE_INFINITY;
 
@@ -23,7 +23,7 @@ export class BucketCoverage {
     this.#lengthMs = lengthMs;
   }
 
-  /** @throws DataError when the bucket was there before. */
+  /** @throws DataError If the bucket was received before. */
   add(start: number): void {
     const at = Math.floor(start / this.#lengthMs);
     if (this.#stretches.some(({ from, to }) => from <= at && at < to))
@@ -39,11 +39,11 @@ export class BucketCoverage {
   }
 
   /**
-   * To be called after the last page.
+   * Must be called after the last page.
    *
-   * @param isWhole Whether this run began at the first page. If not, pages before it, of which this run
-   * knows nothing, hold one end of the window.
-   * @throws DataError when buckets of the window are left out.
+   * @param isWhole Whether this run started at the first page. If not, earlier pages, which this run
+   * has not seen, have one end of the window.
+   * @throws DataError If buckets of the window are missing.
    */
   end({ fromDate, toDate }: EchoedWindow, isWhole: boolean): void {
     const stretches = this.#stretches.toSorted((a, b) => a.from - b.from);

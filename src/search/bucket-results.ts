@@ -6,12 +6,12 @@ import type { Params } from './query.js';
 import type { Position } from './query-cursor.js';
 import type { Results } from './run-query.js';
 
-/** The length of the spans of time by which `counts` counts. */
+/** The length of the spans of time that `counts` counts. */
 export type Bucket = 'day' | 'hour' | 'minute';
 
-/** How many posts match in one span of time. */
+/** The number of matching posts in one span of time. */
 export interface CountBucket {
-  /** Start of the bucket as the service writes it: `YYYYMMDDHHMM`, UTC. */
+  /** The start of the bucket in the service's form: `YYYYMMDDHHMM`, UTC. */
   readonly timePeriod: string;
   readonly start: Date;
   readonly count: number;
@@ -27,7 +27,7 @@ export class BucketResults implements Results<CountBucket> {
   readonly #isWhole: boolean;
   readonly #coverage: BucketCoverage;
 
-  /** @param isWhole Whether the run began at the first page. */
+  /** @param isWhole Whether the run started at the first page. */
   constructor(bucket: Bucket, params: Params, isWhole: boolean) {
     this.#params = params;
     this.#lengthMs = LENGTHS_MS[bucket];

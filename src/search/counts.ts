@@ -19,9 +19,10 @@ const OPTIONS = {
 } satisfies OptionTable<CountsOptions>;
 
 /**
- * How many posts match a query, by day, hour or minute. A page covers up to 31 days, or fewer where the
- * service timed out; the flow goes on until it has all of them. Buckets come in the order in which the
- * service sends them, which may be ascending or descending: sort by `start` where the order matters.
+ * Counts the posts that match a query, by day, hour or minute. A page covers up to 31 days, or fewer
+ * if the service timed out; the flow continues until it is complete. Buckets are delivered in the
+ * order in which the service sends them, which may be ascending or descending: sort by `start` if the
+ * order matters.
  *
  * Errors and cursors are those of `search`. The service sends every bucket of the window, also those
  * without a post: a bucket that comes twice, or is missing at the end, is a `DataError`, or the cause
@@ -29,7 +30,7 @@ const OPTIONS = {
  * `IncompleteError` after the first page. There is no `limit`: a sum over some of the buckets would
  * look like a sum over all.
  *
- * @throws OptionError immediately, when an option cannot work or a setting of the account is missing.
+ * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws HttpError, ConnectionError, DataError, IncompleteError from the flow.
  * @example
  * let posts = 0;

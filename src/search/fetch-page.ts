@@ -17,11 +17,11 @@ export interface Page<T> {
   readonly damaged: readonly Damaged[];
   /** The token of the next page; absent on the last one. */
   readonly next: string | undefined;
-  /** The dates that the service used, where it echoes them. */
+  /** The dates that the service used, if it echoes them. */
   readonly window: EchoedWindow;
   /** Compressed, as received. */
   readonly receivedBytes: number;
-  /** All members of the response but `results`. */
+  /** All members of the response except `results`. */
   readonly rest: Readonly<Record<string, unknown>>;
 }
 
@@ -32,13 +32,13 @@ export interface EchoedWindow {
 
 /** More than any page of 500 posts: an endless response must not fill the memory. */
 const MAX_BYTES = 256 * 1024 * 1024;
-/** Kept of the start of a response, for the error where it is not JSON. */
+/** The bytes at the start of a response that are kept for the error if it is not JSON. */
 const START_BYTES = 512;
 
 /**
- * Requests one page and resolves once it is complete. A page that breaks off is requested again, so its
- * items are held until its end: items that were delivered earlier would be delivered twice. A page has at
- * most 500 posts, so this costs little.
+ * Requests one page and resolves once it is complete. A page that is cut is requested again, so its
+ * items are held until its end: items that were delivered earlier would be delivered twice. A page
+ * has at most 500 posts, so this costs little.
  *
  * @param params The parameters to send, `next` included.
  */
@@ -86,8 +86,8 @@ async function readPage<T>(
       throw new DataError(`The response is larger than ${MAX_BYTES} bytes`, {
         position: { origin: url },
       });
-    // A compressed response that was damaged on the way fails its checksum at the end, and is retried: so an
-    // error of the document waits until the end was read.
+    // A compressed response that was damaged in transit fails its checksum at the end, and is
+    // retried. So an error of the document is thrown only after the end was read.
     if (wrong === undefined)
       try {
         splitter.push(chunk, elements);
@@ -136,8 +136,8 @@ function nextOf({ next }: Readonly<Record<string, unknown>>, origin: string): st
 }
 
 /**
- * Checks the parameters that the service echoes: other ones than were sent belong to another request.
- * The dates that were not sent are resolved there.
+ * Checks the parameters that the service echoes: if they differ from the sent ones, the response is
+ * wrong. The dates that were not sent are resolved there.
  */
 function checkEcho(echo: unknown, params: Params, origin: string): EchoedWindow {
   if (echo === undefined) return {};
@@ -169,7 +169,7 @@ function dateOf(
   return { [name]: value };
 }
 
-/** @throws DataError when the response belongs to another request than the one that was sent. */
+/** @throws DataError If the response belongs to another request. */
 export function mustEqual(name: string, echoed: unknown, asked: unknown, origin: string): void {
   if (String(echoed) === String(asked)) return;
   throw new DataError(

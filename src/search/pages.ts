@@ -8,7 +8,7 @@ import {
 } from './fetch-page.js';
 import type { Params, Query } from './query.js';
 
-/** Tokens that are remembered to notice one that comes twice. */
+/** The number of tokens that are stored to detect a repeated one. */
 const MAX_TOKENS = 1_000;
 
 export interface PagesOptions<T> {
@@ -19,7 +19,7 @@ export interface PagesOptions<T> {
   readonly window: EchoedWindow;
   readonly parse: ParseElement<T>;
   readonly signal: AbortSignal;
-  /** Whether the page after this one is to be requested. */
+  /** Whether to request the next page. */
   readonly needsNext: (page: Page<T>) => boolean;
 }
 
@@ -27,7 +27,7 @@ export interface PagesOptions<T> {
  * The pages of one request: each is requested with the `next` of the one before and otherwise the same
  * parameters. Ends with the page that has no `next`.
  *
- * @throws DataError when a token comes twice, which would never end, or when a response belongs to
+ * @throws DataError If a token is repeated, which would never end, or if a response belongs to
  * another request.
  */
 export async function* pagesOf<T>(

@@ -51,7 +51,7 @@ function parsePost(bytes: Buffer): Activity {
   return post;
 }
 
-/** The progress goes without a post that has no time; its reader gets the error. */
+/** Progress ignores a post without a time; the consumer gets the error when it reads the time. */
 function timeOf(post: Activity | undefined): number | undefined {
   try {
     return post?.postedAt.getTime();

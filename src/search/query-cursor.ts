@@ -5,15 +5,15 @@ import { parseTimestamp } from '../time.js';
 import type { EchoedWindow, Page } from './fetch-page.js';
 import type { Query } from './query.js';
 
-/** How far a search or count has come: what a cursor holds. */
+/** The progress of a search or count, which a cursor stores. */
 export interface Position {
-  /** The present slice; 0 is the newest, and the only one of a query without slices. */
+  /** The current slice; 0 is the newest, and the only one of a query without slices. */
   readonly slice: number;
-  /** The token of the next page; absent at the beginning of a slice. */
+  /** The token of the next page; absent at the start of a slice. */
   readonly next: string | undefined;
-  /** Items of that page that were delivered already, where a limit cut it. */
+  /** The number of items of that page that were delivered already, if a limit cut it. */
   readonly skip: number;
-  /** Delivered so far, over all runs. */
+  /** The number of items delivered so far, over all runs. */
   readonly items: number;
   readonly pages: number;
   /** Whether every page was delivered. */
@@ -26,7 +26,7 @@ export function startOf({ next }: Query): Position {
   return { slice: 0, next, skip: 0, items: 0, pages: 0, done: false, window: {} };
 }
 
-/** Whether nothing more is to be delivered. */
+/** Whether everything was delivered. */
 export function isOver({ limit, pages }: Query, position: Position): boolean {
   return position.done || position.items >= limit || position.pages >= pages;
 }
@@ -41,7 +41,7 @@ export function advance<T>(
   const window = slices > 1 ? position.window : page.window;
   const items = position.items + delivered;
   const skip = position.skip + delivered;
-  // Cut by a limit: a run with a higher one requests the same page again and skips its beginning.
+  // Cut by a limit: a run with a higher limit requests the same page again and skips its first items.
   if (skip < page.items.length) return { ...position, window, items, skip };
   const slice = page.next === undefined ? position.slice + 1 : position.slice;
   return {
@@ -72,9 +72,9 @@ export function cursorOf({ source, identity }: Query, position: Position): Curso
 }
 
 /**
- * The position that a cursor holds.
+ * The position that a cursor stores.
  *
- * @throws OptionError when it is damaged or of another request.
+ * @throws OptionError If it is damaged or belongs to another request.
  */
 export function positionOf(query: Query, cursor: Cursor): Position {
   const { source, request, window, slice, next, skip, items, pages, done } = cursor as Readonly<

@@ -8,7 +8,7 @@ import { DAY, FIRST_POST, formatTimestamp, parseDate, type Timestamp } from '../
 /** The search products: the last 30 days, or everything since 2006. */
 export type Product = '30day' | 'fullarchive';
 
-/** What searches and counts have in common. */
+/** The options that searches and counts share. */
 export interface QueryOptions {
   /**
    * The whole rule, with all operators: 1 to 2048 characters. It is checked as `rules.check` does for
@@ -28,7 +28,7 @@ export interface QueryOptions {
   readonly label?: string | undefined;
   /** How the request is sent. @default 'POST' */
   readonly method?: 'POST' | 'GET' | undefined;
-  /** The `next` of an earlier response to the same request: begins with the page after it. */
+  /** The `next` of an earlier response to the same request: starts with the page after it. */
   readonly next?: string | undefined;
   /**
    * Where to go on: the cursor of a batch or of an `IncompleteError`. A sink with a checkpoint does
@@ -53,7 +53,7 @@ const UNBOUNDED: Bounds = {
   slices: 1,
 };
 
-/** A query that has passed every check. */
+/** A query that has passed all checks. */
 export interface Query extends Bounds {
   readonly source: 'search' | 'counts';
   readonly account: Account;
@@ -68,7 +68,7 @@ export interface Query extends Bounds {
 }
 
 const MAX_CHARACTERS = 2048;
-/** Posts of the smallest page. */
+/** The minimum number of posts in a page. */
 export const MIN_RESULTS = 10;
 /** How far back `30day` reaches. */
 export const SPAN_30DAY = 31 * DAY;
@@ -153,7 +153,7 @@ function checkWindow(source: string, { fromDate, toDate }: QueryOptions) {
     throw optionError(source, 'toDate', `${to} is before the first posts, of 21 March 2006`);
   if (oldest !== undefined && newest !== undefined && oldest >= newest)
     throw optionError(source, 'toDate', `${to} must be after \`fromDate\` ${from}`);
-  // How far back 30day reaches is for the service to say, by its own clock.
+  // The service decides by its clock how far back 30day reaches.
   return { fromDate: from, toDate: to };
 }
 

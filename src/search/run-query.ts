@@ -8,19 +8,19 @@ import { advance, cursorOf, isOver, type Position, positionOf, startOf } from '.
 import { slicePages } from './slice-pages.js';
 import { requestsOf, windowOf } from './slices.js';
 
-/** What differs between posts and counts. One object for each run of a query. */
+/** The parts of a query that differ between posts and counts. One object for each run. */
 export interface Results<T> {
   /** One element of `results`. Throws a `DataError` for a damaged one. */
   parse(bytes: Buffer, url: string): T;
   /** Called with each damaged element of a page; without it, the first one ends the run. */
   readonly onDamaged?: OnDamaged | undefined;
-  /** Takes the pages in their order. Throws when one contradicts itself or an earlier one. */
+  /** Checks the pages in order. Throws if one contradicts itself or an earlier one. */
   receive(page: Page<T>): void;
   /** The time that the pages have reached, in epoch milliseconds. */
   readonly reached: number | undefined;
-  /** How much of a window has been received, 0 to 1. */
+  /** The part of a window that was received, 0 to 1. */
   fractionOf(window: Window, position: Position): number;
-  /** What is still to come, in words. */
+  /** Describes the missing rest, for an error. */
   missing(position: Position): string;
 }
 
@@ -28,7 +28,7 @@ export interface Results<T> {
  * Runs a query: its pages, one batch each, with the cursor after it. While a page is consumed, the next
  * one is requested.
  *
- * @param makeResults Is told whether the run begins at the first page.
+ * @param makeResults Receives whether the run starts at the first page.
  */
 export async function* runQuery<T>(
   checked: Query,

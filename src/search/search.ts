@@ -66,8 +66,8 @@ const OPTIONS = {
  * consumed, the next is requested. Server errors, rate limits and broken connections are retried;
  * posts may repeat at page edges, see `dedupe`. The flow ends after the last page.
  *
- * @throws OptionError immediately, when an option cannot work or a setting of the account is missing.
- * @throws HttpError, ConnectionError, DataError from the flow, when the first page fails.
+ * @throws OptionError immediately, for invalid options or missing settings of the account.
+ * @throws HttpError, ConnectionError, DataError from the flow, if the first page fails.
  * @throws IncompleteError from the flow, when a later page fails: `cause` says why, and `cursor` is
  * where to go on.
  * @example

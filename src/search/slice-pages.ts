@@ -5,15 +5,15 @@ import { pagesOf } from './pages.js';
 import type { Params, Query } from './query.js';
 import type { Position } from './query-cursor.js';
 
-/** Slices requested at a time: at the usual latencies this uses up 20 requests a second. */
+/** The number of slices requested at a time, which at usual latencies uses up 20 requests a second. */
 const MAX_OPEN_SLICES = 12;
-/** Pages that a slice holds until its turn comes. */
+/** The maximum number of pages that a slice buffers until its turn. */
 const PAGES_AHEAD = 4;
 
 /**
- * The pages of all slices in their order, while those of later slices are already requested.
+ * The pages of all slices in order, while pages of later slices are already requested.
  *
- * @param requests One for each slice, the newest first; a single one where the query is not sliced.
+ * @param requests One for each slice, newest first; a single one if the query has no slices.
  */
 export async function* slicePages<T>(
   query: Query,

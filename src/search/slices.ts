@@ -16,7 +16,7 @@ export interface Dates {
   readonly toDate: string;
 }
 
-/** The requests of a query, newest first: the one as it was asked for, or one for each slice. */
+/** The requests of a query, newest first: a single one, or one for each slice. */
 export async function requestsOf(
   query: Query,
   window: EchoedWindow,
@@ -24,10 +24,10 @@ export async function requestsOf(
 ): Promise<readonly Params[]> {
   const { account, params, product, slices } = query;
   if (slices === 1) return [params];
-  // A resumed run slices the same window as the first one, whatever the time is now.
+  // A resumed run slices the same window as the first one, independent of the current time.
   const given = { ...params, ...window } as Params;
   const isGiven = given.fromDate !== undefined && given.toDate !== undefined;
-  // The service says how far an open window goes: its clock may differ from ours.
+  // The service decides the limits of an open window, because its clock may differ.
   const smallest = { ...params, maxResults: MIN_RESULTS };
   const ignore = () => undefined;
   const echoed = isGiven ? {} : (await fetchPage(query, smallest, ignore, signal)).window;
@@ -41,8 +41,8 @@ export function windowOf(slices: readonly Params[]): EchoedWindow {
 }
 
 /**
- * The dates of a request that may leave some out: those that the service echoed, or else its defaults at
- * this time: 30 days, and no further back than the product reaches.
+ * The dates of a request that may omit some: those that the service echoed, or else its defaults at
+ * this time: 30 days, but not before the start of the product.
  */
 export function resolveDates(
   given: Params,
@@ -54,7 +54,7 @@ export function resolveDates(
   const back = to - 30 * DAY;
   const earliest = product === '30day' ? floorTo(MINUTE, now - SPAN_30DAY) : FIRST_POST;
   const from = dateOf(echoed.fromDate) ?? Math.max(back, earliest);
-  // 30day begins a minute later with each minute that passes until the oldest slice is requested.
+  // The start of 30day moves with the time that passes until the oldest slice is requested.
   const margin = product === '30day' && from > back ? MINUTE : 0;
   return {
     fromDate: String(given.fromDate ?? formatTimestamp(Math.min(from + margin, to - MINUTE))),
@@ -67,7 +67,7 @@ function dateOf(date: Params[string] | undefined): number | undefined {
 }
 
 /**
- * Splits a window into `count` windows of whole minutes and about the same length, newest first.
+ * Splits a window into `count` windows of whole minutes with about the same length, newest first.
  * Ends are exclusive and starts inclusive, so they neither overlap nor leave a gap.
  */
 export function sliceDates({ fromDate, toDate }: Dates, count: number): Dates[] {

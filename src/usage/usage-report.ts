@@ -88,9 +88,9 @@ const OPTIONS = {
 } satisfies OptionTable<UsageOptions>;
 
 /**
- * What the account has used, by month or day, with a projection of the present month. At most two
- * requests a minute are sent; more wait. Numbers may differ from invoices. Where `fromDate` is more
- * than twelve months ago, the report is empty.
+ * Requests the usage of the account by month or day, with a projection for the current month. At most
+ * two requests a minute are sent; more wait. Numbers may differ from invoices. Where `fromDate` is
+ * more than twelve months ago, the report is empty.
  *
  * `usage.rows` gives it as rows for files, and `usage.chart` as a chart for a terminal.
  *
