@@ -59,14 +59,14 @@ const STORED = /\.(json|jsonl|ndjson)(\.gz)?$/i;
 
 /**
  * Removes from stored files the posts, or parts of posts, that `withoutDeleted` removes from a flow.
- * Only files with such posts are rewritten, each one atomically: after a crash every file is either
+ * Only files with such posts are rewritten, each atomically: after a crash every file is either
  * unchanged or finished, and the next run does the rest. Running it again changes nothing. The count
- * in the `info` line at the end of a job file is updated. Checkpoints of `files` are left alone.
+ * in the `info` line at the end of a job file is updated. Checkpoints of `files` are not changed.
  *
  * @throws OptionError, StorageError; DataError for a damaged file.
  * @example
- * const { removed, rewritten } = await applyCompliance('downloads', await
- * openTombstones('tombstones')); console.log(removed, `in ${rewritten.length} files`);
+ * const { removed, rewritten } = await applyCompliance('downloads', await openTombstones('tombstones'));
+ * console.log(removed, `in ${rewritten.length} files`);
  */
 export async function applyCompliance(
   archiveFolder: string,

@@ -30,8 +30,7 @@ export const REDACT_OPTIONS = {
  * stored files, with `applyCompliance`.
  *
  * @example
- * pipeline(replay(acme, window), withoutDeleted(tombstones, { country: 'DE' }), files({ path:
- * 'out/{day}.jsonl' }));
+ * pipeline(replay(acme, window), withoutDeleted(tombstones, { country: 'DE' }), files({ path: 'out/{day}.jsonl' }));
  */
 export function withoutDeleted(
   tombstones: Tombstones,

@@ -15,9 +15,8 @@ export interface PipelineOptions {
   readonly signal?: AbortSignal | undefined;
   /**
    * How to show progress, on stderr: `'bar'` (a bar if stderr is a terminal), `'lines'` (a line every
-   * 5 s),
-   * `'auto'` (the one that fits), `'off'`, or a function that is called with the counts about 4 times
-   * a second.
+   * 5 s), `'auto'` (the one that fits), `'off'`, or a function that is called with the counts about 4
+   * times a second.
    * @default 'off'
    */
   readonly progress?: ProgressDisplay | undefined;

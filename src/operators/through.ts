@@ -2,9 +2,9 @@ import type { Operator } from '../flow/flow.js';
 import { type StageStream, streamStage } from '../flow/stream-stage.js';
 
 /**
- * Makes an operator of a Node `Transform` (or any `Duplex`), a `TransformStream` of the web or a Minipass
- * stream. `pipeline` takes
- * such streams directly; use `through` to state the type of what comes out.
+ * Makes an operator of a Node `Transform` (or any `Duplex`), a `TransformStream` of the web or a
+ * Minipass stream. `pipeline` takes such streams directly; use `through` to state the type of what
+ * comes out.
  *
  * Cursors end here, as a stream does not pass them on. A stream can be used once, so a flow through it
  * can be read only once.

@@ -25,10 +25,9 @@ const OPTIONS = {
  * order matters.
  *
  * Errors and cursors are those of `search`. The service sends every bucket of the window, also those
- * without a post: a bucket that comes twice, or is missing at the end, is a `DataError`, or the cause
- * of an
- * `IncompleteError` after the first page. There is no `limit`: a sum over some of the buckets would
- * look like a sum over all.
+ * without posts: a bucket that is repeated, or missing at the end, is a `DataError`, or the cause of an
+ * `IncompleteError` after the first page. There is no `limit`: a sum over some of the buckets would look
+ * like a sum over all.
  *
  * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws HttpError, ConnectionError, DataError, IncompleteError from the flow.

@@ -31,8 +31,8 @@ export interface QueryOptions {
   /** The `next` of an earlier response to the same request: starts with the page after it. */
   readonly next?: string | undefined;
   /**
-   * Where to go on: the cursor of a batch or of an `IncompleteError`. A sink with a checkpoint does
-   * this by itself. The other options must be those of the first run.
+   * Where to resume: the cursor of a batch or of an `IncompleteError`. A sink with a checkpoint passes
+   * it. All other options must be those of the first run.
    */
   readonly resume?: Cursor | undefined;
 }
@@ -124,8 +124,8 @@ export function checkQuery(
 }
 
 function checkRule(source: string, query: string): void {
-  // The service does not say what a character is. By code points an emoji is one, as people count;
-  // where it counts differently, it refuses the rule itself.
+  // The service does not define a character. By code points an emoji is one, as people count; if the
+  // service counts differently, it refuses the rule itself.
   const characters = [...query].length;
   if (characters > MAX_CHARACTERS)
     throw optionError(

@@ -64,12 +64,12 @@ const OPTIONS = {
 /**
  * The posts that match a query, newest first. Each page is a batch with a cursor; while one is
  * consumed, the next is requested. Server errors, rate limits and broken connections are retried;
- * posts may repeat at page edges, see `dedupe`. The flow ends after the last page.
+ * posts may be repeated at page boundaries, see `dedupe`. The flow ends after the last page.
  *
  * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws HttpError, ConnectionError, DataError from the flow, if the first page fails.
- * @throws IncompleteError from the flow, when a later page fails: `cause` says why, and `cursor` is
- * where to go on.
+ * @throws IncompleteError from the flow, if a later page fails: `cause` says why, and `cursor` is
+ * where to resume.
  * @example
  * const posts = search(account(), {
  *   query: 'snow lang:en',

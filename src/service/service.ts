@@ -31,8 +31,8 @@ import type { OAuthProvider } from './users/oauth-provider.js';
 export const PORT = whole('port to listen on; 0 is any free one', { max: 65_535, default: 0 });
 
 /**
- * The local service: an `http.Server` that behaves like the real service.
- * Nothing is opened before `start` (or `listen`).
+ * The local service: an `http.Server` that behaves like the real service. Nothing is opened before
+ * `start` (or `listen`).
  */
 export class Service extends Server {
   /** The clock of the service, which a test can move. */

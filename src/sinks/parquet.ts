@@ -18,7 +18,9 @@ import type { Written } from './output/written.js';
 import { type ParquetCompression, parquetCodec } from './parquet-codec.js';
 import { ParquetEncoder } from './parquet-encoder.js';
 
-/** Options of `parquet`. */
+/**
+ * The columns of `parquet`, the size of its row groups, and the options that it shares with `files`.
+ */
 export interface ParquetOptions<T>
   extends Omit<FileSinkOptions<T>, 'gzip' | 'maxBytes' | 'commitIntervalMs'>,
     TableOptions<T> {

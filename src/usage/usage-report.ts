@@ -89,7 +89,7 @@ const OPTIONS = {
 
 /**
  * Requests the usage of the account by month or day, with a projection for the current month. At most
- * two requests a minute are sent; more wait. Numbers may differ from invoices. Where `fromDate` is
+ * two requests a minute are sent; more wait. Numbers may differ from invoices. If `fromDate` is
  * more than twelve months ago, the report is empty.
  *
  * `usage.rows` gives it as rows for files, and `usage.chart` as a chart for a terminal.

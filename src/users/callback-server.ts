@@ -15,8 +15,8 @@ const PAGE_HEADERS = {
 type Verdict = readonly [status: number, text: string, decide?: () => void];
 
 /**
- * A web server for one request, the callback of a sign-in. It accepts
- * the request that names its request token, once, and refuses all others.
+ * A web server for one request, the callback of a sign-in. It accepts the request that names its
+ * request token, once, and refuses all others.
  */
 export class CallbackServer {
   readonly #server = createServer((request, response) => this.#respond(request, response));

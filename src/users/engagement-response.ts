@@ -22,8 +22,7 @@ export interface EngagementResponse {
 const UNAVAILABLE = 'unavailable_tweet_ids';
 
 /**
- * Reads a response: totals, errors, and lists of the posts that errors are
- * about.
+ * Reads a response: totals, errors, and lists of the posts that errors are about.
  *
  * @throws DataError If it has another shape.
  */

@@ -8,8 +8,7 @@ import type { Problem, TextEdit } from './problem.js';
  *
  * @example
  * const text = 'country_code:us cat';
- * rules.applySuggestions(text, rules.check(text, { product: 'replay' }).problems) //
- * 'place_country:us cat'
+ * rules.applySuggestions(text, rules.check(text, { product: 'replay' }).problems) // 'place_country:us cat'
  */
 export function applySuggestions(text: string, problems: readonly Problem[]): string {
   /** Edits in the order of the text, without overlap. */

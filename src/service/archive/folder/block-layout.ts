@@ -5,8 +5,7 @@
  *     times     seconds after the block's start, 4 bytes a post, newest first
  *     ids       8 bytes a post
  *     lines     file (4), length of the line (4), offset in the file's text (8)
- *     locations posts with a location: document (4), whether it is exact and the number of corners (2
- * each),
+ *     locations posts with a location: document (4), whether it is exact and number of corners (2 each),
  *               then longitude and latitude (8 each) of the position and of each corner
  *     table     the start of each bucket in the terms, 4 bytes each, and the end of the last
  *     terms     buckets: for each term its length, its UTF-8, the length of its postings, the postings,
