@@ -6,6 +6,9 @@ import type { Digest, Input, Places, Question, Sample, Variant, Work } from './q
 
 const CHILD = path.join(import.meta.dirname, 'child.js');
 
+/** What the timed runs of one variant may take: slow ones run fewer times, so that a question ends in minutes. */
+const MAX_SECONDS = 20;
+
 export interface Measured {
   readonly variant: Variant;
   readonly samples: readonly Sample[];
@@ -51,9 +54,11 @@ async function measureOn(
   ];
 
   const digests = new Map<string, Digest>();
+  const timed = new Map<Variant, number>();
   for (const variant of present)
     await inFolder(places, variant, async out => {
-      await runOnce(question, variant, { ...workOf(input), out, compared: true });
+      const first = await runOnce(question, variant, { ...workOf(input), out, compared: true });
+      timed.set(variant, Math.min(runs, Math.max(1, Math.floor(MAX_SECONDS / first.seconds))));
       const { limit = false, compared = !limit } = variant;
       if (compared && question.digest !== undefined)
         digests.set(variant.name, await question.digest(out));
@@ -62,12 +67,14 @@ async function measureOn(
 
   const samples = new Map<Variant, Sample[]>(present.map(variant => [variant, []]));
   for (let round = 0; round < runs; round++)
-    for (const variant of round % 2 === 0 ? present : present.toReversed())
+    for (const variant of round % 2 === 0 ? present : present.toReversed()) {
+      if (round >= (timed.get(variant) ?? runs)) continue;
       await inFolder(places, variant, async out => {
         if (places.inMemory && !variant.disk) await touchMemory(out, input.bytes);
         const work = { ...workOf(input), out, compared: false };
         samples.get(variant)?.push(await runOnce(question, variant, work));
       });
+    }
   return {
     input,
     measured: present.map(variant => ({ variant, samples: samples.get(variant) ?? [] })),

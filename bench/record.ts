@@ -28,7 +28,7 @@ export interface Bar {
 
 /** The last figures of one question. */
 export interface Recorded {
-  /** The day it was measured on: `2026-11-21`. */
+  /** The day it was measured on: `2026-11-21`. A whole run replaces the figures of its questions only. */
   readonly day: string;
   readonly machine: string;
   readonly charts: readonly Chart[];
@@ -36,6 +36,7 @@ export interface Recorded {
 
 export type Record = Readonly<{ [question: string]: Recorded }>;
 
+/** Node, cores and their model, memory: every recorded figure has it. */
 export const MACHINE = `Node ${process.version}, ${os.cpus().length} x ${os.cpus()[0]?.model.trim() ?? 'unknown'}, ${(os.totalmem() / 2 ** 30).toFixed(0)} GiB`;
 
 export async function readRecord(file: string): Promise<Record> {
@@ -52,11 +53,13 @@ export async function record(
   file: string,
   question: string,
   charts: readonly Chart[],
-): Promise<void> {
+): Promise<Recorded> {
   const day = new Date().toISOString().slice(0, 10);
-  const all = { ...(await readRecord(file)), [question]: { day, machine: MACHINE, charts } };
+  const recorded = { day, machine: MACHINE, charts };
+  const all = { ...(await readRecord(file)), [question]: recorded };
   await writeFile(`${file}.new`, `${JSON.stringify(all, rounded, 1)}\n`);
   await rename(`${file}.new`, file);
+  return recorded;
 }
 
 /** The chart of a race: how fast each variant was, or how long it took where there are no bytes. */

@@ -1,16 +1,23 @@
 import { type Answer, median } from './measure.js';
 import type { Question } from './question.js';
 
+/** What a quick run says of its figures. */
+export const ONE_RUN =
+  'A quick run: small inputs, and each figure is one run. It shows that all of it works; do not quote it.';
+
+const COLUMNS = ['MB/s', 'k posts/s', 'cpu s', 'peak MiB', 'time / ours'];
+
 /** The answer to a question as a Markdown table, ratios to the first variant, which is ours. */
 export function report(question: Question, { input, measured, skipped }: Answer): string {
   const ours = median(measured[0]?.samples.map(sample => sample.seconds) ?? []);
+  const isQuick = measured.every(({ samples }) => samples.length === 1);
   const rows = measured.map(({ variant, samples }) => {
     const seconds = samples.map(sample => sample.seconds);
     const middle = median(seconds);
     return [
       variant.limit === true ? `*limit: ${variant.name}*` : variant.name,
       middle.toFixed(2),
-      `${Math.min(...seconds).toFixed(2)}–${Math.max(...seconds).toFixed(2)}`,
+      ...(isQuick ? [] : [spreadOf(seconds)]),
       (input.bytes / 1e6 / middle).toFixed(0),
       (input.posts / 1000 / middle).toFixed(0),
       median(samples.map(sample => sample.cpuSeconds)).toFixed(2),
@@ -19,8 +26,8 @@ export function report(question: Question, { input, measured, skipped }: Answer)
     ];
   });
   const table = [
-    ['', 'median s', 'spread s', 'MB/s', 'k posts/s', 'cpu s', 'peak MiB', 'time / ours'],
-    ['---', '---:', '---:', '---:', '---:', '---:', '---:', '---:'],
+    ['', ...(isQuick ? ['seconds'] : ['median s', 'spread s']), ...COLUMNS],
+    ['---', ...(rows[0] ?? []).slice(1).map(() => '---:')],
     ...rows,
   ].map(row => `| ${row.join(' | ')} |`);
   return [
@@ -32,4 +39,10 @@ export function report(question: Question, { input, measured, skipped }: Answer)
     ...skipped.map(line => `\nNot run: ${line}`),
     '',
   ].join('\n');
+}
+
+/** Slow variants run once in a whole run, too. */
+function spreadOf(seconds: readonly number[]): string {
+  if (seconds.length === 1) return 'one run';
+  return `${Math.min(...seconds).toFixed(2)}–${Math.max(...seconds).toFixed(2)}`;
 }

@@ -13,11 +13,12 @@ import { liveSlow } from './live-slow.js';
 import { measure } from './measure.js';
 import { parsedPath } from './parsed-path.js';
 import type { Places, Question, Study } from './question.js';
-import { MACHINE, raceChart, readRecord, record } from './record.js';
-import { report } from './report.js';
+import { MACHINE, type Recorded, raceChart, readRecord, record } from './record.js';
+import { ONE_RUN, report } from './report.js';
 import { rulesQuestion } from './rules.js';
 import { search } from './search.js';
 import { storedFiles } from './stored-files.js';
+import { summary } from './summary.js';
 import { tombstones } from './tombstones.js';
 
 const QUESTIONS: readonly Question[] = [storedFiles, parsedPath, jobs, live, hops];
@@ -39,8 +40,13 @@ const { values, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     runs: { type: 'string' },
     out: { type: 'string' },
+    help: { type: 'boolean', default: false },
   },
 });
+if (values.help) {
+  console.log(help());
+  process.exit();
+}
 // `charts` alone draws what was recorded before.
 const names = positionals.length > 0 ? positionals : NAMES;
 const unknown = names.filter(name => ![...NAMES, 'charts'].includes(name));
@@ -51,6 +57,7 @@ if (unknown.length > 0) {
 }
 
 console.log(`${MACHINE}\n`);
+if (values.quick) console.log(`${ONE_RUN}\n`);
 const cache = path.join(process.cwd(), 'bench/.cache');
 await mkdir(cache, { recursive: true });
 // A quick run never takes the place of the figures of a whole one.
@@ -58,24 +65,43 @@ const results = values.quick ? cache : path.join(process.cwd(), 'bench');
 const figures = path.join(results, 'results.json');
 const places = await placesOf(values.out);
 console.log(`Output goes to ${places.inMemory ? 'memory' : places.scratch}.\n`);
+const answers: Record<string, Recorded> = {};
 try {
   for (const question of QUESTIONS.filter(({ name }) => names.includes(name))) {
     const runs = Number(values.runs ?? (values.quick ? 1 : 5));
     const answer = await measure(question, { quick: values.quick, runs, places });
     console.log(report(question, answer));
     const charts = question.charts?.(answer) ?? [raceChart(question, answer)];
-    await record(figures, question.name, charts);
+    answers[question.name] = await record(figures, question.name, charts);
   }
   for (const study of STUDIES.filter(({ name }) => names.includes(name))) {
     const { markdown, charts } = await study.run({ quick: values.quick, places });
     console.log(`## ${study.title}\n\n${markdown}`);
-    await record(figures, study.name, charts);
+    answers[study.name] = await record(figures, study.name, charts);
   }
+  if (Object.keys(answers).length > 0) console.log(summary(answers));
   for (const file of await drawCharts(await readRecord(figures), path.join(results, 'charts')))
     console.log(`Drawn: ${path.relative(process.cwd(), file)}`);
 } finally {
   await rm(places.scratch, { recursive: true, force: true });
   await rm(places.disk, { recursive: true, force: true });
+}
+
+function help(): string {
+  const questions = [...QUESTIONS, ...STUDIES].map(
+    ({ name, title }) => `  ${name.padEnd(16)} ${title}`,
+  );
+  return `Usage: npm run bench -- [question ...] [flags]
+
+Questions (default: all):
+${questions.join('\n')}
+  ${'charts'.padEnd(16)} Draws the charts from the last figures, and measures nothing
+
+Flags:
+  --quick          small inputs and one run; the figures are not recorded in bench/results.json
+  --runs N         timed runs of each variant of a race (default: 5, or 1 with --quick)
+  --out FOLDER     where variants write (default: memory, where there is room)
+  --help           print this`;
 }
 
 /** A folder in memory where there is room for what the variants write, so that no disk is measured. */

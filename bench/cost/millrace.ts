@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import {
   type Activity,
   activities,
   dedupe,
-  type Flow,
   gunzip,
   jsonLines,
   localFiles,
@@ -29,15 +29,23 @@ export async function run({ files, out, compared }: Work): Promise<void> {
   if (compared) await writeFile(path.join(out, 'passed.json'), JSON.stringify({ posts }));
 }
 
-/** Gathers lines as `files` does, then throws them away: 8 GB would fit in few memories. Counts posts. */
+/** Only sinks of the package release the memory of a batch, as this one does in their place. */
+const { internalBatchesOf } = (await import(
+  pathToFileURL(path.resolve('dist/flow/internal-flow.js')).href
+)) as {
+  internalBatchesOf<T>(
+    input: AsyncIterable<T>,
+    pull?: object,
+  ): AsyncIterable<{ readonly items: readonly T[]; readonly release?: () => void }>;
+};
+
+/** Gathers lines as `files` does, then discards them: few machines have memory for 8 GB. Counts posts. */
 const nowhere: Sink<{ readonly activity: Activity }, number> = async (input, run) => {
   const lines = Buffer.allocUnsafe(BUFFER);
   let used = 0;
   let posts = 0;
   let last: Activity | undefined;
-  for await (const { items } of (input as Flow<{ readonly activity: Activity }>).batches({
-    ...run,
-  })) {
+  for await (const { items, release } of internalBatchesOf(input, run)) {
     for (const { activity } of items) {
       if (used + activity.raw.length > BUFFER) used = 0;
       lines.set(activity.raw, used);
@@ -46,6 +54,9 @@ const nowhere: Sink<{ readonly activity: Activity }, number> = async (input, run
       if (activity !== last) posts++;
       last = activity;
     }
+    // The next batch may reuse the memory.
+    last = undefined;
+    release?.();
   }
   return posts;
 };
