@@ -2,7 +2,7 @@ import { clearLine, cursorTo } from 'node:readline';
 import type { Writable } from 'node:stream';
 import stringWidth from 'string-width';
 import type { Progress, ProgressCounts } from './progress.js';
-import { ProgressText } from './progress-text.js';
+import { ProgressText, SEPARATOR } from './progress-text.js';
 
 /**
  * How a pipeline shows its progress: as a bar or as a line every 5 s on stderr, whichever of the two fits
@@ -37,6 +37,10 @@ export interface DisplayOptions {
 const LINE_EVERY_MS = 5_000;
 const UPDATE_EVERY_MS = 250;
 const GAUGE_WIDTH = 24;
+/** A narrower terminal needs the room for words. */
+const GAUGE_COLUMNS = 60;
+/** Words at the end of a part that stay when it is cut: `until 00:41 UTC`. */
+const TAIL_WORDS = 3;
 
 export function showProgress(
   progress: Progress,
@@ -108,9 +112,11 @@ function bar(progress: Progress, stream: Terminal): Display {
   let drawn: string | undefined;
   stream.on('error', ignore);
   const draw = (words: string, fraction = progress.fraction) => {
-    const line = fraction === undefined ? words : `[${gauge(fraction)}] ${words}`;
+    const { columns = 80 } = stream;
+    const hasGauge = fraction !== undefined && columns >= GAUGE_COLUMNS;
+    const line = hasGauge ? `[${gauge(fraction)}] ${words}` : words;
     // Cut to the width instead of switching the terminal's own wrapping off, which Ctrl-C would leave so.
-    const fitting = cut(line, stream.columns ?? 80);
+    const fitting = shorten(line, columns);
     if (fitting === drawn) return;
     drawn = fitting;
     cursorTo(stream, 0);
@@ -135,9 +141,19 @@ function gauge(fraction: number): string {
   return '='.repeat(filled).padEnd(GAUGE_WIDTH, '-');
 }
 
+/** As many whole parts as fit into this number of columns; a first part that does not is cut before its end. */
+function shorten(text: string, columns: number): string {
+  const parts = text.split(SEPARATOR);
+  while (parts.length > 1 && stringWidth(parts.join(SEPARATOR)) > columns) parts.pop();
+  const fitting = parts.join(SEPARATOR);
+  if (stringWidth(fitting) <= columns) return fitting;
+  const tail = `… ${fitting.split(' ').slice(-TAIL_WORDS).join(' ')}`;
+  const width = stringWidth(tail);
+  return width < columns ? cut(fitting, columns - width) + tail : cut(fitting, columns);
+}
+
 /** The start of a text that fits into this number of columns. */
 function cut(text: string, columns: number): string {
-  if (stringWidth(text) <= columns) return text;
   let [fitting, width] = ['', 0];
   for (const character of text) {
     width += stringWidth(character);

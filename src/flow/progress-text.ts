@@ -7,6 +7,9 @@ interface Sample {
   readonly items: number;
 }
 
+/** Between the parts of a text. */
+export const SEPARATOR = ', ';
+
 /** The span that the rate is measured over. */
 const RATE_OVER_MS = 5 * SECOND;
 
@@ -23,19 +26,19 @@ export class ProgressText {
     this.#samples = [{ at: this.#started, items: 0 }];
   }
 
-  /** The most important part comes first, as a narrow terminal cuts the rest. */
+  /** The most important part comes first, as a narrow terminal has no room for the rest. */
   running(): string {
     const now = performance.now();
     const { fraction } = this.#progress;
     const wait = this.#wait();
     const left = this.#left(now);
     return [
-      ...(fraction === undefined ? [] : [`${Math.floor(fraction * 100)} %`]),
       ...(wait === undefined ? [] : [wait]),
+      ...(fraction === undefined ? [] : [`${Math.floor(fraction * 100)} %`]),
       ...(left === undefined ? [] : [`${duration(left)} left`]),
       `${this.#rate(now)}/s`,
       this.#counts(),
-    ].join(', ');
+    ].join(SEPARATOR);
   }
 
   done(): string {

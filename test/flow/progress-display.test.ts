@@ -180,13 +180,26 @@ describe('progress as a bar', () => {
     const progress = new Progress();
     progress.drop('重複', 3);
     const display = showProgress(progress, 'bar', { stream: screen });
-    expect(screen.text).toContain('0/s, received 0, written 0, dropped 3 by');
-    expect(screen.text).not.toContain('by ');
+    expect(screen.text).toContain('0/s, received 0, written 0');
     screen.columns = 44;
-    screen.text = '';
     vi.advanceTimersByTime(1_000);
-    expect(screen.text).toContain('dropped 3 by 重');
-    expect(screen.text).not.toContain('複');
+    expect(screen.text).not.toContain('dropped');
+    screen.columns = 45;
+    vi.advanceTimersByTime(1_000);
+    expect(screen.text).toContain('dropped 3 by 重複');
+    display.finish();
+  });
+
+  it('says on a narrow terminal what it waits for, and for how long', () => {
+    const screen = new Screen(true);
+    screen.columns = 40;
+    const progress = busy();
+    progress.fraction = 0.25;
+    const waitMs = 48_000;
+    progress.onWait({ reason: 'too recent', waitMs, until: new Date(Date.now() + waitMs) });
+    const display = showProgress(progress, 'bar', { stream: screen });
+    expect(screen.text).toContain('waiting for minutes to become … for 48 s');
+    expect(screen.text).not.toMatch(/[=%]/);
     display.finish();
   });
 
