@@ -66,7 +66,6 @@ export class FileWriter<T> {
       ...shared,
       only: onlyOutput(plan),
       maxBytes,
-      numbered: maxBytes !== undefined,
     });
   }
 

@@ -25,8 +25,6 @@ export interface OutputsOptions<T> {
   readonly compress: ((block: Uint8Array) => Promise<Uint8Array>) | undefined;
   /** Of records, before compression. */
   readonly maxBytes: number | undefined;
-  /** Whether files are numbered from the second on, as their size is limited or a commit ends them. */
-  readonly numbered: boolean;
   readonly maxOpen: number;
   readonly maxOutputs: number;
   readonly progress: Progress | undefined;
@@ -92,8 +90,8 @@ export class Outputs<T> implements Writer {
   }
 
   open(file: string): Output<T> {
-    const { format, numbered, maxBytes = Number.POSITIVE_INFINITY } = this.#options;
-    if (!numbered) return this.#fileAt(file) as RecordFile<T> | EncodedFile<T>;
+    const { format, maxBytes } = this.#options;
+    if (maxBytes === undefined) return this.#fileAt(file) as RecordFile<T> | EncodedFile<T>;
     let number = 1;
     while (this.#has(numberedName(file, number + 1))) number++;
     if (!isEncoded(format)) {
