@@ -17,6 +17,7 @@ export default defineConfig({
     // For hangs only: a test of one second must pass on a machine with a load of 20.
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    expect: { poll: { timeout: 60_000 } },
     reporters: ['default', new SummaryReporter()],
   },
 });

@@ -66,7 +66,7 @@ describe('an entry of the log', () => {
     const statuses = async () =>
       [
         ...readable((await browser.get('/console/requests')).text).matchAll(
-          / (\d{3}[^\d]*) \d+ ms/g,
+          / (\d{3}[^\d]*) \d\d:\d\d:\d\d UTC [\d-]+ [\d.]+ m?s\b/g,
         ),
       ].map(([, status]) => status);
     await expect.poll(statuses).toEqual(['400', '200', '404', '200', '404', '200', '303', '200']);

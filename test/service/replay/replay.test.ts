@@ -336,10 +336,20 @@ describe('a live stream', () => {
 
   it('disconnects a client whose backlog exceeds the limit, with the reason', async () => {
     const options = { replayPostsPerSecond: 1e6, streamBacklogBytes: 500_000 };
-    const { open, replayPath, errors } = await localStreams(largePosts(400), options);
+    const posts = largePosts(400);
+    const { open, replayPath, errors, archive } = await localStreams(posts, options);
+    const disconnected = new Promise<void>(done => {
+      archive.scan = async function* () {
+        try {
+          yield { segment: START, posts };
+        } finally {
+          done();
+        }
+      };
+    });
     const connection = await open(replayPath());
     connection.pause();
-    await setTimeout(300);
+    await disconnected;
     connection.resume();
     const { messages } = await connection.end();
     const last = messages.at(-1) as string;
