@@ -43,7 +43,7 @@ export const archiveSearch: Study = {
     await ours.call('serve');
     const http = await ask(
       new Map([
-        // First: what it reads has not been read for the other.
+        // First, so that its files are not in the page cache because of the other.
         ['http', { process: ours, page: 'searchByHttp', counts: 'countsByHttp' }],
         ['millrace', engines.get('millrace') as Asked],
       ]),

@@ -6,7 +6,10 @@ import type { Digest, Input, Places, Question, Sample, Variant, Work } from './q
 
 const CHILD = path.join(import.meta.dirname, 'child.js');
 
-/** What the timed runs of one variant may take: slow ones run fewer times, so that a question ends in minutes. */
+/**
+ * What the timed runs of one variant may take: slow ones run fewer times, so that a question ends in
+ * minutes.
+ */
 const MAX_SECONDS = 20;
 
 export interface Measured {
@@ -102,8 +105,8 @@ function isPresent({ needs }: Variant): boolean {
 }
 
 /**
- * Writes as much as a variant is about to write, and deletes it. A virtual machine gives memory back
- * that it does not need, and getting it again takes longer than all that is measured here.
+ * Writes as much as a variant is about to write, and deletes it. A virtual machine returns memory
+ * that it does not need, and getting it again takes longer than anything that is measured here.
  */
 async function touchMemory(folder: string, bytes: number): Promise<void> {
   const name = path.join(folder, 'touched');

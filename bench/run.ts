@@ -47,7 +47,7 @@ if (values.help) {
   console.log(help());
   process.exit();
 }
-// `charts` alone draws what was recorded before.
+// `charts` alone draws the recorded results.
 const names = positionals.length > 0 ? positionals : NAMES;
 const unknown = names.filter(name => ![...NAMES, 'charts'].includes(name));
 if (unknown.length > 0) {
@@ -60,7 +60,7 @@ console.log(`${MACHINE}\n`);
 if (values.quick) console.log(`${ONE_RUN}\n`);
 const cache = path.join(process.cwd(), 'bench/.cache');
 await mkdir(cache, { recursive: true });
-// A quick run never takes the place of the figures of a whole one.
+// A quick run never replaces the results of a full one.
 const results = values.quick ? cache : path.join(process.cwd(), 'bench');
 const figures = path.join(results, 'results.json');
 const places = await placesOf(values.out);

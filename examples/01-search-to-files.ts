@@ -1,5 +1,5 @@
-// Posts that speak of coffee or rain, each once, into a compressed file for each day.
-// Kill it and run it again: the checkpoint knows where to go on.
+// Writes posts about coffee or rain, each once, to a compressed file for each day.
+// Kill it and run it again: it continues from the checkpoint.
 import { account, dedupe, files, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';
 

@@ -1,4 +1,4 @@
-// How often a word was used, hour by hour, as a chart on the terminal.
+// Draws how often a word was used each hour, as a chart on the terminal.
 import { account, chart, counts, pipeline } from 'millrace';
 import { createService } from 'millrace/service';
 

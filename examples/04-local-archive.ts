@@ -1,4 +1,5 @@
-// A folder of downloaded gzip files, to one file for each author, without asking the service anything.
+// Splits a folder of downloaded gzip files into one file for each author, without a request to the
+// service.
 import { existsSync } from 'node:fs';
 import { activities, dedupe, files, filter, gunzip, jsonLines, localFiles, pipeline } from 'millrace';
 

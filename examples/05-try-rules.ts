@@ -1,5 +1,5 @@
-// Rules tried on stored posts before a job is paid for: what is wrong with each, or how many posts it
-// would match, and one of them. Give a folder of gzip files, then the rules.
+// Tests rules on stored posts before a job is paid for: shows the problems of each, or how many posts
+// it matches, and one of them. Arguments: a folder of gzip files, then the rules.
 import { existsSync } from 'node:fs';
 import { activities, gunzip, jsonLines, localFiles, pipeline, rules } from 'millrace';
 

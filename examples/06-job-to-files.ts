@@ -1,4 +1,4 @@
-// A job from its rules to files by tag. Stopped anywhere and run again, it goes on where it stood.
+// Takes a job from its rules to files by tag. Stop it at any point and run it again: it continues.
 import * as millrace from 'millrace';
 import { createService } from 'millrace/service';
 

@@ -1,5 +1,5 @@
-// Job files that are on disk to one file for each tag and day, every post once. Give their folder;
-// without one, a small job is run and downloaded into a folder first.
+// Splits job files on disk into one file for each tag and day, with every post once. Argument: their
+// folder; without it, a small job is run and downloaded first.
 import * as millrace from 'millrace';
 import { createService } from 'millrace/service';
 

@@ -1,5 +1,5 @@
-// Two hours of a rule-based stream of yesterday into a compressed file for each hour: complete, or an
-// error that says which minutes are missing. Kill it and run it again: it goes on where it stood.
+// Writes two hours of yesterday's rule-based stream to a compressed file for each hour: complete, or
+// with an error that names the missing minutes. Kill it and run it again: it continues.
 import { account, files, pipeline, replay, replayRules } from 'millrace';
 import { createService } from 'millrace/service';
 

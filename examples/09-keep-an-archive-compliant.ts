@@ -1,5 +1,5 @@
-// Posts are stored; a day later some were deleted, their authors suspended, their places taken off.
-// What the compliance stream said meanwhile is kept as tombstones and applied to the stored files.
+// Stores posts. A day later, some are deleted, their authors suspended, or their locations removed.
+// The events of the compliance stream are recorded as tombstones and applied to the stored files.
 import { account, applyCompliance, files, intoTombstones, openTombstones, pipeline, replay } from 'millrace';
 import { createService } from 'millrace/service';
 
@@ -15,7 +15,7 @@ const { posts } = await pipeline(
   files({ path: `${archive}/{day}/{segment}.jsonl.gz` }),
 );
 
-service.clock.set(now); // For ever, and live: pipeline(compliance(acme), intoTombstones(tombstones)).
+service.clock.set(now); // Live and endless: pipeline(compliance(acme), intoTombstones(tombstones)).
 const tombstones = await openTombstones('out/compliant/tombstones');
 const meanwhile = { fromDate: new Date(now - 3.5 * hour), toDate: new Date(now - 2.5 * hour) };
 const { events } = await pipeline(

@@ -1,4 +1,4 @@
-// Makes the rules of the replay stream equal to a list: first what would change, then the change.
+// Makes the rules of the replay stream equal to a list: first a dry run, then the change.
 import { account, replayRules } from 'millrace';
 import { createService } from 'millrace/service';
 

@@ -1,5 +1,5 @@
-// Several searches at the same time, as one set of posts: each post once, though several queries find it.
-// Kill it and run it again: the checkpoint knows where to go on in each search.
+// Runs several searches at the same time as one set of posts: each post once, even if several queries
+// find it. Kill it and run it again: each search continues from the checkpoint.
 import { account, dedupe, files, merge, pipeline, search, tap } from 'millrace';
 import { createService } from 'millrace/service';
 

@@ -1,6 +1,6 @@
-// Posts into a SQLite database, each exactly once: rows and cursor are committed in one transaction. Kill it at
-// any moment and run it again: it goes on after its last commit. `15-into-sqlite.ts 202401010000 202401020000`
-// takes that window in place of the last 30 days.
+// Posts into a SQLite database, each exactly once: rows and cursor are committed in one transaction.
+// Kill it at any moment and run it again: it continues after its last commit. `15-into-sqlite.ts
+// 202401010000 202401020000` uses that window instead of the last 30 days.
 import Database from 'libsql'; // the same calls as better-sqlite3; or `DatabaseSync` of node:sqlite
 import { type Activity, account, dedupe, type Flow, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';

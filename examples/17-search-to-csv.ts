@@ -1,4 +1,5 @@
-// A search into CSV files for a spreadsheet, one a day. Stopped anywhere and run again, it goes on where it stood.
+// Writes a search to CSV files for a spreadsheet, one for each day. Stop it at any point and run it
+// again: it continues.
 import { account, csv, dedupe, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';
 
@@ -14,7 +15,7 @@ const { posts, files } = await pipeline(
       ...(['id', 'posted_at', 'author_handle', 'text', 'lang', 'favorite_count', 'hashtags', 'links'] as const),
       { name: 'words', type: 'int32', value: post => post.text.split(/\s+/).length },
     ],
-    formulas: 'escape', // texts are of strangers, and a spreadsheet would run those that begin with =
+    formulas: 'escape', // anyone may have written the texts, and a spreadsheet would run those that start with =
     bom: true, // without it, Excel reads another encoding
   }),
 );

@@ -4,7 +4,7 @@ import { constants, gunzipSync } from 'node:zlib';
 import { Gzip } from 'minizlib';
 
 // Serves a replay of stored posts as fast as it is read: all of the answer is made beforehand, so that
-// this process only copies. The parent sends the files, and is sent the address.
+// this process only copies. The parent sends the files, and receives the address.
 const HEARTBEAT_EVERY = 500;
 const CRLF = Buffer.from('\r\n');
 const EMPTY = Buffer.alloc(0);

@@ -5,7 +5,8 @@ import { gzipSync } from 'node:zlib';
 import { samplePosts } from 'millrace/service';
 
 // Answers searches after a while: a page of 500 posts for each minute of the window, newest first. All
-// pages are made beforehand. The parent asks for the most requests of any second by sending anything.
+// pages are prepared beforehand. The parent requests the maximum number of requests in a second by
+// sending any message.
 const [minutes = 0, latencyMs = 0] = process.argv.slice(2).map(Number);
 const TO = Date.UTC(2022, 9, 4);
 const MINUTE = 60_000;

@@ -13,7 +13,7 @@ export interface Share {
 
 /**
  * A loop for these files and this question alone, in two worker threads: it checks nothing, keeps no
- * order and could not go on after a crash. What is left to be had where a library gives all that up.
+ * order and could not resume after a crash. Shows what a library could gain by giving all of that up.
  */
 export async function run({ files, out }: Work): Promise<void> {
   const next = new Int32Array(new SharedArrayBuffer(4));

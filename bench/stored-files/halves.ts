@@ -4,7 +4,7 @@ import { inWorkers } from './in-workers.js';
 
 /**
  * Our pipeline twice, in two worker threads, each over every other file. Neither knows what the other
- * has seen, so duplicates that lie in neighbouring files stay: what could be had, not what is wanted.
+ * has seen, so duplicates in adjacent files remain: a bound, not a solution.
  */
 export async function run(work: Work): Promise<void> {
   const halves = [0, 1].map(half => ({
