@@ -3,6 +3,7 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Activity } from 'millrace';
 import { samplePosts } from 'millrace/service';
+import { SecondCorpus } from './second-corpus.js';
 
 export interface Corpus {
   readonly files: readonly string[];
@@ -22,8 +23,27 @@ const MINUTES_A_FILE = 10;
  * Realistic posts in gzip segments of ten minutes, as a job delivers them: the same bytes on every
  * machine, made once, kept outside git. Two in a hundred come twice, up to some thousand posts apart.
  */
-export async function storedCorpus({ files: count }: { files: number }): Promise<Corpus> {
-  const folder = path.join(process.cwd(), `bench/.cache/corpus-1-${count}`);
+export function storedCorpus({ files }: { files: number }): Promise<Corpus> {
+  const posts: MakePosts = (minute, random) =>
+    Array.from(samplePosts(minute, { postsPerMinute: POSTS_PER_MINUTE }), post =>
+      tagged(post, random()),
+    );
+  return corpusOf('corpus-1', files, posts);
+}
+
+/** Files of the same size from `SecondCorpus`, with as many duplicates. */
+export function secondCorpus({ files }: { files: number }): Promise<Corpus> {
+  const source = new SecondCorpus(7);
+  const posts: MakePosts = minute =>
+    Array.from({ length: POSTS_PER_MINUTE }, (_, index) => source.line(minute + index * 500));
+  return corpusOf('corpus-2', files, posts);
+}
+
+/** The posts of one minute. */
+type MakePosts = (minute: number, random: () => number) => Buffer[];
+
+async function corpusOf(name: string, count: number, make: MakePosts): Promise<Corpus> {
+  const folder = path.join(process.cwd(), `bench/.cache/${name}-${count}`);
   const manifest = path.join(folder, 'manifest.json');
   try {
     return JSON.parse(await readFile(manifest, 'utf8')) as Corpus;
@@ -45,8 +65,8 @@ export async function storedCorpus({ files: count }: { files: number }): Promise
     const lines: Buffer[] = [];
     for (let minute = 0; minute < MINUTES_A_FILE; minute++) {
       const at = START + (file * MINUTES_A_FILE + minute) * 60_000;
-      for (const post of samplePosts(at, { postsPerMinute: POSTS_PER_MINUTE })) {
-        lines.push(tagged(post, random()));
+      for (const line of make(at, random)) {
+        lines.push(line);
         if (random() < 0.02 && earlier.length > 0) {
           lines.push(earlier[Math.floor(random() * earlier.length)] as Buffer);
           duplicates++;

@@ -136,7 +136,11 @@ function workOf({ files, posts, warmUp }: Input) {
 }
 
 async function runOnce(question: Question, variant: Variant, work: Work): Promise<Sample> {
-  const module = path.join(import.meta.dirname, question.name, `${variant.module}.js`);
+  const module = path.join(
+    import.meta.dirname,
+    question.folder ?? question.name,
+    `${variant.module}.js`,
+  );
   const child = spawn(process.execPath, [CHILD, module], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });

@@ -35,6 +35,8 @@ export interface Need {
 
 export interface Question {
   readonly name: string;
+  /** The folder of its variants. @default its name */
+  readonly folder?: string;
   readonly title: string;
   /** Makes the input, once; resolves to what every variant gets. */
   prepare(options: { readonly quick: boolean }): Promise<Input>;

@@ -17,11 +17,18 @@ import { MACHINE, type Recorded, raceChart, readRecord, record } from './record.
 import { ONE_RUN, report } from './report.js';
 import { rulesQuestion } from './rules.js';
 import { search } from './search.js';
-import { storedFiles } from './stored-files.js';
+import { storedFiles, storedFilesSecond } from './stored-files.js';
 import { summary } from './summary.js';
 import { tombstones } from './tombstones.js';
 
-const QUESTIONS: readonly Question[] = [storedFiles, parsedPath, jobs, live, hops];
+const QUESTIONS: readonly Question[] = [
+  storedFiles,
+  storedFilesSecond,
+  parsedPath,
+  jobs,
+  live,
+  hops,
+];
 const STUDIES: readonly Study[] = [
   liveLatency,
   liveSlow,

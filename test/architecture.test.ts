@@ -19,7 +19,7 @@ const FOUNDATIONS = [
     'share',
   ],
 ];
-const MACHINERY = [...FOUNDATIONS, 'http', 'activity', 'rules', 'flow'];
+const MACHINERY = [...FOUNDATIONS, 'http', 'activity', 'rules', 'scan', 'flow'];
 
 const RULE_BASE = ['activity', 'rules/tree', 'rules/post', 'rules/operators'];
 
@@ -57,6 +57,8 @@ const ARROWS: Record<string, readonly string[]> = {
   storage: ['errors', 'time', 'check'],
   http: FOUNDATIONS,
   activity: ['errors', 'time', 'json'],
+  // Whole files in other threads: the flow, and the stages and sinks that take part, use it.
+  scan: ['activity', 'errors', 'gzip', 'json'],
   'rules/rules': ['rules'],
   'rules/tree': [],
   // First a post as rules see it, then what each operator tests in it.
@@ -65,8 +67,10 @@ const ARROWS: Record<string, readonly string[]> = {
   'rules/language': [...RULE_BASE, 'errors', 'check', 'closest', 'json'],
   'rules/match': [...RULE_BASE, 'rules/language', 'errors', 'check', 'json'],
   'rules/index': [...RULE_BASE, 'rules/language', 'rules/match', 'errors', 'check', 'json'],
-  flow: ['errors', 'time', 'check', 'wait', 'abortable', 'linked-abort', 'json', 'gzip'],
-  operators: ['flow', 'rules', 'activity', ...FOUNDATIONS],
+  flow: [
+    ...['errors', 'time', 'check', 'wait', 'abortable', 'linked-abort', 'json', 'gzip', 'scan'],
+  ],
+  operators: ['flow', 'scan', 'rules', 'activity', ...FOUNDATIONS],
   // Columns of posts, and of what the families give: their types.
   tables: [
     ...['activity', 'errors', 'check', 'closest', 'time'],
@@ -77,7 +81,7 @@ const ARROWS: Record<string, readonly string[]> = {
       'users/engagement-request',
     ],
   ],
-  sinks: ['flow', 'activity', 'tables', ...FOUNDATIONS],
+  sinks: ['flow', 'scan', 'activity', 'tables', ...FOUNDATIONS],
   sources: ['flow', ...FOUNDATIONS],
   search: MACHINERY,
   jobs: MACHINERY,

@@ -1,7 +1,7 @@
 import { CHUNK, IdChunk, type IdReader, readText } from './id-chunk.js';
+import { IdNumber } from './id-number.js';
 
 const SMALLEST_TABLE = 1024;
-const HALF = 2 ** 32;
 
 /**
  * The last `size` ids that were added, as a set. 64-bit integers are packed in typed
@@ -20,9 +20,7 @@ export class IdWindow {
   #mask = SMALLEST_TABLE - 1;
   #numbers = 0;
   readonly #others = new Set<string>();
-  /** The halves of the id that was parsed last. */
-  #high = 0;
-  #low = 0;
+  readonly #number = new IdNumber();
 
   constructor(size: number) {
     this.#size = size;
@@ -30,7 +28,8 @@ export class IdWindow {
 
   /** Adds an id, and removes the oldest when full. Returns `false` if the id is present already. */
   add(id: string): boolean {
-    return this.#parse(id) ? this.#addNumber(this.#high, this.#low) : this.#addOther(id);
+    const number = this.#number;
+    return number.parse(id) ? this.addNumber(number.high, number.low) : this.#addOther(id);
   }
 
   /** A snapshot of the ids, which is turned into text only when it is saved. */
@@ -44,40 +43,14 @@ export class IdWindow {
   /** Adds the ids of a saved `state`. Throws for anything else. */
   restore(texts: readonly unknown[]): void {
     const reader: IdReader = {
-      number: (high, low) => this.#addNumber(high, low),
+      number: (high, low) => this.addNumber(high, low),
       other: id => this.#addOther(id),
     };
     for (const text of texts) readText(String(text), reader);
   }
 
-  /** Whether the id is a 64-bit integer without leading zeros. Zero is not, as it marks a free slot. */
-  #parse(id: string): boolean {
-    const { length } = id;
-    if (length === 0 || length > 20 || id.charCodeAt(0) === 0x30) return false;
-    let high = 0;
-    let low = 0;
-    for (let at = 0; at < length; ) {
-      // Six digits at a time stay exact in a double: 2^32 * 10^6 < 2^53.
-      const end = Math.min(at + 6, length);
-      let part = 0;
-      let scale = 1;
-      for (; at < end; at++) {
-        const digit = id.charCodeAt(at) - 0x30;
-        if (digit < 0 || digit > 9) return false;
-        part = part * 10 + digit;
-        scale *= 10;
-      }
-      const value = low * scale + part;
-      low = value >>> 0;
-      high = high * scale + Math.floor(value / HALF);
-      if (high >= HALF) return false;
-    }
-    this.#high = high;
-    this.#low = low;
-    return true;
-  }
-
-  #addNumber(high: number, low: number): boolean {
+  /** Adds an id as `IdNumber` reads it. */
+  addNumber(high: number, low: number): boolean {
     if (this.#isTaken(this.#find(high, low))) return false;
     this.#makeRoom();
     if (2 * (this.#numbers + 1) > this.#mask) this.#grow();

@@ -12,18 +12,24 @@ const TIME = 30;
  * space, which is how the service prints the original format. `undefined` for any other document.
  */
 export function leadingId(json: Buffer): string | undefined {
+  const start = leadingIdStart(json);
+  return start === -1 ? undefined : json.toString('latin1', start, afterDigits(json, start));
+}
+
+/** The position of the digits of `leadingId`, or -1. A quote follows them. */
+export function leadingIdStart(json: Buffer): number {
   let at = afterText(json, BEFORE_TIME, 0);
-  if (at === -1) return undefined;
+  if (at === -1) return -1;
   for (const end = at + TIME; at < end; at++)
-    if (json[at] === QUOTE || json[at] === BACKSLASH) return undefined;
+    if (json[at] === QUOTE || json[at] === BACKSLASH) return -1;
   at = afterText(json, AFTER_TIME, at);
-  if (at === -1) return undefined;
+  if (at === -1) return -1;
   const afterNumber = afterDigits(json, at);
-  if (afterNumber === at) return undefined;
+  if (afterNumber === at) return -1;
   at = afterText(json, BEFORE_ID, afterNumber);
-  if (at === -1) return undefined;
+  if (at === -1) return -1;
   const end = afterDigits(json, at);
-  return end > at && json[end] === QUOTE ? json.toString('latin1', at, end) : undefined;
+  return end > at && json[end] === QUOTE ? at : -1;
 }
 
 /** The position after a text at `start`, or -1 if the bytes differ. */

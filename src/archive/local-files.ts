@@ -5,7 +5,12 @@ import { join } from 'node:path';
 import { checkOptions, type OptionTable, optionError, special } from '../check.js';
 import { StorageError } from '../errors.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
-import { type InternalBatches, InternalFlow } from '../flow/internal-flow.js';
+import {
+  type InternalBatch,
+  type InternalBatches,
+  InternalFlow,
+  type Reader,
+} from '../flow/internal-flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import { hasFile, SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
@@ -69,18 +74,14 @@ export function localFiles(
     throw optionError('localFiles', 'paths', 'must be a folder, a file, or a list of them');
   const { match, share = shareOf('localFiles') } = checkOptions('localFiles', OPTIONS, options);
   const matches = match instanceof RegExp ? (path: string) => path.search(match) !== -1 : match;
-  return new InternalFlow(
-    (run, releases) => read(roots, matches, share, run, releases),
-    undefined,
-    [
-      {
-        step: 'localFiles',
-        paths: roots,
-        match: match instanceof RegExp ? `${match}` : '(a function)',
-        ...(share !== undefined && { share: shareName(share) }),
-      },
-    ],
-  );
+  return new InternalFlow((run, reader) => read(roots, matches, share, run, reader), undefined, [
+    {
+      step: 'localFiles',
+      paths: roots,
+      match: match instanceof RegExp ? `${match}` : '(a function)',
+      ...(share !== undefined && { share: shareName(share) }),
+    },
+  ]);
 }
 
 interface LocalFile {
@@ -95,7 +96,7 @@ async function* read(
   matches: (name: string) => boolean,
   share: Share | undefined,
   { resume, progress }: Run,
-  releases: boolean,
+  { releases, files: scan }: Reader,
 ): InternalBatches<Uint8Array> {
   const found = (await Promise.all(roots.map(root => filesAt(root, matches)))).flat();
   const files = found.filter(({ path }) => share === undefined || hasFile(share, path));
@@ -104,33 +105,56 @@ async function* read(
   const total = bytesOf(files);
   let done = bytesOf(files.slice(0, first));
 
+  const isScanned =
+    scan?.pays(total - done) === true ? ({ size }: LocalFile) => size <= WHOLE : () => false;
+  const begin = (file: LocalFile) => (isScanned(file) ? undefined : readWhole(file));
   let next = first;
-  const ahead = workAhead(from(files, first), readWhole, AHEAD, weigh);
-  for await (const { item: file, result } of ahead) {
+  for await (const { item: file, result } of workAhead(from(files, first), begin, AHEAD, weigh)) {
     const cursor = cursors[next++]!;
     const origin = file.path;
+    if (isScanned(file)) {
+      count(file.size);
+      const read = () => readLater(file, cursor, releases);
+      yield { items: [], cursor, origin, stored: { task: { file: file.path, origin }, read } };
+      continue;
+    }
     if (result !== undefined) {
-      count([result]);
-      const release = releases ? () => releaseMemory(result) : undefined;
-      yield { items: [result], cursor, origin, release };
+      count(result.length);
+      yield wholeFile(result, cursor, origin, releases);
       continue;
     }
     for await (const block of blocksOf(file)) {
-      count([block]);
+      count(block.length);
       yield { items: [block], origin };
     }
     yield { items: [], cursor, origin };
   }
 
-  function count(blocks: readonly Buffer[]): void {
+  function count(bytes: number): void {
     if (progress === undefined) return;
-    for (const { length } of blocks) {
-      done += length;
-      progress.received++;
-      progress.receivedBytes += length;
-    }
+    done += bytes;
+    progress.received++;
+    progress.receivedBytes += bytes;
     if (total > 0) progress.fraction = Math.min(1, done / total);
   }
+}
+
+async function* readLater(
+  file: LocalFile,
+  cursor: Cursor,
+  releases: boolean,
+): InternalBatches<Uint8Array> {
+  yield wholeFile(await readFile(file), cursor, file.path, releases);
+}
+
+function wholeFile(
+  bytes: Buffer,
+  cursor: Cursor,
+  origin: string,
+  releases: boolean,
+): InternalBatch<Uint8Array> {
+  const release = releases ? () => releaseMemory(bytes) : undefined;
+  return { items: [bytes], cursor, origin, release };
 }
 
 /** The cursor after each file. It names that file and covers all files up to it. */
@@ -195,12 +219,16 @@ function weigh({ size }: LocalFile): number {
   return Math.max(1, size / (AHEAD_BYTES / AHEAD));
 }
 
-function readWhole({ path, size }: LocalFile): Promise<Buffer> | undefined {
-  return size <= WHOLE ? failing(path, readFile(path, size)) : undefined;
+function readWhole(file: LocalFile): Promise<Buffer> | undefined {
+  return file.size <= WHOLE ? readFile(file) : undefined;
+}
+
+function readFile({ path, size }: LocalFile): Promise<Buffer> {
+  return failing(path, readAll(path, size));
 }
 
 /** `readFile` of node:fs asks for the size again and reads in small blocks: twice as many calls. */
-async function readFile(path: string, size: number): Promise<Buffer> {
+async function readAll(path: string, size: number): Promise<Buffer> {
   const file = await open(path);
   try {
     // One byte more than expected, so that a single read finds the end.

@@ -1,4 +1,4 @@
-import { batchesOf, type Flow, identityOf } from './flow.js';
+import { type Flow, identityOf } from './flow.js';
 import { InternalFlow, internalBatchesOf } from './internal-flow.js';
 import type { Progress } from './progress.js';
 
@@ -8,12 +8,12 @@ export function boundFlow<T>(
   { signal, progress }: { readonly signal: AbortSignal; readonly progress?: Progress | undefined },
 ): Flow<T> {
   return new InternalFlow(
-    (run, releases) =>
-      (releases ? internalBatchesOf : batchesOf)(input, {
-        ...run,
-        signal: AbortSignal.any([run.signal, signal]),
-        progress,
-      }),
+    (run, reader) =>
+      internalBatchesOf(
+        input,
+        { ...run, signal: AbortSignal.any([run.signal, signal]), progress },
+        reader,
+      ),
     signal,
     identityOf(input),
   );

@@ -1,3 +1,6 @@
+import type { Scan } from '../scan/scan.js';
+import type { ScanTask } from '../scan/scan-task.js';
+import type { ScannedItems } from '../scan/scanned-items.js';
 import {
   type Batch,
   batchesOf,
@@ -21,12 +24,36 @@ export interface InternalBatch<T> extends Batch<T> {
   readonly release?: (() => void) | undefined;
   /** The content of the gzip file that the items are, where the source has already inflated it. */
   readonly inflated?: Buffer | undefined;
+  /** A whole file in place of items; only for a reader of `files`. */
+  readonly stored?: StoredFile<T> | undefined;
+  /** Items whose content is in another thread, in place of `items`; only for a reader with a `scan`. */
+  readonly scanned?: ScannedItems | undefined;
 }
 
 export type InternalBatches<T> = AsyncIterable<InternalBatch<T>>;
 
-/** Begins a run. Where `releases` is true, the reader calls `release` once it has used the items. */
-type OpenInternal<T> = (run: Run, releases: boolean) => InternalBatches<T>;
+/** A whole file that is not read yet: it can be scanned, or read like any other input. */
+export interface StoredFile<T> {
+  readonly task: ScanTask;
+  /** The batches of the file; the last one has the cursor. */
+  read(): InternalBatches<T>;
+}
+
+/** What a reader does with batches. */
+export interface Reader {
+  /** Whether it calls `release` once it has used the items. */
+  readonly releases: boolean;
+  /** Set where it accepts posts whose content is in other threads. */
+  readonly scan?: Scan | undefined;
+  /** Set where it accepts whole files in place of bytes or records, and scans them with this. */
+  readonly files?: Scan | undefined;
+}
+
+const KEEPS: Reader = { releases: false };
+const RELEASES: Reader = { releases: true };
+
+/** Begins a run. */
+type OpenInternal<T> = (run: Run, reader: Reader) => InternalBatches<T>;
 
 /**
  * A flow whose batches can be released. Without it, V8 holds a full collection every few blocks to find
@@ -37,22 +64,36 @@ export class InternalFlow<T> extends Flow<T> {
   readonly #open: OpenInternal<T>;
 
   constructor(open: OpenInternal<T>, signal?: AbortSignal, identity?: FlowIdentity) {
-    super(run => open(run, false), signal, identity);
+    super(run => open(run, KEEPS), signal, identity);
     this.#open = open;
   }
 
   /** The batches, for a reader that releases them. */
-  releasable(pull: Pull = {}): InternalBatches<T> {
-    const open = (run: Run) => this.#open(run, true);
+  releasable(pull: Pull = {}, reader: Reader = RELEASES): InternalBatches<T> {
+    const open = (run: Run) => this.#open(run, reader);
     return { [Symbol.asyncIterator]: () => new FlowRun<InternalBatch<T>, Pull>(open, pull) };
   }
 }
 
 /** The batches of any async iterable, for a reader that releases those that can be released. */
-export function internalBatchesOf<T>(input: AsyncIterable<T>, pull: Pull = {}): InternalBatches<T> {
-  return input instanceof InternalFlow
-    ? (input as InternalFlow<T>).releasable(pull)
+export function internalBatchesOf<T>(
+  input: AsyncIterable<T>,
+  pull: Pull = {},
+  reader: Reader = RELEASES,
+): InternalBatches<T> {
+  return input instanceof InternalFlow && reader.releases
+    ? (input as InternalFlow<T>).releasable(pull, reader)
     : batchesOf(input, pull);
+}
+
+/** Options of `internalOperator`. */
+export interface InternalOperatorOptions {
+  readonly step?: FlowStep | undefined;
+  /**
+   * How it reads its input, for an operator that accepts `stored` or `scanned` batches.
+   * @default only `releases`, as its own reader
+   */
+  readonly reads?: ((reader: Reader) => Reader) | undefined;
 }
 
 /**
@@ -64,14 +105,20 @@ export function internalOperator<In, Out>(
     input: InternalBatches<In>,
     run: Run,
     open: (resume: Cursor | undefined) => InternalBatches<In>,
+    reader: Reader,
   ) => InternalBatches<Out>,
-  { step }: { readonly step?: FlowStep | undefined } = {},
+  { step, reads = ({ releases }) => ({ releases }) }: InternalOperatorOptions = {},
 ): Operator<In, Out> {
   return input =>
     new InternalFlow(
-      (at, releases) => {
-        const read = releases ? internalBatchesOf : batchesOf;
-        return run(read(input, at), at, resume => read(input, { ...at, resume }));
+      (at, outer) => {
+        const reader = reads(outer);
+        return run(
+          internalBatchesOf(input, at, reader),
+          at,
+          resume => internalBatchesOf(input, { ...at, resume }, reader),
+          reader,
+        );
       },
       undefined,
       identityOf(input, step),

@@ -147,9 +147,9 @@ export async function pipeline(...args: unknown[]): Promise<unknown> {
   // A sink among the stages, or something that is not a stage, must not have read anything.
   let checked = false;
   const gated = new InternalFlow(
-    (run, releases) => {
+    (run, reader) => {
       if (!checked) throw new Error('The arguments of the pipeline are not checked yet');
-      return (releases ? internalBatchesOf : batchesOf)(source, run);
+      return internalBatchesOf(source, run, reader);
     },
     undefined,
     identityOf(source),

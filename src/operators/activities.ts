@@ -3,7 +3,9 @@ import { type InStreamMessage, parseInStreamMessage } from '../activity/in-strea
 import { checkOptions, func, type OptionTable } from '../check.js';
 import { DataError } from '../errors.js';
 import type { Operator } from '../flow/flow.js';
-import { internalOperator } from '../flow/internal-flow.js';
+import { type InternalBatches, internalOperator } from '../flow/internal-flow.js';
+import type { Progress } from '../flow/progress.js';
+import { scanAhead } from '../flow/scan-ahead.js';
 import { errorWithOrigin } from '../flow/with-origin.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 
@@ -40,31 +42,49 @@ const OPTIONS = {
  */
 export function activities(options: ActivitiesOptions = {}): Operator<Uint8Array, Activity> {
   const { onMessage, onDamaged } = checkOptions('activities', OPTIONS, options);
-  return internalOperator(async function* (input, { progress }) {
-    for await (const batch of input) {
-      const items: Activity[] = [];
-      let damaged = 0;
-      try {
-        for (const record of batch.items) {
-          const error = onDamaged === undefined ? undefined : damageOf(record);
-          if (error !== undefined) {
-            damaged++;
-            await onDamaged?.({ raw: Buffer.from(record), origin: batch.origin }, error);
-            continue;
-          }
-          const message = parseInStreamMessage(record);
-          if (message === undefined) items.push(new Activity(record));
-          else await onMessage?.(message);
+  const isDefault = onMessage === undefined && onDamaged === undefined;
+  return internalOperator(
+    (input, { progress, signal }, _open, { files }) => {
+      const make = (records: InternalBatches<Uint8Array>) =>
+        activitiesOf(records, { onMessage, onDamaged }, progress);
+      return files === undefined
+        ? make(input)
+        : scanAhead(input, files, make, { progress, signal });
+    },
+    // Functions of the caller are called on the main thread.
+    { reads: ({ releases, scan }) => ({ releases, files: isDefault ? scan : undefined }) },
+  );
+}
+
+async function* activitiesOf(
+  input: InternalBatches<Uint8Array>,
+  { onMessage, onDamaged }: ActivitiesOptions,
+  progress: Progress | undefined,
+): InternalBatches<Activity> {
+  for await (const batch of input) {
+    const items: Activity[] = [];
+    let damaged = 0;
+    try {
+      for (const record of batch.items) {
+        const error = onDamaged === undefined ? undefined : damageOf(record);
+        if (error !== undefined) {
+          damaged++;
+          await onDamaged?.({ raw: Buffer.from(record), origin: batch.origin }, error);
+          continue;
         }
-      } catch (error) {
-        if (items.length > 0) yield { items, origin: batch.origin };
-        throw errorWithOrigin(batch.origin, error);
+        const message = parseInStreamMessage(record);
+        if (message === undefined) items.push(new Activity(record));
+        else await onMessage?.(message);
       }
-      progress?.drop('messages', batch.items.length - items.length - damaged);
-      progress?.drop('damaged', damaged);
-      yield { ...batch, items };
+    } catch (error) {
+      if (items.length > 0) yield { items, origin: batch.origin };
+      throw errorWithOrigin(batch.origin, error);
     }
-  });
+    progress?.drop('messages', batch.items.length - items.length - damaged);
+    progress?.drop('damaged', damaged);
+    const { cursor, origin, release } = batch;
+    yield { items, cursor, origin, release };
+  }
 }
 
 function damageOf(record: Uint8Array): DataError | undefined {

@@ -2,7 +2,6 @@ import { OptionError } from '../errors.js';
 import { rememberComposed } from '../flow/composed.js';
 import { drain } from '../flow/drain.js';
 import {
-  batchesOf,
   Flow,
   type FlowSink,
   identityOf,
@@ -195,7 +194,7 @@ function end(
 function flowOf(input: AsyncIterable<unknown>): Flow<unknown> {
   if (input instanceof Flow) return input;
   return new InternalFlow(
-    (run, releases) => (releases ? internalBatchesOf : batchesOf)(input, run),
+    (run, reader) => internalBatchesOf(input, run, reader),
     undefined,
     identityOf(input),
   );

@@ -1,10 +1,11 @@
 import type { Activity } from '../activity/activity.js';
 import { IdWindow } from '../activity/id-window.js';
 import { checkOptions, func, type OptionTable, optionError, text, whole } from '../check.js';
-import { type Operator, operator } from '../flow/flow.js';
-import { internalOperator } from '../flow/internal-flow.js';
+import { type Cursor, type Operator, operator, type Run } from '../flow/flow.js';
+import { type InternalBatches, internalOperator, type Reader } from '../flow/internal-flow.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
+import type { ScannedItems } from '../scan/scanned-items.js';
 
 /** How many ids `dedupe` remembers, and the name under which it counts duplicates. */
 export interface DedupeOptions {
@@ -55,34 +56,53 @@ export function dedupe(
   options: DedupeOptions & { readonly key?: (item: Activity) => string | bigint } = {},
 ): Operator<Activity, Activity> {
   const { key = idOf, window, name } = checkOptions('dedupe', KEYED, options);
+  const step = {
+    step: 'dedupe',
+    window: Number.isFinite(window) ? window : null,
+    key: key === idOf ? 'id' : '(a function)',
+  };
+  async function* run(
+    _: unknown,
+    { resume, progress }: Run,
+    open: (resume: Cursor | undefined) => InternalBatches<Activity>,
+  ): InternalBatches<Activity> {
+    const { state = [], inner } = unwrapCursor('dedupe', resume);
+    const ids = new IdWindow(window);
+    restore(ids, state);
+    for await (const batch of open(inner)) {
+      const items = withOrigin(batch.origin, () =>
+        batch.items.filter(item => ids.add(String(key(item)))),
+      );
+      const scanned = batch.scanned && newRows(ids, batch.scanned);
+      const passed = items.length + (scanned?.rows.length ?? 0);
+      progress?.drop(name, batch.items.length + (batch.scanned?.rows.length ?? 0) - passed);
+      const cursor = batch.cursor && wrapCursor('dedupe', ids.state(), batch.cursor);
+      yield { ...batch, items, scanned, cursor };
+    }
+  }
   // A function of the caller may keep items, so their memory must not be released.
-  const make = key === idOf ? internalOperator : operator;
-  return make<Activity, Activity>(
-    async function* (_, { resume, progress }, open) {
-      const { state = [], inner } = unwrapCursor('dedupe', resume);
-      const ids = new IdWindow(window);
-      restore(ids, state);
-      for await (const batch of open(inner)) {
-        const items = withOrigin(batch.origin, () =>
-          batch.items.filter(item => ids.add(String(key(item)))),
-        );
-        progress?.drop(name, batch.items.length - items.length);
-        const cursor = batch.cursor && wrapCursor('dedupe', ids.state(), batch.cursor);
-        yield { ...batch, items, cursor };
-      }
-    },
-    {
-      step: {
-        step: 'dedupe',
-        window: Number.isFinite(window) ? window : null,
-        key: key === idOf ? 'id' : '(a function)',
-      },
-    },
-  );
+  return key === idOf ? internalOperator(run, { step, reads: readsIds }) : operator(run, { step });
+}
+
+function readsIds({ releases, scan }: Reader): Reader {
+  return { releases, scan: scan?.with({ id: true }) };
 }
 
 function idOf(activity: Activity): string {
   return activity.id;
+}
+
+/** The posts whose ids are new. */
+function newRows(ids: IdWindow, { file, rows }: ScannedItems): ScannedItems {
+  const { highs, lows, otherIds } = file.columns;
+  const passed = new Uint32Array(rows.length);
+  let count = 0;
+  for (const row of rows) {
+    const other = otherIds.size === 0 ? undefined : otherIds.get(row);
+    const isNew = other === undefined ? ids.addNumber(highs[row]!, lows[row]!) : ids.add(other);
+    if (isNew) passed[count++] = row;
+  }
+  return { file, rows: passed.subarray(0, count) };
 }
 
 function restore(ids: IdWindow, state: unknown): void {

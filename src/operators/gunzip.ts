@@ -48,7 +48,8 @@ export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer
   const limits = checkOptions('gunzip', OPTIONS, options);
   return input =>
     new InternalFlow(
-      (run, releases) => inflateBatches(internalBatchesOf(input, run), limits, releases),
+      (run, { releases, files }) =>
+        inflateBatches(internalBatchesOf(input, run, { releases: true, files }), limits, releases),
       undefined,
       identityOf(input),
     );

@@ -43,7 +43,11 @@ const OPTIONS = {
  */
 export function jsonLines(options: JsonLinesOptions = {}): Operator<Uint8Array, Buffer> {
   const { separator, onDamaged, ...limits } = checkOptions('jsonLines', OPTIONS, options);
-  return internalOperator(input =>
-    framed(input, origin => new LineFramer(separator, limits, origin, { onDamaged })),
+  // Other records cannot be written as they are, or are shown to the caller.
+  const scanned = separator === '\n' && onDamaged === undefined;
+  return internalOperator(
+    input =>
+      framed(input, origin => new LineFramer(separator, limits, origin, { onDamaged }), limits),
+    { reads: ({ releases, files }) => ({ releases, files: scanned ? files : undefined }) },
   );
 }

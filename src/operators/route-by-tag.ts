@@ -5,6 +5,7 @@ import { DataError } from '../errors.js';
 import type { Operator } from '../flow/flow.js';
 import { internalOperator } from '../flow/internal-flow.js';
 import { withOrigin } from '../flow/with-origin.js';
+import type { ScannedItems } from '../scan/scanned-items.js';
 
 /** The tag that `routeByTag` gives to activities without one. */
 export interface RouteByTagOptions {
@@ -33,11 +34,18 @@ export function routeByTag(options: RouteByTagOptions = {}): Operator<Activity, 
   return internalOperator(
     async function* (input) {
       for await (const batch of input) {
-        const items = withOrigin(batch.origin, () => routesOf(batch.items, untagged));
-        yield { ...batch, items };
+        const { cursor, origin, release, scanned } = batch;
+        yield withOrigin(origin, () => ({
+          ...{ cursor, origin, release },
+          items: routesOf(batch.items, untagged),
+          scanned: scanned && routedRows(scanned, untagged),
+        }));
       }
     },
-    { step: { step: 'routeByTag', untagged } },
+    {
+      reads: ({ releases, scan }) => ({ releases, scan: scan?.with({ tags: true }) }),
+      step: { step: 'routeByTag', untagged },
+    },
   );
 }
 
@@ -47,12 +55,45 @@ function routesOf(activities: readonly Activity[], untagged: string): Routed[] {
     const { tags } = activity;
     if (tags.length === 0) routed.push({ tag: untagged, activity });
     for (const tag of tags) {
-      if (tag === untagged)
-        throw new DataError(
-          `A rule has the tag ${JSON.stringify(tag)}, which is the name for activities without one; give them another: routeByTag({ untagged: '...' })`,
-        );
+      refuse(tag, untagged);
       routed.push({ tag, activity });
     }
   }
   return routed;
+}
+
+/** The same for posts whose content is in another thread. */
+function routedRows({ file, rows }: ScannedItems, untagged: string): ScannedItems {
+  const { tags: sets, tagSets } = file.columns;
+  const names = new Map([[untagged, 0]]);
+  const indexes = tagSets.map(set => set.map(tag => indexOf(names, tag)));
+  let count = 0;
+  for (const row of rows) count += Math.max(1, tagSets[sets[row]!]!.length);
+  const routed = new Uint32Array(count);
+  const tags = new Uint32Array(count);
+  let next = 0;
+  for (const row of rows) {
+    const set = indexes[sets[row]!]!;
+    if (set.length === 0) routed[next++] = row;
+    for (const tag of set) {
+      if (tag === 0) refuse(untagged, untagged);
+      routed[next] = row;
+      tags[next++] = tag;
+    }
+  }
+  return { file, rows: routed, tags, tagNames: [...names.keys()] };
+}
+
+function indexOf(names: Map<string, number>, tag: string): number {
+  const found = names.get(tag);
+  if (found !== undefined) return found;
+  names.set(tag, names.size);
+  return names.size - 1;
+}
+
+function refuse(tag: string, untagged: string): void {
+  if (tag === untagged)
+    throw new DataError(
+      `A rule has the tag ${JSON.stringify(tag)}, which is the name for activities without one; give them another: routeByTag({ untagged: '...' })`,
+    );
 }

@@ -314,7 +314,7 @@ class Tee {
 
   /** The input of a branch, which is known when it is opened. */
   #flowOf(number: number): InternalFlow<unknown> {
-    return new InternalFlow((run, releases) =>
+    return new InternalFlow((run, { releases }) =>
       (releases ? internalBatchesOf : batchesOf)(this.#inputOf(number), run),
     );
   }

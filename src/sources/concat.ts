@@ -28,7 +28,7 @@ export function concat<const Sources extends readonly Source<unknown>[]>(
 ): Flow<ItemOf<Sources[number]>> {
   checkSources('concat', sources);
   return new InternalFlow(
-    (run, releases) => inTurn(sources as never, run, releases),
+    (run, { releases }) => inTurn(sources as never, run, releases),
     undefined,
     identityOfSources('concat', sources),
   );

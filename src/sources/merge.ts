@@ -29,7 +29,7 @@ export function merge<const Sources extends readonly Source<unknown>[]>(
 ): Flow<ItemOf<Sources[number]>> {
   checkSources('merge', sources);
   return new InternalFlow(
-    (run, releases) => mergeBatches(sources as never, run, releases),
+    (run, { releases }) => mergeBatches(sources as never, run, releases),
     undefined,
     identityOfSources('merge', sources),
   );

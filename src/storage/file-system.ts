@@ -22,6 +22,8 @@ export interface FileStatus {
 }
 
 export interface OpenFile {
+  /** The number of the file in this process, for writes of other threads. */
+  readonly fd?: number;
   write(
     bytes: Uint8Array,
     offset: number,

@@ -64,7 +64,7 @@ export class Feed<T> {
   /** The input of one branch; `resumes`: its operators go on from a cursor. */
   flow(branch: number, { resumes }: { readonly resumes: boolean }): InternalFlow<T> {
     let opened = false;
-    return new InternalFlow<T>((run, releases) => {
+    return new InternalFlow<T>((run, { releases }) => {
       if (opened) throw new Error('The input of a branch of tee() can be read only once');
       opened = true;
       if ((run.resume !== undefined) !== resumes) throw cannotResume();

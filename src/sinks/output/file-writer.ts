@@ -2,11 +2,13 @@ import type { Cursor, FlowStep, Pull } from '../../flow/flow.js';
 import { batchesOf } from '../../flow/flow.js';
 import { type InternalBatches, internalBatchesOf } from '../../flow/internal-flow.js';
 import type { Progress } from '../../flow/progress.js';
+import { Scan, type ScanOptions } from '../../scan/scan.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { type Format, isEncoded } from './format.js';
 import { type Output, Outputs } from './outputs.js';
-import type { PathTemplate } from './path-template.js';
+import type { PathField, PathTemplate } from './path-template.js';
 import { type Route, routeByFunction, routeByTemplate } from './routes.js';
+import { fetchItems, ScannedLines } from './scanned-lines.js';
 
 /** A sink that writes files: its options, checked, and its format. */
 export interface FileSinkPlan<T> {
@@ -26,6 +28,8 @@ export interface FileSinkPlan<T> {
   readonly maxOutputs: number;
   /** Whether a function of the caller sees the items: it may keep them, so their memory is not released. */
   readonly keepsItems: boolean;
+  /** The number of threads that scan stored files and write their posts, where such threads can do so. */
+  readonly scan?: ScanOptions | undefined;
 }
 
 /** What all writers of a run share. */
@@ -55,9 +59,11 @@ const FLUSH_EVERY_MS = 1_000;
 export class FileWriter<T> {
   readonly outputs: Outputs<T>;
   readonly #plan: FileSinkPlan<T>;
+  readonly #scan: Scan | undefined;
 
   constructor(fs: FileSystem, plan: FileSinkPlan<T>, shared: Shared) {
     this.#plan = plan;
+    this.#scan = scanOf(plan);
     const { format } = plan;
     const ends = isEncoded(format) && shared.commits;
     const maxBytes = plan.maxBytes ?? (ends ? format.committedBytes : undefined);
@@ -80,22 +86,27 @@ export class FileWriter<T> {
     pull: Pull,
     reached: (cursor: Cursor) => Promise<void>,
   ): Promise<void> {
-    const { keepsItems, compress, format } = this.#plan;
+    const { keepsItems, compress, format, path, maxOpen } = this.#plan;
     const { outputs } = this;
     const route = this.#route();
+    const lines = typeof path === 'function' ? undefined : new ScannedLines(outputs, path, maxOpen);
     // Lines of a slow run become visible soon. Small compressed blocks and row groups would be a waste.
     const watched =
       compress === undefined && !isEncoded(format)
         ? setInterval(() => outputs.flush(), FLUSH_EVERY_MS).unref()
         : undefined;
     try {
-      const batches: InternalBatches<T> = (keepsItems ? batchesOf : internalBatchesOf)(input, pull);
-      for await (const { items, cursor, origin, release } of batches) {
-        for (const item of items) {
+      const batches: InternalBatches<T> = keepsItems
+        ? batchesOf(input, pull)
+        : internalBatchesOf(input, pull, { releases: true, scan: this.#scan });
+      for await (const { items, cursor, origin, release, scanned } of batches) {
+        const isQueued = scanned !== undefined && lines?.write(scanned, origin, () => release?.());
+        const rest = isQueued || scanned === undefined ? items : await fetchItems(scanned);
+        for (const item of rest as readonly T[]) {
           route(item, origin).add(item, origin);
           if (outputs.full) await outputs.relieve();
         }
-        release?.();
+        if (!isQueued) release?.();
         if (cursor !== undefined) await reached(cursor);
         outputs.throwFailure();
       }
@@ -104,12 +115,28 @@ export class FileWriter<T> {
     }
   }
 
+  /** Ends all writing and closes all files. */
+  async close(): Promise<void> {
+    await this.#scan?.close();
+    await this.outputs.close();
+  }
+
   #route(): Route<T, Output<T>> {
     const { path: target, suffix } = this.#plan;
     const open = (file: string) => this.outputs.open(file);
     if (typeof target !== 'function') return routeByTemplate(target, open);
     return routeByFunction(target, file => withSuffix(file, suffix), open);
   }
+}
+
+/** Fields of which nearly each post has another value: their outputs get one line of a file each. */
+const RARE: readonly PathField[] = ['author', 'id'];
+
+function scanOf<T>({ scan, path, compress }: FileSinkPlan<T>): Scan | undefined {
+  if (scan === undefined || compress !== undefined || typeof path === 'function') return undefined;
+  if (path.fields.some(field => RARE.includes(field))) return undefined;
+  const keys = path.fields.filter(field => field !== 'tag');
+  return Scan.open(scan)?.with({ keys });
 }
 
 /** `x.jsonl`, `.gz` → `x.jsonl.gz` */

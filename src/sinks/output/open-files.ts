@@ -6,30 +6,55 @@ interface Entry {
   users: number;
 }
 
+/** A file to open. */
+export interface FileToOpen {
+  readonly part: string;
+  /** Whether an existing file of that name is removed first; read when the file is opened. */
+  readonly fresh: boolean;
+}
+
 /** Files open for writing, limited in number: the least recently used is closed. */
 export class OpenFiles {
   readonly #fs: FileSystem;
   readonly #limit: number;
   /** In order of use, the latest last. */
   readonly #entries = new Map<string, Entry>();
+  /** Uses that wait until other files are no longer in use. */
+  #waiting: (() => void)[] = [];
 
-  /** The caller uses at most `limit` files at a time. */
   constructor(fs: FileSystem, limit: number) {
     this.#fs = fs;
     this.#limit = limit;
   }
 
-  /** Opens `path` unless it is open. With `fresh`, an existing file of that name is removed first. */
-  async use<T>(path: string, fresh: boolean, work: (file: OpenFile) => Promise<T>): Promise<T> {
-    const entry: Entry = this.#entries.get(path) ?? { file: undefined, users: 0 };
-    this.#entries.delete(path);
-    this.#entries.set(path, entry);
-    entry.users++;
+  /** Uses one file. */
+  use<T>(file: FileToOpen, work: (file: OpenFile) => Promise<T>): Promise<T> {
+    return this.useAll([file], ([open]) => work(open as OpenFile));
+  }
+
+  /** Opens different files, at most `limit`, unless they are open, and uses them together. */
+  async useAll<T>(
+    files: readonly FileToOpen[],
+    work: (files: readonly OpenFile[]) => Promise<T>,
+  ): Promise<T> {
+    while (!this.#fit(files)) await new Promise<void>(resolve => this.#waiting.push(resolve));
+    const entries = files.map(({ part }) => {
+      const entry: Entry = this.#entries.get(part) ?? { file: undefined, users: 0 };
+      this.#entries.delete(part);
+      this.#entries.set(part, entry);
+      entry.users++;
+      return entry;
+    });
     try {
-      entry.file ??= this.#open(path, fresh);
-      return await work(await entry.file);
+      const opened: OpenFile[] = [];
+      for (const [index, entry] of entries.entries()) {
+        entry.file ??= this.#open(files[index] as FileToOpen);
+        opened.push(await entry.file);
+      }
+      return await work(opened);
     } finally {
-      entry.users--;
+      for (const entry of entries) entry.users--;
+      for (const resolve of this.#waiting.splice(0)) resolve();
     }
   }
 
@@ -45,12 +70,20 @@ export class OpenFiles {
     await Promise.allSettled([...this.#entries.keys()].map(path => this.close(path)));
   }
 
-  async #open(path: string, fresh: boolean): Promise<OpenFile> {
+  /** Whether these files can be open together with those in use. */
+  #fit(files: readonly FileToOpen[]): boolean {
+    let used = files.length;
+    for (const [path, { users }] of this.#entries)
+      if (users > 0 && !files.some(({ part }) => part === path)) used++;
+    return used <= this.#limit || used === files.length;
+  }
+
+  async #open(file: FileToOpen): Promise<OpenFile> {
     while (this.#entries.size > this.#limit) {
       const longest = [...this.#entries].find(([, { users }]) => users === 0);
       if (longest === undefined) break;
       await this.close(longest[0]);
     }
-    return fresh ? openNew(this.#fs, path) : openExisting(this.#fs, path);
+    return file.fresh ? openNew(this.#fs, file.part) : openExisting(this.#fs, file.part);
   }
 }

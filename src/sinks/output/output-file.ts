@@ -12,10 +12,20 @@ export interface FileCounts extends WrittenFile {
 /** What an output file shares with the others. */
 export interface Writer {
   readonly buffers: Buffers;
+  /** Whether the size of a block in the file is known only once it is compressed. */
+  readonly compresses: boolean;
   /** Called when the file has items that are not on disk. */
   changed(file: OutputFile): void;
-  /** Appends a block to the file and returns how many bytes it took there. */
-  append(file: OutputFile, block: Uint8Array, posts: number): Promise<number>;
+  /**
+   * Writes a block to the file and returns how many bytes it took there: at a position, or, where that
+   * depends on earlier blocks, at the end.
+   */
+  append(
+    file: OutputFile,
+    block: Uint8Array,
+    posts: number,
+    position: number | undefined,
+  ): Promise<number>;
   /** Called with what `append` threw; nothing is appended afterwards. */
   fail(error: unknown): void;
 }
@@ -70,10 +80,20 @@ export abstract class OutputFile {
     await this.#queue;
   }
 
-  protected write(block: Uint8Array, posts: number, done: () => void): void {
+  /** Counts a write that began elsewhere; it never rejects. */
+  protected wait(write: Promise<void>): void {
+    const queue = (this.#queue ?? Promise.resolve())
+      .then(() => write)
+      .then(() => {
+        if (this.#queue === queue) this.#queue = undefined;
+      });
+    this.#queue = queue;
+  }
+
+  protected write(block: Uint8Array, posts: number, done: () => void, position?: number): void {
     const queue = (this.#queue ?? Promise.resolve()).then(async () => {
       try {
-        const bytes = await this.writer.append(this, block, posts);
+        const bytes = await this.writer.append(this, block, posts, position);
         this.bytes += bytes;
         this.posts += posts;
       } catch (error) {
@@ -123,7 +143,31 @@ export class RecordFile<T> extends OutputFile {
     this.#buffer = undefined;
     this.#used = 0;
     this.#collected = 0;
-    this.write(records, posts, () => this.writer.buffers.give(buffer));
+    const position = this.writer.compresses ? undefined : this.lineBytes - records.length;
+    this.write(records, posts, () => this.writer.buffers.give(buffer), position);
+  }
+
+  /**
+   * Reserves the place of a record that another thread writes, with a line feed after it, and returns its
+   * position. Only in files that are not compressed.
+   */
+  reserve(byteLength: number): number {
+    this.flush();
+    const position = this.lineBytes;
+    this.lineBytes += byteLength + 1;
+    return position;
+  }
+
+  /** Counts records in reserved places as written once `write` has ended. It never rejects. */
+  fill(posts: number, bytes: number, write: Promise<boolean>): void {
+    this.writer.changed(this);
+    this.wait(
+      write.then(written => {
+        if (!written) return;
+        this.posts += posts;
+        this.bytes += bytes;
+      }),
+    );
   }
 
   /** A new file gets its header in the same block as its first record. */

@@ -44,6 +44,20 @@ export interface OutputsOptions<T> {
 /** The output of one path: one file, or several in turn where their size is limited. */
 export interface Output<T> {
   add(item: T, origin: string | undefined): void;
+  /** The file that a record of this size goes to; its place is not reserved yet. Only for records. */
+  fileFor(byteLength: number): RecordFile<T>;
+}
+
+type WriteElsewhere = (
+  fds: readonly number[],
+) => Promise<{ readonly index: number; readonly error: Error } | undefined>;
+
+/** Records of one file whose places are reserved, next to each other. */
+export interface Reserved<T> {
+  readonly file: RecordFile<T>;
+  readonly position: number;
+  readonly bytes: number;
+  readonly posts: number;
 }
 
 /** More writes than this at a time do not make a disk faster. */
@@ -91,20 +105,30 @@ export class Outputs<T> implements Writer {
 
   open(file: string): Output<T> {
     const { format, maxBytes } = this.#options;
-    if (maxBytes === undefined) return this.#fileAt(file) as RecordFile<T> | EncodedFile<T>;
+    if (maxBytes === undefined) {
+      const only = this.#fileAt(file) as RecordFile<T> | EncodedFile<T>;
+      return {
+        add: (item, origin) => only.add(item, origin),
+        fileFor: () => only as RecordFile<T>,
+      };
+    }
     let number = 1;
     while (this.#has(numberedName(file, number + 1))) number++;
     if (!isEncoded(format)) {
       let current = this.#fileAt(numberedName(file, number)) as RecordFile<T>;
+      const fileFor = (byteLength: number) => {
+        while (current.lineBytes > 0 && current.lineBytes + byteLength + 1 > maxBytes) {
+          current.flush();
+          current = this.#fileAt(numberedName(file, ++number)) as RecordFile<T>;
+        }
+        return current;
+      };
       return {
         add: (item, origin) => {
           const record = format.encode(item, origin);
-          while (current.lineBytes > 0 && current.lineBytes + record.byteLength + 1 > maxBytes) {
-            current.flush();
-            current = this.#fileAt(numberedName(file, ++number)) as RecordFile<T>;
-          }
-          current.addRecord(record);
+          fileFor(record.byteLength).addRecord(record);
         },
+        fileFor,
       };
     }
     // A file that was there before is finished.
@@ -119,7 +143,28 @@ export class Outputs<T> implements Writer {
         current.end();
         this.#filled = true;
       },
+      fileFor: () => {
+        throw new Error('An encoder builds the file');
+      },
     };
+  }
+
+  /**
+   * Lets another thread write records in reserved places, of at most `maxOpen` different files. Resolves when
+   * they are written, or the run has failed.
+   *
+   * @param write Gets the number of each open file, and returns which could not be written.
+   */
+  async fill(places: readonly Reserved<T>[], write: WriteElsewhere): Promise<void> {
+    const written = this.#fill(places, write).then(
+      () => true,
+      error => {
+        this.fail(error);
+        return false;
+      },
+    );
+    for (const { file, posts, bytes } of places) file.fill(posts, bytes, written);
+    await written;
   }
 
   /** Whether each commit ends all files. */
@@ -169,7 +214,7 @@ export class Outputs<T> implements Writer {
   async sync(counts: readonly FileCounts[]): Promise<void> {
     await this.#each(counts, ({ path: file }) =>
       this.#guard('write', file + PART, async () => {
-        await this.#openFiles.use(file + PART, false, open => open.datasync());
+        await this.#openFiles.use({ part: file + PART, fresh: false }, open => open.datasync());
         await this.#checkPart(this.#fileAt(file));
       }),
     );
@@ -222,24 +267,28 @@ export class Outputs<T> implements Writer {
     this.#changed.add(file);
   }
 
-  async append(file: OutputFile, block: Uint8Array, posts: number): Promise<number> {
+  get compresses(): boolean {
+    return this.#options.compress !== undefined;
+  }
+
+  async append(
+    file: OutputFile,
+    block: Uint8Array,
+    posts: number,
+    position = file.bytes,
+  ): Promise<number> {
     return this.#limit(async () => {
       this.throwFailure();
       const { compress, progress } = this.#options;
       // Each block is a gzip member or a zstd frame: truncated to any committed length, the file is whole.
       const bytes = compress === undefined ? block : await compress(block);
       await this.#guard('write', file.part, async () => {
-        await this.lock();
-        if (file.fresh) {
-          await this.#folder(path.dirname(file.path));
-          await regularStatus(this.#fs, file.path);
-        }
-        await this.#openFiles.use(file.part, file.fresh, open => {
-          if (file.fresh) this.#changedFolders.add(path.dirname(file.path));
-          file.fresh = false;
-          return writeAll(open, bytes, file.bytes);
+        await this.#prepare(file);
+        await this.#openFiles.use(file, open => {
+          this.#begun(file);
+          return writeAll(open, bytes, position);
         });
-        if (file.ino === 0) await this.#checkPart(file, file.bytes + bytes.length);
+        if (file.ino === 0) await this.#checkPart(file, position + bytes.length);
       });
       if (progress !== undefined) {
         progress.written += posts;
@@ -247,6 +296,43 @@ export class Outputs<T> implements Writer {
       }
       return bytes.length;
     });
+  }
+
+  async #fill(places: readonly Reserved<T>[], write: WriteElsewhere): Promise<void> {
+    this.throwFailure();
+    const { progress } = this.#options;
+    const partOf = (index: number) => (places[index] as Reserved<T>).file.part;
+    for (const [index, { file }] of places.entries())
+      await this.#guard('write', partOf(index), () => this.#prepare(file));
+    const files = places.map(({ file }) => file);
+    await this.#openFiles.useAll(files, async open => {
+      this.throwFailure();
+      for (const { file } of places) this.#begun(file);
+      const failed = await write(open.map(({ fd }) => fd as number));
+      if (failed === undefined) return;
+      await this.#guard('write', partOf(failed.index), () => Promise.reject(failed.error));
+    });
+    for (const { file, position, bytes } of places)
+      if (file.ino === 0)
+        await this.#guard('write', file.part, () => this.#checkPart(file, position + bytes));
+    if (progress === undefined) return;
+    for (const { posts, bytes } of places) {
+      progress.written += posts;
+      progress.writtenBytes += bytes;
+    }
+  }
+
+  async #prepare(file: OutputFile): Promise<void> {
+    await this.lock();
+    if (!file.fresh) return;
+    await this.#folder(path.dirname(file.path));
+    await regularStatus(this.#fs, file.path);
+  }
+
+  /** The file is open and has its name. */
+  #begun(file: OutputFile): void {
+    if (file.fresh) this.#changedFolders.add(path.dirname(file.path));
+    file.fresh = false;
   }
 
   fail(error: unknown): void {

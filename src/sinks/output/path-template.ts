@@ -1,27 +1,18 @@
 import path from 'node:path';
 import type { Activity } from '../../activity/activity.js';
+import { POST_KEYS, type PostKey } from '../../activity/post-keys.js';
 import { optionError } from '../../check.js';
-import { DAY, floorTo, HOUR, MINUTE, SEGMENT } from '../../time.js';
 import { MIN_NAME_BYTES, safeName } from './safe-name.js';
 
 /** Where a post goes: the names of the fields that a path template may hold, each in `{}`. */
-export type PathField =
-  | 'author'
-  | 'day'
-  | 'format'
-  | 'hour'
-  | 'id'
-  | 'lang'
-  | 'minute'
-  | 'month'
-  | 'segment'
-  | 'tag';
+export type PathField = PostKey | 'tag';
 
 export interface PathTemplate {
   /** Whether the path depends on the item at all. */
   readonly constant: boolean;
   /** Whether it needs the tag that only `routeByTag` gives. */
   readonly needsTag: boolean;
+  readonly fields: readonly PathField[];
   /** What the path depends on, cheap to compare; as many keys as fields. */
   readonly keys: readonly ((activity: Activity, tag: string) => string | number)[];
   /** The path for these keys. It never leaves the folder that the template begins with. */
@@ -37,20 +28,20 @@ interface Field {
 const LONGEST_NAME = 255 - 20;
 
 const FIELDS: Readonly<Record<PathField, Field>> = {
-  author: named(activity => activity.author.handle),
-  day: timed(DAY, 10),
-  format: named(activity => activity.format),
-  hour: timed(HOUR, 13),
-  id: named(activity => activity.id),
-  lang: named(activity => activity.lang ?? 'und'),
-  minute: timed(MINUTE, 16),
+  author: { key: POST_KEYS.author, text: String },
+  day: { key: POST_KEYS.day, text: timeText(10) },
+  format: { key: POST_KEYS.format, text: String },
+  hour: { key: POST_KEYS.hour, text: timeText(13) },
+  id: { key: POST_KEYS.id, text: String },
+  lang: { key: POST_KEYS.lang, text: String },
+  minute: { key: POST_KEYS.minute, text: timeText(16) },
   month: {
-    key: ({ postedAt }) => postedAt.getUTCFullYear() * 12 + postedAt.getUTCMonth(),
+    key: POST_KEYS.month,
     text: key =>
       `${Math.floor(Number(key) / 12)}-${String((Number(key) % 12) + 1).padStart(2, '0')}`,
   },
-  segment: timed(SEGMENT, 16),
-  tag: named((_, tag) => tag),
+  segment: { key: POST_KEYS.segment, text: timeText(16) },
+  tag: { key: (_, tag) => tag, text: String },
 };
 
 /**
@@ -72,6 +63,7 @@ export function parsePathTemplate(
   return {
     constant: fields.length === 0,
     needsTag: names.includes('tag'),
+    fields: names,
     keys: fields.map(field => field.key),
     fill: keys =>
       literals.reduce((filled, literal, index) => {
@@ -90,16 +82,9 @@ function partitionName(text: string, limit: number): string {
   return safeName(text, Math.max(MIN_NAME_BYTES, limit - 2 * equals)).replaceAll('=', '%3D');
 }
 
-function named(key: (activity: Activity, tag: string) => string): Field {
-  return { key, text: String };
-}
-
-/** The start of the post's unit of time (UTC): `2024-03-05`, `2024-03-05T14` or `2024-03-05T14-07`. */
-function timed(unit: number, length: number): Field {
-  return {
-    key: ({ postedAt }) => floorTo(unit, postedAt.getTime()),
-    text: key => new Date(key).toISOString().slice(0, length).replace(':', '-'),
-  };
+/** The start of a unit of time (UTC): `2024-03-05`, `2024-03-05T14` or `2024-03-05T14-07`. */
+function timeText(length: number): (key: string | number) => string {
+  return key => new Date(key).toISOString().slice(0, length).replace(':', '-');
 }
 
 function fieldName(call: string, name: string): PathField {

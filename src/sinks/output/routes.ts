@@ -96,7 +96,7 @@ function notAPost(item: unknown, origin: string | undefined): DataError {
   );
 }
 
-function untagged(origin: string | undefined): DataError {
+export function untagged(origin: string | undefined): DataError {
   return new DataError(
     'The field {tag} of `path` needs routeByTag() before the sink: one activity may have many tags',
     { position: { origin } },

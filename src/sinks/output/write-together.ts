@@ -123,7 +123,7 @@ async function run<T>(
   } finally {
     broken.unlink();
     await committer?.idle();
-    for (const { outputs } of writers) await outputs.close();
+    for (const writer of writers) await writer.close();
   }
 }
 

@@ -1,0 +1,23 @@
+import {
+  activities,
+  dedupe,
+  files,
+  gunzip,
+  jsonLines,
+  localFiles,
+  pipeline,
+  routeByTag,
+} from 'millrace';
+import type { Work } from '../question.js';
+
+export async function run(work: Work): Promise<void> {
+  await pipeline(
+    localFiles(work.files),
+    gunzip(),
+    jsonLines(),
+    activities(),
+    dedupe(),
+    routeByTag(),
+    files({ path: `${work.out}/{tag}.jsonl`, workers: 0 }),
+  );
+}

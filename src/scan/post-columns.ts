@@ -1,0 +1,98 @@
+/** Numbers for each post: where it is, its id in two halves, and the index of its tags and keys. */
+const COLUMNS = 6;
+
+/** What crosses from one thread to another; `numbers` is transferred. */
+export interface PostColumnsData {
+  readonly count: number;
+  readonly numbers: Uint32Array;
+  readonly otherIds: ReadonlyMap<number, string>;
+  readonly tagSets: readonly (readonly string[])[];
+  readonly keySets: readonly (readonly (string | number)[])[];
+}
+
+/** Fields of the posts of one file in columns, so that a thread can pass them on without an object each. */
+export class PostColumns implements PostColumnsData {
+  count = 0;
+  readonly numbers: Uint32Array;
+  readonly starts: Uint32Array;
+  readonly lengths: Uint32Array;
+  /** Halves of ids that are 64-bit integers; zero for those in `otherIds`. */
+  readonly highs: Uint32Array;
+  readonly lows: Uint32Array;
+  readonly otherIds: Map<number, string>;
+  /** For each post, the index of its tags in `tagSets`, and of its keys in `keySets`. */
+  readonly tags: Uint32Array;
+  readonly keys: Uint32Array;
+  readonly tagSets: (readonly string[])[];
+  readonly keySets: (readonly (string | number)[])[];
+  readonly #tagIndexes = new Map<readonly string[], number>();
+  readonly #keyIndexes = new Map<string, number>();
+
+  private constructor({ count, numbers, otherIds, tagSets, keySets }: PostColumnsData) {
+    const size = numbers.length / COLUMNS;
+    const column = (index: number) => numbers.subarray(index * size, (index + 1) * size);
+    this.count = count;
+    this.numbers = numbers;
+    this.starts = column(0);
+    this.lengths = column(1);
+    this.highs = column(2);
+    this.lows = column(3);
+    this.tags = column(4);
+    this.keys = column(5);
+    this.otherIds = otherIds as Map<number, string>;
+    this.tagSets = tagSets as (readonly string[])[];
+    this.keySets = keySets as (readonly (string | number)[])[];
+  }
+
+  /** Empty columns for up to `size` posts. */
+  static ofSize(size: number): PostColumns {
+    const numbers = new Uint32Array(size * COLUMNS);
+    return new PostColumns({ count: 0, numbers, otherIds: new Map(), tagSets: [], keySets: [] });
+  }
+
+  static of(data: PostColumnsData): PostColumns {
+    return new PostColumns(data);
+  }
+
+  /** Adds a post and returns its row. */
+  add(start: number, length: number): number {
+    this.starts[this.count] = start;
+    this.lengths[this.count] = length;
+    return this.count++;
+  }
+
+  setId(row: number, high: number, low: number): void {
+    this.highs[row] = high;
+    this.lows[row] = low;
+  }
+
+  /** @param tags Most posts share the arrays of few combinations. */
+  setTags(row: number, tags: readonly string[]): void {
+    let index = this.#tagIndexes.get(tags);
+    if (index === undefined) {
+      index = this.tagSets.push(tags) - 1;
+      this.#tagIndexes.set(tags, index);
+    }
+    this.tags[row] = index;
+  }
+
+  setKeys(row: number, keys: readonly (string | number)[]): void {
+    const text = JSON.stringify(keys);
+    let index = this.#keyIndexes.get(text);
+    if (index === undefined) {
+      index = this.keySets.push(keys) - 1;
+      this.#keyIndexes.set(text, index);
+    }
+    this.keys[row] = index;
+  }
+
+  /** A copy of what is needed to find the posts in their file. */
+  places(): Pick<PostColumns, 'starts' | 'lengths'> {
+    return { starts: this.starts.slice(), lengths: this.lengths.slice() };
+  }
+
+  data(): PostColumnsData {
+    const { count, numbers, otherIds, tagSets, keySets } = this;
+    return { count, numbers, otherIds, tagSets, keySets };
+  }
+}

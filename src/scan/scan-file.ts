@@ -1,0 +1,157 @@
+import { gunzipSync, type Zlib, type ZlibOptions } from 'node:zlib';
+import { Activity } from '../activity/activity.js';
+import { IdNumber } from '../activity/id-number.js';
+import { parseInStreamMessage } from '../activity/in-stream-message.js';
+import { leadingIdStart } from '../activity/leading-id.js';
+import { parseMatches } from '../activity/matching-rules.js';
+import { POST_KEYS } from '../activity/post-keys.js';
+import type { InflateLimits } from '../gzip/gzip-file.js';
+import { inflatedSize } from '../gzip/inflated-size.js';
+import { isZstd } from '../gzip/zstd-frames.js';
+import { CLOSE_OBJECT, CR, LF, OPEN_OBJECT } from '../json/json-bytes.js';
+import { isDeeperThan } from '../json/json-depth.js';
+import { spanNearEnd } from '../json/json-object.js';
+import { LineFramer } from '../json/line-framer.js';
+import type { CheckedLimits } from '../json/record-limits.js';
+import { PostColumns } from './post-columns.js';
+import type { ScanFields, ScanTask } from './scan-task.js';
+
+/** Maximum size, compressed and inflated, of a file that is scanned: it is held in memory as a whole. */
+export const MAX_FILE_BYTES = 8 * 1024 * 1024;
+export const MAX_INFLATED_BYTES = 64 * 1024 * 1024;
+/** The first byte of every gzip file, and of no text. */
+const GZIP = 0x1f;
+/** A gzip header and trailer around empty data. */
+const SMALLEST_GZIP = 20;
+const SMALLEST_CHUNK = 64 * 1024;
+
+/** The posts of a file. */
+export interface ScannedFile {
+  /** The content of the file, inflated. */
+  readonly bytes: Buffer;
+  readonly columns: PostColumns;
+  /** Records that are messages in place of posts. */
+  readonly messages: number;
+}
+
+/**
+ * Inflates a file, cuts it into records, and reads the wanted fields of each post: what `gunzip`,
+ * `jsonLines`, `activities` and the stages after them do, by the same code. Returns `undefined` where
+ * any of it fails or the file is too large: the stages themselves then process the file, and deliver
+ * what comes before the error.
+ */
+export async function scanFile(
+  file: Buffer,
+  { gunzip, limits }: ScanTask,
+  fields: ScanFields,
+): Promise<ScannedFile | undefined> {
+  if (file.length > MAX_FILE_BYTES || limits === undefined) return undefined;
+  try {
+    const bytes = gunzip === undefined ? file : inflate(file, gunzip);
+    if (bytes === undefined) return undefined;
+    const records = plainRecords(bytes, limits) ?? (await framedRecords(bytes, limits));
+    return postsIn(bytes, records, fields);
+  } catch {
+    return undefined;
+  }
+}
+
+function inflate(file: Buffer, { plain, maxBytes }: InflateLimits): Buffer | undefined {
+  if (file.length > 0 && file[0] !== GZIP)
+    return plain === 'pass' && isZstd(file) === false && file.length <= maxBytes ? file : undefined;
+  if (file.length < SMALLEST_GZIP) return undefined;
+  const maxOutputLength = Math.min(maxBytes, MAX_INFLATED_BYTES);
+  const size = inflatedSize(file);
+  if (size > maxOutputLength) return undefined;
+  const { buffer, engine } = inflateInfo(file, {
+    info: true,
+    chunkSize: Math.max(size + 1, SMALLEST_CHUNK),
+    maxOutputLength,
+  });
+  // The decoder does not read what follows the last member.
+  return engine.bytesWritten === file.length ? buffer : undefined;
+}
+
+/** The types of node:zlib lack the option `info`. */
+const inflateInfo = gunzipSync as unknown as (
+  file: Buffer,
+  options: ZlibOptions & { readonly info: true },
+) => { buffer: Buffer; engine: Zlib };
+
+/**
+ * The records of a file in which each line is an object and has an end, found with less work than by
+ * `LineFramer`; `undefined` for other files.
+ */
+function plainRecords(bytes: Buffer, { maxBytes, maxDepth }: CheckedLimits): Buffer[] | undefined {
+  const records: Buffer[] = [];
+  let start = 0;
+  for (let end = bytes.indexOf(LF); end !== -1; end = bytes.indexOf(LF, start)) {
+    const to = bytes[end - 1] === CR ? end - 1 : end;
+    const length = to - start;
+    if (bytes[start] !== OPEN_OBJECT || bytes[to - 1] !== CLOSE_OBJECT || length > maxBytes)
+      return undefined;
+    const record = bytes.subarray(start, to);
+    if (length > 2 * maxDepth && isDeeperThan(maxDepth, record)) return undefined;
+    records.push(record);
+    start = end + 1;
+  }
+  return start === bytes.length ? records : undefined;
+}
+
+async function framedRecords(bytes: Buffer, limits: CheckedLimits): Promise<Buffer[]> {
+  const records: Buffer[] = [];
+  const framer = new LineFramer('\n', limits, undefined);
+  await framer.push(bytes, records);
+  await framer.end(records);
+  return records;
+}
+
+function postsIn(bytes: Buffer, records: readonly Buffer[], fields: ScanFields): ScannedFile {
+  const keysOf = fields.keys.map(key => POST_KEYS[key]);
+  const columns = PostColumns.ofSize(records.length);
+  let messages = 0;
+  for (const record of records) {
+    const idStart = leadingIdStart(record);
+    // A post that starts like this is no message.
+    if (idStart === -1 && parseInStreamMessage(record) !== undefined) {
+      messages++;
+      continue;
+    }
+    const row = columns.add(startIn(bytes, record), record.length);
+    if (fields.id) readId(columns, row, record, idStart);
+    if (fields.tags) columns.setTags(row, tagsOf(record, idStart));
+    if (keysOf.length > 0) {
+      const activity = new Activity(record);
+      columns.setKeys(
+        row,
+        keysOf.map(keyOf => keyOf(activity)),
+      );
+    }
+  }
+  return { bytes, columns, messages };
+}
+
+const number = new IdNumber();
+
+function readId(columns: PostColumns, row: number, record: Buffer, idStart: number): void {
+  if (idStart !== -1 && number.parseDigits(record, idStart)) {
+    columns.setId(row, number.high, number.low);
+    return;
+  }
+  const { id } = new Activity(record);
+  if (number.parse(id)) columns.setId(row, number.high, number.low);
+  else columns.otherIds.set(row, id);
+}
+
+/** As `Activity` does, without one for each post. */
+function tagsOf(record: Buffer, idStart: number): readonly string[] {
+  const span = idStart === -1 ? undefined : spanNearEnd(record, 'matching_rules');
+  return span === undefined ? new Activity(record).tags : parseMatches(record, ...span).tags;
+}
+
+/** The framer copies a last line that has no line end. */
+function startIn(bytes: Buffer, record: Buffer): number {
+  const start = record.byteOffset - bytes.byteOffset;
+  const isView = record.buffer === bytes.buffer && start >= 0 && start < bytes.length;
+  return isView ? start : bytes.indexOf(OPEN_OBJECT, bytes.lastIndexOf(LF) + 1);
+}

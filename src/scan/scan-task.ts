@@ -1,0 +1,22 @@
+import type { PostKey } from '../activity/post-keys.js';
+import type { InflateLimits } from '../gzip/gzip-file.js';
+import type { CheckedLimits } from '../json/record-limits.js';
+
+/** The fields of each post that later stages ask for. */
+export interface ScanFields {
+  readonly id: boolean;
+  readonly tags: boolean;
+  readonly keys: readonly PostKey[];
+}
+
+/** A whole file, and what the stages between the source and `activities` do with it. */
+export interface ScanTask {
+  /** The path of the file, or its bytes. */
+  readonly file: string | Uint8Array;
+  /** The path or URL, for error messages. */
+  readonly origin: string;
+  /** The options of `gunzip`; absent where the file is not to be inflated. */
+  readonly gunzip?: InflateLimits | undefined;
+  /** The limits of `jsonLines`. */
+  readonly limits?: CheckedLimits | undefined;
+}

@@ -1,0 +1,77 @@
+import { Worker } from 'node:worker_threads';
+import type { ScanCommand, ScanReply, WorkerStart } from './messages.js';
+
+/** Limits of a worker's heap; the content of files is outside of it. */
+const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 };
+
+interface Waiting {
+  resolve(reply: ScanReply): void;
+  reject(error: unknown): void;
+}
+
+/** One worker thread, and the replies that it owes. It keeps the process alive only while it owes some. */
+export class ScanThread {
+  /** Files that it scans or holds. */
+  files = 0;
+  readonly #worker: Worker;
+  readonly #ended: Promise<void>;
+  /** In the order of the commands, which is that of the replies. */
+  readonly #waiting: Waiting[] = [];
+  #failure: Error | undefined;
+
+  /** @throws Where no thread can be started. */
+  constructor(script: URL, start: WorkerStart) {
+    const worker = new Worker(script, {
+      workerData: start,
+      resourceLimits: RESOURCE_LIMITS,
+      // Hooks and flags of the main thread only make the start slower.
+      execArgv: [],
+    });
+    this.#worker = worker;
+    worker.unref();
+    worker.on('message', (reply: ScanReply) => this.#settle(reply));
+    worker.on('messageerror', error => this.#fail(error));
+    worker.on('error', error => this.#fail(error));
+    this.#ended = new Promise(resolve => {
+      worker.on('exit', code => {
+        this.#fail(new Error(`it ended with code ${code}`));
+        resolve();
+      });
+    });
+  }
+
+  get failed(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  /** Rejects when the thread ends before it replies. */
+  ask(command: ScanCommand, transfer: ArrayBuffer[] = []): Promise<ScanReply> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.push({ resolve, reject }) === 1) this.#worker.ref();
+      this.#worker.postMessage(command, transfer);
+    });
+  }
+
+  /** Sends a command that has no reply. */
+  tell(command: ScanCommand): void {
+    this.#worker.postMessage(command);
+  }
+
+  /** Ends the thread within milliseconds, also in the middle of a file. */
+  async end(): Promise<void> {
+    await this.#worker.terminate();
+    await this.#ended;
+  }
+
+  #settle(reply: ScanReply): void {
+    this.#waiting.shift()?.resolve(reply);
+    if (this.#waiting.length === 0) this.#worker.unref();
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= error instanceof Error ? error : new Error(String(error));
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#failure);
+    this.#worker.unref();
+  }
+}

@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { parentPort, workerData } from 'node:worker_threads';
+import { releaseMemory } from '../gzip/release-memory.js';
+import type { ScanCommand, ScanReply, WorkerStart, WriteFailure } from './messages.js';
+import type { PostColumns } from './post-columns.js';
+import { scanFile } from './scan-file.js';
+import { RowWriter } from './write-rows.js';
+
+// A thread that inflates and scans files, and keeps their content until it is written or sent.
+
+interface HeldFile {
+  readonly bytes: Buffer;
+  readonly places: Pick<PostColumns, 'starts' | 'lengths'>;
+}
+
+const port = parentPort!;
+const { fields } = workerData as WorkerStart;
+const held = new Map<number, HeldFile>();
+const writer = new RowWriter();
+
+// One after the other: replies are in the order of the commands.
+let last = Promise.resolve();
+port.on('message', (command: ScanCommand) => {
+  last = last.then(() => execute(command));
+});
+
+async function execute(command: ScanCommand): Promise<void> {
+  const { file } = command;
+  switch (command.kind) {
+    case 'scan':
+      await scan(command);
+      break;
+    case 'write':
+      reply({ kind: 'written', file, failure: write(command) });
+      break;
+    case 'send': {
+      const { bytes } = held.get(file)!;
+      held.delete(file);
+      reply({ kind: 'sent', file, bytes }, [bytes.buffer as ArrayBuffer]);
+      break;
+    }
+    case 'free':
+      releaseMemory(held.get(file)!.bytes);
+      held.delete(file);
+      break;
+  }
+}
+
+async function scan({ file, task }: ScanCommand & { kind: 'scan' }): Promise<void> {
+  const content = contentOf(task.file);
+  const scanned = content && (await scanFile(content, task, fields));
+  if (scanned === undefined) {
+    reply({ kind: 'refused', file });
+    return;
+  }
+  const { bytes, columns, messages } = scanned;
+  held.set(file, { bytes, places: columns.places() });
+  const data = columns.data();
+  reply({ kind: 'scanned', file, data, messages, bytes: bytes.length }, [
+    data.numbers.buffer as ArrayBuffer,
+  ]);
+}
+
+function contentOf(file: string | Uint8Array): Buffer | undefined {
+  if (typeof file !== 'string') return Buffer.from(file.buffer, file.byteOffset, file.byteLength);
+  try {
+    return readFileSync(file);
+  } catch {
+    return undefined;
+  }
+}
+
+function write({ file, rows, ranges }: ScanCommand & { kind: 'write' }): WriteFailure | undefined {
+  const { bytes, places } = held.get(file)!;
+  try {
+    writer.write(bytes, places, rows, ranges);
+    return undefined;
+  } catch (error) {
+    const { message, code, errno, syscall } = error as NodeJS.ErrnoException;
+    return { index: writer.range, message, code, errno, syscall };
+  }
+}
+
+function reply(message: ScanReply, transfer: ArrayBuffer[] = []): void {
+  port.postMessage(message, transfer);
+}

@@ -1,0 +1,185 @@
+import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { HeldFile } from './held-file.js';
+import type { ScanFields, ScanTask } from './scan-task.js';
+import { ScanThread } from './scan-thread.js';
+
+/** Files that a thread scans or holds: the next is ready when one is written. */
+const FILES_A_THREAD = 2;
+const MAX_THREADS = 16;
+/** Content of files that all threads may hold. A single file may be larger. */
+const MAX_HELD_BYTES = 96 * 1024 * 1024;
+/** For less, starting threads and optimising their code takes longer than they save. */
+const MIN_INPUT_BYTES = 32 * 1024 * 1024;
+
+export interface ScanOptions {
+  /** Maximum number of threads; they then scan any input. Default: one a core, for large inputs. */
+  readonly workers?: number | undefined;
+  /** The script of the threads, for tests. */
+  readonly script?: URL | undefined;
+}
+
+/**
+ * Worker threads that inflate and scan whole files. A sink that can leave the content of posts with them
+ * opens its input with a `Scan`; each stage that reads a field of every post adds it; and the stage that
+ * makes posts of records asks for the files. The threads start with the first file.
+ */
+export class Scan {
+  readonly #fields: ScanFields;
+  readonly #threads: ScanThreads;
+
+  private constructor(fields: ScanFields, threads: ScanThreads) {
+    this.#fields = fields;
+    this.#threads = threads;
+  }
+
+  /** `undefined` where there can be no threads. */
+  static open(options: ScanOptions = {}): Scan | undefined {
+    const script = options.script ?? scriptOfThreads();
+    const size = options.workers ?? Math.min(availableParallelism(), MAX_THREADS);
+    if (script === undefined || size === 0) return undefined;
+    const minBytes = options.workers === undefined ? MIN_INPUT_BYTES : 0;
+    return new Scan(
+      { id: false, tags: false, keys: [] },
+      new ScanThreads({ script, size, minBytes }),
+    );
+  }
+
+  /** The same threads, and more fields to read. */
+  with(fields: Partial<ScanFields>): Scan {
+    return new Scan({ ...this.#fields, ...fields }, this.#threads);
+  }
+
+  /** Whether threads pay for an input of so many bytes, compressed. */
+  pays(bytes: number): boolean {
+    return bytes >= this.#threads.minBytes;
+  }
+
+  /** Files to begin before the first of them is read. */
+  get ahead(): number {
+    return FILES_A_THREAD * this.#threads.size;
+  }
+
+  /** Scans a file. Resolves to `undefined` where it must be read in another way. */
+  scan(task: ScanTask): Promise<HeldFile | undefined> {
+    return this.#threads.scan(task, this.#fields);
+  }
+
+  /** Ends the threads; what they hold is lost. */
+  close(): Promise<void> {
+    return this.#threads.close();
+  }
+}
+
+interface Waiting {
+  readonly task: ScanTask;
+  readonly fields: ScanFields;
+  resolve(file: HeldFile | undefined | Promise<HeldFile | undefined>): void;
+}
+
+class ScanThreads {
+  readonly size: number;
+  readonly minBytes: number;
+  readonly #script: URL;
+  readonly #threads: ScanThread[] = [];
+  /**
+   * In the order of the files. A later file never takes the place of an earlier one: the reader waits for
+   * that before it frees others.
+   */
+  readonly #waiting: Waiting[] = [];
+  #files = 0;
+  #heldBytes = 0;
+  #closed = false;
+
+  constructor({ script, size, minBytes }: { script: URL; size: number; minBytes: number }) {
+    this.#script = script;
+    this.size = size;
+    this.minBytes = minBytes;
+  }
+
+  scan(task: ScanTask, fields: ScanFields): Promise<HeldFile | undefined> {
+    return new Promise(resolve => {
+      this.#waiting.push({ task, fields, resolve });
+      this.#dispatch();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#dispatch();
+    await Promise.all(this.#threads.map(thread => thread.end()));
+  }
+
+  #dispatch(): void {
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+      const thread = this.#free(next.fields);
+      if (thread === undefined && this.#alive().length > 0 && !this.#closed) return;
+      this.#waiting.shift();
+      if (thread === undefined) next.resolve(undefined);
+      else next.resolve(this.#scanIn(thread, next.task));
+    }
+  }
+
+  async #scanIn(thread: ScanThread, task: ScanTask): Promise<HeldFile | undefined> {
+    const file = this.#files++;
+    thread.files++;
+    const free = (bytes: number) => {
+      thread.files--;
+      this.#heldBytes -= bytes;
+      this.#dispatch();
+    };
+    try {
+      const reply = await thread.ask({ kind: 'scan', file, task });
+      if (reply.kind === 'scanned') {
+        const { bytes } = reply;
+        this.#heldBytes += bytes;
+        const { origin } = task;
+        return new HeldFile(thread, file, { ...reply, origin }, () => free(bytes));
+      }
+    } catch {
+      // The thread has ended: the stages of the main thread take the file.
+    }
+    free(0);
+    return undefined;
+  }
+
+  #alive(): ScanThread[] {
+    return this.#threads.filter(({ failed }) => !failed);
+  }
+
+  /** A thread that can take a file now. */
+  #free(fields: ScanFields): ScanThread | undefined {
+    if (this.#closed) return undefined;
+    const [best] = this.#alive().sort((a, b) => a.files - b.files);
+    if (best?.files === 0) return best;
+    if (best !== undefined && this.#heldBytes > MAX_HELD_BYTES) return undefined;
+    if (this.#threads.length < this.size) return this.#start(fields) ?? best;
+    return best !== undefined && best.files < FILES_A_THREAD ? best : undefined;
+  }
+
+  #start(fields: ScanFields): ScanThread | undefined {
+    try {
+      const thread = new ScanThread(this.#script, { fields });
+      this.#threads.push(thread);
+      return thread;
+    } catch {
+      // Node's permission model may forbid threads.
+      return undefined;
+    }
+  }
+}
+
+/**
+ * The compiled script beside this file, or in `dist` where the sources are run directly; none in a
+ * bundle.
+ */
+function scriptOfThreads(): URL | undefined {
+  for (const place of ['./scan-worker.js', '../../dist/scan/scan-worker.js'])
+    try {
+      const script = new URL(place, import.meta.url);
+      if (existsSync(script)) return script;
+    } catch {
+      // A bundle may have no URL.
+    }
+  return undefined;
+}

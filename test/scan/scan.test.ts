@@ -1,0 +1,86 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { StorageError } from '../../src/errors.js';
+import { Scan } from '../../src/scan/scan.js';
+import { temporaryFolders } from '../sinks/temporary-folder.js';
+
+const newFolder = temporaryFolders();
+const LIMITS = { maxBytes: 1e6, maxDepth: 100 };
+
+/** Threads with another script. */
+function scanWith(code: string, workers: number): Scan {
+  const script = `import { parentPort, workerData } from 'node:worker_threads';\n${code}`;
+  const url = new URL(`data:text/javascript,${encodeURIComponent(script)}`);
+  return Scan.open({ workers, script: url }) as Scan;
+}
+
+const task = (file: string) => ({ file, origin: file, limits: LIMITS });
+
+describe('the threads of a scan', () => {
+  it('refuse all files where they end, and the process goes on', async () => {
+    const scan = scanWith('process.exit(3)', 2);
+    const files = await Promise.all(Array.from({ length: 9 }, (_, i) => scan.scan(task(`${i}`))));
+    expect(files).toEqual(Array.from({ length: 9 }, () => undefined));
+    await scan.close();
+  });
+
+  it('refuse all files where they fail to start', async () => {
+    const scan = scanWith('throw new Error("broken")', 1);
+    expect(await scan.scan(task('a'))).toBeUndefined();
+    await scan.close();
+  });
+
+  it('that end while they hold posts give a typed error', async () => {
+    const scan = scanWith(
+      `parentPort.on('message', ({ kind, file }) => {
+        if (kind !== 'scan') process.exit(1);
+        const data = { count: 0, numbers: new Uint32Array(0), otherIds: new Map(), tagSets: [], keySets: [] };
+        parentPort.postMessage({ kind: 'scanned', file, data, messages: 0, bytes: 5 });
+      })`,
+      1,
+    );
+    const held = await scan.scan(task('a.gz'));
+    const writing = held!.write(new Uint32Array(1), []);
+    await expect(writing).rejects.toThrow(StorageError);
+    await expect(writing).rejects.toThrow(/a\.gz.*ended with code 1.*Run again/);
+    held!.release();
+    await scan.close();
+  });
+
+  it('take files in their order, and no more at a time than they may hold', async () => {
+    const folder = await newFolder();
+    const paths = Array.from({ length: 9 }, (_, index) => path.join(folder, `${index}.jsonl`));
+    for (const [index, file] of paths.entries())
+      await writeFile(file, `{"id":${index + 1},"id_str":"${index + 1}"}\n`);
+    const scan = Scan.open({ workers: 2 })!.with({ id: true });
+    const done: number[] = [];
+    const held = paths.map(async (file, index) => {
+      const found = await scan.scan(task(file));
+      done.push(index);
+      return found!;
+    });
+    await Promise.all(held.slice(0, 4));
+    expect(done.toSorted()).toEqual([0, 1, 2, 3]);
+    for (const one of held) {
+      const file = await one;
+      expect(file.columns.count).toBe(1);
+      expect((await file.content()).toString()).toMatch(/^{"id":\d,"id_str":"\d"}\n$/);
+      file.release();
+    }
+    expect(done).toHaveLength(9);
+    await scan.close();
+  });
+
+  it('end in the middle of a file when they are closed', async () => {
+    const scan = scanWith("parentPort.on('message', () => { while (true); })", 2);
+    const files = [scan.scan(task('a')), scan.scan(task('b')), scan.scan(task('c'))];
+    await new Promise(resolve => setTimeout(resolve, 50));
+    await scan.close();
+    expect(await Promise.all(files)).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('are none where the limit is 0', () => {
+    expect(Scan.open({ workers: 0 })).toBeUndefined();
+  });
+});

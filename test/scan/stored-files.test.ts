@@ -1,0 +1,290 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import { localFiles } from '../../src/archive/local-files.js';
+import { MillraceError } from '../../src/errors.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { activities } from '../../src/operators/activities.js';
+import { dedupe } from '../../src/operators/dedupe.js';
+import { gunzip } from '../../src/operators/gunzip.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
+import { routeByTag } from '../../src/operators/route-by-tag.js';
+import { HeldFile } from '../../src/scan/held-file.js';
+import { files } from '../../src/sinks/files.js';
+import { concat } from '../../src/sources/concat.js';
+import { temporaryFolders } from '../sinks/temporary-folder.js';
+
+// Threads run the compiled script: build first.
+const newFolder = temporaryFolders();
+
+const DAYS = ['Oct 10', 'Oct 11', 'Oct 12'];
+
+function post(id: number | bigint, tags: readonly string[], size = 10): string {
+  const rules = tags.map((tag, index) => ({ tag, id: index + 1, id_str: `${index + 1}` }));
+  const day = DAYS[Number(BigInt(id) % 3n)];
+  return `{"created_at":"Wed ${day} 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"${'é'.repeat(size)}","matching_rules":${JSON.stringify(rules)}}`;
+}
+
+async function contentsOf(folder: string): Promise<Record<string, string>> {
+  const names = (await readdir(folder, { recursive: true, withFileTypes: true }))
+    .filter(entry => entry.isFile())
+    .map(entry => path.relative(folder, path.join(entry.parentPath, entry.name)))
+    .toSorted();
+  const contents: Record<string, string> = {};
+  for (const name of names) contents[name] = await readFile(path.join(folder, name), 'latin1');
+  return contents;
+}
+
+interface Options {
+  readonly template?: string;
+  readonly maxBytes?: number;
+  readonly maxOpen?: number;
+  readonly checkpoint?: boolean;
+  readonly window?: number;
+  readonly untagged?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Runs the pipeline, and returns its result or error, and all files. */
+async function run(
+  paths: readonly string[],
+  out: string,
+  workers: number,
+  { template = '{tag}.jsonl', window, untagged, checkpoint, signal, ...limits }: Options = {},
+) {
+  await mkdir(out, { recursive: true });
+  const result = await pipeline(
+    localFiles(paths),
+    gunzip(),
+    jsonLines({ maxBytes: 20_000 }),
+    activities(),
+    dedupe({ window }),
+    routeByTag({ untagged }),
+    files({
+      ...{ path: path.join(out, template), workers, ...limits },
+      checkpoint: checkpoint ? path.join(out, 'checkpoint.json') : undefined,
+      commitIntervalMs: 0,
+    }),
+    { signal },
+  ).then(
+    ({ posts, bytes }) => ({ posts, bytes }),
+    (error: unknown) => {
+      if (!(error instanceof MillraceError)) throw error;
+      return { error: error.message.replaceAll(out, 'OUT'), code: error.code };
+    },
+  );
+  const all = await contentsOf(out);
+  // It names the folder.
+  delete all['checkpoint.json'];
+  return { result, files: 'error' in result ? undefined : all };
+}
+
+async function store(folder: string, contents: readonly Buffer[]): Promise<string[]> {
+  const paths = contents.map((_, index) => path.join(folder, `${index}.gz`));
+  for (const [index, content] of contents.entries()) await writeFile(paths[index]!, content);
+  return paths;
+}
+
+/** The threads of this process, where the system tells. */
+async function threads(): Promise<number> {
+  return process.platform === 'linux' ? (await readdir('/proc/self/task')).length : 0;
+}
+
+const gz = (lines: readonly string[]) => gzipSync(lines.map(line => `${line}\n`).join(''));
+
+describe('stored files that threads scan and write', () => {
+  it('come out as without threads: lines, order, duplicates, errors', async () => {
+    const folder = await newFolder();
+    const tags = fc.subarray(['rain', 'snow', 'a/b', '天気', 'untagged?', 'x'], { maxLength: 3 });
+    const line = fc.oneof(
+      {
+        weight: 40,
+        arbitrary: fc
+          .tuple(fc.integer({ min: 1, max: 60 }), tags, fc.integer({ min: 0, max: 3_000 }))
+          .map(([id, of, size]) => post(id, of, size)),
+      },
+      { weight: 2, arbitrary: fc.constant('{"info":{"message":"x"}}') },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom('', '{"text":"no id"}', 'not json', post(5, ['x'], 9_990)),
+      },
+    );
+    const file = fc
+      .tuple(fc.array(line, { maxLength: 15 }), fc.nat(20), fc.nat())
+      .map(([lines, way, at]) => {
+        const whole = gz(lines);
+        if (way === 0) return whole.subarray(0, at % whole.length);
+        if (way === 1) return Buffer.concat([whole, Buffer.alloc(3)]);
+        return whole;
+      });
+    const writes = vi.spyOn(HeldFile.prototype, 'write');
+    let round = 0;
+    let whole = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(file, { minLength: 1, maxLength: 5 }),
+        fc.record({
+          template: fc.constantFrom(
+            '{tag}.jsonl',
+            '{day}/{tag}.jsonl',
+            'all.jsonl',
+            '{month}.jsonl',
+            '{id}.jsonl',
+          ),
+          maxBytes: fc.constantFrom(undefined, undefined, 1, 9_000),
+          maxOpen: fc.constantFrom(1, 2, 64),
+          checkpoint: fc.boolean(),
+          window: fc.constantFrom(5, 100_000),
+          untagged: fc.constantFrom('none', 'snow'),
+        }),
+        async (contents, options) => {
+          const here = path.join(folder, `${round++}`);
+          await mkdir(here);
+          const paths = await store(here, contents);
+          const expected = await run(paths, path.join(here, 'main'), 0, options as Options);
+          const threads = await run(paths, path.join(here, 'threads'), 2, options as Options);
+          expect(threads).toEqual(expected);
+          if (expected.files !== undefined) whole++;
+          await rm(here, { recursive: true });
+        },
+      ),
+      { numRuns: 30, endOnFailure: true },
+    );
+    expect(whole).toBeGreaterThan(3);
+    // Or no thread would have written anything.
+    expect(writes.mock.calls.length).toBeGreaterThan(10);
+  });
+
+  it('go to many outputs, and to files that are continued from one input to the next', async () => {
+    const folder = await newFolder();
+    const contents = Array.from({ length: 7 }, (_, file) =>
+      gz(
+        Array.from({ length: 300 }, (_, at) => post(file * 290 + at + 1, [`t${at % 150}`, 'all'])),
+      ),
+    );
+    const paths = await store(folder, contents);
+    const expected = await run(paths, path.join(folder, 'main'), 0);
+    expect(Object.keys(expected.files ?? {})).toHaveLength(151);
+    expect(await run(paths, path.join(folder, 'threads'), 3)).toEqual(expected);
+  });
+
+  it('keep ids exact that are larger than a double can hold', async () => {
+    const folder = await newFolder();
+    const ids = [9_007_199_254_740_993n, 9_007_199_254_740_992n, 18_446_744_073_709_551_615n];
+    const paths = await store(folder, [gz([...ids, ...ids].map(id => post(id, ['a'])))]);
+    const { result } = await run(paths, path.join(folder, 'out'), 1);
+    expect(result).toMatchObject({ posts: 3 });
+  });
+
+  it('go on from a checkpoint, after a run without threads and after one with them', async () => {
+    const folder = await newFolder();
+    const good = Array.from({ length: 6 }, (_, file) =>
+      gz(Array.from({ length: 50 }, (_, at) => post(file * 45 + at + 1, ['a', `b${at % 3}`]))),
+    );
+    for (const [first, second] of [
+      [0, 2],
+      [2, 0],
+      [2, 2],
+    ] as const) {
+      const here = path.join(folder, `${first}${second}`);
+      await mkdir(here);
+      const paths = await store(here, good);
+      const expected = await run(paths, path.join(here, 'whole'), 0, { checkpoint: true });
+      await writeFile(paths[4]!, good[4]!.subarray(0, 60));
+      const out = path.join(here, 'out');
+      const failed = await run(paths, out, first, { checkpoint: true });
+      expect(failed.result).toMatchObject({ code: 'ERR_DATA' });
+      await writeFile(paths[4]!, good[4]!);
+      // The size of a file is part of the cursor, so the checkpoint is from before the damaged one.
+      const resumed = await run(paths, out, second, { checkpoint: true });
+      expect(resumed).toEqual(expected);
+    }
+  });
+
+  it('are read as usual where a source changes their cursors', async () => {
+    const folder = await newFolder();
+    const paths = await store(folder, [gz([post(1, ['a'])]), gz([post(2, ['a'])])]);
+    const out = path.join(folder, 'out.jsonl');
+    const { posts } = await pipeline(
+      concat(localFiles(paths[0]!), localFiles(paths[1]!)),
+      gunzip(),
+      jsonLines(),
+      activities(),
+      files({ path: out, workers: 2, checkpoint: path.join(folder, 'c.json') }),
+    );
+    expect(posts).toBe(2);
+  });
+
+  it('are read as usual where no stage makes activities of their records', async () => {
+    const folder = await newFolder();
+    const paths = await store(folder, [gz([post(1, ['a']), post(2, [])])]);
+    const out = path.join(folder, 'out.jsonl');
+    const { posts } = await pipeline(
+      localFiles(paths),
+      gunzip(),
+      jsonLines(),
+      files({ path: out, workers: 2 }),
+    );
+    expect(posts).toBe(2);
+    expect(await readFile(out, 'utf8')).toBe(`${post(1, ['a'])}\n${post(2, [])}\n`);
+  });
+
+  it('end within milliseconds of an abort, and leave no thread behind', async () => {
+    const folder = await newFolder();
+    const many = gz(Array.from({ length: 3_000 }, (_, at) => post(at + 1, ['a'], 1_000)));
+    const paths = await store(
+      folder,
+      Array.from({ length: 40 }, () => many),
+    );
+    await run([paths[0]!], path.join(folder, 'first'), 2);
+    const before = await threads();
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    let abortedAt = 0;
+    setTimeout(() => {
+      abortedAt = performance.now();
+      controller.abort(reason);
+    }, 150);
+    const running = pipeline(
+      localFiles(paths),
+      gunzip(),
+      jsonLines(),
+      activities(),
+      files({ path: path.join(folder, 'out.jsonl'), workers: 2 }),
+      { signal: controller.signal },
+    );
+    await expect(running).rejects.toBe(reason);
+    // A limit on waiting, not on speed.
+    expect(performance.now() - abortedAt).toBeLessThan(5_000);
+    expect(await threads()).toBeLessThanOrEqual(before);
+  });
+
+  it('end with the error of the system when a disk is full', async () => {
+    const folder = await newFolder();
+    const paths = await store(
+      folder,
+      Array.from({ length: 4 }, (_, file) =>
+        gz(Array.from({ length: 200 }, (_, at) => post(file * 200 + at, ['a'], 2_000))),
+      ),
+    );
+    const script = `
+      import { activities, files, gunzip, jsonLines, localFiles, pipeline } from ${JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)};
+      try {
+        await pipeline(localFiles(${JSON.stringify(paths)}), gunzip(), jsonLines(), activities(), files({ path: ${JSON.stringify(path.join(folder, 'out.jsonl'))}, workers: 2 }));
+      } catch (error) {
+        console.log(error.code, error.message, error.cause?.code);
+      }`;
+    // A limit on the size of files stands for the disk.
+    const { stdout } = await promisify(execFile)('bash', [
+      '-c',
+      'ulimit -f 500; exec "$0" --input-type=module -e "$1"',
+      process.execPath,
+      script,
+    ]);
+    expect(stdout).toMatch(/^ERR_STORAGE .*out\.jsonl\.part.* EFBIG\n$/);
+  });
+});
