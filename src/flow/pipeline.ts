@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { boundFlow } from './bound-flow.js';
 import { drain } from './drain.js';
-import { batchesOf, type FlowSink, identityOf } from './flow.js';
+import { type FlowSink, identityOf } from './flow.js';
 import { InternalFlow, internalBatchesOf } from './internal-flow.js';
 import { applyStage, type PipelineOptions, readArguments } from './pipeline-arguments.js';
 import { Progress } from './progress.js';
