@@ -19,6 +19,7 @@ import { rulesQuestion } from './rules.js';
 import { search } from './search.js';
 import { storedFiles, storedFilesSecond } from './stored-files.js';
 import { summary } from './summary.js';
+import { tables } from './tables.js';
 import { tombstones } from './tombstones.js';
 
 const QUESTIONS: readonly Question[] = [
@@ -37,6 +38,7 @@ const STUDIES: readonly Study[] = [
   hostile,
   archiveSearch,
   tombstones,
+  tables,
   cost,
 ];
 const NAMES = [...QUESTIONS, ...STUDIES].map(question => question.name);

@@ -1,0 +1,8 @@
+import { parquet, pipeline } from 'millrace';
+import type { Work } from '../question.js';
+import { readPosts } from './read-posts.js';
+
+export async function run(work: Work): Promise<void> {
+  const path = `${work.out}/posts.parquet`;
+  await pipeline(readPosts(work), parquet({ path, compression: 'gzip' }));
+}

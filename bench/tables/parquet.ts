@@ -1,0 +1,7 @@
+import { parquet, pipeline } from 'millrace';
+import type { Work } from '../question.js';
+import { readPosts } from './read-posts.js';
+
+export async function run(work: Work): Promise<void> {
+  await pipeline(readPosts(work), parquet({ path: `${work.out}/posts.parquet` }));
+}
