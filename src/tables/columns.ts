@@ -2,13 +2,16 @@ import { closest } from '../closest.js';
 import { type ItemKind, kindOfColumn } from './built-in.js';
 import type { Column, Table } from './column.js';
 import { isColumnType, SCALAR_TYPES } from './convert-value.js';
-import { POST_COLUMNS, type PostColumnName, posts } from './post-columns.js';
+import { type PostColumnName, type PostItem, posts } from './post-columns.js';
 
 /**
  * The columns of a sink: a table such as `tables.counts`, or a list of columns, tables, and names of columns
  * of `tables.posts`.
  */
 export type Columns<T> = Table<T> | readonly (PostColumnName | Column<T> | Table<NoInfer<T>>)[];
+
+/** The post columns by any name. */
+const POST_COLUMNS: { readonly [name: string]: Column<PostItem> } = posts;
 
 /** Columns in their order, checked. */
 export type CheckedColumns = readonly Column<never>[];

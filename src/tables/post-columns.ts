@@ -8,7 +8,7 @@ import type {
   PostFields,
 } from '../activity/post-fields.js';
 import { builtIn, type Definition, type ItemKind } from './built-in.js';
-import type { Column, ColumnType, GivenValue } from './column.js';
+import type { ColumnType, GivenValue } from './column.js';
 
 /** A post, or an item that carries one, as `routeByTag` and `engagement` give. */
 export type PostItem = Activity | { readonly activity: Activity };
@@ -234,9 +234,6 @@ export const posts = builtIn(POSTS, viewOf, {
 
 /** The name of a column of `tables.posts`. */
 export type PostColumnName = keyof typeof posts;
-
-/** The post columns by any name. */
-export const POST_COLUMNS: { readonly [name: string]: Column<PostItem> } = posts;
 
 function orNull(text: string | undefined): string | null {
   return text === undefined || text === '' ? null : text;
