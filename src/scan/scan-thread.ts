@@ -18,6 +18,7 @@ export class ScanThread {
   /** In the order of the commands, which is that of the replies. */
   readonly #waiting: Waiting[] = [];
   #failure: Error | undefined;
+  #isEnding = false;
 
   /** @throws Where no thread can be started. */
   constructor(script: URL, start: WorkerStart) {
@@ -60,18 +61,19 @@ export class ScanThread {
 
   /** Ends the thread within milliseconds, also in the middle of a file. */
   async end(): Promise<void> {
+    this.#isEnding = true;
     await this.#worker.terminate();
     await this.#ended;
   }
 
   #settle(reply: ScanReply): void {
     this.#waiting.shift()?.resolve(reply);
-    if (this.#waiting.length === 0) this.#worker.unref();
+    // While it ends, the caller waits: the process must not exit before.
+    if (this.#waiting.length === 0 && !this.#isEnding) this.#worker.unref();
   }
 
   #fail(error: unknown): void {
     this.#failure ??= error instanceof Error ? error : new Error(String(error));
     for (const { reject } of this.#waiting.splice(0)) reject(this.#failure);
-    this.#worker.unref();
   }
 }
