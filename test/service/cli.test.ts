@@ -266,8 +266,9 @@ describe('an installed command', () => {
   });
 });
 
-/** Settings that come from a contract or from the sign-in of a user. */
+/** Settings that come from a contract, from the sign-in of a user or from how a script is run. */
 const NOT_OF_A_SERVICE: readonly SettingName[] = [
+  'share',
   'accessToken',
   'accessTokenSecret',
   'searchesPerMinute',
