@@ -1,7 +1,7 @@
 import { StorageError } from '../errors.js';
 import type { ScanCommand, ScanReply, WriteRange } from './messages.js';
-import { PostColumns, type PostColumnsData } from './post-columns.js';
 import type { ScanThread } from './scan-thread.js';
+import { ScannedColumns, type ScannedColumnsData } from './scanned-columns.js';
 
 /** A file whose content is with the thread that scanned it. */
 export class HeldFile {
@@ -9,7 +9,7 @@ export class HeldFile {
   readonly origin: string;
   /** Size of the content. */
   readonly bytes: number;
-  readonly columns: PostColumns;
+  readonly columns: ScannedColumns;
   /** Records that are messages in place of posts. */
   readonly messages: number;
   readonly #thread: ScanThread;
@@ -28,14 +28,14 @@ export class HeldFile {
     }: {
       readonly origin: string;
       readonly bytes: number;
-      readonly data: PostColumnsData;
+      readonly data: ScannedColumnsData;
       readonly messages: number;
     },
     onRelease: () => void,
   ) {
     this.origin = origin;
     this.bytes = bytes;
-    this.columns = PostColumns.of(data);
+    this.columns = ScannedColumns.of(data);
     this.messages = messages;
     this.#thread = thread;
     this.#number = number;

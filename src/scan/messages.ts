@@ -1,5 +1,5 @@
-import type { PostColumnsData } from './post-columns.js';
 import type { ScanFields, ScanTask } from './scan-task.js';
+import type { ScannedColumnsData } from './scanned-columns.js';
 
 /** What a worker is started with. */
 export interface WorkerStart {
@@ -34,7 +34,7 @@ export type ScanReply =
   | {
       readonly kind: 'scanned';
       readonly file: number;
-      readonly data: PostColumnsData;
+      readonly data: ScannedColumnsData;
       readonly messages: number;
       /** Size of the content. */
       readonly bytes: number;

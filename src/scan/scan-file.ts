@@ -13,8 +13,8 @@ import { isDeeperThan } from '../json/json-depth.js';
 import { spanNearEnd } from '../json/json-object.js';
 import { LineFramer } from '../json/line-framer.js';
 import type { CheckedLimits } from '../json/record-limits.js';
-import { PostColumns } from './post-columns.js';
 import type { ScanFields, ScanTask } from './scan-task.js';
+import { ScannedColumns } from './scanned-columns.js';
 
 /** Maximum size, compressed and inflated, of a file that is scanned: it is held in memory as a whole. */
 export const MAX_FILE_BYTES = 8 * 1024 * 1024;
@@ -29,7 +29,7 @@ const SMALLEST_CHUNK = 64 * 1024;
 export interface ScannedFile {
   /** The content of the file, inflated. */
   readonly bytes: Buffer;
-  readonly columns: PostColumns;
+  readonly columns: ScannedColumns;
   /** Records that are messages in place of posts. */
   readonly messages: number;
 }
@@ -108,7 +108,7 @@ async function framedRecords(bytes: Buffer, limits: CheckedLimits): Promise<Buff
 
 function postsIn(bytes: Buffer, records: readonly Buffer[], fields: ScanFields): ScannedFile {
   const keysOf = fields.keys.map(key => POST_KEYS[key]);
-  const columns = PostColumns.ofSize(records.length);
+  const columns = ScannedColumns.ofSize(records.length);
   let messages = 0;
   for (const record of records) {
     const idStart = leadingIdStart(record);
@@ -133,7 +133,7 @@ function postsIn(bytes: Buffer, records: readonly Buffer[], fields: ScanFields):
 
 const number = new IdNumber();
 
-function readId(columns: PostColumns, row: number, record: Buffer, idStart: number): void {
+function readId(columns: ScannedColumns, row: number, record: Buffer, idStart: number): void {
   if (idStart !== -1 && number.parseDigits(record, idStart)) {
     columns.setId(row, number.high, number.low);
     return;

@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { releaseMemory } from '../gzip/release-memory.js';
 import type { ScanCommand, ScanReply, WorkerStart, WriteFailure } from './messages.js';
-import type { PostColumns } from './post-columns.js';
 import { scanFile } from './scan-file.js';
+import type { ScannedColumns } from './scanned-columns.js';
 import { RowWriter } from './write-rows.js';
 
 // A thread that inflates and scans files, and keeps their content until it is written or sent.
 
 interface HeldFile {
   readonly bytes: Buffer;
-  readonly places: Pick<PostColumns, 'starts' | 'lengths'>;
+  readonly places: Pick<ScannedColumns, 'starts' | 'lengths'>;
 }
 
 const port = parentPort!;

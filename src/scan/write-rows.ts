@@ -1,12 +1,12 @@
 import { writeSync } from 'node:fs';
 import { LF } from '../json/json-bytes.js';
 import type { WriteRange } from './messages.js';
-import type { PostColumns } from './post-columns.js';
+import type { ScannedColumns } from './scanned-columns.js';
 
 /** Posts are gathered in a buffer that stays in the cache of a core. */
 const GATHERED = 256 * 1024;
 
-type Places = Pick<PostColumns, 'starts' | 'lengths'>;
+type Places = Pick<ScannedColumns, 'starts' | 'lengths'>;
 
 /** Writes posts of one file as lines at positions of open files. */
 export class RowWriter {

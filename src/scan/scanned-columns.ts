@@ -2,7 +2,7 @@
 const COLUMNS = 6;
 
 /** What crosses from one thread to another; `numbers` is transferred. */
-export interface PostColumnsData {
+export interface ScannedColumnsData {
   readonly count: number;
   readonly numbers: Uint32Array;
   readonly otherIds: ReadonlyMap<number, string>;
@@ -11,7 +11,7 @@ export interface PostColumnsData {
 }
 
 /** Fields of the posts of one file in columns, so that a thread can pass them on without an object each. */
-export class PostColumns implements PostColumnsData {
+export class ScannedColumns implements ScannedColumnsData {
   count = 0;
   readonly numbers: Uint32Array;
   readonly starts: Uint32Array;
@@ -28,7 +28,7 @@ export class PostColumns implements PostColumnsData {
   readonly #tagIndexes = new Map<readonly string[], number>();
   readonly #keyIndexes = new Map<string, number>();
 
-  private constructor({ count, numbers, otherIds, tagSets, keySets }: PostColumnsData) {
+  private constructor({ count, numbers, otherIds, tagSets, keySets }: ScannedColumnsData) {
     const size = numbers.length / COLUMNS;
     const column = (index: number) => numbers.subarray(index * size, (index + 1) * size);
     this.count = count;
@@ -45,13 +45,13 @@ export class PostColumns implements PostColumnsData {
   }
 
   /** Empty columns for up to `size` posts. */
-  static ofSize(size: number): PostColumns {
+  static ofSize(size: number): ScannedColumns {
     const numbers = new Uint32Array(size * COLUMNS);
-    return new PostColumns({ count: 0, numbers, otherIds: new Map(), tagSets: [], keySets: [] });
+    return new ScannedColumns({ count: 0, numbers, otherIds: new Map(), tagSets: [], keySets: [] });
   }
 
-  static of(data: PostColumnsData): PostColumns {
-    return new PostColumns(data);
+  static of(data: ScannedColumnsData): ScannedColumns {
+    return new ScannedColumns(data);
   }
 
   /** Adds a post and returns its row. */
@@ -87,11 +87,11 @@ export class PostColumns implements PostColumnsData {
   }
 
   /** A copy of what is needed to find the posts in their file. */
-  places(): Pick<PostColumns, 'starts' | 'lengths'> {
+  places(): Pick<ScannedColumns, 'starts' | 'lengths'> {
     return { starts: this.starts.slice(), lengths: this.lengths.slice() };
   }
 
-  data(): PostColumnsData {
+  data(): ScannedColumnsData {
     const { count, numbers, otherIds, tagSets, keySets } = this;
     return { count, numbers, otherIds, tagSets, keySets };
   }
