@@ -1,0 +1,68 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { expect, it } from 'vitest';
+import { spawn } from '../child-processes.js';
+import { temporaryFolders } from '../sinks/temporary-folder.js';
+
+const SCRIPT = path.join(import.meta.dirname, 'stored-files-to-files.ts');
+const KILLS = process.env.MILLRACE_SLOW === undefined ? 3 : 100;
+const FILES = 60;
+const POSTS_PER_FILE = 2_000;
+const temporaryFolder = temporaryFolders();
+
+/** Every tenth post is in two files, and every fifth has two tags. */
+async function writeStored(folder: string): Promise<void> {
+  for (let file = 0; file < FILES; file++) {
+    const lines = Array.from({ length: POSTS_PER_FILE }, (_, index) => {
+      const id = 10n ** 17n + BigInt(file * POSTS_PER_FILE + index - (index % 10 === 0 ? 500 : 0));
+      const tags = index % 5 === 0 ? ['rain', 'snow'] : [index % 2 === 0 ? 'rain' : 'snow'];
+      const rules = tags.map((tag, rule) => ({ tag, id: rule, id_str: String(rule) }));
+      const day = 10 + (file % 3);
+      return `{"created_at":"Wed Oct ${day} 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"${'é'.repeat(index % 300)}","matching_rules":${JSON.stringify(rules)}}\n`;
+    });
+    const name = `2018-10-${String(file).padStart(4, '0')}.json.gz`;
+    await writeFile(path.join(folder, name), gzipSync(lines.join(''), { level: 1 }));
+  }
+}
+
+/** Runs the script, and kills it the given time after its start unless it has ended by then. */
+async function run(stored: string, out: string, workers: number, afterMs?: number) {
+  const args = ['--import', 'tsx', SCRIPT, stored, out, String(workers)];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  if (afterMs !== undefined)
+    child.stdout.once('data', () => sleep(afterMs).then(() => child.kill('SIGKILL')));
+  const code = await new Promise<number | null>(resolve => child.on('close', resolve));
+  if (child.signalCode === 'SIGKILL') return 'killed';
+  expect(code).toBe(0);
+  return 'done';
+}
+
+async function contentsOf(out: string): Promise<Record<string, string>> {
+  const names = (await readdir(out, { recursive: true })).filter(name => name.endsWith('.jsonl'));
+  const contents: Record<string, string> = {};
+  for (const name of names.sort()) contents[name] = await readFile(path.join(out, name), 'utf8');
+  return contents;
+}
+
+it('stored files that worker threads write are complete, each post once, whenever the process is killed', async () => {
+  const stored = await temporaryFolder();
+  await writeStored(stored);
+  const reference = await temporaryFolder();
+  await run(stored, reference, 0);
+  const whole = await contentsOf(reference);
+  expect(Object.keys(whole)).toHaveLength(6);
+  let kills = 0;
+  while (kills < KILLS) {
+    const out = await temporaryFolder();
+    // Each run of a series is killed later than the one before, so that every series ends.
+    for (
+      let wait = 600;
+      (await run(stored, out, 2, Math.random() * wait)) === 'killed';
+      wait *= 1.2
+    )
+      kills++;
+    expect(await contentsOf(out)).toEqual(whole);
+  }
+});
