@@ -16,6 +16,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // For hangs only: a test of one second must pass on a machine with a load of 20.
     testTimeout: 300_000,
+    // Most tests wait for sockets and child processes: one worker, the default on two cores, leaves a core idle.
+    maxWorkers: 2,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
     reporters: ['default', new SummaryReporter()],
