@@ -308,17 +308,18 @@ describe('a search over any faults', () => {
 });
 
 describe('leaving a search', () => {
-  it('by break closes its connections within 50 ms', async () => {
+  it('by break closes its connections promptly', async () => {
     server.script.push(searchPages(POSTS));
     server.otherwise = stall(PAGE);
     for await (const _post of search(testAccount(server), SNOW)) {
       while (server.received.length < 2) await new Promise(resolve => setTimeout(resolve, 1));
       break;
     }
-    expect(await server.closed()).toBeLessThan(50);
+    // Milliseconds on an idle machine; the answers that are given up would take minutes.
+    expect(await server.closed()).toBeLessThan(2_000);
   });
 
-  it('by a sink that throws closes its connections within 50 ms', async () => {
+  it('by a sink that throws closes its connections promptly', async () => {
     server.script.push(searchPages(POSTS));
     server.otherwise = stall(PAGE);
     const bug = new Error('the sink is full');
@@ -329,7 +330,7 @@ describe('leaving a search', () => {
       }
     });
     await expect(run).rejects.toBe(bug);
-    expect(await server.closed()).toBeLessThan(50);
+    expect(await server.closed()).toBeLessThan(2_000);
   });
 
   it.each([0, 1])('by an abort during page %i gives the reason itself', async pages => {
@@ -344,7 +345,7 @@ describe('leaving a search', () => {
     while (server.received.length <= pages) await new Promise(resolve => setTimeout(resolve, 1));
     controller.abort(reason);
     await expect(running).rejects.toBe(reason);
-    expect(await server.closed()).toBeLessThan(50);
+    expect(await server.closed()).toBeLessThan(2_000);
   });
 
   it('by an abort during a wait ends immediately', async () => {
@@ -360,7 +361,7 @@ describe('leaving a search', () => {
       const start = performance.now();
       controller.abort('enough');
       await expect(running).rejects.toBe('enough');
-      expect(performance.now() - start).toBeLessThan(50);
+      expect(performance.now() - start).toBeLessThan(2_000);
     }
   });
 });

@@ -157,9 +157,10 @@ describe('a sliced search', () => {
       .batches()
       [Symbol.asyncIterator]();
     await batches.next();
+    await expect.poll(() => server.received.length).toBe(9);
     await new Promise(resolve => setTimeout(resolve, 100));
-    expect(server.received.filter(isOfSecond).length).toBe(4);
     expect(server.received.length).toBe(9);
+    expect(server.received.filter(isOfSecond).length).toBe(4);
     await batches.return?.();
   });
 
