@@ -1,0 +1,35 @@
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import { describe, expect, it } from 'vitest';
+import { hasNatsServer, startCluster, startNode } from './nats-server.js';
+
+describe.skipIf(!hasNatsServer)('the servers of the tests', () => {
+  it('keep what a stream has over kill -9', async () => {
+    await using node = await startNode();
+    const before = await connect({ servers: node.url });
+    const manager = await jetstreamManager(before);
+    await manager.streams.add({ name: 'kept', subjects: ['kept'] });
+    await jetstream(before).publish('kept', 'one');
+    await before.close();
+    await node.kill();
+    expect(node.isRunning).toBe(false);
+    await node.start();
+    const after = await connect({ servers: node.url });
+    const { state } = await (await jetstreamManager(after)).streams.info('kept');
+    expect(state.messages).toBe(1);
+    await after.close();
+  });
+
+  it('elect another leader when theirs is killed', async () => {
+    await using cluster = await startCluster();
+    const connection = await connect({ servers: cluster.urls });
+    const manager = await jetstreamManager(connection);
+    await manager.streams.add({ name: 'kept', subjects: ['kept'], num_replicas: 3 });
+    const leader = await cluster.leaderOf('kept');
+    await leader.kill();
+    expect(await cluster.leaderOf('kept')).not.toBe(leader);
+    await cluster.start();
+    expect(cluster.nodes.map(({ isRunning }) => isRunning)).toEqual([true, true, true]);
+    await connection.close();
+  });
+});
