@@ -27,6 +27,25 @@ it.skipIf(process.platform !== 'linux')(
   },
 );
 
+it.skipIf(process.platform !== 'linux')(
+  'a child ends with a script outside of vitest that is stopped by a signal',
+  async () => {
+    const script = spawn(
+      process.execPath,
+      [
+        ...['--import', 'tsx', '--input-type=module', '-e'],
+        `import { spawn } from ${JSON.stringify(path.join(import.meta.dirname, 'child-processes.ts'))};
+         console.log(spawn('sleep', ['1000'], {}).pid);`,
+      ],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    const pid = Number(await new Promise(resolve => script.stdout.once('data', resolve)));
+    expect(isRunning(pid)).toBe(true);
+    script.kill('SIGTERM');
+    await vi.waitFor(() => expect(isRunning(pid)).toBe(false), { timeout: 60_000 });
+  },
+);
+
 it('a child that has ended, or never started, is not killed', async () => {
   const child = spawn(process.execPath, ['-e', '']);
   await new Promise(resolve => child.once('exit', resolve));

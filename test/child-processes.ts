@@ -1,11 +1,11 @@
 import { type ChildProcess, fork as nodeFork, spawn as nodeSpawn } from 'node:child_process';
-import { afterAll } from 'vitest';
 
 const running = new Set<ChildProcess>();
 
 /**
  * As in `node:child_process`, but the child and every process that it starts are killed when the
- * tests of the file end, also if one fails or times out.
+ * tests of the file end, also if one fails or times out, and when a script outside of vitest ends or is
+ * stopped by a signal.
  */
 export const spawn = ((command: string, args: readonly string[], options: object = {}) =>
   keep(nodeSpawn(command, args, { ...options, detached: true }))) as typeof nodeSpawn;
@@ -33,6 +33,15 @@ export function endChildren(): void {
   running.clear();
 }
 
-// Not afterEach: the tests of a file may run concurrently.
-afterAll(endChildren);
 process.once('exit', endChildren);
+if ('__vitest_worker__' in globalThis) {
+  // Not afterEach: the tests of a file may run concurrently.
+  (await import('vitest')).afterAll(endChildren);
+} else {
+  // A script of `npm run faults`. Its children are process groups of their own, so that Ctrl-C does not reach them.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.once(signal, () => {
+      endChildren();
+      process.kill(process.pid, signal);
+    });
+}
