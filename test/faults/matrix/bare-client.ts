@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import { Agent, request } from 'node:http';
+import { gunzipSync } from 'node:zlib';
+import type { Addresses } from 'millrace/service';
+
+// The oracle's client: `node:http`, `zlib` and scans written by hand. It shares no code with the library,
+// so that a mistake of the library cannot hide in what is expected of it.
+
+/** Records by their key: what a pipeline must put out, each once. */
+export type Expected = ReadonlyMap<string, string>;
+
+const agent = new Agent({ keepAlive: true });
+
+/** The body of a response, decompressed. */
+export async function fetchBody(
+  { email, password }: Pick<Addresses, 'email' | 'password'>,
+  url: string,
+  { method = 'GET', body }: { method?: string; body?: string } = {},
+): Promise<string> {
+  const authorization = `Basic ${Buffer.from(`${email}:${password}`).toString('base64')}`;
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, {
+      method,
+      agent,
+      headers: { authorization, 'accept-encoding': 'gzip' },
+    });
+    outgoing.on('error', reject);
+    outgoing.on('response', response => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () => {
+        const bytes = Buffer.concat(chunks);
+        const isGzip = response.headers['content-encoding'] === 'gzip';
+        const text = (isGzip ? gunzipSync(bytes) : bytes).toString();
+        const { statusCode = 0 } = response;
+        if (statusCode >= 200 && statusCode < 300) resolve(text);
+        else reject(new Error(`${method} ${url}: ${statusCode} ${text}`));
+      });
+    });
+    outgoing.end(body);
+  });
+}
+
+/** All pages of a search or of counts, as they were sent. */
+export async function fetchPages(
+  addresses: Addresses,
+  path: string,
+  parameters: Readonly<Record<string, string | number>>,
+): Promise<string[]> {
+  const pages: string[] = [];
+  for (let next: string | undefined; ; ) {
+    const body = JSON.stringify(next === undefined ? parameters : { ...parameters, next });
+    const page = await fetchBody(addresses, addresses.baseUrl + path, { method: 'POST', body });
+    pages.push(page);
+    next = /"next":"([^"]*)"/.exec(page.slice(page.lastIndexOf('}]') + 1))?.[1];
+    if (next === undefined) return pages;
+  }
+}
+
+/** The objects of the array under a top-level key, each as its exact text. */
+export function elementsOf(document: string, key: string): string[] {
+  const start = document.indexOf(`"${key}":[`);
+  if (start === -1) throw new Error(`No array "${key}" in ${document.slice(0, 200)}`);
+  const elements: string[] = [];
+  let depth = 0;
+  let begin = 0;
+  let isText = false;
+  for (let at = start + key.length + 4; at < document.length; at++) {
+    const character = document[at];
+    if (isText) {
+      if (character === '\\') at++;
+      else if (character === '"') isText = false;
+    } else if (character === '"') isText = true;
+    else if (character === '{') {
+      if (depth++ === 0) begin = at;
+    } else if (character === '}') {
+      if (--depth === 0) elements.push(document.slice(begin, at + 1));
+    } else if (character === ']' && depth === 0) return elements;
+  }
+  throw new Error(`The array "${key}" has no end`);
+}
+
+/** The digits of a post's own id, which is the first `id_str` at the top of its record. */
+export function idOf(record: string): string {
+  let depth = 0;
+  for (let at = 0; at < record.length; at++) {
+    const character = record[at];
+    if (character === '"') {
+      const end = endOfText(record, at);
+      if (depth === 1 && record.startsWith('"id_str":"', at)) {
+        const value = at + '"id_str":"'.length;
+        return record.slice(value, record.indexOf('"', value));
+      }
+      at = end;
+    } else if (character === '{' || character === '[') depth++;
+    else if (character === '}' || character === ']') depth--;
+  }
+  throw new Error(`No id_str in ${record.slice(0, 200)}`);
+}
+
+/** Where the closing quote is. */
+function endOfText(record: string, quote: number): number {
+  for (let at = quote + 1; at < record.length; at++)
+    if (record[at] === '\\') at++;
+    else if (record[at] === '"') return at;
+  throw new Error('A text without an end');
+}
+
+export function hashOf(record: string): string {
+  return createHash('sha256').update(record).digest('hex');
+}
+
+/** Posts by id; a repeated one must be the same. */
+export function expectedPosts(records: readonly string[]): Expected {
+  const expected = new Map<string, string>();
+  for (const record of records) {
+    const id = idOf(record);
+    const hash = hashOf(record);
+    const before = expected.get(id);
+    if (before !== undefined && before !== hash) throw new Error(`Two different posts ${id}`);
+    expected.set(id, hash);
+  }
+  return expected;
+}

@@ -1,0 +1,55 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import type { CellResult } from './part.js';
+
+/** The last result of a cell, and where it comes from. */
+export interface RecordedCell extends CellResult {
+  /** `2026-11-22`. */
+  readonly day: string;
+  readonly machine: string;
+}
+
+/** By part and cell. */
+export type Recorded = Readonly<Record<string, Readonly<Record<string, RecordedCell>>>>;
+
+/** Node, cores and their model, memory. */
+export const MACHINE = `Node ${process.version}, ${os.cpus().length} x ${os.cpus()[0]?.model.trim() ?? 'unknown'}, ${(os.totalmem() / 2 ** 30).toFixed(0)} GiB`;
+
+export function readRecord(file: string): Recorded {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Recorded;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw error;
+  }
+}
+
+/** Puts results in the place of the last ones of their cells; cells that the part no longer has go. */
+export function record(
+  file: string,
+  part: { readonly name: string; readonly cells: readonly { readonly name: string }[] },
+  results: readonly CellResult[],
+): Recorded {
+  const day = new Date().toISOString().slice(0, 10);
+  const before = readRecord(file);
+  const cells: Record<string, RecordedCell> = { ...before[part.name] };
+  for (const result of results)
+    cells[result.cell] = {
+      ...result,
+      failures: result.failures.map(({ seed, message }) => ({
+        seed,
+        message: message.split('\n')[0] ?? '',
+      })),
+      seconds: Number(result.seconds.toPrecision(3)),
+      day,
+      machine: MACHINE,
+    };
+  const kept = part.cells.flatMap(({ name }) => {
+    const cell = cells[name];
+    return cell === undefined ? [] : [[name, cell] as const];
+  });
+  const all = { ...before, [part.name]: Object.fromEntries(kept) };
+  writeFileSync(`${file}.new`, `${JSON.stringify(all, null, 1)}\n`);
+  renameSync(`${file}.new`, file);
+  return all;
+}

@@ -1,0 +1,99 @@
+import type { CellResult, Part } from './part.js';
+import type { Recorded, RecordedCell } from './record.js';
+
+/** One line for a cell that has ended. */
+export function cellLine(part: string, result: CellResult): string {
+  const { cell, expects, why, trials, failures, seconds } = result;
+  if (expects === 'none') return `–  ${part} ${cell}: ${why ?? ''}`;
+  const sign = failures.length === 0 ? 'ok' : 'FAILED';
+  const counted = countsText(result);
+  return `${sign}  ${part} ${cell}  ${expects}: ${trials} trials in ${seconds.toFixed(1)} s${counted === '' ? '' : `, ${counted}`}${failures.length === 0 ? '' : `, ${failures.length} failed`}`;
+}
+
+/** `RESULTS.md`. */
+export function resultsPage(parts: readonly Part[], recorded: Recorded): string {
+  const known = parts.flatMap(part => {
+    const cells = Object.values(recorded[part.name] ?? {});
+    return cells.length === 0 ? [] : [{ part, cells }];
+  });
+  return [
+    '# What was tried, and what it came to',
+    '',
+    'Written by `npm run faults` from [results.json](results.json); do not edit. How to run it and how to read it: [README.md](README.md).',
+    '',
+    ...summary(known),
+    ...known.flatMap(({ part, cells }) => [
+      `## ${part.title} (\`${part.name}\`)`,
+      '',
+      part.promise,
+      '',
+      ...origins(cells),
+      '',
+      part.render?.(cells) ?? cellTable(cells),
+      '',
+    ]),
+  ].join('\n');
+}
+
+function summary(
+  known: readonly { part: Part; cells: readonly RecordedCell[] }[],
+): readonly string[] {
+  const rows = known.map(({ part, cells }) => {
+    const live = cells.filter(cell => cell.expects !== 'none');
+    const trials = live.reduce((sum, cell) => sum + cell.trials, 0);
+    const failed = live.reduce((sum, cell) => sum + cell.failures.length, 0);
+    const seconds = live.reduce((sum, cell) => sum + cell.seconds, 0);
+    return [
+      `\`${part.name}\``,
+      String(live.length),
+      trials.toLocaleString('en'),
+      failed.toLocaleString('en'),
+      seconds.toFixed(0),
+    ];
+  });
+  return [...table([['part', 'cells', 'trials', 'failed', 'seconds'], ...rows], 1), ''];
+}
+
+function origins(cells: readonly RecordedCell[]): readonly string[] {
+  const all = [...new Set(cells.map(({ machine, day }) => `${machine}; ${day}`))];
+  return all.map(origin => `Run on ${origin}.`);
+}
+
+/** A row for each cell. */
+export function cellTable(cells: readonly CellResult[]): string {
+  return table(
+    [
+      ['cell', 'expects', 'trials', 'failed', 'counted'],
+      ...cells.map(cell => [
+        cell.cell,
+        cell.why === undefined ? cell.expects : `${cell.expects}: ${cell.why}`,
+        cell.expects === 'none' ? '' : String(cell.trials),
+        cell.expects === 'none'
+          ? ''
+          : cell.failures.length === 0
+            ? '0'
+            : `**${cell.failures.length}** (seed ${cell.failures[0]?.seed}: ${cell.failures[0]?.message})`,
+        countsText(cell),
+      ]),
+    ],
+    2,
+  ).join('\n');
+}
+
+/** Markdown; columns from `numbers` on hold numbers, but for the last one of five. */
+export function table(rows: readonly (readonly string[])[], numbers: number): readonly string[] {
+  const [head = [], ...body] = rows;
+  const line = (row: readonly string[]) =>
+    `| ${row.map(text => text.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [
+    line(head),
+    line(head.map((_, index) => (index >= numbers ? '---:' : '---'))),
+    ...body.map(line),
+  ];
+}
+
+function countsText({ counts }: CellResult): string {
+  return Object.entries(counts)
+    .map(([name, count]) => `${name} ${count.toLocaleString('en')}`)
+    .join(', ');
+}

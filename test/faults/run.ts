@@ -1,0 +1,132 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { libraryUrl } from './load-library.js';
+import { matrix } from './matrix.js';
+import type { CellResult, Part } from './part.js';
+import { MACHINE, readRecord, record } from './record.js';
+import { cellLine, resultsPage } from './report.js';
+import { seedsOf, tryPart } from './try-part.js';
+
+/** A part is a file of this folder, and a line here. */
+const PARTS: readonly Part[] = [matrix];
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seeds: { type: 'string' },
+    seed: { type: 'string' },
+    cell: { type: 'string', multiple: true },
+    library: { type: 'string' },
+    json: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+// The script is started from the root of the project, as npm does it.
+const FOLDER = path.join(process.cwd(), 'test/faults');
+const RESULTS = path.join(FOLDER, 'results.json');
+
+if (values.help) {
+  console.log(help());
+  process.exit();
+}
+const names = positionals.length > 0 ? positionals : PARTS.map(({ name }) => name);
+const unknown = names.filter(name => ![...PARTS.map(part => part.name), 'report'].includes(name));
+if (unknown.length > 0) refuse(`No such part: ${unknown.join(', ')}`);
+const seeds = number('seeds');
+const firstSeed = number('seed');
+const patterns = values.cell?.map(cellPattern);
+const chosen = PARTS.filter(({ name }) => names.includes(name)).map(part => ({
+  part,
+  cells: part.cells.filter(
+    ({ name }) => patterns === undefined || patterns.some(pattern => pattern.test(name)),
+  ),
+}));
+if (patterns !== undefined && chosen.every(({ cells }) => cells.length === 0))
+  refuse(`No such cell: ${values.cell?.join(', ')}`);
+if (values.list) {
+  for (const { part, cells } of chosen)
+    for (const { name, expects, why = '' } of cells)
+      console.log(`${part.name} ${name}  ${expects}${why === '' ? '' : `: ${why}`}`);
+  process.exit();
+}
+
+const print = values.json ? () => {} : console.log;
+const library = libraryUrl(path.resolve(values.library ?? 'dist'));
+// Fewer seeds, one seed or another library never replace the results of a whole run.
+const isRecorded = values.library === undefined && firstSeed === undefined;
+print(`${MACHINE}\n`);
+const results: CellResult[] = [];
+for (const { part, cells } of chosen) {
+  if (cells.length === 0) continue;
+  print(`${part.title}: ${part.promise}\n`);
+  const recorded = (result: CellResult) =>
+    isRecorded && (seeds === undefined || seeds >= seedsOfCell(part, result.cell));
+  results.push(
+    ...(await tryPart(part, {
+      library,
+      cells,
+      seeds: seeds ?? (firstSeed === undefined ? undefined : 1),
+      firstSeed,
+      onFailure(cell, seed, message) {
+        print(`FAILED  ${part.name} ${cell.name}, seed ${seed}: ${message}`);
+        print(`        npm run faults -- ${part.name} --cell ${cell.name} --seed ${seed}`);
+      },
+      onCell(result) {
+        print(cellLine(part.name, result));
+        if (recorded(result)) record(RESULTS, part, [result]);
+      },
+    })),
+  );
+}
+if (values.library === undefined && !values.json)
+  writeFileSync(path.join(FOLDER, 'RESULTS.md'), resultsPage(PARTS, readRecord(RESULTS)));
+const failed = results.filter(({ failures }) => failures.length > 0);
+if (values.json) process.stdout.write(JSON.stringify(results));
+const trials = results.reduce((sum, result) => sum + result.trials, 0);
+print(`\n${trials} trials of ${results.length} cells, ${failed.length} cells failed`);
+process.exitCode = failed.length > 0 ? 1 : 0;
+
+function seedsOfCell(part: Part, name: string): number {
+  const cell = part.cells.find(cell => cell.name === name);
+  return cell === undefined ? 0 : seedsOf(part, cell);
+}
+
+/** `search/*` is all cells of that row; without a star it is the cell. */
+function cellPattern(text: string): RegExp {
+  const escaped = text.split('*').map(part => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${escaped.join('.*')}$`);
+}
+
+function number(name: 'seeds' | 'seed'): number | undefined {
+  const text = values[name];
+  if (text === undefined) return undefined;
+  if (!/^[1-9]\d{0,8}$/.test(text)) refuse(`--${name} takes a whole number from 1, got ${text}`);
+  return Number(text);
+}
+
+function refuse(message: string): never {
+  console.error(`${message}\n\n${help()}`);
+  process.exit(2);
+}
+
+function help(): string {
+  const parts = PARTS.map(({ name, title }) => `  ${name.padEnd(16)} ${title}`);
+  return `Usage: npm run faults -- [part ...] [flags]
+
+Parts (default: all):
+${parts.join('\n')}
+  ${'report'.padEnd(16)} Writes RESULTS.md from the last results, and tries nothing
+
+Flags:
+  --seeds N         seeds of each cell (default: what the part says, mostly 50); fewer are not recorded
+  --cell NAME       only this cell; \`search/*\` is several; can be repeated
+  --seed S          only this seed, as a failure prints it; with --seeds N the first of N
+  --library FOLDER  try another compiled library than dist, such as a mutant; not recorded
+  --json            print the results as JSON, and nothing else
+  --list            list the cells and what each expects
+  --help            print this
+
+The exit code is 1 if any trial failed.`;
+}

@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { CellResult } from './part.js';
+
+const RUN = path.join(import.meta.dirname, 'run.js');
+
+/**
+ * Tries one cell of a part against another compiled library, in a process of its own: a mutant may hang,
+ * loop, or end the process. Nothing is recorded. The result has a failure if the cell caught the mutant.
+ */
+export async function tryInChild(
+  part: string,
+  cell: string,
+  {
+    library,
+    seeds,
+    firstSeed = 1,
+    limitMs = 180_000,
+  }: {
+    /** The folder of the mutant, with a slash at its end. It has to be inside of the project, where Node finds its dependencies. */
+    readonly library: URL;
+    readonly seeds: number;
+    readonly firstSeed?: number;
+    /** Milliseconds after which the process is killed. */
+    readonly limitMs?: number;
+  },
+): Promise<CellResult> {
+  const args = [RUN, part, '--cell', cell, '--seeds', seeds, '--seed', firstSeed, '--json'];
+  const child = spawn(
+    process.execPath,
+    [...args, '--library', fileURLToPath(library)].map(String),
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  const started = performance.now();
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    child.kill('SIGKILL');
+  }, limitMs);
+  let [printed, errors] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    printed += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  const code = await new Promise<number | null>(resolve => child.on('close', resolve));
+  clearTimeout(timer);
+  if ((code === 0 || code === 1) && printed !== '') {
+    const [result] = JSON.parse(printed) as CellResult[];
+    if (result !== undefined) return result;
+  }
+  // A mistake in the arguments says nothing about the mutant.
+  if (code === 2) throw new Error(errors);
+  const message = isLate ? `Killed after ${limitMs} ms` : `Ended with code ${code}: ${errors}`;
+  return {
+    cell,
+    expects: 'holds',
+    trials: 1,
+    failures: [{ seed: firstSeed, message }],
+    counts: {},
+    seconds: (performance.now() - started) / 1000,
+  };
+}

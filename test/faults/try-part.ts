@@ -1,0 +1,168 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import type { Cell, CellResult, Counts, OpenPart, Part, Trial } from './part.js';
+import { Random } from './random.js';
+
+export interface TryOptions {
+  /** The compiled library: a folder as a URL with a slash at its end. */
+  readonly library: URL;
+  /** The cells to try. Those that expect `none` have no trials. */
+  readonly cells: readonly Cell[];
+  /** Seeds of each cell. @default the cell's, the part's, or 50 */
+  readonly seeds?: number | undefined;
+  /** The first seed. @default 1 */
+  readonly firstSeed?: number | undefined;
+  readonly onFailure?: ((cell: Cell, seed: number, message: string) => void) | undefined;
+  /** Called as each cell ends. */
+  readonly onCell?: ((result: CellResult) => void | Promise<void>) | undefined;
+}
+
+/** Hangs only: a trial of a second must pass on a machine with a load of 20. */
+const LIMIT_MS = 120_000;
+/** A cell that is broken fails with each seed: more of them say nothing new. */
+const MAX_FAILURES = 5;
+
+export function seedsOf(part: Part, cell: Cell): number {
+  return cell.seeds ?? part.seeds ?? 50;
+}
+
+/** Tries cells of a part, one after the other. */
+export async function tryPart(part: Part, options: TryOptions): Promise<CellResult[]> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-faults-'));
+  const strays = new Strays();
+  try {
+    let open: OpenPart | undefined;
+    const results: CellResult[] = [];
+    try {
+      for (const cell of options.cells) {
+        if (cell.expects !== 'none') open ??= await part.open({ library: options.library, folder });
+        const result = await tryCell(part, cell, open, { ...options, folder, strays });
+        results.push(result);
+        await options.onCell?.(result);
+      }
+    } finally {
+      await open?.close?.();
+    }
+    return results;
+  } finally {
+    strays.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function tryCell(
+  part: Part,
+  cell: Cell,
+  open: OpenPart | undefined,
+  { folder, strays, ...options }: TryOptions & { folder: string; strays: Strays },
+): Promise<CellResult> {
+  const { firstSeed = 1 } = options;
+  const seeds = Array.from(
+    { length: options.seeds ?? seedsOf(part, cell) },
+    (_, index) => firstSeed + index,
+  );
+  const failures: { seed: number; message: string }[] = [];
+  const fail = (seed: number, error: unknown) => {
+    const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    failures.push({ seed, message });
+    options.onFailure?.(cell, seed, message);
+  };
+  const counts: Record<string, number> = {};
+  const started = performance.now();
+  let trials = 0;
+
+  const each = async (attempt: (trial: Trial) => Promise<Counts>): Promise<void> => {
+    for (const seed of seeds) {
+      if (failures.length >= MAX_FAILURES) return;
+      trials++;
+      try {
+        const counted = await tryOnce(part, cell, seed, { folder, strays, attempt });
+        for (const [name, count] of Object.entries(counted))
+          counts[name] = (counts[name] ?? 0) + count;
+      } catch (error) {
+        fail(seed, error);
+      }
+    }
+  };
+  if (cell.expects !== 'none') {
+    try {
+      await open?.run(cell, { seeds, each });
+    } catch (error) {
+      fail(firstSeed, error);
+    }
+    if (failures.length === 0 && trials === 0) fail(firstSeed, new Error('No trial was run'));
+    if (failures.length === 0 && counts.hits === 0)
+      fail(firstSeed, new Error('The fault never took effect, so the cell shows nothing'));
+  }
+  return {
+    cell: cell.name,
+    expects: cell.expects,
+    why: cell.why,
+    trials,
+    failures,
+    counts,
+    seconds: (performance.now() - started) / 1000,
+  };
+}
+
+async function tryOnce(
+  part: Part,
+  cell: Cell,
+  seed: number,
+  work: { folder: string; strays: Strays; attempt: (trial: Trial) => Promise<Counts> },
+): Promise<Counts> {
+  const folder = path.join(work.folder, 'trial');
+  await mkdir(folder);
+  const limit = new AbortController();
+  const { promise: stray, reject } = withResolvers();
+  const { limitMs = LIMIT_MS } = cell;
+  const timer = setTimeout(() => {
+    const error = new Error(`No end within ${limitMs / 1000} s: it hangs`);
+    limit.abort(error);
+    reject(error);
+  }, limitMs);
+  work.strays.onStray = reject;
+  try {
+    const random = new Random(`${part.name} ${cell.name} ${seed}`);
+    return await Promise.race([
+      work.attempt({ seed, random, folder, signal: limit.signal }),
+      stray,
+    ]);
+  } finally {
+    clearTimeout(timer);
+    work.strays.onStray = undefined;
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** Rejections that nothing handles, and errors that nothing catches, fail the trial that runs. */
+class Strays {
+  onStray: ((error: Error) => void) | undefined;
+  readonly #listener = (reason: unknown) => {
+    const error = new Error(
+      `Unhandled: ${reason instanceof Error ? reason.stack : String(reason)}`,
+    );
+    if (this.onStray === undefined) throw error;
+    this.onStray(error);
+  };
+
+  constructor() {
+    process.on('unhandledRejection', this.#listener);
+    process.on('uncaughtException', this.#listener);
+  }
+
+  stop(): void {
+    process.off('unhandledRejection', this.#listener);
+    process.off('uncaughtException', this.#listener);
+  }
+}
+
+function withResolvers(): { promise: Promise<never>; reject: (error: Error) => void } {
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<never>((_, reject_) => {
+    reject = reject_;
+  });
+  promise.catch(() => {});
+  return { promise, reject };
+}
