@@ -3,14 +3,14 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { releaseMemory } from '../gzip/release-memory.js';
 import type { ScanCommand, ScanReply, WorkerStart, WriteFailure } from './messages.js';
 import { scanFile } from './scan-file.js';
-import type { ScannedColumns } from './scanned-columns.js';
+import type { RowBounds } from './scanned-columns.js';
 import { RowWriter } from './write-rows.js';
 
 // A thread that inflates and scans files, and keeps their content until it is written or sent.
 
 interface HeldFile {
   readonly bytes: Buffer;
-  readonly places: Pick<ScannedColumns, 'starts' | 'lengths'>;
+  readonly bounds: RowBounds;
 }
 
 const port = parentPort!;
@@ -54,7 +54,7 @@ async function scan({ file, task }: ScanCommand & { kind: 'scan' }): Promise<voi
     return;
   }
   const { bytes, columns, messages } = scanned;
-  held.set(file, { bytes, places: columns.places() });
+  held.set(file, { bytes, bounds: columns.bounds() });
   const data = columns.data();
   reply({ kind: 'scanned', file, data, messages, bytes: bytes.length }, [
     data.numbers.buffer as ArrayBuffer,
@@ -71,9 +71,9 @@ function contentOf(file: string | Uint8Array): Buffer | undefined {
 }
 
 function write({ file, rows, ranges }: ScanCommand & { kind: 'write' }): WriteFailure | undefined {
-  const { bytes, places } = held.get(file)!;
+  const { bytes, bounds } = held.get(file)!;
   try {
-    writer.write(bytes, places, rows, ranges);
+    writer.write(bytes, bounds, rows, ranges);
     return undefined;
   } catch (error) {
     const { message, code, errno, syscall } = error as NodeJS.ErrnoException;

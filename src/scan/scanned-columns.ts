@@ -10,6 +10,9 @@ export interface ScannedColumnsData {
   readonly keySets: readonly (readonly (string | number)[])[];
 }
 
+/** Where posts are in their file. */
+export type RowBounds = Pick<ScannedColumns, 'starts' | 'lengths'>;
+
 /** Fields of the posts of one file in columns, so that a thread can pass them on without an object each. */
 export class ScannedColumns implements ScannedColumnsData {
   count = 0;
@@ -86,8 +89,8 @@ export class ScannedColumns implements ScannedColumnsData {
     this.keys[row] = index;
   }
 
-  /** A copy of what is needed to find the posts in their file. */
-  places(): Pick<ScannedColumns, 'starts' | 'lengths'> {
+  /** A copy of where the posts are in their file. */
+  bounds(): RowBounds {
     return { starts: this.starts.slice(), lengths: this.lengths.slice() };
   }
 

@@ -1,28 +1,26 @@
 import { writeSync } from 'node:fs';
 import { LF } from '../json/json-bytes.js';
 import type { WriteRange } from './messages.js';
-import type { ScannedColumns } from './scanned-columns.js';
+import type { RowBounds } from './scanned-columns.js';
 
-/** Posts are gathered in a buffer that stays in the cache of a core. */
-const GATHERED = 256 * 1024;
-
-type Places = Pick<ScannedColumns, 'starts' | 'lengths'>;
+/** Posts are copied to a buffer that fits in the cache of a core. */
+const BUFFER_BYTES = 256 * 1024;
 
 /** Writes posts of one file as lines at positions of open files. */
 export class RowWriter {
   /** The range that is being written, or that failed. */
   range = 0;
-  readonly #buffer = Buffer.allocUnsafeSlow(GATHERED);
+  readonly #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
 
   /** @throws The error of the system, for the first write that fails. */
-  write(bytes: Buffer, places: Places, rows: Uint32Array, ranges: readonly WriteRange[]): void {
+  write(bytes: Buffer, bounds: RowBounds, rows: Uint32Array, ranges: readonly WriteRange[]): void {
     for (this.range = 0; this.range < ranges.length; this.range++)
-      this.#writeRange(bytes, places, rows, ranges[this.range]!);
+      this.#writeRange(bytes, bounds, rows, ranges[this.range]!);
   }
 
   #writeRange(
     bytes: Buffer,
-    { starts, lengths }: Places,
+    { starts, lengths }: RowBounds,
     rows: Uint32Array,
     { fd, position, from, to }: WriteRange,
   ): void {
@@ -36,11 +34,11 @@ export class RowWriter {
       while (index < to && starts[rows[index]!] === end + 1 && bytes[end] === LF)
         end += 1 + lengths[rows[index++]!]!;
       const length = end - start;
-      if (used + length + 1 > GATHERED) {
+      if (used + length + 1 > BUFFER_BYTES) {
         at += writeAll(fd, buffer, 0, used, at);
         used = 0;
       }
-      if (length + 1 > GATHERED) at += writeAll(fd, bytes, start, length, at);
+      if (length + 1 > BUFFER_BYTES) at += writeAll(fd, bytes, start, length, at);
       else used += bytes.copy(buffer, used, start, end);
       buffer[used++] = LF;
     }

@@ -30,7 +30,7 @@ export function checkpointPaths(checkpoint: string): string[] {
 /** What the committer needs of outputs, whatever their items. */
 type Committed = Pick<
   Outputs<unknown>,
-  'endsFiles' | 'filled' | 'isWhole' | 'lock' | 'nameFiles' | 'resume' | 'settle' | 'sync'
+  'endsFiles' | 'filled' | 'hasChanges' | 'lock' | 'nameFiles' | 'resume' | 'settle' | 'sync'
 >;
 
 /** What commits together: the outputs of one sink. */
@@ -154,7 +154,7 @@ const IDLE_MS = 1_000;
 
 function isDue({ outputs, everyMs = Number.POSITIVE_INFINITY }: Member, sinceMs: number): boolean {
   if (sinceMs >= everyMs || outputs.filled) return true;
-  return outputs.endsFiles && outputs.isWhole && sinceMs >= IDLE_MS;
+  return outputs.endsFiles && !outputs.hasChanges && sinceMs >= IDLE_MS;
 }
 
 /** Puts all items up to now on disk, and returns the files that have changed. */

@@ -4,9 +4,11 @@ import { type InternalBatches, internalBatchesOf } from '../../flow/internal-flo
 import type { Progress } from '../../flow/progress.js';
 import { Scan, type ScanOptions } from '../../scan/scan.js';
 import type { FileSystem } from '../../storage/file-system.js';
+import { EncodedOutputs } from './encoded-outputs.js';
 import { type Format, isEncoded } from './format.js';
-import { type Output, Outputs } from './outputs.js';
+import type { Output, Outputs } from './outputs.js';
 import type { PathField, PathTemplate } from './path-template.js';
+import { RecordOutputs } from './record-outputs.js';
 import { type Route, routeByFunction, routeByTemplate } from './routes.js';
 import { fetchItems, ScannedLines } from './scanned-lines.js';
 
@@ -60,19 +62,21 @@ export class FileWriter<T> {
   readonly outputs: Outputs<T>;
   readonly #plan: FileSinkPlan<T>;
   readonly #scan: Scan | undefined;
+  readonly #lines: ScannedLines<T> | undefined;
 
   constructor(fs: FileSystem, plan: FileSinkPlan<T>, shared: Shared) {
     this.#plan = plan;
     this.#scan = scanOf(plan);
-    const { format } = plan;
-    const ends = isEncoded(format) && shared.commits;
-    const maxBytes = plan.maxBytes ?? (ends ? format.committedBytes : undefined);
-    this.outputs = new Outputs<T>(fs, {
-      ...plan,
-      ...shared,
-      only: onlyOutput(plan),
-      maxBytes,
-    });
+    const { format, path, maxOpen } = plan;
+    const options = { ...plan, ...shared, only: onlyOutput(plan) };
+    if (isEncoded(format)) {
+      const maxBytes = plan.maxBytes ?? (shared.commits ? format.committedBytes : undefined);
+      this.outputs = new EncodedOutputs(fs, { ...options, maxBytes }, format);
+    } else {
+      const outputs = new RecordOutputs(fs, options, format);
+      this.outputs = outputs;
+      if (typeof path !== 'function') this.#lines = new ScannedLines(outputs, path, maxOpen);
+    }
   }
 
   /**
@@ -86,10 +90,9 @@ export class FileWriter<T> {
     pull: Pull,
     reached: (cursor: Cursor) => Promise<void>,
   ): Promise<void> {
-    const { keepsItems, compress, format, path, maxOpen } = this.#plan;
+    const { keepsItems, compress, format } = this.#plan;
     const { outputs } = this;
     const route = this.#route();
-    const lines = typeof path === 'function' ? undefined : new ScannedLines(outputs, path, maxOpen);
     // Lines of a slow run become visible soon. Small compressed blocks and row groups would be a waste.
     const watched =
       compress === undefined && !isEncoded(format)
@@ -100,7 +103,8 @@ export class FileWriter<T> {
         ? batchesOf(input, pull)
         : internalBatchesOf(input, pull, { releases: true, scan: this.#scan });
       for await (const { items, cursor, origin, release, scanned } of batches) {
-        const isQueued = scanned !== undefined && lines?.write(scanned, origin, () => release?.());
+        const isQueued =
+          scanned !== undefined && this.#lines?.write(scanned, origin, () => release?.());
         const rest = isQueued || scanned === undefined ? items : await fetchItems(scanned);
         for (const item of rest as readonly T[]) {
           route(item, origin).add(item, origin);

@@ -1,6 +1,4 @@
-import { LINE_FEED } from '../line.js';
-import { type Buffers, MAX_BUFFER_BYTES, MIN_BUFFER_BYTES, nextSize } from './buffers.js';
-import type { EncodedFormat, Encoder, RecordFormat } from './format.js';
+import type { Buffers } from './buffers.js';
 import type { WrittenFile } from './written.js';
 
 /** A file's entry in a checkpoint. */
@@ -64,6 +62,9 @@ export abstract class OutputFile {
     return this.path + PART;
   }
 
+  /** Memory of the collected items, in bytes. */
+  abstract get heldBytes(): number;
+
   /** Queues the collected items behind the running writes. */
   abstract flush(): void;
 
@@ -80,7 +81,7 @@ export abstract class OutputFile {
     await this.#queue;
   }
 
-  /** Counts a write that began elsewhere; it never rejects. */
+  /** Waits for a write that another thread makes; it never rejects. */
   protected wait(write: Promise<void>): void {
     const queue = (this.#queue ?? Promise.resolve())
       .then(() => write)
@@ -103,150 +104,5 @@ export abstract class OutputFile {
       if (this.#queue === queue) this.#queue = undefined;
     });
     this.#queue = queue;
-  }
-}
-
-/** A file of records, each with a line feed after it. */
-export class RecordFile<T> extends OutputFile {
-  readonly #format: RecordFormat<T>;
-  #buffer: Buffer | undefined;
-  #used = 0;
-  #collected = 0;
-  #size = MIN_BUFFER_BYTES;
-
-  constructor(path: string, writer: Writer, format: RecordFormat<T>, before?: FileCounts) {
-    super(path, writer, before);
-    this.#format = format;
-  }
-
-  add(item: T, origin: string | undefined): void {
-    this.addRecord(this.#format.encode(item, origin));
-  }
-
-  addRecord(record: Uint8Array): void {
-    const length = record.byteLength + 1;
-    let buffer = this.#buffer;
-    if (buffer === undefined || this.#used + length > buffer.length) {
-      this.flush();
-      buffer = this.#begin(length);
-    }
-    this.#put(buffer, record);
-    this.#collected++;
-  }
-
-  flush(): void {
-    const buffer = this.#buffer;
-    if (buffer === undefined) return;
-    const records = buffer.subarray(0, this.#used);
-    const posts = this.#collected;
-    this.#size = nextSize(this.#size, this.#used);
-    this.#buffer = undefined;
-    this.#used = 0;
-    this.#collected = 0;
-    const position = this.writer.compresses ? undefined : this.lineBytes - records.length;
-    this.write(records, posts, () => this.writer.buffers.give(buffer), position);
-  }
-
-  /**
-   * Reserves the place of a record that another thread writes, with a line feed after it, and returns its
-   * position. Only in files that are not compressed.
-   */
-  reserve(byteLength: number): number {
-    this.flush();
-    const position = this.lineBytes;
-    this.lineBytes += byteLength + 1;
-    return position;
-  }
-
-  /** Counts records in reserved places as written once `write` has ended. It never rejects. */
-  fill(posts: number, bytes: number, write: Promise<boolean>): void {
-    this.writer.changed(this);
-    this.wait(
-      write.then(written => {
-        if (!written) return;
-        this.posts += posts;
-        this.bytes += bytes;
-      }),
-    );
-  }
-
-  /** A new file gets its header in the same block as its first record. */
-  #begin(length: number): Buffer {
-    const header = this.lineBytes === 0 ? this.#format.header : undefined;
-    const needed = length + (header === undefined ? 0 : header.byteLength + 1);
-    while (this.#size < needed && this.#size < MAX_BUFFER_BYTES)
-      this.#size = nextSize(this.#size, this.#size);
-    const buffer = this.writer.buffers.take(Math.max(this.#size, needed));
-    this.#buffer = buffer;
-    this.writer.changed(this);
-    if (header !== undefined) this.#put(buffer, header);
-    return buffer;
-  }
-
-  #put(buffer: Buffer, record: Uint8Array): void {
-    const length = record.byteLength + 1;
-    buffer.set(record, this.#used);
-    this.#used += length;
-    buffer[this.#used - 1] = LINE_FEED;
-    this.lineBytes += length;
-  }
-}
-
-/** A file that an encoder builds. */
-export class EncodedFile<T> extends OutputFile {
-  /** Absent once the file has ended. */
-  #encoder: Encoder<T> | undefined;
-  #held = 0;
-  #added = 0;
-  /** Of the blocks so far. */
-  #blockBytes = 0;
-
-  constructor(path: string, writer: Writer, format: EncodedFormat<T>, before?: FileCounts) {
-    super(path, writer, before);
-    // A file from before a crash is finished.
-    if (before === undefined) this.#encoder = format.encoder();
-  }
-
-  get ended(): boolean {
-    return this.#encoder === undefined;
-  }
-
-  get heldBytes(): number {
-    return this.#held;
-  }
-
-  add(item: T, origin: string | undefined): void {
-    const encoder = this.#encoder as Encoder<T>;
-    encoder.add(item, origin);
-    if (this.#added === 0) this.writer.changed(this);
-    this.#added++;
-    const { heldBytes } = encoder;
-    this.writer.buffers.hold(heldBytes - this.#held);
-    this.#held = heldBytes;
-    this.lineBytes = this.#blockBytes + heldBytes;
-    if (encoder.full) this.flush();
-  }
-
-  flush(): void {
-    if (this.#added > 0 && this.#encoder !== undefined) this.#pass(this.#encoder.flush());
-  }
-
-  /** Writes the rest of the file. */
-  end(): void {
-    const encoder = this.#encoder;
-    if (encoder === undefined) return;
-    this.#encoder = undefined;
-    this.#pass(encoder.end());
-  }
-
-  #pass(block: Uint8Array): void {
-    const { buffers } = this.writer;
-    const posts = this.#added;
-    this.#added = 0;
-    this.#blockBytes += block.byteLength;
-    this.lineBytes = this.#blockBytes;
-    buffers.hold(block.byteLength - this.#held);
-    this.#held = 0;
-    this.write(block, posts, () => buffers.hold(-block.byteLength));
   }
 }

@@ -54,9 +54,9 @@ export function parsePathTemplate(
   template: string,
   writesZstd = false,
 ): PathTemplate {
-  const pieces = path.normalize(template).split(/\{([^{}]*)\}/);
-  const names = pieces.filter((_, index) => index % 2 === 1).map(name => fieldName(call, name));
-  const literals = pieces.filter((_, index) => index % 2 === 0);
+  const parts = path.normalize(template).split(/\{([^{}]*)\}/);
+  const names = parts.filter((_, index) => index % 2 === 1).map(name => fieldName(call, name));
+  const literals = parts.filter((_, index) => index % 2 === 0);
   checkLiterals(call, template, literals, writesZstd);
   const limits = nameLimits(call, template, literals);
   const fields = names.map(name => FIELDS[name]);

@@ -2,9 +2,9 @@ import { Activity } from '../../activity/activity.js';
 import type { Routed } from '../../activity/routed.js';
 import type { HeldFile } from '../../scan/held-file.js';
 import type { ScannedItems } from '../../scan/scanned-items.js';
-import type { RecordFile } from './output-file.js';
-import type { Output, Outputs } from './outputs.js';
 import type { PathTemplate } from './path-template.js';
+import type { RecordFile } from './record-file.js';
+import type { RecordOutput, RecordOutputs } from './record-outputs.js';
 import { untagged } from './routes.js';
 
 /** Files that one command to a thread writes. */
@@ -13,31 +13,32 @@ const FILES_AT_A_TIME = 32;
 const MANY_OUTPUTS = 64;
 const FEW_BYTES = 16 * 1024;
 
-/** Rows of one output file whose places follow each other. */
-interface Group<T> {
+/** A range of an output file, and the rows of the posts in it. */
+interface RowRange<T> {
   readonly file: RecordFile<T>;
   readonly position: number;
   bytes: number;
   readonly rows: number[];
 }
 
-/** The output of one path, and the rows that go to its current file. */
-interface Slot<T> {
-  readonly output: Output<T>;
-  group: Group<T> | undefined;
+/** The posts that go to one path. */
+interface Partition<T> {
+  readonly output: RecordOutput<T>;
+  /** The last range; the next post extends it where it follows in the same file. */
+  range: RowRange<T> | undefined;
 }
 
 /**
- * Writes posts that other threads hold: reserves the place of each in its output file, in order, and lets
- * the thread write them there.
+ * Writes posts that other threads hold: allocates a range for each in its output file, in order, and lets
+ * the thread write it there.
  */
 export class ScannedLines<T> {
-  readonly #outputs: Outputs<T>;
+  readonly #outputs: RecordOutputs<T>;
   readonly #template: PathTemplate;
   readonly #filesAtATime: number;
-  readonly #byPath = new Map<string, Output<T>>();
+  readonly #byPath = new Map<string, RecordOutput<T>>();
 
-  constructor(outputs: Outputs<T>, template: PathTemplate, maxOpen: number) {
+  constructor(outputs: RecordOutputs<T>, template: PathTemplate, maxOpen: number) {
     this.#outputs = outputs;
     this.#template = template;
     this.#filesAtATime = Math.min(FILES_AT_A_TIME, maxOpen);
@@ -50,65 +51,68 @@ export class ScannedLines<T> {
   write(items: ScannedItems, origin: string | undefined, done: () => void): boolean {
     const { file, rows } = items;
     const { lengths } = file.columns;
-    const slotOf = this.#slotsOf(items, origin);
-    if (slotOf === undefined) return false;
-    const groups: Group<T>[] = [];
+    const partitionOf = this.#partition(items, origin);
+    if (partitionOf === undefined) return false;
+    const ranges: RowRange<T>[] = [];
     for (let index = 0; index < rows.length; index++) {
       const row = rows[index]!;
       const byteLength = lengths[row]!;
-      const slot = slotOf(index);
-      const target = slot.output.fileFor(byteLength);
-      const position = target.reserve(byteLength);
-      let { group } = slot;
-      if (group?.file !== target || group.position + group.bytes !== position) {
-        group = { file: target, position, bytes: 0, rows: [] };
-        slot.group = group;
-        groups.push(group);
+      const partition = partitionOf(index);
+      const target = partition.output.fileFor(byteLength);
+      const position = target.allocate(byteLength);
+      let { range } = partition;
+      if (range?.file !== target || range.position + range.bytes !== position) {
+        range = { file: target, position, bytes: 0, rows: [] };
+        partition.range = range;
+        ranges.push(range);
       }
-      group.bytes += byteLength + 1;
-      group.rows.push(row);
+      range.bytes += byteLength + 1;
+      range.rows.push(row);
     }
-    this.#fill(file, groups).then(done);
+    this.#writeRanges(file, ranges).then(done);
     return true;
   }
 
-  /** Finds the slot of an item by its index; `undefined` where there are many for few bytes. */
-  #slotsOf(
+  /**
+   * Partitions items by path; the function returned takes the index of an item. `undefined` where there are
+   * many partitions for few bytes.
+   */
+  #partition(
     { file, rows, tags, tagNames }: ScannedItems,
     origin: string | undefined,
-  ): ((index: number) => Slot<T>) | undefined {
+  ): ((index: number) => Partition<T>) | undefined {
     const template = this.#template;
     const { keys, keySets } = file.columns;
     if (template.needsTag && tags === undefined && rows.length > 0) throw untagged(origin);
     const byTag = template.needsTag ? tags : undefined;
     const width = Math.max(1, keySets.length);
-    const places = new Uint32Array(rows.length);
+    /** For each item, the number of its tag and its other keys. */
+    const combinations = new Uint32Array(rows.length);
     const distinct = new Set<number>();
     let last = -1;
     for (let index = 0; index < rows.length; index++) {
-      const place = (byTag === undefined ? 0 : byTag[index]! * width) + keys[rows[index]!]!;
-      places[index] = place;
-      if (place !== last) distinct.add(place);
-      last = place;
+      const combination = (byTag === undefined ? 0 : byTag[index]! * width) + keys[rows[index]!]!;
+      combinations[index] = combination;
+      if (combination !== last) distinct.add(combination);
+      last = combination;
     }
     if (distinct.size > MANY_OUTPUTS && file.bytes < FEW_BYTES * distinct.size) return undefined;
-    const slots: Slot<T>[] = [];
-    const byPath = new Map<string, Slot<T>>();
-    for (const place of distinct) {
-      const path = template.fill(
-        keysOf(template, keySets[place % width] ?? [], tagNames?.[Math.floor(place / width)] ?? ''),
-      );
-      let slot = byPath.get(path);
-      if (slot === undefined) {
-        slot = { output: this.#outputAt(path), group: undefined };
-        byPath.set(path, slot);
+    const partitions: Partition<T>[] = [];
+    const byPath = new Map<string, Partition<T>>();
+    for (const combination of distinct) {
+      const tag = tagNames?.[Math.floor(combination / width)] ?? '';
+      const path = template.fill(keysOf(template, keySets[combination % width] ?? [], tag));
+      let partition = byPath.get(path);
+      if (partition === undefined) {
+        partition = { output: this.#outputAt(path), range: undefined };
+        byPath.set(path, partition);
       }
-      slots[place] = slot;
+      partitions[combination] = partition;
     }
-    return index => slots[places[index]!]!;
+    return index => partitions[combinations[index]!]!;
   }
 
-  #outputAt(path: string): Output<T> {
+  #outputAt(path: string): RecordOutput<T> {
     let output = this.#byPath.get(path);
     if (output === undefined) {
       output = this.#outputs.open(path);
@@ -118,12 +122,12 @@ export class ScannedLines<T> {
   }
 
   /** Never rejects: a failure ends the run through the outputs. */
-  async #fill(file: HeldFile, groups: readonly Group<T>[]): Promise<void> {
+  async #writeRanges(file: HeldFile, ranges: readonly RowRange<T>[]): Promise<void> {
     const writes: Promise<void>[] = [];
-    for (let at = 0; at < groups.length; at += this.#filesAtATime) {
-      const some = groups.slice(at, at + this.#filesAtATime);
-      const places = some.map(group => ({ ...group, posts: group.rows.length }));
-      writes.push(this.#outputs.fill(places, fds => writeGroups(file, some, fds)));
+    for (let at = 0; at < ranges.length; at += this.#filesAtATime) {
+      const some = ranges.slice(at, at + this.#filesAtATime);
+      const counted = some.map(range => ({ ...range, posts: range.rows.length }));
+      writes.push(this.#outputs.writeRanges(counted, fds => writeRows(file, some, fds)));
     }
     await Promise.all(writes);
   }
@@ -139,16 +143,17 @@ function keysOf(
   return fields.map(field => (field === 'tag' ? tag : keys[next++]!));
 }
 
-function writeGroups<T>(file: HeldFile, groups: readonly Group<T>[], fds: readonly number[]) {
-  const rows = new Uint32Array(groups.reduce((sum, group) => sum + group.rows.length, 0));
+function writeRows<T>(file: HeldFile, ranges: readonly RowRange<T>[], fds: readonly number[]) {
+  const rows = new Uint32Array(ranges.reduce((sum, range) => sum + range.rows.length, 0));
   let from = 0;
-  const ranges = groups.map((group, index) => {
-    rows.set(group.rows, from);
-    const range = { fd: fds[index]!, position: group.position, from, to: from + group.rows.length };
-    from = range.to;
-    return range;
+  const commands = ranges.map((range, index) => {
+    rows.set(range.rows, from);
+    const to = from + range.rows.length;
+    const command = { fd: fds[index]!, position: range.position, from, to };
+    from = to;
+    return command;
   });
-  return file.write(rows, ranges);
+  return file.write(rows, commands);
 }
 
 /** The same posts with their content, for a sink that collects them. */

@@ -1,0 +1,203 @@
+import path from 'node:path';
+import pLimit from 'p-limit';
+import { StorageError } from '../../errors.js';
+import { type FileSystem, writeAll } from '../../storage/file-system.js';
+import { type Lock, takeLock } from '../../storage/lock.js';
+import { regularStatus } from '../../storage/regular-file.js';
+import { storageError } from '../../storage/storage-error.js';
+import { syncFolder } from '../../storage/sync-folder.js';
+import { OpenFiles } from './open-files.js';
+import { type OutputFile, PART } from './output-file.js';
+import { OutputFolders } from './output-folders.js';
+import type { OutputNames } from './output-names.js';
+
+export interface PartFilesOptions {
+  /** Compresses a block so that it can be decompressed by itself. */
+  readonly compress: ((block: Uint8Array) => Promise<Uint8Array>) | undefined;
+  readonly maxOpen: number;
+  /** The single path of all items, if there is one: it is locked against other runs. */
+  readonly only: string | undefined;
+  /** Advice for the message of a failure. */
+  afterFailure(): string;
+}
+
+/** A range of a file whose records another thread writes. */
+export interface FileRange<F extends OutputFile = OutputFile> {
+  readonly file: F;
+  readonly position: number;
+  readonly bytes: number;
+  readonly posts: number;
+}
+
+/** Writes to open files by their descriptors, and resolves to the first that failed. */
+export type WriteRanges = (
+  fds: readonly number[],
+) => Promise<{ readonly index: number; readonly error: Error } | undefined>;
+
+/** More writes than this at a time do not make a disk faster. */
+const CONCURRENT_WRITES = 8;
+
+/** The parts on disk: what is written until a file is finished and gets its final name. */
+export class PartFiles {
+  readonly #fs: FileSystem;
+  readonly #options: PartFilesOptions;
+  readonly #names: OutputNames;
+  readonly #signal: AbortSignal;
+  readonly #openFiles: OpenFiles;
+  readonly #folders: OutputFolders;
+  readonly #limit;
+  #lock: Promise<Lock> | undefined;
+
+  /** @param signal Ends all writing. */
+  constructor(fs: FileSystem, names: OutputNames, options: PartFilesOptions, signal: AbortSignal) {
+    const { maxOpen } = options;
+    this.#fs = fs;
+    this.#options = options;
+    this.#names = names;
+    this.#signal = signal;
+    this.#openFiles = new OpenFiles(fs, maxOpen);
+    this.#folders = new OutputFolders(fs);
+    this.#limit = pLimit(Math.min(maxOpen, CONCURRENT_WRITES));
+  }
+
+  /** Locks the single output against other runs. Where there are many, each part is checked instead. */
+  async lock(): Promise<void> {
+    const { only } = this.#options;
+    if (only === undefined) return;
+    this.#lock ??= this.#makeFolderOf(only).then(() =>
+      takeLock(`${only}${PART}.lock`, { fs: this.#fs, refusal: `Another run writes ${only}` }),
+    );
+    await this.#lock;
+  }
+
+  /** Writes a block, compressed where the options say so, and returns its size on disk. */
+  write(file: OutputFile, block: Uint8Array, position: number): Promise<number> {
+    return this.#limit(async () => {
+      this.#signal.throwIfAborted();
+      const { compress } = this.#options;
+      // Each block is a gzip member or a zstd frame: truncated to any committed length, the file is whole.
+      const bytes = compress === undefined ? block : await compress(block);
+      await this.#guard('write', file.part, async () => {
+        await this.#prepare(file);
+        await this.#openFiles.use(file, open => {
+          this.#created(file);
+          return writeAll(open, bytes, position);
+        });
+        if (file.ino === 0) await this.#check(file, position + bytes.length);
+      });
+      return bytes.length;
+    });
+  }
+
+  /** Lets another thread write ranges of at most `maxOpen` different files. */
+  async writeRanges(ranges: readonly FileRange[], write: WriteRanges): Promise<void> {
+    this.#signal.throwIfAborted();
+    const files = ranges.map(({ file }) => file);
+    for (const file of files) await this.#guard('write', file.part, () => this.#prepare(file));
+    await this.#openFiles.useAll(files, async open => {
+      this.#signal.throwIfAborted();
+      for (const file of files) this.#created(file);
+      const failed = await write(open.map(({ fd }) => fd as number));
+      if (failed === undefined) return;
+      const { part } = files[failed.index] as OutputFile;
+      await this.#guard('write', part, () => Promise.reject(failed.error));
+    });
+    for (const { file, position, bytes } of ranges)
+      if (file.ino === 0)
+        await this.#guard('write', file.part, () => this.#check(file, position + bytes));
+  }
+
+  /** Syncs these files and all new names to disk. */
+  async sync(files: readonly OutputFile[]): Promise<void> {
+    await this.#each(files, file =>
+      this.#guard('write', file.part, async () => {
+        await this.#openFiles.use({ part: file.part, fresh: false }, open => open.datasync());
+        await this.#check(file);
+      }),
+    );
+    await this.#syncFolders();
+  }
+
+  /** Renames the files to their final names. */
+  async rename(files: readonly OutputFile[]): Promise<void> {
+    await this.#each(files, file =>
+      this.#guard('write', file.part, async () => {
+        await this.#openFiles.close(file.part);
+        await this.#check(file);
+      }),
+    );
+    await this.#each(files, async file => {
+      await this.#guard('finish', file.path, async () => {
+        await this.#check(file);
+        await regularStatus(this.#fs, file.path);
+        await this.#fs.rename(file.part, file.path);
+        file.named = true;
+      });
+      this.#folders.changed(path.dirname(file.path));
+    });
+    await this.#syncFolders();
+  }
+
+  /** Closes all files, which are no longer written, and ignores errors. */
+  async close(): Promise<void> {
+    await this.#openFiles.abandon();
+    const lock = await this.#lock?.catch(() => undefined);
+    await lock?.release();
+  }
+
+  async #prepare(file: OutputFile): Promise<void> {
+    await this.lock();
+    if (!file.fresh) return;
+    await this.#makeFolderOf(file.path);
+    await regularStatus(this.#fs, file.path);
+  }
+
+  #created(file: OutputFile): void {
+    if (file.fresh) this.#folders.changed(path.dirname(file.path));
+    file.fresh = false;
+  }
+
+  /** Checks that the part is the file that this run created, with the length that it wrote. */
+  async #check(file: OutputFile, bytes = file.bytes): Promise<void> {
+    const status = await regularStatus(this.#fs, file.part);
+    if (file.ino === 0) file.ino = status?.ino ?? 0;
+    if (status === undefined || status.ino !== file.ino || status.size < bytes)
+      throw new StorageError(
+        `Could not go on with ${file.part}: another process replaced, removed or cut it. Let only one run at a time write there, and run again`,
+        { path: file.part },
+      );
+  }
+
+  #makeFolderOf(file: string): Promise<void> {
+    return this.#folders.make(this.#names.absolute(path.dirname(file)));
+  }
+
+  async #syncFolders(): Promise<void> {
+    await this.#each(this.#folders.takeChanged(), folder =>
+      this.#guard('write', folder, () => syncFolder(folder, this.#fs)),
+    );
+  }
+
+  async #each<T>(items: Iterable<T>, work: (item: T) => Promise<unknown>): Promise<void> {
+    // Keeping a promise for each of many thousands of files would take more memory than the files.
+    const rest = items[Symbol.iterator]();
+    const failures: unknown[] = [];
+    const worker = async () => {
+      for (let next = rest.next(); next.done !== true; next = rest.next()) {
+        if (failures.length > 0) return;
+        const { value } = next;
+        await this.#limit(() => work(value)).catch(error => failures.push(error));
+      }
+    };
+    await Promise.all(Array.from({ length: CONCURRENT_WRITES }, worker));
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async #guard<T>(doing: string, file: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw storageError(doing, file, error, this.#options.afterFailure());
+    }
+  }
+}
