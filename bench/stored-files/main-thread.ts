@@ -1,23 +1,6 @@
-import {
-  activities,
-  dedupe,
-  files,
-  gunzip,
-  jsonLines,
-  localFiles,
-  pipeline,
-  routeByTag,
-} from 'millrace';
 import type { Work } from '../question.js';
+import { run as runMillrace } from './millrace.js';
 
 export async function run(work: Work): Promise<void> {
-  await pipeline(
-    localFiles(work.files),
-    gunzip(),
-    jsonLines(),
-    activities(),
-    dedupe(),
-    routeByTag(),
-    files({ path: `${work.out}/{tag}.jsonl`, workers: 0 }),
-  );
+  await runMillrace(work, { workers: 0 });
 }

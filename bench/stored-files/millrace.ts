@@ -10,7 +10,7 @@ import {
 } from 'millrace';
 import type { Work } from '../question.js';
 
-export async function run(work: Work): Promise<void> {
+export async function run(work: Work, options: { workers?: number } = {}): Promise<void> {
   await pipeline(
     localFiles(work.files),
     gunzip(),
@@ -18,6 +18,6 @@ export async function run(work: Work): Promise<void> {
     activities(),
     dedupe(),
     routeByTag(),
-    files({ path: `${work.out}/{tag}.jsonl` }),
+    files({ path: `${work.out}/{tag}.jsonl`, ...options }),
   );
 }

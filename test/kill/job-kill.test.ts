@@ -1,15 +1,16 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import os from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { spawn } from '../child-processes.js';
 import { type JobServer, jobServer, servedFiles, UUID, whole } from '../jobs/job-server.js';
+import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { killUntilDone } from './kill-until-done.js';
 
 const KILLS = process.env.MILLRACE_SLOW === undefined ? 4 : 200;
 const SCRIPT = path.join(import.meta.dirname, 'job-to-files.ts');
 const FILES = 48;
+const temporaryFolder = temporaryFolders();
 
 let served: JobServer;
 let options: string;
@@ -34,48 +35,22 @@ beforeAll(async () => {
 
 afterAll(() => served.stop());
 
-/** Runs the script; kills it `afterMs` after it has started unless it has ended by then. */
-async function run(out: string, what: string, afterMs: number): Promise<'killed' | 'done'> {
-  const child = spawn(process.execPath, ['--import', 'tsx', SCRIPT, out, options, UUID, what], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let errors = '';
-  child.stderr.setEncoding('utf8').on('data', text => {
-    errors += text;
-  });
-  const closed = new Promise<number | null>(resolve => child.on('close', resolve));
-  child.stdout.once('data', () => {
-    sleep(afterMs).then(() => child.kill('SIGKILL'));
-  });
-  const code = await closed;
-  if (child.signalCode === 'SIGKILL') return 'killed';
-  if (code !== 0) throw new Error(`The script ended with ${code}:\n${errors}`);
-  return 'done';
-}
-
 /** Kills runs at random moments until each is complete, and checks their output. */
 async function killed(what: string, check: (out: string) => Promise<void>): Promise<void> {
   let kills = 0;
   let kept = 0;
   while (kills < KILLS) {
-    const out = await mkdtemp(path.join(os.tmpdir(), 'millrace-kill-'));
-    try {
-      served.fetched.clear();
-      for (let wait = 150, before = 0; ; wait *= 1.4, before++) {
-        const end = await run(out, what, 60 + Math.random() * wait);
-        if (end === 'done') {
-          // Each kill repeats at most the requests that were active.
-          const fetches = [...served.fetched.values()].reduce((sum, times) => sum + times, 0);
-          expect(fetches).toBeLessThanOrEqual(FILES + before * 24);
-          kept += (before + 1) * FILES - fetches;
-          break;
-        }
-        kills++;
-      }
-      await check(out);
-    } finally {
-      await rm(out, { recursive: true, force: true });
-    }
+    const out = await temporaryFolder();
+    served.fetched.clear();
+    const args = [out, options, UUID, what];
+    const times = { minMs: 60, maxMs: 150, growth: 1.4 };
+    const before = await killUntilDone({ script: SCRIPT, args }, times);
+    // Each kill repeats at most the requests that were active.
+    const fetches = [...served.fetched.values()].reduce((sum, count) => sum + count, 0);
+    expect(fetches).toBeLessThanOrEqual(FILES + before * 24);
+    kept += (before + 1) * FILES - fetches;
+    kills += before;
+    await check(out);
   }
   // The test is only valid if some run was killed after it had received something.
   expect(kept).toBeGreaterThan(0);

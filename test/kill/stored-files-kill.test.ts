@@ -1,10 +1,9 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { spawn } from '../child-processes.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { killUntilDone, runScript } from './kill-until-done.js';
 
 const SCRIPT = path.join(import.meta.dirname, 'stored-files-to-files.ts');
 const KILLS = process.env.MILLRACE_SLOW === undefined ? 3 : 100;
@@ -27,18 +26,6 @@ async function writeStored(folder: string): Promise<void> {
   }
 }
 
-/** Runs the script, and kills it the given time after its start unless it has ended by then. */
-async function run(stored: string, out: string, workers: number, afterMs?: number) {
-  const args = ['--import', 'tsx', SCRIPT, stored, out, String(workers)];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  if (afterMs !== undefined)
-    child.stdout.once('data', () => sleep(afterMs).then(() => child.kill('SIGKILL')));
-  const code = await new Promise<number | null>(resolve => child.on('close', resolve));
-  if (child.signalCode === 'SIGKILL') return 'killed';
-  expect(code).toBe(0);
-  return 'done';
-}
-
 async function contentsOf(out: string): Promise<Record<string, string>> {
   const names = (await readdir(out, { recursive: true })).filter(name => name.endsWith('.jsonl'));
   const contents: Record<string, string> = {};
@@ -50,19 +37,13 @@ it('stored files that worker threads write are complete, each post once, wheneve
   const stored = await temporaryFolder();
   await writeStored(stored);
   const reference = await temporaryFolder();
-  await run(stored, reference, 0);
+  await runScript({ script: SCRIPT, args: [stored, reference, '0'] });
   const whole = await contentsOf(reference);
   expect(Object.keys(whole)).toHaveLength(6);
-  let kills = 0;
-  while (kills < KILLS) {
+  for (let kills = 0; kills < KILLS; ) {
     const out = await temporaryFolder();
-    // Each run of a series is killed later than the one before, so that every series ends.
-    for (
-      let wait = 600;
-      (await run(stored, out, 2, Math.random() * wait)) === 'killed';
-      wait *= 1.2
-    )
-      kills++;
+    const args = [stored, out, '2'];
+    kills += await killUntilDone({ script: SCRIPT, args }, { maxMs: 600, growth: 1.2 });
     expect(await contentsOf(out)).toEqual(whole);
   }
 });

@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { chunk } from '../../src/operators/chunk.js';
 import { compose } from '../../src/operators/compose.js';
@@ -9,24 +7,15 @@ import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { csv } from '../../src/sinks/csv.js';
 import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';
-import { isLong, PAGES, pageOf } from './pages.js';
+import { isLong, pages } from './pages.js';
 
 // The script that the test kills: the folder of its files, and the interval between commits.
 const [out = '', commitIntervalMs = '0'] = process.argv.slice(2);
 const everyMs = { commitIntervalMs: Number(commitIntervalMs) };
 
-const pages = new Flow(async function* ({ resume }) {
-  for (let page = resume === undefined ? 0 : Number(resume.page); page < PAGES; page++) {
-    if (page % 8 === 0) await sleep(1);
-    const items = pageOf(page);
-    // Not every batch has a cursor.
-    yield page % 3 === 0 ? { items } : { items, cursor: { page: page + 1 } };
-  }
-});
-
 process.stdout.write('started\n');
 const results = await pipeline(
-  pages,
+  pages(),
   tee(
     files({ path: `${out}/raw.jsonl.gz`, ...everyMs }),
     compose(

@@ -1,9 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Activity } from '../../src/activity/activity.js';
+import { Flow } from '../../src/flow/flow.js';
 import { post } from './posts.js';
 
 export const PAGES = 60;
 const POSTS = 20;
 const TAGS = ['snow', 'eis & schnee', '../hail'];
+
+/** A source of all pages, for a script that is killed while it runs. */
+export function pages(): Flow<Activity> {
+  return new Flow(async function* ({ resume }) {
+    for (let page = resume === undefined ? 0 : Number(resume.page); page < PAGES; page++) {
+      if (page % 8 === 0) await sleep(1);
+      const items = pageOf(page);
+      // A run cannot resume after every batch.
+      yield page % 3 === 0 ? { items } : { items, cursor: { page: page + 1 } };
+    }
+  });
+}
 
 /** A page of posts, always the same. Like pages of a search, it repeats some posts of the page before. */
 export function pageOf(page: number): Activity[] {

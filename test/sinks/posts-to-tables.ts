@@ -1,27 +1,18 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { csv } from '../../src/sinks/csv.js';
 import { parquet } from '../../src/sinks/parquet.js';
-import { PAGES, pageOf } from './pages.js';
+import { pages } from './pages.js';
 
 // The script that the test kills. Arguments: the folder of its files, and csv or parquet.
 const [out = '', format = 'csv'] = process.argv.slice(2);
-
-const pages = new Flow(async function* ({ resume }) {
-  for (let page = resume === undefined ? 0 : Number(resume.page); page < PAGES; page++) {
-    if (page % 4 === 0) await sleep(1);
-    yield { items: pageOf(page), cursor: { page: page + 1 } };
-  }
-});
 
 const columns = ['tag', 'id', 'posted_at', 'text', 'rule_tags'] as const;
 const checkpoint = `${out}/checkpoint.json`;
 process.stdout.write('started\n');
 await pipeline(
-  pages,
+  pages(),
   dedupe({ window: 500 }),
   routeByTag(),
   format === 'csv'

@@ -1,11 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { parquetReadObjects } from 'hyparquet';
 import { describe, expect, it } from 'vitest';
-import { spawn } from '../child-processes.js';
+import { killUntilDone } from '../kill/kill-until-done.js';
 import { PAGES, pageOf } from './pages.js';
 import { temporaryFolders } from './temporary-folder.js';
 
@@ -32,22 +31,6 @@ function print({ tag, id, text }: Row): string {
   return `${tag} ${id} ${text}`;
 }
 
-/** Runs the script, and kills it the given time after its start unless it has ended by then. */
-async function run(out: string, format: string, afterMs: number): Promise<'killed' | 'done'> {
-  const child = spawn(process.execPath, ['--import', 'tsx', SCRIPT, out, format], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let errors = '';
-  child.stderr.setEncoding('utf8').on('data', text => {
-    errors += text;
-  });
-  child.stdout.once('data', () => sleep(afterMs).then(() => child.kill('SIGKILL')));
-  const code = await new Promise<number | null>(resolve => child.on('close', resolve));
-  if (child.signalCode === 'SIGKILL') return 'killed';
-  if (code !== 0) throw new Error(`The script ended with ${code}:\n${errors}`);
-  return 'done';
-}
-
 async function rowsOf(file: string): Promise<Row[]> {
   const bytes = await readFile(file);
   if (file.endsWith('.gz')) return parse(gunzipSync(bytes), { columns: true }) as Row[];
@@ -67,17 +50,15 @@ describe('a process that is killed while it writes', () => {
     const whole = expected();
     for (let kills = 0; kills < KILLS; ) {
       const out = await temporaryFolder();
-      // Each run of a series is killed later than the one before, so that every series ends.
-      for (
-        let wait = 300;
-        (await run(out, format, Math.random() * wait)) === 'killed';
-        wait *= 1.3
-      ) {
-        kills++;
+      const afterKill = async () => {
         const names = await readdir(out, { recursive: true });
         // A Parquet file that has its name is complete, also before the run is.
         if (format === 'parquet' && names.length > 0) await contentOf(out);
-      }
+      };
+      kills += await killUntilDone(
+        { script: SCRIPT, args: [out, format] },
+        { maxMs: 300, afterKill },
+      );
       expect(await contentOf(out)).toEqual(whole);
       const names = await readdir(out, { recursive: true });
       expect(names.filter(name => name.endsWith('.part'))).toEqual([]);

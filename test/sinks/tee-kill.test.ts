@@ -1,14 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
-import { spawn } from '../child-processes.js';
+import { killUntilDone } from '../kill/kill-until-done.js';
 import { isLong, PAGES, pageOf } from './pages.js';
 import { temporaryFolders } from './temporary-folder.js';
 
 const SLOW = process.env.MILLRACE_SLOW !== undefined;
+const KILLS = SLOW ? 80 : 2;
 const SCRIPT = path.join(import.meta.dirname, 'pages-to-branches.ts');
 const temporaryFolder = temporaryFolders();
 
@@ -45,22 +45,6 @@ async function contentOf(out: string): Promise<Record<string, string>> {
   return content;
 }
 
-/** Runs the script; kills it so long after it has started, unless it has ended by then. */
-async function run(out: string, everyMs: number, afterMs: number): Promise<'killed' | 'done'> {
-  const child = spawn(process.execPath, ['--import', 'tsx', SCRIPT, out, String(everyMs)], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let errors = '';
-  child.stderr.setEncoding('utf8').on('data', text => {
-    errors += text;
-  });
-  child.stdout.once('data', () => sleep(afterMs).then(() => child.kill('SIGKILL')));
-  const code = await new Promise<number | null>(resolve => child.on('close', resolve));
-  if (child.signalCode === 'SIGKILL') return 'killed';
-  if (code !== 0) throw new Error(`The script ended with ${code}:\n${errors}`);
-  return 'done';
-}
-
 describe('tee in a process that is killed', () => {
   it.each([
     ['at each cursor', 0],
@@ -69,17 +53,12 @@ describe('tee in a process that is killed', () => {
     'gives each branch every item exactly once: commits %s',
     async (_, everyMs) => {
       const whole = expected();
-      const least = SLOW ? 80 : 2;
-      let kills = 0;
-      while (kills < least) {
+      for (let kills = 0; kills < KILLS; ) {
         const out = await temporaryFolder();
-        // The waits grow with each kill of the same run, so that every run ends.
-        for (
-          let wait = 300;
-          (await run(out, everyMs, Math.random() * wait)) === 'killed';
-          wait *= 1.3
-        )
-          kills++;
+        kills += await killUntilDone(
+          { script: SCRIPT, args: [out, String(everyMs)] },
+          { maxMs: 300 },
+        );
         expect(await contentOf(out)).toEqual(whole);
       }
     },

@@ -1,14 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { FilesOptions } from '../../../src/sinks/files.js';
-import { spawn } from '../../child-processes.js';
+import { killUntilDone } from '../../kill/kill-until-done.js';
 import { PAGES, pageOf } from '../pages.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
 const SLOW = process.env.MILLRACE_SLOW !== undefined;
+const KILLS = SLOW ? 80 : 2;
 const SCRIPT = path.join(import.meta.dirname, 'posts-to-files.ts');
 const temporaryFolder = temporaryFolders();
 
@@ -25,23 +25,7 @@ function expected(): Record<string, string> {
         lines[tag].push(`${activity.raw}\n`);
       }
     }
-  return Object.fromEntries(Object.entries(lines).map(([tag, own]) => [tag, own.join('')]));
-}
-
-/** Runs the script, and kills it the given time after its start unless it has ended by then. */
-async function run(out: string, options: object, afterMs: number): Promise<'killed' | 'done'> {
-  const child = spawn(process.execPath, ['--import', 'tsx', SCRIPT, out, JSON.stringify(options)], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let errors = '';
-  child.stderr.setEncoding('utf8').on('data', text => {
-    errors += text;
-  });
-  child.stdout.once('data', () => sleep(afterMs).then(() => child.kill('SIGKILL')));
-  const code = await new Promise<number | null>(resolve => child.on('close', resolve));
-  if (child.signalCode === 'SIGKILL') return 'killed';
-  if (code !== 0) throw new Error(`The script ended with ${code}:\n${errors}`);
-  return 'done';
+  return Object.fromEntries(Object.entries(lines).map(([tag, tagged]) => [tag, tagged.join('')]));
 }
 
 async function contentOf(out: string): Promise<Record<string, string>> {
@@ -72,17 +56,10 @@ describe('files in a process that is killed', () => {
     'have every activity exactly once, in complete lines: %s',
     async (_, options) => {
       const whole = expected();
-      const least = SLOW ? 80 : 2;
-      let kills = 0;
-      while (kills < least) {
+      for (let kills = 0; kills < KILLS; ) {
         const out = await temporaryFolder();
-        // Each run of a series is killed later than the one before, so that every series ends.
-        for (
-          let wait = 300;
-          (await run(out, options, Math.random() * wait)) === 'killed';
-          wait *= 1.3
-        )
-          kills++;
+        const args = [out, JSON.stringify(options)];
+        kills += await killUntilDone({ script: SCRIPT, args }, { maxMs: 300 });
         expect(await contentOf(out)).toEqual(whole);
       }
     },
