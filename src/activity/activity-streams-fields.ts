@@ -4,6 +4,7 @@ import type {
   StreamsEntities,
   StreamsUrl,
 } from './activity-streams-post.js';
+import { mediaIn, mentionsIn, tagTexts } from './entity-values.js';
 import {
   corners,
   count,
@@ -63,20 +64,17 @@ export class ActivityStreamsFields implements PostFields {
   }
 
   get hashtags(): readonly string[] {
-    return list(this.#entities?.hashtags).map(tag => string(tag.text));
+    return tagTexts(this.#entities?.hashtags);
   }
 
   get cashtags(): readonly string[] {
-    return list(this.#entities?.symbols).map(symbol => string(symbol.text));
+    return tagTexts(this.#entities?.symbols);
   }
 
   get mentions(): readonly Person[] {
-    const own = list(this.#entities?.user_mentions);
-    const all =
-      this.#content === this.#post
-        ? own
-        : [...list(this.#post.twitter_entities?.user_mentions), ...own];
-    return all.map(({ id_str, id, screen_name }) => person(id_str ?? id, screen_name));
+    const { user_mentions: mentions } = this.#entities ?? {};
+    if (this.#content === this.#post) return mentionsIn(mentions);
+    return mentionsIn(this.#post.twitter_entities?.user_mentions, mentions);
   }
 
   get links(): readonly Link[] {
@@ -95,15 +93,8 @@ export class ActivityStreamsFields implements PostFields {
 
   get media(): readonly Medium[] {
     const { long_object, twitter_extended_entities } = this.#content;
-    // `twitter_entities.media` calls every kind a photo.
-    const extended = list(
-      (long_object?.twitter_extended_entities ?? twitter_extended_entities)?.media,
-    );
-    const media = extended.length > 0 ? extended : list(this.#entities?.media);
-    return media.map(({ type, media_url_https, media_url }) => ({
-      type: string(type),
-      url: string(media_url_https ?? media_url),
-    }));
+    const extended = long_object?.twitter_extended_entities ?? twitter_extended_entities;
+    return mediaIn(extended?.media, this.#entities?.media);
   }
 
   get author(): AuthorFields {

@@ -1,3 +1,4 @@
+import { mediaIn, mentionsIn, tagTexts } from './entity-values.js';
 import {
   corners,
   count,
@@ -51,18 +52,17 @@ export class OriginalFields implements PostFields {
   }
 
   get hashtags(): readonly string[] {
-    return list(this.#entities?.hashtags).map(tag => string(tag.text));
+    return tagTexts(this.#entities?.hashtags);
   }
 
   get cashtags(): readonly string[] {
-    return list(this.#entities?.symbols).map(symbol => string(symbol.text));
+    return tagTexts(this.#entities?.symbols);
   }
 
   get mentions(): readonly Person[] {
-    const own = list(this.#entities?.user_mentions);
-    const all =
-      this.#content === this.#post ? own : [...list(this.#post.entities?.user_mentions), ...own];
-    return all.map(({ id_str, id, screen_name }) => person(id_str ?? id, screen_name));
+    const { user_mentions: mentions } = this.#entities ?? {};
+    if (this.#content === this.#post) return mentionsIn(mentions);
+    return mentionsIn(this.#post.entities?.user_mentions, mentions);
   }
 
   get links(): readonly Link[] {
@@ -78,13 +78,8 @@ export class OriginalFields implements PostFields {
 
   get media(): readonly Medium[] {
     const { extended_tweet, extended_entities } = this.#content;
-    // `entities.media` calls every kind a photo.
-    const extended = list((extended_tweet?.extended_entities ?? extended_entities)?.media);
-    const media = extended.length > 0 ? extended : list(this.#entities?.media);
-    return media.map(({ type, media_url_https, media_url }) => ({
-      type: string(type),
-      url: string(media_url_https ?? media_url),
-    }));
+    const extended = extended_tweet?.extended_entities ?? extended_entities;
+    return mediaIn(extended?.media, this.#entities?.media);
   }
 
   get author(): AuthorFields {

@@ -21,6 +21,7 @@ import { RETRY, type Retrying, type RetryPolicy, retry } from './retry.js';
 import { redactor, type Secret } from './secret.js';
 import { ServiceClock } from './service-clock.js';
 import {
+  BASIC_ADDRESSES,
   readSettings,
   SETTINGS,
   type SettingName,
@@ -67,17 +68,6 @@ export interface AccountOptions extends SettingOptions {
  * Accounts with another clock, in tests, have their own.
  */
 const rateLimiters = new WeakMap<Timing, Map<string, RateLimiter>>();
-
-/** Settings whose origins take Basic credentials. */
-const BASIC: readonly SettingName[] = [
-  'baseUrl',
-  'historicalUrl',
-  'replayStreamUrl',
-  'rulesUrl',
-  'complianceStreamUrl',
-  'accountApiUrl',
-  'consoleUrl',
-];
 
 /** A setting: `readSettings` checks its value. */
 const known = special<never>('a setting', 'a setting', () => true);
@@ -176,7 +166,7 @@ export class Account {
 
   /** The Basic credentials for a URL of a configured origin; `undefined` for any other. */
   basicFor(url: URL): string | undefined {
-    if (!BASIC.some(name => this.originOf(name) === url.origin)) return undefined;
+    if (!BASIC_ADDRESSES.some(name => this.originOf(name) === url.origin)) return undefined;
     const email = this.need('email', `requests to ${url.origin}`);
     const password = this.need('password', `requests to ${url.origin}`);
     return `Basic ${Buffer.from(`${email}:${password.reveal()}`).toString('base64')}`;

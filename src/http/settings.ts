@@ -4,6 +4,15 @@ import { Secret } from './secret.js';
 
 type Kind = 'url' | 'segment' | 'text' | 'secret' | 'count' | 'share';
 
+interface Setting {
+  readonly kind: Kind;
+  readonly env: string;
+  /** Whether `url` stands for it: programs send requests there, where other pages are for people. */
+  readonly endpoint?: boolean;
+  /** Whether requests there may carry the email and password. */
+  readonly basic?: boolean;
+}
+
 /**
  * Every setting of an account: its option, its kind, and the environment variable that it comes from where
  * the option is not given.
@@ -12,23 +21,28 @@ export const SETTINGS = {
   /** One base address in place of all below, for a service that has only one. Each of those wins over it. */
   url: { kind: 'url', env: 'MILLRACE_URL' },
   /** Base address of search and counts. */
-  baseUrl: { kind: 'url', env: 'MILLRACE_BASE_URL' },
+  baseUrl: { kind: 'url', endpoint: true, basic: true, env: 'MILLRACE_BASE_URL' },
   /** Base address of jobs. */
-  historicalUrl: { kind: 'url', env: 'MILLRACE_HISTORICAL_URL' },
+  historicalUrl: { kind: 'url', endpoint: true, basic: true, env: 'MILLRACE_HISTORICAL_URL' },
   /** Base address of replay streams. */
-  replayStreamUrl: { kind: 'url', env: 'MILLRACE_REPLAY_STREAM_URL' },
+  replayStreamUrl: { kind: 'url', endpoint: true, basic: true, env: 'MILLRACE_REPLAY_STREAM_URL' },
   /** Base address of rules of the replay stream. */
-  rulesUrl: { kind: 'url', env: 'MILLRACE_RULES_URL' },
+  rulesUrl: { kind: 'url', endpoint: true, basic: true, env: 'MILLRACE_RULES_URL' },
   /** Base address of compliance events. */
-  complianceStreamUrl: { kind: 'url', env: 'MILLRACE_COMPLIANCE_STREAM_URL' },
+  complianceStreamUrl: {
+    kind: 'url',
+    endpoint: true,
+    basic: true,
+    env: 'MILLRACE_COMPLIANCE_STREAM_URL',
+  },
   /** Base address of usage. */
-  accountApiUrl: { kind: 'url', env: 'MILLRACE_ACCOUNT_API_URL' },
+  accountApiUrl: { kind: 'url', endpoint: true, basic: true, env: 'MILLRACE_ACCOUNT_API_URL' },
   /** Base address of sign-in of users. */
-  oauthUrl: { kind: 'url', env: 'MILLRACE_OAUTH_URL' },
+  oauthUrl: { kind: 'url', endpoint: true, env: 'MILLRACE_OAUTH_URL' },
   /** Base address of engagement totals. */
-  dataUrl: { kind: 'url', env: 'MILLRACE_DATA_URL' },
+  dataUrl: { kind: 'url', endpoint: true, env: 'MILLRACE_DATA_URL' },
   /** Base address of the account console. */
-  consoleUrl: { kind: 'url', env: 'MILLRACE_CONSOLE_URL' },
+  consoleUrl: { kind: 'url', basic: true, env: 'MILLRACE_CONSOLE_URL' },
   /** Base address of the status page. */
   statusUrl: { kind: 'url', env: 'MILLRACE_STATUS_URL' },
   /** Account name as the console shows it; upper and lower case differ. */
@@ -65,7 +79,7 @@ export const SETTINGS = {
    * @default the whole
    */
   share: { kind: 'share', env: SHARE_VARIABLE },
-} as const satisfies Record<string, { readonly kind: Kind; readonly env: string }>;
+} as const satisfies Readonly<Record<string, Setting>>;
 
 export type SettingName = keyof typeof SETTINGS;
 
@@ -102,22 +116,15 @@ export type Settings = {
   readonly [Name in keyof typeof SETTINGS]?: Checked<(typeof SETTINGS)[Name]['kind']> | undefined;
 };
 
-/** Addresses that `url` stands for: those of endpoints, not of pages for people. */
-const ENDPOINTS: ReadonlySet<string> = new Set<SettingName>([
-  'baseUrl',
-  'historicalUrl',
-  'replayStreamUrl',
-  'rulesUrl',
-  'complianceStreamUrl',
-  'accountApiUrl',
-  'oauthUrl',
-  'dataUrl',
-]);
+const LIST = Object.entries(SETTINGS) as readonly [SettingName, Setting][];
+
+/** Addresses whose origins take Basic credentials. */
+export const BASIC_ADDRESSES = LIST.filter(([, { basic }]) => basic).map(([name]) => name);
 
 /** The variables that a setting is read from, for messages. */
 export function variablesOf(name: SettingName): string {
-  const { env } = SETTINGS[name];
-  return ENDPOINTS.has(name) ? `${env}, or ${SETTINGS.url.env} for all addresses` : env;
+  const { env, endpoint }: Setting = SETTINGS[name];
+  return endpoint ? `${env}, or ${SETTINGS.url.env} for all addresses` : env;
 }
 
 /** Reads the settings: those that are not given come from the environment, where '' counts as absent. */
@@ -129,12 +136,12 @@ export function readSettings(
     rulestream: 'rulestream',
   };
   const problems: Problem[] = [];
-  for (const [name, { kind, env }] of Object.entries(SETTINGS)) {
-    const option: unknown = options[name as SettingName];
+  for (const [name, { kind, env, endpoint }] of LIST) {
+    const option: unknown = options[name];
     const text = environment[env] === '' ? undefined : environment[env];
     const fromEnvironment = text === undefined ? undefined : readText(kind, text);
     // An option wins over any variable, so that its credentials go to no other address.
-    if (option === undefined && options.url !== undefined && ENDPOINTS.has(name)) continue;
+    if (option === undefined && options.url !== undefined && endpoint) continue;
     const value = option ?? fromEnvironment;
     if (value === undefined) continue;
     const wrong = problemOf(name, kind, value);
@@ -142,7 +149,8 @@ export function readSettings(
     else problems.push({ option: name, text: `\`${option === undefined ? env : name}\` ${wrong}` });
   }
   const { url } = settings;
-  if (url !== undefined) for (const name of ENDPOINTS) settings[name] ??= url;
+  if (url !== undefined)
+    for (const [name, { endpoint }] of LIST) if (endpoint) settings[name] ??= url;
   return { settings, problems };
 }
 

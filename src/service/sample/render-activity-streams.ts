@@ -1,10 +1,10 @@
 import { quote, renderActor, renderProfileLocations } from './render-author.js';
 import { renderEntities, renderExtendedEntities, renderLinkedPages } from './render-entities.js';
 import { renderActorInfluence } from './render-influence.js';
-import { boxOf, editing, langOf, placeUrl, pointOf } from './render-shared-parts.js';
+import { boxOf, editing, langOf, placeUrl, pointOf, retweetParts } from './render-shared-parts.js';
 import { idOf, type SampleDraft, type SampleDrafts, type SampleHead } from './sample-draft.js';
 import { PLACES } from './sample-places.js';
-import { retweetText, type SampleText, textOf } from './sample-text.js';
+import { type SampleText, textOf } from './sample-text.js';
 import { type SampleSource, SOURCES } from './sample-vocabulary.js';
 
 /** Prints the same post as `renderOriginal`, in the `activity_streams` format. */
@@ -44,15 +44,11 @@ function renderShare(
   drafts: SampleDrafts,
   seenAt: number,
 ): string {
-  const original = textOf(shared, drafts);
-  const { text, lead, kept } = retweetText(drafts.authors.handleOf(shared.author), original);
-  const range = { kept, shift: lead, retweets: shared.author, unwound: false };
-  const isWhole = original.mediaLink !== undefined && original.mediaLink.end <= kept;
-  const media = isWhole ? renderExtendedEntities(shared, original, drafts, lead) : undefined;
+  const { original, text, entities, media } = retweetParts(shared, drafts, false);
   return (
     `${opening(draft, 'share', drafts, seenAt)}"body":${quote(text)},` +
     `"object":${renderActivityStreams(shared, drafts, draft.at)},"favoritesCount":0,` +
-    `"twitter_entities":${renderEntities(shared, original, drafts, range)},` +
+    `"twitter_entities":${entities},` +
     `${media === undefined ? '' : `"twitter_extended_entities":${media},`}` +
     closing(draft, shared, original, drafts, 0)
   );

@@ -1,9 +1,9 @@
 import { createdAt, quote, renderUser } from './render-author.js';
 import { pageDisplay, pageOf, renderEntities, renderExtendedEntities } from './render-entities.js';
-import { boxOf, editing, langOf, placeUrl, pointOf } from './render-shared-parts.js';
+import { boxOf, editing, langOf, placeUrl, pointOf, retweetParts } from './render-shared-parts.js';
 import { idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';
 import { PLACES } from './sample-places.js';
-import { retweetText, type SampleText, textOf } from './sample-text.js';
+import { type SampleText, textOf } from './sample-text.js';
 import { type SampleSource, SOURCES } from './sample-vocabulary.js';
 
 /**
@@ -47,16 +47,12 @@ function renderRetweet(
   drafts: SampleDrafts,
   seenAt: number,
 ): string {
-  const original = textOf(shared, drafts);
-  const { text, lead, kept } = retweetText(drafts.authors.handleOf(shared.author), original);
-  const range = { kept, shift: lead, retweets: shared.author, unwound: true };
-  const isWhole = original.mediaLink !== undefined && original.mediaLink.end <= kept;
-  const media = isWhole ? renderExtendedEntities(shared, original, drafts, lead) : undefined;
+  const { original, text, entities, media } = retweetParts(shared, drafts, true);
   return (
     `${opening({ ...shared, ...draft, source: draft.source }, text, '', false)}${replying(draft, drafts)}` +
     `"user":${renderUser(drafts.authors.at(draft.author), seenAt)},"geo":null,"coordinates":null,"place":null,"contributors":null,` +
     `"retweeted_status":${renderOriginal(shared, drafts, draft.at)},"is_quote_status":${shared.kind === 'quote'},` +
-    `"quote_count":0,"reply_count":0,"retweet_count":0,"favorite_count":0,"entities":${renderEntities(shared, original, drafts, range)},` +
+    `"quote_count":0,"reply_count":0,"retweet_count":0,"favorite_count":0,"entities":${entities},` +
     `${media === undefined ? '' : `"extended_entities":${media},`}${closing({ ...draft, language: shared.language, isWordless: shared.isWordless }, original)}`
   );
 }

@@ -1,10 +1,12 @@
 import { MINUTE } from '../../time.js';
 import { LANGUAGES } from './languages/languages.js';
 import { mix } from './random.js';
-import { EDITS, idOf, type SampleDraft } from './sample-draft.js';
+import { renderEntities, renderExtendedEntities } from './render-entities.js';
+import { EDITS, idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';
 import type { SamplePlace } from './sample-places.js';
+import { retweetText, type SampleText, textOf } from './sample-text.js';
 
-/** Parts of a post that are the same in both formats. */
+// Parts of a post that are the same in both formats.
 
 export function langOf(draft: SampleDraft): string {
   return draft.isWordless ? 'und' : (LANGUAGES[draft.language]?.code ?? 'und');
@@ -25,6 +27,30 @@ export function editing(draft: SampleDraft): string {
 
 export function placeUrl({ id }: SamplePlace): string {
   return `https://api.twitter.com/1.1/geo/id/${id}.json`;
+}
+
+/** The text of a retweet, and the JSON of its entities. */
+export function retweetParts(
+  shared: SampleDraft,
+  drafts: SampleDrafts,
+  unwound: boolean,
+): {
+  readonly original: SampleText;
+  readonly text: string;
+  readonly entities: string;
+  /** Only where the short link of the media is within the text. */
+  readonly media: string | undefined;
+} {
+  const original = textOf(shared, drafts);
+  const { text, lead, kept } = retweetText(drafts.authors.handleOf(shared.author), original);
+  const range = { kept, shift: lead, retweets: shared.author, unwound };
+  const isWhole = original.mediaLink !== undefined && original.mediaLink.end <= kept;
+  return {
+    original,
+    text,
+    entities: renderEntities(shared, original, drafts, range),
+    media: isWhole ? renderExtendedEntities(shared, original, drafts, lead) : undefined,
+  };
 }
 
 /** Four corners, longitude first, not closed. */
