@@ -29,7 +29,7 @@ export interface Variant {
 export interface Need {
   readonly kind: 'command' | 'package';
   readonly name: string;
-  /** How to come by it. */
+  /** How to install it. */
   readonly hint: string;
 }
 
@@ -77,7 +77,7 @@ export interface Sample {
   readonly peakMegabytes: number;
 }
 
-/** A question that is no race of whole programs: it measures by itself, and gives its own report. */
+/** A question that does not race whole programs: it measures by itself, and returns a report. */
 export interface Study {
   readonly name: string;
   readonly title: string;

@@ -52,7 +52,7 @@ export const storedFiles: Question = {
   digest: idsByTag,
 };
 
-/** The same with posts that no code was tuned for. The tags are no names of files for most peers. */
+/** The same with posts that no code was tuned for. Most peers cannot use these tags as names of files. */
 export const storedFilesSecond: Question = {
   name: 'stored-files-second',
   folder: 'stored-files',

@@ -75,7 +75,7 @@ export function checkOptions<Options extends object, const Table extends OptionT
  * Reads options as `checkOptions` does, and returns what is wrong with them. For a call that checks more
  * than its table says before `refuseAny` throws all of it.
  *
- * @throws OptionError when there is no object of options.
+ * @throws OptionError when the options are not an object.
  */
 export function readOptions<Options extends object, const Table extends OptionTable<Options>>(
   call: string,

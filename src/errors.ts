@@ -69,8 +69,8 @@ export class HttpError extends MillraceError {
  * - `callback`: the address is not registered for the application;
  * - `verifier`: it is wrong, or the user has not decided yet;
  * - `token`: it is unknown, used up, expired or revoked;
- * - `forbidden`: the user has not granted access to the posts of `authorId`, or the token is no
- *   longer good for them;
+ * - `forbidden`: the user has not granted access to the posts of `authorId`, or the token no
+ *   longer covers them;
  * - `engagement-type`: the service does not have it;
  * - `other`: see the service's message.
  */

@@ -65,7 +65,7 @@ async function linesOf(...lines: readonly string[]) {
 const query = { query: 'snow', product: '30day' } as const;
 const post = { id: 1, id_str: '1', text: 'x' };
 
-/** A replay of 20 minutes that begin so many milliseconds ago. */
+/** A replay of 20 minutes that begins this many milliseconds ago. */
 function replayOf(ageMs: number, options: object) {
   const from = floorTo(MINUTE, Date.now() - ageMs);
   const window = { fromDate: new Date(from), toDate: new Date(from + 20 * MINUTE) };

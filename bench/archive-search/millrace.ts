@@ -17,7 +17,7 @@ let service: Service;
 let searchUrl: string;
 let authorization: string;
 
-/** Makes the index anew; resolves to its bytes. */
+/** Builds the index from scratch; resolves to its bytes. */
 export async function build({ folder }: Posts): Promise<number> {
   const index = path.join(folder, '.millrace-index');
   await rm(index, { recursive: true, force: true });

@@ -42,7 +42,7 @@ function word(text: string): string {
   return `(contains(words, '${text}') AND regexp_matches(words, '\\b${text}\\b'))`;
 }
 
-/** Of the text alone, since the words of a link are no phrase. */
+/** Of the text alone, since a phrase does not match words of a link. */
 function phrase(first: string, second: string): string {
   return (
     `(contains(text, '${first}') AND contains(text, '${second}') AND ` +

@@ -13,7 +13,7 @@ export class Received {
     this.#work = work;
   }
 
-  /** One message; the service's own and heartbeats are no posts. */
+  /** One message; heartbeats and the service's messages are not posts. */
   add(message: string | Buffer): void {
     this.#posts++;
     if (this.#work.compared) this.#sum.update(message);

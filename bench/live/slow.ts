@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { account, replay } from 'millrace';
 
-// A consumer of so many posts a second, for a while: node slow.js ADDRESS FOLDER POSTS_PER_SECOND SECONDS
+// Consumes a stream at a fixed rate for some time: node slow.js ADDRESS FOLDER POSTS_PER_SECOND SECONDS
 const [address, folder, perSecond, seconds] = process.argv.slice(2);
 const MINUTE = 60_000;
 

@@ -6,7 +6,7 @@ import { SharedIds } from './shared-ids.js';
 export interface Share {
   readonly files: readonly string[];
   readonly out: string;
-  /** The number of the next file, to be taken by whoever is free. */
+  /** The number of the next file, which the next idle thread takes. */
   readonly next: Int32Array;
   readonly ids: Int32Array;
 }

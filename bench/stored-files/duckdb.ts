@@ -2,8 +2,8 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import type { Work } from '../question.js';
 
 /**
- * The lines as they came, the first of each id, once for every tag. Its CSV writer is told of no
- * quotes and of a delimiter that JSON cannot hold, and so writes lines.
+ * The lines as they came, the first of each id, once for every tag. Its CSV writer gets
+ * no quote character and a delimiter that JSON cannot contain, and so writes lines.
  */
 export async function run({ files, out }: Work): Promise<void> {
   const instance = await DuckDBInstance.create(':memory:', { threads: '2' });

@@ -129,7 +129,7 @@ export function parseComplianceEvent(document: Uint8Array): ComplianceEvent {
   return { ...(parsed ?? { kind: 'unknown', name: nameOf(name, inside) }), at, raw };
 }
 
-/** `{"delete":{"status":{...},"timestamp_ms":"..."}}` and the like. */
+/** `{"delete":{"status":{...},"timestamp_ms":"..."}}`, for example. */
 function streamEvent(name: string, fields: Fields): EventFields | undefined {
   const status = objectOf(fields.status);
   const about = status ?? objectOf(fields.favorite) ?? objectOf(fields.user) ?? fields;
@@ -163,7 +163,7 @@ function streamEvent(name: string, fields: Fields): EventFields | undefined {
   }
 }
 
-/** `{"verb":"delete","object":{"id":"tag:..."},...}` and the like. */
+/** `{"verb":"delete","object":{"id":"tag:..."},...}`, for example. */
 function activityEvent(root: Fields): EventFields | undefined {
   const object = objectOf(root.object) ?? {};
   const id = lastDigits(object.id);

@@ -18,7 +18,7 @@ export function lmdbDamage(file: string): string | undefined {
   try {
     handle = openSync(file, 'r');
   } catch {
-    return undefined; // There is no file yet, or LMDB reports why it cannot be opened.
+    return undefined; // The file does not exist yet, or LMDB reports why it cannot be opened.
   }
   try {
     const first = metaAt(handle, 0);

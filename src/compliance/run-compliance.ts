@@ -38,7 +38,7 @@ export interface ComplianceRun {
 
 /** The number of events that may wait for the consumer before the connections wait, too. */
 const MAX_WAITING = 100_000;
-/** How often a cursor is delivered while there are no events. */
+/** How often a cursor is delivered while no events come. */
 const QUIET_MS = 15 * SECOND;
 /** The wait before the next replay of a gap after one has given up. */
 const RETRY_WAIT_MS = 5 * MINUTE;
@@ -173,8 +173,7 @@ class Signal {
 }
 
 /**
- * There is no cursor before the first connections, because a run that resumes there would not know
- * its gaps.
+ * Absent before the first connections, because a run that resumes there would not know its gaps.
  */
 function cursorOf(
   { urls }: ComplianceRun,

@@ -5,7 +5,7 @@ import { recordLimits } from '../json/record-limits.js';
 import type { Batches } from './flow.js';
 import { framed } from './framed.js';
 
-/** A live gzip response: the pieces that arrive together come as one array. */
+/** A live gzip response: the chunks that arrive together come as one array. */
 export interface LiveBytes {
   readonly blocks: AsyncIterable<readonly Buffer[]>;
   readonly url: string;
@@ -40,10 +40,10 @@ async function* inflated(
 ): Batches<Buffer> {
   const file = new GzipFile({ plain: 'refuse', maxBytes: Number.POSITIVE_INFINITY, origin });
   try {
-    for await (const pieces of blocks) {
+    for await (const chunks of blocks) {
       onBytes?.();
-      // The service flushes each message, so pieces are small; one decoder call for all of them is faster.
-      const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+      // The service flushes each message, so chunks are small; one decoder call for all of them is faster.
+      const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
       for (const items of file.push(bytes)) yield { items, origin };
     }
     file.end();

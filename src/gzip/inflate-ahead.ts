@@ -27,7 +27,7 @@ export interface InflatedPart {
 
 /**
  * Inflates a whole gzip file in the thread pool, one chunk ahead of the reader. Differs from `GzipFile`,
- * which takes files of any size in pieces, on this thread; see `takes` for the files it accepts.
+ * which takes files of any size in chunks, on this thread; see `takes` for the files it accepts.
  */
 export class InflateAhead {
   readonly #file: Buffer;

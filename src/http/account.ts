@@ -47,7 +47,7 @@ export interface AccountOptions extends SettingOptions {
    */
   readonly onRetry?: ((retrying: Retrying) => unknown) | undefined;
   /**
-   * Rate limits by family of calls, for a service that has others than the default ones; `[]` is no
+   * Rate limits by family of calls, for a service that has others than the default ones; `[]` sets no
    * limit. Account objects of one account share their limits: where they differ, the stricter ones
    * hold.
    * @default the documented limits of the service
@@ -172,7 +172,7 @@ export class Account {
     return `Basic ${Buffer.from(`${email}:${password.reveal()}`).toString('base64')}`;
   }
 
-  /** The same account, all its state included, for calls whose waits `onWait` is told of. */
+  /** The same account, with all its state, that also reports its waits to `onWait`. */
   withWaits(onWait: OnWait | undefined): Account {
     return onWait === undefined
       ? this

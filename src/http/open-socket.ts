@@ -53,7 +53,7 @@ function connect(url: URL, signal: AbortSignal): Promise<Socket> {
 
 async function secure(socket: Socket, url: URL, signal: AbortSignal): Promise<Socket> {
   const host = hostOf(url);
-  // An address is no name of a server (RFC 6066 section 3).
+  // SNI takes a host name, never an IP address (RFC 6066 section 3).
   const servername = isIP(host) === 0 ? host : '';
   return opened(tlsConnect({ ...TLS, socket, host, servername }), 'secureConnect', signal);
 }

@@ -61,7 +61,7 @@ export class RateLimiter {
 
   /**
    * Waits until a request may start. An abort rejects with the signal's reason and uses no permit. `beginWait`
-   * is told of each wait, also of that of calls before it; the result is called when that ends.
+   * is called at the start of each wait, also while calls before it wait; its result is called at the end.
    */
   acquire(
     kind?: string,

@@ -6,7 +6,7 @@ import type { Timing } from './timing.js';
 
 /** How often and how long a request is retried. */
 export interface RetryPolicy {
-  /** Tries of one request in all; 1 is no retry. @default 10 */
+  /** Tries of one request in all; 1 never retries. @default 10 */
   readonly attempts: number;
   /** Tries to make a connection, where none could be made. @default 4 */
   readonly connects: number;

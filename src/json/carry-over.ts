@@ -3,20 +3,20 @@
  * may be released, and joined once, when the record is complete.
  */
 export class CarryOver {
-  #pieces: Buffer[] = [];
+  #chunks: Buffer[] = [];
   byteLength = 0;
 
-  add(piece: Buffer): void {
-    if (piece.length === 0) return;
-    this.#pieces.push(Buffer.from(piece));
-    this.byteLength += piece.length;
+  add(chunk: Buffer): void {
+    if (chunk.length === 0) return;
+    this.#chunks.push(Buffer.from(chunk));
+    this.byteLength += chunk.length;
   }
 
   /** Joins all that was added with `last`. A record within one block is a view of that block. */
   join(last: Buffer): Buffer {
     if (this.byteLength === 0) return last;
-    const whole = Buffer.concat([...this.#pieces, last]);
-    this.#pieces = [];
+    const whole = Buffer.concat([...this.#chunks, last]);
+    this.#chunks = [];
     this.byteLength = 0;
     return whole;
   }

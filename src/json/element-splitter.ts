@@ -68,7 +68,7 @@ export class ElementSplitter {
   #offset = 0;
   /** The value, name or element under way, and the bytes of a name or element in earlier blocks. */
   readonly #value: ValueEnd;
-  readonly #pieces = new CarryOver();
+  readonly #carried = new CarryOver();
   /** The document around the array. */
   readonly #rest = new CarryOver();
   #name: string | undefined;
@@ -99,10 +99,10 @@ export class ElementSplitter {
         start = at;
       }
       at = this.#value.find(block, at);
-      if (this.#next === 'element') this.#checkSize(this.#pieces.byteLength + at - start, at);
+      if (this.#next === 'element') this.#checkSize(this.#carried.byteLength + at - start, at);
       if (!this.#value.open) this.#endValue(block.subarray(start, at), elements);
     }
-    if (this.#value.open && this.#next !== 'value') this.#pieces.add(block.subarray(start));
+    if (this.#value.open && this.#next !== 'value') this.#carried.add(block.subarray(start));
     if (!this.#isInArray()) this.#rest.add(block.subarray(restFrom));
     this.#checkSize(this.#rest.byteLength, block.length);
     this.#offset += block.length;
@@ -185,10 +185,10 @@ export class ElementSplitter {
 
   #endValue(last: Buffer, elements: Buffer[]): void {
     if (this.#next === 'element') {
-      elements.push(this.#pieces.join(last));
+      elements.push(this.#carried.join(last));
       this.#next = 'element comma';
     } else if (this.#next === 'name') {
-      this.#name = readName(this.#pieces.join(last));
+      this.#name = readName(this.#carried.join(last));
       this.#next = 'colon';
     } else this.#next = 'comma';
   }

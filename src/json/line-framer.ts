@@ -29,7 +29,7 @@ export class LineFramer implements Framer<Buffer> {
   /** Whether the current line is too large, and the rest of it is skipped. */
   #skips = false;
   /** The part of the current line in earlier blocks. */
-  readonly #pieces = new CarryOver();
+  readonly #carried = new CarryOver();
   #line = 1;
   /** Offsets in the file of the current line and block. */
   #lineAt = 0;
@@ -60,16 +60,16 @@ export class LineFramer implements Framer<Buffer> {
       const to = end > start && block[end - 1] === CR ? end - 1 : end;
       if (this.#skips) this.#skips = false;
       else {
-        const waiting = this.#take(this.#pieces.join(block.subarray(start, to)), records);
+        const waiting = this.#take(this.#carried.join(block.subarray(start, to)), records);
         if (waiting !== undefined) await waiting;
       }
       this.#line++;
       this.#lineAt = this.#blockAt + end + 1;
     }
-    if (!this.#skips) this.#pieces.add(block.subarray(start));
-    if (this.#pieces.byteLength > this.#maxBytes) {
+    if (!this.#skips) this.#carried.add(block.subarray(start));
+    if (this.#carried.byteLength > this.#maxBytes) {
       this.#skips = true;
-      await this.#damaged(this.#pieces.join(EMPTY).subarray(0, this.#maxBytes), this.#tooLarge());
+      await this.#damaged(this.#carried.join(EMPTY).subarray(0, this.#maxBytes), this.#tooLarge());
     }
     this.#blockAt += block.length;
   }
@@ -77,7 +77,7 @@ export class LineFramer implements Framer<Buffer> {
   async end(records: Buffer[]): Promise<void> {
     if (this.#skips) return;
     const before = records.length;
-    await this.#take(this.#pieces.join(EMPTY), records, 'The last line is cut short');
+    await this.#take(this.#carried.join(EMPTY), records, 'The last line is cut short');
     const last = records[before];
     if (last === undefined) return;
     try {

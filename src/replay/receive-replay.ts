@@ -20,7 +20,7 @@ export interface Received {
   readonly damaged: readonly Damaged[];
   /** The final message; absent when the connection ended without one. */
   readonly info: InfoMessage | undefined;
-  /** Why there is no final message. */
+  /** Why the final message is absent. */
   readonly error: MillraceError | undefined;
 }
 

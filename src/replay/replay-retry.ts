@@ -63,7 +63,7 @@ export class ReplayRetry {
     this.backOff(now, random, this.#failedConnects, retryAfterMs);
   }
 
-  /** A connection that ended without a final message. There is no wait after the first in a row. */
+  /** A connection that ended without a final message. The first in a row is followed by no wait. */
   cut(now: number, random: number): void {
     this.#failedConnects++;
     this.backOff(now, random, this.#failedConnects - 1);

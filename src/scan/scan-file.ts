@@ -112,7 +112,7 @@ function postsIn(bytes: Buffer, records: readonly Buffer[], fields: ScanFields):
   let messages = 0;
   for (const record of records) {
     const idStart = leadingIdStart(record);
-    // A post that starts like this is no message.
+    // What starts with an id cannot be a message.
     if (idStart === -1 && parseInStreamMessage(record) !== undefined) {
       messages++;
       continue;

@@ -50,7 +50,7 @@ export class Scan {
     return new Scan({ ...this.#fields, ...fields }, this.#threads);
   }
 
-  /** Whether threads pay for an input of so many bytes, compressed. */
+  /** Whether an input of this size, compressed, is read faster with threads. */
   pays(bytes: number): boolean {
     return bytes >= this.#threads.minBytes;
   }

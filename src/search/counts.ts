@@ -26,8 +26,8 @@ const OPTIONS = {
  *
  * Errors and cursors are those of `search`. The service sends every bucket of the window, also those
  * without posts: a bucket that is repeated, or missing at the end, is a `DataError`, or the cause of an
- * `IncompleteError` after the first page. There is no `limit`: a sum over some of the buckets would look
- * like a sum over all.
+ * `IncompleteError` after the first page. Counts take no `limit`: a sum over some of the buckets would
+ * look like a sum over all.
  *
  * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws HttpError, ConnectionError, DataError, IncompleteError from the flow.

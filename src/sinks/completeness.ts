@@ -34,7 +34,7 @@ export interface Completeness {
  * the quoted post, which counts do not; add `-is:quote` to both to avoid that.
  *
  * @param counts buckets of one length, such as those of `counts`.
- * @throws OptionError where there are no counts.
+ * @throws OptionError when `counts` is empty.
  * @example
  * const { complete, differing } = await pipeline(
  *   localFiles('out'), gunzip(), jsonLines(), activities(),

@@ -34,9 +34,9 @@ const OPTIONS = {
 /**
  * Writes every item as a row of a CSV file (RFC 4180, UTF-8), with the names of the columns in the first
  * row of each file. Takes posts, unless `columns` are of other items. Paths, compression, numbered files
- * and the checkpoint are those of `files`. Where there are no items, there is no file.
+ * and the checkpoint are those of `files`. Without items, no file is written.
  *
- * Line breaks, quotes and emoji in texts are exact. An empty field is no value, an empty text is `""`;
+ * Line breaks, quotes and emoji in texts are exact. A missing value is an empty field, an empty text is `""`;
  * times are `2024-03-05T14:07:00.000Z`; lists are JSON.
  *
  * @throws OptionError before any I/O, also for a column that is unknown or comes twice.

@@ -65,7 +65,7 @@ const OPTIONS = {
 
 /**
  * Writes every item as a row of a Parquet file. Takes posts, unless `columns` are of other items. A file has
- * its name only when it is complete. Where there are no items, there is no file.
+ * its name only when it is complete. Without items, no file is written.
  *
  * With a checkpoint, files are numbered, and all open ones end and are committed together whenever one is
  * full: a crash costs only the files under way, which the same script makes again from the cursor.

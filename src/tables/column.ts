@@ -34,7 +34,7 @@ type Typed<Of, Type extends ColumnType> = Type extends ScalarType
     ? readonly Of[Element & keyof Of][]
     : never;
 
-/** What the `value` of a column of this type returns; `null` and `undefined` are no value. */
+/** What the `value` of a column of this type returns; `null` and `undefined` mean that it has none. */
 export type GivenValue<Type extends ColumnType = ColumnType> =
   | Typed<Given, Type>
   | null

@@ -132,10 +132,10 @@ describe('a search that cannot go on', () => {
 
   it.each([
     ['401', status(401), HttpError],
-    ['503 for ever', status(503), HttpError],
+    ['503 on every try', status(503), HttpError],
     ['a Retry-After of a day', status(429, '', { 'retry-after': '86400' }), HttpError],
-    ['broken connections for ever', reset, ConnectionError],
-    ['cut bodies for ever', cut(PAGE, 'length'), ConnectionError],
+    ['broken connections on every try', reset, ConnectionError],
+    ['cut bodies on every try', cut(PAGE, 'length'), ConnectionError],
     ['an answer without results', raw('{"error":{"message":"odd"}}'), DataError],
   ])(
     'on a later page is an error with a cursor to continue from: %s',

@@ -41,7 +41,7 @@ function contentOf(disk: SimulatedDisk, folder: string): Record<string, string> 
   return Object.fromEntries(names.map(name => [name, disk.read(name).toString()]));
 }
 
-/** Waits until the branches have committed so many batches. */
+/** Waits until the branches have committed this many batches. */
 async function untilCommitted(disk: SimulatedDisk, next: number): Promise<void> {
   while (stateOf(disk)?.cursor?.inner.next !== next) await new Promise(setImmediate);
 }
@@ -89,7 +89,7 @@ function sumsOn(
   );
 }
 
-/** Passes each batch with its cursor once so many later ones have come. */
+/** Passes each batch with its cursor once this many later ones have come. */
 function delay(batches: number): Operator<number, number> {
   return operator(async function* (input) {
     const held: Batch<number>[] = [];
@@ -101,7 +101,7 @@ function delay(batches: number): Operator<number, number> {
   });
 }
 
-/** Passes every so many cursors. */
+/** Passes one cursor out of this many. */
 function fewCursors(every: number): Operator<number, number> {
   return operator(async function* (input) {
     let count = 0;
@@ -141,7 +141,7 @@ function branchOf(disk: SimulatedDisk, plan: BranchPlan, index: number) {
   );
 }
 
-/** What a branch gives by itself, of the first so many batches. */
+/** What a branch gives by itself, of this many first batches. */
 async function alone(
   plan: BranchPlan,
   index: number,

@@ -283,7 +283,7 @@ describe('an error of tee', () => {
   it.each<[string, () => unknown, RegExp]>([
     ['no branch', () => (tee as () => unknown)(), /`tee` has no branch/],
     [
-      'something that is no sink',
+      'something that is not a sink',
       () => tee(collect(), 7 as never),
       /argument 2 of `tee` to be a sink or a stream to write to, got 7/,
     ],

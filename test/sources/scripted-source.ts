@@ -47,7 +47,7 @@ export function itemsOf(name: string, steps: readonly Step[]): string[] {
 }
 
 /**
- * Reads a flow as a sink with a checkpoint does, with crashes: each run ends after so many batches, keeps
+ * Reads a flow as a sink with a checkpoint does, with crashes: each run ends after a number of batches, keeps
  * the items up to its last cursor, and the next one resumes there. The last run reads to the end.
  */
 export async function withCrashes<T>(flow: Flow<T>, crashes: readonly number[]): Promise<T[]> {

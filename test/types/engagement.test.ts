@@ -66,7 +66,7 @@ describe('types of engagement totals', () => {
   });
 
   it('refuse options that the service does not have', () => {
-    // @ts-expect-error there are no impressions here
+    // @ts-expect-error impressions are not requested here
     const types = () => engagementTotals(acme, { ids, types: ['impressions'] });
     const grouped = () =>
       // @ts-expect-error nor days

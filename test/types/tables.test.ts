@@ -72,9 +72,9 @@ describe('types of rows', () => {
     // @ts-expect-error posts have no such column
     const unknown = () => tables.toRow(['created_at']);
     const wrong = () =>
-      // @ts-expect-error a text is no int32
+      // @ts-expect-error a text is not an int32
       tables.toRow([{ name: 'words', type: 'int32', value: (post: Activity) => post.text }]);
-    // @ts-expect-error a list of texts is no list of numbers
+    // @ts-expect-error a list of texts is not a list of numbers
     const list = () => tables.toRow([{ name: 'n', type: 'list<double>', value: () => ['1'] }]);
     expectTypeOf([unknown, wrong, list]).toBeArray();
   });

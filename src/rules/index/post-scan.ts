@@ -1,5 +1,5 @@
 import type { Person, PostFields } from '../../activity/post-fields.js';
-import { PIECE } from '../operators/contains-operators.js';
+import { TRIGRAM_UNITS } from '../operators/contains-operators.js';
 import { type IndexedOperators, indexedOperators } from '../operators/indexed-operators.js';
 import type { Dialect } from '../post/dialect.js';
 import { RulePost } from '../post/rule-post.js';
@@ -68,16 +68,16 @@ export class PostScan {
     const { parts } = post;
     for (const part of parts) {
       this.#readSequence(part.text);
-      if (part === fields) this.#readPieces('text');
+      if (part === fields) this.#readTrigrams('text');
     }
     this.textsEnd = this.sequenceEnd;
     for (const part of parts)
       for (const { expanded, unwound, display } of part.links) {
         this.#readSequence(expanded);
-        this.#readPieces('links');
+        this.#readTrigrams('links');
         if (unwound !== expanded) {
           this.#readSequence(unwound);
-          this.#readPieces('links');
+          this.#readTrigrams('links');
         }
         this.#readSequence(display);
       }
@@ -130,12 +130,13 @@ export class PostScan {
     gaps[this.sequenceEnd++] = APART;
   }
 
-  /** Reads the fragments of the text that was scanned last. */
-  #readPieces(of: 'text' | 'links'): void {
+  /** Reads the trigrams of the text that was scanned last. */
+  #readTrigrams(of: 'text' | 'links'): void {
     const { units, length } = this.#scanner;
-    for (const { kind, of: where } of this.#kinds.pieces)
+    for (const { kind, of: where } of this.#kinds.trigrams)
       if (kind.terms > 0 && where === of)
-        for (let at = 0; at + PIECE <= length; at++) this.#markUnits(kind, units, at, at + PIECE);
+        for (let at = 0; at + TRIGRAM_UNITS <= length; at++)
+          this.#markUnits(kind, units, at, at + TRIGRAM_UNITS);
   }
 
   /** Two adjacent characters of a script without spaces form one term. */
@@ -227,7 +228,7 @@ function doubled(list: Int32Array): Int32Array {
 }
 
 /** The kinds of terms that a post is read for. */
-function kindsOf(lexicon: Lexicon, { keys, fields, pieces, flags }: IndexedOperators) {
+function kindsOf(lexicon: Lexicon, { keys, fields, trigrams, flags }: IndexedOperators) {
   return {
     word: lexicon.kind(''),
     hashtag: lexicon.kind('#'),
@@ -235,7 +236,7 @@ function kindsOf(lexicon: Lexicon, { keys, fields, pieces, flags }: IndexedOpera
     mention: lexicon.kind('@'),
     keys: keys.map(({ prefix, keys }) => ({ kind: lexicon.kind(prefix), keys })),
     fields: fields.map(({ prefix, texts }) => ({ kind: lexicon.kind(prefix), texts })),
-    pieces: pieces.map(({ prefix, of }) => ({ kind: lexicon.kind(prefix), of })),
+    trigrams: trigrams.map(({ prefix, of }) => ({ kind: lexicon.kind(prefix), of })),
     flags: flags.map(({ term, test }) => ({ term: lexicon.watch(term), test })),
   };
 }

@@ -101,7 +101,7 @@ class Arguments {
     return { radius: Number(parts[1]), unit, start: token.start, end: token.end };
   }
 
-  /** Whether there are no more arguments. */
+  /** Whether all arguments are read. */
   finish(): boolean {
     const token = this.#tokens[this.#next];
     if (token !== undefined) this.#refuse(token);

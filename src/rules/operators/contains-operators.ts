@@ -6,14 +6,14 @@ import { type RuleOperator, specOf } from './operator.js';
 export const contains: RuleOperator<string> = {
   ...specOf('text', 'a part of the text, also within words', {}),
   test(value, { accents }) {
-    const piece = fold(value, accents);
-    return ({ texts }) => texts[0]?.folded.includes(piece) === true;
+    const part = fold(value, accents);
+    return ({ texts }) => texts[0]?.folded.includes(part) === true;
   },
   terms: (value, dialect, prefix) => ({
-    required: [...wholeWords(value, dialect), ...requiredPieces(value, dialect, prefix)],
+    required: [...wholeWords(value, dialect), ...requiredTrigrams(value, dialect, prefix)],
     exact: false,
   }),
-  index: { kind: 'pieces', of: 'text' },
+  index: { kind: 'trigrams', of: 'text' },
   frequency: () => 0.02,
 };
 
@@ -21,23 +21,24 @@ export const contains: RuleOperator<string> = {
 export const urlContains: RuleOperator<string> = {
   ...specOf('text', 'a part of an expanded link', {}),
   test(value, { accents }) {
-    const piece = fold(value, accents);
-    return ({ addresses }) => addresses.some(({ folded }) => folded.includes(piece));
+    const part = fold(value, accents);
+    return ({ addresses }) => addresses.some(({ folded }) => folded.includes(part));
   },
   terms: (value, dialect, prefix) => ({
-    required: ['has:links', ...requiredPieces(value, dialect, prefix)],
+    required: ['has:links', ...requiredTrigrams(value, dialect, prefix)],
     exact: false,
   }),
-  index: { kind: 'pieces', of: 'links' },
+  index: { kind: 'trigrams', of: 'links' },
   frequency: () => 0.01,
 };
 
-/** The number of UTF-16 units of an indexed fragment. */
-export const PIECE = 3;
+/** In UTF-16 units. */
+export const TRIGRAM_UNITS = 3;
 
-/** All fragments of `PIECE` adjacent units. */
-export function* piecesOf(folded: string): Generator<string> {
-  for (let at = 0; at + PIECE <= folded.length; at++) yield folded.slice(at, at + PIECE);
+/** All runs of three adjacent UTF-16 units. */
+export function* trigramsOf(folded: string): Generator<string> {
+  for (let at = 0; at + TRIGRAM_UNITS <= folded.length; at++)
+    yield folded.slice(at, at + TRIGRAM_UNITS);
 }
 
 /**
@@ -52,12 +53,12 @@ function wholeWords(text: string, { accents }: Dialect): string[] {
   });
 }
 
-function requiredPieces(value: string, dialect: Dialect, prefix: string): string[] {
+function requiredTrigrams(value: string, dialect: Dialect, prefix: string): string[] {
   if (!dialect.allOperators) return [];
-  const all = [...piecesOf(fold(value, dialect.accents))];
-  const step = Math.ceil(all.length / MAX_PIECES);
-  return all.filter((_, i) => i % step === 0).map(piece => prefix + piece);
+  const all = [...trigramsOf(fold(value, dialect.accents))];
+  const step = Math.ceil(all.length / MAX_TRIGRAMS);
+  return all.filter((_, i) => i % step === 0).map(trigram => prefix + trigram);
 }
 
-/** The maximum number of required fragments of a long text: more would hardly select fewer posts. */
-const MAX_PIECES = 8;
+/** The maximum number of required trigrams of a long text: more would hardly select fewer posts. */
+const MAX_TRIGRAMS = 8;

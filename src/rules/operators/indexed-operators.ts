@@ -8,12 +8,12 @@ import { ruleOperators } from './operators.js';
 export interface IndexedOperators {
   readonly keys: readonly { readonly prefix: string; readonly keys: ReadKeys }[];
   readonly fields: readonly { readonly prefix: string; readonly texts: ReadTexts }[];
-  readonly pieces: readonly { readonly prefix: string; readonly of: 'text' | 'links' }[];
+  readonly trigrams: readonly { readonly prefix: string; readonly of: 'text' | 'links' }[];
   readonly flags: readonly { readonly term: string; readonly test: PostTest }[];
 }
 
 /**
- * The operators that add terms to an index. For search, fields and fragments of operators that it does
+ * The operators that add terms to an index. For search, fields and trigrams of operators that it does
  * not have are omitted: they would be most of a post's terms. Keys are always indexed, because
  * engagement totals look for the shares and replies of a post in the archive.
  */
@@ -28,7 +28,7 @@ function collect(isOffered: (name: OperatorName) => boolean): IndexedOperators {
   const found = {
     keys: [] as { prefix: string; keys: ReadKeys }[],
     fields: [] as { prefix: string; texts: ReadTexts }[],
-    pieces: [] as { prefix: string; of: 'text' | 'links' }[],
+    trigrams: [] as { prefix: string; of: 'text' | 'links' }[],
     flags: [] as { term: string; test: PostTest }[],
   };
   for (const name of Object.keys(ruleOperators) as OperatorName[]) {
@@ -40,7 +40,7 @@ function collect(isOffered: (name: OperatorName) => boolean): IndexedOperators {
         found.flags.push({ term: prefix + value, test });
     else if (index !== undefined && isOffered(name)) {
       if (index.kind === 'words') found.fields.push({ prefix, texts: index.texts });
-      else found.pieces.push({ prefix, of: index.of });
+      else found.trigrams.push({ prefix, of: index.of });
     }
   }
   return found;

@@ -63,8 +63,8 @@ export interface RuleOperator<Value> extends OperatorSpec {
 export type OperatorIndex =
   | { readonly kind: 'keys'; readonly keys: ReadKeys }
   | { readonly kind: 'words'; readonly texts: ReadTexts }
-  /** Fragments of the post's text, or of its links. */
-  | { readonly kind: 'pieces'; readonly of: 'text' | 'links' }
+  /** Trigrams of the post's text, or of its links. */
+  | { readonly kind: 'trigrams'; readonly of: 'text' | 'links' }
   | { readonly kind: 'flags'; readonly flags: { readonly [value: string]: PostTest } };
 
 /** Reads the values of a post that an operator tests for equality. */

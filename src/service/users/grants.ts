@@ -89,7 +89,7 @@ export class Grants {
     });
   }
 
-  /** False if there was no grant. */
+  /** Returns whether it existed. */
   revoke(user: Pick<User, 'id'>, key: string): Promise<boolean> {
     return this.#change(grants => {
       const grant = grants.get(keyOf(user, key));

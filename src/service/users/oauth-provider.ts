@@ -143,7 +143,7 @@ export class OAuthProvider {
     });
   }
 
-  /** Revokes a grant, after which its access token gives no access. False if there was no grant. */
+  /** Revokes a grant, after which its access token gives no access. Returns whether it existed. */
   revoke(user: Pick<User, 'id'>, application: Application): Promise<boolean> {
     return this.#grants.revoke(user, application.key);
   }

@@ -70,10 +70,10 @@ describe('required terms', () => {
   });
 
   it('of text fragments are trigrams, if there are operators for fragments', () => {
-    const pieces = (rule: string) => requiredTerms(rule, 'replay');
-    expect(pieces('contains:SNOW')).toEqual(['contains:sno']);
-    expect(pieces('url_contains:"b.c"')).toEqual(['url_contains:b.c']);
-    expect(pieces('contains:no')).toBeUndefined();
+    const terms = (rule: string) => requiredTerms(rule, 'replay');
+    expect(terms('contains:SNOW')).toEqual(['contains:sno']);
+    expect(terms('url_contains:"b.c"')).toEqual(['url_contains:b.c']);
+    expect(terms('contains:no')).toBeUndefined();
   });
 
   it('are the rarest by the given frequency', () => {

@@ -188,7 +188,7 @@ describe('a damaged archive', () => {
     ['text that is named gzip', () => infoLine(0)],
     ['junk after the end', file => Buffer.concat([file, Buffer.from('junk')])],
     ['a line that is not JSON', () => gzipSync(`${posts(NOON, 1)[0]?.raw}\n{"id":1,`)],
-    ['a line that is no post', () => gzipSync('{"hello":"world"}\n')],
+    ['a line that is not a post', () => gzipSync('{"hello":"world"}\n')],
     [
       'a post without a time',
       () => gzipSync('{"id":1,"id_str":"1","created_at":"yesterday","text":"x","user":{"id":1}}\n'),

@@ -141,7 +141,7 @@ describe('adding rules', () => {
     ['nothing', ''],
     ['a list', '[{"value":"tea"}]'],
     ['no rules', '{}'],
-    ['rules that are no list', '{"rules":{"value":"tea"}}'],
+    ['rules that are not a list', '{"rules":{"value":"tea"}}'],
     ['a rule that is text', '{"rules":["tea"]}'],
     ['a rule without a value', '{"rules":[{"tag":"x"}]}'],
     ['a value that is a number', '{"rules":[{"value":12345678901234567890}]}'],
