@@ -7,6 +7,7 @@ import { parse } from 'csv-parse/sync';
 import { samplePosts } from 'millrace/service';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { spawn } from './child-processes.js';
+import { compiled } from './compiled.js';
 
 const root = path.resolve(import.meta.dirname, '..');
 let folder: string;
@@ -28,10 +29,19 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** Runs an example as a user would, but in an empty folder, optionally piped into a shell command. */
+/** Runs an example in an empty folder, optionally piped into a shell command. */
 function run(example: string, args: readonly string[] = [], behind = ''): Promise<Ended> {
+  return runCommand([compiled(path.join(root, 'examples', example)), ...args], behind);
+}
+
+/** As a user does it. */
+function runWithTsx(example: string): Promise<Ended> {
   const tsx = createRequire(import.meta.url).resolve('tsx/cli');
-  const command = [process.execPath, tsx, path.join(root, 'examples', example), ...args];
+  return runCommand([tsx, path.join(root, 'examples', example)]);
+}
+
+function runCommand(args: readonly string[], behind = ''): Promise<Ended> {
+  const command = [process.execPath, ...args];
   const quoted = command.map(part => `'${part}'`).join(' ');
   const child = spawn('bash', ['-c', `set -o pipefail; ${quoted} ${behind}`], {
     cwd: folder,
@@ -72,7 +82,7 @@ async function writeArchive(minutes: number): Promise<string> {
 
 describe('the examples work as described', () => {
   it('00-start: writes posts to files by topic, and draws a chart', async () => {
-    const { code, stdout } = await run('00-start.ts');
+    const { code, stdout } = await runWithTsx('00-start.ts');
     expect(code).toBe(0);
     const names = await readdir(path.join(folder, 'out/start'));
     expect(names.toSorted()).toEqual(

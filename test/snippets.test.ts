@@ -1,13 +1,14 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
+import { transform } from 'esbuild';
 import { type Addresses, createService, type ServiceOptions } from 'millrace/service';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 import { SETTINGS, type SettingName } from '../src/http/settings.js';
 import { spawn } from './child-processes.js';
+import { compiled } from './compiled.js';
 import { blocksOf, namesIn, pageNamed, pages, root, tableOf } from './pages.js';
 import { compilerOptions } from './public-api.js';
 
@@ -139,13 +140,11 @@ describe('the code of the pages', () => {
     await using service = createService({ limits: 'relaxed', ...SERVICES[page] });
     const env = environmentOf(await service.start());
     await inFolder(async folder => {
-      await writeFile(path.join(folder, 'script.mts'), text);
-      const tsx = createRequire(import.meta.url).resolve('tsx/cli');
-      const tsconfig = { TSX_TSCONFIG_PATH: path.join(root, 'tsconfig.json') };
-      const ended = await run([process.execPath, tsx, 'script.mts'], folder, {
-        ...env,
-        ...tsconfig,
-      });
+      // A module of the compiled sources finds the library, and what the scripts import with it.
+      const script = compiled(path.join(root, 'examples', `${path.basename(folder)}.ts`));
+      const { code } = await transform(text, { loader: 'ts', target: 'node20.18' });
+      await writeFile(script, code);
+      const ended = await run([process.execPath, script], folder, env);
       expect(ended, ended.stderr).toMatchObject({ code: 0 });
       expect(ended.stderr).not.toContain(env.MILLRACE_PASSWORD);
     });
@@ -154,7 +153,7 @@ describe('the code of the pages', () => {
 
 describe('the commands of the pages', () => {
   const commands = pages.flatMap(page => blocksOf(page, 'sh'));
-  const cli = ['src/service/cli.ts'];
+  const cli = compiled(path.join(root, 'src/service/cli.ts'));
 
   it('use only scripts of the package and settings of an account', () => {
     const settings = Object.values(SETTINGS).map(({ env }) => env as string);
@@ -169,8 +168,7 @@ describe('the commands of the pages', () => {
   });
 
   it('use only existing options of the local service, and the page lists all of them', async () => {
-    const tsx = createRequire(import.meta.url).resolve('tsx/cli');
-    const { stdout } = await run([process.execPath, tsx, ...cli, '--help'], root, {});
+    const { stdout } = await run([process.execPath, cli, '--help'], root, {});
     const help = [...stdout.matchAll(/^ {2}(--.{30})/gm)].flatMap(
       ([, flags]) => flags?.match(/--[a-z-]+/g) ?? [],
     );
@@ -185,12 +183,8 @@ describe('the commands of the pages', () => {
   it('print the environment of scripts', async () => {
     const lines = commands.flatMap(command => command.match(/^.*--env.*$/gm) ?? []);
     expect(lines.length).toBe(3);
-    const npx = `npx() { "$NODE" "$TSX" "$CLI" "\${@:2}"; }`;
-    const env = {
-      NODE: process.execPath,
-      TSX: createRequire(import.meta.url).resolve('tsx/cli'),
-      CLI: path.join(root, 'src/service/cli.ts'),
-    };
+    const npx = `npx() { "$NODE" "$CLI" "\${@:2}"; }`;
+    const env = { NODE: process.execPath, CLI: cli };
     await inFolder(async folder => {
       const script = [npx, ...lines, 'echo "$MILLRACE_URL"', 'cat service.env'].join('\n');
       const { code, stdout } = await run(['bash', '-c', script], folder, env);

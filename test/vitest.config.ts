@@ -14,6 +14,7 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/compile-sources.ts'],
     // For hangs only: a test of one second must pass on a machine with a load of 20.
     testTimeout: 300_000,
     // Most tests wait for sockets and child processes: one worker, the default on two cores, leaves a core idle.

@@ -17,6 +17,7 @@ import { DataError, OptionError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { fork } from '../child-processes.js';
+import { compiled } from '../compiled.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
 import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 
@@ -232,8 +233,7 @@ describe('tombstones', () => {
 });
 
 function child(role: 'reader' | 'writer', folder: string): ChildProcess {
-  return fork(path.join(import.meta.dirname, 'tombstones-child.ts'), [role, folder], {
-    execArgv: ['--import', 'tsx'],
+  return fork(compiled(path.join(import.meta.dirname, 'tombstones-child.ts')), [role, folder], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
 }

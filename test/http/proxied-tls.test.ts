@@ -8,6 +8,7 @@ import { type Addresses, createService } from 'millrace/service';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { account } from '../../src/http/account.js';
 import { spawn } from '../child-processes.js';
+import { compiled } from '../compiled.js';
 import { type Certificate, makeCertificate } from './certificate.js';
 import { ProxyServer } from './proxy-server.js';
 
@@ -58,8 +59,8 @@ async function runChild(environment: Readonly<Record<string, string>>): Promise<
     MILLRACE_PASSWORD: addresses.password,
   };
   const { PATH = '' } = process.env;
-  const script = path.join(import.meta.dirname, 'proxied-child.ts');
-  const child = spawn(process.execPath, ['--import', 'tsx', script], {
+  const script = compiled(path.join(import.meta.dirname, 'proxied-child.ts'));
+  const child = spawn(process.execPath, [script], {
     env: { PATH, ...settings, ...environment },
   });
   let [stdout, stderr] = ['', ''];

@@ -12,6 +12,7 @@ import type { HttpRequest, HttpResponse } from '../../src/http/http-message.js';
 import { request } from '../../src/http/request.js';
 import { sendRequest } from '../../src/http/send-request.js';
 import { spawn } from '../child-processes.js';
+import { compiled } from '../compiled.js';
 import { cut, json, reset, ScriptedServer, silence, stall, status } from './scripted-server.js';
 import { impatient } from './virtual-time.js';
 
@@ -533,14 +534,14 @@ describe('a request', () => {
   it('does not keep the process alive', async () => {
     server.otherwise = json(1);
     const script = `
-      const { account } = await import(${JSON.stringify(path.resolve('src/http/account.ts'))});
-      const { request } = await import(${JSON.stringify(path.resolve('src/http/request.ts'))});
+      const { account } = await import(${JSON.stringify(compiled(path.resolve('src/http/account.ts')))});
+      const { request } = await import(${JSON.stringify(compiled(path.resolve('src/http/request.ts')))});
       const acme = account({ baseUrl: '${server.url}', email: 'a', password: 'b' }, {});
       const call = { method: 'GET', url: new URL('${server.url}'), family: 'search' };
       await request(acme, call, async answer => { for await (const chunk of answer.body); });
       const end = performance.now();
       process.on('exit', () => console.log(performance.now() - end));`;
-    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script]);
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script]);
     let printed = '';
     child.stdout.on('data', chunk => {
       printed += chunk;

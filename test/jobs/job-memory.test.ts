@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { fork } from '../child-processes.js';
+import { compiled } from '../compiled.js';
 import { jobServer, servedFile, servedFiles, UUID, whole } from './job-server.js';
 
-const SCRIPT = path.join(import.meta.dirname, 'job-to-count.ts');
+const SCRIPT = compiled(path.join(import.meta.dirname, 'job-to-count.ts'));
 const MEGABYTE = 2 ** 20;
 
 /** The memory of Node with the library loaded, before any work. */
@@ -23,7 +24,6 @@ async function peak(files: number, posts: number): Promise<{ bytes: number; post
   });
   for (const segment of segments) served.faults.set(segment, () => whole(model.gzip));
   const child = fork(SCRIPT, [served.server.url, UUID], {
-    execArgv: ['--import', 'tsx'],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   try {

@@ -1,10 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
-import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
 import { spawn } from '../child-processes.js';
-
-const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+import { compiled } from '../compiled.js';
 
 export interface Script {
   /** The path of a TypeScript file. */
@@ -52,7 +49,7 @@ async function run(
   { script, args, cwd, env }: Script,
   whileRunning: (child: ChildProcess) => Promise<void>,
 ): Promise<'killed' | 'done'> {
-  const child = spawn(process.execPath, ['--import', TSX, script, ...args], {
+  const child = spawn(process.execPath, [compiled(script), ...args], {
     ...{ cwd, env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

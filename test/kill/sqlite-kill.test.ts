@@ -55,7 +55,6 @@ describe('posts into SQLite', () => {
       const env = {
         ...process.env,
         ...environmentOf(addresses),
-        TSX_TSCONFIG_PATH: path.join(root, 'tsconfig.json'),
       };
       for (let kills = 0; kills < KILLS; ) {
         const cwd = await temporaryFolder();

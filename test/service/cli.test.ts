@@ -11,8 +11,9 @@ import { SETTINGS, type SettingName } from '../../src/http/settings.js';
 import { search } from '../../src/search/search.js';
 import { collect } from '../../src/sinks/collect.js';
 import { spawn } from '../child-processes.js';
+import { compiled } from '../compiled.js';
 
-const CLI = path.resolve(import.meta.dirname, '../../src/service/cli.ts');
+const CLI = compiled(path.resolve(import.meta.dirname, '../../src/service/cli.ts'));
 
 /** The tests themselves may be run by npm. */
 const NO_NPM = {
@@ -29,7 +30,7 @@ afterAll(() => {
 });
 
 function run(...args: string[]) {
-  return runAs(['--import', 'tsx', CLI], args);
+  return runAs([CLI], args);
 }
 
 /** With a command line as npm or an installed binary has it. */
@@ -122,8 +123,7 @@ describe('the command', () => {
 
   it.concurrent('ends together with npm, which receives a SIGTERM', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'millrace-npm-'));
-    const tsx = import.meta.resolve('tsx');
-    const script = `"${process.execPath}" --import "${tsx}" "${CLI}" --json`;
+    const script = `"${process.execPath}" "${CLI}" --json`;
     await writeFile(
       path.join(folder, 'package.json'),
       JSON.stringify({ name: 'x', version: '1.0.0', scripts: { service: script } }),
@@ -251,8 +251,7 @@ describe('an installed command', () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'millrace-bin-'));
     const binary = path.join(folder, 'millrace-service');
     await symlink(CLI, binary);
-    const end = await runAs(['--import', import.meta.resolve('tsx'), binary], ['--help'], env)
-      .ended;
+    const end = await runAs([binary], ['--help'], env).ended;
     await rm(folder, { recursive: true });
     expect(end).toMatchObject({ code: 0, stderr: '' });
     expect(end.stdout).toContain(usage);
@@ -279,8 +278,8 @@ describe('await using', () => {
   it.concurrent.each(['service', 'addresses'])(
     'stops the service at the end of the scope of the %s, and the process ends',
     async what => {
-      const script = path.resolve(import.meta.dirname, 'service-to-leave.ts');
-      const child = spawn(process.execPath, ['--import', 'tsx', script, what], {
+      const script = compiled(path.join(import.meta.dirname, 'service-to-leave.ts'));
+      const child = spawn(process.execPath, [script, what], {
         stdio: ['ignore', 'pipe', 'inherit'],
       });
       children.push(child);

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { spawn } from '../child-processes.js';
+import { compiled } from '../compiled.js';
 
 it('the files of a killed service are removed by the next one', async () => {
   const temporary = await mkdtemp(path.join(tmpdir(), 'millrace-test-'));
-  const script = path.resolve(import.meta.dirname, 'service-to-kill.ts');
+  const script = compiled(path.join(import.meta.dirname, 'service-to-kill.ts'));
   const start = async () => {
-    const child = spawn(process.execPath, ['--import', 'tsx', script], {
+    const child = spawn(process.execPath, [script], {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { ...process.env, TMPDIR: temporary },
     });

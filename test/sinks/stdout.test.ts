@@ -9,11 +9,12 @@ import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { stdout } from '../../src/sinks/stdout.js';
 import { spawn } from '../child-processes.js';
+import { compiled } from '../compiled.js';
 import { nodeError } from '../storage/simulated-disk.js';
 import { places } from './files/cursors.js';
 import { post } from './posts.js';
 
-const SCRIPT = `"${process.execPath}" --import tsx "${path.join(import.meta.dirname, 'lines-to-stdout.ts')}"`;
+const SCRIPT = `"${process.execPath}" "${compiled(path.join(import.meta.dirname, 'lines-to-stdout.ts'))}"`;
 
 interface Ended {
   readonly code: number | null;

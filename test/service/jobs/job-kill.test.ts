@@ -9,6 +9,7 @@ import { compileRules } from '../../../src/rules/index/compile-rules.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { parseTimestamp } from '../../../src/time.js';
 import { spawn } from '../../child-processes.js';
+import { compiled } from '../../compiled.js';
 import type { JobBody, Listing } from './local-jobs.js';
 import { temporaryFolder } from './temporary-folder.js';
 
@@ -16,7 +17,7 @@ import { temporaryFolder } from './temporary-folder.js';
 const { kills, toDate, files } = process.env.MILLRACE_SLOW
   ? { kills: 8, toDate: '202401030000', files: 288 }
   : { kills: 1, toDate: '202401010300', files: 18 };
-const CLI = path.resolve(import.meta.dirname, '../../../src/service/cli.ts');
+const CLI = compiled(path.resolve(import.meta.dirname, '../../../src/service/cli.ts'));
 const children: ChildProcess[] = [];
 
 afterAll(() => {
@@ -30,7 +31,7 @@ interface Running {
 
 async function start(state: string): Promise<Running> {
   const options = ['--json', '--state', state, '--limits', 'relaxed', '--job-dwell', '0.2'];
-  const child = spawn(process.execPath, ['--import', 'tsx', CLI, ...options], {
+  const child = spawn(process.execPath, [CLI, ...options], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   children.push(child);

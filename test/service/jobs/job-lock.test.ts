@@ -4,9 +4,10 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { spawn } from '../../child-processes.js';
+import { compiled } from '../../compiled.js';
 import { temporaryFolder } from './temporary-folder.js';
 
-const SCRIPT = path.join(import.meta.dirname, 'hold-job-store.ts');
+const SCRIPT = compiled(path.join(import.meta.dirname, 'hold-job-store.ts'));
 
 interface Holder {
   readonly child: ChildProcess;
@@ -14,7 +15,7 @@ interface Holder {
 }
 
 async function start(folder: string): Promise<Holder> {
-  const child = spawn(process.execPath, ['--import', 'tsx', SCRIPT, folder], {
+  const child = spawn(process.execPath, [SCRIPT, folder], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));

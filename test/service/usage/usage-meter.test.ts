@@ -9,6 +9,7 @@ import { PRODUCT_NAMES, type ProductName } from '../../../src/service/products.j
 import { UsageMeter } from '../../../src/service/usage/usage-meter.js';
 import { DAY } from '../../../src/time.js';
 import { spawn } from '../../child-processes.js';
+import { compiled } from '../../compiled.js';
 
 const START = Date.UTC(2024, 0, 1);
 const ALL = { from: START - 1000 * DAY, to: START + 1000 * DAY };
@@ -147,7 +148,7 @@ describe('the meter', () => {
     const stateFolder = path.join(folder, 'killed');
     const child = spawn(
       process.execPath,
-      ['--import', 'tsx', path.resolve(import.meta.dirname, 'usage-to-kill.ts'), stateFolder],
+      [compiled(path.join(import.meta.dirname, 'usage-to-kill.ts')), stateFolder],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
     await once(child.stdout, 'data');

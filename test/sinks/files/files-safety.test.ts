@@ -7,6 +7,7 @@ import { Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
 import { type FilesOptions, files, filesOn } from '../../../src/sinks/files.js';
 import { spawn } from '../../child-processes.js';
+import { compiled } from '../../compiled.js';
 import { nodeError, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
@@ -166,8 +167,8 @@ describe('many outputs', () => {
 
   it('end the run with an error, not the process, in a small heap', async () => {
     const out = await temporaryFolder();
-    const script = path.join(import.meta.dirname, 'many-outputs-child.ts');
-    const options = ['--max-old-space-size=64', '--import', import.meta.resolve('tsx')];
+    const script = compiled(path.join(import.meta.dirname, 'many-outputs-child.ts'));
+    const options = ['--max-old-space-size=64'];
     const child = spawn(process.execPath, [...options, script, out], {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
@@ -187,9 +188,8 @@ describe('a working folder that is deleted', () => {
       const folder = await temporaryFolder();
       const cwd = `${folder}/work`;
       await mkdir(cwd);
-      const script = path.join(import.meta.dirname, 'delete-working-folder.ts');
-      const tsx = import.meta.resolve('tsx');
-      const child = spawn(process.execPath, ['--import', tsx, script, option], {
+      const script = compiled(path.join(import.meta.dirname, 'delete-working-folder.ts'));
+      const child = spawn(process.execPath, [script, option], {
         cwd,
         stdio: ['ignore', 'pipe', 'ignore'],
       });

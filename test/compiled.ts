@@ -1,0 +1,9 @@
+import path from 'node:path';
+import { inject } from 'vitest';
+
+const root = path.resolve(import.meta.dirname, '..');
+
+/** The compiled JavaScript of a script in `src`, `examples` or `test`: what a child process runs. */
+export function compiled(script: string): string {
+  return path.join(inject('compiledSources'), path.relative(root, script)).replace(/\.ts$/, '.js');
+}
