@@ -113,8 +113,10 @@ function bar(progress: Progress, stream: Terminal): Display {
   stream.on('error', ignore);
   const draw = (words: string, fraction = progress.fraction) => {
     const { columns = 80 } = stream;
-    const hasGauge = fraction !== undefined && columns >= GAUGE_COLUMNS;
-    const line = hasGauge ? `[${gauge(fraction)}] ${words}` : words;
+    const withGauge = fraction === undefined ? words : `[${gauge(fraction)}] ${words}`;
+    const [first = ''] = withGauge.split(SEPARATOR);
+    const hasGauge = columns >= Math.max(GAUGE_COLUMNS, stringWidth(first));
+    const line = hasGauge ? withGauge : words;
     // Cut to the width instead of switching the terminal's own wrapping off, which Ctrl-C would leave so.
     const fitting = shorten(line, columns);
     if (fitting === drawn) return;

@@ -35,7 +35,8 @@ export class ProgressText {
     return [
       ...(wait === undefined ? [] : [wait]),
       ...(fraction === undefined ? [] : [`${Math.floor(fraction * 100)} %`]),
-      ...(left === undefined ? [] : [`${duration(left)} left`]),
+      // The rate so far does not tell how long the waits to come are.
+      ...(left === undefined || wait !== undefined ? [] : [`${duration(left)} left`]),
       `${this.#rate(now)}/s`,
       this.#counts(),
     ].join(SEPARATOR);

@@ -62,7 +62,7 @@ type Branch<In, R> = FlowSink<In, R> | WritableSink<In>;
  * @throws StorageError When two branches write one file, and as the sinks do.
  * @example
  * const [raw, table, posts] = await pipeline(
- *   replay(account(), { streamType: 'powertrack', fromDate, toDate }),
+ *   replay(account(), { streamType: 'rulestream', fromDate, toDate }),
  *   tee(
  *     files({ path: 'out/{day}.jsonl.gz' }),
  *     compose(filter(post => post.lang === 'en'), files({ path: 'out/en/{day}.jsonl' })),

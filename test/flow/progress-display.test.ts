@@ -122,6 +122,26 @@ describe('progress as lines', () => {
     display.finish();
   });
 
+  it('shows no remaining time during a wait, which the rate so far does not tell', () => {
+    const screen = new Screen();
+    const progress = new Progress();
+    const display = showProgress(progress, 'lines', { stream: screen });
+    progress.fraction = 0.1;
+    vi.advanceTimersByTime(5_000);
+    progress.fraction = 0.5;
+    const waitMs = 5 * MINUTE;
+    const until = new Date(Date.UTC(2024, 2, 5, 0, 41));
+    const end = progress.onWait({ reason: 'connect limit', waitMs, until });
+    vi.advanceTimersByTime(5_000);
+    end();
+    vi.advanceTimersByTime(5_000);
+    expect(screen.text.split('\n').slice(1, 3)).toEqual([
+      'waiting for the connect limit until 00:41 UTC, 50 %, 0/s, received 0, written 0',
+      '50 %, 13 s left, 0/s, received 0, written 0',
+    ]);
+    display.finish();
+  });
+
   it('ends with a final line and prints nothing after it', () => {
     const screen = new Screen();
     const display = showProgress(busy(), 'lines', { stream: screen });
@@ -187,6 +207,19 @@ describe('progress as a bar', () => {
     screen.columns = 45;
     vi.advanceTimersByTime(1_000);
     expect(screen.text).toContain('dropped 3 by 重複');
+    display.finish();
+  });
+
+  it('leaves the gauge out where a wait does not fit beside it', () => {
+    const screen = new Screen(true);
+    screen.columns = 60;
+    const progress = new Progress();
+    progress.fraction = 0.25;
+    const until = new Date(Date.UTC(2024, 2, 5, 0, 41));
+    progress.onWait({ reason: 'connect limit', waitMs: 5 * MINUTE, until });
+    const display = showProgress(progress, 'bar', { stream: screen });
+    expect(screen.text).toContain('waiting for the connect limit until 00:41 UTC, 25 %, 0/s');
+    expect(screen.text).not.toContain('[=');
     display.finish();
   });
 
