@@ -1,6 +1,6 @@
 import { type InspectOptions, inspect } from 'node:util';
 import { DataError } from '../errors.js';
-import { bufferOf } from '../json/decode-utf8.js';
+import { bufferOf } from '../json/buffer-of.js';
 import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
 import { JsonObject, spanNearEnd } from '../json/json-object.js';

@@ -1,5 +1,5 @@
 import { DataError } from '../errors.js';
-import { bufferOf } from '../json/decode-utf8.js';
+import { bufferOf } from '../json/buffer-of.js';
 import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
 import { JsonObject } from '../json/json-object.js';

@@ -1,7 +1,7 @@
 import { DataError } from '../errors.js';
-import { decodeUtf8 } from '../json/decode-utf8.js';
 import { isLong, parseJson } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
+import { jsonText } from '../json/json-text.js';
 import { quoteIntegers } from '../json/quote-integers.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
 import { countLongIds } from './count-long-ids.js';
@@ -19,8 +19,8 @@ import type { OriginalPost } from './original-post.js';
  * @throws DataError If the bytes are not a JSON object.
  */
 export function parsePost(bytes: Buffer): OriginalPost | ActivityStreamsPost {
-  const text = decodeUtf8(bytes);
-  let post = parseJson(text);
+  const text = jsonText(bytes);
+  let post = parseJson(text, bytes);
   if (!isFields(post))
     throw new DataError(`Not a post: expected a JSON object, got ${excerpt(bytes)}`);
   if (restoreIds(post) !== countLongIds(bytes)) {

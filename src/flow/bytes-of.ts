@@ -1,5 +1,5 @@
 import { DataError } from '../errors.js';
-import { bufferOf } from '../json/decode-utf8.js';
+import { bufferOf } from '../json/buffer-of.js';
 
 /** An item of a flow of bytes, as a view of the same memory. */
 export function bytesOf(item: Uint8Array): Buffer {

@@ -1,7 +1,7 @@
 import { checkOptions, type OptionTable, text } from '../check.js';
 import { DataError } from '../errors.js';
+import { bufferOf } from './buffer-of.js';
 import { CarryOver } from './carry-over.js';
-import { bufferOf } from './decode-utf8.js';
 import { parseExact } from './exact-json.js';
 import {
   BYTE_ORDER_MARK,

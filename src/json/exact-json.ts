@@ -1,6 +1,7 @@
 import { DataError } from '../errors.js';
-import { decodeUtf8 } from './decode-utf8.js';
+import { bufferOf } from './buffer-of.js';
 import { excerpt } from './excerpt.js';
+import { jsonText } from './json-text.js';
 import { quoteIntegers } from './quote-integers.js';
 
 /**
@@ -11,12 +12,12 @@ import { quoteIntegers } from './quote-integers.js';
  * @example parseExact('{"id":1050118621198921728,"n":1}') // { id: '1050118621198921728', n: 1 }
  */
 export function parseExact(json: string | Uint8Array): unknown {
-  const text = typeof json === 'string' ? json : decodeUtf8(json);
+  const text = typeof json === 'string' ? json : jsonText(json);
   const exact = quoteIntegers(
     text,
     (digits, key) => isLong(digits) || key === 'id' || key?.endsWith('_id') === true,
   );
-  return parseJson(exact, text);
+  return parseJson(exact, json);
 }
 
 /** Whether an integer has 16 digits or more; doubles lose digits of some of these. */
@@ -25,12 +26,12 @@ export function isLong(digits: string): boolean {
 }
 
 /**
- * `JSON.parse` with a `DataError` that shows the start of the text.
+ * `JSON.parse` with a `DataError` that shows the start of the document.
  *
- * @param original The text before it was changed for parsing, for the message.
+ * @param original The document before it was changed for parsing, for the message.
  * @throws DataError When the text is not JSON.
  */
-export function parseJson(text: string, original: string = text): unknown {
+export function parseJson(text: string, original: string | Uint8Array = text): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -40,9 +41,9 @@ export function parseJson(text: string, original: string = text): unknown {
   }
 }
 
-function syntaxError(text: string): unknown {
+function syntaxError(json: string | Uint8Array): unknown {
   try {
-    JSON.parse(text);
+    JSON.parse(typeof json === 'string' ? json : bufferOf(json).toString());
     return undefined;
   } catch (error) {
     return error;

@@ -1,0 +1,105 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { bufferOf } from '../../src/json/buffer-of.js';
+import { jsonText } from '../../src/json/json-text.js';
+import { jsonLike, jsonObject, jsonValue } from '../activity/arbitrary-json.js';
+import { printJson, style } from '../activity/print-json.js';
+
+/** What `JSON.parse` makes of a text, or that it refuses it. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return 'not JSON';
+  }
+}
+
+function expectSame(document: Uint8Array): void {
+  expect(parsed(jsonText(document))).toEqual(parsed(Buffer.from(document).toString()));
+}
+
+const LETTER = fc.constantFrom(
+  'a',
+  '0',
+  '"',
+  '\\',
+  '\\u00',
+  '\n',
+  '\u007f',
+  '\u0080',
+  '߿',
+  'ࠀ',
+  'é',
+);
+const WIDE = fc.constantFrom('\ufeff', '\uffff', '\u2028', '大', '😀', '\u{10ffff}', '\ud83d');
+const UNIT = fc.oneof({ weight: 3, arbitrary: LETTER }, WIDE);
+/** From no characters beyond ASCII to more than are escaped, at any position in a word of four bytes. */
+const TEXT = fc.array(fc.tuple(fc.nat(50), UNIT), { maxLength: 60 }).map(parts => {
+  return parts.map(([spaces, unit]) => ' '.repeat(spaces) + unit).join('');
+});
+
+describe('jsonText', () => {
+  it('is parsed like the decoded document, for values of any shape', () => {
+    fc.assert(
+      fc.property(fc.oneof(jsonObject, jsonValue), style, (value, look) => {
+        expectSame(Buffer.from(printJson(value, look)));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('is parsed like the decoded document, with any characters in keys and values', () => {
+    fc.assert(
+      fc.property(TEXT, TEXT, (key, value) => {
+        expectSame(Buffer.from(JSON.stringify({ [key]: value })));
+        expectSame(Buffer.from(`{"${key}":"${value}"}`));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('is refused exactly if the decoded document is: characters outside strings, broken escapes, bytes that are not UTF-8', () => {
+    for (const text of ['é', '{é:1}', '"a"é', '\ufeff{}', '"\\é"', '"\\\\é"', '"\\u00é0"', '"é'])
+      expectSame(Buffer.from(text));
+    for (const bytes of [
+      [0x22, 0xe9, 0x22],
+      [0x22, 0xc3, 0x22],
+      [0x22, 0xed, 0xa0, 0x80, 0x22],
+    ])
+      expectSame(Uint8Array.from(bytes));
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          jsonLike.map(text => Buffer.from(text)),
+          fc.uint8Array(),
+        ),
+        expectSame,
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('takes documents of every length, to those that are not escaped', () => {
+    for (const length of [0, 1, 2, 3, 4, 15, 16, 17, 32_765, 32_766, 32_767, 32_768, 100_000])
+      for (const letter of ['', 'é', '大', '😀', '😀'.repeat(32), '😀'.repeat(33)]) {
+        expectSame(Buffer.from(`"${'x'.repeat(length)}${letter}"`));
+        expectSame(Buffer.from(`"${letter}${'x'.repeat(length)}"`));
+      }
+  });
+
+  it('reads nothing of a longer document before', () => {
+    for (const text of ['é', 'aé', 'abé', 'abcé', 'abc']) {
+      jsonText(Buffer.from('é'.repeat(30)));
+      expect(jsonText(Buffer.from(text))).toBe(text.replace('é', '\\u00e9'));
+    }
+  });
+});
+
+describe('bufferOf', () => {
+  it('has only the bytes of a view into a larger buffer', () => {
+    const whole = new Uint8Array([1, 2, 3, 4]);
+    const view = bufferOf(whole.subarray(1, 3));
+    expect([...view]).toEqual([2, 3]);
+    expect(view.buffer).toBe(whole.buffer);
+  });
+});
