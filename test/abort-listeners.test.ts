@@ -11,7 +11,7 @@ import { type Account, account } from '../src/http/account.js';
 import { RateLimiter } from '../src/http/rate-limiter.js';
 import { LinkedAbort } from '../src/linked-abort.js';
 import { mapAsync } from '../src/operators/map-async.js';
-import { replayRules } from '../src/replay/list-rules.js';
+import { listReplayRules } from '../src/replay/list-rules.js';
 import { addReplayRules } from '../src/replay/rule-calls.js';
 import { search } from '../src/search/search.js';
 import { collect } from '../src/sinks/collect.js';
@@ -78,9 +78,9 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
     const pace = new RateLimiter([{ requests: 1, perMs: 5 }]);
     await Promise.all([1, 2, 3].map(() => pace.acquire(undefined, signal)));
   },
-  'a listing': () => collect()(replayRules(acme, { signal })),
+  'a listing': () => collect()(listReplayRules(acme, { signal })),
   'a listing that is left early': async () => {
-    for await (const _rule of replayRules(acme, { signal })) break;
+    for await (const _rule of listReplayRules(acme, { signal })) break;
   },
   'rows of a call': async () => {
     server.script.push(json(REPORT));

@@ -30,7 +30,8 @@ export const REDACT_OPTIONS = {
  * stored files, with `applyCompliance`.
  *
  * @example
- * pipeline(replay(acme, window), withoutDeleted(tombstones, { country: 'DE' }), files({ path: 'out/{day}.jsonl' }));
+ * const posts = replay(account(), { streamType: 'rulestream', fromDate, toDate });
+ * await pipeline(posts, withoutDeleted(tombstones, { country: 'DE' }), files({ path: 'out/{day}.jsonl' }));
  */
 export function withoutDeleted(
   tombstones: Tombstones,

@@ -22,9 +22,12 @@ const MAX_WAITING = 2_000;
  * @throws OptionError immediately, also for missing settings of the account.
  * @throws HttpError, ConnectionError, DataError from the flow.
  * @example
- * for await (const { id, value, tag } of replayRules(account())) console.log(id, tag, value);
+ * for await (const { id, value, tag } of replayRules.list(account())) console.log(id, tag, value);
  */
-export function replayRules(account: Account, options: ReplayRulesOptions = {}): Flow<ReplayRule> {
+export function listReplayRules(
+  account: Account,
+  options: ReplayRulesOptions = {},
+): Flow<ReplayRule> {
   const url = replayRulesUrl('replayRules.list', account, options);
   return new Flow(run => listed(account, url, run, options.signal), undefined, [
     { step: 'replayRules', path: url.pathname },

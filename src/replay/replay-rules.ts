@@ -1,5 +1,5 @@
 /** The rules of a replay stream, as the namespace `replayRules` of the package. */
-export { replayRules as list } from './list-rules.js';
+export { listReplayRules as list } from './list-rules.js';
 export type { NewRule, ReplayRule } from './replay-rule.js';
 export {
   type AddedRule,

@@ -1,7 +1,7 @@
 import { checkOptions, flag, type OptionTable, optionError } from '../check.js';
 import { DataError, HttpError, RulesError } from '../errors.js';
 import type { Account } from '../http/account.js';
-import { replayRules } from './list-rules.js';
+import { listReplayRules } from './list-rules.js';
 import { checkRules, type NewRule, type ReplayRule } from './replay-rule.js';
 import { addReplayRules, deleteReplayRules, validateReplayRules } from './rule-calls.js';
 import { REPLAY_RULES_OPTIONS, type ReplayRulesOptions } from './rule-request.js';
@@ -45,7 +45,8 @@ const OPTIONS = {
  * @throws RulesError when the service says that a new rule is invalid; `results` has the reasons.
  * @throws HttpError with status 406 while a replay of the stream is connected.
  * @example
- * const changes = await replayRules.sync(account(), rules, { dryRun: true });
+ * const wanted = [{ value: 'snow lang:en', tag: 'snow' }];
+ * const changes = await replayRules.sync(account(), wanted, { dryRun: true });
  * console.log(replayRules.renderChanges(changes));
  */
 export async function syncRules(
@@ -58,7 +59,7 @@ export async function syncRules(
   const deleted: ReplayRule[] = [];
   const retagged: (ReplayRule & { readonly from: string | null })[] = [];
   let unchanged = 0;
-  for await (const rule of replayRules(account, options)) {
+  for await (const rule of listReplayRules(account, options)) {
     const same = missing.get(rule.value);
     missing.delete(rule.value);
     if (same === undefined) deleted.push(rule);

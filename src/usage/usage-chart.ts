@@ -37,7 +37,7 @@ const OPTIONS = {
  *
  * @throws OptionError for a width below 40 or a number of lines below 1.
  * @example
- * console.log(usage.chart(await usage(account())));
+ * console.log(usage.chart(await usage.report(account())));
  */
 export function usageChart(report: UsageReport, options: UsageChartOptions = {}): string {
   const { width = terminalWidth(), lines } = checkOptions('usage.chart', OPTIONS, options);

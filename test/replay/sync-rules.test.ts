@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OptionError, RulesError } from '../../src/errors.js';
 import { type Account, account } from '../../src/http/account.js';
-import { replayRules } from '../../src/replay/list-rules.js';
+import { listReplayRules } from '../../src/replay/list-rules.js';
 import { renderRuleChanges, syncRules } from '../../src/replay/sync-rules.js';
 import { collect } from '../../src/sinks/collect.js';
 import { RulesStream } from '../http/rules-stream.js';
@@ -30,7 +30,7 @@ const held = () => [...stream.rules.values()].map(({ value, tag }) => ({ value, 
 describe('replayRules', () => {
   it('streams the rules, with exact ids', async () => {
     const ids = Array.from({ length: 5_000 }, (_, n) => stream.hold(`rule ${n}`, `${n}`));
-    const rules = await collect()(replayRules(acme));
+    const rules = await collect()(listReplayRules(acme));
     expect(rules.map(rule => (rule as { id?: string }).id)).toEqual(ids);
   });
 
@@ -45,14 +45,14 @@ describe('replayRules', () => {
       );
       setTimeout(() => response.socket?.destroy(), 20);
     });
-    const rules = await collect<{ value: string }>()(replayRules(acme));
+    const rules = await collect<{ value: string }>()(listReplayRules(acme));
     expect(rules.map(({ value }) => value)).toEqual([...stream.rules.keys()]);
     expect(server.received.length).toBe(2);
   });
 
   it('closes its connection when the reader stops', async () => {
     for (let n = 0; n < 50_000; n++) stream.hold(`rule ${n}`);
-    for await (const rule of replayRules(acme)) {
+    for await (const rule of listReplayRules(acme)) {
       expect(rule.value).toBe('rule 0');
       break;
     }

@@ -57,7 +57,7 @@ const TEXT = required(
  *
  * @example
  * const { problems } = rules.check('cat has:vidoes', { product: 'replay' });
- * problems[0].suggestion.label // 'did you mean `videos`?'
+ * problems[0]?.suggestion?.label // 'did you mean `videos`?'
  */
 export function checkRule(text: string, options: CheckOptions = {}): ParsedRule {
   checkValue('rules.check', 'rule', TEXT, text);

@@ -12,7 +12,9 @@ import { isWord } from './rule-characters.js';
  * Prints a tree as the text of a rule, with parentheses and quotes only where they are needed, and
  * operators under their current names. Parsing the text gives the same tree, except for positions.
  *
- * @example rules.print(rules.parse('((cat  OR dog)) user_bio:"vet"').tree) // '(cat OR dog) bio:vet'
+ * @example
+ * const { tree } = rules.parse('((cat  OR dog)) user_bio:"vet"');
+ * if (tree !== undefined) rules.print(tree) // '(cat OR dog) bio:vet'
  */
 export function printRule(tree: RuleNode): string {
   switch (tree.kind) {

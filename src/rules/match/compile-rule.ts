@@ -39,7 +39,7 @@ const TREE = required(record<RuleNode>('the tree of an accepted rule, as `rules.
  *
  * @example
  * const { tree } = rules.parse('snow (has:images OR from:karl)');
- * if (tree !== undefined) activities.filter(rules.compile(tree, { product: 'search' }));
+ * if (tree !== undefined) posts.filter(rules.compile(tree, { product: 'search' }));
  */
 export function compileRule(
   tree: RuleNode,
