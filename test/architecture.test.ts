@@ -83,6 +83,8 @@ const ARROWS: Record<string, readonly string[]> = {
   ],
   sinks: ['flow', 'scan', 'activity', 'tables', ...FOUNDATIONS],
   sources: ['flow', ...FOUNDATIONS],
+  // An entry of its own: nothing else loads the NATS client.
+  jetstream: [...MACHINERY, 'sources/merge-batches', 'sinks/line'],
   search: MACHINERY,
   jobs: MACHINERY,
   replay: MACHINERY,

@@ -2,7 +2,11 @@ import path from 'node:path';
 import ts from 'typescript';
 import { root } from './pages.js';
 
-const ENTRIES = { millrace: 'src/index.ts', 'millrace/service': 'src/service/index.ts' };
+const ENTRIES = {
+  millrace: 'src/index.ts',
+  'millrace/jetstream': 'src/jetstream/index.ts',
+  'millrace/service': 'src/service/index.ts',
+};
 const config = ts.readConfigFile(path.join(root, 'tsconfig.json'), ts.sys.readFile).config;
 
 /** The compiler options of the repository, for programs that tests create. */
@@ -33,7 +37,7 @@ export function publicExports(): Map<string, ts.Symbol> {
   for (const [name, file] of Object.entries(ENTRIES)) {
     const source = program.getSourceFile(path.join(root, file)) as ts.SourceFile;
     const module = checker.getSymbolAtLocation(source) as ts.Symbol;
-    add(module, name === 'millrace' ? '' : 'service:');
+    add(module, name === 'millrace' ? '' : `${name.slice('millrace/'.length)}:`);
   }
   return found;
 }

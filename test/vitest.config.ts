@@ -9,6 +9,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^millrace$/, replacement: `${root}src/index.ts` },
+      { find: /^millrace\/jetstream$/, replacement: `${root}src/jetstream/index.ts` },
       { find: /^millrace\/service$/, replacement: `${root}src/service/index.ts` },
     ],
   },

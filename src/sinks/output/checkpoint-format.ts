@@ -2,11 +2,11 @@ import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import { isNodeError, StorageError } from '../../errors.js';
 import type { Cursor, FlowIdentity, FlowStep } from '../../flow/flow.js';
+import { flowDifference, stepDifference } from '../../flow/flow-difference.js';
 import { type FileSystem, makeFolder } from '../../storage/file-system.js';
 import { replaceFileOn } from '../../storage/replace-file.js';
 import { storageError } from '../../storage/storage-error.js';
 import { syncFolder } from '../../storage/sync-folder.js';
-import { flowDifference, stepDifference } from './flow-difference.js';
 import type { FileCounts } from './output-file.js';
 
 /**

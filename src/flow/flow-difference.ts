@@ -1,4 +1,4 @@
-import type { FlowIdentity, FlowStep } from '../../flow/flow.js';
+import type { FlowIdentity, FlowStep } from './flow.js';
 
 /**
  * Describes how two flows differ, or returns `undefined` where they are the same. Lines of different flows

@@ -1,0 +1,291 @@
+import { readFile } from 'node:fs/promises';
+import type { JetStreamClient, JetStreamManager } from '@nats-io/jetstream';
+import type { KV } from '@nats-io/kv';
+import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node';
+import { abortable } from '../abortable.js';
+import { ConnectionError } from '../errors.js';
+import type { Cursor } from '../flow/flow.js';
+import type { Progress } from '../flow/progress.js';
+import { redactor } from '../http/secret.js';
+import { realTime } from '../http/timing.js';
+import { type Failure, failureOf } from './failure.js';
+import { JetStreamError } from './jet-stream-error.js';
+import type { Access } from './servers.js';
+
+/** The time limit of one request; a leader that is gone answers none. */
+const REQUEST_MS = 5_000;
+const FIRST_WAIT_MS = 50;
+const MAX_WAIT_MS = 1_000;
+
+/** The packages that this entry needs. */
+interface Packages {
+  readonly core: typeof import('@nats-io/transport-node');
+  readonly jetstream: typeof import('@nats-io/jetstream');
+  readonly kv: typeof import('@nats-io/kv');
+}
+
+/** What a connection is for. */
+export interface ConnectionRun {
+  /** The call, for messages. */
+  readonly call: string;
+  readonly signal: AbortSignal;
+  readonly progress: Progress | undefined;
+  /** The cursor of an error. */
+  cursor(): Cursor | undefined;
+}
+
+/** A connection that repeats requests while servers restart or elect a leader. */
+export class JetStreamConnection {
+  readonly packages: Packages;
+  readonly client: JetStreamClient;
+  readonly manager: JetStreamManager;
+  readonly #nats: NatsConnection;
+  readonly #access: Access;
+  readonly #run: ConnectionRun;
+
+  /**
+   * Connects. Servers that are out of reach are tried again, see `maxOutageMs`.
+   *
+   * @throws JetStreamError
+   */
+  static async open(access: Access, run: ConnectionRun): Promise<JetStreamConnection> {
+    const packages = await loadPackages(run.call);
+    const options = await connectOptions(access, packages, run.call);
+    const nats = await repeat(access, run, 'connect', async () => {
+      const connecting = packages.core.connect(options);
+      try {
+        return await abortable(connecting, run.signal);
+      } catch (error) {
+        connecting.then(late => late.close()).catch(() => {});
+        throw error;
+      }
+    });
+    // Asks the servers nothing, unlike `jetstreamManager` with its check.
+    const manager = await packages.jetstream.jetstreamManager(nats, {
+      checkAPI: false,
+      timeout: REQUEST_MS,
+    });
+    return new JetStreamConnection(packages, nats, manager, access, run);
+  }
+
+  private constructor(
+    packages: Packages,
+    nats: NatsConnection,
+    manager: JetStreamManager,
+    access: Access,
+    run: ConnectionRun,
+  ) {
+    this.packages = packages;
+    this.#nats = nats;
+    this.manager = manager;
+    this.client = packages.jetstream.jetstream(nats, { timeout: REQUEST_MS });
+    this.#access = access;
+    this.#run = run;
+  }
+
+  get signal(): AbortSignal {
+    return this.#run.signal;
+  }
+
+  get maxOutageMs(): number {
+    return this.#access.maxOutageMs;
+  }
+
+  /** The maximum size of a message, headers included, that the servers accept. */
+  get maxPayload(): number {
+    return this.#nats.info?.max_payload ?? 1 << 20;
+  }
+
+  /** The bucket of publishers; made where there is none. */
+  async bucket(name: string, replicas: number): Promise<KV> {
+    const kvm = new this.packages.kv.Kvm(this.#nats);
+    return this.repeat(`open the bucket ${name}`, () =>
+      kvm.create(name, { history: 1, replicas, storage: this.packages.jetstream.StorageType.File }),
+    );
+  }
+
+  /**
+   * Makes a request until it succeeds, for up to `maxOutageMs`.
+   *
+   * @param what What it does, for messages: `publish to posts`.
+   * @param isAnswer Whether an error is an answer that the caller handles.
+   */
+  repeat<T>(
+    what: string,
+    request: () => Promise<T>,
+    isAnswer?: (error: unknown) => boolean,
+  ): Promise<T> {
+    return repeat(
+      this.#access,
+      this.#run,
+      what,
+      () => abortable(request(), this.#run.signal),
+      isAnswer,
+    );
+  }
+
+  /**
+   * Waits before a request is made again. For callers with their own repetition.
+   *
+   * @param since When it was made first.
+   * @throws The typed error, where the request cannot succeed later or `maxOutageMs` is over.
+   */
+  async mayPass(what: string, error: unknown, since: number, attempt: number): Promise<Failure> {
+    this.signal.throwIfAborted();
+    await pause(this.#access, this.#run, { what, error, since, attempt });
+    return failureOf(error);
+  }
+
+  /** The typed form of an error of the client. */
+  error(what: string, error: unknown): unknown {
+    return typedError(this.#access, this.#run, what, error);
+  }
+
+  /** Ends all that is under way. */
+  async close(): Promise<void> {
+    await this.#nats.close().catch(() => {});
+  }
+}
+
+async function repeat<T>(
+  access: Access,
+  run: ConnectionRun,
+  what: string,
+  request: () => Promise<T>,
+  isAnswer: (error: unknown) => boolean = () => false,
+): Promise<T> {
+  const { signal } = run;
+  const started = performance.now();
+  for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted();
+    try {
+      return await request();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (isAnswer(error)) throw error;
+      await pause(access, run, { what, error, since: started, attempt });
+    }
+  }
+}
+
+/** Waits before a repetition, or throws where there is to be none. */
+async function pause(
+  access: Access,
+  run: ConnectionRun,
+  {
+    what,
+    error,
+    since,
+    attempt,
+  }: {
+    readonly what: string;
+    readonly error: unknown;
+    readonly since: number;
+    readonly attempt: number;
+  },
+): Promise<void> {
+  const { signal, progress } = run;
+  const typed = typedError(access, run, what, error);
+  if (!(typed instanceof JetStreamError) || !typed.retryable) throw typed;
+  if (performance.now() - since > access.maxOutageMs) throw typed;
+  const waitMs = backoffMs(attempt);
+  const until = new Date(Date.now() + waitMs);
+  const end = progress?.onWait({ reason: 'retry', until, waitMs, error: typed, retry: attempt });
+  await realTime.sleep(waitMs, signal).finally(end);
+}
+
+/** How long to wait before a repetition, from the first on. */
+function backoffMs(attempt: number): number {
+  const longest = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (Math.min(attempt, 20) - 1));
+  return longest * (0.5 + Math.random() / 2);
+}
+
+/** An error that may pass is retryable: `outage` and `full`. */
+function typedError(access: Access, run: ConnectionRun, what: string, error: unknown): unknown {
+  const { failure, text, mayPass } = failureOf(error);
+  if (failure === undefined) return error;
+  const redact = redactor(
+    access.user,
+    [access.password, access.token].filter(secret => secret !== undefined),
+  );
+  const servers = access.addresses.join(', ');
+  const cause = new ConnectionError(redact(`${servers}: ${text}`), {
+    failure: 'refused',
+    url: servers,
+    retryable: mayPass,
+  });
+  const advice = {
+    outage: `It is tried again for ${access.maxOutageMs / 1000} s (maxOutageMs). When the servers are back, run the same again: it goes on from the last cursor`,
+    full: `It is tried again for ${access.maxOutageMs / 1000} s (maxOutageMs). Give the stream a larger \`max_bytes\`, or its servers more disk, and run the same again: it goes on from the last cursor`,
+    refused:
+      'Check `tls`, the login, and that it permits the stream, its subjects and the bucket of publishers',
+    stream: 'Pass `create` to `toJetStream` to make the stream',
+  }[failure];
+  return new JetStreamError(
+    `${run.call}: cannot ${what} at ${servers}: ${redact(text)}. ${advice}`,
+    {
+      ...{ failure, cause, retryable: mayPass, cursor: run.cursor() },
+    },
+  );
+}
+
+async function loadPackages(call: string): Promise<Packages> {
+  try {
+    const [core, jetstream, kv] = await Promise.all([
+      import('@nats-io/transport-node'),
+      import('@nats-io/jetstream'),
+      import('@nats-io/kv'),
+    ]);
+    return { core, jetstream, kv };
+  } catch (cause) {
+    throw new JetStreamError(
+      `${call} needs the NATS client, which is not installed: npm install @nats-io/transport-node @nats-io/jetstream @nats-io/kv`,
+      { failure: 'packages', cause },
+    );
+  }
+}
+
+async function connectOptions(
+  { addresses, user, password, token, credentials, tls }: Access,
+  { core }: Packages,
+  call: string,
+): Promise<ConnectionOptions> {
+  return {
+    servers: [...addresses],
+    name: `millrace ${call}`,
+    timeout: REQUEST_MS,
+    // `repeat` decides how long.
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 100,
+    reconnectJitter: 100,
+    pingInterval: 5_000,
+    maxPingOut: 2,
+    ...(user !== undefined && password !== undefined && { user, pass: password.reveal() }),
+    ...(token !== undefined && { token: token.reveal() }),
+    ...(credentials !== undefined && {
+      authenticator: core.credsAuthenticator(await fileOf(call, 'credentials', credentials)),
+    }),
+    ...(tls !== undefined && {
+      tls: {
+        ...(tls.ca !== undefined && { ca: await textOf(call, 'tls.ca', tls.ca) }),
+        ...(tls.cert !== undefined && { cert: await textOf(call, 'tls.cert', tls.cert) }),
+        ...(tls.key !== undefined && { key: await textOf(call, 'tls.key', tls.key) }),
+      },
+    }),
+  };
+}
+
+async function textOf(call: string, option: string, file: string): Promise<string> {
+  return (await fileOf(call, option, file)).toString();
+}
+
+async function fileOf(call: string, option: string, file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (cause) {
+    throw new JetStreamError(
+      `${call}: cannot read \`${option}\` ${file}: ${(cause as Error).message}`,
+      { failure: 'refused', cause },
+    );
+  }
+}

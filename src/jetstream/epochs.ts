@@ -1,0 +1,41 @@
+import { HEADERS, type HeaderReader } from './message.js';
+
+/** As a cursor has it: the highest epoch by publisher and subject. */
+export type EpochsJson = Readonly<Record<string, number>>;
+
+/**
+ * Which messages count. A publisher that starts begins an epoch: before it publishes posts, it writes a
+ * message without posts to each subject, which ends the epoch before on that subject. A message of an
+ * earlier epoch behind it was sent by a process that had been replaced, and the post is, or will be, in the
+ * stream a second time. Every reader decides this in the same way, as the order of the stream is the same for all.
+ */
+export class Epochs {
+  readonly #highest: Map<string, number>;
+  #json: EpochsJson | undefined;
+
+  constructor(highest: EpochsJson = {}) {
+    this.#highest = new Map(Object.entries(highest));
+  }
+
+  /** Whether a message counts; messages come in the order of the stream. */
+  admits(subject: string, headers: HeaderReader | undefined): boolean {
+    const publisher = headers?.get(HEADERS.publisher) ?? '';
+    // A message of another program: no other process takes it over.
+    if (publisher === '') return true;
+    const epoch = Number(headers?.get(HEADERS.epoch));
+    const key = `${publisher} ${subject}`;
+    const highest = this.#highest.get(key) ?? 0;
+    if (epoch < highest) return false;
+    if (epoch > highest) {
+      this.#highest.set(key, epoch);
+      this.#json = undefined;
+    }
+    return true;
+  }
+
+  /** The same object until something changes, as each batch has it in its cursor. */
+  toJSON(): EpochsJson {
+    this.#json ??= Object.fromEntries(this.#highest);
+    return this.#json;
+  }
+}

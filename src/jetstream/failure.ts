@@ -1,0 +1,78 @@
+import { MillraceError } from '../errors.js';
+import type { JetStreamFailure } from './jet-stream-error.js';
+
+/** What an error of the NATS client says. */
+export interface Failure {
+  /** `undefined` for an error that is not of the client. */
+  readonly failure: Extract<JetStreamFailure, 'outage' | 'full' | 'refused' | 'stream'> | undefined;
+  readonly text: string;
+  /** Whether the same request may succeed later. */
+  readonly mayPass: boolean;
+  /** Whether the servers may have carried it out all the same. */
+  readonly isUnknown: boolean;
+}
+
+/** Error codes of the servers, from errors.json of nats-server. */
+const CODES = {
+  /** Storage of the account or server is exhausted. */
+  full: new Set([10023, 10028, 10047, 10077, 10002]),
+  /** No leader, no quorum, not ready yet, or the disk failed. */
+  outage: new Set([10004, 10005, 10008, 10009, 10035, 10039, 10076, 10118]),
+  stream: new Set([10059, 10060]),
+};
+
+/** Errors of the client while a server is out of reach, by their names. */
+const OUTAGES = new Set([
+  ...['TimeoutError', 'NoResponders', 'RequestError', 'ConnectionError'],
+  ...['ClosedConnectionError', 'DrainingConnectionError', 'JetStreamNotEnabled'],
+  ...['JetStreamError', 'JetStreamStatusError', 'ConsumerNotFoundError', 'ProtocolError'],
+]);
+const REFUSALS = new Set([
+  ...['AuthorizationError', 'PermissionViolationError', 'UserAuthenticationExpiredError'],
+]);
+
+/** A connection that needs other TLS settings. */
+const TLS = /\btls\b|\bssl\b|certificate|handshake|altnames/i;
+
+/** Classifies an error by its name and code, so that nothing is imported before it is needed. */
+export function failureOf(error: unknown): Failure {
+  if (!(error instanceof Error) || error instanceof MillraceError)
+    return { failure: undefined, text: String(error), mayPass: false, isUnknown: false };
+  const text = messageOf(error);
+  const chain = [...causesOf(error)];
+  if (chain.some(({ name, message }) => REFUSALS.has(name) || TLS.test(message)))
+    return { failure: 'refused', text, mayPass: false, isUnknown: false };
+  const code = (error as { readonly code?: unknown }).code;
+  if (typeof code === 'number') {
+    if (CODES.full.has(code)) return { failure: 'full', text, mayPass: true, isUnknown: false };
+    const { status } = error as { readonly status?: unknown };
+    if (CODES.outage.has(code) || status === 503)
+      return { failure: 'outage', text, mayPass: true, isUnknown: false };
+    if (CODES.stream.has(code))
+      return { failure: 'stream', text, mayPass: false, isUnknown: false };
+    if (error.name !== 'ConsumerNotFoundError' && error.name !== 'JetStreamStatusError')
+      return { failure: 'refused', text, mayPass: false, isUnknown: false };
+  }
+  if (OUTAGES.has(error.name) || chain.some(isSystemError))
+    return { failure: 'outage', text, mayPass: true, isUnknown: !chain.some(isUnheard) };
+  return { failure: undefined, text, mayPass: false, isUnknown: false };
+}
+
+/** Whether no server listened. */
+function isUnheard({ name }: Error): boolean {
+  return name === 'NoResponders' || name === 'JetStreamNotEnabled';
+}
+
+function* causesOf(error: Error): Generator<Error> {
+  for (let next: unknown = error; next instanceof Error; next = next.cause) yield next;
+}
+
+function messageOf(error: Error): string {
+  const [first = '', ...causes] = [...causesOf(error)].map(({ message }) => message);
+  const more = causes.filter(message => message !== '' && message !== first);
+  return more.length === 0 ? first : `${first} (${more.join('; ')})`;
+}
+
+function isSystemError(error: Error): boolean {
+  return /^E[A-Z]+$/.test(String((error as NodeJS.ErrnoException).code));
+}

@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import type { Activity } from '../activity/activity.js';
+
+/** Headers of a message, besides the message id that the server reads. */
+export const HEADERS = {
+  /** The name of the publisher. */
+  publisher: 'Millrace-Publisher',
+  /** Which start of this publisher sent it, see `epochs.ts`. */
+  epoch: 'Millrace-Epoch',
+  /** How many posts the publisher had sent before: 0 for the first one. */
+  position: 'Millrace-Position',
+  /** The format of the posts, where it is the same for all. */
+  format: 'Millrace-Format',
+  /** The distinct tags of the matching rules, as a JSON array. */
+  tags: 'Millrace-Tags',
+  /** The ids of the posts, with commas between them. */
+  ids: 'Millrace-Ids',
+  /** Of a batch: the length of each post in bytes. A line feed separates the posts. */
+  lengths: 'Millrace-Lengths',
+  /** How the payload is compressed: `gzip` or `zstd`. */
+  encoding: 'Millrace-Encoding',
+} as const;
+
+/** Headers as pairs. */
+export type Headers = readonly (readonly [name: string, value: string])[];
+
+/** Anything with headers by name; the value of an absent one is empty. */
+export interface HeaderReader {
+  get(name: string): string;
+}
+
+/** An item and what is sent of it. */
+export interface Outgoing {
+  readonly id: string;
+  readonly payload: Uint8Array;
+  readonly format: string | undefined;
+  readonly tags: readonly string[];
+}
+
+/** An id that can be part of a header: another one is replaced by its hash. */
+export function headerId(id: string): string {
+  return /^[\w.:@/-]{1,128}$/.test(id) ? id : `sha256:${digest(id)}`;
+}
+
+/** A short hash. */
+export function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
+}
+
+/** The headers that describe these items. */
+export function describe(items: readonly Outgoing[]): Headers {
+  const [first] = items;
+  const format = items.every(item => item.format === first?.format) ? first?.format : undefined;
+  const tags = [...new Set(items.flatMap(item => item.tags))];
+  return [
+    [HEADERS.ids, items.map(({ id }) => id).join(',')],
+    ...(format === undefined ? [] : ([[HEADERS.format, format]] as const)),
+    ...(tags.length === 0 ? [] : ([[HEADERS.tags, JSON.stringify(tags)]] as const)),
+  ];
+}
+
+/** What is sent of an activity: its exact bytes. */
+export function outgoingPost(post: Activity): Outgoing {
+  const { id, raw, format, tags } = post;
+  return { id: headerId(id), payload: raw, format, tags };
+}

@@ -1,0 +1,74 @@
+import { promisify } from 'node:util';
+import * as zlib from 'node:zlib';
+import { gunzip } from 'node:zlib';
+import { DataError } from '../errors.js';
+import { bufferOf } from '../json/buffer-of.js';
+import { HEADERS, type HeaderReader } from './message.js';
+
+type Inflate = (
+  bytes: Uint8Array,
+  options: { readonly maxOutputLength: number },
+) => Promise<Buffer>;
+
+const inflateGzip: Inflate = promisify(gunzip);
+/** Node has zstd from 22.15; the types of Node 20 lack it. */
+const { zstdDecompress } = zlib as unknown as { readonly zstdDecompress?: typeof gunzip };
+const inflateZstd: Inflate | undefined = zstdDecompress && promisify(zstdDecompress);
+
+/**
+ * The posts of a message, each with its exact bytes. A message without ids has one post, so that other
+ * programs may publish to the stream as well; the first message of an epoch has none.
+ */
+export async function postsOf(
+  payload: Uint8Array,
+  headers: HeaderReader | undefined,
+  origin: string,
+): Promise<readonly Buffer[]> {
+  if (payload.length === 0) return [];
+  const lengths = headers?.get(HEADERS.lengths) ?? '';
+  if (lengths === '') return [bufferOf(payload)];
+  const sizes = lengths.split(',').map(Number);
+  const size = sizes.reduce((sum, one) => sum + one, sizes.length - 1);
+  if (!Number.isSafeInteger(size) || sizes.some(one => !(one >= 0)))
+    throw new DataError(`A message has the lengths ${JSON.stringify(lengths.slice(0, 60))}`, {
+      position: { origin },
+    });
+  const content = await inflated(payload, headers?.get(HEADERS.encoding) ?? '', size, origin);
+  let start = 0;
+  return sizes.map(length => {
+    const post = content.subarray(start, start + length);
+    start += length + 1;
+    return post;
+  });
+}
+
+async function inflated(
+  payload: Uint8Array,
+  encoding: string,
+  size: number,
+  origin: string,
+): Promise<Buffer> {
+  const inflate = { '': undefined, gzip: inflateGzip, zstd: inflateZstd }[encoding];
+  if (encoding !== '' && inflate === undefined)
+    throw new DataError(
+      encoding === 'zstd'
+        ? `A message is compressed with zstd, which Node reads from version 22.15 on, and this is ${process.version}`
+        : `A message is compressed with ${JSON.stringify(encoding)}, and not with gzip or zstd`,
+      { position: { origin } },
+    );
+  let content: Buffer;
+  try {
+    content =
+      inflate === undefined
+        ? bufferOf(payload)
+        : await inflate(payload, { maxOutputLength: Math.max(1, size) });
+  } catch (cause) {
+    throw new DataError(`A message is damaged: ${(cause as Error).message}`, {
+      ...{ position: { origin }, cause },
+    });
+  }
+  if (content.length === size) return content;
+  throw new DataError(`A message is damaged: it has ${content.length} bytes, not ${size}`, {
+    position: { origin },
+  });
+}

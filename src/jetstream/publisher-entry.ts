@@ -1,0 +1,288 @@
+import { randomUUID } from 'node:crypto';
+import os from 'node:os';
+import { threadId } from 'node:worker_threads';
+import type { KV, KvEntry } from '@nats-io/kv';
+import type { Cursor, FlowIdentity } from '../flow/flow.js';
+import { flowDifference } from '../flow/flow-difference.js';
+import { realTime } from '../http/timing.js';
+import type { JetStreamConnection } from './connection.js';
+import { JetStreamError } from './jet-stream-error.js';
+import { codeOf, type OpenedStream } from './stream-settings.js';
+
+const VERSION = 1;
+/** The runs of this thread. */
+const running = new Set<string>();
+const POLL_MS = 200;
+/** Another revision than expected: another process has written. */
+const WRONG_REVISION = 10071;
+
+/** What a publisher has published, runs before this one included. */
+export interface PublishedCounts {
+  readonly posts: number;
+  readonly messages: number;
+  readonly bytes: number;
+}
+
+/** What the servers keep of a publisher. */
+export interface PublisherState {
+  readonly version: typeof VERSION;
+  /** `complete`: the flow has ended, and all of it is in the stream. */
+  readonly state: 'running' | 'complete';
+  readonly stream: string;
+  /** When the stream was made. */
+  readonly created: string;
+  readonly flow: FlowIdentity;
+  /** Grows with each start, see `epochs.ts`. */
+  readonly epoch: number;
+  /** The epoch that had begun on all subjects when `seq` was committed. */
+  readonly begun: number;
+  /** Posts that `cursor` does not cover are behind this sequence of the stream. */
+  readonly seq: number;
+  /** `null` at the beginning. */
+  readonly cursor: Cursor | null;
+  readonly counts: PublishedCounts;
+  /** The process that publishes. */
+  readonly process: {
+    readonly run: string;
+    readonly host: string;
+    readonly pid: number;
+    readonly thread: number;
+  };
+  /** Counts the writes of this process. */
+  readonly write: number;
+}
+
+export interface TakeOverOptions {
+  readonly key: string;
+  readonly stream: OpenedStream;
+  readonly flow: FlowIdentity;
+  /** How long another process must have been silent. */
+  readonly takeoverMs: number;
+}
+
+/** The entry of one publisher in the bucket. Each write names the revision before it, so that one process has it. */
+export class PublisherEntry {
+  readonly #connection: JetStreamConnection;
+  readonly #kv: KV;
+  readonly #key: string;
+  #state: PublisherState;
+  #revision: number;
+  #writing: Promise<void> = Promise.resolve();
+
+  /**
+   * Makes this process the one that publishes under a name.
+   *
+   * @throws JetStreamError where another process is publishing, or the entry is of another flow or stream.
+   */
+  static async takeOver(
+    connection: JetStreamConnection,
+    kv: KV,
+    options: TakeOverOptions,
+  ): Promise<PublisherEntry> {
+    const { key, stream, flow } = options;
+    const me = { run: randomUUID(), host: os.hostname(), pid: process.pid, thread: threadId };
+    let waited: number | undefined;
+    while (true) {
+      const found = await read(connection, kv, key);
+      const before = found && parsed(key, found);
+      if (found !== undefined && before !== undefined) {
+        mustBelong(key, before, options);
+        if (before.state === 'complete')
+          return new PublisherEntry(connection, kv, key, before, found.revision);
+        if (waited !== undefined && waited !== found.revision) throw inUse(key, before);
+        if (waited === undefined && !hasEnded(before)) {
+          waited = found.revision;
+          await silence(connection, kv, key, found.revision, options.takeoverMs);
+          continue;
+        }
+      }
+      const epoch = nextEpoch(before?.epoch ?? 0);
+      const state: PublisherState = before
+        ? { ...before, epoch, process: me, write: 0 }
+        : {
+            ...{ version: VERSION, state: 'running', stream: stream.name, created: stream.created },
+            // Behind the sequence is nothing of it.
+            ...{ flow, epoch, begun: epoch, seq: stream.lastSequence, cursor: null },
+            ...{ counts: { posts: 0, messages: 0, bytes: 0 }, process: me, write: 0 },
+          };
+      const revision = await write(connection, kv, key, state, found?.revision ?? 0);
+      if (revision !== undefined) {
+        running.add(me.run);
+        return new PublisherEntry(connection, kv, key, state, revision);
+      }
+      // Another process was faster.
+      waited ??= found?.revision ?? 0;
+    }
+  }
+
+  private constructor(
+    connection: JetStreamConnection,
+    kv: KV,
+    key: string,
+    state: PublisherState,
+    revision: number,
+  ) {
+    this.#connection = connection;
+    this.#kv = kv;
+    this.#key = key;
+    this.#state = state;
+    this.#revision = revision;
+  }
+
+  get state(): PublisherState {
+    return this.#state;
+  }
+
+  /** Whether the publisher has begun with this run. */
+  get isNew(): boolean {
+    const { epoch, begun } = this.#state;
+    return epoch === begun;
+  }
+
+  /** This process no longer publishes. */
+  close(): void {
+    running.delete(this.#state.process.run);
+  }
+
+  /**
+   * Writes changes, or none as a sign of life.
+   *
+   * @throws JetStreamError where another process has taken over.
+   */
+  write(changes: Partial<PublisherState> = {}): Promise<void> {
+    // One at a time, as each names the revision before it.
+    const written = this.#writing.then(() => this.#write(changes));
+    this.#writing = written.catch(() => {});
+    return written;
+  }
+
+  async #write(changes: Partial<PublisherState>): Promise<void> {
+    const state = { ...this.#state, ...changes, write: this.#state.write + 1 };
+    const revision = await write(this.#connection, this.#kv, this.#key, state, this.#revision);
+    if (revision === undefined)
+      throw new JetStreamError(
+        `toJetStream: another process has taken over the publisher ${this.#key}, so this one has stopped. Nothing is lost or doubled; run one process under each \`name\``,
+        { failure: 'taken-over', cursor: this.#state.cursor ?? undefined },
+      );
+    this.#state = state;
+    this.#revision = revision;
+  }
+}
+
+async function read(
+  connection: JetStreamConnection,
+  kv: KV,
+  key: string,
+): Promise<KvEntry | undefined> {
+  const entry = await connection.repeat(`read the publisher ${key}`, () => kv.get(key));
+  return entry?.operation === 'PUT' ? entry : undefined;
+}
+
+/** The new revision; `undefined` where the entry had another one than `before`. */
+async function write(
+  connection: JetStreamConnection,
+  kv: KV,
+  key: string,
+  state: PublisherState,
+  before: number,
+): Promise<number | undefined> {
+  const text = JSON.stringify(state);
+  if (Buffer.byteLength(text) > connection.maxPayload - 1024)
+    throw new JetStreamError(
+      `toJetStream: the cursor has ${Buffer.byteLength(text)} bytes, and the servers accept ${connection.maxPayload} (max_payload). Operators whose state is large, such as \`dedupe\`, belong behind \`fromJetStream\``,
+      { failure: 'publisher' },
+    );
+  const what = `write the publisher ${key}`;
+  try {
+    return await connection.repeat(
+      what,
+      () => (before === 0 ? kv.create(key, text) : kv.update(key, text, before)),
+      isConflict,
+    );
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+    // The answer to an earlier try may have been lost.
+    const now = await read(connection, kv, key);
+    const found = now && parsed(key, now);
+    const isMine = found?.process.run === state.process.run && found.write === state.write;
+    return isMine && found.epoch === state.epoch ? now?.revision : undefined;
+  }
+}
+
+function isConflict(error: unknown): boolean {
+  return codeOf(error) === WRONG_REVISION;
+}
+
+/** Waits until the other process must have written, if it still runs. */
+async function silence(
+  connection: JetStreamConnection,
+  kv: KV,
+  key: string,
+  revision: number,
+  takeoverMs: number,
+): Promise<void> {
+  const started = performance.now();
+  while (performance.now() - started < takeoverMs) {
+    await realTime.sleep(POLL_MS, connection.signal);
+    const now = await read(connection, kv, key);
+    if (now?.revision !== revision) return;
+  }
+}
+
+/** Whether the process has certainly ended: it was one of this machine. */
+function hasEnded({ process: { host, pid, thread, run } }: PublisherState): boolean {
+  if (host !== os.hostname()) return false;
+  if (pid === process.pid) return thread === threadId && !running.has(run);
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}
+
+/** The clock, so that an entry that was deleted does not begin with an earlier epoch than messages have. */
+export function nextEpoch(before: number): number {
+  return Math.max(before + 1, Date.now());
+}
+
+function parsed(key: string, entry: KvEntry): PublisherState {
+  let state: Partial<PublisherState> | undefined;
+  try {
+    state = entry.json<Partial<PublisherState>>();
+  } catch {
+    // Reported below.
+  }
+  if (state?.version === VERSION && typeof state.epoch === 'number') return state as PublisherState;
+  throw new JetStreamError(
+    `toJetStream: the entry of the publisher ${key} in the bucket ${entry.bucket} is damaged or of another version. Delete it with \`nats kv del ${entry.bucket} ${key}\` to publish everything again`,
+    { failure: 'publisher' },
+  );
+}
+
+function mustBelong(key: string, before: PublisherState, { stream, flow }: TakeOverOptions): void {
+  const again = 'or delete the entry of the publisher to publish everything again';
+  const difference = flowDifference(before.flow, flow);
+  if (difference !== undefined)
+    throw new JetStreamError(
+      `toJetStream: the publisher ${key} belongs to another flow: ${difference}. Run the same pipeline as before, pass another \`name\` for this one, ${again}`,
+      { failure: 'publisher' },
+    );
+  if (before.stream !== stream.name)
+    throw new JetStreamError(
+      `toJetStream: the publisher ${key} belongs to the stream ${before.stream}. Pass another \`name\` for ${stream.name}, ${again}`,
+      { failure: 'publisher' },
+    );
+  if (before.created !== stream.created)
+    throw new JetStreamError(
+      `toJetStream: the stream ${stream.name} was deleted and made again since the publisher ${key} published to it. Pass another \`name\`, ${again}`,
+      { failure: 'stream' },
+    );
+}
+
+function inUse(key: string, { process: { host, pid } }: PublisherState): JetStreamError {
+  return new JetStreamError(
+    `toJetStream: process ${pid} on ${host} is publishing under the name ${key}. Wait until it ends, or pass another \`name\``,
+    { failure: 'in-use' },
+  );
+}

@@ -1,0 +1,456 @@
+import type { PubAck } from '@nats-io/jetstream';
+import type { KV } from '@nats-io/kv';
+import { DataError } from '../errors.js';
+import type { Cursor, FlowIdentity } from '../flow/flow.js';
+import type { Progress } from '../flow/progress.js';
+import type { JetStreamConnection } from './connection.js';
+import { Epochs } from './epochs.js';
+import { JetStreamError } from './jet-stream-error.js';
+import { digest, HEADERS, type Headers, type Outgoing } from './message.js';
+import type { Packer } from './packer.js';
+import { nextEpoch, type PublishedCounts, PublisherEntry } from './publisher-entry.js';
+import { readMessages } from './read-messages.js';
+import type { OpenedStream } from './stream-settings.js';
+import { subjectNumber } from './subjects.js';
+
+/** How often the servers hear of a publisher that has nothing to commit. */
+const HEARTBEAT_MS = 1_000;
+const PUBLISH_MS = 5_000;
+const MAX_IN_FLIGHT_BYTES = 16 << 20;
+
+export interface PublisherOptions {
+  /** The name of the publisher in the bucket. */
+  readonly key: string;
+  readonly stream: OpenedStream;
+  readonly subject: string;
+  readonly flow: FlowIdentity;
+  readonly maxInFlight: number;
+  readonly commitIntervalMs: number;
+  readonly takeoverMs: number;
+  readonly packer: Packer;
+  readonly progress: Progress | undefined;
+  /** Called with the error that ends the run. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** A message that the servers have not acknowledged. */
+interface Pending {
+  readonly subject: number;
+  /** The same for each try. */
+  readonly id: string;
+  readonly items: readonly Outgoing[];
+  readonly position: number;
+  readonly bytes: number;
+  readonly since: number;
+  acked: Promise<void>;
+}
+
+/** What the stream has of this publisher behind the committed sequence. */
+interface Published {
+  readonly ids: ReadonlySet<string>;
+  readonly messageIds: ReadonlySet<string>;
+  readonly bytes: number;
+}
+
+/** Where an epoch of this run begins on each subject. */
+interface Begin {
+  readonly epoch: number;
+  readonly sequences: readonly number[];
+}
+
+/**
+ * Publishes items so that each counts once, whatever the duplicate window of the stream. Where it is unknown
+ * whether the stream has a message, as after a start or a timeout, the publisher begins an epoch on all
+ * subjects (`epochs.ts`), reads what it has published behind the committed sequence, and publishes the rest:
+ * what of the epoch before is still on its way, readers leave out.
+ */
+export class Publisher {
+  readonly #connection: JetStreamConnection;
+  readonly #entry: PublisherEntry;
+  readonly #options: PublisherOptions;
+  readonly #prefix: string;
+  /** Items that wait for others of their subject. */
+  readonly #batches = new Map<number, Outgoing[]>();
+  #batchTimer: NodeJS.Timeout | undefined;
+  readonly #pending = new Set<Pending>();
+  #pendingBytes = 0;
+  #wake: () => void = () => {};
+  /** Ids that the stream has from a run before this one. */
+  #published: ReadonlySet<string> = new Set();
+  #counts: PublishedCounts;
+  /** The highest sequence that was acknowledged. */
+  #highest: number;
+  readonly #begins: Begin[] = [];
+  /** The epoch that has begun on all subjects. */
+  #begun: number;
+  /** Set while an epoch begins: nothing is sent meanwhile. */
+  #renewal: Promise<void> | undefined;
+  #attempts = 0;
+  /** The cursor after all items up to now. */
+  #reached: Cursor | undefined;
+  #committing: Promise<void> | undefined;
+  #lastCommit = performance.now();
+  #lastWrite = performance.now();
+  #timer: NodeJS.Timeout | undefined;
+  #failure: { readonly error: unknown } | undefined;
+
+  /** @throws JetStreamError where another process has the name. */
+  static async start(
+    connection: JetStreamConnection,
+    kv: KV,
+    options: PublisherOptions,
+  ): Promise<Publisher> {
+    const entry = await PublisherEntry.takeOver(connection, kv, options);
+    const publisher = new Publisher(connection, entry, options);
+    try {
+      if (!publisher.isComplete) await publisher.#start();
+    } catch (error) {
+      publisher.close();
+      throw error;
+    }
+    return publisher;
+  }
+
+  private constructor(
+    connection: JetStreamConnection,
+    entry: PublisherEntry,
+    options: PublisherOptions,
+  ) {
+    this.#connection = connection;
+    this.#entry = entry;
+    this.#options = options;
+    this.#counts = entry.state.counts;
+    this.#highest = entry.state.seq;
+    this.#begun = entry.state.begun;
+    this.#prefix = digest(JSON.stringify([options.key, options.flow]));
+  }
+
+  /** Whether a run before this one has published everything. */
+  get isComplete(): boolean {
+    return this.#entry.state.state === 'complete';
+  }
+
+  /** The last cursor that was committed. */
+  get cursor(): Cursor | undefined {
+    return this.#entry.state.cursor ?? undefined;
+  }
+
+  get counts(): PublishedCounts {
+    return this.#counts;
+  }
+
+  /** Publishes an item, unless the stream has it from a run before this one; waits while too much is on its way. */
+  async add(item: Outgoing): Promise<void> {
+    this.#throwFailure();
+    this.#reached = undefined;
+    this.#counts = { ...this.#counts, posts: this.#counts.posts + 1 };
+    if (this.#published.has(item.id)) return;
+    const { packer, stream } = this.#options;
+    const maxBytes = this.#connection.maxPayload;
+    if (packer.sizeOf([item]) > maxBytes)
+      throw new DataError(
+        `The item ${item.id} has ${item.payload.length} bytes, and the servers accept ${maxBytes} with its headers (max_payload)`,
+      );
+    const subject = subjectNumber(item.id, stream.subjects.length);
+    const batch = this.#batches.get(subject);
+    if (batch === undefined) this.#batches.set(subject, [item]);
+    else if (packer.fits([...batch, item], maxBytes)) batch.push(item);
+    else {
+      this.#seal(subject);
+      this.#batches.set(subject, [item]);
+    }
+    if (packer.isFull(this.#batches.get(subject) ?? [])) this.#seal(subject);
+    else this.#batchTimer ??= setTimeout(() => this.#sealAll(), packer.waitMs);
+    while (this.#isFull) {
+      await new Promise<void>(resolve => {
+        this.#wake = resolve;
+      });
+      this.#throwFailure();
+    }
+  }
+
+  /** The flow can go on here, once all items up to now are acknowledged. */
+  reached(cursor: Cursor): void {
+    this.#throwFailure();
+    this.#reached = cursor;
+    if (this.#isDue) this.#commit();
+  }
+
+  /** Waits for all acknowledgements, and notes that the flow is complete. */
+  async finish(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#sealAll();
+    await this.#settled();
+    await this.#committing;
+    this.#throwFailure();
+    const { epoch: begun } = this.#entry.state;
+    await this.#entry.write({ state: 'complete', counts: this.#counts, seq: this.#highest, begun });
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    clearTimeout(this.#batchTimer);
+    this.#failure ??= { error: new Error('The publisher is closed') };
+    this.#wake();
+    this.#entry.close();
+  }
+
+  async #start(): Promise<void> {
+    if (!this.#entry.isNew) {
+      const { ids, messageIds, bytes } = await this.#begin();
+      this.#published = ids;
+      const { counts } = this.#entry.state;
+      this.#counts = {
+        ...counts,
+        messages: counts.messages + messageIds.size,
+        bytes: counts.bytes + bytes,
+      };
+    }
+    const everyMs = Math.max(10, Math.min(this.#options.commitIntervalMs, HEARTBEAT_MS));
+    this.#timer = setInterval(() => this.#tick(), everyMs);
+  }
+
+  #tick(): void {
+    if (this.#committing !== undefined) return;
+    if (this.#isDue && this.#reached !== undefined) this.#commit();
+    else if (performance.now() - this.#lastWrite >= HEARTBEAT_MS)
+      this.#write(() => this.#entry.write());
+  }
+
+  get #isDue(): boolean {
+    const since = performance.now() - this.#lastCommit;
+    return this.#committing === undefined && since >= this.#options.commitIntervalMs;
+  }
+
+  /** Commits the cursor once all that was sent before it is acknowledged; more is sent meanwhile. */
+  #commit(): void {
+    const cursor = this.#reached;
+    if (cursor === undefined) return;
+    this.#reached = undefined;
+    this.#lastCommit = performance.now();
+    this.#sealAll();
+    // What is sent from now on gets a higher sequence than what is acknowledged already.
+    const [seq, begun, counts] = [this.#highest, this.#begun, this.#counts];
+    const acked = this.#settled();
+    this.#write(async () => {
+      await acked;
+      this.#throwFailure();
+      const json = JSON.parse(JSON.stringify(cursor)) as Cursor;
+      await this.#entry.write({ cursor: json, counts, begun, seq });
+    });
+  }
+
+  #write(write: () => Promise<void>): void {
+    this.#lastWrite = performance.now();
+    this.#committing = write()
+      .catch(error => this.#fail(error))
+      .finally(() => {
+        this.#committing = undefined;
+      });
+  }
+
+  async #settled(): Promise<void> {
+    await Promise.all([...this.#pending].map(({ acked }) => acked));
+  }
+
+  get #isFull(): boolean {
+    const { maxInFlight } = this.#options;
+    return this.#pending.size >= maxInFlight || this.#pendingBytes > MAX_IN_FLIGHT_BYTES;
+  }
+
+  #sealAll(): void {
+    clearTimeout(this.#batchTimer);
+    this.#batchTimer = undefined;
+    for (const subject of [...this.#batches.keys()]) this.#seal(subject);
+  }
+
+  /** Sends what waits for a subject as one message. */
+  #seal(subject: number): void {
+    const items = this.#batches.get(subject);
+    this.#batches.delete(subject);
+    if (items === undefined || this.#failure !== undefined) return;
+    const ids = items.map(({ id }) => id);
+    const { posts, messages, bytes } = this.#counts;
+    const message: Pending = {
+      ...{ subject, items, since: performance.now(), acked: Promise.resolve() },
+      id: `${this.#prefix}.${ids.length === 1 ? ids[0] : digest(ids.join())}`,
+      position: posts - items.length,
+      bytes: items.reduce((sum, { payload }) => sum + payload.length, 0),
+    };
+    this.#counts = { posts, messages: messages + 1, bytes };
+    this.#pending.add(message);
+    this.#pendingBytes += message.bytes;
+    message.acked = this.#deliver(message).catch(error => this.#fail(error));
+  }
+
+  #settle(message: Pending, bytes: number): void {
+    if (!this.#pending.delete(message)) return;
+    this.#pendingBytes -= message.bytes;
+    this.#counts = { ...this.#counts, bytes: this.#counts.bytes + bytes };
+    const { progress } = this.#options;
+    if (progress !== undefined) {
+      progress.written += message.items.length;
+      progress.writtenBytes += bytes;
+    }
+    this.#wake();
+  }
+
+  #fail(error: unknown): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = { error };
+    clearInterval(this.#timer);
+    clearTimeout(this.#batchTimer);
+    this.#wake();
+    this.#options.onFailure(error);
+  }
+
+  #throwFailure(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  /** Publishes a message until the stream has it. */
+  async #deliver(message: Pending): Promise<void> {
+    const { stream, packer } = this.#options;
+    const { payload, headers } = await packer.pack(message.items);
+    const what = `publish to ${stream.subjects[message.subject]}`;
+    const pairs: Headers = [...headers, [HEADERS.position, String(message.position)]];
+    let id = message.id;
+    for (let attempt = 1; ; attempt++) {
+      while (this.#renewal !== undefined) await this.#renewal;
+      if (!this.#pending.has(message)) return;
+      const { epoch } = this.#entry.state;
+      try {
+        const ack = await this.#publish(message.subject, id, pairs, payload);
+        if (!ack.duplicate || (await this.#isCounted(message.subject, ack.seq))) {
+          this.#settle(message, payload.length);
+          return;
+        }
+        // The stream has it from before an epoch that readers leave out.
+        id = `${message.id}.${epoch}`;
+      } catch (error) {
+        const failure = await this.#connection.mayPass(what, error, message.since, attempt);
+        if (failure.isUnknown && epoch === this.#entry.state.epoch) this.#renew();
+      }
+    }
+  }
+
+  get #epochHeaders(): Headers {
+    return [
+      [HEADERS.publisher, this.#options.key],
+      [HEADERS.epoch, String(this.#entry.state.epoch)],
+    ];
+  }
+
+  async #publish(
+    subject: number,
+    msgID: string,
+    pairs: Headers,
+    payload: Uint8Array,
+  ): Promise<PubAck> {
+    const { client, packages } = this.#connection;
+    const { stream } = this.#options;
+    const headers = packages.core.headers();
+    for (const [name, value] of this.#epochHeaders) headers.set(name, value);
+    for (const [name, value] of pairs) headers.set(name, value);
+    this.#attempts++;
+    try {
+      const ack = await client.publish(stream.subjects[subject] ?? '', payload, {
+        ...{ msgID, headers, timeout: PUBLISH_MS },
+        expect: { streamName: stream.name },
+      });
+      this.#highest = Math.max(this.#highest, ack.seq);
+      return ack;
+    } finally {
+      this.#attempts--;
+    }
+  }
+
+  /** Whether readers count a message: none of the epochs after its own begins before it. */
+  async #isCounted(subject: number, seq: number): Promise<boolean> {
+    const { stream, key } = this.#options;
+    const message = await this.#connection.repeat('find a repeated message', () =>
+      this.#connection.manager.streams.getMessage(stream.name, { seq }),
+    );
+    if (message === null || message.header.get(HEADERS.publisher) !== key) return false;
+    const epoch = Number(message.header.get(HEADERS.epoch));
+    const first = this.#begins[0]?.epoch ?? this.#begun;
+    // Of an earlier run, the ones that count were found when this run began.
+    if (epoch < first) return false;
+    return this.#begins.every(
+      begin => begin.epoch <= epoch || (begin.sequences[subject] ?? 0) > seq,
+    );
+  }
+
+  /** Begins an epoch because it is unknown which messages the stream has. */
+  #renew(): void {
+    if (this.#renewal !== undefined) return;
+    this.#renewal = this.#renewNow().finally(() => {
+      this.#renewal = undefined;
+    });
+    // Each message that waits for it reports the failure.
+    this.#renewal.catch(() => {});
+  }
+
+  async #renewNow(): Promise<void> {
+    // No message of the epoch before may be sent after it has ended.
+    while (this.#attempts > 0) await new Promise(resolve => setTimeout(resolve, 10));
+    this.#throwFailure();
+    await this.#entry.write({ epoch: nextEpoch(this.#entry.state.epoch) });
+    const { messageIds } = await this.#begin();
+    for (const message of [...this.#pending]) {
+      const found = [...messageIds].some(
+        id => id === message.id || id.startsWith(`${message.id}.`),
+      );
+      if (found) this.#settle(message, message.bytes);
+    }
+  }
+
+  /**
+   * Begins the epoch on each subject, and reads what was published behind the committed sequence. Messages of
+   * earlier epochs that come later do not count, so what is found is all there is.
+   */
+  async #begin(): Promise<Published> {
+    const { stream, subject, key } = this.#options;
+    const { epoch, seq, begun } = this.#entry.state;
+    const acks = await Promise.all(
+      stream.subjects.map((name, number) =>
+        this.#connection.repeat(`publish to ${name}`, () =>
+          this.#publish(number, `${this.#prefix}.begin.${epoch}.${number}`, [], new Uint8Array()),
+        ),
+      ),
+    );
+    const sequences = acks.map(ack => ack.seq);
+    const before = Object.fromEntries(stream.subjects.map(name => [`${key} ${name}`, begun]));
+    const epochs = new Epochs(before);
+    const ids = new Set<string>();
+    const messageIds = new Set<string>();
+    let bytes = 0;
+    const groups = readMessages(this.#connection, {
+      ...{ stream: stream.name, created: stream.created, subject: `${subject}.*`, after: seq },
+      ...{ until: Math.max(...sequences), headersOnly: true },
+    });
+    for await (const { messages, lost } of groups) {
+      if (lost !== undefined) throw this.#unprovable(lost.to);
+      for (const { headers, subject: name } of messages) {
+        if (headers?.get(HEADERS.publisher) !== key || !epochs.admits(name, headers)) continue;
+        const found = headers.get(HEADERS.ids);
+        // The beginning of an epoch.
+        if (found === '') continue;
+        messageIds.add(headers.get('Nats-Msg-Id'));
+        bytes += Number(headers.get('Nats-Msg-Size'));
+        for (const id of found.split(',')) ids.add(id);
+      }
+    }
+    this.#begins.push({ epoch, sequences });
+    this.#begun = epoch;
+    return { ids, messageIds, bytes };
+  }
+
+  #unprovable(sequence: number): JetStreamError {
+    const { key, stream } = this.#options;
+    return new JetStreamError(
+      `toJetStream: the stream ${stream.name} has dropped messages up to sequence ${sequence}, and the publisher ${key} had committed up to ${this.#entry.state.seq}: what it published in between is unknown, so that posts could come twice. Keep messages for longer than a publisher may be down, or delete the entry of the publisher to publish everything again`,
+      { failure: 'publisher', cursor: this.cursor },
+    );
+  }
+}

@@ -1,0 +1,281 @@
+import type { Consumer, ConsumerMessages, JsMsg, StreamInfo } from '@nats-io/jetstream';
+import { abortable } from '../abortable.js';
+import { realTime } from '../http/timing.js';
+import type { JetStreamConnection } from './connection.js';
+import { JetStreamError } from './jet-stream-error.js';
+import { lostWithin, type Range } from './lost-sequences.js';
+
+/** How long a request for messages waits where the stream has no more. */
+const EXPIRES_MS = 2_000;
+const HEARTBEAT_MS = 500;
+/** The servers forget a reader that is silent for this long. */
+const INACTIVE_MS = 30_000;
+/** Bytes of one request, unless one message may be longer. */
+const REQUEST_BYTES = 4 << 20;
+const MAX_GROUP = 1_000;
+const NANOSECONDS = 1_000_000;
+/** How long a stream may end before a message that was read. */
+const BEHIND_MS = 15_000;
+const BEHIND_WAIT_MS = 100;
+
+/** Where a reader starts and ends. */
+export interface ReadOptions {
+  readonly stream: string;
+  /** When the stream was made; any other stream of this name is refused. */
+  readonly created: string;
+  /** The subject, or `posts.*`. */
+  readonly subject: string;
+  /** All messages up to this sequence are read. */
+  readonly after: number;
+  /** The sequence to end at, which need not exist yet. @default never */
+  readonly until?: number | undefined;
+  /** Whether the payloads are left out. */
+  readonly headersOnly?: boolean | undefined;
+}
+
+/** Messages that follow each other, or sequences that the stream no longer has. */
+export interface MessageGroup {
+  readonly messages: readonly JsMsg[];
+  /** Sequences in place of messages: dropped or deleted, and they may have been of this subject. */
+  readonly lost?: Range | undefined;
+  /** All messages of the subject up to this sequence are read. */
+  readonly position: number;
+}
+
+/**
+ * The messages of a subject in order. The servers keep no state of it for long: after any failure, a new
+ * consumer goes on after the last message, for up to `maxOutageMs` without success.
+ *
+ * It is a loop of `fetch`: `consume` sometimes stays silent after the leader of a stream was restarted.
+ */
+export async function* readMessages(
+  connection: JetStreamConnection,
+  options: ReadOptions,
+): AsyncGenerator<MessageGroup> {
+  const reader = new Reader(connection, options);
+  try {
+    yield* reader.groups();
+  } finally {
+    await reader.close();
+  }
+}
+
+class Reader {
+  readonly #connection: JetStreamConnection;
+  readonly #options: ReadOptions;
+  readonly #until: number;
+  #position: number;
+  #stalledSince: number | undefined;
+  #consumer: Consumer | undefined;
+  /** How many messages the consumer has delivered. */
+  #delivered = 0;
+
+  constructor(connection: JetStreamConnection, options: ReadOptions) {
+    this.#connection = connection;
+    this.#options = options;
+    this.#position = options.after;
+    this.#until = options.until ?? Number.POSITIVE_INFINITY;
+  }
+
+  async *groups(): AsyncGenerator<MessageGroup> {
+    yield* this.#catchUp();
+    while (this.#position < this.#until) {
+      const before = this.#position;
+      for await (const group of this.#fetch()) {
+        yield group;
+        if (this.#position >= this.#until) return;
+      }
+      if (this.#position === before) yield* this.#catchUp();
+    }
+  }
+
+  async close(): Promise<void> {
+    const consumer = this.#consumer;
+    this.#consumer = undefined;
+    // The servers do it themselves after `INACTIVE_MS`.
+    if (!this.#connection.signal.aborted) consumer?.delete().catch(() => {});
+  }
+
+  /**
+   * Where no message comes: moves the position over those of other subjects, so that their loss is not
+   * mistaken for ours. Where the stream has messages for us after all, the consumer is at fault.
+   */
+  async *#catchUp(): AsyncGenerator<MessageGroup> {
+    const { stream, subject } = this.#options;
+    const info = await this.#info(this.#position);
+    const last = await this.#connection.repeat(`read the stream ${stream}`, () =>
+      this.#connection.manager.streams.getMessage(stream, { last_by_subj: subject }),
+    );
+    const { state, cluster } = await this.#info(info.state.last_seq);
+    for (const range of lostWithin(this.#position + 1, state.first_seq - 1, []))
+      yield this.#moveTo(range.to, [], range);
+    if (last !== null && last.seq > this.#position) {
+      this.#stalled();
+      this.#consumer = undefined;
+      return;
+    }
+    this.#stalledSince = undefined;
+    // One leader gave both answers, so that nothing of the subject is between them.
+    if (info.state.last_seq > this.#position && cluster?.leader === info.cluster?.leader)
+      yield this.#moveTo(Math.min(info.state.last_seq, this.#until), []);
+  }
+
+  /** Bounds the time for which the stream has messages and no consumer delivers them. */
+  #stalled(): void {
+    const now = performance.now();
+    this.#stalledSince ??= now;
+    if (now - this.#stalledSince > this.#connection.maxOutageMs)
+      throw this.#connection.error(
+        'read the stream',
+        new Error('no consumer delivers its messages'),
+      );
+  }
+
+  /** The messages of one request. */
+  async *#fetch(): AsyncGenerator<MessageGroup> {
+    const connection = this.#connection;
+    const { stream } = this.#options;
+    const messages = await connection.repeat(`read the stream ${stream}`, () => this.#request());
+    try {
+      const iterator = messages[Symbol.asyncIterator]();
+      while (true) {
+        const group = await this.#next(messages, iterator);
+        if (group.length === 0) return;
+        this.#stalledSince = undefined;
+        yield* this.#checked(group);
+        connection.signal.throwIfAborted();
+      }
+    } finally {
+      messages.stop();
+    }
+  }
+
+  /** The next messages; none where the request is over, or failed in a way that the next one repairs. */
+  async #next(messages: ConsumerMessages, iterator: AsyncIterator<JsMsg>): Promise<JsMsg[]> {
+    const { signal } = this.#connection;
+    const group: JsMsg[] = [];
+    try {
+      do {
+        const { done, value } = await abortable(iterator.next(), signal);
+        if (done) break;
+        const { deliverySequence, streamSequence } = value.info;
+        if (deliverySequence !== ++this.#delivered) {
+          // One was lost on the way.
+          this.#consumer = undefined;
+          break;
+        }
+        if (streamSequence > this.#position) group.push(value);
+      } while (messages.getPending() > 0 && group.length < MAX_GROUP);
+    } catch (error) {
+      signal.throwIfAborted();
+      const typed = this.#connection.error('read the stream', error);
+      if (!(typed instanceof JetStreamError) || !typed.retryable) throw typed;
+      this.#consumer = undefined;
+    }
+    return group;
+  }
+
+  /** Finds out what the sequences between the messages were. */
+  async *#checked(group: readonly JsMsg[]): AsyncGenerator<MessageGroup> {
+    const last = group.at(-1)?.seq ?? 0;
+    const from = this.#position + 1;
+    const end = Math.min(last, this.#until);
+    const wanted = group.filter(({ seq }) => seq <= end);
+    let next = 0;
+    for (const range of await this.#lost(group, from, last)) {
+      if (range.from > end) break;
+      const start = next;
+      while (next < wanted.length && (wanted[next] as JsMsg).seq < range.from) next++;
+      if (next > start) yield this.#moveTo(range.from - 1, wanted.slice(start, next));
+      yield this.#moveTo(Math.min(range.to, end), [], range);
+    }
+    if (this.#position < end) yield this.#moveTo(end, wanted.slice(next));
+  }
+
+  /** Which sequences between the messages the stream no longer has; the others are of other subjects. */
+  async #lost(group: readonly JsMsg[], from: number, last: number): Promise<readonly Range[]> {
+    if (last - from + 1 === group.length) return [];
+    // Asked for after the messages came: what the stream still has from here on, it had then.
+    const { state } = await this.#info(last);
+    if (state.first_seq <= from && state.num_deleted === 0) return [];
+    const sequences = group.map(({ seq }) => seq);
+    const dropped = lostWithin(from, Math.min(last, state.first_seq - 1), sequences);
+    const deleted = state.num_deleted === 0 ? [] : await this.#deleted();
+    return [
+      ...dropped,
+      ...deleted
+        .filter(seq => seq >= Math.max(from, state.first_seq) && seq <= last)
+        .map(seq => ({ from: seq, to: seq })),
+    ];
+  }
+
+  #moveTo(position: number, messages: readonly JsMsg[], lost?: Range): MessageGroup {
+    this.#position = position;
+    return { position, messages, lost };
+  }
+
+  async #request(): Promise<ConsumerMessages> {
+    this.#consumer ??= await this.#makeConsumer();
+    return this.#consumer.fetch({
+      max_bytes: Math.max(REQUEST_BYTES, 2 * this.#connection.maxPayload),
+      expires: EXPIRES_MS,
+      idle_heartbeat: HEARTBEAT_MS,
+    });
+  }
+
+  async #makeConsumer(): Promise<Consumer> {
+    const { client, manager, packages } = this.#connection;
+    const { AckPolicy, DeliverPolicy } = packages.jetstream;
+    const { stream, subject, headersOnly } = this.#options;
+    const info = await manager.consumers.add(stream, {
+      ack_policy: AckPolicy.None,
+      deliver_policy: DeliverPolicy.StartSequence,
+      opt_start_seq: this.#position + 1,
+      filter_subject: subject,
+      inactive_threshold: INACTIVE_MS * NANOSECONDS,
+      mem_storage: true,
+      num_replicas: 1,
+      ...(headersOnly === true && { headers_only: true }),
+    });
+    this.#delivered = 0;
+    return client.consumers.getConsumerFromInfo(info);
+  }
+
+  /** The state of the stream, from a server that has its messages up to this sequence. */
+  async #info(sequence: number): Promise<StreamInfo> {
+    const { stream, created } = this.#options;
+    const started = performance.now();
+    while (true) {
+      const info = await this.#connection.repeat(`read the stream ${stream}`, () =>
+        this.#connection.manager.streams.info(stream),
+      );
+      if (info.created !== created) throw remade(stream, created, info.created);
+      if (info.state.last_seq >= sequence) return info;
+      // A leader that was just elected may not have applied its log yet.
+      if (performance.now() - started > BEHIND_MS) throw behind(stream, sequence, info);
+      await realTime.sleep(BEHIND_WAIT_MS, this.#connection.signal);
+    }
+  }
+
+  async #deleted(): Promise<readonly number[]> {
+    const { stream } = this.#options;
+    const info = await this.#connection.repeat(`read the stream ${stream}`, () =>
+      this.#connection.manager.streams.info(stream, { deleted_details: true }),
+    );
+    return info.state.deleted ?? [];
+  }
+}
+
+export function remade(stream: string, before: string, now: string): JetStreamError {
+  return new JetStreamError(
+    `The stream ${stream} was deleted and made again: the cursor belongs to the one of ${before}, and this one is of ${now}. Delete the checkpoint to read it from its start`,
+    { failure: 'stream' },
+  );
+}
+
+function behind(stream: string, sequence: number, { state }: StreamInfo): JetStreamError {
+  return new JetStreamError(
+    `The stream ${stream} ends at sequence ${state.last_seq}, and ${sequence} was reached before: its servers have lost messages, or it was restored from a backup. What comes next would have sequences that were read already. Delete the checkpoint to read it from its start`,
+    { failure: 'stream' },
+  );
+}

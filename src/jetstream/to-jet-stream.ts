@@ -1,0 +1,287 @@
+import { Activity } from '../activity/activity.js';
+import {
+  checkOptions,
+  explained,
+  func,
+  milliseconds,
+  type OptionTable,
+  oneOf,
+  optionError,
+  record,
+  required,
+  whole,
+} from '../check.js';
+import { DataError } from '../errors.js';
+import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
+import { LinkedAbort } from '../linked-abort.js';
+import { lineOf } from '../sinks/line.js';
+import { type BatchCompression, compressorOf } from './compress.js';
+import { JetStreamConnection } from './connection.js';
+import { headerId, type Outgoing, outgoingPost } from './message.js';
+import { nameProblem, prefixProblem } from './names.js';
+import { Packer, type PackOptions } from './packer.js';
+import { Publisher } from './publisher.js';
+import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
+import {
+  CREATE_OPTIONS,
+  type CreateStream,
+  type CreateStreamOptions,
+  openStream,
+} from './stream-settings.js';
+
+/** What `toJetStream` has published, the runs before a resume included. */
+export interface PublishedToJetStream {
+  /** Items in the stream. */
+  readonly posts: number;
+  /** Messages, each of one item or a batch. */
+  readonly messages: number;
+  /** Bytes of their payloads, as they travel. */
+  readonly bytes: number;
+}
+
+/** Several posts in one message. */
+export interface JetStreamBatchOptions {
+  /** The maximum number of posts in a message. @default 100 */
+  readonly posts?: number | undefined;
+  /** The maximum size of their bytes, before compression. @default 262144 (256 KiB) */
+  readonly maxBytes?: number | undefined;
+  /** How long a post waits for others, in milliseconds. @default 100 */
+  readonly waitMs?: number | undefined;
+  /** Compresses each message: readers need nothing for it. Node has zstd from version 22.15 on. @default none */
+  readonly compression?: BatchCompression | undefined;
+}
+
+/** The stream to publish to, the name of the publisher, and how items become messages. */
+export interface ToJetStreamOptions<T> extends JetStreamServers {
+  /** The name of the stream. */
+  readonly stream: string;
+  /**
+   * The prefix of its subjects. A post goes to one of `posts.0`, `posts.1` and so on, by a hash of its id.
+   */
+  readonly subject: string;
+  /**
+   * The name under which the servers keep the cursor: the same script goes on from there, on any machine. One
+   * process at a time publishes under a name. Where the source is a share, `-2-of-8` is added to it.
+   * @default the name of the stream
+   */
+  readonly name?: string | undefined;
+  /** The key-value bucket that has the cursors of publishers; made where there is none. @default 'millrace' */
+  readonly bucket?: string | undefined;
+  /** Makes the stream where it does not exist; an existing one must have these settings. */
+  readonly create?: CreateStreamOptions | undefined;
+  /** The maximum number of messages that are sent and not acknowledged. @default 256 */
+  readonly maxInFlight?: number | undefined;
+  /** The minimum time between two commits of the cursor, in milliseconds. @default 1000 */
+  readonly commitIntervalMs?: number | undefined;
+  /**
+   * How long another process of this name must have been silent before this one takes over, in milliseconds. It
+   * is not waited for where that process was on this machine and has ended.
+   * @default 5000
+   */
+  readonly takeoverMs?: number | undefined;
+  /** Sends several posts in a message. @default one post a message */
+  readonly batch?: JetStreamBatchOptions | undefined;
+  /** The id of an item, which decides its subject. @default the id of an activity */
+  readonly id?: ((item: T) => string) | undefined;
+  /** The bytes that are sent of an item. @default the exact bytes of an activity, the JSON of any other value */
+  readonly payload?: ((item: T) => string | Uint8Array) | undefined;
+}
+
+const OPTIONS = {
+  ...SERVER_OPTIONS,
+  stream: required(explained<string>('the name of the stream', nameProblem)),
+  subject: required(explained<string>('the prefix of its subjects', prefixProblem)),
+  name: explained<string>('the name that the cursor is kept under', nameProblem),
+  bucket: explained<string>('the bucket of publishers', nameProblem),
+  create: record<CreateStreamOptions>('the settings of a stream to make'),
+  maxInFlight: whole('messages that are not acknowledged', { min: 1, max: 10_000, default: 256 }),
+  commitIntervalMs: milliseconds('between two commits', { min: 0, default: 1000 }),
+  takeoverMs: milliseconds('how long another process must be silent', { min: 2000, default: 5000 }),
+  batch: record<JetStreamBatchOptions>('several posts in a message'),
+  id: func('the id of an item'),
+  payload: func('the bytes of an item'),
+} satisfies OptionTable<ToJetStreamOptions<unknown>>;
+
+const BATCH_OPTIONS = {
+  posts: whole('posts in a message', { min: 1, max: 10_000, default: 100 }),
+  maxBytes: whole('bytes in a message', { min: 1, default: 256 << 10 }),
+  waitMs: milliseconds('how long a post waits for others', { min: 0, default: 100 }),
+  compression: oneOf('how messages are compressed', ['gzip', 'zstd']),
+} satisfies OptionTable<JetStreamBatchOptions>;
+
+/**
+ * Publishes every post to a NATS JetStream stream, from which `fromJetStream` reads on any number of machines.
+ * Each post counts exactly once there, also over kill -9 of this process and of servers: the cursor is kept
+ * by the servers, so that the same script, on any machine, goes on where the last run stopped. After a complete
+ * run, the same script opens nothing and returns the same result.
+ *
+ * One process publishes under a name. A second one stops with an error while the first is at work; one that was
+ * replaced, because it was silent, stops when it comes back, and readers leave out what it still sends.
+ *
+ * The payload of a message is the exact bytes of a post, its headers have its id, format, tags and position. While
+ * servers restart or elect a leader, messages are sent again with the same id, for up to `maxOutageMs`.
+ *
+ * @throws OptionError Immediately, before any I/O.
+ * @throws JetStreamError See `JetStreamFailure` for all reasons. It has the last cursor that was committed.
+ * @throws DataError For an item that is larger than the servers accept, or has no id.
+ * @example
+ * await pipeline(
+ *   replay(account(), { streamType: 'powertrack', fromDate, toDate }),
+ *   toJetStream({
+ *     servers: 'nats://127.0.0.1:4222',
+ *     stream: 'posts',
+ *     subject: 'posts',
+ *     create: { maxBytes: 10 * 2 ** 30, replicas: 3 },
+ *   }),
+ * );
+ */
+export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, PublishedToJetStream> {
+  const call = 'toJetStream';
+  const { create, batch, id, payload, name, ...checked } = checkOptions<
+    ToJetStreamOptions<T>,
+    typeof OPTIONS
+  >(call, OPTIONS, options);
+  const plan: Plan<T> = {
+    ...checked,
+    access: accessOf(call, checked),
+    create: create && checkCreate(call, create),
+    name: name ?? checked.stream,
+    pack: checkBatch(call, batch),
+    outgoing: item => outgoingOf(item, id, payload),
+  };
+  return (input, run = {}) => publish(plan, input, run);
+}
+
+interface Plan<T> {
+  readonly access: Access;
+  readonly stream: string;
+  readonly subject: string;
+  readonly name: string;
+  readonly bucket: string | undefined;
+  readonly create: CreateStream | undefined;
+  readonly maxInFlight: number;
+  readonly commitIntervalMs: number;
+  readonly takeoverMs: number;
+  readonly pack: PackOptions;
+  readonly outgoing: (item: T) => Outgoing;
+}
+
+async function publish<T>(
+  plan: Plan<T>,
+  input: AsyncIterable<T>,
+  { signal: ended, progress }: SinkRun,
+): Promise<PublishedToJetStream> {
+  const flow = identityOf(input);
+  const broken = new LinkedAbort(ended);
+  const { signal } = broken;
+  let publisher: Publisher | undefined;
+  let connection: JetStreamConnection | undefined;
+  let failure: { readonly error: unknown } | undefined;
+  const close = () => void connection?.close();
+  signal.addEventListener('abort', close, { once: true });
+  try {
+    connection = await JetStreamConnection.open(plan.access, {
+      ...{ call: 'toJetStream', signal, progress },
+      cursor: () => publisher?.cursor,
+    });
+    const stream = await openStream(connection, 'toJetStream', plan);
+    const kv = await connection.bucket(plan.bucket ?? 'millrace', stream.replicas);
+    publisher = await Publisher.start(connection, kv, {
+      ...{ key: keyOf(plan.name, flow), stream, subject: plan.subject, flow, progress },
+      ...{ maxInFlight: plan.maxInFlight, commitIntervalMs: plan.commitIntervalMs },
+      ...{ takeoverMs: plan.takeoverMs, packer: new Packer(plan.pack) },
+      onFailure: error => {
+        failure ??= { error };
+        broken.abort(error);
+      },
+    });
+    if (publisher.isComplete) return publisher.counts;
+    const pull = { signal, progress, resume: publisher.cursor };
+    for await (const { items, cursor } of batchesOf(input, pull)) {
+      for (const item of items) await publisher.add(plan.outgoing(item));
+      if (cursor !== undefined) publisher.reached(cursor);
+    }
+    await publisher.finish();
+    return publisher.counts;
+  } catch (error) {
+    throw failure === undefined || ended?.aborted === true ? error : failure.error;
+  } finally {
+    signal.removeEventListener('abort', close);
+    publisher?.close();
+    await connection?.close();
+    broken.unlink();
+  }
+}
+
+/** The name of the publisher; shares of a source are publishers of their own. */
+function keyOf(name: string, flow: FlowIdentity): string {
+  const share = flow.map(step => step.share).find(value => typeof value === 'string');
+  return share === undefined ? name : `${name}-${String(share).replace('/', '-of-')}`;
+}
+
+function checkCreate(call: string, create: CreateStreamOptions): CreateStream {
+  const checked = checkOptions<CreateStreamOptions, typeof CREATE_OPTIONS>(
+    call,
+    CREATE_OPTIONS,
+    create,
+    'create',
+  );
+  const { maxAgeMs = Number.POSITIVE_INFINITY, duplicateWindowMs = 120_000 } = checked;
+  if (checked.duplicateWindowMs !== undefined && duplicateWindowMs > maxAgeMs)
+    throw optionError(call, 'create.duplicateWindowMs', 'must not be longer than `maxAgeMs`');
+  return { ...checked, duplicateWindowMs: Math.min(duplicateWindowMs, maxAgeMs) };
+}
+
+function checkBatch(call: string, batch: JetStreamBatchOptions | undefined): PackOptions {
+  if (batch === undefined)
+    return { posts: 1, maxBytes: Number.POSITIVE_INFINITY, waitMs: 0, compression: undefined };
+  const pack = checkOptions<JetStreamBatchOptions, typeof BATCH_OPTIONS>(
+    call,
+    BATCH_OPTIONS,
+    batch,
+    'batch',
+  );
+  if (pack.compression !== undefined && compressorOf(pack.compression) === undefined)
+    throw optionError(
+      call,
+      'batch.compression',
+      `cannot be 'zstd': Node has it from version 22.15 on, and this is ${process.version}. Use a newer Node, or 'gzip'`,
+    );
+  return pack;
+}
+
+function outgoingOf<T>(
+  item: T,
+  id: ((item: T) => string) | undefined,
+  payload: ((item: T) => string | Uint8Array) | undefined,
+): Outgoing {
+  if (item instanceof Activity) {
+    const post = outgoingPost(item);
+    return id === undefined && payload === undefined
+      ? post
+      : {
+          ...post,
+          id: id === undefined ? post.id : idOf(id(item)),
+          payload: payload === undefined ? post.payload : bytesOf(payload(item)),
+        };
+  }
+  if (id === undefined)
+    throw new DataError('toJetStream: an item is not an activity; pass `id` for its id');
+  return {
+    id: idOf(id(item)),
+    payload: payload === undefined ? lineOf(item, undefined) : bytesOf(payload(item)),
+    format: undefined,
+    tags: [],
+  };
+}
+
+function idOf(id: unknown): string {
+  if (typeof id === 'string' && id !== '') return headerId(id);
+  throw new DataError('toJetStream: the option `id` must return a string that is not empty');
+}
+
+function bytesOf(payload: unknown): Uint8Array {
+  const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
+  if (bytes instanceof Uint8Array && bytes.length > 0) return bytes;
+  throw new DataError('toJetStream: the option `payload` must return text or bytes, and not none');
+}

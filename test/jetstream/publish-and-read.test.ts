@@ -1,0 +1,48 @@
+import { Activity, collect, Flow, pipeline } from 'millrace';
+import { fromJetStream, toJetStream } from 'millrace/jetstream';
+import { describe, expect, it } from 'vitest';
+import { hasNatsServer, startNode } from './nats-server.js';
+
+const MAX_BYTES = 64 << 20;
+
+function posts(from: number, to: number): Activity[] {
+  return Array.from(
+    { length: to - from },
+    (_, index) =>
+      new Activity(
+        Buffer.from(
+          `{"created_at":"Wed Jan 31 23:59:00 +0000 2024","id":${10n ** 18n + BigInt(from + index)},"text":"é ${from + index}"}`,
+        ),
+      ),
+  );
+}
+
+function source(total: number, size = 50): Flow<Activity> {
+  return new Flow(
+    async function* ({ resume }) {
+      for (let at = Number(resume?.at ?? 0); at < total; at += size) {
+        const to = Math.min(total, at + size);
+        yield { items: posts(at, to), cursor: { at: to } };
+      }
+    },
+    undefined,
+    [{ step: 'numbers', total }],
+  );
+}
+
+describe.skipIf(!hasNatsServer)('posts through a stream', () => {
+  it('arrive with their exact bytes, each once', async () => {
+    await using node = await startNode();
+    const to = { servers: node.url, stream: 'posts', subject: 'posts' };
+    const published = await pipeline(
+      source(1000),
+      toJetStream({ ...to, create: { maxBytes: MAX_BYTES } }),
+    );
+    expect(published).toMatchObject({ posts: 1000, messages: 1000 });
+    const read = await pipeline(fromJetStream({ ...to, until: 'caught up' }), collect());
+    expect(new Set(read.map(post => post.raw.toString()))).toEqual(
+      new Set(posts(0, 1000).map(post => post.raw.toString())),
+    );
+    expect(read).toHaveLength(1000);
+  });
+});
