@@ -124,6 +124,21 @@ describe('a project that installs the package', () => {
     expect(await run(path.join(project, 'script.js'))).toEqual({ posts: 20, tombstones: 'opened' });
   });
 
+  it('reads stored files in threads, by the script that the package brings', async () => {
+    const script = path.join(project, 'threads.js');
+    await writeFile(path.join(project, 'posts.jsonl'), '{"id":1,"id_str":"1"}\n');
+    await writeFile(
+      script,
+      `import { activities, files, jsonLines, localFiles, pipeline } from 'millrace';
+      let threads = 0;
+      process.on('worker', () => threads++);
+      const out = files({ path: 'threads.jsonl', workers: 1 });
+      const { posts } = await pipeline(localFiles('posts.jsonl'), jsonLines(), activities(), out);
+      console.log(JSON.stringify({ posts, threads }));`,
+    );
+    expect(await run(script)).toEqual({ posts: 1, threads: 1 });
+  });
+
   it('can load it in CommonJS, with `import()`, and with `require` if Node supports it', async () => {
     const script = path.join(project, 'script.cjs');
     const load = process.features.require_module === true ? 'require' : 'await import';

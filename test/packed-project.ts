@@ -30,6 +30,8 @@ export async function packedProject(): Promise<PackedProject> {
     path.join(modules, 'typescript/bin/tsc'),
     ...['-p', path.join(root, 'src/tsconfig.json'), '--outDir', path.join(packed, 'dist')],
   ]);
+  const worker = path.join(packed, 'dist/scan/scan-worker.cjs');
+  await exec('npm', ['run', 'build:worker', '--', `--outfile=${worker}`], { cwd: root });
   const { stdout } = await exec('npm', ['pack', '--ignore-scripts', '--silent'], { cwd: packed });
   await exec('tar', ['xzf', stdout.trim()], { cwd: packed });
   await cp(path.join(packed, 'package'), path.join(installed, 'millrace'), { recursive: true });

@@ -24,6 +24,8 @@ const GZIP = 0x1f;
 /** A gzip header and trailer around empty data. */
 const SMALLEST_GZIP = 20;
 const SMALLEST_CHUNK = 64 * 1024;
+/** Columns are made for posts of this size, and grow where they are smaller. */
+const BYTES_A_POST = 2_048;
 
 /** The posts of a file. */
 export interface ScannedFile {
@@ -39,6 +41,8 @@ export interface ScannedFile {
  * `jsonLines`, `activities` and the stages after them do, by the same code. Returns `undefined` where
  * any of it fails or the file is too large: the stages themselves then process the file, and deliver
  * what comes before the error.
+ *
+ * @param file Its memory can be used again afterwards.
  */
 export async function scanFile(
   file: Buffer,
@@ -47,10 +51,9 @@ export async function scanFile(
 ): Promise<ScannedFile | undefined> {
   if (file.length > MAX_FILE_BYTES || limits === undefined) return undefined;
   try {
-    const bytes = gunzip === undefined ? file : inflate(file, gunzip);
+    const bytes = gunzip === undefined ? copyOf(file) : inflate(file, gunzip);
     if (bytes === undefined) return undefined;
-    const records = plainRecords(bytes, limits) ?? (await framedRecords(bytes, limits));
-    return postsIn(bytes, records, fields);
+    return scanLines(bytes, limits, fields) ?? (await scanRecords(bytes, limits, fields));
   } catch {
     return undefined;
   }
@@ -58,7 +61,9 @@ export async function scanFile(
 
 function inflate(file: Buffer, { plain, maxBytes }: InflateLimits): Buffer | undefined {
   if (file.length > 0 && file[0] !== GZIP)
-    return plain === 'pass' && isZstd(file) === false && file.length <= maxBytes ? file : undefined;
+    return plain === 'pass' && isZstd(file) === false && file.length <= maxBytes
+      ? copyOf(file)
+      : undefined;
   if (file.length < SMALLEST_GZIP) return undefined;
   const maxOutputLength = Math.min(maxBytes, MAX_INFLATED_BYTES);
   const size = inflatedSize(file);
@@ -78,12 +83,23 @@ const inflateInfo = gunzipSync as unknown as (
   options: ZlibOptions & { readonly info: true },
 ) => { buffer: Buffer; engine: Zlib };
 
+/** The content of a file outlives `file`, and must not share the memory of Node's pool: it is transferred. */
+function copyOf(file: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(file.length);
+  file.copy(copy);
+  return copy;
+}
+
 /**
- * The records of a file in which each line is an object and has an end, found with less work than by
+ * The posts of a file in which each line is an object and has an end, found with less work than by
  * `LineFramer`; `undefined` for other files.
  */
-function plainRecords(bytes: Buffer, { maxBytes, maxDepth }: CheckedLimits): Buffer[] | undefined {
-  const records: Buffer[] = [];
+function scanLines(
+  bytes: Buffer,
+  { maxBytes, maxDepth }: CheckedLimits,
+  fields: ScanFields,
+): ScannedFile | undefined {
+  const posts = new Posts(bytes, fields);
   let start = 0;
   for (let end = bytes.indexOf(LF); end !== -1; end = bytes.indexOf(LF, start)) {
     const to = bytes[end - 1] === CR ? end - 1 : end;
@@ -92,46 +108,69 @@ function plainRecords(bytes: Buffer, { maxBytes, maxDepth }: CheckedLimits): Buf
       return undefined;
     const record = bytes.subarray(start, to);
     if (length > 2 * maxDepth && isDeeperThan(maxDepth, record)) return undefined;
-    records.push(record);
+    posts.add(record, start);
     start = end + 1;
   }
-  return start === bytes.length ? records : undefined;
+  return start === bytes.length ? posts : undefined;
 }
 
-async function framedRecords(bytes: Buffer, limits: CheckedLimits): Promise<Buffer[]> {
+async function scanRecords(
+  bytes: Buffer,
+  limits: CheckedLimits,
+  fields: ScanFields,
+): Promise<ScannedFile> {
   const records: Buffer[] = [];
   const framer = new LineFramer('\n', limits, undefined);
   await framer.push(bytes, records);
   await framer.end(records);
-  return records;
+  const posts = new Posts(bytes, fields);
+  for (const record of records) posts.add(record, startIn(bytes, record));
+  return posts;
 }
 
-function postsIn(bytes: Buffer, records: readonly Buffer[], fields: ScanFields): ScannedFile {
-  const keysOf = fields.keys.map(key => POST_KEYS[key]);
-  const columns = ScannedColumns.ofSize(records.length);
-  let messages = 0;
-  for (const record of records) {
-    const idStart = leadingIdStart(record);
-    // What starts with an id cannot be a message.
-    if (idStart === -1 && parseInStreamMessage(record) !== undefined) {
-      messages++;
-      continue;
-    }
-    const row = columns.add(startIn(bytes, record), record.length);
-    if (fields.id) readId(columns, row, record, idStart);
-    if (fields.tags) columns.setTags(row, tagsOf(record, idStart));
-    if (keysOf.length > 0) {
-      const activity = new Activity(record);
-      columns.setKeys(
-        row,
-        keysOf.map(keyOf => keyOf(activity)),
-      );
-    }
-  }
-  return { bytes, columns, messages };
+/** The framer copies a last line that has no line end. */
+function startIn(bytes: Buffer, record: Buffer): number {
+  const start = record.byteOffset - bytes.byteOffset;
+  const isView = record.buffer === bytes.buffer && start >= 0 && start < bytes.length;
+  return isView ? start : bytes.indexOf(OPEN_OBJECT, bytes.lastIndexOf(LF) + 1);
 }
 
 const number = new IdNumber();
+
+class Posts implements ScannedFile {
+  readonly bytes: Buffer;
+  readonly columns: ScannedColumns;
+  messages = 0;
+  readonly #fields: ScanFields;
+  readonly #keys: readonly ((activity: Activity) => string | number)[];
+
+  constructor(bytes: Buffer, fields: ScanFields) {
+    this.bytes = bytes;
+    this.columns = ScannedColumns.ofSize(Math.ceil(bytes.length / BYTES_A_POST));
+    this.#fields = fields;
+    this.#keys = fields.keys.map(key => POST_KEYS[key]);
+  }
+
+  add(record: Buffer, start: number): void {
+    const idStart = leadingIdStart(record);
+    // What starts with an id cannot be a message.
+    if (idStart === -1 && parseInStreamMessage(record) !== undefined) {
+      this.messages++;
+      return;
+    }
+    const { columns } = this;
+    const row = columns.add(start, record.length);
+    if (this.#fields.id) readId(columns, row, record, idStart);
+    if (this.#fields.tags) columns.setTags(row, tagsOf(record, idStart));
+    if (this.#keys.length > 0) {
+      const activity = new Activity(record);
+      columns.setKeys(
+        row,
+        this.#keys.map(keyOf => keyOf(activity)),
+      );
+    }
+  }
+}
 
 function readId(columns: ScannedColumns, row: number, record: Buffer, idStart: number): void {
   if (idStart !== -1 && number.parseDigits(record, idStart)) {
@@ -147,11 +186,4 @@ function readId(columns: ScannedColumns, row: number, record: Buffer, idStart: n
 function tagsOf(record: Buffer, idStart: number): readonly string[] {
   const span = idStart === -1 ? undefined : spanNearEnd(record, 'matching_rules');
   return span === undefined ? new Activity(record).tags : parseMatches(record, ...span).tags;
-}
-
-/** The framer copies a last line that has no line end. */
-function startIn(bytes: Buffer, record: Buffer): number {
-  const start = record.byteOffset - bytes.byteOffset;
-  const isView = record.buffer === bytes.buffer && start >= 0 && start < bytes.length;
-  return isView ? start : bytes.indexOf(OPEN_OBJECT, bytes.lastIndexOf(LF) + 1);
 }

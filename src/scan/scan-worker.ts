@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { releaseMemory } from '../gzip/release-memory.js';
+import { FileReader } from './file-reader.js';
 import type { ScanCommand, ScanReply, WorkerStart, WriteFailure } from './messages.js';
-import { scanFile } from './scan-file.js';
+import { MAX_FILE_BYTES, scanFile } from './scan-file.js';
 import type { RowBounds } from './scanned-columns.js';
 import { RowWriter } from './write-rows.js';
 
@@ -16,6 +16,7 @@ interface HeldFile {
 const port = parentPort!;
 const { fields } = workerData as WorkerStart;
 const held = new Map<number, HeldFile>();
+const reader = new FileReader(MAX_FILE_BYTES);
 const writer = new RowWriter();
 
 // One after the other: replies are in the order of the commands.
@@ -62,12 +63,9 @@ async function scan({ file, task }: ScanCommand & { kind: 'scan' }): Promise<voi
 }
 
 function contentOf(file: string | Uint8Array): Buffer | undefined {
-  if (typeof file !== 'string') return Buffer.from(file.buffer, file.byteOffset, file.byteLength);
-  try {
-    return readFileSync(file);
-  } catch {
-    return undefined;
-  }
+  return typeof file === 'string'
+    ? reader.read(file)
+    : Buffer.from(file.buffer, file.byteOffset, file.byteLength);
 }
 
 function write({ file, rows, ranges }: ScanCommand & { kind: 'write' }): WriteFailure | undefined {

@@ -170,11 +170,11 @@ class ScanThreads {
 }
 
 /**
- * The compiled script beside this file, or in `dist` where the sources are run directly; none in a
- * bundle.
+ * The script that the build makes, beside this file or in `dist` where the sources are run directly; none
+ * in a bundle.
  */
 function scriptOfThreads(): URL | undefined {
-  for (const place of ['./scan-worker.js', '../../dist/scan/scan-worker.js'])
+  for (const place of ['./scan-worker.cjs', '../../dist/scan/scan-worker.cjs'])
     try {
       const script = new URL(place, import.meta.url);
       if (existsSync(script)) return script;

@@ -16,38 +16,31 @@ export type RowBounds = Pick<ScannedColumns, 'starts' | 'lengths'>;
 /** Fields of the posts of one file in columns, so that a thread can pass them on without an object each. */
 export class ScannedColumns implements ScannedColumnsData {
   count = 0;
-  readonly numbers: Uint32Array;
-  readonly starts: Uint32Array;
-  readonly lengths: Uint32Array;
+  numbers: Uint32Array;
+  starts!: Uint32Array;
+  lengths!: Uint32Array;
   /** Halves of ids that are 64-bit integers; zero for those in `otherIds`. */
-  readonly highs: Uint32Array;
-  readonly lows: Uint32Array;
+  highs!: Uint32Array;
+  lows!: Uint32Array;
   readonly otherIds: Map<number, string>;
   /** For each post, the index of its tags in `tagSets`, and of its keys in `keySets`. */
-  readonly tags: Uint32Array;
-  readonly keys: Uint32Array;
+  tags!: Uint32Array;
+  keys!: Uint32Array;
   readonly tagSets: (readonly string[])[];
   readonly keySets: (readonly (string | number)[])[];
   readonly #tagIndexes = new Map<readonly string[], number>();
   readonly #keyIndexes = new Map<string, number>();
 
   private constructor({ count, numbers, otherIds, tagSets, keySets }: ScannedColumnsData) {
-    const size = numbers.length / COLUMNS;
-    const column = (index: number) => numbers.subarray(index * size, (index + 1) * size);
     this.count = count;
     this.numbers = numbers;
-    this.starts = column(0);
-    this.lengths = column(1);
-    this.highs = column(2);
-    this.lows = column(3);
-    this.tags = column(4);
-    this.keys = column(5);
+    this.#divide();
     this.otherIds = otherIds as Map<number, string>;
     this.tagSets = tagSets as (readonly string[])[];
     this.keySets = keySets as (readonly (string | number)[])[];
   }
 
-  /** Empty columns for up to `size` posts. */
+  /** Empty columns for `size` posts, which grow where there are more. */
   static ofSize(size: number): ScannedColumns {
     const numbers = new Uint32Array(size * COLUMNS);
     return new ScannedColumns({ count: 0, numbers, otherIds: new Map(), tagSets: [], keySets: [] });
@@ -59,6 +52,7 @@ export class ScannedColumns implements ScannedColumnsData {
 
   /** Adds a post and returns its row. */
   add(start: number, length: number): number {
+    if (this.count === this.starts.length) this.#grow();
     this.starts[this.count] = start;
     this.lengths[this.count] = length;
     return this.count++;
@@ -91,11 +85,33 @@ export class ScannedColumns implements ScannedColumnsData {
 
   /** A copy of where the posts are in their file. */
   bounds(): RowBounds {
-    return { starts: this.starts.slice(), lengths: this.lengths.slice() };
+    return { starts: this.starts.slice(0, this.count), lengths: this.lengths.slice(0, this.count) };
   }
 
   data(): ScannedColumnsData {
     const { count, numbers, otherIds, tagSets, keySets } = this;
     return { count, numbers, otherIds, tagSets, keySets };
+  }
+
+  #divide(): void {
+    const { numbers } = this;
+    const size = numbers.length / COLUMNS;
+    const column = (index: number) => numbers.subarray(index * size, (index + 1) * size);
+    this.starts = column(0);
+    this.lengths = column(1);
+    this.highs = column(2);
+    this.lows = column(3);
+    this.tags = column(4);
+    this.keys = column(5);
+  }
+
+  #grow(): void {
+    const size = this.starts.length;
+    const larger = 2 * size + 16;
+    const numbers = new Uint32Array(larger * COLUMNS);
+    for (let index = 0; index < COLUMNS; index++)
+      numbers.set(this.numbers.subarray(index * size, (index + 1) * size), index * larger);
+    this.numbers = numbers;
+    this.#divide();
   }
 }

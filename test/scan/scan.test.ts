@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import { Scan } from '../../src/scan/scan.js';
@@ -78,6 +80,37 @@ describe('the threads of a scan', () => {
     await new Promise(resolve => setTimeout(resolve, 50));
     await scan.close();
     expect(await Promise.all(files)).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('keep the process alive until they have ended, also where a reply comes while they end', async () => {
+    const folder = await newFolder();
+    const replied = path.join(folder, 'replied');
+    // The reply waits for the main thread when that ends the worker, which cannot end at once.
+    const worker = `
+      import { execFileSync } from 'node:child_process';
+      import { writeFileSync } from 'node:fs';
+      import { parentPort } from 'node:worker_threads';
+      parentPort.on('message', ({ file }) => {
+        parentPort.postMessage({ kind: 'refused', file });
+        writeFileSync(${JSON.stringify(replied)}, '');
+        execFileSync(process.execPath, ['-e', 'setTimeout(() => {}, 300)']);
+      });`;
+    const dist = new URL('../../dist/scan/scan.js', import.meta.url).href;
+    const main = `
+      import { existsSync } from 'node:fs';
+      import { Scan } from ${JSON.stringify(dist)};
+      const script = new URL(${JSON.stringify(`data:text/javascript,${encodeURIComponent(worker)}`)});
+      const scan = Scan.open({ workers: 1, script });
+      scan.scan({ file: 'a', origin: 'a' });
+      while (!existsSync(${JSON.stringify(replied)}));
+      await scan.close();
+      console.log('closed');`;
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      '--input-type=module',
+      '-e',
+      main,
+    ]);
+    expect(stdout).toBe('closed\n');
   });
 
   it('are none where the limit is 0', () => {
