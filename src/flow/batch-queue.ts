@@ -20,7 +20,7 @@ export class BatchQueue<T> {
       await new Promise<void>(resolve => this.#wakeWriters.push(resolve));
   }
 
-  /** Wakes the consumer with the items there are, even if there are none. */
+  /** Wakes the consumer with the queued items, also when the queue is empty. */
   poke(): void {
     this.#poked = true;
     this.#wakeReader();

@@ -96,8 +96,8 @@ export class FlowRun<Batch, P extends { readonly signal?: AbortSignal | undefine
 }
 
 /**
- * Why a run has ended, for streams that are told: the reason of an abort or the error of a later stage;
- * `undefined` where the reader has seen enough.
+ * The reason to destroy a stream with, once the run has ended: that of an abort, or the error of a later
+ * stage; `undefined` where the reader stopped early.
  */
 export function stopReason(signal: AbortSignal): unknown {
   return signal.reason instanceof Stopped ? undefined : signal.reason;

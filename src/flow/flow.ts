@@ -133,8 +133,7 @@ export type FlowSink<In, Result = void> = (input: Flow<In>, run: SinkRun) => Pro
  *
  * @param transform Returns the items that go on in place of those of the batch.
  * @param options `name`: progress counts the items that are left out as dropped by that name. `step`:
- * see
- * `FlowStep`.
+ * see `FlowStep`.
  * @example
  * const english = perBatch<Activity, Activity>(posts => posts.filter(({ lang }) => lang === 'en'));
  */

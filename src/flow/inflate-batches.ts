@@ -13,8 +13,8 @@ const AHEAD = 1;
 const RELEASED_AHEAD = 2;
 
 /**
- * Inflates the gzip and zstd files of a flow, see `gunzip`. A file that comes as one batch inflates in the thread
- * pool, ahead of its turn; others inflate on this thread as their bytes come.
+ * Inflates the gzip and zstd files of a flow, see `gunzip`. A file that comes as one batch inflates
+ * in the thread pool, ahead of its turn; others inflate on this thread as their bytes come.
  *
  * @param releases Whether the reader of the blocks calls their `release`.
  */

@@ -4,7 +4,7 @@ import { stopReason } from './flow-run.js';
 import type { Progress } from './progress.js';
 
 // Structural, so that streams of the global scope, of node:stream/web, of other realms and of polyfills
-// fit, with or without the types of browsers. `pipeTo` is what the item type is inferred from.
+// fit, with or without the types of browsers. TypeScript infers the item type from `pipeTo`.
 
 /** A `ReadableStream` of the web. */
 export interface WebReadable<Out> {
@@ -86,13 +86,13 @@ export async function* webBatches<T>(
       yield { items: [result.value] };
     }
   } finally {
-    // What canceling a stream throws, such as the error that it has failed with, is of no use here.
+    // `cancel` rejects with the error of a failed stream, which the reader has received already.
     if (!isComplete) reader.cancel(stopReason(signal)).catch(() => {});
     reader.releaseLock();
   }
 }
 
-/** Why items were not all written: the input failed, or the stream. */
+/** Why not all items were written: the input failed, or the stream. */
 export interface WriteFailure {
   readonly of: 'input' | 'stream';
   readonly error: unknown;
@@ -128,7 +128,7 @@ export async function writeToWeb<T>(
   try {
     for await (const item of open(linked.signal)) {
       await waitFor(writer.ready);
-      // How many items wait to be written is for the stream to say, through `ready`.
+      // The stream limits the items that wait in it, by `ready`.
       writer.write(item).catch(fail);
     }
     closing = true;

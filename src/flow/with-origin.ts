@@ -1,6 +1,6 @@
 import { DataError } from '../errors.js';
 
-/** Runs `action`; an error that it throws is as of `errorWithOrigin`. */
+/** Runs `action`, and adds the origin to an error that it throws, as `errorWithOrigin` does. */
 export function withOrigin<T>(origin: string | undefined, action: () => T): T {
   try {
     return action();
@@ -9,7 +9,7 @@ export function withOrigin<T>(origin: string | undefined, action: () => T): T {
   }
 }
 
-/** A `DataError` with the origin, which items do not know; another error as it is. */
+/** Adds the origin, which items do not know, to a `DataError`. Returns any other error unchanged. */
 export function errorWithOrigin(origin: string | undefined, error: unknown): unknown {
   if (!(error instanceof DataError) || origin === undefined || error.position.origin !== undefined)
     return error;

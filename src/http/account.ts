@@ -47,9 +47,8 @@ export interface AccountOptions extends SettingOptions {
    */
   readonly onRetry?: ((retrying: Retrying) => unknown) | undefined;
   /**
-   * Rate limits by family of calls, for a service that has others than the default ones; `[]` sets no
-   * limit. Account objects of one account share their limits: where they differ, the stricter ones
-   * hold.
+   * Rate limits by family of calls, for a service whose limits are not the documented ones; `[]` means
+   * no limit. Account objects of one account share their limits: where they differ, the strictest apply.
    * @default the documented limits of the service
    */
   readonly limits?: Partial<Record<Family, readonly Rate[]>> | undefined;
@@ -84,7 +83,7 @@ const OPTIONS = {
   serviceTime: func<NonNullable<AccountOptions['serviceTime']>>("the service's time, for tests"),
 } satisfies OptionTable<AccountOptions>;
 
-/** Settings that the local service returns in addition, for its application that is not approved. */
+/** Extra settings that `start()` of the local service returns: those of its application that is not approved. */
 const IGNORED = { unapprovedConsumerKey: known, unapprovedConsumerSecret: known };
 
 /** Credentials and addresses of one account of the service. Made by `account()`. */
@@ -97,7 +96,7 @@ export class Account {
   readonly clock: ServiceClock;
   readonly onRetry: ((retrying: Retrying) => unknown) | undefined;
   readonly connections: Connections;
-  /** Told of the waits of calls; see `withWaits`. */
+  /** Receives the waits of calls; see `withWaits`. */
   readonly onWait: OnWait | undefined = undefined;
   // Private to the compiler only: `withWaits` makes objects that inherit them.
   private readonly limits: Readonly<Record<Family, readonly Rate[]>>;
@@ -145,7 +144,7 @@ export class Account {
   }
 
   /**
-   * Checks that all of these settings are there.
+   * Checks that all of these settings have a value.
    *
    * @throws OptionError that names all that are missing; `purpose` says for what they are needed.
    */
@@ -179,7 +178,7 @@ export class Account {
       : Object.create(this, { onWait: { value: onWait, enumerable: true } });
   }
 
-  /** Tells of a wait that begins now; call the result when it ends. */
+  /** Reports a wait that begins now; call the result when it ends. */
   beginWait(wait: Omit<Wait, 'until'>): () => void {
     const until = new Date(this.clock.now() + wait.waitMs);
     return this.onWait?.({ ...wait, until }) ?? (() => {});
@@ -194,7 +193,7 @@ export class Account {
     );
   }
 
-  /** Retries what may pass, by the account's policy. */
+  /** Retries what may succeed later, by the account's policy. */
   retryCall<T>(
     attempt: () => Promise<T>,
     signal: AbortSignal | undefined,
@@ -221,7 +220,7 @@ export class Account {
     return limiter;
   }
 
-  /** The text without this account's secrets, and others that a request has. */
+  /** The text with the secrets of this account and of a request removed. */
   redact(text: string, others: readonly Secret[] = []): string {
     const rest = this.redactOwn(text);
     return others.length === 0 ? rest : redactor(undefined, others)(rest);
@@ -262,7 +261,7 @@ function withoutUndefined(limits: Partial<Limits> = {}): Partial<Limits> {
   return Object.fromEntries(Object.entries(limits).filter(([, rates]) => rates !== undefined));
 }
 
-/** What one of several processes may use of limits that they share. */
+/** The part of the limits that one of several processes may use. */
 function dividedBy(share: Share, limits: Limits): Limits {
   return Object.fromEntries(
     Object.entries(limits).map(([family, rates]) => [

@@ -66,7 +66,7 @@ export function stalledConnection(way: Way, ms: number, hasBegun: boolean): Conn
   return new ConnectionError(`${described(way)} ${what}`, { ...shown(way), failure: 'stalled' });
 }
 
-/** A response that is complete as HTTP, while its content is not. */
+/** A response that is complete as HTTP, but whose content is cut short. */
 export function cutResponse(url: string, what: string, cause?: unknown): ConnectionError {
   return new ConnectionError(`The response of ${url} is cut short: ${what}`, {
     url,
@@ -75,7 +75,7 @@ export function cutResponse(url: string, what: string, cause?: unknown): Connect
   });
 }
 
-/** The error of a proxy that cannot be reached or does not speak as one. */
+/** The error of a proxy that cannot be reached or does not answer as a proxy does. */
 export function unusableProxy(proxy: HttpProxy, cause: Error): ProxyFailure {
   if (cause instanceof ProxyFailure) return cause;
   const code = codeOf(cause);
@@ -95,7 +95,7 @@ export function unusableProxy(proxy: HttpProxy, cause: Error): ProxyFailure {
   });
 }
 
-/** The error of a proxy that answers CONNECT with something else than success. */
+/** The error of a proxy that refuses CONNECT. */
 export function refusedTunnel(
   { url, variable, authorization }: HttpProxy,
   status: number,
@@ -142,7 +142,7 @@ function handshakeFailure(code: string): string | undefined {
   return undefined;
 }
 
-/** A parser's error holds a piece of the response, and a response may echo what it was sent. */
+/** The error of a parser contains part of the response, which may echo secrets of the request. */
 function withoutData(error: Error): Error {
   if (!('data' in error)) return error;
   return Object.assign(new Error(error.message), { code: codeOf(error) });

@@ -5,7 +5,7 @@ import type { Permit } from './rate-limiter.js';
 import { sendRequest } from './send-request.js';
 import { realTime } from './timing.js';
 
-/** An open stream of the service: one gzip body that goes on. */
+/** An open stream of the service: one gzip body without an end. */
 export interface LiveConnection {
   /** The address without its query, for messages. */
   readonly url: string;

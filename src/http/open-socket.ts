@@ -82,7 +82,7 @@ async function askForTunnel(
   const createConnection = () => socket;
   const asked = request({ method: 'CONNECT', path: authority, headers, createConnection }).end();
   try {
-    // On any status, not on success alone.
+    // Node emits `connect` for every status, not only for success.
     const answer = await once(asked, 'connect', { signal });
     const [{ statusCode = 0, headers }, , head] = answer as [IncomingMessage, Socket, Buffer];
     if (statusCode < 200 || statusCode > 299) throw refusedTunnel(proxy, statusCode, headers);

@@ -43,7 +43,7 @@ export const LIMITS: Limits = {
     { requests: 60, perMs: MINUTE },
   ],
   usage: [{ requests: 2, perMs: MINUTE }],
-  /** Each step has an unpublished limit: only `Retry-After` tells. */
+  /** Each step has an unpublished limit: only `Retry-After` reveals it. */
   signIn: [],
   /** The account adds what its contract allows a minute. */
   engagement: [],

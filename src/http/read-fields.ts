@@ -53,12 +53,12 @@ export class Fields {
     return value === undefined ? undefined : this.#within(name, value);
   }
 
-  /** Absent is empty. */
+  /** Empty where it is absent. */
   objects(name: string): Fields[] {
     return this.#list(name).map((value, index) => this.#within(`${name}[${index}]`, value));
   }
 
-  /** Absent is empty. */
+  /** Empty where it is absent. */
   texts(name: string): string[] {
     return this.#list(name).map(value =>
       typeof value === 'string' ? value : this.refuse(name, 'a list of strings'),

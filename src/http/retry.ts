@@ -50,7 +50,7 @@ export interface RetryRun {
   readonly timing: Timing;
   readonly signal?: AbortSignal | undefined;
   readonly onRetry?: ((retrying: Retrying) => unknown) | undefined;
-  /** Told of the wait for a retry; the result is called when it ends. */
+  /** Called before the wait for a retry; its result is called when the wait ends. */
   readonly beginWait?: ((wait: Omit<Wait, 'until'>) => () => void) | undefined;
 }
 

@@ -38,7 +38,7 @@ export async function sendRequest(account: Account, request: HttpRequest): Promi
     handler,
   );
   const { status, headers } = await handler.begun;
-  // Files lie on hosts of others.
+  // Hosts of data files have clocks of their own.
   if (!isSignedUrl) account.clock.learn(headers.date, sentAt);
   const response: HttpResponse = {
     status,

@@ -22,9 +22,10 @@ import type { Stage } from '../flow/stage.js';
 import { isStageStream } from '../flow/stream-stage.js';
 
 /**
- * Joins several operators into one, or operators and a sink into a sink. To name a part of a pipeline and use it again, to make a branch of `tee`, or to put more than
- * nine operators into one `pipeline`. It takes what `pipeline` takes between source and sink, and
- * cursors and checkpoints work as if the operators were listed one by one.
+ * Joins several operators into one, or operators and a sink into a sink: to reuse a part of a pipeline
+ * under a name, for a branch of `tee`, or for more than nine operators in one `pipeline`. It takes what
+ * `pipeline` takes between source and sink, and cursors and checkpoints work as if the operators were
+ * listed one by one.
  *
  * @throws OptionError When an argument cannot be an operator, or there is none.
  * @example

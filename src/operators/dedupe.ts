@@ -11,8 +11,7 @@ import type { ScannedItems } from '../scan/scanned-items.js';
 export interface DedupeOptions {
   /**
    * The number of ids to remember, of the last items that passed. Each takes about 30 bytes of
-   * memory, and 5 to
-   * 10 bytes in a checkpoint.
+   * memory, and 5 to 10 bytes in a checkpoint.
    * @default 100000
    */
   readonly window?: number | undefined;
@@ -39,8 +38,8 @@ const KEYED = {
 };
 
 /**
- * Leaves out items whose id is among those of the last `window` items that passed. Search pages may
- * repeat posts where they meet, and a replay may repeat posts after a reconnect.
+ * Leaves out items whose id is among those of the last `window` items that passed. A search page
+ * may repeat posts of the page before, and a replay may repeat posts after a reconnect.
  *
  * The ids are part of the cursor, so a run that resumes from a checkpoint leaves out posts that the
  * previous run has written.

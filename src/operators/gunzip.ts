@@ -39,8 +39,8 @@ const OPTIONS = {
  *
  * @throws OptionError Immediately, when an option is invalid.
  * @throws DataError From the flow, with file and byte, when a file is cut short, is corrupt, is zstd and
- * this Node cannot read it, or has anything but zeros after its end. What could be inflated before is delivered first (of a corrupt
- * file, up to 16 KiB before the damage may be missing). Each file of the input must be complete.
+ * this Node cannot read it, or has anything but zeros after its end. What was inflated before the error
+ * is delivered first; of a corrupt file, up to 16 KiB before the damage may be missing.
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */

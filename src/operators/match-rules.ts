@@ -61,7 +61,7 @@ export function matchRules(
   );
 }
 
-/** Of rules by the hundred thousand, a checkpoint keeps only what tells them from others. */
+/** What a checkpoint records: there may be hundreds of thousands of rules. */
 function fingerprint(rules: readonly Rule[]): string {
   const hash = createHash('sha256');
   for (const { value, tag = null, id = null } of rules)

@@ -23,8 +23,8 @@ const OPTIONS = {
 /**
  * Passes each activity once for every distinct tag of the rules that it matched (its `matching_rules`).
  *
- * @throws DataError From the flow, when a rule's tag equals `untagged`: the two could not be told
- * apart.
+ * @throws DataError From the flow, when a rule's tag equals `untagged`: activities with
+ * that tag and without one would look the same.
  *
  * @example
  * pipeline(search(account(), query), routeByTag(), files({ path: 'out/{tag}/{day}.jsonl' }));

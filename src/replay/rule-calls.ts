@@ -163,7 +163,8 @@ export async function getReplayRules(
 }
 
 /**
- * Asks the service whether rules are valid, without adding them. For a check without a request, see `rules.check`.
+ * Asks the service whether rules are valid, without adding them. `rules.check` checks them without a
+ * request.
  *
  * @returns The result for each rule, in their order.
  * @throws HttpError with status 404 if the service does not have this call.

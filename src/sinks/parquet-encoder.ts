@@ -64,7 +64,7 @@ export class ParquetEncoder implements Encoder<unknown> {
     const columnData = this.#format.columns.map(({ name, type }, at) => ({
       name,
       data: this.#columns[at] as RowValue[],
-      // Readers skip row groups by the least and greatest value; those of list elements help none.
+      // Readers skip row groups by their minimum and maximum; those of list elements are never used.
       statistics: elementType(type) === undefined,
     }));
     this.#parquet.write({ columnData, rowGroupSize: this.#rows });
@@ -82,7 +82,7 @@ export class ParquetEncoder implements Encoder<unknown> {
   }
 }
 
-/** An estimate of the memory of a value, its place in the column included. */
+/** An estimate of the memory of a value, its entry in the column included. */
 function sizeOf(value: RowValue): number {
   switch (typeof value) {
     case 'string':

@@ -68,7 +68,7 @@ const OPTIONS = {
  * its name only when it is complete. Without items, no file is written.
  *
  * With a checkpoint, files are numbered, and all open ones end and are committed together whenever one is
- * full: a crash costs only the files under way, which the same script makes again from the cursor.
+ * full: a crash costs only the files under way, which the same script writes again from the cursor.
  * Partition by the path, `out/month={month}/tag={tag}/posts.parquet`, and DuckDB and others read the folder
  * as one dataset.
  *

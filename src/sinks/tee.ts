@@ -50,8 +50,8 @@ type Branch<In, R> = FlowSink<In, R> | WritableSink<In>;
  * pace of the slowest, with at most 16 batches between it and the fastest. Resolves to the results of
  * all, in their order.
  *
- * An error in one branch ends all, and the first one rejects; files keep the names of unfinished ones then.
- * A branch that ends early, as with `take`, leaves the others to go on.
+ * An error in one branch ends all of them, and the first error rejects; unfinished files keep their `.part`
+ * names. A branch that ends early, as with `take`, does not end the others.
  *
  * With `checkpoint`, all branches that end in `files`, `csv` or `parquet` commit together, where they have
  * taken exactly the same items of the input. A branch with another sink takes no part: after a crash, it
@@ -304,7 +304,7 @@ class Tee {
     return writer.write(bound, { signal, resume, progress }, reached);
   }
 
-  /** Throws where the sink is none. */
+  /** Runs the sink of a branch. @throws OptionError when a function is not a sink. */
   #drain({ output, progress, plan }: OpenBranch, signal: AbortSignal): PromiseLike<void> {
     const run = { signal, progress };
     return drain(boundFlow(output, run), plan.sink, run).then(result => {

@@ -15,7 +15,7 @@ import { type ProcessIdentity, processState, thisProcess } from './process-ident
 import { storageError, withStorageError } from './storage-error.js';
 
 export interface Lock {
-  /** Throws a StorageError when another process took the lock over: this one was silent for too long. */
+  /** Throws a StorageError when another process took the lock over, after this one was suspended for too long. */
   check(): Promise<void>;
   release(): Promise<void>;
 }
@@ -46,9 +46,9 @@ const MAX_POLL_MS = 250;
 const LEVELS = 5;
 
 /**
- * Takes the lock that the file is, or throws when another has it. The lock of a process that was
- * killed is taken over: immediately where this process can tell that it is dead, otherwise once nothing has
- * written to the lock for ten seconds.
+ * Takes the lock that a file stands for, or throws when another process has it. The lock of a process that
+ * was killed is taken over: immediately where this process can tell that it is dead, otherwise once nothing
+ * has written to the lock for ten seconds.
  *
  * @throws StorageError
  */
@@ -162,7 +162,7 @@ async function removeStale(fs: FileSystem, file: string, refusal: string): Promi
 }
 
 /**
- * Whether nothing writes to the lock for so long that its holder must be dead. Its time of change is
+ * Whether the lock was last written so long ago that its holder must be dead. Its modification time is
  * compared with that of the recovery lock, which was just created: both come from the clock of the
  * same disk.
  */

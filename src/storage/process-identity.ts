@@ -2,7 +2,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import os from 'node:os';
 import { isNodeError } from '../errors.js';
 
-/** Identifies a process, also against a later one with the same pid. */
+/** Identifies a process, and tells it from a later one with the same pid. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** For messages. */

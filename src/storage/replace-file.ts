@@ -27,7 +27,7 @@ export interface ReplaceOptions {
 
 /**
  * Replaces a file atomically: writes a temporary file, syncs it, renames it, and syncs the folder. At any
- * moment the old or the new file is there, whole. The folder must exist. Follows no links and replaces
+ * moment the name has the old or the new file, complete. The folder must exist. Follows no links and replaces
  * only regular files. When `content` throws, the old file stays.
  *
  * System errors are thrown unchanged: wrap the call in `withStorageError`.

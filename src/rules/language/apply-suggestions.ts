@@ -3,8 +3,7 @@ import type { Problem, TextEdit } from './problem.js';
 /**
  * Returns the rule with the suggestions of these problems applied, in order. A suggestion that overlaps
  * an earlier one is skipped; check the result again to get it. Filter the problems to choose:
- * suggestions with
- * `certain` keep the meaning, others are guesses.
+ * suggestions with `certain` keep the meaning, others are guesses.
  *
  * @example
  * const text = 'country_code:us cat';

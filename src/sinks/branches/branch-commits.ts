@@ -3,12 +3,12 @@ import type { Cursor } from '../../flow/flow.js';
 import type { Committer } from '../output/committer.js';
 import type { Feed, InputCursorOf } from './feed.js';
 
-/** What stands in a checkpoint for a branch that has ended before its input. */
+/** Recorded in a checkpoint for a branch that has ended before its input. */
 export const ENDED = 'ended';
 
-/** How long a branch may wait for others that do not move. */
+/** How long a branch waits for others that make no progress. */
 const STUCK_MS = 200;
-/** After a commit that was given up, the time to the next try. */
+/** The time from an abandoned commit to the next try. */
 const PAUSE_MS = 10 * STUCK_MS;
 
 interface BranchState {
@@ -49,7 +49,7 @@ export class BranchCommits {
   async reached(index: number, cursor: Cursor): Promise<void> {
     const branch = this.#branches[index] as BranchState;
     branch.reached = cursor;
-    // The others move, so the branch that waits may wait for longer.
+    // The others make progress, so the branch that waits may wait for longer.
     this.#stuck?.refresh();
     if (this.#target === undefined) {
       if (performance.now() < this.#notBefore || !(await this.#committer.due())) return;
@@ -86,7 +86,7 @@ export class BranchCommits {
       ({ waiting }, index) => waiting !== undefined && this.#feed.isSlowest(index),
     );
     if (!isWaited) return;
-    // What the operators of the branch work on may still come.
+    // Items that the operators of the branch still hold may come.
     this.#stuck ??= setTimeout(() => {
       this.#target = undefined;
       this.#notBefore = performance.now() + PAUSE_MS;

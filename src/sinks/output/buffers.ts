@@ -1,7 +1,7 @@
 /** Larger writes are not faster. */
 export const MAX_BUFFER_BYTES = 1 << 20;
 export const MIN_BUFFER_BYTES = 1 << 14;
-/** Memory limit of all outputs together, where the format has none. */
+/** The memory limit of all outputs together, where the format sets none. */
 const LIMIT = 16 << 20;
 const SPARE = 16;
 
@@ -39,7 +39,7 @@ export class Buffers {
     return this.#held > this.#limit;
   }
 
-  /** What a wait for relief leaves at most. */
+  /** The maximum that is held after a wait for `relief`. */
   get half(): number {
     return this.#limit / 2;
   }

@@ -33,7 +33,7 @@ type Committed = Pick<
   'endsFiles' | 'filled' | 'hasChanges' | 'lock' | 'nameFiles' | 'resume' | 'settle' | 'sync'
 >;
 
-/** What commits together: the outputs of one sink. */
+/** The outputs of one sink, which commits alone or together with others. */
 export interface Member {
   readonly outputs: Committed;
   /** The minimum time between two commits; absent where only full files make one due. */
@@ -149,7 +149,7 @@ export class Committer {
   }
 }
 
-/** Between two commits that cost nothing, as no file is open. */
+/** Between two commits while no file is open: these cost nothing. */
 const IDLE_MS = 1_000;
 
 function isDue({ outputs, everyMs = Number.POSITIVE_INFINITY }: Member, sinceMs: number): boolean {

@@ -57,7 +57,7 @@ export function onlyOutput<T>({ path: target }: FileSinkPlan<T>): string | undef
 
 const FLUSH_EVERY_MS = 1_000;
 
-/** One run of a file sink. When it is committed is decided elsewhere. */
+/** One run of a file sink. The committer decides when it is committed. */
 export class FileWriter<T> {
   readonly outputs: Outputs<T>;
   readonly #plan: FileSinkPlan<T>;
@@ -133,7 +133,7 @@ export class FileWriter<T> {
   }
 }
 
-/** Fields of which nearly each post has another value: their outputs get one line of a file each. */
+/** Fields whose value differs from post to post: with these, most outputs get one line from each stored file. */
 const RARE: readonly PathField[] = ['author', 'id'];
 
 function scanOf<T>({ scan, path, compress }: FileSinkPlan<T>): Scan | undefined {

@@ -7,7 +7,7 @@ export interface FileCounts extends WrittenFile {
   readonly lineBytes: number;
 }
 
-/** What an output file shares with the others. */
+/** What the output files of a run share. */
 export interface Writer {
   readonly buffers: Buffers;
   /** Whether the size of a block in the file is known only once it is compressed. */
@@ -39,9 +39,9 @@ export abstract class OutputFile {
   bytes: number;
   /** Of all items so far, including those in memory, before compression. */
   lineBytes: number;
-  /** Whether this run has yet to create the file and to remove what an earlier one left under its name. */
+  /** Whether this run has not created the file yet; an earlier one may have left a part of that name. */
   fresh: boolean;
-  /** Of the part, as the disk counts files; 0 before it is known. */
+  /** The inode of the part; 0 before it is known. */
   ino = 0;
   /** Whether the file has its final name. */
   named = false;

@@ -4,8 +4,9 @@ import type { MessageAt } from './message.js';
 export interface Column<Row> {
   readonly label: string;
   /**
-   * `header` names the row; a phone shows it first. What is `beside` it stands in the same line. A `number` is aligned to the right.
-   * `text` by default.
+   * `header` names the row; a phone shows it first, with `beside` in the same line. A `number` is aligned
+   * to the right.
+   * @default 'text'
    */
   readonly kind?: 'header' | 'beside' | 'number' | 'text';
   /** The label on a phone; empty for a cell that needs none. */
