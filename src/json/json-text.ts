@@ -6,6 +6,10 @@ import { BACKSLASH } from './json-bytes.js';
 const MAX_BYTES = 32 << 10;
 const MAX_ESCAPES = 32;
 
+/** One byte of so many is read to guess how many characters are beyond ASCII. */
+const SAMPLED = 64;
+const MAX_SAMPLES_BEYOND_ASCII = 2;
+
 /** Shorter runs are copied faster byte by byte. */
 const SHORT_RUN = 32;
 
@@ -28,30 +32,32 @@ const HEX_DIGITS = Buffer.from('0123456789abcdef');
  */
 export function jsonText(document: Uint8Array): string {
   const buffer = bufferOf(document);
-  const { length } = buffer;
-  const start = length > MAX_BYTES ? -1 : copyAndFind(buffer);
-  if (start === -1 ? isAscii(buffer) : start === length) return buffer.toString('latin1');
+  if (isAscii(buffer)) return buffer.toString('latin1');
   if (!isUtf8(buffer)) return buffer.toString();
   // V8's own decoder takes one character at a time as soon as one is not ASCII.
   return (
-    (start === -1 ? undefined : withEscapes(start, length)) ??
+    (isMostlyAscii(buffer) ? withEscapes(buffer) : undefined) ??
     transcode(buffer, 'utf8', 'utf16le').toString('utf16le')
   );
 }
 
-/** Copies the document; returns the position of its first byte beyond ASCII, or its length. */
-function copyAndFind(document: Buffer): number {
-  bytes.set(document);
-  bytes.fill(0, document.length, document.length + 16);
-  return nextBeyondAscii(0, document.length);
+function isMostlyAscii(document: Buffer): boolean {
+  const { length } = document;
+  if (length > MAX_BYTES) return false;
+  let beyondAscii = 0;
+  for (let at = 0; at < length; at += SAMPLED) beyondAscii += (document[at] as number) >> 7;
+  return beyondAscii <= MAX_SAMPLES_BEYOND_ASCII;
 }
 
-/** The copied document with escapes; `undefined` if it would have too many, or one after a backslash. */
-function withEscapes(start: number, length: number): string | undefined {
+/** The document with escapes; `undefined` if it would have too many, or one after a backslash. */
+function withEscapes(document: Buffer): string | undefined {
+  const { length } = document;
+  bytes.set(document);
+  bytes.fill(0, length, length + 16);
   let copied = 0;
   let end = 0;
   let escapes = 0;
-  for (let at = start; at < length; at = nextBeyondAscii(at, length)) {
+  for (let at = nextBeyondAscii(0, length); at < length; at = nextBeyondAscii(at, length)) {
     // After a backslash, an escape would turn a document that is not JSON into one that is.
     if (bytes[at - 1] === BACKSLASH) return undefined;
     end = copyRun(copied, at, end);
