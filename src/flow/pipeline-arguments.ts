@@ -2,6 +2,7 @@ import { isWritable } from 'minipass';
 import { checkOptions, type OptionTable, signal, special } from '../check.js';
 import { OptionError } from '../errors.js';
 import type { Flow, Operator, Sink, SinkRun } from './flow.js';
+import { isThenable } from './is-thenable.js';
 import type { ProgressDisplay } from './progress-display.js';
 import { isStageStream, streamStage } from './stream-stage.js';
 import { isWebReadable, isWebTransform, isWebWritable } from './web-streams.js';
@@ -257,13 +258,4 @@ export function isPlainObject(value: unknown): boolean {
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'then' in value &&
-    typeof value.then === 'function'
-  );
 }

@@ -1,5 +1,6 @@
-import { checkOptions, type OptionTable, text } from '../check.js';
+import { checkOptions, type OptionTable, optionError, text } from '../check.js';
 import { type Operator, perBatch } from '../flow/flow.js';
+import { isThenable } from '../flow/is-thenable.js';
 
 /** The name under which `filter` counts the items that it drops. */
 export interface FilterOptions {
@@ -17,6 +18,8 @@ const OPTIONS = {
 /**
  * Passes only the items for which `test` returns true. A type predicate narrows the item type.
  *
+ * @throws OptionError From the flow, if `test` returns a promise: to ask something asynchronous, get the
+ * answers with `mapAsync` first.
  * @example
  * pipeline(source, filter(activity => activity.lang === 'en', { name: 'not English' }), sink);
  */
@@ -30,5 +33,22 @@ export function filter<In>(
   options: FilterOptions = {},
 ): Operator<In, In> {
   const { name } = checkOptions('filter', OPTIONS, options);
-  return perBatch(items => items.filter(item => test(item)), { name, step: { step: 'filter' } });
+  const passing = (items: readonly In[]) =>
+    items.filter(item => {
+      const answer = test(item);
+      return answer === true || (answer !== false && isTruthy(answer));
+    });
+  return perBatch(passing, { name, step: { step: 'filter' } });
+}
+
+/** Callers without types return other values than booleans. A promise would let every item pass. */
+function isTruthy(answer: unknown): boolean {
+  if (!isThenable(answer)) return Boolean(answer);
+  // The run ends with the error below; without this, the process would end if the promise rejects.
+  Promise.resolve(answer).catch(() => {});
+  throw optionError(
+    'filter',
+    'test',
+    'must return true or false, got a promise: get its answer with `mapAsync`, then filter by it',
+  );
 }

@@ -78,6 +78,26 @@ describe('filter', () => {
     ]);
     expect(Object.fromEntries(progress.dropped)).toEqual({ filter: 2, a: 1 });
   });
+
+  it.each([
+    ['an async function', async () => false],
+    ['a promise that rejects', () => Promise.reject(new Error('no answer'))],
+    // biome-ignore lint/suspicious/noThenProperty: the promise of another library
+    ['an object with a `then`', () => ({ then: (resolve: () => void) => resolve() })],
+  ])('refuses %s as its test, which would let every item pass', async (_name, test) => {
+    const flow = filter<number>(test as unknown as () => boolean)(source([[1, 2]]));
+    const error = await all(flow).catch(thrown => thrown);
+    expect(error).toBeInstanceOf(OptionError);
+    expect(error).toMatchObject({
+      option: 'test',
+      message: expect.stringMatching(/^filter: `test` must return true/),
+    });
+  });
+
+  it('takes a test without types that returns other values than true and false', async () => {
+    const length = (text: string) => text.length as unknown as boolean;
+    expect(await all(filter(length)(source([['', 'a'], ['']])))).toEqual(['a']);
+  });
 });
 
 describe('tap', () => {

@@ -37,6 +37,15 @@ describe('counts', () => {
     expect(second?.params).toEqual({ ...first?.params, next: expect.any(String) });
   });
 
+  it('are of the whole window in every process of a script with shares', async () => {
+    const share = { index: 2, of: 8 };
+    const shared = testAccount(server, { share });
+    expect(await pipeline(counts(shared, SNOW), collect())).toEqual(expected);
+    expect(() => counts(testAccount(server), { ...SNOW, share } as CountsOptions)).toThrow(
+      /^counts: unknown option `share`/,
+    );
+  });
+
   it('come in the order of the service', async () => {
     server.otherwise = countPages(100, { order: 'descending' });
     expect(await pipeline(counts(testAccount(server), SNOW), collect())).toEqual(
