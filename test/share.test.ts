@@ -188,7 +188,7 @@ describe('the shares of the sources of the service', () => {
 
   it('are the same posts of a search in the same order, and need both dates', async () => {
     const now = service.clock.now();
-    const fromDate = formatTimestamp(now - 5 * DAY);
+    const fromDate = formatTimestamp(now - 2 * DAY);
     const toDate = formatTimestamp(now - HOUR);
     const query = { product: '30day', query: 'coffee', fromDate, toDate } as const;
     const acme = account(addresses, {});

@@ -100,7 +100,8 @@ it('leads from the README to posts in files, a job, a replay and the compliance 
     variables,
   );
   service.kill('SIGTERM');
-});
+  // Eight scripts, one after the other.
+}, 300_000);
 
 it('the command of an installed package says how to use it, and its version', async () => {
   expect(await outputOf('npx millrace-service --version')).toMatch(/^\d+\.\d+\.\d+\n$/);

@@ -21,6 +21,7 @@ import { jsonLines } from '../../src/operators/json-lines.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { tap } from '../../src/operators/tap.js';
 import { files } from '../../src/sinks/files.js';
+import { bySuite } from '../slow-suite.js';
 
 let folder: string;
 beforeAll(async () => {
@@ -87,7 +88,7 @@ describe('the memory of a batch', () => {
           expect((await readFile(at('out.jsonl'))).equals(Buffer.concat(posts))).toBe(true);
         },
       ),
-      { numRuns: 40 },
+      { numRuns: bySuite(10, 40) },
     );
   });
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { compliance } from '../../src/compliance/compliance.js';
 import { HttpError } from '../../src/errors.js';
 import type { Flow } from '../../src/flow/flow.js';
@@ -10,20 +10,12 @@ import { runJob } from '../../src/jobs/run-job.js';
 import { replay } from '../../src/replay/replay.js';
 import { counts } from '../../src/search/counts.js';
 import { search } from '../../src/search/search.js';
-import { createService, type Service } from '../../src/service/index.js';
+import { createService } from '../../src/service/index.js';
 import { formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
 import { usageRows } from '../../src/usage/usage-rows.js';
 import type { Wait } from '../../src/wait.js';
 
-let service: Service;
-
-beforeEach(() => {
-  service = createService({ limits: 'relaxed', jobDwellMs: 0 });
-});
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await service.stop();
-});
+const newService = () => createService({ limits: 'relaxed', jobDwellMs: 0 });
 
 const hour = () => ({
   fromDate: formatTimestamp(Date.now() - 3 * HOUR),
@@ -73,9 +65,10 @@ const SOURCES: Record<string, readonly [Endpoint, Source]> = {
 };
 type Endpoint = 'search' | 'counts' | 'job-files' | 'replay' | 'compliance' | 'usage';
 
-it.each(Object.entries(SOURCES))(
+it.concurrent.each(Object.entries(SOURCES))(
   'a retry of %s is shown in the progress, with its number, its end and the failure',
   async (_name, [endpoint, source]) => {
+    await using service = newService();
     const acme = account(
       {
         ...(await service.start()),
@@ -96,7 +89,8 @@ it.each(Object.entries(SOURCES))(
   },
 );
 
-it('a wait for a rate limit is shown in the progress, also that of a queued call', async () => {
+it.concurrent('a wait for a rate limit is shown in the progress, also that of a queued call', async () => {
+  await using service = newService();
   const acme = account(
     { ...(await service.start()), limits: { search: [{ requests: 1, perMs: 1_500 }] } },
     {},
@@ -106,7 +100,8 @@ it('a wait for a rate limit is shown in the progress, also that of a queued call
   for (const waits of both) expect(waits.map(wait => wait.reason)).toContain('rate limit');
 });
 
-it('a wait for the connection limit is shown in the progress', async () => {
+it.concurrent('a wait for the connection limit is shown in the progress', async () => {
+  await using service = newService();
   const acme = account(
     {
       ...(await service.start()),

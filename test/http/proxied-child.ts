@@ -2,10 +2,11 @@
 import { account, collect, counts, MillraceError, pipeline, replay, search, take } from 'millrace';
 
 const acme = account({ retry: { attempts: 1 }, limits: { replay: [] } });
-const query = { product: '30day', query: 'rain' } as const;
+const fromDate = new Date(Date.now() - 3 * 86_400_000);
+const query = { product: '30day', query: 'rain', fromDate } as const;
 
 try {
-  const posts = await pipeline(search(acme, { ...query, limit: 250 }), collect());
+  const posts = await pipeline(search(acme, { ...query, limit: 50 }), collect());
   const buckets = await pipeline(counts(acme, { ...query, bucket: 'day' }), collect());
   const hour = 3_600_000;
   const end = Math.floor(Date.now() / hour) * hour - 2 * hour;

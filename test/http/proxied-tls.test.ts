@@ -94,14 +94,14 @@ it.each(['http', 'https'] as const)(
     expect(stderr).toBe('');
     expect(code).toBe(0);
     const direct = await pipeline(
-      search(account(addresses, {}), { product: '30day', query: 'rain', limit: 250 }),
+      search(account(addresses, {}), { product: '30day', query: 'rain', limit: 50 }),
       collect(),
     );
-    expect(result.ids).toHaveLength(250);
+    expect(result.ids).toHaveLength(50);
     expect((result.ids as string[]).filter(id => direct.some(post => post.id === id)).length).toBe(
-      250,
+      50,
     );
-    expect(result.counted).toBeGreaterThan(250);
+    expect(result.counted).toBeGreaterThan(50);
     expect(result.replayed).toBeGreaterThan(500);
     expect(result.some).toBe(1);
     // Idle connections keep no process alive.

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { fork } from '../child-processes.js';
 import { compiled } from '../compiled.js';
+import { bySuite } from '../slow-suite.js';
 import { jobServer, servedFile, servedFiles, UUID, whole } from './job-server.js';
 
 const SCRIPT = compiled(path.join(import.meta.dirname, 'job-to-count.ts'));
@@ -38,7 +39,7 @@ async function peak(files: number, posts: number): Promise<{ bytes: number; post
 }
 
 it('reading a job needs less than 250 MB of memory for any number of files', async () => {
-  const posts = process.env.MILLRACE_SLOW === undefined ? 2_000 : 20_800;
+  const posts = bySuite(2_000, 20_800);
   const small = await peak(48, posts);
   const large = await peak(144, posts);
   expect(small.posts).toBe(48 * posts);

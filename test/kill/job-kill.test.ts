@@ -5,9 +5,10 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type JobServer, jobServer, servedFiles, UUID, whole } from '../jobs/job-server.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { bySuite } from '../slow-suite.js';
 import { killUntilDone } from './kill-until-done.js';
 
-const KILLS = process.env.MILLRACE_SLOW === undefined ? 4 : 200;
+const KILLS = bySuite(4, 200);
 const SCRIPT = path.join(import.meta.dirname, 'job-to-files.ts');
 const FILES = 48;
 const temporaryFolder = temporaryFolders();
@@ -56,9 +57,7 @@ async function killed(what: string, check: (out: string) => Promise<void>): Prom
   expect(kept).toBeGreaterThan(0);
 }
 
-const timeout = process.env.MILLRACE_SLOW === undefined ? 60_000 : 900_000;
-
-describe('a process that is killed while it downloads a job', { timeout }, () => {
+describe('a process that is killed while it downloads a job', () => {
   it('delivers every post exactly once', () =>
     killed('files', async out => {
       const names = (await readdir(out)).filter(name => name !== 'checkpoint.json');

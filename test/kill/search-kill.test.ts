@@ -8,9 +8,10 @@ import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { DAY, formatTimestamp, HOUR } from '../../src/time.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { bySuite } from '../slow-suite.js';
 import { killUntilDone } from './kill-until-done.js';
 
-const KILLS = process.env.MILLRACE_SLOW === undefined ? 5 : 200;
+const KILLS = bySuite(5, 200);
 const SCRIPT = path.join(import.meta.dirname, 'search-to-files.ts');
 const QUERY = { product: '30day', query: 'coffee OR music', maxResults: 10, limit: 400 } as const;
 const temporaryFolder = temporaryFolders();
@@ -36,27 +37,23 @@ async function linesOf(folder: string): Promise<string[]> {
 }
 
 describe('a search with a checkpoint', () => {
-  it(
-    'delivers every post exactly once, however often and whenever it is killed',
-    async () => {
-      const now = service.clock.now();
-      const window = {
-        ...QUERY,
-        fromDate: formatTimestamp(now - 9 * DAY),
-        toDate: formatTimestamp(now - HOUR),
-      };
-      const posts = await pipeline(search(account(options), window), collect());
-      const expected = [...new Map(posts.map(post => [post.id, post.raw.toString()])).values()];
+  it('delivers every post exactly once, however often and whenever it is killed', async () => {
+    const now = service.clock.now();
+    const window = {
+      ...QUERY,
+      fromDate: formatTimestamp(now - 9 * DAY),
+      toDate: formatTimestamp(now - HOUR),
+    };
+    const posts = await pipeline(search(account(options), window), collect());
+    const expected = [...new Map(posts.map(post => [post.id, post.raw.toString()])).values()];
 
-      for (let kills = 0; kills < KILLS; ) {
-        const out = await temporaryFolder();
-        const args = [out, JSON.stringify(options), JSON.stringify(window)];
-        kills += await killUntilDone({ script: SCRIPT, args }, { maxMs: 20, growth: 1.5 });
-        const lines = await linesOf(out);
-        expect(lines.length).toBe(expected.length);
-        expect(lines.toSorted()).toEqual(expected.toSorted());
-      }
-    },
-    process.env.MILLRACE_SLOW === undefined ? 60_000 : 900_000,
-  );
+    for (let kills = 0; kills < KILLS; ) {
+      const out = await temporaryFolder();
+      const args = [out, JSON.stringify(options), JSON.stringify(window)];
+      kills += await killUntilDone({ script: SCRIPT, args }, { maxMs: 20, growth: 1.5 });
+      const lines = await linesOf(out);
+      expect(lines.length).toBe(expected.length);
+      expect(lines.toSorted()).toEqual(expected.toSorted());
+    }
+  });
 });

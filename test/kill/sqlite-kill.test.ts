@@ -12,9 +12,10 @@ import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { DAY, formatTimestamp, HOUR } from '../../src/time.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { bySuite } from '../slow-suite.js';
 import { killUntilDone } from './kill-until-done.js';
 
-const KILLS = process.env.MILLRACE_SLOW === undefined ? 3 : 100;
+const KILLS = bySuite(3, 100);
 const root = path.resolve(import.meta.dirname, '../..');
 const EXAMPLE = path.join(root, 'examples/15-into-sqlite.ts');
 const temporaryFolder = temporaryFolders();

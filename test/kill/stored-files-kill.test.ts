@@ -3,10 +3,11 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { bySuite } from '../slow-suite.js';
 import { killUntilDone, runScript } from './kill-until-done.js';
 
 const SCRIPT = path.join(import.meta.dirname, 'stored-files-to-files.ts');
-const KILLS = process.env.MILLRACE_SLOW === undefined ? 3 : 100;
+const KILLS = bySuite(3, 100);
 const FILES = 60;
 const POSTS_PER_FILE = 2_000;
 const temporaryFolder = temporaryFolders();

@@ -6,10 +6,10 @@ import {
 } from '../../src/replay/replay-machine.js';
 import { SeenIds } from '../../src/replay/seen-ids.js';
 import type { Window } from '../../src/time.js';
+import { bySuite } from '../slow-suite.js';
 import { type Parts, REAL_PARTS, type SimulatedReplay, simulate } from './simulation.js';
 
-const slow = process.env.MILLRACE_SLOW !== undefined;
-const REPLAYS = slow ? 100_000 : 10_000;
+const REPLAYS = bySuite(5_000, 100_000);
 
 type Sums = Record<keyof SimulatedReplay, number> & { readonly worst: readonly number[] };
 

@@ -5,10 +5,11 @@ import { parse } from 'csv-parse/sync';
 import { parquetReadObjects } from 'hyparquet';
 import { describe, expect, it } from 'vitest';
 import { killUntilDone } from '../kill/kill-until-done.js';
+import { bySuite } from '../slow-suite.js';
 import { PAGES, pageOf } from './pages.js';
 import { temporaryFolders } from './temporary-folder.js';
 
-const KILLS = process.env.MILLRACE_SLOW === undefined ? 3 : 80;
+const KILLS = bySuite(3, 80);
 const SCRIPT = path.join(import.meta.dirname, 'posts-to-tables.ts');
 const temporaryFolder = temporaryFolders();
 

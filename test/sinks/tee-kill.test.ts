@@ -4,11 +4,11 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import { killUntilDone } from '../kill/kill-until-done.js';
+import { bySuite } from '../slow-suite.js';
 import { isLong, PAGES, pageOf } from './pages.js';
 import { temporaryFolders } from './temporary-folder.js';
 
-const SLOW = process.env.MILLRACE_SLOW !== undefined;
-const KILLS = SLOW ? 80 : 2;
+const KILLS = bySuite(2, 80);
 const SCRIPT = path.join(import.meta.dirname, 'pages-to-branches.ts');
 const temporaryFolder = temporaryFolders();
 
@@ -49,19 +49,15 @@ describe('tee in a process that is killed', () => {
   it.each([
     ['at each cursor', 0],
     ['now and then', 20],
-  ])(
-    'gives each branch every item exactly once: commits %s',
-    async (_, everyMs) => {
-      const whole = expected();
-      for (let kills = 0; kills < KILLS; ) {
-        const out = await temporaryFolder();
-        kills += await killUntilDone(
-          { script: SCRIPT, args: [out, String(everyMs)] },
-          { maxMs: 300 },
-        );
-        expect(await contentOf(out)).toEqual(whole);
-      }
-    },
-    SLOW ? 900_000 : 120_000,
-  );
+  ])('gives each branch every item exactly once: commits %s', async (_, everyMs) => {
+    const whole = expected();
+    for (let kills = 0; kills < KILLS; ) {
+      const out = await temporaryFolder();
+      kills += await killUntilDone(
+        { script: SCRIPT, args: [out, String(everyMs)] },
+        { maxMs: 300 },
+      );
+      expect(await contentOf(out)).toEqual(whole);
+    }
+  });
 });

@@ -5,6 +5,7 @@ import { checkRule } from '../../../src/rules/language/check-rule.js';
 import { printRule } from '../../../src/rules/language/print-rule.js';
 import { serviceMessage } from '../../../src/rules/language/problem.js';
 import type { RuleProduct } from '../../../src/rules/post/dialect.js';
+import { bySuite } from '../../slow-suite.js';
 import { acceptedRule, arbitraryRule } from '../arbitrary-rule.js';
 
 /** Codes and positions of the errors. */
@@ -265,7 +266,7 @@ test('a tag has at most 255 characters', () => {
 });
 
 test('a rule has a tree if and only if it has no errors', () => {
-  const numRuns = process.env.MILLRACE_SLOW ? 50_000 : 1_000;
+  const numRuns = bySuite(1_000, 50_000);
   for (const product of ['search', 'replay'] as const)
     fc.assert(
       fc.property(arbitraryRule(), tree => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { printRule } from '../../../src/rules/language/print-rule.js';
 import type { RuleNode } from '../../../src/rules/tree.js';
+import { bySuite } from '../../slow-suite.js';
 import { arbitraryRule } from '../arbitrary-rule.js';
 
 function treeOf(text: string): RuleNode {
@@ -146,8 +147,7 @@ test('any number of groups is parsed up to the length limit of a rule', () => {
 });
 
 describe('hostile texts', () => {
-  const slow = process.env.MILLRACE_SLOW !== undefined;
-  const numRuns = slow ? 100_000 : 2_500;
+  const numRuns = bySuite(2_500, 100_000);
   const PIECES = fc.constantFrom(
     ...'( ) " - # @ $ : [ ] ~ \\ OR AND a the 1 ⚽ “ \' has: lang: is: sample: bounding_box:[ \ud83c'
       .split(' ')

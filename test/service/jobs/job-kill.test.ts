@@ -10,11 +10,11 @@ import { openSampleArchive } from '../../../src/service/sample/sample-archive.js
 import { parseTimestamp } from '../../../src/time.js';
 import { spawn } from '../../child-processes.js';
 import { compiled } from '../../compiled.js';
+import { isSlowSuite } from '../../slow-suite.js';
 import type { JobBody, Listing } from './local-jobs.js';
 import { temporaryFolder } from './temporary-folder.js';
 
-/** Seconds, or a minute with `MILLRACE_SLOW=1`. */
-const { kills, toDate, files } = process.env.MILLRACE_SLOW
+const { kills, toDate, files } = isSlowSuite
   ? { kills: 8, toDate: '202401030000', files: 288 }
   : { kills: 1, toDate: '202401010300', files: 18 };
 const CLI = compiled(path.resolve(import.meta.dirname, '../../../src/service/cli.ts'));

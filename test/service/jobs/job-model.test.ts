@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { DAY } from '../../../src/time.js';
+import { bySuite } from '../../slow-suite.js';
 import { NOW } from '../local-service.js';
 import { JobModel } from './job-model.js';
 import { type LocalJobs, localJobs } from './local-jobs.js';
@@ -90,7 +91,7 @@ it('jobs go through their states at the modelled instants, over any restarts', a
         await rm(stateFolder, { recursive: true, force: true });
       }
     }),
-    { numRuns: process.env.MILLRACE_SLOW ? 300 : 10 },
+    { numRuns: bySuite(10, 300) },
   );
 });
 

@@ -6,6 +6,7 @@ import { Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
 import { type FilesOptions, filesOn } from '../../../src/sinks/files.js';
 import type { Written } from '../../../src/sinks/output/written.js';
+import { bySuite } from '../../slow-suite.js';
 import { nodeError, PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { places } from './cursors.js';
 
@@ -68,7 +69,7 @@ function seeded(seed: number): () => number {
 }
 
 /** All of the calls in the slow suite; every fifth one otherwise. */
-const STEP = process.env.MILLRACE_SLOW === undefined ? 5 : 1;
+const STEP = bySuite(5, 1);
 
 const VARIANTS: readonly [string, FilesOptions<Item>][] = [
   ['plain files', OPTIONS],

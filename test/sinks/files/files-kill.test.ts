@@ -4,11 +4,11 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { FilesOptions } from '../../../src/sinks/files.js';
 import { killUntilDone } from '../../kill/kill-until-done.js';
+import { bySuite } from '../../slow-suite.js';
 import { PAGES, pageOf } from '../pages.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
-const SLOW = process.env.MILLRACE_SLOW !== undefined;
-const KILLS = SLOW ? 80 : 2;
+const KILLS = bySuite(2, 80);
 const SCRIPT = path.join(import.meta.dirname, 'posts-to-files.ts');
 const temporaryFolder = temporaryFolders();
 
@@ -63,6 +63,5 @@ describe('files in a process that is killed', () => {
         expect(await contentOf(out)).toEqual(whole);
       }
     },
-    SLOW ? 900_000 : 60_000,
   );
 });

@@ -8,6 +8,7 @@ import { pipeline } from '../../../src/flow/pipeline.js';
 import { type FilesOptions, files, filesOn } from '../../../src/sinks/files.js';
 import { spawn } from '../../child-processes.js';
 import { compiled } from '../../compiled.js';
+import { isSlowSuite } from '../../slow-suite.js';
 import { nodeError, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
@@ -165,20 +166,22 @@ describe('many outputs', () => {
     );
   });
 
-  it('end the run with an error, not the process, in a small heap', async () => {
-    const out = await temporaryFolder();
-    const script = compiled(path.join(import.meta.dirname, 'many-outputs-child.ts'));
-    const options = ['--max-old-space-size=64'];
-    const child = spawn(process.execPath, [...options, script, out], {
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    let text = '';
-    child.stdout.on('data', data => {
-      text += data;
-    });
-    await once(child, 'close');
-    expect(text).toBe('failed: ERR_STORAGE');
-  }, 180_000);
+  it.each(isSlowSuite ? [32, 64] : [64])(
+    'end the run with an error, not the process, in a heap of %i MiB',
+    async mebibytes => {
+      const out = await temporaryFolder();
+      const script = compiled(path.join(import.meta.dirname, 'many-outputs-child.ts'));
+      const child = spawn(process.execPath, [`--max-old-space-size=${mebibytes}`, script, out], {
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      let text = '';
+      child.stdout.on('data', data => {
+        text += data;
+      });
+      await once(child, 'close');
+      expect(text).toBe('failed: ERR_STORAGE');
+    },
+  );
 });
 
 describe('a working folder that is deleted', () => {
