@@ -13,6 +13,8 @@ import type { HiddenReason, RedactOptions } from '../compliance/redact.js';
 import type { Tombstones } from '../compliance/tombstones.js';
 import { checkTombstones, REDACT_OPTIONS } from '../compliance/without-deleted.js';
 import { StorageError } from '../errors.js';
+import { withStorageError } from '../storage/storage-error.js';
+import { syncFolder } from '../storage/sync-folder.js';
 import { firstBytes, rewriteFile } from './rewrite-file.js';
 
 /** Which files `applyCompliance` rewrites, which posts it hides, and what remains of a hidden post. */
@@ -97,7 +99,14 @@ export async function applyCompliance(
     if (gone + outcome.changed > 0)
       rewritten.push({ path: file, removed: gone, changed: outcome.changed });
   }
+  await syncFolders(new Set(names.map(name => path.dirname(path.join(archiveFolder, name)))));
   return { files: names.length, posts, removed, changed, rewritten };
+}
+
+/** A killed run may have rewritten files without syncing their names: they count as done now. */
+async function syncFolders(folders: ReadonlySet<string>): Promise<void> {
+  for (const folder of folders)
+    await withStorageError('sync the folder', folder, () => syncFolder(folder));
 }
 
 /** Recognises checkpoints of `files`, which have no posts, under any name. */

@@ -1,11 +1,9 @@
-import path from 'node:path';
 import type { ComplianceEvent } from '../activity/compliance-event.js';
 import { checkOptions, checkValue, flag, type OptionTable, required, text } from '../check.js';
 import { DataError, StorageError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
-import { loadLmdb } from '../storage/load-lmdb.js';
+import { openLmdb } from '../storage/open-lmdb.js';
 import { absolutePath } from '../storage/working-folder.js';
-import { lmdbDamage } from './lmdb-damage.js';
 import {
   changesOf,
   decodeTombstone,
@@ -167,22 +165,8 @@ export async function openTombstones(
   const { readOnly } = checkOptions('openTombstones', OPTIONS, options);
   // Resolved now, because the working folder may change before events are recorded.
   folder = absolutePath(folder);
-  const damage = lmdbDamage(path.join(folder, 'data.mdb'));
-  if (damage !== undefined)
-    throw new StorageError(
-      `Could not open the tombstones in ${folder}: ${damage}. Put a copy of data.mdb back, or remove the folder and have the events again`,
-      { path: folder },
-    );
   try {
-    const { open } = await loadLmdb();
-    const marks = open<Buffer, Buffer>({
-      path: folder,
-      noSubdir: false,
-      encoding: 'binary',
-      keyEncoding: 'binary',
-      readOnly,
-    });
-    return new Tombstones(folder, marks, readOnly);
+    return new Tombstones(folder, await openLmdb(folder, { readOnly }), readOnly);
   } catch (cause) {
     throw storageError('open', folder, cause);
   }

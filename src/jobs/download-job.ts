@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { type FileHandle, mkdir } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import pLimit from 'p-limit';
 import {
@@ -16,8 +16,10 @@ import { DataError, IncompleteError, isNodeError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import { LinkedAbort } from '../linked-abort.js';
 import type { Lock } from '../storage/lock.js';
+import { makeSyncedFolder } from '../storage/make-folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
+import { syncFolder } from '../storage/sync-folder.js';
 import { type CheckedFile, checkJobFileStream } from './check-job-file.js';
 import { type DownloadRecord, writeRecord } from './download-record.js';
 import { type FetchRun, fetchJobFile, isFileError } from './fetch-job-file.js';
@@ -122,6 +124,7 @@ async function download(
   const list = await readJobFiles(account, job, share ?? account.settings.share, signal);
   const lock = await lockJobFolder(folder, list.job);
 
+  const folders = new SyncedFolders();
   const checked = new Map<JobFile, CheckedFile>();
   let failures = 0;
   let lastError: Error | undefined;
@@ -129,7 +132,9 @@ async function download(
     signal.throwIfAborted();
     const to = path.join(folder, file.path);
     const before = await checkStored(to, signal);
-    const found = before ?? (await fetchTo(file, to, { account, list, signal, lock }));
+    // A killed download may not have synced what it has put there.
+    if (before !== undefined) await folders.make(path.dirname(to));
+    const found = before ?? (await fetchTo(file, to, { account, list, signal, lock, folders }));
     failures = 0;
     checked.set(file, found);
     const done = checked.size;
@@ -221,6 +226,24 @@ function recordOf(
   };
 }
 
+/** Folders of the files: each is created and synced once. */
+class SyncedFolders {
+  readonly #made = new Map<string, Promise<void>>();
+
+  /** Resolves once the folder, and the names that are in it now, survive a power cut. @throws StorageError */
+  make(folder: string): Promise<void> {
+    let made = this.#made.get(folder);
+    if (made === undefined) {
+      made = withStorageError('make the folder', folder, async () => {
+        await makeSyncedFolder(folder);
+        await syncFolder(folder);
+      });
+      this.#made.set(folder, made);
+    }
+    return made;
+  }
+}
+
 /** The contents of a file in the folder; `undefined` if it does not exist or is not complete. */
 async function checkStored(file: string, signal: AbortSignal): Promise<CheckedFile | undefined> {
   return withStorageError('read', file, async () => {
@@ -236,7 +259,7 @@ async function checkStored(file: string, signal: AbortSignal): Promise<CheckedFi
 function fetchTo(
   file: JobFile,
   to: string,
-  { lock, ...run }: FetchRun & { readonly lock: Lock },
+  { lock, folders, ...run }: FetchRun & { readonly lock: Lock; readonly folders: SyncedFolders },
 ): Promise<CheckedFile> {
   const temporary = `${to}.part`;
   const write = async (body: AsyncIterable<Buffer>, part: FileHandle, url: string) => {
@@ -254,7 +277,7 @@ function fetchTo(
       'write',
       to,
       async () => {
-        await mkdir(path.dirname(to), { recursive: true });
+        await folders.make(path.dirname(to));
         return replaceFile(to, part => write(body, part, url), { aside: temporary });
       },
       ', then run the same again: it fetches what is missing',

@@ -1,8 +1,8 @@
-import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { StorageError } from '../errors.js';
 import { nodeFileSystem, readIfThere } from '../storage/file-system.js';
 import { type Lock, takeLock } from '../storage/lock.js';
+import { makeSyncedFolder } from '../storage/make-folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 import type { Job } from './job.js';
@@ -18,7 +18,7 @@ const LOCK = '.millrace-job.lock';
  * @throws StorageError when another download has the lock, or the folder holds another job.
  */
 export async function lockJobFolder(folder: string, job: Job): Promise<Lock> {
-  await withStorageError('make', folder, () => mkdir(folder, { recursive: true }));
+  await withStorageError('make', folder, () => makeSyncedFolder(folder));
   const lock = await takeLock(path.join(folder, LOCK), {
     refusal: `Another download writes to the folder ${folder}`,
   });

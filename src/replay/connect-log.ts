@@ -1,13 +1,18 @@
 import { createHash } from 'node:crypto';
-import { lstat, mkdir, open, readFile } from 'node:fs/promises';
+import { lstat, open, readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { StorageError } from '../errors.js';
+import { makeSyncedFolder } from '../storage/make-folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
+import { syncFolder } from '../storage/sync-folder.js';
 
 /** Longer files are truncated to their end. */
 const MAX_FILE_BYTES = 64 * 1024;
+
+/** A part of a time would be another time. */
+const WHOLE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
 /**
  * A file with the times of connections, so that they count against the limit after a crash and a
@@ -25,8 +30,8 @@ export class ConnectLog {
   /** Epoch milliseconds, in order. */
   async read(): Promise<number[]> {
     const text = await this.#text();
-    const times = text.split('\n').map(line => Date.parse(line));
-    return times.filter(at => !Number.isNaN(at)).sort((a, b) => a - b);
+    const times = text.split('\n').filter(line => WHOLE.test(line));
+    return times.map(line => Date.parse(line)).sort((a, b) => a - b);
   }
 
   /** Adds a time, and resolves once it survives a power cut. */
@@ -34,11 +39,13 @@ export class ConnectLog {
     await this.#withError(async () => {
       const handle = await open(this.#file, 'a', 0o600);
       try {
-        await handle.appendFile(`${new Date(at).toISOString()}\n`);
+        // Other processes append, too, and one that was killed may have left a part of a line.
+        await handle.appendFile(`\n${new Date(at).toISOString()}\n`);
         await handle.datasync();
       } finally {
         await handle.close();
       }
+      await syncFolder(path.dirname(this.#file));
     });
   }
 
@@ -69,7 +76,7 @@ export async function replayFolder(folder: string | undefined): Promise<string> 
   const shared = folder === undefined;
   const at = folder ?? path.join(os.tmpdir(), `millrace-${process.getuid?.() ?? 'user'}`);
   await withStorageError('use the folder', at, async () => {
-    await mkdir(at, { recursive: true, mode: 0o700 });
+    await makeSyncedFolder(at, { mode: 0o700 });
     const { uid } = await lstat(at);
     // Another user can create a folder of this name in the system's temporary folder.
     if (shared && process.getuid !== undefined && uid !== process.getuid())

@@ -1,6 +1,7 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isNodeError, StorageError } from '../errors.js';
+import { makeSyncedFolder } from '../storage/make-folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 
 /** State that survives restarts: one JSON file, replaced atomically. */
@@ -35,9 +36,9 @@ export class StateFile<Kept> {
 
   /** @throws StorageError */
   async write(kept: Kept): Promise<void> {
-    const [folderMode, mode] = this.#isSecret ? [0o700, { mode: 0o600 }] : [0o777, {}];
+    const [folderMode, mode] = this.#isSecret ? [0o700, { mode: 0o600 }] : [undefined, {}];
     try {
-      await mkdir(dirname(this.#file), { recursive: true, mode: folderMode });
+      await makeSyncedFolder(dirname(this.#file), { mode: folderMode });
       await replaceFile(this.#file, JSON.stringify(kept), mode);
     } catch (cause) {
       throw this.#failed(`keep ${this.#what} in ${this.#file}`, cause);

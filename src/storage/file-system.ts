@@ -1,5 +1,4 @@
 import * as node from 'node:fs/promises';
-import path from 'node:path';
 import { isNodeError } from '../errors.js';
 
 /** The calls of `node:fs/promises` that write files, so that a test can make any of them fail. */
@@ -8,7 +7,7 @@ export interface FileSystem<File extends OpenFile = OpenFile> {
   readFile(path: string, encoding: 'utf8'): Promise<string>;
   rename(from: string, to: string): Promise<void>;
   unlink(path: string): Promise<void>;
-  mkdir(path: string): Promise<unknown>;
+  mkdir(path: string, mode?: number): Promise<unknown>;
   lstat(path: string): Promise<FileStatus>;
 }
 
@@ -45,50 +44,6 @@ export async function writeAll(file: OpenFile, bytes: Uint8Array, position: numb
   while (done < bytes.length) {
     const rest = bytes.length - done;
     done += (await file.write(bytes, done, rest, position + done)).bytesWritten;
-  }
-}
-
-/**
- * Creates a folder (an absolute path) and its parents, and returns the parents for `syncFolder`: also
- * existing ones, because a killed run may have created them without syncing.
- */
-export async function makeFolder(fs: FileSystem, folder: string): Promise<string[]> {
-  await makeWithAbove(fs, folder);
-  const above: string[] = [];
-  for (let at = folder; path.dirname(at) !== at; at = path.dirname(at))
-    above.push(path.dirname(at));
-  return above;
-}
-
-/** Not Node's recursive `mkdir`, which loops endlessly for a relative path in a deleted working folder. */
-async function makeWithAbove(fs: FileSystem, folder: string): Promise<void> {
-  try {
-    await fs.mkdir(folder);
-  } catch (error) {
-    const above = path.dirname(folder);
-    if (isNodeError(error, 'ENOENT') && above !== folder) {
-      await makeWithAbove(fs, above);
-      await makeOne(fs, folder);
-    } else if (!(await isFolder(fs, folder))) throw error;
-  }
-}
-
-/** Ignores a folder that another process created meanwhile. */
-async function makeOne(fs: FileSystem, folder: string): Promise<void> {
-  try {
-    await fs.mkdir(folder);
-  } catch (error) {
-    if (!(isNodeError(error, 'EEXIST') && (await isFolder(fs, folder)))) throw error;
-  }
-}
-
-/** Follows symbolic links. */
-async function isFolder(fs: FileSystem, folder: string): Promise<boolean> {
-  try {
-    return (await fs.lstat(folder + path.sep)).isDirectory();
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'ELOOP'].some(code => isNodeError(error, code))) return false;
-    throw error;
   }
 }
 

@@ -23,7 +23,7 @@ export function fileSystemIn<File extends OpenFile>(
     readFile: (file, encoding) => fs.readFile(at(file), encoding),
     rename: (from, to) => fs.rename(at(from), at(to)),
     unlink: file => fs.unlink(at(file)),
-    mkdir: folderPath => fs.mkdir(at(folderPath)),
+    mkdir: (folderPath, mode) => fs.mkdir(at(folderPath), mode),
     lstat: file => fs.lstat(at(file)),
   };
 }

@@ -1,8 +1,9 @@
-import { access, constants, mkdir, readFile, stat } from 'node:fs/promises';
+import { access, constants, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { isNodeError, MillraceError, StorageError } from '../errors.js';
 import { Secret } from '../http/secret.js';
 import { isLoopback } from '../http/settings.js';
+import { makeSyncedFolder } from '../storage/make-folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import type { AccessToken } from './sign-in-steps.js';
 
@@ -67,7 +68,7 @@ export async function writeToken(
 export async function prepareTokenFile(file: string): Promise<void> {
   const folder = path.dirname(file);
   await withTokenFileError('keep the tokens in', file, async () => {
-    await mkdir(folder, { recursive: true });
+    await makeSyncedFolder(folder);
     await access(folder, constants.W_OK);
   });
 }

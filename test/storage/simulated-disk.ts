@@ -6,14 +6,20 @@ export class PowerCut extends Error {}
 
 type Change = { readonly at: number; readonly bytes: Uint8Array } | { readonly length: number };
 
+/** Names that a call adds to a folder or removes from it: all of them survive, or none. */
+type NameChange = readonly { readonly name: string; readonly node: Node | undefined }[];
+
+type Node = SimulatedFile | SimulatedFolder;
+
 let inodes = 0;
 
 /** The data of a file: the last synced state, and the changes since. */
-class Inode {
+export class SimulatedFile {
   safe: Buffer = Buffer.alloc(0);
   changes: Change[] = [];
   now: Buffer = Buffer.alloc(0);
   mtimeMs = Date.now();
+  mode = 0o644;
   readonly ino = ++inodes;
 
   change(change: Change): void {
@@ -21,12 +27,36 @@ class Inode {
     this.changes.push(change);
     this.now = applied(this.now, change);
   }
+
+  sync(): void {
+    this.safe = this.now;
+    this.changes = [];
+  }
 }
 
-interface NameChange {
-  readonly folder: string;
-  apply(names: Map<string, Inode | 'folder'>): void;
+/** The names in a folder: the last synced state, and the changes since. */
+export class SimulatedFolder {
+  safe = new Map<string, Node>();
+  changes: NameChange[] = [];
+  now = new Map<string, Node>();
+  mtimeMs = Date.now();
+  mode = 0o755;
+  readonly ino = ++inodes;
+
+  change(change: NameChange): void {
+    this.mtimeMs = Date.now();
+    this.changes.push(change);
+    rename(this.now, change);
+  }
+
+  sync(): void {
+    this.safe = new Map(this.now);
+    this.changes = [];
+  }
 }
+
+/** Calls that change what is on the disk, or what of it survives. */
+const CHANGES = /^(open (w|a)|write|truncate|chmod|datasync|sync|rename|unlink|mkdir|rmdir)/;
 
 /**
  * A file system in memory that separates written data from data that survives a power cut: content
@@ -34,193 +64,267 @@ interface NameChange {
  * the unsynced changes may survive; `random` selects it.
  */
 export class SimulatedDisk implements FileSystem {
-  #safeNames = new Map<string, Inode | 'folder'>([['/', 'folder']]);
-  #names = new Map<string, Inode | 'folder'>([['/', 'folder']]);
-  #nameChanges: NameChange[] = [];
+  #root = new SimulatedFolder();
   /** The number of calls so far, and the call at which the power fails. */
   calls = 0;
   cutAt = Number.POSITIVE_INFINITY;
-  /** Makes a call fail or do only a part of its work. */
+  /** Makes a call fail. A write that fails has written a half. */
   before: (call: string, file: string) => void = () => {};
 
+  /** The paths of all files. */
   files(): string[] {
-    return [...this.#names]
-      .filter(([, inode]) => inode !== 'folder')
-      .map(([name]) => name)
-      .sort();
+    return [...pathsOf(this.#root)].sort();
   }
 
   read(file: string): Buffer {
-    return this.#inode('read', file).now;
+    return this.file(file).now;
   }
 
   put(file: string, bytes: Uint8Array): void {
-    const inode = new Inode();
+    const inode = new SimulatedFile();
     inode.safe = Buffer.from(bytes);
     inode.now = inode.safe;
-    for (const names of [this.#names, this.#safeNames]) names.set(path.resolve(file), inode);
+    const names = path.resolve(file).split('/').slice(1);
+    let folder = this.#root;
+    for (const name of names.slice(0, -1)) {
+      const next = folder.now.get(name) ?? new SimulatedFolder();
+      for (const entries of [folder.now, folder.safe]) entries.set(name, next);
+      folder = next as SimulatedFolder;
+    }
+    for (const entries of [folder.now, folder.safe]) entries.set(names.at(-1) as string, inode);
   }
 
   remove(file: string): void {
-    for (const names of [this.#names, this.#safeNames]) names.delete(path.resolve(file));
+    const folder = this.#folderOf(file, 'remove');
+    for (const entries of [folder.now, folder.safe]) entries.delete(path.basename(file));
   }
 
-  /** The power returns: synced data is there, and a part of the rest, selected by `random` (0 to 1). */
+  /** Everything so far survives power cuts. */
+  syncAll(): void {
+    for (const node of nodesOf(this.#root)) node.sync();
+  }
+
+  /** The power returns a minute later: synced data is there, and a part of the rest, selected by `random` (0 to 1). */
   restart(random: () => number): void {
-    const keptUpTo = new Map<string, number>();
-    for (const { folder } of this.#nameChanges)
-      if (!keptUpTo.has(folder)) {
-        const count = this.#nameChanges.filter(change => change.folder === folder).length;
-        keptUpTo.set(folder, Math.floor(random() * (count + 1)));
-      }
-    for (const change of this.#nameChanges) {
-      const left = keptUpTo.get(change.folder) as number;
-      if (left > 0) change.apply(this.#safeNames);
-      keptUpTo.set(change.folder, left - 1);
-    }
-    const reachable = [...this.#safeNames].filter(([name]) => this.#hasFolders(name));
-    for (const inode of new Set(reachable.map(([, inode]) => inode)))
-      if (inode !== 'folder') settle(inode, random);
-    this.#names = new Map(reachable);
-    this.#safeNames = new Map(reachable);
-    this.#nameChanges = [];
-    this.calls = 0;
-    this.cutAt = Number.POSITIVE_INFINITY;
+    settleFolder(this.#root, random, new Set());
+    this.keepAll();
   }
 
-  /** The process is killed while the machine runs on: nothing is lost. */
+  /** The process is killed while the machine runs on: nothing is lost. The next run begins a minute later. */
   keepAll(): void {
+    for (const node of nodesOf(this.#root)) node.mtimeMs -= 60_000;
     this.calls = 0;
     this.cutAt = Number.POSITIVE_INFINITY;
   }
 
-  async open(file: string, mode: string | number): Promise<OpenFile> {
+  /** Another disk in the same state. */
+  copy(): SimulatedDisk {
+    const disk = new SimulatedDisk();
+    disk.#root = copyOf(this.#root, new Map()) as SimulatedFolder;
+    return disk;
+  }
+
+  async open(file: string, mode: string | number, permissions?: number): Promise<OpenFile> {
     // A numeric flag opens an existing file.
     const flags = typeof mode === 'number' ? 'r+' : mode;
     const name = path.resolve(file);
-    await this.#call(`open ${flags}`, name);
-    const there = this.#names.get(name);
-    if (there === 'folder') {
+    await this.call(`open ${flags}`, name);
+    const there = this.find(name);
+    if (there instanceof SimulatedFolder) {
       if (flags !== 'r') throw nodeError('EISDIR', `open '${name}'`);
-      return this.#openFolder(name);
+      return this.#openFolder(name, there);
     }
-    if (flags === 'wx' && there !== undefined) throw nodeError('EEXIST', `open '${name}'`);
+    if (flags.startsWith('wx') && there !== undefined) throw nodeError('EEXIST', `open '${name}'`);
     if (there === undefined) {
-      if (!flags.startsWith('w')) throw nodeError('ENOENT', `open '${name}'`);
-      if (this.#names.get(path.dirname(name)) !== 'folder')
-        throw nodeError('ENOENT', `open '${name}'`);
-      const inode = new Inode();
-      this.#rename(path.dirname(name), names => names.set(name, inode));
+      if (flags.startsWith('r')) throw nodeError('ENOENT', `open '${name}'`);
+      const inode = new SimulatedFile();
+      inode.mode = permissions ?? inode.mode;
+      this.#folderOf(name, 'open').change([{ name: path.basename(name), node: inode }]);
     } else if (flags === 'w') there.change({ length: 0 });
-    return this.#openInode(name, this.#inode('open', name));
+    return this.#openInode(name, this.file(name, 'open'));
   }
 
   async readFile(file: string): Promise<string> {
-    await this.#call('readFile', file);
-    return this.#inode('open', file).now.toString();
+    await this.call('readFile', file);
+    return this.file(file, 'open').now.toString();
   }
 
   async rename(from: string, to: string): Promise<void> {
-    await this.#call('rename', from);
+    await this.call('rename', from);
     const [source, target] = [path.resolve(from), path.resolve(to)];
-    const inode = this.#inode('rename', source);
-    this.#rename(path.dirname(target), names => {
-      names.delete(source);
-      names.set(target, inode);
-    });
+    if (path.dirname(source) !== path.dirname(target)) throw nodeError('EXDEV', `rename '${from}'`);
+    const node = this.find(source);
+    const there = this.find(target);
+    if (node === undefined) throw nodeError('ENOENT', `rename '${source}'`);
+    if (there instanceof SimulatedFolder && there.now.size > 0)
+      throw nodeError('ENOTEMPTY', `rename '${source}'`);
+    this.#folderOf(target, 'rename').change([
+      { name: path.basename(source), node: undefined },
+      { name: path.basename(target), node },
+    ]);
   }
 
   async unlink(file: string): Promise<void> {
-    await this.#call('unlink', file);
+    await this.call('unlink', file);
     const name = path.resolve(file);
-    this.#inode('unlink', name);
-    this.#rename(path.dirname(name), names => names.delete(name));
+    this.file(name, 'unlink');
+    this.#folderOf(name, 'unlink').change([{ name: path.basename(name), node: undefined }]);
   }
 
   async mkdir(folder: string): Promise<void> {
-    await this.#call('mkdir', folder);
+    await this.call('mkdir', folder);
     const name = path.resolve(folder);
-    if (this.#names.has(name)) throw nodeError('EEXIST', `mkdir '${name}'`);
-    if (!this.#names.has(path.dirname(name))) throw nodeError('ENOENT', `mkdir '${name}'`);
-    this.#rename(path.dirname(name), names => names.set(name, 'folder'));
+    if (this.find(name) !== undefined) throw nodeError('EEXIST', `mkdir '${name}'`);
+    const node = new SimulatedFolder();
+    this.#folderOf(name, 'mkdir').change([{ name: path.basename(name), node }]);
   }
 
-  async lstat(file: string): Promise<FileStatus> {
-    await this.#call('lstat', file);
-    const name = path.resolve(file);
-    const isFolder = this.#names.get(name) === 'folder';
-    const { now, mtimeMs, ino } = isFolder ? new Inode() : this.#inode('lstat', name);
-    return { size: now.length, ino, mtimeMs, isFile: () => !isFolder, isDirectory: () => isFolder };
+  async rmdir(folder: string): Promise<void> {
+    await this.call('rmdir', folder);
+    const name = path.resolve(folder);
+    if (this.folder(name, 'rmdir').now.size > 0) throw nodeError('ENOTEMPTY', `rmdir '${name}'`);
+    this.#folderOf(name, 'rmdir').change([{ name: path.basename(name), node: undefined }]);
   }
 
-  #openInode(name: string, inode: Inode): OpenFile {
+  async lstat(file: string): Promise<FileStatus & { readonly mode: number; readonly uid: number }> {
+    await this.call('lstat', file);
+    const node = this.find(path.resolve(file));
+    if (node === undefined) throw nodeError('ENOENT', `lstat '${file}'`);
+    const isFolder = node instanceof SimulatedFolder;
+    const { mtimeMs, ino, mode } = node;
+    const size = isFolder ? 0 : node.now.length;
+    return {
+      ...{ size, ino, mtimeMs, mode, uid: process.getuid?.() ?? 0 },
+      ...{ isFile: () => !isFolder, isDirectory: () => isFolder },
+    };
+  }
+
+  /** Counts a call; throws where it is to fail. A kill or a failure may come within a write: `half` does its half. */
+  async call(call: string, file: string, half = () => {}): Promise<void> {
+    this.callNow(call, file, half);
+  }
+
+  callNow(call: string, file: string, half = () => {}): void {
+    if (this.calls >= this.cutAt) {
+      if (this.calls++ === this.cutAt) half();
+      throw new PowerCut();
+    }
+    this.calls++;
+    try {
+      this.before(call, file);
+    } catch (error) {
+      half();
+      throw error;
+    }
+  }
+
+  find(file: string): Node | undefined {
+    let node: Node | undefined = this.#root;
+    for (const name of path.resolve(file).split('/').slice(1)) {
+      if (name === '') continue;
+      node = node instanceof SimulatedFolder ? node.now.get(name) : undefined;
+    }
+    return node;
+  }
+
+  file(file: string, call = 'read'): SimulatedFile {
+    const node = this.find(file);
+    if (node === undefined) throw nodeError('ENOENT', `${call} '${file}'`);
+    if (node instanceof SimulatedFolder) throw nodeError('EISDIR', `${call} '${file}'`);
+    return node;
+  }
+
+  folder(folder: string, call: string): SimulatedFolder {
+    const node = this.find(folder);
+    if (node === undefined) throw nodeError('ENOENT', `${call} '${folder}'`);
+    if (node instanceof SimulatedFile) throw nodeError('ENOTDIR', `${call} '${folder}'`);
+    return node;
+  }
+
+  #folderOf(file: string, call: string): SimulatedFolder {
+    return this.folder(path.dirname(path.resolve(file)), call);
+  }
+
+  #openInode(name: string, inode: SimulatedFile): OpenFile {
     const makeSafe = async (call: string) => {
-      await this.#call(call, name);
-      inode.safe = inode.now;
-      inode.changes = [];
+      // A disk that fails here may have discarded what it holds: a later sync does not bring it back.
+      await this.call(call, name, () => {
+        if (this.calls <= this.cutAt) inode.changes = [];
+      });
+      inode.sync();
     };
     return {
       write: async (bytes, offset, length, at) => {
-        await this.#call('write', name);
+        const write = (count: number) =>
+          inode.change({ at, bytes: Uint8Array.from(bytes.subarray(offset, offset + count)) });
+        await this.call('write', name, () => write(Math.floor(length / 2)));
         // A call may write less than requested.
         const bytesWritten = length > 100 ? length - 7 : length;
-        inode.change({ at, bytes: Uint8Array.from(bytes.subarray(offset, offset + bytesWritten)) });
+        write(bytesWritten);
         return { bytesWritten };
       },
       truncate: async length => {
-        await this.#call('truncate', name);
+        await this.call('truncate', name);
         inode.change({ length });
       },
-      chmod: () => this.#call('chmod', name),
+      chmod: async mode => {
+        await this.call('chmod', name);
+        inode.mode = mode;
+      },
       datasync: () => makeSafe('datasync'),
       sync: () => makeSafe('sync'),
-      close: () => this.#call('close', name),
+      close: () => this.call('close', name),
     };
   }
 
-  #openFolder(folder: string): OpenFile {
-    const no = () => Promise.reject(nodeError('EISDIR', folder));
+  #openFolder(name: string, folder: SimulatedFolder): OpenFile {
+    const no = () => Promise.reject(nodeError('EISDIR', name));
     return {
-      write: no,
-      truncate: no,
-      chmod: no,
-      datasync: no,
+      ...{ write: no, truncate: no, chmod: no, datasync: no },
       sync: async () => {
-        await this.#call('sync', folder);
-        for (const change of this.#nameChanges)
-          if (change.folder === folder) change.apply(this.#safeNames);
-        this.#nameChanges = this.#nameChanges.filter(change => change.folder !== folder);
+        await this.call('sync', name);
+        folder.sync();
       },
-      close: () => this.#call('close', folder),
+      close: () => this.call('close', name),
     };
-  }
-
-  #rename(folder: string, apply: NameChange['apply']): void {
-    apply(this.#names);
-    this.#nameChanges.push({ folder, apply });
-  }
-
-  #inode(call: string, file: string): Inode {
-    const inode = this.#names.get(path.resolve(file));
-    if (inode === undefined) throw nodeError('ENOENT', `${call} '${file}'`);
-    if (inode === 'folder') throw nodeError('EISDIR', `${call} '${file}'`);
-    return inode;
-  }
-
-  #hasFolders(name: string): boolean {
-    for (let at = path.dirname(name); at !== '/'; at = path.dirname(at))
-      if (this.#safeNames.get(at) !== 'folder') return false;
-    return true;
-  }
-
-  async #call(call: string, file: string): Promise<void> {
-    if (this.calls++ >= this.cutAt) throw new PowerCut();
-    this.before(call, file);
   }
 }
 
+export function isChange(call: string): boolean {
+  return CHANGES.test(call);
+}
+
 export function nodeError(code: string, what: string): Error {
-  return Object.assign(new Error(`${code}: simulated, ${what}`), { code });
+  const syscall = what.split(' ')[0];
+  return Object.assign(new Error(`${code}: simulated, ${what}`), { code, syscall });
+}
+
+/** Numbers from 0 to 1, the same for the same seed. */
+export function seeded(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+function* pathsOf(folder: SimulatedFolder, above = ''): Generator<string> {
+  for (const [name, node] of folder.now)
+    if (node instanceof SimulatedFile) yield `${above}/${name}`;
+    else yield* pathsOf(node, `${above}/${name}`);
+}
+
+function* nodesOf(folder: SimulatedFolder): Generator<Node> {
+  yield folder;
+  for (const node of folder.now.values())
+    if (node instanceof SimulatedFile) yield node;
+    else yield* nodesOf(node);
+}
+
+function rename(names: Map<string, Node>, change: NameChange): void {
+  for (const { name, node } of change)
+    if (node === undefined) names.delete(name);
+    else names.set(name, node);
 }
 
 function applied(bytes: Buffer, change: Change): Buffer {
@@ -235,8 +339,22 @@ function applied(bytes: Buffer, change: Change): Buffer {
   return longer;
 }
 
+/** Of the unsynced names of a folder the first ones survive, as in the journal of a file system. */
+function settleFolder(folder: SimulatedFolder, random: () => number, done: Set<Node>): void {
+  const kept = Math.floor(random() * (folder.changes.length + 1));
+  for (const change of folder.changes.slice(0, kept)) rename(folder.safe, change);
+  folder.now = new Map(folder.safe);
+  folder.changes = [];
+  for (const node of folder.now.values()) {
+    if (done.has(node)) continue;
+    done.add(node);
+    if (node instanceof SimulatedFile) settleFile(node, random);
+    else settleFolder(node, random, done);
+  }
+}
+
 /** Any subset of the unsynced changes may survive, and a part of a write. */
-function settle(inode: Inode, random: () => number): void {
+function settleFile(inode: SimulatedFile, random: () => number): void {
   for (const change of inode.changes) {
     const fate = random();
     if (fate < 0.4) continue;
@@ -247,4 +365,28 @@ function settle(inode: Inode, random: () => number): void {
   }
   inode.now = inode.safe;
   inode.changes = [];
+}
+
+function copyOf(node: Node, copies: Map<Node, Node>): Node {
+  const known = copies.get(node);
+  if (known !== undefined) return known;
+  const { ino, mtimeMs, mode } = node;
+  if (node instanceof SimulatedFile) {
+    const { safe, now, changes } = node;
+    const copy = Object.assign(new SimulatedFile(), {
+      ...{ ino, mtimeMs, mode, safe, now, changes: [...changes] },
+    });
+    copies.set(node, copy);
+    return copy;
+  }
+  const copy = Object.assign(new SimulatedFolder(), { ino, mtimeMs, mode });
+  copies.set(node, copy);
+  const names = (map: Map<string, Node>) =>
+    new Map([...map].map(([name, one]) => [name, copyOf(one, copies)]));
+  copy.now = names(node.now);
+  copy.safe = names(node.safe);
+  copy.changes = node.changes.map(change =>
+    change.map(({ name, node: one }) => ({ name, node: one && copyOf(one, copies) })),
+  );
+  return copy;
 }

@@ -1,13 +1,9 @@
 import { createHash } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Activity } from '../../activity/activity.js';
 import type { RuleMatcher } from '../../rules/index/compile-rules.js';
-import { replaceFile } from '../../storage/replace-file.js';
-import { withStorageError } from '../../storage/storage-error.js';
 import { formatSent, SEGMENT } from '../../time.js';
 import type { Archive, ArchivedPost } from '../archive/archive.js';
 import { EventLoopYield } from '../event-loop-yield.js';
@@ -36,8 +32,10 @@ export async function generateFiles(job: Job, options: GenerateFilesOptions): Pr
   const write = async (segment: number, matched: readonly Activity[]): Promise<void> => {
     const path = await store.dataFile(job, segment);
     const lines = linesOf(matched, options.infoLine ? job.since : undefined);
-    const written = await writeDataFile(path, lines, signal);
-    const file = { segment, posts: matched.length, ...written };
+    const bytes = await compressed(lines, signal);
+    await store.writeDataFile(path, bytes);
+    const md5 = createHash('md5').update(bytes).digest('hex');
+    const file = { segment, posts: matched.length, bytes: bytes.length, md5 };
     await store.addFile(job, file);
     files.push(file);
     onWritten(matched.map(({ id }) => id));
@@ -96,28 +94,18 @@ function* linesOf(
   yield Buffer.from(JSON.stringify({ info }));
 }
 
-/** Writes chunks to a gzip file, which is never incomplete. */
-async function writeDataFile(
-  path: string,
-  chunks: Iterable<Uint8Array>,
-  signal: AbortSignal,
-): Promise<Pick<DataFile, 'bytes' | 'md5'>> {
-  const compressed: Buffer[] = [];
+/** The chunks as a gzip file, in memory, as the posts are, which are larger. */
+async function compressed(chunks: Iterable<Uint8Array>, signal: AbortSignal): Promise<Buffer> {
+  const parts: Buffer[] = [];
   await pipeline(
     Readable.from(blocksOf(chunks), { objectMode: false }),
     createGzip(),
     async (blocks: AsyncIterable<Buffer>) => {
-      for await (const block of blocks) compressed.push(block);
+      for await (const block of blocks) parts.push(block);
     },
     { signal },
   );
-  // In memory, as the posts are, which are larger.
-  const bytes = Buffer.concat(compressed);
-  await withStorageError('write the data file', path, async () => {
-    await mkdir(dirname(path), { recursive: true });
-    await replaceFile(path, bytes, { aside: `${path}.part` });
-  });
-  return { bytes: bytes.length, md5: createHash('md5').update(bytes).digest('hex') };
+  return Buffer.concat(parts);
 }
 
 /** Bytes that go into the compressor in one write. */

@@ -1,15 +1,21 @@
-import { appendFile, mkdir, readdir, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { StorageError } from '../../errors.js';
+import { LineLog } from '../../storage/line-log.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
+import { makeSyncedFolder } from '../../storage/make-folder.js';
 import { replaceFile } from '../../storage/replace-file.js';
+import { withStorageError } from '../../storage/storage-error.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { segmentPath } from './data-urls.js';
 import type { DataFile, Job } from './job.js';
 
+/** The list of a job's files. */
+const LIST = 'files.jsonl';
+
 /**
  * Jobs on disk, a folder each: `job.json`, the list `files.jsonl`, and the files in `data`. Every
- * write is atomic, so the process may be killed at any moment.
+ * write is atomic and synced, so the process may be killed and the power cut at any moment.
  */
 export class JobStore {
   readonly #stateFolder: string | undefined;
@@ -17,6 +23,10 @@ export class JobStore {
   #lock: Lock | undefined;
   /** The last write of each job's record; writes of one job are serialized. */
   readonly #writing = new Map<string, Promise<void>>();
+  /** The lists of files, by job. */
+  readonly #lists = new Map<string, LineLog<DataFile>>();
+  /** Folders whose names are on disk. */
+  readonly #folders = new Set<string>();
 
   /** @param stateFolder If undefined, a temporary folder, which `close` removes. */
   constructor(stateFolder: string | undefined) {
@@ -45,10 +55,12 @@ export class JobStore {
   save(job: Job): Promise<void> {
     const write = async () => {
       const folder = await this.#jobFolder(job);
-      await mkdir(folder, { recursive: true });
-      // A fixed name is safe: this process holds the lock, and writes of a job are serialized.
-      const aside = join(folder, 'job.json.part');
-      await replaceFile(join(folder, 'job.json'), JSON.stringify(job), { aside });
+      await withStorageError('keep the job in', folder, async () => {
+        await this.#makeFolder(folder);
+        // A fixed name is safe: this process holds the lock, and writes of a job are serialized.
+        const aside = join(folder, 'job.json.part');
+        await replaceFile(join(folder, 'job.json'), JSON.stringify(job), { aside });
+      });
     };
     const saved = (this.#writing.get(job.uuid) ?? Promise.resolve()).then(write);
     const settled = saved
@@ -60,19 +72,32 @@ export class JobStore {
     return saved;
   }
 
-  /** Appends a file, which is already written, to the job's list. */
+  /** Appends a file, which is already written, to the job's list. Resolves once that is on disk. */
   async addFile(job: Job, file: DataFile): Promise<void> {
-    await appendFile(join(await this.#jobFolder(job), 'files.jsonl'), `${JSON.stringify(file)}\n`);
+    const list = await this.#listOf(job);
+    await withStorageError('write the list of files next to', await this.#jobFolder(job), () =>
+      list.append(file),
+    );
   }
 
   async dataFile(job: Job, segment: number): Promise<string> {
     return join(await this.#jobFolder(job), 'data', segmentPath(segment));
   }
 
+  /** Replaces a file of a job, and resolves once it is on disk. @throws StorageError */
+  async writeDataFile(path: string, bytes: Uint8Array): Promise<void> {
+    await withStorageError('write the data file', path, async () => {
+      await this.#makeFolder(dirname(path));
+      await replaceFile(path, bytes, { aside: `${path}.part` });
+    });
+  }
+
   /** Removes everything except the record. */
   async removeFiles(job: Job): Promise<void> {
     const folder = await this.#jobFolder(job);
-    await rm(join(folder, 'files.jsonl'), { force: true });
+    this.#lists.delete(job.uuid);
+    for (const made of this.#folders) if (made.startsWith(folder)) this.#folders.delete(made);
+    await rm(join(folder, LIST), { force: true });
     await rm(join(folder, 'data'), { recursive: true, force: true });
   }
 
@@ -92,14 +117,31 @@ export class JobStore {
   }
 
   async #loadFiles(job: Job): Promise<DataFile[]> {
-    const path = join(await this.#jobFolder(job), 'files.jsonl');
-    const text = (await reading(path, () => textOf(path))) ?? '';
-    // A cut last line comes from a kill during the append; its file is written again.
-    const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n');
-    const files = lines.filter(line => line !== '').map(line => parse(path, line) as DataFile);
-    if (!text.endsWith('\n') && text !== '')
-      await replaceFile(path, files.map(file => `${JSON.stringify(file)}\n`).join(''));
-    return files;
+    const list = await this.#listOf(job);
+    const path = join(await this.#jobFolder(job), LIST);
+    // A file whose line a crash has cut is written again.
+    return reading(path, async () => {
+      try {
+        return await list.read();
+      } catch (cause) {
+        throw cause instanceof SyntaxError ? damaged(path, cause) : cause;
+      }
+    });
+  }
+
+  async #listOf(job: Job): Promise<LineLog<DataFile>> {
+    let list = this.#lists.get(job.uuid);
+    if (list === undefined) {
+      list = new LineLog(join(await this.#jobFolder(job), LIST));
+      this.#lists.set(job.uuid, list);
+    }
+    return list;
+  }
+
+  async #makeFolder(folder: string): Promise<void> {
+    if (this.#folders.has(folder)) return;
+    await makeSyncedFolder(folder);
+    this.#folders.add(folder);
   }
 
   async #jobFolder({ uuid }: Job): Promise<string> {
@@ -107,19 +149,17 @@ export class JobStore {
   }
 
   #root(): Promise<string> {
-    this.#opened ??= this.#openRoot();
+    this.#opened ??= this.#openRoot().catch(error => {
+      this.#opened = undefined;
+      throw error;
+    });
     return this.#opened;
   }
 
   async #openRoot(): Promise<string> {
     if (this.#stateFolder === undefined) return temporaryFolder('jobs');
     const folder = join(this.#stateFolder, 'jobs');
-    await mkdir(folder, { recursive: true }).catch(cause => {
-      throw new StorageError(`Cannot keep jobs in ${folder}: ${cause.message}`, {
-        path: folder,
-        cause,
-      });
-    });
+    await withStorageError('keep jobs in', folder, () => makeSyncedFolder(folder));
     this.#lock = await takeLock(join(folder, 'service.lock'), {
       refusal: `Another service keeps its jobs in ${folder}; stop it, or choose another state folder`,
     });
@@ -141,6 +181,7 @@ async function reading<T>(path: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (cause) {
+    if (cause instanceof StorageError) throw cause;
     throw new StorageError(`Cannot read ${path}: ${(cause as Error).message}`, { path, cause });
   }
 }
@@ -149,9 +190,13 @@ function parse(path: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new StorageError(`Not what the service wrote: ${path}; remove it, or its folder`, {
-      path,
-      cause,
-    });
+    throw damaged(path, cause);
   }
+}
+
+function damaged(path: string, cause: unknown): StorageError {
+  return new StorageError(`Not what the service wrote: ${path}; remove it, or its folder`, {
+    path,
+    cause,
+  });
 }

@@ -48,12 +48,15 @@ export class StreamRules {
   }
 
   /**
-   * Loads the stored rules. Later calls return the same promise.
+   * Loads the stored rules. Later calls return the same promise, unless it failed.
    *
    * @throws StorageError if they cannot be read.
    */
   open(): Promise<void> {
-    this.#opened ??= this.#load();
+    this.#opened ??= this.#load().catch(error => {
+      this.#opened = undefined;
+      throw error;
+    });
     return this.#opened;
   }
 

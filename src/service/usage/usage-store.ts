@@ -1,9 +1,10 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { StorageError } from '../../errors.js';
-import { loadLmdb } from '../../storage/load-lmdb.js';
+import { openLmdb } from '../../storage/open-lmdb.js';
+import { absolutePath } from '../../storage/working-folder.js';
 import { DAY, type Window } from '../../time.js';
 import { PRODUCTS, type ProductName, productOf } from '../products.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -119,10 +120,7 @@ export class UsageStore {
     this.#opened ??= this.#withStorageError('open', async () => {
       const folder = this.#folder ?? (await temporaryFolder('usage'));
       if (this.#folder === undefined) this.#temporary = folder;
-      await mkdir(folder, { recursive: true });
-      const { open } = await loadLmdb();
-      const format = { encoding: 'binary', keyEncoding: 'binary' } as const;
-      return open<Buffer, Buffer>({ path: folder, noSubdir: false, ...format });
+      return openLmdb(absolutePath(folder));
     });
     return this.#opened;
   }

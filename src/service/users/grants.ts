@@ -42,12 +42,15 @@ export class Grants {
   }
 
   /**
-   * Loads the stored grants. Later calls return the same promise.
+   * Loads the stored grants. Later calls return the same promise, unless it failed.
    *
    * @throws StorageError if they cannot be read.
    */
   open(): Promise<void> {
-    this.#opened ??= this.#load();
+    this.#opened ??= this.#load().catch(error => {
+      this.#opened = undefined;
+      throw error;
+    });
     return this.#opened;
   }
 

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { appendFile, mkdir, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import pLimit from 'p-limit';
-import { isNodeError, StorageError } from '../../errors.js';
-import { replaceFile } from '../../storage/replace-file.js';
+import { StorageError } from '../../errors.js';
+import { LineLog } from '../../storage/line-log.js';
 
 /** A used nonce: its timestamp in seconds, and a digest of its owner and itself. */
 export type UsedNonce = readonly [timestamp: number, digest: string];
@@ -93,29 +92,23 @@ const MAX_STALE_LINES = 10_000;
 /** Stores the used nonces, one a line. A nonce is stored before its request is answered. */
 export class NonceFile {
   readonly #file: string | undefined;
+  readonly #log: LineLog<UsedNonce> | undefined;
   #lines = 0;
   /** Serializes writes. */
   readonly #serial = pLimit(1);
 
   /** @param stateFolder If undefined, nothing is stored. */
   constructor(stateFolder: string | undefined) {
-    this.#file = stateFolder && join(stateFolder, 'oauth', 'nonces.jsonl');
+    if (stateFolder === undefined) return;
+    this.#file = join(stateFolder, 'oauth', 'nonces.jsonl');
+    this.#log = new LineLog(this.#file, { mode: 0o600, folderMode: 0o700 });
   }
 
   /** @throws StorageError if the file cannot be read. */
-  load(): Promise<readonly UsedNonce[]> {
-    return this.#withStorageError('read', async file => {
-      const text = await readFile(file, 'utf8').catch(error => {
-        if (isNodeError(error, 'ENOENT')) return '';
-        throw error;
-      });
-      // A cut last line belongs to a request that was never answered.
-      const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n');
-      const used = lines.filter(line => line !== '').map(line => JSON.parse(line) as UsedNonce);
-      if (text !== '' && !text.endsWith('\n')) await this.#rewrite(file, used);
-      this.#lines = used.length;
-      return used;
-    });
+  async load(): Promise<readonly UsedNonce[]> {
+    const used = await this.#withStorageError('read', log => log.read());
+    this.#lines = used?.length ?? 0;
+    return used ?? [];
   }
 
   /**
@@ -125,28 +118,26 @@ export class NonceFile {
    * @throws StorageError
    */
   async add(nonce: UsedNonce, live: { readonly size: number; all(): Iterable<UsedNonce> }) {
-    await this.#withStorageError('write', async file => {
-      if (this.#lines > live.size + MAX_STALE_LINES) return this.#rewrite(file, [...live.all()]);
-      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-      await appendFile(file, lineOf(nonce), { mode: 0o600 });
-      this.#lines++;
+    await this.#withStorageError('write', async log => {
+      if (this.#lines > live.size + MAX_STALE_LINES) {
+        await log.replace(live.all());
+        this.#lines = live.size;
+      } else {
+        await log.append(nonce);
+        this.#lines++;
+      }
     });
   }
 
-  async #rewrite(file: string, used: readonly UsedNonce[]): Promise<void> {
-    await replaceFile(file, used.map(lineOf).join(''), { mode: 0o600, aside: `${file}.part` });
-    this.#lines = used.length;
-  }
-
-  #withStorageError<Result>(
+  async #withStorageError<Result>(
     action: string,
-    work: (file: string) => Promise<Result>,
-  ): Promise<Result> {
-    const file = this.#file;
-    if (file === undefined) return Promise.resolve([] as Result);
+    work: (log: LineLog<UsedNonce>) => Promise<Result>,
+  ): Promise<Result | undefined> {
+    const [file, log] = [this.#file, this.#log];
+    if (file === undefined || log === undefined) return undefined;
     return this.#serial(async () => {
       try {
-        return await work(file);
+        return await work(log);
       } catch (cause) {
         const reason = cause instanceof Error ? cause.message : String(cause);
         throw new StorageError(
@@ -156,8 +147,4 @@ export class NonceFile {
       }
     });
   }
-}
-
-function lineOf(nonce: UsedNonce): string {
-  return `${JSON.stringify(nonce)}\n`;
 }

@@ -3,10 +3,10 @@ import { crc32 } from 'node:zlib';
 import { isNodeError, StorageError } from '../../errors.js';
 import type { Cursor, FlowIdentity, FlowStep } from '../../flow/flow.js';
 import { flowDifference, stepDifference } from '../../flow/flow-difference.js';
-import { type FileSystem, makeFolder } from '../../storage/file-system.js';
+import type { FileSystem } from '../../storage/file-system.js';
+import { makeSyncedFolder } from '../../storage/make-folder.js';
 import { replaceFileOn } from '../../storage/replace-file.js';
 import { storageError } from '../../storage/storage-error.js';
-import { syncFolder } from '../../storage/sync-folder.js';
 import type { FileCounts } from './output-file.js';
 
 /**
@@ -115,7 +115,7 @@ export async function writeCheckpoint(
 export async function prepareFolder(fs: FileSystem, file: string): Promise<void> {
   const folder = path.dirname(file);
   try {
-    for (const above of await makeFolder(fs, folder)) await syncFolder(above, fs);
+    await makeSyncedFolder(folder, { fs });
   } catch (error) {
     throw storageError('make the folder', folder, error);
   }

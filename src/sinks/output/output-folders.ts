@@ -1,4 +1,5 @@
-import { type FileSystem, makeFolder } from '../../storage/file-system.js';
+import type { FileSystem } from '../../storage/file-system.js';
+import { makeFolder } from '../../storage/make-folder.js';
 
 /** The folders of outputs: each is made once, and those with new names are synced at a commit. */
 export class OutputFolders {
@@ -15,7 +16,7 @@ export class OutputFolders {
   make(folder: string): Promise<void> {
     let made = this.#made.get(folder);
     if (made === undefined) {
-      made = makeFolder(this.#fs, folder).then(above => {
+      made = makeFolder(folder, { fs: this.#fs }).then(above => {
         for (const parent of above) this.changed(parent);
       });
       this.#made.set(folder, made);

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { StorageError } from '../../../errors.js';
+import { isNodeError, StorageError } from '../../../errors.js';
+import { storageError } from '../../../storage/storage-error.js';
 import { SECOND } from '../../../time.js';
 import type { PostLocation, WordOccurrences } from '../block.js';
 import { DocumentSet } from '../document-set.js';
@@ -143,16 +144,16 @@ export class BlockFile {
   }
 
   #with<T>(read: (file: number) => T): T {
-    let file: number;
+    let file: number | undefined;
     try {
       file = openSync(this.#path, 'r');
-    } catch (cause) {
-      throw this.#broken(cause);
-    }
-    try {
       return read(file);
+    } catch (cause) {
+      throw isNodeError(cause, 'ENOENT')
+        ? this.#broken(cause)
+        : storageError('read', this.#path, cause);
     } finally {
-      closeSync(file);
+      if (file !== undefined) closeSync(file);
     }
   }
 

@@ -129,7 +129,8 @@ async function makeIndex(
     });
   } finally {
     for (const sorter of sorters) await sorter.close();
-    await rm(aside, { recursive: true, force: true });
+    // Otherwise removed as abandoned, later.
+    await rm(aside, { recursive: true, force: true }).catch(() => {});
   }
 }
 
@@ -207,14 +208,14 @@ async function formOf(path: string, textBytes: number): Promise<IndexedFile['for
 
 /** Removes the indexes of earlier states of the folder, and incomplete ones of killed processes. */
 async function removeOthers(indexes: string, path: string): Promise<void> {
-  for (const name of await readdir(indexes)) {
+  // What cannot be removed is harmless.
+  for (const name of await readdir(indexes).catch(() => [])) {
     const other = join(indexes, name);
     if (other === path) continue;
     const isBeingMade = name.endsWith('.making') || name.startsWith('.probe-');
     const changed = await stat(other).catch(() => undefined);
     if (changed === undefined) continue;
     if (isBeingMade && Date.now() - changed.mtimeMs < ABANDONED_MS) continue;
-    // A folder that cannot be removed is harmless.
     await rm(other, { recursive: true, force: true }).catch(() => {});
   }
 }

@@ -1,0 +1,118 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import path from 'node:path';
+import { isNodeError } from '../errors.js';
+import { nodeFileSystem, readIfThere, writeAll } from './file-system.js';
+import { makeSyncedFolder } from './make-folder.js';
+import { replaceFile } from './replace-file.js';
+import { syncFolder } from './sync-folder.js';
+
+export interface LineLogOptions {
+  /** Mode of a new file. @default 0o666 less the umask */
+  readonly mode?: number | undefined;
+  /** Mode of a new folder. @default 0o777 less the umask */
+  readonly folderMode?: number | undefined;
+}
+
+/**
+ * A file of JSON values, one a line, that grows at its end. One process at a time writes it, one call at a
+ * time. System errors are thrown unchanged.
+ */
+export class LineLog<T> {
+  readonly #file: string;
+  readonly #options: LineLogOptions;
+  /** The bytes of whole lines; undefined until the file was read. */
+  #bytes: number | undefined;
+  /** Whether the file's name is on disk: a process that was killed may have created it without syncing. */
+  #named = false;
+  /** Whether an `append` has failed: there may be a part of a line after the whole ones. */
+  #torn = false;
+
+  constructor(file: string, options: LineLogOptions = {}) {
+    this.#file = file;
+    this.#options = options;
+  }
+
+  /**
+   * All values, once they survive a power cut: a killed process may have written some without syncing. A
+   * last line that a crash has cut is removed: its `append` did not resolve.
+   *
+   * @throws SyntaxError for any other line that is not JSON.
+   */
+  async read(): Promise<T[]> {
+    const text = await readIfThere(nodeFileSystem, this.#file);
+    const { values, bytes } = wholeLines<T>(text ?? '');
+    this.#bytes = bytes;
+    if (text === undefined) return [];
+    const file = await this.#open();
+    try {
+      if (bytes < Buffer.byteLength(text)) await file.truncate(bytes);
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    return values;
+  }
+
+  /** Adds a value, and resolves once it survives a power cut. */
+  async append(value: T): Promise<void> {
+    if (this.#bytes === undefined) await this.read();
+    const at = this.#bytes as number;
+    const line = Buffer.from(`${JSON.stringify(value)}\n`);
+    const file = await this.#open();
+    try {
+      if (this.#torn) await file.truncate(at);
+      this.#torn = true;
+      await writeAll(file, line, at);
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    this.#bytes = at + line.length;
+    this.#torn = false;
+  }
+
+  /** Replaces all values, atomically. */
+  async replace(values: Iterable<T>): Promise<void> {
+    const text = [...values].map(value => `${JSON.stringify(value)}\n`).join('');
+    this.#bytes = undefined;
+    await replaceFile(this.#file, text, {
+      mode: this.#options.mode,
+      aside: `${this.#file}.part`,
+    });
+  }
+
+  async #open(): Promise<FileHandle> {
+    if (this.#named) return open(this.#file, 'r+');
+    const folder = path.dirname(this.#file);
+    await makeSyncedFolder(folder, { mode: this.#options.folderMode });
+    const file = await open(this.#file, 'r+').catch(error => {
+      if (!isNodeError(error, 'ENOENT')) throw error;
+      return open(this.#file, 'wx+', this.#options.mode);
+    });
+    try {
+      await syncFolder(folder);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    this.#named = true;
+    return file;
+  }
+}
+
+function wholeLines<T>(text: string): { values: T[]; bytes: number } {
+  const lines = text.split('\n');
+  const values: T[] = [];
+  let bytes = 0;
+  for (const [index, line] of lines.slice(0, -1).entries()) {
+    try {
+      values.push(JSON.parse(line) as T);
+    } catch (error) {
+      // Of the last write, any part may be on disk, also its end without its beginning.
+      if (index + 2 < lines.length || lines.at(-1) !== '') throw error;
+      break;
+    }
+    bytes += Buffer.byteLength(line) + 1;
+  }
+  return { values, bytes };
+}

@@ -1,0 +1,64 @@
+import { faultsOf, KEPT } from './disks/all-kept-files.js';
+import { type DiskFault, sweepDisk } from './disks/sweep-disk.js';
+import type { Cell, CellResult, Part } from './part.js';
+import { table } from './report.js';
+
+const FAULTS: Readonly<Record<DiskFault, string>> = {
+  kill: 'kill -9',
+  power: 'power cut',
+  ENOSPC: 'full disk',
+  EIO: 'failing disk',
+  unreadable: 'failing reads',
+};
+
+/** A cell is tried at every call of the disk in each trial. The seed selects what of the unsynced data survives. */
+export const disks: Part = {
+  name: 'disks',
+  title: 'Everything that is kept on disk',
+  promise:
+    'After a kill or a power cut at any call of the disk, and after a call that fails, a reader finds the state before or after the interrupted call, never a mixture; nothing that was confirmed is lost; the next run goes on from it. A failing call is a `StorageError` with its path.',
+  seeds: 5,
+  cells: [...KEPT.keys()].flatMap(name =>
+    faultsOf(name).map(
+      (fault): Cell => ({ name: `${name}/${fault}`, expects: 'holds', why: FAULTS[fault] }),
+    ),
+  ),
+  open: ({ library }) => ({
+    async run({ name }, trials) {
+      const [what = '', fault = ''] = name.split('/');
+      const kept = await KEPT.get(what)?.(library);
+      if (kept === undefined) throw new Error(`No such files: ${what}`);
+      try {
+        await trials.each(async ({ random }) => ({
+          hits: await sweepDisk(kept, { fault: fault as DiskFault, random: random.next }),
+        }));
+      } finally {
+        await kept.close?.();
+      }
+    },
+  }),
+  render,
+};
+
+/** A row for each kind of files, a column for each fault: the calls at which it was tried. */
+function render(results: readonly CellResult[]): string {
+  const cell = (name: string) => {
+    const result = results.find(one => one.cell === name);
+    if (result === undefined) return '';
+    const failed = result.failures[0];
+    return failed === undefined
+      ? (result.counts.hits ?? 0).toLocaleString('en')
+      : `**failed** (seed ${failed.seed}: ${failed.message})`;
+  };
+  const faults = Object.keys(FAULTS) as DiskFault[];
+  const rows = [...KEPT.keys()].map(name => [
+    name,
+    ...faults.map(fault => cell(`${name}/${fault}`)),
+  ]);
+  const all = results.reduce((sum, { counts }) => sum + (counts.hits ?? 0), 0);
+  return [
+    `${all.toLocaleString('en')} faults took effect, each at another call or with another seed; what the files are: [src/storage/README.md](../../src/storage/README.md).`,
+    '',
+    ...table([['files', ...faults.map(fault => FAULTS[fault])], ...rows], 1),
+  ].join('\n');
+}

@@ -1,0 +1,29 @@
+import { keptConnects, keptDownload, keptRewrites, keptTokens } from './kept-by-clients.js';
+import { keptGrants, keptIndex, keptJobs, keptNonces, keptRules } from './kept-by-service.js';
+import { keptOutputs, SINKS } from './kept-by-sinks.js';
+import type { KeptFiles } from './kept-files.js';
+import type { DiskFault } from './sweep-disk.js';
+
+export type OpenKeptFiles = (library: URL) => Promise<KeptFiles & { close?(): Promise<void> }>;
+
+/** Everything that is kept on disk, but for LMDB's files, which its own engine writes. */
+export const KEPT: ReadonlyMap<string, OpenKeptFiles> = new Map<string, OpenKeptFiles>([
+  ...SINKS.map((name): [string, OpenKeptFiles] => [name, library => keptOutputs(library, name)]),
+  ['tokens', keptTokens],
+  ['connects', keptConnects],
+  ['download', keptDownload],
+  ['rewrites', keptRewrites],
+  ['rules', keptRules],
+  ['grants', keptGrants],
+  ['nonces', keptNonces],
+  ['jobs', keptJobs],
+  ['index', keptIndex],
+]);
+
+/** What is read by someone else than the library. */
+const NOT_READ: readonly string[] = [...SINKS, 'rewrites'];
+
+export function faultsOf(name: string): readonly DiskFault[] {
+  const faults: readonly DiskFault[] = ['kill', 'power', 'ENOSPC', 'EIO'];
+  return NOT_READ.includes(name) ? faults : [...faults, 'unreadable'];
+}
