@@ -64,10 +64,11 @@ export class ElementSplitter {
   readonly #maxBytes: number;
   readonly #origin: string | undefined;
   #next: Next = 'document';
-  /** Bytes of the document before the block at hand. */
+  /** Bytes of the document before the current block. */
   #offset = 0;
-  /** The value, name or element under way, and the bytes of a name or element in earlier blocks. */
+  /** Finds the end of the value, name or element that has begun. */
   readonly #value: ValueEnd;
+  /** The bytes of a name or element in earlier blocks. */
   readonly #carried = new CarryOver();
   /** The document around the array. */
   readonly #rest = new CarryOver();

@@ -3,7 +3,7 @@ import { DAY, HOUR, MINUTE, parseTimestamp, type Window } from '../time.js';
 import { BucketCoverage } from './bucket-coverage.js';
 import type { Page } from './fetch-page.js';
 import type { Params } from './query.js';
-import type { Position } from './query-cursor.js';
+import type { QueryPosition } from './query-cursor.js';
 import type { Results } from './run-query.js';
 
 /** The length of the spans of time that `counts` counts. */
@@ -52,11 +52,11 @@ export class BucketResults implements Results<CountBucket> {
     this.reached = page.items.at(-1)?.start.getTime() ?? this.reached;
   }
 
-  fractionOf({ from, to }: Window, { items }: Position): number {
+  fractionOf({ from, to }: Window, { items }: QueryPosition): number {
     return (items * this.#lengthMs) / (to - from);
   }
 
-  missing({ window, items }: Position): string {
+  missing({ window, items }: QueryPosition): string {
     const { fromDate = 'the start', toDate = 'now' } = window;
     return `counts from ${fromDate} to ${toDate}, but for ${items} buckets`;
   }

@@ -6,7 +6,7 @@ import { isDeeperThan } from '../json/json-depth.js';
 import { recordLimits } from '../json/record-limits.js';
 import { formatTimestamp, MINUTE, type Window } from '../time.js';
 import type { Page } from './fetch-page.js';
-import type { Position } from './query-cursor.js';
+import type { QueryPosition } from './query-cursor.js';
 import type { Results } from './run-query.js';
 
 const POST_LIMITS = recordLimits('search');
@@ -32,7 +32,7 @@ export class PostResults implements Results<Activity> {
     return this.reached === undefined ? 0 : (to - this.reached) / (to - from);
   }
 
-  missing({ window }: Position): string {
+  missing({ window }: QueryPosition): string {
     const { fromDate = 'the start' } = window;
     const to = this.reached === undefined ? window.toDate : formatTimestamp(this.reached + MINUTE);
     return `posts from ${fromDate} to ${to ?? 'now'}`;
@@ -47,6 +47,7 @@ function parsePost(bytes: Buffer): Activity {
   if (bytes.length > 2 * maxDepth && isDeeperThan(maxDepth, bytes))
     throw new DataError(`A result is nested deeper than ${maxDepth}`);
   const post = new Activity(bytes);
+  // Throws where the post has no id.
   void post.id;
   return post;
 }

@@ -6,7 +6,7 @@ import type { EchoedWindow, Page } from './fetch-page.js';
 import type { Query } from './query.js';
 
 /** The progress of a search or count, which a cursor stores. */
-export interface Position {
+export interface QueryPosition {
   /** The current slice; 0 is the newest, and the only one of a query without slices. */
   readonly slice: number;
   /** The token of the next page; absent at the start of a slice. */
@@ -22,22 +22,22 @@ export interface Position {
   readonly window: EchoedWindow;
 }
 
-export function startOf({ next }: Query): Position {
+export function startOf({ next }: Query): QueryPosition {
   return { slice: 0, next, skip: 0, items: 0, pages: 0, done: false, window: {} };
 }
 
 /** Whether everything was delivered. */
-export function isOver({ limit, pages }: Query, position: Position): boolean {
+export function isOver({ limit, pages }: Query, position: QueryPosition): boolean {
   return position.done || position.items >= limit || position.pages >= pages;
 }
 
 /** The position after a page, of which `delivered` items were delivered. */
 export function advance<T>(
-  position: Position,
+  position: QueryPosition,
   page: Page<T>,
   delivered: number,
   slices: number,
-): Position {
+): QueryPosition {
   const window = slices > 1 ? position.window : page.window;
   const items = position.items + delivered;
   const skip = position.skip + delivered;
@@ -56,7 +56,7 @@ export function advance<T>(
 }
 
 /** The position as a cursor, with the request that it belongs to. */
-export function cursorOf({ source, identity }: Query, position: Position): Cursor {
+export function cursorOf({ source, identity }: Query, position: QueryPosition): Cursor {
   const { slice, next, skip, items, pages, done, window } = position;
   return {
     source,
@@ -76,7 +76,7 @@ export function cursorOf({ source, identity }: Query, position: Position): Curso
  *
  * @throws OptionError If it is damaged or belongs to another request.
  */
-export function positionOf(query: Query, cursor: Cursor): Position {
+export function positionOf(query: Query, cursor: Cursor): QueryPosition {
   const { source, request, window, slice, next, skip, items, pages, done } = cursor as Readonly<
     Record<string, Json>
   >;
@@ -100,7 +100,7 @@ export function positionOf(query: Query, cursor: Cursor): Position {
     typeof done !== 'boolean'
   )
     throw new OptionError('resume', 'The cursor is damaged');
-  return { slice, next, skip, items, pages, done, window } as unknown as Position;
+  return { slice, next, skip, items, pages, done, window } as unknown as QueryPosition;
 }
 
 function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {

@@ -4,7 +4,14 @@ import type { OnDamaged } from '../json/damaged-record.js';
 import { parseTimestamp, type Window } from '../time.js';
 import type { Page } from './fetch-page.js';
 import type { Query } from './query.js';
-import { advance, cursorOf, isOver, type Position, positionOf, startOf } from './query-cursor.js';
+import {
+  advance,
+  cursorOf,
+  isOver,
+  positionOf,
+  type QueryPosition,
+  startOf,
+} from './query-cursor.js';
 import { slicePages } from './slice-pages.js';
 import { requestsOf, windowOf } from './slices.js';
 
@@ -19,9 +26,9 @@ export interface Results<T> {
   /** The time that the pages have reached, in epoch milliseconds. */
   readonly reached: number | undefined;
   /** The part of a window that was received, 0 to 1. */
-  fractionOf(window: Window, position: Position): number;
-  /** Describes the missing rest, for an error. */
-  missing(position: Position): string;
+  fractionOf(window: Window, position: QueryPosition): number;
+  /** Describes what is still missing, for an error. */
+  missing(position: QueryPosition): string;
 }
 
 /**
@@ -43,16 +50,16 @@ export async function* runQuery<T>(
   const results = makeResults(position.pages === 0 && position.next === undefined);
   const requests = await requestsOf(query, position.window, run.signal);
   if (position.slice >= requests.length) throw new OptionError('resume', 'The cursor is damaged');
-  let isRefused = false;
+  let isInCallback = false;
   try {
     if (requests.length > 1) position = { ...position, window: windowOf(requests) };
     const parse = results.parse.bind(results);
     for await (const page of slicePages(query, requests, position, parse, run.signal)) {
       for (const { record, error } of page.damaged) {
         if (results.onDamaged === undefined) throw error;
-        isRefused = true;
+        isInCallback = true;
         await results.onDamaged(record, error);
-        isRefused = false;
+        isInCallback = false;
       }
       results.receive(page);
       const rest = query.limit - position.items;
@@ -66,7 +73,7 @@ export async function* runQuery<T>(
   } catch (error) {
     run.signal.throwIfAborted();
     // What the user's function throws comes through as it is.
-    if (isRefused || cursor === undefined || !(error instanceof MillraceError)) throw error;
+    if (isInCallback || cursor === undefined || !(error instanceof MillraceError)) throw error;
     const missing = results.missing(position);
     throw new IncompleteError(
       `The ${query.source} stopped after ${position.pages} pages; missing: ${missing}. ${error.message}. To go on, pass the cursor of this error as \`resume\``,
@@ -78,7 +85,7 @@ export async function* runQuery<T>(
 function report<T>(
   { progress }: Run,
   query: Query,
-  position: Position,
+  position: QueryPosition,
   results: Results<T>,
   page: Page<T>,
   received: number,
@@ -90,7 +97,11 @@ function report<T>(
   progress.fraction = fractionOf(query, position, results) ?? progress.fraction;
 }
 
-function fractionOf<T>(query: Query, position: Position, results: Results<T>): number | undefined {
+function fractionOf<T>(
+  query: Query,
+  position: QueryPosition,
+  results: Results<T>,
+): number | undefined {
   if (isOver(query, position)) return 1;
   const { fromDate = '', toDate = '' } = position.window;
   const from = parseTimestamp(fromDate);

@@ -3,7 +3,7 @@ import { ReadAhead } from '../flow/read-ahead.js';
 import type { Page, ParseElement } from './fetch-page.js';
 import { pagesOf } from './pages.js';
 import type { Params, Query } from './query.js';
-import type { Position } from './query-cursor.js';
+import type { QueryPosition } from './query-cursor.js';
 
 /** The number of slices requested at a time, which at usual latencies uses up 20 requests a second. */
 const MAX_OPEN_SLICES = 12;
@@ -18,7 +18,7 @@ const PAGES_AHEAD = 4;
 export async function* slicePages<T>(
   query: Query,
   requests: readonly Params[],
-  start: Position,
+  start: QueryPosition,
   parse: ParseElement<T>,
   signal: AbortSignal,
 ): AsyncGenerator<Page<T>, void, undefined> {
