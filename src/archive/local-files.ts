@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { abortable } from '../abortable.js';
 import { checkOptions, type OptionTable, optionError, special } from '../check.js';
 import { StorageError } from '../errors.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
@@ -11,8 +12,11 @@ import {
   InternalFlow,
   type Reader,
 } from '../flow/internal-flow.js';
+import { scannedBatch } from '../flow/scanned-batch.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { releaseMemory } from '../gzip/release-memory.js';
+import { HeldFile } from '../scan/held-file.js';
+import type { Scan } from '../scan/scan.js';
 import { hasFile, SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
 
 /** Larger files are read in blocks. */
@@ -95,8 +99,8 @@ async function* read(
   roots: readonly string[],
   matches: (name: string) => boolean,
   share: Share | undefined,
-  { resume, progress }: Run,
-  { releases, files: scan }: Reader,
+  { resume, progress, signal }: Run,
+  { releases, fileScan }: Reader,
 ): InternalBatches<Uint8Array> {
   const found = (await Promise.all(roots.map(root => filesAt(root, matches)))).flat();
   const files = found.filter(({ path }) => share === undefined || hasFile(share, path));
@@ -105,17 +109,22 @@ async function* read(
   const total = bytesOf(files);
   let done = bytesOf(files.slice(0, first));
 
-  const isScanned =
-    scan?.pays(total - done) === true ? ({ size }: LocalFile) => size <= WHOLE : () => false;
-  const begin = (file: LocalFile) => (isScanned(file) ? undefined : readWhole(file));
+  const scan = fileScan?.pays(total - done) ? fileScan : undefined;
+  const begin = (file: LocalFile) => {
+    if (file.size > WHOLE) return undefined;
+    return scan === undefined ? readFile(file) : scanOrRead(scan, file, signal);
+  };
+  const ahead =
+    scan === undefined
+      ? workAhead(from(files, first), begin, AHEAD, weigh)
+      : workAhead(from(files, first), begin, scan.ahead);
   let next = first;
-  for await (const { item: file, result } of workAhead(from(files, first), begin, AHEAD, weigh)) {
+  for await (const { item: file, result } of ahead) {
     const cursor = cursors[next++]!;
     const origin = file.path;
-    if (isScanned(file)) {
+    if (result instanceof HeldFile) {
       count(file.size);
-      const read = () => readLater(file, cursor, releases);
-      yield { items: [], cursor, origin, stored: { task: { file: file.path, origin }, read } };
+      yield scannedBatch(result, cursor, origin);
       continue;
     }
     if (result !== undefined) {
@@ -139,12 +148,13 @@ async function* read(
   }
 }
 
-async function* readLater(
+async function scanOrRead(
+  scan: Scan,
   file: LocalFile,
-  cursor: Cursor,
-  releases: boolean,
-): InternalBatches<Uint8Array> {
-  yield wholeFile(await readFile(file), cursor, file.path, releases);
+  signal: AbortSignal,
+): Promise<HeldFile | Buffer> {
+  const { path } = file;
+  return (await abortable(scan.scan({ file: path, origin: path }), signal)) ?? readFile(file);
 }
 
 function wholeFile(
@@ -217,10 +227,6 @@ async function* from<T>(items: readonly T[], first: number): AsyncGenerator<T> {
 
 function weigh({ size }: LocalFile): number {
   return Math.max(1, size / (AHEAD_BYTES / AHEAD));
-}
-
-function readWhole(file: LocalFile): Promise<Buffer> | undefined {
-  return file.size <= WHOLE ? readFile(file) : undefined;
 }
 
 function readFile({ path, size }: LocalFile): Promise<Buffer> {

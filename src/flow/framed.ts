@@ -1,28 +1,21 @@
 import type { Framer } from '../json/framer.js';
-import type { CheckedLimits } from '../json/record-limits.js';
 import { bytesOf } from './bytes-of.js';
 import type { InternalBatches } from './internal-flow.js';
 
 /**
  * Runs blocks of bytes through a framer, a new one after each batch with a cursor: there a file or
  * document ends. Items that are complete before an error are delivered first.
- *
- * @param limits Of lines, where files in place of bytes can be scanned.
  */
 export async function* framed<T>(
   input: InternalBatches<Uint8Array>,
   start: (origin: string | undefined) => Framer<T>,
-  limits?: CheckedLimits,
 ): InternalBatches<T> {
   let framer: Framer<T> | undefined;
   let lastOrigin: string | undefined;
-  for await (const { items: blocks, cursor, origin, release, stored } of input) {
-    if (stored !== undefined) {
-      const read = () => framed(stored.read(), start);
-      const task = { ...stored.task, limits };
-      if (stored.task.limits === undefined)
-        yield { items: [], cursor, origin, stored: { task, read } };
-      else yield* read();
+  for await (const batch of input) {
+    const { items: blocks, cursor, origin, release } = batch;
+    if (batch.scanned !== undefined) {
+      yield { ...batch, items: [] };
       continue;
     }
     const items: T[] = [];

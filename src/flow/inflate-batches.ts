@@ -28,13 +28,9 @@ export async function* inflateBatches(
   const ahead = releases ? RELEASED_AHEAD : AHEAD;
   try {
     for await (const { item: batch, result } of workAhead(input, whole.begin, ahead)) {
-      const { items, cursor, origin, stored } = batch;
-      if (stored !== undefined) {
-        const read = () => inflateBatches(stored.read(), limits, releases);
-        const { task } = stored;
-        if (task.gunzip === undefined && task.limits === undefined)
-          yield { items: [], cursor, origin, stored: { task: { ...task, gunzip: limits }, read } };
-        else yield* read();
+      const { items, cursor, origin } = batch;
+      if (batch.scanned !== undefined) {
+        yield { ...batch, items: [] };
         continue;
       }
       if (result !== undefined) {

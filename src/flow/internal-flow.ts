@@ -1,5 +1,4 @@
 import type { Scan } from '../scan/scan.js';
-import type { ScanTask } from '../scan/scan-task.js';
 import type { ScannedItems } from '../scan/scanned-items.js';
 import {
   type Batch,
@@ -24,20 +23,14 @@ export interface InternalBatch<T> extends Batch<T> {
   readonly release?: (() => void) | undefined;
   /** The content of the gzip file that the items are, where the source has already inflated it. */
   readonly inflated?: Buffer | undefined;
-  /** A whole file in place of items; only for a reader of `files`. */
-  readonly stored?: StoredFile<T> | undefined;
-  /** Items whose content is in another thread, in place of `items`; only for a reader with a `scan`. */
+  /**
+   * Posts of a whole file whose content is in another thread, in place of `items`; only for a reader with a
+   * `scan` or `fileScan`.
+   */
   readonly scanned?: ScannedItems | undefined;
 }
 
 export type InternalBatches<T> = AsyncIterable<InternalBatch<T>>;
-
-/** A whole file that is not read yet: it can be scanned, or read like any other input. */
-export interface StoredFile<T> {
-  readonly task: ScanTask;
-  /** The batches of the file; the last one has the cursor. */
-  read(): InternalBatches<T>;
-}
 
 /** What a reader does with batches. */
 export interface Reader {
@@ -45,8 +38,11 @@ export interface Reader {
   readonly releases: boolean;
   /** Set where it accepts posts whose content is in other threads. */
   readonly scan?: Scan | undefined;
-  /** Set where it accepts whole files in place of bytes or records, and scans them with this. */
-  readonly files?: Scan | undefined;
+  /**
+   * Set where it makes posts of bytes, and accepts those of a whole file from this scan, which does what
+   * it and the stages after it would do with the bytes.
+   */
+  readonly fileScan?: Scan | undefined;
 }
 
 const KEEPS: Reader = { releases: false };
@@ -90,7 +86,7 @@ export function internalBatchesOf<T>(
 export interface InternalOperatorOptions {
   readonly step?: FlowStep | undefined;
   /**
-   * How it reads its input, for an operator that accepts `stored` or `scanned` batches.
+   * How it reads its input, for an operator that accepts `scanned` batches.
    * @default only `releases`, as its own reader
    */
   readonly reads?: ((reader: Reader) => Reader) | undefined;

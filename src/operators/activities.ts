@@ -5,7 +5,6 @@ import { DataError } from '../errors.js';
 import type { Operator } from '../flow/flow.js';
 import { type InternalBatches, internalOperator } from '../flow/internal-flow.js';
 import type { Progress } from '../flow/progress.js';
-import { scanAhead } from '../flow/scan-ahead.js';
 import { errorWithOrigin } from '../flow/with-origin.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 
@@ -44,15 +43,9 @@ export function activities(options: ActivitiesOptions = {}): Operator<Uint8Array
   const { onMessage, onDamaged } = checkOptions('activities', OPTIONS, options);
   const isDefault = onMessage === undefined && onDamaged === undefined;
   return internalOperator(
-    (input, { progress, signal }, _open, { files }) => {
-      const make = (records: InternalBatches<Uint8Array>) =>
-        activitiesOf(records, { onMessage, onDamaged }, progress);
-      return files === undefined
-        ? make(input)
-        : scanAhead(input, files, make, { progress, signal });
-    },
+    (input, { progress }) => activitiesOf(input, { onMessage, onDamaged }, progress),
     // Functions of the caller are called on the main thread.
-    { reads: ({ releases, scan }) => ({ releases, files: isDefault ? scan : undefined }) },
+    { reads: ({ releases, scan }) => ({ releases, fileScan: isDefault ? scan : undefined }) },
   );
 }
 
@@ -62,6 +55,12 @@ async function* activitiesOf(
   progress: Progress | undefined,
 ): InternalBatches<Activity> {
   for await (const batch of input) {
+    const { scanned } = batch;
+    if (scanned !== undefined) {
+      progress?.drop('messages', scanned.file.messages.length);
+      yield { ...batch, items: [] };
+      continue;
+    }
     const items: Activity[] = [];
     let damaged = 0;
     try {

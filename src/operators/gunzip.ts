@@ -48,8 +48,10 @@ export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer
   const limits = checkOptions('gunzip', OPTIONS, options);
   return input =>
     new InternalFlow(
-      (run, { releases, files }) =>
-        inflateBatches(internalBatchesOf(input, run, { releases: true, files }), limits, releases),
+      (run, { releases, fileScan }) => {
+        const reader = { releases: true, fileScan: fileScan?.inflating(limits) };
+        return inflateBatches(internalBatchesOf(input, run, reader), limits, releases);
+      },
       undefined,
       identityOf(input),
     );

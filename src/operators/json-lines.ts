@@ -44,10 +44,14 @@ const OPTIONS = {
 export function jsonLines(options: JsonLinesOptions = {}): Operator<Uint8Array, Buffer> {
   const { separator, onDamaged, ...limits } = checkOptions('jsonLines', OPTIONS, options);
   // Other records cannot be written as they are, or are shown to the caller.
-  const scanned = separator === '\n' && onDamaged === undefined;
+  const isScanned = separator === '\n' && onDamaged === undefined;
   return internalOperator(
-    input =>
-      framed(input, origin => new LineFramer(separator, limits, origin, { onDamaged }), limits),
-    { reads: ({ releases, files }) => ({ releases, files: scanned ? files : undefined }) },
+    input => framed(input, origin => new LineFramer(separator, limits, origin, { onDamaged })),
+    {
+      reads: ({ releases, fileScan }) => ({
+        releases,
+        fileScan: isScanned ? fileScan?.framing(limits) : undefined,
+      }),
+    },
   );
 }

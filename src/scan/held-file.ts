@@ -11,7 +11,7 @@ export class HeldFile {
   readonly bytes: number;
   readonly columns: ScannedColumns;
   /** Records that are messages in place of posts. */
-  readonly messages: number;
+  readonly messages: readonly Uint8Array[];
   readonly #thread: ScanThread;
   readonly #number: number;
   readonly #onRelease: () => void;
@@ -29,7 +29,7 @@ export class HeldFile {
       readonly origin: string;
       readonly bytes: number;
       readonly data: ScannedColumnsData;
-      readonly messages: number;
+      readonly messages: readonly Uint8Array[];
     },
     onRelease: () => void,
   ) {

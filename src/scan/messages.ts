@@ -35,7 +35,8 @@ export type ScanReply =
       readonly kind: 'scanned';
       readonly file: number;
       readonly data: ScannedColumnsData;
-      readonly messages: number;
+      /** Records that are messages in place of posts. */
+      readonly messages: readonly Uint8Array[];
       /** Size of the content. */
       readonly bytes: number;
     }

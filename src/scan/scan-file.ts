@@ -13,7 +13,7 @@ import { isDeeperThan } from '../json/json-depth.js';
 import { spanNearEnd } from '../json/json-object.js';
 import { LineFramer } from '../json/line-framer.js';
 import type { CheckedLimits } from '../json/record-limits.js';
-import type { ScanFields, ScanTask } from './scan-task.js';
+import type { ScanFields, ScanStages } from './scan-task.js';
 import { ScannedColumns } from './scanned-columns.js';
 
 /** Maximum size, compressed and inflated, of a file that is scanned: it is held in memory as a whole. */
@@ -33,7 +33,7 @@ export interface ScannedFile {
   readonly bytes: Buffer;
   readonly columns: ScannedColumns;
   /** Records that are messages in place of posts. */
-  readonly messages: number;
+  readonly messages: readonly Uint8Array[];
 }
 
 /**
@@ -46,10 +46,10 @@ export interface ScannedFile {
  */
 export async function scanFile(
   file: Buffer,
-  { gunzip, limits }: ScanTask,
+  { gunzip, limits }: ScanStages,
   fields: ScanFields,
 ): Promise<ScannedFile | undefined> {
-  if (file.length > MAX_FILE_BYTES || limits === undefined) return undefined;
+  if (file.length > MAX_FILE_BYTES) return undefined;
   try {
     const bytes = gunzip === undefined ? copyOf(file) : inflate(file, gunzip);
     if (bytes === undefined) return undefined;
@@ -140,7 +140,7 @@ const number = new IdNumber();
 class Posts implements ScannedFile {
   readonly bytes: Buffer;
   readonly columns: ScannedColumns;
-  messages = 0;
+  readonly messages: Uint8Array[] = [];
   readonly #fields: ScanFields;
   readonly #keys: readonly ((activity: Activity) => string | number)[];
 
@@ -155,7 +155,8 @@ class Posts implements ScannedFile {
     const idStart = leadingIdStart(record);
     // What starts with an id cannot be a message.
     if (idStart === -1 && parseInStreamMessage(record) !== undefined) {
-      this.messages++;
+      // A copy: a view takes all of its memory along to another thread.
+      this.messages.push(new Uint8Array(record));
       return;
     }
     const { columns } = this;

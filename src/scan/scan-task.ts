@@ -9,14 +9,22 @@ export interface ScanFields {
   readonly keys: readonly PostKey[];
 }
 
-/** A whole file, and what the stages between the source and `activities` do with it. */
-export interface ScanTask {
+/** What the stages between the source and `activities` do with a file. */
+export interface ScanStages {
+  /** The options of `gunzip`; absent where the file is not to be inflated. */
+  readonly gunzip?: InflateLimits | undefined;
+  /** The limits of `jsonLines`. */
+  readonly limits: CheckedLimits;
+}
+
+/** A whole file. */
+export interface StoredFile {
   /** The path of the file, or its bytes. */
   readonly file: string | Uint8Array;
   /** The path or URL, for error messages. */
   readonly origin: string;
-  /** The options of `gunzip`; absent where the file is not to be inflated. */
-  readonly gunzip?: InflateLimits | undefined;
-  /** The limits of `jsonLines`. */
-  readonly limits?: CheckedLimits | undefined;
+}
+
+export interface ScanTask extends ScanStages {
+  readonly file: string | Uint8Array;
 }

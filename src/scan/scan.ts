@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import type { InflateLimits } from '../gzip/gzip-file.js';
+import type { CheckedLimits } from '../json/record-limits.js';
 import { HeldFile } from './held-file.js';
-import type { ScanFields, ScanTask } from './scan-task.js';
+import type { ScanFields, ScanStages, ScanTask, StoredFile } from './scan-task.js';
 import { ScanThread } from './scan-thread.js';
 
 /** Files that a thread scans or holds: the next is ready when one is written. */
@@ -21,15 +23,18 @@ export interface ScanOptions {
 
 /**
  * Worker threads that inflate and scan whole files. A sink that can leave the content of posts with them
- * opens its input with a `Scan`; each stage that reads a field of every post adds it; and the stage that
- * makes posts of records asks for the files. The threads start with the first file.
+ * opens its input with a `Scan`. On the way to the source, each stage that reads a field of every post adds
+ * it, and the stages that make posts of bytes add what they do; the source scans its files. The threads
+ * start with the first file.
  */
 export class Scan {
   readonly #fields: ScanFields;
+  readonly #stages: Partial<ScanStages>;
   readonly #threads: ScanThreads;
 
-  private constructor(fields: ScanFields, threads: ScanThreads) {
+  private constructor(fields: ScanFields, stages: Partial<ScanStages>, threads: ScanThreads) {
     this.#fields = fields;
+    this.#stages = stages;
     this.#threads = threads;
   }
 
@@ -39,20 +44,31 @@ export class Scan {
     const size = options.workers ?? Math.min(availableParallelism(), MAX_THREADS);
     if (script === undefined || size === 0) return undefined;
     const minBytes = options.workers === undefined ? MIN_INPUT_BYTES : 0;
-    return new Scan(
-      { id: false, tags: false, keys: [] },
-      new ScanThreads({ script, size, minBytes }),
-    );
+    const threads = new ScanThreads({ script, size, minBytes });
+    return new Scan({ id: false, tags: false, keys: [] }, {}, threads);
   }
 
   /** The same threads, and more fields to read. */
   with(fields: Partial<ScanFields>): Scan {
-    return new Scan({ ...this.#fields, ...fields }, this.#threads);
+    return new Scan({ ...this.#fields, ...fields }, this.#stages, this.#threads);
   }
 
-  /** Whether an input of this size, compressed, is read faster with threads. */
+  /** The same with records cut as `jsonLines` does; `undefined` where they are cut already. */
+  framing(limits: CheckedLimits): Scan | undefined {
+    if (this.#stages.limits !== undefined) return undefined;
+    return new Scan(this.#fields, { limits }, this.#threads);
+  }
+
+  /** The same with files inflated as `gunzip` does; `undefined` where they cannot be, such as twice. */
+  inflating(gunzip: InflateLimits): Scan | undefined {
+    const { limits } = this.#stages;
+    if (limits === undefined || this.#stages.gunzip !== undefined) return undefined;
+    return new Scan(this.#fields, { limits, gunzip }, this.#threads);
+  }
+
+  /** Whether threads pay for an input of so many bytes, compressed. */
   pays(bytes: number): boolean {
-    return bytes >= this.#threads.minBytes;
+    return this.#stages.limits !== undefined && bytes >= this.#threads.minBytes;
   }
 
   /** Files to begin before the first of them is read. */
@@ -60,9 +76,15 @@ export class Scan {
     return FILES_A_THREAD * this.#threads.size;
   }
 
-  /** Scans a file. Resolves to `undefined` where it must be read in another way. */
-  scan(task: ScanTask): Promise<HeldFile | undefined> {
-    return this.#threads.scan(task, this.#fields);
+  /**
+   * Scans a file. Resolves to `undefined` where it must be read in another way. Files are scanned in the
+   * order of the calls, which must be the one in which they are read: a thread holds each until it is
+   * released.
+   */
+  async scan({ file, origin }: StoredFile): Promise<HeldFile | undefined> {
+    const { limits, gunzip } = this.#stages;
+    if (limits === undefined) return undefined;
+    return this.#threads.scan({ file, limits, gunzip }, origin, this.#fields);
   }
 
   /** Ends the threads; what they hold is lost. */
@@ -73,6 +95,7 @@ export class Scan {
 
 interface Waiting {
   readonly task: ScanTask;
+  readonly origin: string;
   readonly fields: ScanFields;
   resolve(file: HeldFile | undefined | Promise<HeldFile | undefined>): void;
 }
@@ -97,9 +120,9 @@ class ScanThreads {
     this.minBytes = minBytes;
   }
 
-  scan(task: ScanTask, fields: ScanFields): Promise<HeldFile | undefined> {
+  scan(task: ScanTask, origin: string, fields: ScanFields): Promise<HeldFile | undefined> {
     return new Promise(resolve => {
-      this.#waiting.push({ task, fields, resolve });
+      this.#waiting.push({ task, origin, fields, resolve });
       this.#dispatch();
     });
   }
@@ -116,11 +139,11 @@ class ScanThreads {
       if (thread === undefined && this.#alive().length > 0 && !this.#closed) return;
       this.#waiting.shift();
       if (thread === undefined) next.resolve(undefined);
-      else next.resolve(this.#scanIn(thread, next.task));
+      else next.resolve(this.#scanIn(thread, next));
     }
   }
 
-  async #scanIn(thread: ScanThread, task: ScanTask): Promise<HeldFile | undefined> {
+  async #scanIn(thread: ScanThread, { task, origin }: Waiting): Promise<HeldFile | undefined> {
     const file = this.#files++;
     thread.files++;
     const free = (bytes: number) => {
@@ -133,7 +156,6 @@ class ScanThreads {
       if (reply.kind === 'scanned') {
         const { bytes } = reply;
         this.#heldBytes += bytes;
-        const { origin } = task;
         return new HeldFile(thread, file, { ...reply, origin }, () => free(bytes));
       }
     } catch {

@@ -49,11 +49,7 @@ async function scan(
   plain: 'refuse' | 'pass',
   limits = LIMITS,
 ): Promise<Seen[] | undefined> {
-  const scanned = await scanFile(
-    file,
-    { file: '', origin: '', gunzip: { ...GUNZIP, plain }, limits },
-    FIELDS,
-  );
+  const scanned = await scanFile(file, { gunzip: { ...GUNZIP, plain }, limits }, FIELDS);
   if (scanned === undefined) return undefined;
   const { bytes, columns: c } = scanned;
   return Array.from({ length: c.count }, (_, row) => ({

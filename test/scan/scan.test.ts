@@ -14,10 +14,10 @@ const LIMITS = { maxBytes: 1e6, maxDepth: 100 };
 function scanWith(code: string, workers: number): Scan {
   const script = `import { parentPort, workerData } from 'node:worker_threads';\n${code}`;
   const url = new URL(`data:text/javascript,${encodeURIComponent(script)}`);
-  return Scan.open({ workers, script: url }) as Scan;
+  return Scan.open({ workers, script: url })!.framing(LIMITS)!;
 }
 
-const task = (file: string) => ({ file, origin: file, limits: LIMITS });
+const task = (file: string) => ({ file, origin: file });
 
 describe('the threads of a scan', () => {
   it('refuse all files where they end, and the process goes on', async () => {
@@ -38,7 +38,7 @@ describe('the threads of a scan', () => {
       `parentPort.on('message', ({ kind, file }) => {
         if (kind !== 'scan') process.exit(1);
         const data = { count: 0, numbers: new Uint32Array(0), otherIds: new Map(), tagSets: [], keySets: [] };
-        parentPort.postMessage({ kind: 'scanned', file, data, messages: 0, bytes: 5 });
+        parentPort.postMessage({ kind: 'scanned', file, data, messages: [], bytes: 5 });
       })`,
       1,
     );
@@ -55,7 +55,7 @@ describe('the threads of a scan', () => {
     const paths = Array.from({ length: 9 }, (_, index) => path.join(folder, `${index}.jsonl`));
     for (const [index, file] of paths.entries())
       await writeFile(file, `{"id":${index + 1},"id_str":"${index + 1}"}\n`);
-    const scan = Scan.open({ workers: 2 })!.with({ id: true });
+    const scan = Scan.open({ workers: 2 })!.with({ id: true }).framing(LIMITS)!;
     const done: number[] = [];
     const held = paths.map(async (file, index) => {
       const found = await scan.scan(task(file));
@@ -100,7 +100,7 @@ describe('the threads of a scan', () => {
       import { existsSync } from 'node:fs';
       import { Scan } from ${JSON.stringify(dist)};
       const script = new URL(${JSON.stringify(`data:text/javascript,${encodeURIComponent(worker)}`)});
-      const scan = Scan.open({ workers: 1, script });
+      const scan = Scan.open({ workers: 1, script }).framing({});
       scan.scan({ file: 'a', origin: 'a' });
       while (!existsSync(${JSON.stringify(replied)}));
       await scan.close();
