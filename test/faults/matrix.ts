@@ -1,67 +1,84 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { createService } from 'millrace/service';
-import { loadLibrary } from './load-library.js';
-import { elementsOf, expectedPosts, fetchPages, hashOf, idOf } from './matrix/bare-client.js';
-import { mustEqual } from './matrix/compare.js';
-import type { Part } from './part.js';
+import { type Clean, FAULTS, type Fault } from './matrix/faults.js';
+import { ROWS, type Row } from './matrix/rows.js';
+import { cleanRun, RowRun, tryFault } from './matrix/run-row.js';
+import { tryCompliance } from './matrix/try-compliance.js';
+import { cleanChild, killCompliance, tryKills } from './matrix/try-kills.js';
+import type { Cell, Part } from './part.js';
 
-const QUERY = { query: 'coffee OR music', maxResults: 10 };
+interface Square {
+  readonly cell: Cell;
+  readonly row: Row;
+  readonly fault: Fault;
+}
+
+const SQUARES: readonly Square[] = ROWS.flatMap(row =>
+  FAULTS.map(fault => {
+    const name = `${row.name}/${fault.name}`.replaceAll(/,? -?/g, '-');
+    const expects = fault.expects(row);
+    const cell: Cell =
+      typeof expects === 'string'
+        ? { name, expects }
+        : { name, expects: 'none', why: expects.none };
+    return { cell, row, fault };
+  }),
+);
 
 export const matrix: Part = {
   name: 'matrix',
   title: 'Every pipeline under every fault',
   promise:
     'Every item arrives once, unchanged, whatever happens on the way; what cannot arrive is a typed error or a named gap.',
-  cells: [{ name: 'search/reset', expects: 'recovers' }],
+  cells: SQUARES.map(({ cell }) => cell),
 
-  async open(setting) {
-    const millrace = await loadLibrary(setting);
-    const service = createService({
-      limits: 'relaxed',
-      duplicatesAtPageEdges: true,
-      seed: 'faults',
-    });
-    const addresses = await service.start();
-    const now = service.clock.now();
-    const dates = { fromDate: new Date(now - 49 * 3_600_000), toDate: new Date(now - 3_600_000) };
-    const minute = (date: Date) => date.toISOString().replace(/\D/g, '').slice(0, 12);
-    const window = { fromDate: minute(dates.fromDate), toDate: minute(dates.toDate) };
-    const pages = await fetchPages(addresses, '/search/30day/accounts/local/dev.json', {
-      ...QUERY,
-      ...window,
-    });
-    const expected = expectedPosts(pages.flatMap(page => elementsOf(page, 'results')));
+  open({ library, folder: cache }) {
+    const known = new Map<string, Promise<unknown>>();
+    /** What a run without a fault does, found out once. */
+    const once = <T>(name: string, row: Row, find: (run: RowRun) => Promise<T>): Promise<T> => {
+      const key = `${name} ${ROWS.indexOf(row)}`;
+      const open = async () => {
+        const folder = path.join(cache, key.replace(' ', '-'));
+        await mkdir(folder);
+        const run = await RowRun.open(row, { folder, cache, library });
+        try {
+          return await find(run);
+        } finally {
+          await run.close();
+        }
+      };
+      const found = (known.get(key) as Promise<T> | undefined) ?? open();
+      known.set(key, found);
+      return found;
+    };
     return {
-      run: (_cell, trials) =>
-        trials.each(async ({ random, folder }) => {
-          const { id } = service.faults.plant({
-            kind: 'cut',
-            endpoint: 'search',
-            end: 'reset',
-            skip: random.whole(0, pages.length - 1),
-            afterBytes: random.whole(0, 4_000),
-          });
-          const { account, dedupe, files, pipeline, search } = millrace;
-          await pipeline(
-            search(account({ ...addresses, retry: { firstWaitMs: 1 } }), {
-              product: '30day',
-              ...QUERY,
-              ...window,
-            }),
-            dedupe(),
-            files({ path: path.join(folder, 'posts.jsonl') }),
+      async run(cell, trials) {
+        const square = SQUARES.find(one => one.cell === cell);
+        if (square === undefined) throw new Error(`Not a cell of the matrix: ${cell.name}`);
+        const { row, fault } = square;
+        const isEndless = row.name === 'compliance';
+        const clean = isEndless ? ENDLESS : await once('clean', row, cleanRun);
+        const target = { ...square, clean, library, cache };
+        if (fault.kill === undefined)
+          await trials.each(trial =>
+            isEndless ? tryCompliance(target, trial) : tryFault(target, trial),
           );
-          const hits = service.faults.clear(id) === 0 ? 1 : 0;
-          const text = await readFile(path.join(folder, 'posts.jsonl'), 'utf8');
-          const lines = text.trimEnd().split('\n');
-          mustEqual(
-            lines.map(line => [idOf(line), hashOf(line)]),
-            expected,
-          );
-          return { hits, posts: lines.length };
-        }),
-      close: () => service.stop(),
+        else if (isEndless) await trials.each(trial => killCompliance(target, trial));
+        else {
+          const child = await once('child', row, run => cleanChild(run, library));
+          await trials.each(trial => tryKills(target, child, trial));
+        }
+      },
     };
   },
+};
+
+/** Faults of the compliance stream hit its first connections. */
+const ENDLESS: Clean = {
+  requests: new Map([
+    ['compliance', 1],
+    ['replay', 1],
+  ]),
+  diskCalls: 0,
+  items: 40,
 };

@@ -64,7 +64,12 @@ async function tryCell(
   );
   const failures: { seed: number; message: string }[] = [];
   const fail = (seed: number, error: unknown) => {
-    const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    // The frames of this file say nothing.
+    const message = text.replace(
+      /\n\s+at (?:async )?(?:tryOnce|Object\.|tryCell|tryPart|file:)[\s\S]*$/,
+      '',
+    );
     failures.push({ seed, message });
     options.onFailure?.(cell, seed, message);
   };

@@ -31,7 +31,8 @@ export async function fetchBody(
       response.on('error', reject);
       response.on('end', () => {
         const bytes = Buffer.concat(chunks);
-        const isGzip = response.headers['content-encoding'] === 'gzip';
+        // Data files are gzip, too, without a content encoding.
+        const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
         const text = (isGzip ? gunzipSync(bytes) : bytes).toString();
         const { statusCode = 0 } = response;
         if (statusCode >= 200 && statusCode < 300) resolve(text);

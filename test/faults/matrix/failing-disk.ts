@@ -1,0 +1,77 @@
+import { constants, promises as fs, type PathLike } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import path from 'node:path';
+
+/** Called before each call that changes a file below the watched folder; what it throws, the call rejects with. */
+export type OnDiskCall = (call: string, file: string) => void;
+
+let watched: { readonly folder: string; readonly onCall: OnDiskCall } | undefined;
+let isInstalled = false;
+
+/**
+ * Calls `onCall` before each call of `node:fs/promises` that changes something below `folder`, in this
+ * process and for every module. Returns what ends it.
+ */
+export async function watchDisk(folder: string, onCall: OnDiskCall): Promise<() => void> {
+  if (!isInstalled) await install(folder);
+  watched = { folder: path.resolve(folder), onCall };
+  return () => {
+    watched = undefined;
+  };
+}
+
+export function diskError(code: 'ENOSPC' | 'EIO', call: string, file: string): Error {
+  const text = { ENOSPC: 'no space left on device', EIO: 'i/o error' }[code];
+  return Object.assign(new Error(`${code}: ${text}, ${call} '${file}'`), { code, syscall: call });
+}
+
+const WRITING = constants.O_WRONLY | constants.O_RDWR | constants.O_CREAT;
+/** The names of open files. */
+const names = new WeakMap<FileHandle, string>();
+
+async function install(folder: string): Promise<void> {
+  isInstalled = true;
+  const mutable = fs as unknown as Record<string, (...args: never[]) => Promise<unknown>>;
+  const open = fs.open.bind(fs);
+  mutable.open = async (file: PathLike, flags: string | number = 'r', mode?: number) => {
+    const writes = typeof flags === 'number' ? (flags & WRITING) !== 0 : flags !== 'r';
+    if (writes) called('open', String(file));
+    const handle = await open(file, flags, mode);
+    names.set(handle, String(file));
+    return handle;
+  };
+  for (const name of ['rename', 'unlink', 'mkdir'] as const) {
+    const original = mutable[name] as (...args: unknown[]) => Promise<unknown>;
+    mutable[name] = async (...args: unknown[]) => {
+      called(name, String(args[0]));
+      return original(...args);
+    };
+  }
+  const probe = await open(folder, 'r');
+  const prototype = Object.getPrototypeOf(probe) as Record<string, unknown>;
+  await probe.close();
+  for (const name of [
+    'write',
+    'writev',
+    'writeFile',
+    'appendFile',
+    'truncate',
+    'datasync',
+    'sync',
+  ]) {
+    const original = prototype[name] as (...args: unknown[]) => Promise<unknown>;
+    prototype[name] = async function (this: FileHandle, ...args: unknown[]) {
+      called(name, names.get(this) ?? '');
+      return original.apply(this, args);
+    };
+  }
+  syncBuiltinESMExports();
+}
+
+function called(call: string, file: string): void {
+  if (watched === undefined) return;
+  const name = path.resolve(file);
+  if (name === watched.folder || name.startsWith(watched.folder + path.sep))
+    watched.onCall(call, name);
+}

@@ -1,0 +1,169 @@
+import {
+  Agent,
+  createServer,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { constants, createGunzip, createGzip } from 'node:zlib';
+
+/** What the proxy does to one response. */
+export interface Tampering {
+  /** Only responses of requests whose path contains this. */
+  readonly path: string;
+  /** Responses to leave alone first. @default 0 */
+  skip?: number;
+  /** @default 1 */
+  times?: number;
+  /** Changes the decompressed body, record by record: lines of streams and files, or a whole document. */
+  readonly lines?: ((line: string, index: number) => string) | undefined;
+  readonly document?: ((text: string) => string) | undefined;
+  /** Sends the compressed bytes in pieces of these sizes, each in a packet if the system lets it. */
+  readonly pieces?: (() => number) | undefined;
+  hits?: number;
+}
+
+/** A proxy before the local service that changes what passes. It takes the data files of jobs along. */
+export class FaultProxy {
+  readonly #server: Server;
+  readonly #target: string;
+  readonly #agent = new Agent({ keepAlive: true });
+  /** The first that matches a response is applied. */
+  tamperings: Tampering[] = [];
+
+  private constructor(target: string) {
+    this.#target = target;
+    this.#server = createServer((incoming, outgoing) => {
+      this.#forward(incoming, outgoing).catch(() => outgoing.destroy());
+    });
+    this.#server.on('connection', socket => socket.setNoDelay(true));
+  }
+
+  static async open(target: string): Promise<FaultProxy> {
+    const proxy = new FaultProxy(target);
+    await new Promise<void>(resolve => proxy.#server.listen(0, '127.0.0.1', resolve));
+    return proxy;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async close(): Promise<void> {
+    this.#agent.destroy();
+    this.#server.closeAllConnections();
+    await new Promise(resolve => this.#server.close(resolve));
+  }
+
+  async #forward(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const path = incoming.url ?? '/';
+    const [, files, rest] = /^\/_files\/(\d+)(\/.*)$/.exec(path) ?? [];
+    const target = files === undefined ? this.#target + path : `http://127.0.0.1:${files}${rest}`;
+    const { host: _, ...headers } = incoming.headers;
+    const upstream = request(target, { method: incoming.method, headers, agent: this.#agent });
+    incoming.pipe(upstream);
+    outgoing.on('close', () => upstream.destroy());
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      upstream.on('response', resolve).on('error', reject);
+    });
+    const tampering = this.#take(path, response);
+    const isListing = /\/results\.json|\/jobs/.test(path) && !/\/_files\//.test(path);
+    const { 'content-length': __, 'transfer-encoding': ___, ...kept } = response.headers;
+    if (tampering?.pieces !== undefined) {
+      outgoing.writeHead(response.statusCode ?? 502, kept);
+      for await (const chunk of response)
+        await writePieces(outgoing, chunk as Buffer, tampering.pieces);
+    } else if (tampering === undefined && !isListing) {
+      outgoing.writeHead(response.statusCode ?? 502, response.headers);
+      outgoing.flushHeaders();
+      for await (const chunk of response) outgoing.write(chunk);
+    } else {
+      await this.#rewrite(response, outgoing, kept, path, tampering);
+    }
+    outgoing.end();
+  }
+
+  /** The data files of jobs go through the proxy, too. */
+  #redirected(text: string): string {
+    return text.replaceAll(
+      /http:\/\/127\.0\.0\.1:(\d+)\/snapshots/g,
+      `${this.url}/_files/$1/snapshots`,
+    );
+  }
+
+  async #rewrite(
+    response: IncomingMessage,
+    outgoing: ServerResponse,
+    { 'content-encoding': encoding, ...headers }: IncomingMessage['headers'],
+    path: string,
+    { lines, document }: Partial<Tampering> = {},
+  ): Promise<void> {
+    // Data files are gzip themselves, without a content encoding.
+    const isFile = encoding === undefined && path.includes('.json.gz');
+    const isGzip = encoding === 'gzip' || isFile;
+    outgoing.writeHead(response.statusCode ?? 502, {
+      ...headers,
+      ...(isGzip && !isFile ? { 'content-encoding': 'gzip' } : {}),
+    });
+    outgoing.flushHeaders();
+    const inflated = isGzip
+      ? response.pipe(createGunzip({ finishFlush: constants.Z_SYNC_FLUSH }))
+      : response;
+    const sink = isGzip ? createGzip() : undefined;
+    sink?.on('data', chunk => outgoing.write(chunk));
+    const send = async (text: string) => {
+      if (sink === undefined) outgoing.write(text);
+      else {
+        sink.write(text);
+        await new Promise<void>(resolve => sink.flush(constants.Z_SYNC_FLUSH, resolve));
+      }
+    };
+    let index = 0;
+    let rest = Buffer.alloc(0);
+    for await (const chunk of inflated) {
+      rest = Buffer.concat([rest, chunk as Buffer]);
+      if (lines === undefined) continue;
+      for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
+        const line = rest.subarray(0, end + 1).toString();
+        rest = rest.subarray(end + 1);
+        const isRecord = /"id_str"|"delete"/.test(line);
+        await send(isRecord ? lines(line, index++) : line);
+      }
+    }
+    const text = this.#redirected(rest.toString());
+    await send(document?.(text) ?? text);
+    if (sink !== undefined) {
+      sink.end();
+      await new Promise(resolve => sink.once('end', resolve));
+    }
+  }
+
+  #take(path: string, { statusCode }: IncomingMessage): Tampering | undefined {
+    if (statusCode !== 200) return undefined;
+    const tampering = this.tamperings.find(one => path.includes(one.path) && (one.times ?? 1) > 0);
+    if (tampering === undefined) return undefined;
+    if ((tampering.skip ?? 0) > 0) {
+      tampering.skip = (tampering.skip ?? 0) - 1;
+      return undefined;
+    }
+    tampering.times = (tampering.times ?? 1) - 1;
+    tampering.hits = (tampering.hits ?? 0) + 1;
+    return tampering;
+  }
+}
+
+async function writePieces(
+  outgoing: ServerResponse,
+  chunk: Buffer,
+  size: () => number,
+): Promise<void> {
+  for (let at = 0; at < chunk.length; ) {
+    const next = at + Math.max(1, size());
+    outgoing.write(chunk.subarray(at, next));
+    at = next;
+    await setImmediate();
+  }
+}

@@ -1,0 +1,59 @@
+import path from 'node:path';
+import { loadLibrary } from '../load-library.js';
+import { watchDisk } from './failing-disk.js';
+import { PIPELINES, type Pipeline, type RowName, slowly } from './pipelines.js';
+import { TrialTiming } from './trial-timing.js';
+
+/** What the process is started with, as JSON. */
+export interface ChildWork {
+  readonly row: RowName;
+  readonly library: string;
+  readonly addresses: Readonly<Record<string, string>>;
+  readonly out: string;
+  readonly input: string;
+  readonly now: number;
+  /** Milliseconds of each item on its way to the sink. */
+  readonly paceMs: number;
+  /** The process kills itself before this call that changes a file below `out`, counted from 1. */
+  readonly dieAt?: number | undefined;
+}
+
+// The script that a trial kills. It prints `started` before it opens anything, and the number of its disk calls at the end.
+const work = JSON.parse(process.argv[2] ?? '') as ChildWork;
+const { addresses, dieAt } = work;
+const millrace = await loadLibrary({ library: new URL(work.library) });
+let now = work.now;
+const clock = {
+  now: () => now,
+  async advance(ms: number) {
+    const response = await fetch(`${addresses.baseUrl}/_control/clock`, {
+      method: 'POST',
+      body: JSON.stringify({ advance: Math.ceil(ms) }),
+    });
+    now = Date.parse(((await response.json()) as { now: string }).now);
+  },
+};
+const account = millrace.account(
+  {
+    ...addresses,
+    limits: { search: [], jobReads: [], replay: [], compliance: [] },
+    timing: new TrialTiming(clock),
+    serviceTime: clock.now,
+  },
+  {},
+);
+let calls = 0;
+await watchDisk(work.out, () => {
+  if (++calls === dieAt) process.kill(process.pid, 'SIGKILL');
+});
+process.stdout.write('started\n');
+const pipeline: Pipeline = PIPELINES[work.row];
+await pipeline.run({
+  millrace,
+  account,
+  out: path.resolve(work.out),
+  input: work.input,
+  consume: slowly(work.paceMs),
+  onTombstones: () => process.stdout.write('tombstones\n'),
+});
+process.stdout.write(`${JSON.stringify({ calls })}\n`);

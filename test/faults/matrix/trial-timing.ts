@@ -1,0 +1,42 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Timing } from '../../../src/http/timing.js';
+
+/** Where the service's clock is, and how a wait moves it. */
+export interface ClockAccess {
+  now(): number;
+  advance(ms: number): void | Promise<void>;
+}
+
+/** Waits of the library move the service's clock, so that minutes pass in no time. */
+export class TrialTiming implements Timing {
+  /** Every wait that the library asked for, in milliseconds. */
+  readonly slept: number[] = [];
+  readonly #clock: ClockAccess;
+  readonly #skewMs: number;
+
+  /** @param skewMs How far the client's clock is ahead of the service's. */
+  constructor(clock: ClockAccess, skewMs = 0) {
+    this.#clock = clock;
+    this.#skewMs = skewMs;
+  }
+
+  now(): number {
+    return this.#clock.now() + this.#skewMs;
+  }
+
+  elapsed(): number {
+    return this.#clock.now();
+  }
+
+  random(): number {
+    return 0.5;
+  }
+
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    this.slept.push(ms);
+    await this.#clock.advance(ms);
+    await setImmediate();
+    signal?.throwIfAborted();
+  }
+}

@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Tombstones } from 'millrace';
+import type { Counts, Trial } from '../part.js';
+import { ComplianceEvents, type Gap } from './compliance.js';
+import type { Planted } from './faults.js';
+import { RowRun, type Target } from './run-row.js';
+
+/** For hangs only. */
+const MAX_LATE_MS = 60_000;
+
+/** A trial of the compliance stream, which has no end: it is stopped once all events are recorded. */
+export async function tryCompliance(
+  { row, fault, cell, clean, library, cache }: Target,
+  { random, folder, signal }: Trial,
+): Promise<Counts> {
+  const run = await RowRun.open(row, { folder, cache, library }, fault.world?.(row));
+  const events = new ComplianceEvents(run.world, random);
+  let planted: Planted | undefined;
+  try {
+    // Before the stream is connected: a replay has them later.
+    events.burst();
+    const setting = { row, world: run.world, random, clean, input: '', out: run.out };
+    planted = await fault.plant(setting);
+    const gaps: Gap[] = [];
+    const endsRun = cell.expects === 'error';
+    const ended = await untilArrived(run, events, { planted, gaps, signal, endsRun });
+    if (endsRun) {
+      if (planted.hits() > 0 && ended === undefined)
+        throw new Error('The stream went on as if nothing had been');
+      if (ended !== undefined && !run.isTyped(ended)) throw ended;
+      await planted.lift();
+      const again = await untilArrived(run, events, { gaps, signal });
+      if (again !== undefined) throw again;
+    } else if (ended !== undefined) throw ended;
+    if (cell.expects !== 'gap' && gaps.length > 0) throw new Error(`Gaps: ${JSON.stringify(gaps)}`);
+    return { hits: Math.min(1, planted.hits()), gaps: gaps.length, items: events.count };
+  } finally {
+    await planted?.lift();
+    await run.close();
+  }
+}
+
+/** Runs the stream until all events are there. Resolves to the error that ended it before. */
+async function untilArrived(
+  run: RowRun,
+  events: ComplianceEvents,
+  {
+    planted,
+    gaps,
+    signal,
+    endsRun = false,
+  }: { planted?: Planted; gaps: Gap[]; signal: AbortSignal; endsRun?: boolean },
+): Promise<unknown> {
+  const stop = new AbortController();
+  const done = new Error('All events are there');
+  let tombstones: Tombstones | undefined;
+  const onTombstones = (store: Tombstones) => {
+    tombstones = store;
+  };
+  const running = run.run({ planted, signal: stop.signal, gaps, onTombstones }).then(
+    () => new Error('The stream ended'),
+    (error: unknown) => error,
+  );
+  // What the run rejects with ends the wait, too.
+  const over = running.then(error => {
+    tombstones = undefined;
+    stop.abort(error);
+  });
+  const arrived = events.arrive(() => tombstones, gaps, AbortSignal.any([signal, stop.signal]));
+  const failure = await arrived.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  // A record that a replay had before may be on its way in the stream still.
+  const isAwaited = failure === undefined && endsRun && (planted?.hits() ?? 0) > 0;
+  if (isAwaited) await Promise.race([over, sleep(MAX_LATE_MS, undefined, { ref: false })]);
+  // The store is closed with the run.
+  tombstones = undefined;
+  if (failure === undefined) stop.abort(done);
+  else if (!stop.signal.aborted) stop.abort(failure);
+  await over;
+  const error = await running;
+  return error === done ? undefined : error;
+}

@@ -1,0 +1,23 @@
+// Apart from the archive, which children do not make.
+
+/** The service's time at the start of every trial, so that a seed means the same on any day. */
+export const NOW = Date.UTC(2024, 4, 15, 12, 34, 56);
+
+/** The windows of the pipelines, `[from, to)` in epoch milliseconds, apart from each other. */
+export const WINDOWS = {
+  search: { from: at('2024-05-10T00:00Z'), to: at('2024-05-15T00:00Z') },
+  counts: { from: at('2024-01-20T00:00Z'), to: at('2024-05-10T00:00Z') },
+  replay: { from: at('2024-05-15T09:00Z'), to: at('2024-05-15T09:24Z') },
+  job: { from: at('2024-03-01T10:00Z'), to: at('2024-03-01T12:00Z') },
+} as const;
+
+export const QUERY = 'coffee';
+
+function at(time: string): number {
+  return Date.parse(time);
+}
+
+/** `YYYYMMDDHHMM`, in UTC. */
+export function minuteOf(ms: number): string {
+  return new Date(ms).toISOString().replace(/\D/g, '').slice(0, 12);
+}

@@ -1,0 +1,89 @@
+import { type Addresses, createService, type Service, type ServiceOptions } from 'millrace/service';
+import type { Json } from '../../../src/json/json.js';
+import { newArchive } from './archive.js';
+import { fetchBody } from './bare-client.js';
+import { FaultProxy } from './fault-proxy.js';
+import { minuteOf, NOW, WINDOWS } from './windows.js';
+
+export interface WorldOptions {
+  /** Whether jobs and replays deliver posts twice. */
+  readonly repeats?: boolean | undefined;
+  /** Whether clients go through a proxy that can change records and cut bytes anywhere. */
+  readonly proxied?: boolean | undefined;
+  readonly service?: Partial<ServiceOptions> | undefined;
+}
+
+/** The local service of one trial, at a fixed time, with a fixed archive. */
+export class World {
+  readonly service: Service;
+  /** Of the service itself: the oracle's. */
+  readonly addresses: Addresses;
+  readonly proxy: FaultProxy | undefined;
+
+  private constructor(service: Service, addresses: Addresses, proxy: FaultProxy | undefined) {
+    this.service = service;
+    this.addresses = addresses;
+    this.proxy = proxy;
+  }
+
+  static async open({ repeats, proxied, service: options }: WorldOptions = {}): Promise<World> {
+    const service = createService({
+      ...{ limits: 'relaxed', archive: newArchive({ repeats: repeats ?? false }) },
+      ...{ seed: 'faults', duplicatesAtPageEdges: true, jobDwellMs: 0, heartbeatMs: 30 },
+      ...options,
+    });
+    service.clock.freeze();
+    service.clock.set(NOW);
+    const addresses = await service.start();
+    const proxy = proxied ? await FaultProxy.open(addresses.baseUrl) : undefined;
+    return new World(service, addresses, proxy);
+  }
+
+  /** What a client is told. */
+  get clientAddresses(): Readonly<Record<string, Json>> {
+    const texts = Object.entries(this.addresses).filter(([, value]) => typeof value === 'string');
+    return Object.fromEntries(
+      texts.map(([name, value]) => [
+        name,
+        this.proxy === undefined
+          ? value
+          : (value as string).replace(this.addresses.baseUrl, this.proxy.url),
+      ]),
+    );
+  }
+
+  /** A delivered job over its window, made without the library. Resolves to its UUID. */
+  async deliverJob(title = 'coffee'): Promise<string> {
+    const { service, addresses } = this;
+    const base = `${addresses.historicalUrl}/historical/rulestream/accounts/${addresses.account}/publishers/${addresses.publisher}/jobs`;
+    const request = {
+      ...{ publisher: addresses.publisher, dataFormat: 'original', title },
+      ...{ fromDate: minuteOf(WINDOWS.job.from), toDate: minuteOf(WINDOWS.job.to) },
+      rules: [{ value: 'coffee', tag: 'c' }],
+    };
+    const body = JSON.stringify(request);
+    const created = await fetchBody(addresses, `${base}.json`, { method: 'POST', body });
+    const uuid = /\/jobs\/([^/"]+)\.json"/.exec(created)?.[1];
+    if (uuid === undefined) throw new Error(`No job in ${created}`);
+    const until = async (status: string) => {
+      for (let tries = 0; tries < 1_000; tries++) {
+        await service.settled();
+        const job = await fetchBody(addresses, `${base}/${uuid}.json`);
+        if (job.includes(`"status":"${status}"`)) return;
+        service.clock.advance(1_000);
+      }
+      throw new Error(`The job never was ${status}`);
+    };
+    await until('quoted');
+    const accept = JSON.stringify({ status: 'accept' });
+    await fetchBody(addresses, `${base}/${uuid}.json`, { method: 'PUT', body: accept });
+    await until('delivered');
+    service.clock.set(NOW);
+    return uuid;
+  }
+
+  async close(): Promise<void> {
+    await this.proxy?.close();
+    await this.service.stop();
+  }
+}
