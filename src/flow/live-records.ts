@@ -1,3 +1,4 @@
+import { ConnectionError } from '../errors.js';
 import { GzipFile } from '../gzip/gzip-file.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { LineFramer } from '../json/line-framer.js';
@@ -28,9 +29,26 @@ export function liveRecords(
   { onBytes, onDamaged }: LiveRecordsOptions = {},
 ): Batches<Buffer> {
   const limits = recordLimits('stream');
+  let hasEnded = false;
+  const content = async function* () {
+    yield* inflated(connection, onBytes);
+    hasEnded = true;
+  };
+  const damaged: OnDamaged = (record, error) => {
+    // A record without its end is not damaged: the connection broke off, however cleanly.
+    if (hasEnded)
+      throw new ConnectionError(`${connection.url} ended in the middle of a record`, {
+        failure: 'cut',
+        url: connection.url,
+        cause: error,
+      });
+    if (onDamaged === undefined) throw error;
+    return onDamaged(record, error);
+  };
   return framed(
-    inflated(connection, onBytes),
-    origin => new LineFramer('\r\n', limits, origin, { onDamaged, limitsAreOptions: false }),
+    content(),
+    origin =>
+      new LineFramer('\r\n', limits, origin, { onDamaged: damaged, limitsAreOptions: false }),
   );
 }
 

@@ -166,6 +166,21 @@ describe('compliance', () => {
     await run.stop();
   });
 
+  it('connects again after a connection that ends well, but in the middle of an event (faults matrix, seed 2)', async () => {
+    const run = reading();
+    await service.until(1);
+    service.happen(1, timing.now());
+    await run.has('1');
+    const event = { id: 2, at: timing.now() };
+    service.happened.push(event);
+    service.open[0]?.gzip.end(textOf(event).slice(0, 40));
+    await run.has('2');
+    await service.until(1);
+    service.happen(3, timing.now());
+    await run.has('3');
+    await run.stop();
+  });
+
   it('fetches the events between two runs, by the cursor of the first', async () => {
     const first = reading();
     await service.until(1);
