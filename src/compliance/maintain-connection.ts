@@ -61,8 +61,13 @@ export async function maintainConnection(
       let reason = 'without a reason';
       try {
         const arrivals: number[] = [];
-        const onBytes = () => {
-          arrivals.push(clock.now());
+        let arrived = clock.now();
+        // While a record comes in parts, only what came before its first part is delivered.
+        let begun = arrived;
+        const onBytes = (hadEnd: boolean) => {
+          if (hadEnd) begun = arrived;
+          arrived = clock.now();
+          arrivals.push(begun);
           if (arrivals.length > BLOCKS_AHEAD) listener.received(arrivals.shift() as number);
         };
         const records = liveRecords(connection, { onBytes, onDamaged });

@@ -1,6 +1,7 @@
 import { ConnectionError } from '../errors.js';
 import { GzipFile } from '../gzip/gzip-file.js';
 import type { OnDamaged } from '../json/damaged-record.js';
+import { CR } from '../json/json-bytes.js';
 import { LineFramer } from '../json/line-framer.js';
 import { recordLimits } from '../json/record-limits.js';
 import type { Batches } from './flow.js';
@@ -13,8 +14,11 @@ export interface LiveBytes {
 }
 
 export interface LiveRecordsOptions {
-  /** Called for each arrival, heartbeats included, before its records are delivered. */
-  readonly onBytes?: (() => void) | undefined;
+  /**
+   * Called for each arrival, heartbeats included, before its records are delivered. `hadEnd` says whether
+   * the arrival before it had the end of a record or a heartbeat.
+   */
+  readonly onBytes?: ((hadEnd: boolean) => void) | undefined;
   /** Called with each record that is not a JSON object or is too large. Without it, the first one throws. */
   readonly onDamaged?: OnDamaged | undefined;
 }
@@ -54,15 +58,20 @@ export function liveRecords(
 
 async function* inflated(
   { blocks, url: origin }: LiveBytes,
-  onBytes: (() => void) | undefined,
+  onBytes: ((hadEnd: boolean) => void) | undefined,
 ): Batches<Buffer> {
+  let hadEnd = false;
   const file = new GzipFile({ plain: 'refuse', maxBytes: Number.POSITIVE_INFINITY, origin });
   try {
     for await (const chunks of blocks) {
-      onBytes?.();
+      onBytes?.(hadEnd);
+      hadEnd = false;
       // The service flushes each message, so chunks are small; one decoder call for all of them is faster.
       const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-      for (const items of file.push(bytes)) yield { items, origin };
+      for (const items of file.push(bytes)) {
+        hadEnd ||= items.some(chunk => chunk.includes(CR));
+        yield { items, origin };
+      }
     }
     file.end();
   } finally {

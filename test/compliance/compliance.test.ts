@@ -181,6 +181,26 @@ describe('compliance', () => {
     await run.stop();
   });
 
+  it('fetches an event whose parts came over minutes until the connection broke (faults matrix, seed 2)', async () => {
+    const run = reading();
+    await service.until(1);
+    service.happen(1, timing.now());
+    await run.has('1');
+    const event = { id: 2, at: timing.now() };
+    service.happened.push(event);
+    const { gzip } = service.open[0]!;
+    for (let part = 0; part < 20; part++) {
+      gzip.write(textOf(event).slice(part * 2, part * 2 + 2));
+      gzip.flush(constants.Z_SYNC_FLUSH);
+      await timing.sleep(MINUTE);
+      // Each part is an arrival.
+      await new Promise(resolve => setTimeout(resolve, 10));
+    }
+    await service.cut();
+    await run.has('2');
+    await run.stop();
+  });
+
   it('fetches the events between two runs, by the cursor of the first', async () => {
     const first = reading();
     await service.until(1);
