@@ -10,9 +10,12 @@ const EXPIRES_MS = 2_000;
 const HEARTBEAT_MS = 500;
 /** The servers forget a reader that is silent for this long. */
 const INACTIVE_MS = 30_000;
-/** Bytes of one request, unless one message may be longer. */
+/** Messages of the first request; later ones ask for what has `REQUEST_BYTES`, by the size of the last messages. */
+const FIRST_REQUEST = 64;
+const MAX_REQUEST = 2_000;
 const REQUEST_BYTES = 4 << 20;
-const MAX_GROUP = 1_000;
+/** Messages that are passed on together, at most. */
+const MAX_GROUP = 500;
 const NANOSECONDS = 1_000_000;
 /** How long a stream may end before a message that was read. */
 const BEHIND_MS = 15_000;
@@ -67,6 +70,9 @@ class Reader {
   #position: number;
   #stalledSince: number | undefined;
   #consumer: Consumer | undefined;
+  /** Whether nothing was behind the last message when it was sent. */
+  #isAtEnd = false;
+  #requested = FIRST_REQUEST;
   /** How many messages the consumer has delivered. */
   #delivered = 0;
 
@@ -83,9 +89,14 @@ class Reader {
       const before = this.#position;
       for await (const group of this.#fetch()) {
         yield group;
+        // The end is then known without waiting for the request to expire.
+        if (this.#isAtEnd && this.#until !== Number.POSITIVE_INFINITY) yield* this.#catchUp();
         if (this.#position >= this.#until) return;
       }
-      if (this.#position === before) yield* this.#catchUp();
+      if (this.#position === before) {
+        // Where the stream has messages for us after all, the consumer is at fault.
+        if (yield* this.#catchUp()) this.#consumer = undefined;
+      }
     }
   }
 
@@ -98,9 +109,9 @@ class Reader {
 
   /**
    * Where no message comes: moves the position over those of other subjects, so that their loss is not
-   * mistaken for ours. Where the stream has messages for us after all, the consumer is at fault.
+   * mistaken for ours. Returns whether the stream has messages for us.
    */
-  async *#catchUp(): AsyncGenerator<MessageGroup> {
+  async *#catchUp(): AsyncGenerator<MessageGroup, boolean> {
     const { stream, subject } = this.#options;
     const info = await this.#info(this.#position);
     const last = await this.#connection.repeat(`read the stream ${stream}`, () =>
@@ -111,13 +122,13 @@ class Reader {
       yield this.#moveTo(range.to, [], range);
     if (last !== null && last.seq > this.#position) {
       this.#stalled();
-      this.#consumer = undefined;
-      return;
+      return true;
     }
     this.#stalledSince = undefined;
     // One leader gave both answers, so that nothing of the subject is between them.
     if (info.state.last_seq > this.#position && cluster?.leader === info.cluster?.leader)
       yield this.#moveTo(Math.min(info.state.last_seq, this.#until), []);
+    return false;
   }
 
   /** Bounds the time for which the stream has messages and no consumer delivers them. */
@@ -141,6 +152,9 @@ class Reader {
       while (true) {
         const group = await this.#next(messages, iterator);
         if (group.length === 0) return;
+        const bytes = group.reduce((sum, { data }) => sum + data.length, 0) / group.length;
+        const fitting = Math.floor(REQUEST_BYTES / Math.max(1, bytes));
+        this.#requested = Math.max(1, Math.min(MAX_REQUEST, fitting));
         this.#stalledSince = undefined;
         yield* this.#checked(group);
         connection.signal.throwIfAborted();
@@ -158,7 +172,8 @@ class Reader {
       do {
         const { done, value } = await abortable(iterator.next(), signal);
         if (done) break;
-        const { deliverySequence, streamSequence } = value.info;
+        const { deliverySequence, streamSequence, pending } = value.info;
+        this.#isAtEnd = pending === 0;
         if (deliverySequence !== ++this.#delivered) {
           // One was lost on the way.
           this.#consumer = undefined;
@@ -217,7 +232,8 @@ class Reader {
   async #request(): Promise<ConsumerMessages> {
     this.#consumer ??= await this.#makeConsumer();
     return this.#consumer.fetch({
-      max_bytes: Math.max(REQUEST_BYTES, 2 * this.#connection.maxPayload),
+      // With `max_bytes`, a request ends in silence, and the next one comes after missed heartbeats.
+      max_messages: this.#requested,
       expires: EXPIRES_MS,
       idle_heartbeat: HEARTBEAT_MS,
     });
