@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { JetStreamClient, JetStreamManager } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
@@ -49,6 +50,8 @@ export class JetStreamConnection {
    * @throws JetStreamError
    */
   static async open(access: Access, run: ConnectionRun): Promise<JetStreamConnection> {
+    // Each message that is on its way may wait on it.
+    setMaxListeners(0, run.signal);
     const packages = await loadPackages(run.call);
     const options = await connectOptions(access, packages, run.call);
     const nats = await repeat(access, run, 'connect', async () => {

@@ -17,6 +17,19 @@ export function lostWithin(from: number, to: number, read: Iterable<number>): Ra
   return lost;
 }
 
+/** Ascending sequences as ranges. */
+export function rangesOf(sequences: readonly number[]): Range[] {
+  const ranges: Range[] = [];
+  let [from, to] = [0, -1];
+  for (const sequence of sequences) {
+    if (sequence === to + 1) ranges.pop();
+    else from = sequence;
+    to = sequence;
+    ranges.push({ from, to });
+  }
+  return ranges;
+}
+
 /** As a message says it: `sequences 5 to 9`. */
 export function shownRange({ from, to }: Range): string {
   return from === to ? `sequence ${from}` : `sequences ${from} to ${to}`;

@@ -1,6 +1,5 @@
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
-import { gunzip } from 'node:zlib';
 import { DataError } from '../errors.js';
 import { bufferOf } from '../json/buffer-of.js';
 import { HEADERS, type HeaderReader } from './message.js';
@@ -10,10 +9,17 @@ type Inflate = (
   options: { readonly maxOutputLength: number },
 ) => Promise<Buffer>;
 
-const inflateGzip: Inflate = promisify(gunzip);
+const inflateGzip: Inflate = promisify<Uint8Array, { readonly maxOutputLength: number }, Buffer>(
+  zlib.gunzip,
+);
 /** Node has zstd from 22.15; the types of Node 20 lack it. */
-const { zstdDecompress } = zlib as unknown as { readonly zstdDecompress?: typeof gunzip };
+const { zstdDecompress } = zlib as unknown as { readonly zstdDecompress?: typeof zlib.gunzip };
 const inflateZstd: Inflate | undefined = zstdDecompress && promisify(zstdDecompress);
+
+const INFLATE = new Map([
+  ['gzip', inflateGzip],
+  ['zstd', inflateZstd],
+]);
 
 /**
  * The posts of a message, each with its exact bytes. A message without ids has one post, so that other
@@ -48,7 +54,7 @@ async function inflated(
   size: number,
   origin: string,
 ): Promise<Buffer> {
-  const inflate = { '': undefined, gzip: inflateGzip, zstd: inflateZstd }[encoding];
+  const inflate = INFLATE.get(encoding);
   if (encoding !== '' && inflate === undefined)
     throw new DataError(
       encoding === 'zstd'

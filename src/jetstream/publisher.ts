@@ -40,7 +40,10 @@ interface Pending {
   readonly id: string;
   readonly items: readonly Outgoing[];
   readonly position: number;
+  /** The bytes of its items. */
   readonly bytes: number;
+  /** The bytes of its payload, once it is packed. */
+  sentBytes: number;
   readonly since: number;
   acked: Promise<void>;
 }
@@ -49,6 +52,8 @@ interface Pending {
 interface Published {
   readonly ids: ReadonlySet<string>;
   readonly messageIds: ReadonlySet<string>;
+  /** Messages that the committed counts lack, and the bytes of their payloads. */
+  readonly messages: number;
   readonly bytes: number;
 }
 
@@ -197,12 +202,12 @@ export class Publisher {
 
   async #start(): Promise<void> {
     if (!this.#entry.isNew) {
-      const { ids, messageIds, bytes } = await this.#begin();
+      const { ids, messages, bytes } = await this.#begin();
       this.#published = ids;
       const { counts } = this.#entry.state;
       this.#counts = {
         ...counts,
-        messages: counts.messages + messageIds.size,
+        messages: counts.messages + messages,
         bytes: counts.bytes + bytes,
       };
     }
@@ -231,12 +236,13 @@ export class Publisher {
     this.#sealAll();
     // What is sent from now on gets a higher sequence than what is acknowledged already.
     const [seq, begun, counts] = [this.#highest, this.#begun, this.#counts];
-    const acked = this.#settled();
+    const pending = [...this.#pending];
     this.#write(async () => {
-      await acked;
+      await Promise.all(pending.map(({ acked }) => acked));
       this.#throwFailure();
+      const bytes = pending.reduce((sum, { sentBytes }) => sum + sentBytes, counts.bytes);
       const json = JSON.parse(JSON.stringify(cursor)) as Cursor;
-      await this.#entry.write({ cursor: json, counts, begun, seq });
+      await this.#entry.write({ cursor: json, counts: { ...counts, bytes }, begun, seq });
     });
   }
 
@@ -272,7 +278,7 @@ export class Publisher {
     const ids = items.map(({ id }) => id);
     const { posts, messages, bytes } = this.#counts;
     const message: Pending = {
-      ...{ subject, items, since: performance.now(), acked: Promise.resolve() },
+      ...{ subject, items, sentBytes: 0, since: performance.now(), acked: Promise.resolve() },
       id: `${this.#prefix}.${ids.length === 1 ? ids[0] : digest(ids.join())}`,
       position: posts - items.length,
       bytes: items.reduce((sum, { payload }) => sum + payload.length, 0),
@@ -283,14 +289,15 @@ export class Publisher {
     message.acked = this.#deliver(message).catch(error => this.#fail(error));
   }
 
-  #settle(message: Pending, bytes: number): void {
+  #settle(message: Pending): void {
     if (!this.#pending.delete(message)) return;
+    const { sentBytes } = message;
     this.#pendingBytes -= message.bytes;
-    this.#counts = { ...this.#counts, bytes: this.#counts.bytes + bytes };
+    this.#counts = { ...this.#counts, bytes: this.#counts.bytes + sentBytes };
     const { progress } = this.#options;
     if (progress !== undefined) {
       progress.written += message.items.length;
-      progress.writtenBytes += bytes;
+      progress.writtenBytes += sentBytes;
     }
     this.#wake();
   }
@@ -312,6 +319,7 @@ export class Publisher {
   async #deliver(message: Pending): Promise<void> {
     const { stream, packer } = this.#options;
     const { payload, headers } = await packer.pack(message.items);
+    message.sentBytes = payload.length;
     const what = `publish to ${stream.subjects[message.subject]}`;
     const pairs: Headers = [...headers, [HEADERS.position, String(message.position)]];
     let id = message.id;
@@ -322,7 +330,7 @@ export class Publisher {
       try {
         const ack = await this.#publish(message.subject, id, pairs, payload);
         if (!ack.duplicate || (await this.#isCounted(message.subject, ack.seq))) {
-          this.#settle(message, payload.length);
+          this.#settle(message);
           return;
         }
         // The stream has it from before an epoch that readers leave out.
@@ -401,7 +409,7 @@ export class Publisher {
       const found = [...messageIds].some(
         id => id === message.id || id.startsWith(`${message.id}.`),
       );
-      if (found) this.#settle(message, message.bytes);
+      if (found) this.#settle(message);
     }
   }
 
@@ -411,7 +419,7 @@ export class Publisher {
    */
   async #begin(): Promise<Published> {
     const { stream, subject, key } = this.#options;
-    const { epoch, seq, begun } = this.#entry.state;
+    const { epoch, seq, begun, counts } = this.#entry.state;
     const acks = await Promise.all(
       stream.subjects.map((name, number) =>
         this.#connection.repeat(`publish to ${name}`, () =>
@@ -424,7 +432,7 @@ export class Publisher {
     const epochs = new Epochs(before);
     const ids = new Set<string>();
     const messageIds = new Set<string>();
-    let bytes = 0;
+    let [count, bytes] = [0, 0];
     const groups = readMessages(this.#connection, {
       ...{ stream: stream.name, created: stream.created, subject: `${subject}.*`, after: seq },
       ...{ until: Math.max(...sequences), headersOnly: true },
@@ -437,13 +445,16 @@ export class Publisher {
         // The beginning of an epoch.
         if (found === '') continue;
         messageIds.add(headers.get('Nats-Msg-Id'));
-        bytes += Number(headers.get('Nats-Msg-Size'));
+        if (Number(headers.get(HEADERS.position)) >= counts.posts) {
+          count++;
+          bytes += Number(headers.get('Nats-Msg-Size'));
+        }
         for (const id of found.split(',')) ids.add(id);
       }
     }
     this.#begins.push({ epoch, sequences });
     this.#begun = epoch;
-    return { ids, messageIds, bytes };
+    return { ids, messageIds, messages: count, bytes };
   }
 
   #unprovable(sequence: number): JetStreamError {

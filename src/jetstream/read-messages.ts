@@ -3,7 +3,7 @@ import { abortable } from '../abortable.js';
 import { realTime } from '../http/timing.js';
 import type { JetStreamConnection } from './connection.js';
 import { JetStreamError } from './jet-stream-error.js';
-import { lostWithin, type Range } from './lost-sequences.js';
+import { lostWithin, type Range, rangesOf } from './lost-sequences.js';
 
 /** How long a request for messages waits where the stream has no more. */
 const EXPIRES_MS = 2_000;
@@ -216,12 +216,8 @@ class Reader {
     const sequences = group.map(({ seq }) => seq);
     const dropped = lostWithin(from, Math.min(last, state.first_seq - 1), sequences);
     const deleted = state.num_deleted === 0 ? [] : await this.#deleted();
-    return [
-      ...dropped,
-      ...deleted
-        .filter(seq => seq >= Math.max(from, state.first_seq) && seq <= last)
-        .map(seq => ({ from: seq, to: seq })),
-    ];
+    const gone = deleted.filter(seq => seq >= Math.max(from, state.first_seq) && seq <= last);
+    return [...dropped, ...rangesOf(gone)];
   }
 
   #moveTo(position: number, messages: readonly JsMsg[], lost?: Range): MessageGroup {

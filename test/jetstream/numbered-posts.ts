@@ -1,0 +1,44 @@
+import { Activity, Flow } from 'millrace';
+
+/** Posts with ids that no JavaScript number holds exactly. */
+export function numberedPosts(from: number, to: number): Activity[] {
+  return Array.from({ length: Math.max(0, to - from) }, (_, index) => numberedPost(from + index));
+}
+
+/** The id of a post. */
+export function numberedId(number: number): string {
+  return String(1_752_000_000_000_000_001n + BigInt(number) * 3n);
+}
+
+function numberedPost(number: number): Activity {
+  return new Activity(
+    Buffer.from(
+      `{"created_at":"Wed Jan 31 23:59:00 +0000 2024",\n "id":${numberedId(number)},"text":"é ${number}"}`,
+    ),
+  );
+}
+
+/** How a source of numbered posts behaves. */
+export interface NumberedOptions {
+  readonly total: number;
+  /** Posts in a batch, with a cursor behind it. @default 50 */
+  readonly size?: number;
+  /** Called before each batch. */
+  readonly before?: (from: number) => unknown;
+}
+
+/** Posts in order, with cursors. */
+export function numberedSource({ total, size = 50, before }: NumberedOptions): Flow<Activity> {
+  return new Flow(
+    async function* ({ resume, signal }) {
+      for (let from = Number(resume?.at ?? 0); from < total; from += size) {
+        await before?.(from);
+        signal.throwIfAborted();
+        const to = Math.min(total, from + size);
+        yield { items: numberedPosts(from, to), cursor: { at: to } };
+      }
+    },
+    undefined,
+    [{ step: 'numbers', total }],
+  );
+}

@@ -1,0 +1,87 @@
+import fc from 'fast-check';
+import { DataError } from 'millrace';
+import { describe, expect, it } from 'vitest';
+import { zstdFrame } from '../../src/gzip/zstd-compress.js';
+import { HEADERS, type HeaderReader, type Headers } from '../../src/jetstream/message.js';
+import { Packer } from '../../src/jetstream/packer.js';
+import { postsOf } from '../../src/jetstream/posts-of.js';
+
+const reader = (headers: Headers): HeaderReader => ({
+  get: name => headers.find(([key]) => key === name)?.[1] ?? '',
+});
+
+const items = fc.array(
+  fc.record({
+    id: fc.bigInt({ min: 1n, max: 2n ** 64n }).map(String),
+    payload: fc.uint8Array({ minLength: 1, maxLength: 300 }),
+    format: fc.constantFrom(undefined, 'original'),
+    tags: fc.array(fc.string(), { maxLength: 3 }),
+  }),
+  { minLength: 1, maxLength: 20 },
+);
+
+const compressions = [undefined, 'gzip' as const, ...(zstdFrame ? ['zstd' as const] : [])];
+
+const pack = { posts: 100, maxBytes: 1 << 20, waitMs: 10 };
+
+describe('a message', () => {
+  it.each(compressions)('gives back the exact bytes of its posts: %s', async compression => {
+    await fc.assert(
+      fc.asyncProperty(items, async batch => {
+        const { payload, headers } = await new Packer({ ...pack, compression }).pack(batch);
+        const posts = await postsOf(payload, reader(headers), 'here');
+        expect(posts.map(post => Buffer.from(post))).toEqual(
+          batch.map(item => Buffer.from(item.payload)),
+        );
+        expect(reader(headers).get(HEADERS.ids)).toBe(batch.map(({ id }) => id).join(','));
+        // Nothing in a header may end its line.
+        for (const [, value] of headers) expect(value).not.toMatch(/[\r\n]/);
+      }),
+    );
+  });
+
+  it('is smaller than its estimate, headers included', async () => {
+    await fc.assert(
+      fc.asyncProperty(items, async batch => {
+        const packer = new Packer({ ...pack, compression: undefined });
+        const { payload, headers } = await packer.pack(batch);
+        const size = headers.reduce(
+          (sum, [name, value]) => sum + name.length + 4 + Buffer.byteLength(value),
+          payload.length,
+        );
+        expect(size).toBeLessThan(packer.sizeOf(batch));
+      }),
+    );
+  });
+
+  it.each([
+    ['lengths that are not those of its bytes', [[HEADERS.lengths, '3,4']], 'abc'],
+    ['lengths that are not numbers', [[HEADERS.lengths, '3,x']], 'abc\nde'],
+    [
+      'an unknown compression',
+      [
+        [HEADERS.lengths, '3'],
+        [HEADERS.encoding, 'lzma'],
+      ],
+      'abc',
+    ],
+    [
+      'damaged gzip',
+      [
+        [HEADERS.lengths, '3'],
+        [HEADERS.encoding, 'gzip'],
+      ],
+      'abc',
+    ],
+    [
+      'the name of a member of all objects',
+      [
+        [HEADERS.lengths, '3'],
+        [HEADERS.encoding, 'constructor'],
+      ],
+      'abc',
+    ],
+  ] as const)('is refused with %s', async (_, headers, payload) => {
+    await expect(postsOf(Buffer.from(payload), reader(headers), 'here')).rejects.toThrow(DataError);
+  });
+});

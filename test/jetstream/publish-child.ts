@@ -1,0 +1,22 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { pipeline } from 'millrace';
+import { toJetStream } from 'millrace/jetstream';
+import { numberedSource } from './numbered-posts.js';
+
+// Publishes numbered posts, with options from its argument, and says what came of it.
+const { total, size, waitMs = 0, ...options } = JSON.parse(process.argv[2] ?? '{}');
+try {
+  const source = numberedSource({
+    ...{ total, size },
+    before: from => {
+      console.log(`at ${from}`);
+      return wait(waitMs);
+    },
+  });
+  const published = await pipeline(source, toJetStream(options));
+  console.log(`done ${JSON.stringify(published)}`);
+} catch (error) {
+  const { name, code, failure, message } = error as Error & Record<string, unknown>;
+  console.log(`error ${JSON.stringify({ name, code, failure, message })}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,217 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { collect, Flow, pipeline } from 'millrace';
+import { fromJetStream, JetStreamError, toJetStream } from 'millrace/jetstream';
+import { describe, expect, it } from 'vitest';
+import { Child } from './children.js';
+import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
+import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
+
+const create = { maxBytes: 64 << 20, duplicateWindowMs: 1000, shares: 4 };
+
+const to = (node: NatsNode) => ({ servers: node.url, stream: 'posts', subject: 'posts' });
+
+/** The ids that a reader gets, sorted. */
+async function idsIn(node: NatsNode): Promise<string[]> {
+  const read = await pipeline(fromJetStream({ ...to(node), until: 'caught up' }), collect());
+  return read.map(({ id }) => id).toSorted();
+}
+
+const idsTo = (total: number) => Array.from({ length: total }, (_, number) => numberedId(number));
+
+describe.skipIf(!hasNatsServer)('toJetStream', () => {
+  it('goes on after kill -9, exactly, also when the servers no longer drop repeated messages', async () => {
+    await using node = await startNode();
+    // No commit of a cursor: all that is known is in the stream.
+    const options = { ...to(node), create, total: 3000, commitIntervalMs: 600_000, waitMs: 20 };
+    const first = new Child('publish-child.ts', options);
+    await first.line('at 1000');
+    await first.kill();
+    await wait(1500);
+    const second = new Child('publish-child.ts', { ...options, waitMs: 0 });
+    expect(await second.line('done')).toContain('"posts":3000');
+    expect(await idsIn(node)).toEqual(idsTo(3000));
+  });
+
+  it('goes on at the committed cursor', async () => {
+    await using node = await startNode();
+    const options = { ...to(node), create, total: 3000, commitIntervalMs: 0, waitMs: 20 };
+    const first = new Child('publish-child.ts', options);
+    await first.line('at 1500');
+    await first.kill();
+    const second = new Child('publish-child.ts', { ...options, waitMs: 0 });
+    expect(await second.line('done')).toContain('"posts":3000,"messages":3000');
+    const [, start = ''] = second.lines[0]?.split(' ') ?? [];
+    expect(Number(start)).toBeGreaterThan(1000);
+    expect(await idsIn(node)).toEqual(idsTo(3000));
+  });
+
+  it('opens nothing after a complete run, and returns the same', async () => {
+    await using node = await startNode();
+    const run = (before?: () => void) =>
+      pipeline(
+        numberedSource({ total: 100, ...(before && { before }) }),
+        toJetStream({ ...to(node), create }),
+      );
+    const first = await run();
+    let opened = false;
+    const second = await run(() => {
+      opened = true;
+    });
+    expect(second).toEqual(first);
+    expect(opened).toBe(false);
+  });
+
+  it('stops while another process publishes under the name', async () => {
+    await using node = await startNode();
+    const first = new Child('publish-child.ts', { ...to(node), create, total: 2000, waitMs: 200 });
+    await first.line('at 100');
+    const error = await pipeline(
+      numberedSource({ total: 2000 }),
+      toJetStream({ ...to(node), create }),
+    ).catch(thrown => thrown);
+    expect(error).toBeInstanceOf(JetStreamError);
+    expect(error).toMatchObject({
+      failure: 'in-use',
+      message: expect.stringContaining(`process ${first.process.pid}`),
+    });
+    expect(await first.line('done')).toContain('"posts":2000');
+    expect(await idsIn(node)).toEqual(idsTo(2000));
+  });
+
+  it('takes over from a process that is silent, which stops when it comes back', async () => {
+    await using node = await startNode();
+    const options = { ...to(node), create, total: 4000, takeoverMs: 2000 };
+    const first = new Child('publish-child.ts', { ...options, waitMs: 20 });
+    await first.line('at 1000');
+    first.process.kill('SIGSTOP');
+    const second = new Child('publish-child.ts', options);
+    expect(await second.line('done')).toContain('"posts":4000');
+    first.process.kill('SIGCONT');
+    expect(await first.line('error')).toContain('"failure":"taken-over"');
+    expect(await first.closed()).toBe(1);
+    expect(await idsIn(node)).toEqual(idsTo(4000));
+  });
+
+  it('refuses another flow under the name', async () => {
+    await using node = await startNode();
+    await pipeline(numberedSource({ total: 100 }), toJetStream({ ...to(node), create }));
+    const other = pipeline(numberedSource({ total: 200 }), toJetStream({ ...to(node) }));
+    await expect(other).rejects.toMatchObject({
+      failure: 'publisher',
+      message: expect.stringContaining('another flow'),
+    });
+    await pipeline(numberedSource({ total: 200 }), toJetStream({ ...to(node), name: 'more' }));
+    expect((await idsIn(node)).length).toBe(300);
+  });
+
+  it('rides out kill -9 and restart of the server', async () => {
+    await using node = await startNode();
+    let killed: Promise<void> | undefined;
+    const source = numberedSource({
+      total: 4000,
+      before: async from => {
+        await wait(5);
+        if (from === 1000)
+          killed = node
+            .kill()
+            .then(() => wait(1500))
+            .then(() => node.start());
+      },
+    });
+    const published = await pipeline(source, toJetStream({ ...to(node), create }));
+    await killed;
+    expect(published.posts).toBe(4000);
+    expect(await idsIn(node)).toEqual(idsTo(4000));
+  });
+
+  it('counts each post once where acknowledgements are late, beyond the duplicate window', async () => {
+    await using node = await startNode();
+    let paused: Promise<unknown> | undefined;
+    const source = numberedSource({
+      total: 3000,
+      before: from => {
+        if (from !== 1000) return;
+        node.pause();
+        paused = wait(8000).then(() => node.resume());
+      },
+    });
+    await pipeline(source, toJetStream({ ...to(node), create }));
+    await paused;
+    expect(await idsIn(node)).toEqual(idsTo(3000));
+  });
+
+  it('gives up after maxOutageMs, with the last cursor', async () => {
+    await using node = await startNode();
+    const source = numberedSource({
+      total: 10_000,
+      before: async from => {
+        await wait(20);
+        if (from === 2000) await node.kill();
+      },
+    });
+    const error = await pipeline(
+      source,
+      toJetStream({ ...to(node), create, commitIntervalMs: 0, maxOutageMs: 1000 }),
+    ).catch(thrown => thrown);
+    expect(error).toBeInstanceOf(JetStreamError);
+    expect(error).toMatchObject({ failure: 'outage', retryable: true });
+    expect(error.cursor.at).toBeGreaterThan(0);
+  });
+
+  it('refuses a stream that is full, with the last cursor', async () => {
+    await using node = await startNode();
+    const small = { ...create, maxBytes: 1 << 20 };
+    const error = await pipeline(
+      numberedSource({ total: 20_000 }),
+      toJetStream({ ...to(node), create: small, commitIntervalMs: 0, maxOutageMs: 500 }),
+    ).catch(thrown => thrown);
+    expect(error).toMatchObject({
+      failure: 'full',
+      message: expect.stringContaining('maximum bytes exceeded'),
+    });
+    expect(error.cursor.at).toBeGreaterThan(0);
+  });
+
+  it('ends on an abort', async () => {
+    await using node = await startNode();
+    const stop = new AbortController();
+    const source = numberedSource({
+      total: 1_000_000,
+      before: async from => {
+        await wait(1);
+        if (from !== 500) return;
+        stop.abort(new Error('enough'));
+      },
+    });
+    const run = pipeline(source, toJetStream({ ...to(node), create }), { signal: stop.signal });
+    await expect(run).rejects.toThrow('enough');
+  });
+
+  it('publishes other items with an id and bytes of their own', async () => {
+    await using node = await startNode();
+    const items = Array.from({ length: 20 }, (_, n) => ({ key: `é ${n}`, n }));
+    await pipeline(
+      new Flow(async function* () {
+        yield { items };
+      }),
+      toJetStream<(typeof items)[number]>({ ...to(node), create, id: ({ key }) => key }),
+    );
+    const read = await pipeline(
+      fromJetStream({
+        ...{ ...to(node), until: 'caught up' },
+        item: bytes => JSON.parse(bytes.toString()) as (typeof items)[number],
+      }),
+      collect(),
+    );
+    expect(read.toSorted((a, b) => a.n - b.n)).toEqual(items);
+  });
+
+  it('drops posts that the source repeats', async () => {
+    await using node = await startNode();
+    const twice = new Flow(async function* () {
+      yield { items: [...numberedPosts(0, 100), ...numberedPosts(50, 150)] };
+    });
+    await pipeline(twice, toJetStream({ ...to(node), create }));
+    expect(await idsIn(node)).toEqual(idsTo(150));
+  });
+});

@@ -1,0 +1,242 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import { type Cursor, collect, IncompleteError, pipeline } from 'millrace';
+import { fromJetStream, JetStreamError, toJetStream } from 'millrace/jetstream';
+import { describe, expect, it } from 'vitest';
+import { Child } from './children.js';
+import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
+import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
+
+const create = { maxBytes: 64 << 20, shares: 4 };
+const to = (node: NatsNode) => ({ servers: node.url, stream: 'posts', subject: 'posts' });
+const publish = (node: NatsNode, total: number, options: object = {}) =>
+  pipeline(numberedSource({ total }), toJetStream({ ...to(node), create, ...options }));
+const idsTo = (total: number) => Array.from({ length: total }, (_, number) => numberedId(number));
+
+/** Does something with the manager of the streams. */
+async function manage<T>(
+  node: NatsNode,
+  use: (manager: Awaited<ReturnType<typeof jetstreamManager>>) => Promise<T>,
+): Promise<T> {
+  const connection = await connect({ servers: node.url });
+  try {
+    return await use(await jetstreamManager(connection));
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Reads until the stream is read, and returns the cursor. */
+async function readAll(node: NatsNode, options: object = {}) {
+  const ids: string[] = [];
+  let last: Cursor | undefined;
+  const flow = fromJetStream({ ...to(node), until: 'caught up', ...options });
+  for await (const { items, cursor } of flow.batches()) {
+    ids.push(...items.map(({ id }) => id));
+    last = cursor;
+  }
+  return { ids, cursor: JSON.parse(JSON.stringify(last ?? null)) as Cursor };
+}
+
+describe.skipIf(!hasNatsServer)('fromJetStream', () => {
+  it('writes each post once over kill -9 of the reader, at any moment', async () => {
+    await using node = await startNode();
+    await publish(node, 20_000);
+    const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-read-'));
+    const options = {
+      ...{ ...to(node), until: 'caught up', path: path.join(folder, 'out.jsonl') },
+      checkpoint: path.join(folder, 'checkpoint.json'),
+    };
+    for (const aliveMs of [1500, 900, 1200]) {
+      const reader = new Child('consume-child.ts', options);
+      await wait(aliveMs);
+      await reader.kill();
+    }
+    expect(await new Child('consume-child.ts', options).line('done')).toBe('done 20000');
+    const lines = (await readFile(options.path, 'utf8')).trim().split('\n');
+    expect(lines.map(line => /"id":(\d+)/.exec(line)?.[1]).toSorted()).toEqual(idsTo(20_000));
+    await rm(folder, { recursive: true });
+  });
+
+  it.each([2, 3, 4])('divides the posts into %i shares, disjoint and complete', async of => {
+    await using node = await startNode();
+    await publish(node, 1000);
+    const parts = await Promise.all(
+      Array.from({ length: of }, (_, index) => readAll(node, { share: { index: index + 1, of } })),
+    );
+    for (const { ids } of parts) expect(ids.length).toBeGreaterThan(100);
+    expect(parts.flatMap(({ ids }) => ids).toSorted()).toEqual(idsTo(1000));
+  });
+
+  it('refuses more shares than the stream has subjects', async () => {
+    await using node = await startNode();
+    await publish(node, 10);
+    await expect(readAll(node, { share: { index: 1, of: 5 } })).rejects.toThrow(
+      '`share` is one of 5, and the stream posts has 4 subjects',
+    );
+  });
+
+  it('goes on at a cursor, of a share too', async () => {
+    await using node = await startNode();
+    await publish(node, 500);
+    const share = { index: 1, of: 2 };
+    const before = { all: await readAll(node), share: await readAll(node, { share }) };
+    await publish(node, 900, { name: 'more' });
+    const after = {
+      all: await readAll(node, { resume: before.all.cursor }),
+      share: await readAll(node, { share, resume: before.share.cursor }),
+    };
+    expect(after.all.ids.toSorted()).toEqual(idsTo(900));
+    expect(after.share.ids.length).toBeLessThan(800);
+    expect(new Set([...after.share.ids]).size).toBe(after.share.ids.length);
+  });
+
+  it('ends at a sequence, and waits for one that is yet to come', async () => {
+    await using node = await startNode();
+    await publish(node, 100);
+    expect((await readAll(node, { until: 40 })).ids).toHaveLength(40);
+    const later = readAll(node, { until: 150 });
+    await publish(node, 200, { name: 'more' });
+    expect((await later).ids).toHaveLength(150);
+  });
+
+  it('delivers what comes later, and closes on break', async () => {
+    await using node = await startNode();
+    await publish(node, 10);
+    const seen: string[] = [];
+    const more = wait(500).then(() => publish(node, 60, { name: 'more' }));
+    for await (const post of fromJetStream(to(node))) {
+      seen.push(post.id);
+      if (seen.length === 70) break;
+    }
+    await more;
+    expect(seen.toSorted()).toEqual([...idsTo(10), ...idsTo(60)].toSorted());
+  });
+
+  it('ends on an abort while it waits for posts', async () => {
+    await using node = await startNode();
+    await publish(node, 10);
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(new Error('enough')), 300);
+    const run = pipeline(fromJetStream(to(node)), collect(), { signal: stop.signal });
+    await expect(run).rejects.toThrow('enough');
+  });
+
+  it('says which messages the stream dropped before they were read, and goes on with onGap', async () => {
+    await using node = await startNode();
+    await publish(node, 100);
+    const { cursor } = await readAll(node, { until: 30 });
+    await manage(node, manager => manager.streams.purge('posts', { seq: 61 }));
+    const error = await readAll(node, { resume: cursor }).catch(thrown => thrown);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error).toMatchObject({ missing: ['posts.*: sequences 31 to 60'] });
+    expect((await readAll(node, { resume: error.cursor })).ids).toHaveLength(40);
+    const gaps: unknown[] = [];
+    const { ids } = await readAll(node, {
+      resume: cursor,
+      onGap: (gap: unknown) => gaps.push(gap),
+    });
+    expect(ids).toHaveLength(40);
+    expect(gaps).toEqual([{ subject: 'posts.*', from: 31, to: 60 }]);
+  });
+
+  it('says which messages were deleted between others', async () => {
+    await using node = await startNode();
+    await publish(node, 100);
+    await manage(node, async manager => {
+      for (const seq of [50, 51, 70]) await manager.streams.deleteMessage('posts', seq);
+    });
+    const gaps: { from: number; to: number }[] = [];
+    const onGap = (gap: (typeof gaps)[number]) => gaps.push({ from: gap.from, to: gap.to });
+    const { ids } = await readAll(node, { onGap });
+    expect(ids).toHaveLength(97);
+    expect(gaps).toEqual([
+      { from: 50, to: 51 },
+      { from: 70, to: 70 },
+    ]);
+    const error = await readAll(node).catch(thrown => thrown);
+    expect(error).toMatchObject({ missing: ['posts.*: sequences 50 to 51'] });
+  });
+
+  it('says which messages were dropped while it was slow', async () => {
+    await using node = await startNode();
+    const small = { create: { maxBytes: 1 << 20, shares: 4, discard: 'old' } };
+    await publish(node, 3000, small);
+    const run = async () => {
+      let count = 0;
+      for await (const { items } of fromJetStream({ ...to(node), until: 7000 }).batches()) {
+        count += items.length;
+        if (count === items.length) await publish(node, 12_000, { ...small, name: 'more' });
+      }
+    };
+    await expect(run()).rejects.toThrow(IncompleteError);
+  });
+
+  it('refuses a cursor of a stream that was deleted and made again', async () => {
+    await using node = await startNode();
+    await publish(node, 100);
+    const { cursor } = await readAll(node);
+    await manage(node, manager => manager.streams.delete('posts'));
+    await publish(node, 200, { name: 'again' });
+    const error = await readAll(node, { resume: cursor }).catch(thrown => thrown);
+    expect(error).toBeInstanceOf(JetStreamError);
+    expect(error).toMatchObject({
+      failure: 'stream',
+      message: expect.stringContaining('made again'),
+    });
+    const publisher = publish(node, 100);
+    await expect(publisher).rejects.toMatchObject({ failure: 'stream' });
+  });
+
+  it('reads on over kill -9 and restart of the server', async () => {
+    await using node = await startNode();
+    await publish(node, 3000);
+    const ids: string[] = [];
+    let restarted: Promise<void> | undefined;
+    for await (const { items } of fromJetStream({ ...to(node), until: 3000 }).batches()) {
+      ids.push(...items.map(({ id }) => id));
+      restarted ??= node
+        .kill()
+        .then(() => wait(1000))
+        .then(() => node.start());
+      await wait(10);
+    }
+    await restarted;
+    expect(ids.toSorted()).toEqual(idsTo(3000));
+  });
+
+  it('leaves out what a publisher that was replaced sends too late', async () => {
+    await using node = await startNode();
+    await publish(node, 10, { name: 'one' });
+    await manage(node, async manager => {
+      const late = async (epoch: number, id: string, posts = true) => {
+        const { headers } = await import('@nats-io/transport-node');
+        const of = headers();
+        of.set('Millrace-Publisher', 'two');
+        of.set('Millrace-Epoch', String(epoch));
+        if (posts) of.set('Millrace-Ids', id);
+        const payload = posts ? numberedPosts(Number(id), Number(id) + 1)[0]!.raw : '';
+        await manager.jetstream().publish('posts.0', payload, { headers: of });
+      };
+      await late(1, '100');
+      await late(2, '', false);
+      await late(1, '101');
+      await late(2, '101');
+    });
+    const { ids, cursor } = await readAll(node);
+    expect(ids.slice(10)).toEqual([numberedId(100), numberedId(101)]);
+    await manage(node, async manager => {
+      const { headers } = await import('@nats-io/transport-node');
+      const of = headers();
+      of.set('Millrace-Publisher', 'two');
+      of.set('Millrace-Epoch', '1');
+      await manager.jetstream().publish('posts.0', numberedPosts(5, 6)[0]!.raw, { headers: of });
+    });
+    // The cursor remembers the epochs.
+    expect((await readAll(node, { resume: cursor })).ids).toEqual([]);
+  });
+});
