@@ -15,6 +15,7 @@ import { ConnectionError, HttpError, OptionError } from '../../src/errors.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
 import { HOUR, MINUTE } from '../../src/time.js';
+import { AT_ONCE_MS } from '../at-once.js';
 import { begin, COMPLETED, info, stream, windowOf } from '../http/live-wire.js';
 import { ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
@@ -149,7 +150,7 @@ describe('compliance', () => {
       headers: { 'accept-encoding': 'gzip' },
     });
     await run.stop();
-    expect(await server.closed()).toBeLessThan(2_000);
+    expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
   it('connects again after a cut, and fetches the missed events from a replay', async () => {
@@ -332,7 +333,7 @@ describe('compliance', () => {
       ids.push(...(await flow.next()).value.items.map((event: { postId: string }) => event.postId));
     expect(ids).toEqual(Array.from({ length: 5_000 }, (_, n) => String(n + 1)));
     await flow.return?.();
-    expect(await server.closed()).toBeLessThan(2_000);
+    expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
   it('checks its options before it connects', () => {

@@ -7,6 +7,7 @@ import { collect, pipeline, search } from 'millrace';
 import { type Addresses, createService } from 'millrace/service';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { account } from '../../src/http/account.js';
+import { AT_ONCE_MS } from '../at-once.js';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { type Certificate, makeCertificate } from './certificate.js';
@@ -105,7 +106,7 @@ it.each(['http', 'https'] as const)(
     expect(result.replayed).toBeGreaterThan(500);
     expect(result.some).toBe(1);
     // Idle connections keep no process alive.
-    expect(result.endMs).toBeLessThan(2_000);
+    expect(result.endMs).toBeLessThan(AT_ONCE_MS);
     expect(new Set(proxy.asked.map(({ target }) => target))).toEqual(new Set([`${HOST}:443`]));
     await proxy.closed();
     await proxy.stop();

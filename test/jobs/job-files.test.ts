@@ -11,6 +11,7 @@ import { activities } from '../../src/operators/activities.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { collect } from '../../src/sinks/collect.js';
+import { AT_ONCE_MS } from '../at-once.js';
 import { type Reply, reset, status } from '../http/scripted-server.js';
 import {
   type JobServer,
@@ -483,14 +484,14 @@ describe('the end of a run', () => {
     await expect(
       pipeline(jobFiles(served.account(), UUID), gunzip(), collect(), { signal: abort.signal }),
     ).rejects.toBe(reason);
-    expect(await served.server.closed(3)).toBeLessThan(500);
+    expect(await served.server.closed(3)).toBeLessThan(AT_ONCE_MS);
   });
 
   it('cancels requests if the reader stops early', async () => {
     const served = await start({ files: servedFiles(24) });
     for (const { segment } of served.files.slice(3)) served.faults.set(segment, () => () => {});
     for await (const _ of jobFiles(served.account(), UUID)) break;
-    expect(await served.server.closed(4)).toBeLessThan(500);
+    expect(await served.server.closed(4)).toBeLessThan(AT_ONCE_MS);
   });
 });
 

@@ -69,7 +69,7 @@ describe('jobs.run', () => {
     let asked = 0;
     for (let stopped = 0; ; stopped++) {
       const abort = new AbortController();
-      const timer = setTimeout(() => abort.abort('stopped'), 40);
+      const timer = setTimeout(() => abort.abort('stopped'), 40 * 1.2 ** stopped);
       const decide = () => ++asked > 0;
       try {
         const job = await runJob(acme, { ...OPTIONS, decide, signal: abort.signal });

@@ -4,6 +4,7 @@ import { type Account, account } from '../../src/http/account.js';
 import { listReplayRules } from '../../src/replay/list-rules.js';
 import { renderRuleChanges, syncRules } from '../../src/replay/sync-rules.js';
 import { collect } from '../../src/sinks/collect.js';
+import { AT_ONCE_MS } from '../at-once.js';
 import { RulesStream } from '../http/rules-stream.js';
 import { ScriptedServer } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
@@ -56,7 +57,7 @@ describe('replayRules', () => {
       expect(rule.value).toBe('rule 0');
       break;
     }
-    expect(await server.closed()).toBeLessThan(2_000);
+    expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 });
 

@@ -7,6 +7,7 @@ import { pipeline } from '../../src/flow/pipeline.js';
 import type { AccountOptions } from '../../src/http/account.js';
 import { type SearchOptions, search } from '../../src/search/search.js';
 import { collect } from '../../src/sinks/collect.js';
+import { AT_ONCE_MS } from '../at-once.js';
 import {
   cut,
   type Reply,
@@ -316,7 +317,7 @@ describe('leaving a search', () => {
       break;
     }
     // Milliseconds on an idle machine; the answers that are given up would take minutes.
-    expect(await server.closed()).toBeLessThan(2_000);
+    expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
   it('by a sink that throws closes its connections promptly', async () => {
@@ -330,7 +331,7 @@ describe('leaving a search', () => {
       }
     });
     await expect(run).rejects.toBe(bug);
-    expect(await server.closed()).toBeLessThan(2_000);
+    expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
   it.each([0, 1])('by an abort during page %i gives the reason itself', async pages => {
@@ -345,7 +346,7 @@ describe('leaving a search', () => {
     while (server.received.length <= pages) await new Promise(resolve => setTimeout(resolve, 1));
     controller.abort(reason);
     await expect(running).rejects.toBe(reason);
-    expect(await server.closed()).toBeLessThan(2_000);
+    expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
   it('by an abort during a wait ends immediately', async () => {
@@ -358,10 +359,9 @@ describe('leaving a search', () => {
       });
       running.catch(() => {});
       await new Promise(resolve => setTimeout(resolve, 30));
-      const start = performance.now();
       controller.abort('enough');
+      // Without the abort it waits for minutes.
       await expect(running).rejects.toBe('enough');
-      expect(performance.now() - start).toBeLessThan(2_000);
     }
   });
 });

@@ -6,6 +6,7 @@ import { Progress } from '../../src/flow/progress.js';
 import { type SearchOptions, search } from '../../src/search/search.js';
 import { resolveDates, sliceDates } from '../../src/search/slices.js';
 import { DAY, FIRST_POST, formatTimestamp, MINUTE, parseTimestamp } from '../../src/time.js';
+import { AT_ONCE_MS } from '../at-once.js';
 import { type Received, ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
 import { januaryPosts, searchPages, testAccount } from './paged-service.js';
@@ -193,13 +194,13 @@ describe('a sliced search', () => {
     })().catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(IncompleteError);
     expect(found).toEqual(POSTS.slice(0, 60).map(post => post.bytes));
-    expect(await server.closed(8)).toBeLessThan(50);
+    expect(await server.closed(8)).toBeLessThan(AT_ONCE_MS);
     server.otherwise = searchPages(POSTS);
     const rest = await run({ slices: 5, resume: (error as IncompleteError).cursor as Cursor });
     expect(rest.found).toEqual(POSTS.slice(60).map(post => post.bytes));
   });
 
-  it('closes every connection within 50 ms when its reader stops', async () => {
+  it('closes every connection at once when its reader stops', async () => {
     let answers = 0;
     server.otherwise = (response, request) =>
       answers++ < 2 ? searchPages(POSTS)(response, request) : undefined;
@@ -207,7 +208,7 @@ describe('a sliced search', () => {
       while (server.received.length < 9) await new Promise(resolve => setTimeout(resolve, 1));
       break;
     }
-    expect(await server.closed()).toBeLessThan(50);
+    expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
   it('shares one rate limit', async () => {
@@ -219,7 +220,8 @@ describe('a sliced search', () => {
     const limits = { search: [{ requests: 5, perMs: 100 }] };
     await run({ slices: 10 }, testAccount(server, { timing: undefined, limits }));
     for (let i = 5; i < arrivals.length; i++)
-      expect(arrivals[i]! - arrivals[i - 5]!).toBeGreaterThanOrEqual(100);
+      // A timer can end up to two milliseconds early.
+      expect(arrivals[i]! - arrivals[i - 5]!).toBeGreaterThan(97);
   });
 
   it('reports its progress over the whole window', async () => {

@@ -167,6 +167,7 @@ describe('a search', () => {
     const batches = search(testAccount(server), SNOW).batches()[Symbol.asyncIterator]();
     for (let page = 1; page <= 3; page++) {
       await batches.next();
+      await expect.poll(() => server.received.length).toBe(page + 1);
       await new Promise(resolve => setTimeout(resolve, 50));
       expect(server.received.length).toBe(page + 1);
     }

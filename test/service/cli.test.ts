@@ -144,7 +144,7 @@ describe('the command', () => {
           () => true,
           () => false,
         );
-      await expect.poll(answers, { timeout: 120_000 }).toBe(false);
+      await expect.poll(answers).toBe(false);
     } finally {
       try {
         process.kill(-Number(npm.pid), 'SIGKILL');

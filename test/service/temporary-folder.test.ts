@@ -43,4 +43,4 @@ it('the files of a killed service are removed by the next one', async () => {
     first.kill('SIGKILL');
     await rm(temporary, { recursive: true, force: true });
   }
-}, 60_000);
+});

@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises';
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { parseExact } from '../../../src/json/exact-json.js';
@@ -77,7 +76,7 @@ describe('the compliance stream', () => {
   it('splits users into eight partitions; without one, it sends all events', async () => {
     const { open, service } = await localStreams();
     const all = await open(COMPLIANCE_PATH);
-    const parts = [];
+    const parts: Awaited<ReturnType<typeof open>>[] = [];
     for (let i = 1; i <= 8; i++) parts.push(await open(`${COMPLIANCE_PATH}?partition=${i}`));
     const events = Array.from(
       { length: 200 },
@@ -87,8 +86,9 @@ describe('the compliance stream', () => {
     const whole = await all.until(text => text.split('\r\n').length > 200);
     const texts = [];
     for (const part of parts) texts.push(await part.until(text => text.length > 0));
-    await setTimeout(20);
-    const split = parts.map(part => part.text().split('\r\n').slice(0, -1));
+    const splitNow = () => parts.map(part => part.text().split('\r\n').slice(0, -1));
+    await expect.poll(() => splitNow().flat().length).toBe(events.length);
+    const split = splitNow();
     expect(whole.split('\r\n').slice(0, -1)).toEqual(events);
     expect(split.flat().toSorted()).toEqual(events.toSorted());
     for (const part of split) expect(part.length).toBeGreaterThan(8);

@@ -387,7 +387,7 @@ async function started(options: ServiceOptions = {}): Promise<Started> {
         viewport: WIDE,
         ...options,
       });
-      context.setDefaultTimeout(15_000);
+      context.setDefaultTimeout(60_000);
       open.push(context);
       return context.newPage();
     },

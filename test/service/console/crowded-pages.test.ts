@@ -44,7 +44,7 @@ describe.skipIf(where !== '')(`pages with many rows, without scripts${where}`, (
     browser = await launchChromium();
     await fillService();
     context = await browser.newContext({ javaScriptEnabled: false });
-    context.setDefaultTimeout(30_000);
+    context.setDefaultTimeout(60_000);
     const page = await context.newPage();
     await page.goto(`${baseUrl}/console`);
     await page.getByLabel('Email').fill('dev@example.com');

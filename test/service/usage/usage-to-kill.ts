@@ -23,6 +23,6 @@ meter.delivered(
   '30day',
   Array.from({ length: 1_000 }, (_, i) => String(i + 4_001)),
 );
-await setTimeout(1_000);
+await setTimeout(2_000);
 process.stdout.write('counted\n');
 await setTimeout(60_000);

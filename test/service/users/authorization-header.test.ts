@@ -45,10 +45,10 @@ describe('an Authorization header of the scheme OAuth', () => {
   });
 
   it('is parsed in linear time, for any content', () => {
-    const began = performance.now();
+    const began = process.cpuUsage();
     for (const piece of [' ', 'a', '"', '=', ',', 'a="b" ', 'a="b",  '])
       parseAuthorization(`OAuth ${piece.repeat(16_000 / piece.length)}`);
     // A quadratic parser would need more than a minute.
-    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(process.cpuUsage(began).user).toBeLessThan(5_000_000);
   });
 });

@@ -39,9 +39,7 @@ describe('two runs of files on one output', () => {
     const { opened, open } = gate();
     const first = pipeline(numbers(0, 3000, opened), files(options));
     await expect
-      .poll(() => readdir(out).then(names => names.includes('posts.jsonl.part')), {
-        timeout: 10_000,
-      })
+      .poll(() => readdir(out).then(names => names.includes('posts.jsonl.part')))
       .toBe(true);
     await expect(pipeline(numbers(5000, 3), files(options))).rejects.toThrow(/Another run writes/);
     open();
@@ -57,9 +55,7 @@ describe('two runs of files on one output', () => {
     const { opened, open } = gate();
     const first = pipeline(numbers(0, 3000, opened), files(options));
     await expect
-      .poll(() => readdir(out).then(names => names.includes('posts.jsonl.part')), {
-        timeout: 10_000,
-      })
+      .poll(() => readdir(out).then(names => names.includes('posts.jsonl.part')))
       .toBe(true);
     const second = pipeline(numbers(5000, 3000), files(options));
     await second;
@@ -196,7 +192,7 @@ describe('a working folder that is deleted', () => {
         cwd,
         stdio: ['ignore', 'pipe', 'ignore'],
       });
-      const hang = setTimeout(() => child.kill('SIGKILL'), 15_000);
+      const hang = setTimeout(() => child.kill('SIGKILL'), 60_000);
       let text = '';
       child.stdout.on('data', data => {
         text += data;
