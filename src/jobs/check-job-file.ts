@@ -2,6 +2,7 @@ import { type InfoMessage, parseInStreamMessage } from '../activity/in-stream-me
 import { DataError } from '../errors.js';
 import { inflateStream } from '../gzip/inflate-stream.js';
 import { inflateWhole } from '../gzip/inflate-whole.js';
+import type { HeldFile } from '../scan/held-file.js';
 import { formatTimestamp, MINUTE } from '../time.js';
 
 /** The contents of a complete and undamaged job file. */
@@ -54,7 +55,27 @@ export async function checkJobFileStream(
   return result(bytes, counter);
 }
 
-function result(bytes: number, { posts, info }: PostCounter): CheckedFile {
+/**
+ * The same for a file that a thread has scanned. Returns `undefined` where the file has to be checked by
+ * `checkJobFile`, which throws the error.
+ */
+export function checkScannedFile(file: Buffer, scanned: HeldFile): CheckedFile | undefined {
+  // Plain text is scanned too, but a job has none.
+  if (file[0] !== GZIP) return undefined;
+  let info: InfoMessage | undefined;
+  for (const line of scanned.messages) {
+    const message = parseInStreamMessage(line);
+    if (message?.kind === 'info') info = message;
+  }
+  const posts = scanned.columns.count;
+  const stated = info?.activityCount ?? posts;
+  return stated === posts ? result(file.length, { posts, info }) : undefined;
+}
+
+function result(
+  bytes: number,
+  { posts, info }: { readonly posts: number; readonly info: InfoMessage | undefined },
+): CheckedFile {
   const minutes = [...(info?.minutesFailed ?? [])];
   if (info?.unprocessedRange !== undefined)
     for (let at = info.unprocessedRange.from; at < info.unprocessedRange.to; at += MINUTE)
@@ -63,6 +84,8 @@ function result(bytes: number, { posts, info }: PostCounter): CheckedFile {
 }
 
 const LF = 0x0a;
+/** The first byte of every gzip file. */
+const GZIP = 0x1f;
 const SPACES: readonly (number | undefined)[] = [0x20, 0x09, 0x0d];
 /** A file without line ends must not fill the memory. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;

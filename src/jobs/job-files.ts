@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import pLimit from 'p-limit';
+import { abortable } from '../abortable.js';
 import {
   type Checked,
   checkOptions,
@@ -10,10 +11,12 @@ import {
   whole,
 } from '../check.js';
 import { IncompleteError } from '../errors.js';
-import { type Cursor, Flow, type Run } from '../flow/flow.js';
-import type { InternalBatches } from '../flow/internal-flow.js';
+import type { Cursor, Flow, Run } from '../flow/flow.js';
+import { type InternalBatches, InternalFlow } from '../flow/internal-flow.js';
+import { scannedBatch } from '../flow/scanned-batch.js';
 import { workAhead } from '../flow/work-ahead.js';
 import type { Account } from '../http/account.js';
+import type { Scan } from '../scan/scan.js';
 import { SHARE_OPTION, type Share, shareName } from '../share.js';
 import { parseTimestamp, SEGMENT } from '../time.js';
 import { fetchJobFile, isFileError } from './fetch-job-file.js';
@@ -22,7 +25,13 @@ import { jobUrl } from './job-calls.js';
 import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js';
 import { DownloadCursors, type DownloadState } from './job-files-cursor.js';
 import { type JobVerdict, jobVerdict } from './job-verdict.js';
-import { MemoryBudget, type StoredJobFile, storeJobFile } from './stored-job-file.js';
+import {
+  MemoryBudget,
+  type ScanBytes,
+  type StoredJobFile,
+  storeJobFile,
+} from './stored-job-file.js';
+import { type Turn, Turns } from './turns.js';
 
 /** How `jobFiles` downloads, what it does about wrong totals, and where it reports the outcome. */
 export interface JobFilesOptions {
@@ -107,9 +116,17 @@ export function jobFiles(
   jobUrl(account, job);
   const share = given.share ?? account.settings.share;
   const checked = { ...given, share };
-  return new Flow(run => new Download(account, job, checked, run).batches(), undefined, [
-    { step: 'jobFiles', job: uuidOf(job), ...(share !== undefined && { share: shareName(share) }) },
-  ]);
+  return new InternalFlow(
+    (run, { fileScan }) => new Download(account, job, checked, run, fileScan).batches(),
+    undefined,
+    [
+      {
+        step: 'jobFiles',
+        job: uuidOf(job),
+        ...(share !== undefined && { share: shareName(share) }),
+      },
+    ],
+  );
 }
 
 type Fetched = { readonly stored: StoredJobFile } | { readonly error: Error };
@@ -126,6 +143,7 @@ class Download {
   };
   /** Stored files that were not delivered yet. */
   readonly #stored = new Set<StoredJobFile>();
+  readonly #fileScan: Scan | undefined;
   #ended = false;
   #lastError: Error | undefined;
 
@@ -134,7 +152,9 @@ class Download {
     job: JobName,
     options: Checked<JobFilesOptions, typeof OPTIONS>,
     run: Run,
+    fileScan: Scan | undefined,
   ) {
+    this.#fileScan = fileScan;
     this.#account = account.withWaits(run.progress?.onWait);
     this.#job = job;
     this.#options = options;
@@ -181,7 +201,15 @@ class Download {
   async *#fetchAll(list: JobFileList, files: readonly JobFile[]) {
     const { concurrency } = this.#options;
     const limit = pLimit(concurrency);
-    const fetch = (file: JobFile) => limit(() => this.#fetch(list, file));
+    const bytes = ((list.totalBytes ?? 0) * files.length) / Math.max(1, list.listed);
+    const scan = this.#fileScan?.pays(bytes) ? this.#fileScan : undefined;
+    const turns = new Turns();
+    const fetch = (file: JobFile) => {
+      const turn = turns.next();
+      return limit(() =>
+        this.#fetch(list, file, scan && scanOnce(scan, turn, this.#run.signal)),
+      ).finally(turn.end);
+    };
     let failures = 0;
     try {
       for await (const { item: file, result } of workAhead(
@@ -200,14 +228,14 @@ class Download {
   }
 
   /** Rejects only with errors that the other files would have as well. */
-  async #fetch(list: JobFileList, file: JobFile): Promise<Fetched> {
+  async #fetch(list: JobFileList, file: JobFile, scan: ScanBytes | undefined): Promise<Fetched> {
     const { signal, progress } = this.#run;
     const onBytes = (bytes: number) => {
       if (progress !== undefined) progress.receivedBytes += bytes;
     };
     try {
       const stored = await fetchJobFile(file, { account: this.#account, list, signal }, response =>
-        storeJobFile(response, this.#memory, onBytes),
+        storeJobFile(response, this.#memory, onBytes, scan),
       );
       if (this.#ended) await stored.release();
       else this.#stored.add(stored);
@@ -220,8 +248,12 @@ class Download {
   }
 
   async *#deliver(stored: StoredJobFile, cursor: Cursor): InternalBatches<Uint8Array> {
-    const { whole, origin, inflated } = stored;
+    const { whole, origin, inflated, scanned } = stored;
     this.#stored.delete(stored);
+    if (scanned !== undefined) {
+      yield scannedBatch(scanned, cursor, origin);
+      return;
+    }
     try {
       if (whole !== undefined) yield { items: [whole], cursor, origin, inflated };
       else {
@@ -265,6 +297,22 @@ class Download {
       retryable: true,
     });
   }
+}
+
+/**
+ * Scans a file when its turn has come. If it is fetched again, later files may be with the threads
+ * already, which then would wait for each other: it is checked on the main thread.
+ */
+function scanOnce(scan: Scan, turn: Turn, signal: AbortSignal): ScanBytes {
+  let scanned = false;
+  return async (file, origin) => {
+    if (scanned) return undefined;
+    scanned = true;
+    await abortable(turn.begin, signal);
+    const held = scan.scan({ file, origin });
+    turn.end();
+    return abortable(held, signal);
+  };
 }
 
 function withFile(

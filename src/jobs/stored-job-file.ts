@@ -1,7 +1,13 @@
 import { inflatedSize } from '../gzip/inflated-size.js';
 import type { HttpResponse } from '../http/http-message.js';
+import type { HeldFile } from '../scan/held-file.js';
 import { SpoolFile } from '../storage/spool-file.js';
-import { type CheckedFile, checkJobFile, checkJobFileStream } from './check-job-file.js';
+import {
+  type CheckedFile,
+  checkJobFile,
+  checkJobFileStream,
+  checkScannedFile,
+} from './check-job-file.js';
 
 /** Larger files are stored on disk. */
 const MAX_FILE_IN_MEMORY = 4 * 1024 * 1024;
@@ -13,6 +19,8 @@ export interface StoredJobFile extends CheckedFile {
   readonly whole: Buffer | undefined;
   /** Its content, where the check inflated it in memory: `gunzip` does not inflate it again. */
   readonly inflated: Buffer | undefined;
+  /** Its posts, where a thread checked it and holds the content. */
+  readonly scanned?: HeldFile | undefined;
   blocks(): AsyncIterable<Buffer>;
   release(): Promise<void>;
 }
@@ -43,11 +51,17 @@ export class MemoryBudget {
   }
 }
 
-/** Receives a file into memory or a temporary file, and checks it. `onBytes` is called for each chunk. */
+/** Scans a file in another thread; `undefined` where that cannot be done. */
+export type ScanBytes = (file: Buffer, origin: string) => Promise<HeldFile | undefined>;
+
+/**
+ * Receives a file into memory or a temporary file, and checks it. `onBytes` is called for each chunk.
+ */
 export async function storeJobFile(
   response: HttpResponse,
   memory: JobFileMemory,
   onBytes: (bytes: number) => void,
+  scan?: ScanBytes,
 ): Promise<StoredJobFile> {
   const length = Number(response.headers['content-length'] ?? Number.NaN);
   if (!(length <= MAX_FILE_IN_MEMORY && memory.waiting.reserve(length)))
@@ -67,6 +81,13 @@ export async function storeJobFile(
       chunks.push(chunk);
     }
     const whole = Buffer.concat(chunks);
+    const scanned = await scan?.(whole, response.url);
+    const counted = scanned && checkScannedFile(whole, scanned);
+    if (counted !== undefined) {
+      await release();
+      return { ...counted, ...storedInThread(scanned as HeldFile) };
+    }
+    scanned?.release();
     const size = inflatedSize(whole);
     if (memory.inflated.reserve(size)) inflatedBytes = size;
     const { content, ...checked } = await checkJobFile(whole, response.url, inflatedBytes);
@@ -78,6 +99,14 @@ export async function storeJobFile(
     await release();
     throw error;
   }
+}
+
+function storedInThread(file: HeldFile): Omit<StoredJobFile, keyof CheckedFile> {
+  return {
+    ...{ origin: file.origin, whole: undefined, inflated: undefined, scanned: file },
+    blocks: async function* () {},
+    release: async () => file.release(),
+  };
 }
 
 async function storeOnDisk(

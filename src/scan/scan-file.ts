@@ -8,7 +8,7 @@ import { POST_KEYS } from '../activity/post-keys.js';
 import type { InflateLimits } from '../gzip/gzip-file.js';
 import { inflatedSize } from '../gzip/inflated-size.js';
 import { isZstd } from '../gzip/zstd-frames.js';
-import { CLOSE_OBJECT, CR, LF, OPEN_OBJECT } from '../json/json-bytes.js';
+import { CLOSE_OBJECT, CR, LF, OPEN_OBJECT, startsWithMark } from '../json/json-bytes.js';
 import { isDeeperThan } from '../json/json-depth.js';
 import { spanNearEnd } from '../json/json-object.js';
 import { LineFramer } from '../json/line-framer.js';
@@ -52,7 +52,8 @@ export async function scanFile(
   if (file.length > MAX_FILE_BYTES) return undefined;
   try {
     const bytes = gunzip === undefined ? copyOf(file) : inflate(file, gunzip);
-    if (bytes === undefined) return undefined;
+    // The check of a job's files refuses a mark at the start, which `jsonLines` skips.
+    if (bytes === undefined || startsWithMark(bytes)) return undefined;
     return scanLines(bytes, limits, fields) ?? (await scanRecords(bytes, limits, fields));
   } catch {
     return undefined;

@@ -14,8 +14,8 @@ export interface FilesOptions<T> extends FileSinkOptions<T> {
   /** Turns an item into a line. @default the exact bytes of an activity, the JSON of any other value */
   readonly line?: ToLine<T> | undefined;
   /**
-   * Maximum number of threads that read, inflate and write stored files, where no function of yours looks
-   * at the posts in between. `0` does all on the main thread.
+   * Maximum number of threads that inflate and write stored files and files of a job, where no function of
+   * yours looks at the posts in between. `0` does all on the main thread.
    * @default as many as there are cores, up to 16, for 32 MiB of files or more
    */
   readonly workers?: number | undefined;

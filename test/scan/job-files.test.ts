@@ -1,0 +1,204 @@
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import { MillraceError } from '../../src/errors.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { jobFiles } from '../../src/jobs/job-files.js';
+import type { JobVerdict } from '../../src/jobs/job-verdict.js';
+import { activities } from '../../src/operators/activities.js';
+import { dedupe } from '../../src/operators/dedupe.js';
+import { gunzip } from '../../src/operators/gunzip.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
+import { routeByTag } from '../../src/operators/route-by-tag.js';
+import { HeldFile } from '../../src/scan/held-file.js';
+import { files } from '../../src/sinks/files.js';
+import { type Reply, status } from '../http/scripted-server.js';
+import {
+  type JobServer,
+  type JobServerOptions,
+  jobServer,
+  type ServedFile,
+  servedFiles,
+  UUID,
+  whole,
+} from '../jobs/job-server.js';
+import { temporaryFolders } from '../sinks/temporary-folder.js';
+
+// Threads run the compiled script: build first.
+const newFolder = temporaryFolders();
+
+const INFO = '{"info":{"message":"Replay Request Completed with Errors","activity_count":3,';
+
+/** Replies in place of a file. */
+const FAULTS: Record<string, (file: ServedFile) => Reply> = {
+  cut: ({ gzip }) => whole(gzip.subarray(0, gzip.length / 2)),
+  reset: () => response => void response.socket?.resetAndDestroy(),
+  flipped: ({ gzip }) => {
+    const flipped = Buffer.from(gzip);
+    flipped[flipped.length >> 1]! ^= 4;
+    return whole(flipped);
+  },
+  junk: ({ gzip }) => whole(Buffer.concat([gzip, Buffer.from('junk')])),
+  plain: ({ lines }) => whole(Buffer.from(`${lines.join('\n')}\n`)),
+  'other posts than it says': ({ lines }) =>
+    whole(gzipSync(`${lines[0]}\n{"info":{"message":"x","activity_count":3}}`)),
+  'a cut line': ({ lines }) => whole(gzipSync(`${lines.join('\n')}\n{"id":2`)),
+  'a mark at the start': ({ lines }) => whole(gzipSync(`\uFEFF${lines.join('\n')}\n`)),
+  'a line that is no JSON': ({ lines }) => whole(gzipSync(`${lines[0]}\n{"a\n`)),
+  'a post without id': ({ lines }) => whole(gzipSync(`{"text":"x"}\n${lines[0]}\n`)),
+  missing: () => status(404, 'NoSuchKey'),
+  'suspect minutes': ({ lines }) =>
+    whole(
+      gzipSync(
+        `${lines.join('\r\n')}\r\n${INFO}"minutes_failed":["2024-01-01T08:03:00+00:00"]}}\n`,
+      ),
+    ),
+  'several members': ({ lines }) =>
+    whole(Buffer.concat(lines.map(line => gzipSync(`\n${line}\n\n`)))),
+};
+
+interface Fault {
+  readonly file: number;
+  readonly name: string;
+  /** Requests that get it. */
+  readonly times: number;
+}
+
+interface RunOptions {
+  readonly workers: number;
+  readonly concurrency: number;
+}
+
+/** Runs the pipeline, and returns its result or error, its verdicts, and all files. */
+async function run(served: JobServer, out: string, { workers, concurrency }: RunOptions) {
+  await mkdir(out, { recursive: true });
+  const verdicts: JobVerdict[] = [];
+  // The check of a checkpoint covers the names of the files.
+  const clean = (text: string) =>
+    text
+      .replaceAll(out, 'OUT')
+      .replaceAll(served.server.url, 'URL')
+      .replace(/"check": "\w+"/, '');
+  const result = await pipeline(
+    jobFiles(served.account(), UUID, { concurrency, onVerdict: told => verdicts.push(told) }),
+    gunzip(),
+    jsonLines(),
+    activities(),
+    dedupe(),
+    routeByTag(),
+    files({
+      path: path.join(out, '{tag}.jsonl'),
+      checkpoint: path.join(out, 'checkpoint.json'),
+      commitIntervalMs: 0,
+      workers,
+    }),
+  ).then(
+    ({ posts, bytes }) => ({ posts, bytes }),
+    (error: unknown) => {
+      if (!(error instanceof MillraceError)) throw error;
+      return { error: clean(error.message), code: error.code };
+    },
+  );
+  const contents: Record<string, string> = {};
+  for (const name of (await readdir(out)).toSorted())
+    if (!name.endsWith('.lock'))
+      contents[name] = clean(await readFile(path.join(out, name), 'utf8'));
+  // Files after one with a bad post may have been requested or not.
+  const wasCut = 'code' in result && result.code === 'ERR_DATA';
+  const fetched = wasCut ? undefined : Object.fromEntries(served.fetched);
+  return { result, contents, verdicts, fetched };
+}
+
+/** From the checkpoint, without the faults. */
+async function runAgain(served: JobServer, out: string, options: RunOptions) {
+  served.faults.clear();
+  served.fetched.clear();
+  return run(served, out, options);
+}
+
+async function serve(options: JobServerOptions, faults: readonly Fault[]): Promise<JobServer> {
+  const served = await jobServer(options);
+  for (const { file, name, times } of faults)
+    served.faults.set(served.files[file]!.segment, (before, of) =>
+      before < times ? FAULTS[name]?.(of) : undefined,
+    );
+  return served;
+}
+
+describe('files of a job that threads check, scan and write', () => {
+  it('come out as without threads: lines, checkpoint, verdict, errors, requests', async () => {
+    const folder = await newFolder();
+    const scans = vi.spyOn(HeldFile.prototype, 'write');
+    let round = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          fc.record({
+            file: fc.nat(9),
+            name: fc.constantFrom(...Object.keys(FAULTS)),
+            times: fc.constantFrom(1, 2, Number.POSITIVE_INFINITY),
+          }),
+          { maxLength: 4 },
+        ),
+        fc.constantFrom(1, 2, 4),
+        async (faults, concurrency) => {
+          const here = path.join(folder, `${round++}`);
+          const outcomes = [];
+          for (const workers of [0, 2]) {
+            const served = await serve({ files: servedFiles(10) }, faults);
+            try {
+              const out = path.join(here, `${workers}`);
+              outcomes.push([
+                await run(served, out, { workers, concurrency }),
+                await runAgain(served, out, { workers, concurrency }),
+              ]);
+            } finally {
+              await served.stop();
+            }
+          }
+          expect(outcomes[1]).toEqual(outcomes[0]);
+          await rm(here, { recursive: true });
+        },
+      ),
+      { numRuns: 25, endOnFailure: true },
+    );
+    // Or no thread would have written anything.
+    expect(scans.mock.calls.length).toBeGreaterThan(50);
+  });
+
+  it('are scanned in their order, however they arrive', async () => {
+    const folder = await newFolder();
+    const served = await jobServer({ files: servedFiles(16) });
+    // The first of four comes when the others have had time to be scanned: the thread could be full of them.
+    const come = served.files.map(() => deferred());
+    for (const [index, { segment }] of served.files.entries())
+      served.faults.set(segment, (_, file) => async (response, request) => {
+        come[index]!.resolve(undefined);
+        if (index % 4 === 0) {
+          await Promise.all(come.slice(index + 1, index + 4).map(({ promise }) => promise));
+          await sleep(50);
+        }
+        await whole(file.gzip)(response, request);
+      });
+    try {
+      const { result } = await run(served, path.join(folder, 'out'), {
+        workers: 1,
+        concurrency: 4,
+      });
+      expect(result).toMatchObject({ posts: 48 });
+    } finally {
+      await served.stop();
+    }
+  });
+});
+
+function deferred(): { readonly promise: Promise<unknown>; resolve(value: unknown): void } {
+  let resolve = (_: unknown) => {};
+  const promise = new Promise(resolved => {
+    resolve = resolved;
+  });
+  return { promise, resolve };
+}
