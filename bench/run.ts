@@ -6,6 +6,7 @@ import { cost } from './cost.js';
 import { drawCharts } from './draw.js';
 import { hops } from './hops.js';
 import { hostile } from './hostile.js';
+import { jetstream } from './jetstream.js';
 import { jobs } from './jobs.js';
 import { live } from './live.js';
 import { liveLatency } from './live-latency.js';
@@ -38,6 +39,7 @@ const STUDIES: readonly Study[] = [
   hostile,
   archiveSearch,
   tombstones,
+  jetstream,
   tables,
   cost,
 ];

@@ -1,0 +1,128 @@
+import { mkdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { messageOf, start, stop } from './children.js';
+import { storedCorpus } from './corpus.js';
+import { hasNatsServer, startServers } from './jetstream/servers.js';
+import type { Done, Task } from './jetstream/task.js';
+import { median } from './measure.js';
+import type { Study } from './question.js';
+import type { Bar } from './record.js';
+
+const IN_FLIGHT = 500;
+const REPLICAS = [1, 3] as const;
+const STEPS = [
+  { step: 'publish', name: 'millrace', module: 'publish' },
+  { step: 'publish', name: 'the bare client', module: 'bare-publish' },
+  { step: 'consume', name: 'millrace', module: 'consume' },
+  { step: 'consume', name: 'the bare client', module: 'bare-consume' },
+] as const;
+
+type Step = (typeof STEPS)[number];
+
+interface Row {
+  readonly replicas: 1 | 3;
+  readonly step: Step;
+  readonly runs: readonly Done[];
+}
+
+/** Posts through a log on loopback, with one server and with three. */
+export const jetstream: Study = {
+  name: 'jetstream',
+  title: 'JetStream: posts published and consumed',
+  async run({ quick, places }) {
+    if (!hasNatsServer)
+      return {
+        markdown: 'Skipped: needs nats-server (`apt-get install nats-server`).\n',
+        charts: [],
+      };
+    const { files, posts, duplicates, bytes } = await storedCorpus({ files: quick ? 4 : 24 });
+    const rounds = quick ? 1 : 3;
+    const rows: Row[] = [];
+    for (const replicas of REPLICAS) {
+      const runs = STEPS.map(step => ({ replicas, step, runs: [] as Done[] }));
+      for (let round = 0; round < rounds; round++) {
+        const servers = await startServers(replicas, places.scratch);
+        try {
+          for (const { step, runs: done } of round % 2 === 0 ? runs : swapped(runs)) {
+            const out = path.join(places.scratch, 'jetstream');
+            await mkdir(out, { recursive: true });
+            const task: Task = {
+              ...{ urls: servers.urls, replicas, inFlight: IN_FLIGHT, files, out },
+              stream: step.name === 'millrace' ? 'ours' : 'bare',
+              posts: posts - duplicates,
+            };
+            done.push(await measured(step, task));
+            await rm(out, { recursive: true });
+          }
+        } finally {
+          await servers.stop();
+        }
+      }
+      rows.push(...runs);
+    }
+    return {
+      markdown: [
+        `${(posts - duplicates).toLocaleString('en')} posts, ${(bytes / 1e6).toFixed(0)} MB of JSON, ${IN_FLIGHT} publishes in flight, file storage, servers and`,
+        `clients on this machine; medians of ${rounds}. Ours reads stored files, commits its cursor, and writes with a checkpoint; the bare`,
+        'client has posts and ids in memory, and keeps no cursor.',
+        '',
+        '| | replicas | | posts/s | spread | cpu s | peak MiB |',
+        '| --- | ---: | --- | ---: | ---: | ---: | ---: |',
+        ...rows.map(line),
+        '',
+      ].join('\n'),
+      charts: [
+        {
+          ...{
+            name: 'jetstream',
+            title: 'Posts through JetStream',
+            unit: 'posts/s',
+            better: 'more',
+          },
+          bars: rows.map(
+            ({ replicas, step, runs }): Bar => ({
+              panel: `${step.step}, ${replicas} ${replicas === 1 ? 'replica' : 'replicas'}`,
+              name: step.name,
+              kind: step.name === 'millrace' ? 'ours' : 'peer',
+              values: runs.map(({ posts, seconds }) => posts / seconds),
+            }),
+          ),
+        },
+      ],
+    };
+  },
+};
+
+/** The other variant first, and a publish before its consume. */
+function swapped<T>([a, b, c, d]: readonly T[]): T[] {
+  return [b, a, d, c] as T[];
+}
+
+async function measured(step: Step, task: Task): Promise<Done> {
+  const child = start(`jetstream/${step.module}.js`, JSON.stringify(task));
+  try {
+    const done = await messageOf<Done>(child);
+    if (done.posts !== task.posts)
+      throw new Error(
+        `${step.name}: ${step.step} had ${done.posts} posts instead of ${task.posts}`,
+      );
+    return done;
+  } finally {
+    await stop(child);
+  }
+}
+
+function line({ replicas, step, runs }: Row): string {
+  const rates = runs.map(({ posts, seconds }) => posts / seconds);
+  const shown = (value: number) => Math.round(value).toLocaleString('en');
+  const cells = [
+    step.step,
+    String(replicas),
+    step.name,
+    shown(median(rates)),
+    `${shown(Math.max(...rates))}–${shown(Math.min(...rates))}`,
+    median(runs.map(({ cpuSeconds }) => cpuSeconds)).toFixed(1),
+    median(runs.map(({ peakMegabytes }) => peakMegabytes)).toFixed(0),
+  ];
+  return `| ${cells.join(' | ')} |`;
+}

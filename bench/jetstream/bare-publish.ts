@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { connect, nanos } from '@nats-io/transport-node';
+import { onTask } from './task.js';
+
+// What a script does with the client alone, where nothing fails: the posts are in memory, their ids known.
+await onTask(async ({ urls, stream, replicas, inFlight, files }) => {
+  const posts = new Map<string, Uint8Array>();
+  for (const file of files)
+    for (const line of gunzipSync(readFileSync(file)).toString().trimEnd().split('\n'))
+      posts.set((JSON.parse(line) as { id_str: string }).id_str, Buffer.from(line));
+  const connection = await connect({ servers: urls });
+  const manager = await jetstreamManager(connection);
+  return async () => {
+    await manager.streams.add({
+      name: stream,
+      subjects: [`${stream}.>`],
+      num_replicas: replicas,
+      duplicate_window: nanos(120_000),
+    });
+    const js = jetstream(connection);
+    const waiting = [...posts].values();
+    // Each worker takes the next post when its last one is acknowledged.
+    const worker = async () => {
+      for (const [id, post] of waiting) await js.publish(`${stream}.0`, post, { msgID: id });
+    };
+    await Promise.all(Array.from({ length: inFlight }, worker));
+    await connection.close();
+    return posts.size;
+  };
+});

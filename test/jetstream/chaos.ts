@@ -1,0 +1,303 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { samplePosts } from '../../src/service/index.js';
+import { endChildren } from '../child-processes.js';
+import { comparePosts, type PostCounts, readPosts } from './bare-reader.js';
+import type { ConsumeWork } from './jetstream-to-files.js';
+import { type NatsCluster, type NatsNode, startCluster } from './nats-server.js';
+import type { PublishWork } from './posts-to-jetstream.js';
+import { RestartedScript } from './restarted-script.js';
+import { RouteProxies } from './route-proxies.js';
+import { SmallDisk } from './small-disk.js';
+
+/** What happens at random moments, again and again, while posts are published and consumed. */
+export type Fault =
+  /** The node that leads the stream: kill -9, and a start after 0 to 3 s. */
+  | 'leader'
+  /** The publisher: kill -9, and a start after 0 to 0.5 s. */
+  | 'publisher'
+  /** One of the consumers, the same. */
+  | 'consumer'
+  /** The leader stops where it is for 0.5 to 6 s, with its connections open. */
+  | 'freeze'
+  /** The leader is cut off from the other nodes for 1 to 8 s. Clients still reach it. */
+  | 'partition'
+  /** A node reaches its `max_file_store`; 1 to 4 s later it starts again, with more. */
+  | 'limit'
+  /** The disk of a node is full (ENOSPC); 1 to 4 s later it has room and the node starts again. */
+  | 'disk';
+
+/** Random numbers from a seed. */
+export interface Random {
+  whole(min: number, max: number): number;
+  pick<T>(values: readonly T[]): T;
+}
+
+/** Stored files to publish, and what is in them. */
+export interface PostArchive {
+  readonly folder: string;
+  readonly posts: PostCounts;
+}
+
+/** One run: a new cluster, a publisher, two consumers, and faults. */
+export interface ChaosOptions {
+  readonly faults: readonly Fault[];
+  /** Of each kind. @default 3 */
+  readonly maxFaults?: number | undefined;
+  readonly random: Random;
+  readonly archive: PostArchive;
+  /** An empty folder. */
+  readonly folder: string;
+  /** The folder of the library as a URL with a slash at its end. */
+  readonly library: URL;
+  readonly signal: AbortSignal;
+}
+
+const STREAM = 'posts';
+const CONSUMERS = 2;
+const PER_SECOND = 1_500;
+
+/** Writes an archive of made-up posts: files of a minute. */
+export async function writeArchive(folder: string, minutes: number): Promise<PostArchive> {
+  await mkdir(folder, { recursive: true });
+  for (let minute = 0; minute < minutes; minute++) {
+    const posts = samplePosts(Date.UTC(2024, 0, 1, 12, minute), { postsPerMinute: 200 });
+    const text = posts.map(({ raw }) => `${raw}\n`).join('');
+    const name = `${String(minute).padStart(4, '0')}.json.gz`;
+    await writeFile(path.join(folder, name), gzipSync(text));
+  }
+  return { folder, posts: readPosts(folder) };
+}
+
+/**
+ * Publishes an archive while faults happen, consumes it in two shares, and compares all files with it.
+ *
+ * @returns What happened, by name; `hits` are faults that came before the last post was published.
+ * @throws Error If posts are lost, doubled or altered, or if a script ends with an error.
+ */
+export async function chaos(options: ChaosOptions): Promise<Readonly<Record<string, number>>> {
+  const { faults, random, archive, folder, signal } = options;
+  signal.addEventListener('abort', endChildren, { once: true });
+  await using proxies = new RouteProxies();
+  await using disk = faults.includes('disk') ? await SmallDisk.mount(128) : undefined;
+  if (faults.includes('disk') && disk === undefined)
+    throw new Error('A disk of its own needs user namespaces, which this machine does not allow');
+  const limits = path.join(folder, 'limits.conf');
+  const setLimit = (megabytes: number) =>
+    writeFile(limits, `max_file_store: ${megabytes * 2 ** 20}\n`);
+  await setLimit(faults.includes('limit') ? random.whole(1, 8) : 10_000);
+  await using cluster = await startCluster({
+    routePort: proxies.routePort,
+    node: number =>
+      number === 0
+        ? { store: disk?.folder, jetstream: `include ${JSON.stringify(limits)}` }
+        : { jetstream: 'max_file_store: 10GB' },
+  });
+  const run = new Run(options, cluster, proxies, { disk, setLimit });
+  try {
+    await run.untilConsumed();
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  }
+  const written = readPosts(...run.outputs);
+  const { lost, doubled, others } = comparePosts(archive.posts, written);
+  const stored = await run.storedMessages();
+  if (lost + doubled + others > 0 || stored !== archive.posts.size)
+    throw new Error(
+      `Of ${archive.posts.size} posts, ${lost} are lost, ${doubled} doubled, ${others} altered; ` +
+        `the stream has ${stored}; faults: ${JSON.stringify(run.counts)}`,
+    );
+  return { ...run.counts, posts: archive.posts.size };
+}
+
+class Run {
+  readonly counts: Record<string, number> = { hits: 0 };
+  readonly outputs: readonly string[];
+  readonly #options: ChaosOptions;
+  readonly #cluster: NatsCluster;
+  readonly #proxies: RouteProxies;
+  readonly #disk: SmallDisk | undefined;
+  readonly #setLimit: (megabytes: number) => Promise<void>;
+  readonly #published = new AbortController();
+  readonly #publisher: RestartedScript;
+  #consumers: readonly RestartedScript[] = [];
+  /** One node at a time: with two of three down, nothing can go on. */
+  #nodeIsFree: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    options: ChaosOptions,
+    cluster: NatsCluster,
+    proxies: RouteProxies,
+    node: { disk: SmallDisk | undefined; setLimit: (megabytes: number) => Promise<void> },
+  ) {
+    this.#options = options;
+    this.#cluster = cluster;
+    this.#proxies = proxies;
+    this.#disk = node.disk;
+    this.#setLimit = node.setLimit;
+    this.outputs = Array.from({ length: CONSUMERS }, (_, index) =>
+      path.join(options.folder, `share-${index + 1}`),
+    );
+    const { archive, library } = options;
+    const work: PublishWork = {
+      library: library.href,
+      archive: archive.folder,
+      perSecond: PER_SECOND,
+      options: {
+        servers: cluster.urls,
+        stream: STREAM,
+        subject: STREAM,
+      },
+    };
+    this.#publisher = new RestartedScript('posts-to-jetstream', work, this.#pauseMs);
+  }
+
+  async untilConsumed(): Promise<void> {
+    await this.#leader();
+    this.#consumers = this.#startConsumers('never');
+    const faults = this.#options.faults.map(fault => this.#injectAgainAndAgain(fault));
+    try {
+      // A consumer that ends early has failed.
+      await Promise.race([
+        this.#publisher.ended,
+        ...this.#consumers.map(async ({ ended }) => {
+          throw new Error(`A consumer ended: ${await ended}`);
+        }),
+        ...faults.map(async fault => {
+          await fault;
+          await this.#publisher.ended;
+        }),
+      ]);
+    } finally {
+      this.#published.abort();
+    }
+    await Promise.all(faults);
+    await Promise.all(this.#consumers.map(consumer => consumer.stop()));
+    // They go on where their checkpoints are, and end.
+    const last = this.#startConsumers('caught up');
+    await Promise.all(last.map(({ ended }) => ended));
+  }
+
+  async storedMessages(): Promise<number | undefined> {
+    const { state } = (await this.#cluster.ask(`$JS.API.STREAM.INFO.${STREAM}`)) as {
+      readonly state?: { readonly messages: number };
+    };
+    return state?.messages;
+  }
+
+  #startConsumers(until: 'never' | 'caught up'): readonly RestartedScript[] {
+    return this.outputs.map((out, index) => {
+      const work: ConsumeWork = {
+        library: this.#options.library.href,
+        out,
+        options: {
+          servers: this.#cluster.urls,
+          stream: STREAM,
+          share: { index: index + 1, of: CONSUMERS },
+          until,
+        },
+      };
+      return new RestartedScript('jetstream-to-files', work, this.#pauseMs);
+    });
+  }
+
+  readonly #pauseMs = () => this.#options.random.whole(0, 500);
+
+  async #injectAgainAndAgain(fault: Fault): Promise<void> {
+    const { random, maxFaults = 3, signal } = this.#options;
+    const ended = AbortSignal.any([this.#published.signal, signal]);
+    for (let times = 0; times < maxFaults; times++) {
+      try {
+        await wait(random.whole(100, 2_000), undefined, { signal: ended });
+      } catch {
+        return;
+      }
+      await this.#inject(fault);
+    }
+  }
+
+  async #inject(fault: Fault): Promise<void> {
+    const { random } = this.#options;
+    switch (fault) {
+      case 'publisher':
+        if (this.#publisher.signal('SIGKILL')) this.#count(fault);
+        return;
+      case 'consumer':
+        if (random.pick(this.#consumers).signal('SIGKILL')) this.#count(fault);
+        return;
+      case 'leader':
+        return this.#onNode(fault, async () => {
+          const node = await this.#leader();
+          await node.kill();
+          await wait(random.whole(0, 3_000));
+          await node.start();
+        });
+      case 'freeze':
+        return this.#onNode(fault, async () => {
+          const node = await this.#leader();
+          node.pause();
+          await wait(random.whole(500, 6_000));
+          node.resume();
+        });
+      case 'partition':
+        return this.#onNode(fault, async () => {
+          const node = await this.#leader();
+          this.#proxies.cutOff(
+            this.#cluster.nodes.indexOf(node),
+            random.pick(['silent', 'reset'] as const),
+          );
+          await wait(random.whole(1_000, 8_000));
+          this.#proxies.heal();
+        });
+      case 'disk':
+        return this.#onNode(fault, async () => {
+          await this.#disk?.fill();
+          await wait(random.whole(1_000, 4_000));
+          await this.#disk?.free();
+          await this.#restart(this.#cluster.nodes[0]);
+        });
+      case 'limit':
+        return this.#onNode(fault, async () => {
+          await wait(random.whole(1_000, 4_000));
+          await this.#setLimit(random.whole(8, 16));
+          await this.#restart(this.#cluster.nodes[0]);
+        });
+    }
+  }
+
+  async #restart(node: NatsNode | undefined): Promise<void> {
+    await node?.kill();
+    await node?.start();
+  }
+
+  async #onNode(fault: Fault, work: () => Promise<void>): Promise<void> {
+    const turn = this.#nodeIsFree.then(async () => {
+      if (this.#published.signal.aborted) return;
+      this.#count(fault);
+      await work();
+    });
+    this.#nodeIsFree = turn.catch(() => {});
+    return turn;
+  }
+
+  #count(fault: Fault): void {
+    this.counts[fault] = (this.counts[fault] ?? 0) + 1;
+    this.counts.hits = (this.counts.hits ?? 0) + 1;
+  }
+
+  /** The node that leads the stream; waits for the stream and for an election. */
+  async #leader(): Promise<NatsNode> {
+    while (true) {
+      this.#options.signal.throwIfAborted();
+      const { cluster } = (await this.#cluster.ask(`$JS.API.STREAM.INFO.${STREAM}`)) as {
+        readonly cluster?: { readonly leader?: string };
+      };
+      const node = this.#cluster.nodes.find(({ name }) => name === cluster?.leader);
+      if (node?.isRunning === true) return node;
+      await wait(50);
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import type { ChildProcess } from 'node:child_process';
+import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { spawn } from '../child-processes.js';
+
+/** A script of this folder in a process of its own, which is started again each time a test kills it. */
+export class RestartedScript {
+  /** Resolves to what it printed when it has ended by itself; rejects if that was with an error. */
+  readonly ended: Promise<string>;
+  #child: ChildProcess | undefined;
+  #isStopped = false;
+
+  /**
+   * @param script Its name, without an extension.
+   * @param work What it gets as its argument, as JSON.
+   * @param pauseMs How long it is down after a kill.
+   */
+  constructor(script: string, work: unknown, pauseMs: () => number) {
+    // Compiled for `npm run faults`, because tsx takes a second to start.
+    const extension = path.extname(import.meta.filename);
+    const args = [
+      ...(extension === '.ts' ? ['--import', 'tsx'] : []),
+      path.join(import.meta.dirname, script + extension),
+      JSON.stringify(work),
+    ];
+    this.ended = this.#run(script, args, pauseMs);
+    // A test awaits it later.
+    this.ended.catch(() => {});
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** Sends a signal, and says whether the script was there to get it. */
+  signal(signal: NodeJS.Signals): boolean {
+    return this.#child?.kill(signal) ?? false;
+  }
+
+  /** Kills it, for good. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.signal('SIGKILL');
+    await this.ended;
+  }
+
+  async #run(script: string, args: readonly string[], pauseMs: () => number): Promise<string> {
+    while (!this.#isStopped) {
+      const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+      this.#child = child;
+      let [printed, errors] = ['', ''];
+      child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        printed += text;
+      });
+      child.stderr.setEncoding('utf8').on('data', (text: string) => {
+        errors += text;
+      });
+      const code = await new Promise<number | null>(resolve => child.once('close', resolve));
+      this.#child = undefined;
+      if (code === 0) return printed;
+      if (code !== null || child.signalCode !== 'SIGKILL')
+        throw new Error(`${script} ended with ${code ?? child.signalCode}:\n${errors}`);
+      if (!this.#isStopped) await wait(pauseMs());
+    }
+    return '';
+  }
+}

@@ -1,0 +1,65 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { open, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { spawn } from '../child-processes.js';
+
+/**
+ * A file system of its own in memory that can be filled. It is mounted in the namespace of a child
+ * process, which Linux lets any user do where user namespaces are allowed: not in most containers.
+ */
+export class SmallDisk {
+  /** Any process of this user can use it as long as the child runs. */
+  readonly folder: string;
+  readonly #child: ChildProcess;
+
+  /** `undefined` where it is not permitted. */
+  static async mount(megabytes: number): Promise<SmallDisk | undefined> {
+    if (process.platform !== 'linux') return undefined;
+    const mount = `mount -t tmpfs -o size=${megabytes}m tmpfs /mnt && echo mounted && exec sleep infinity`;
+    const child = spawn('unshare', ['--map-root-user', '--mount', 'sh', '-c', mount], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const isMounted = await Promise.race([
+      once(child.stdout, 'data').then(() => true),
+      once(child, 'close').then(() => false),
+      once(child, 'error').then(() => false),
+    ]);
+    return isMounted ? new SmallDisk(child) : undefined;
+  }
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+    this.folder = `/proc/${child.pid}/root/mnt`;
+  }
+
+  /** Writes until nothing more fits. Others may delete meanwhile: it goes on for a moment. */
+  async fill(): Promise<void> {
+    const file = await open(path.join(this.folder, 'filler'), 'a');
+    try {
+      for (const size of [1 << 20, 1 << 12, 1])
+        for (let isFull = false; !isFull; )
+          isFull = await file.write(Buffer.alloc(size)).then(
+            ({ bytesWritten }) => bytesWritten < size,
+            error => {
+              if ((error as NodeJS.ErrnoException).code === 'ENOSPC') return true;
+              throw error;
+            },
+          );
+    } finally {
+      await file.close();
+    }
+  }
+
+  async free(): Promise<void> {
+    await rm(path.join(this.folder, 'filler'), { force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { exitCode, signalCode } = this.#child;
+    if (exitCode !== null || signalCode !== null) return;
+    const closed = once(this.#child, 'close');
+    this.#child.kill('SIGKILL');
+    await closed;
+  }
+}
