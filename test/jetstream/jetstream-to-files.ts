@@ -1,4 +1,4 @@
-import type { FromJetStreamOptions } from '../../src/jetstream/from-jetstream.js';
+import type { FromJetStreamOptions } from '../../src/jetstream/from-jet-stream.js';
 
 /** What the script gets as its argument, as JSON. */
 export interface ConsumeWork {

@@ -1,4 +1,5 @@
-import type { ToJetStreamOptions } from '../../src/jetstream/to-jetstream.js';
+import type { Activity } from '../../src/activity/activity.js';
+import type { ToJetStreamOptions } from '../../src/jetstream/to-jet-stream.js';
 
 /** What the script gets as its argument, as JSON. */
 export interface PublishWork {
@@ -7,7 +8,7 @@ export interface PublishWork {
   /** The folder of stored files. */
   readonly archive: string;
   readonly perSecond: number;
-  readonly options: ToJetStreamOptions;
+  readonly options: ToJetStreamOptions<Activity>;
 }
 
 // The publisher that tests kill.

@@ -1,21 +1,23 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { open, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { spawn } from '../child-processes.js';
 
+/** Whether this machine lets any user mount: most containers do not. */
+export const canMountDisk =
+  spawnSync('unshare', ['--map-root-user', '--mount', 'true']).status === 0;
+
 /**
  * A file system of its own in memory that can be filled. It is mounted in the namespace of a child
- * process, which Linux lets any user do where user namespaces are allowed: not in most containers.
+ * process, see `canMountDisk`.
  */
 export class SmallDisk {
   /** Any process of this user can use it as long as the child runs. */
   readonly folder: string;
   readonly #child: ChildProcess;
 
-  /** `undefined` where it is not permitted. */
-  static async mount(megabytes: number): Promise<SmallDisk | undefined> {
-    if (process.platform !== 'linux') return undefined;
+  static async mount(megabytes: number): Promise<SmallDisk> {
     const mount = `mount -t tmpfs -o size=${megabytes}m tmpfs /mnt && echo mounted && exec sleep infinity`;
     const child = spawn('unshare', ['--map-root-user', '--mount', 'sh', '-c', mount], {
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -25,7 +27,8 @@ export class SmallDisk {
       once(child, 'close').then(() => false),
       once(child, 'error').then(() => false),
     ]);
-    return isMounted ? new SmallDisk(child) : undefined;
+    if (!isMounted) throw new Error('This machine does not allow a mount: see `canMountDisk`');
+    return new SmallDisk(child);
   }
 
   private constructor(child: ChildProcess) {

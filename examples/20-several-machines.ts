@@ -1,0 +1,99 @@
+// One machine replays a stream and publishes it to NATS JetStream; two others match each post against many rules and
+// write tables. On three machines, with the address of `nats-server -js` in MILLRACE_NATS_URL:
+//   npx tsx examples/20-several-machines.ts publish
+//   npx tsx examples/20-several-machines.ts match 1/2
+//   npx tsx examples/20-several-machines.ts match 2/2
+// Kill any of them, the server too, and start it again. Without arguments: all of them here, compared with one process.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { account, csv, matchRules, pipeline, replay, replayRules } from 'millrace';
+import { fromJetStream, toJetStream } from 'millrace/jetstream';
+import { createService, samplePosts } from 'millrace/service';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { rules: { type: 'string', default: '5000' } }, // try --rules 250000
+});
+const [role, share = '1/1'] = positionals;
+const stream = { stream: 'posts', subject: 'posts' };
+
+if (role === 'publish') await publish();
+else if (role === 'match') await match();
+else await allHere();
+
+/** Publishes an hour of a stream. */
+async function publish(): Promise<void> {
+  const service = createService({ postsPerMinute: 60, stateFolder: 'out/machines/service' });
+  const acme = account(await service.start()); // with the real service: account()
+  await replayRules.add(acme, [{ value: 'lang:en OR lang:ja OR has:links', tag: 'all' }]);
+  const noon = Math.floor(Date.now() / 86_400_000) * 86_400_000 - 43_200_000;
+  const { posts } = await pipeline(
+    replay(acme, { streamType: 'rulestream', fromDate: new Date(noon - 3_600_000), toDate: new Date(noon) }),
+    toJetStream({ ...stream, create: { maxBytes: 1e9, maxAgeMs: 86_400_000 } }), // three servers: replicas: 3
+  );
+  console.log(`${posts} posts published`);
+  await service.stop();
+}
+
+/** Matches a share of what was published, up to now; for a stream that goes on, without `until`. */
+async function match(): Promise<void> {
+  const [index = 1, of = 1] = share.split('/').map(Number);
+  const folder = `out/machines/${index}-of-${of}`;
+  const { posts } = await pipeline(
+    fromJetStream({ ...stream, share: { index, of }, until: 'caught up' }),
+    matchRules(madeUpRules(Number(values.rules)), { product: 'replay', dropUnmatched: true }),
+    csv({
+      ...{ path: `${folder}/matches.csv`, checkpoint: `${folder}/checkpoint.json` },
+      columns: ['id', 'posted_at', 'lang', 'tags', 'text'],
+    }),
+  );
+  console.log(`${share}: ${posts} posts match`);
+}
+
+/** Two words each, of those in generated posts. */
+function madeUpRules(count: number): { value: string; tag: string }[] {
+  const posts = samplePosts(new Date('2024-01-01'), { postsPerMinute: 2_000 });
+  const words = [...new Set(posts.flatMap(post => post.text.match(/\b[a-z]{4,12}\b/g) ?? []))];
+  const word = (number: number) => words[number % words.length];
+  return Array.from({ length: count }, (_, number) => ({
+    value: `${word(number)} ${word(number + 1 + Math.floor(number / words.length))}`,
+    tag: `rule ${number}`,
+  }));
+}
+
+async function allHere(): Promise<void> {
+  const port = 42_222;
+  await mkdir('out/machines', { recursive: true });
+  const server = spawn('nats-server', ['-js', '-a', '127.0.0.1', '-p', `${port}`, '-sd', 'out/machines/nats'], {
+    stdio: 'ignore',
+  });
+  server.once('error', () => {
+    console.error('This example needs nats-server: apt-get install nats-server, or https://nats.io/download');
+    process.exit(1);
+  });
+  const run = async (...args: string[]) => {
+    const child = spawn(process.execPath, [...process.execArgv, import.meta.filename, ...args, '--rules', values.rules], {
+      stdio: 'inherit',
+      env: { ...process.env, MILLRACE_NATS_URL: `nats://127.0.0.1:${port}` },
+    });
+    const [code] = await once(child, 'exit');
+    if (code !== 0) throw new Error(`${args.join(' ')} ended with exit code ${code}`);
+  };
+  try {
+    await run('publish');
+    await Promise.all([run('match', '1/2'), run('match', '2/2')]);
+    await run('match');
+    const rows = async (name: string) => (await readFile(`out/machines/${name}/matches.csv`, 'utf8')).split('\n');
+    // A text has no line feeds in CSV of one line a post: ids alone are compared.
+    const ids = (lines: string[]) => lines.flatMap(line => line.match(/^\d+/) ?? []).sort();
+    const [first, second, whole] = await Promise.all(['1-of-2', '2-of-2', '1-of-1'].map(rows));
+    const parts = ids([...first, ...second]);
+    const same = parts.join() === ids(whole).join();
+    console.log(`${parts.length} rows in two tables, ${same ? 'the same as' : 'other than'} those of one process`);
+    process.exitCode = same ? 0 : 1;
+  } finally {
+    server.kill();
+  }
+}
