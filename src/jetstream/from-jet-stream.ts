@@ -115,7 +115,9 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
   return new Flow(run => read(plan, { ...run, resume: run.resume ?? resume }), undefined, [
     {
       step: 'fromJetStream',
-      ...{ stream, subject, until },
+      ...{ stream, subject },
+      // A reader that never ends may be ended later; another last sequence is another output.
+      ...(typeof until === 'number' && { until }),
       ...(share !== undefined && { share: shareName(share) }),
     },
   ]);

@@ -36,7 +36,7 @@ export const jetstream: Part = {
   }),
 
   async open({ library, folder }) {
-    const archive = await writeArchive(path.join(folder, 'archive'), 30);
+    const archive = await writeArchive(path.join(folder, 'archive'), 20);
     return {
       run: ({ name }, trials) =>
         trials.each(({ random, folder, signal }) =>

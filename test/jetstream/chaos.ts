@@ -39,7 +39,7 @@ export interface PostArchive {
 /** One run: a new cluster, a publisher, two consumers, and faults. */
 export interface ChaosOptions {
   readonly faults: readonly Fault[];
-  /** Of each kind. @default 3 */
+  /** Of each kind. @default 2 */
   readonly maxFaults?: number | undefined;
   readonly random: Random;
   readonly archive: PostArchive;
@@ -52,13 +52,13 @@ export interface ChaosOptions {
 
 const STREAM = 'posts';
 const CONSUMERS = 2;
-const PER_SECOND = 1_500;
+const PER_SECOND = 400;
 
 /** Writes an archive of made-up posts: files of a minute. */
 export async function writeArchive(folder: string, minutes: number): Promise<PostArchive> {
   await mkdir(folder, { recursive: true });
   for (let minute = 0; minute < minutes; minute++) {
-    const posts = samplePosts(Date.UTC(2024, 0, 1, 12, minute), { postsPerMinute: 200 });
+    const posts = samplePosts(Date.UTC(2024, 0, 1, 12, minute), { postsPerMinute: 100 });
     const text = posts.map(({ raw }) => `${raw}\n`).join('');
     const name = `${String(minute).padStart(4, '0')}.json.gz`;
     await writeFile(path.join(folder, name), gzipSync(text));
@@ -81,7 +81,7 @@ export async function chaos(options: ChaosOptions): Promise<Readonly<Record<stri
   await mkdir(store, { recursive: true });
   const setLimit = (megabytes: number) =>
     writeFile(path.join(store, 'limits.conf'), `max_file_store: ${megabytes * 2 ** 20}\n`);
-  await setLimit(faults.includes('limit') ? random.whole(1, 8) : 10_000);
+  await setLimit(faults.includes('limit') ? random.whole(1, 4) : 10_000);
   await using cluster = await startCluster({
     routePort: proxies.routePort,
     node: number =>
@@ -199,11 +199,11 @@ class Run {
   readonly #pauseMs = () => this.#options.random.whole(0, 500);
 
   async #injectAgainAndAgain(fault: Fault): Promise<void> {
-    const { random, maxFaults = 3, signal } = this.#options;
+    const { random, maxFaults = 2, signal } = this.#options;
     const ended = AbortSignal.any([this.#published.signal, signal]);
     for (let times = 0; times < maxFaults; times++) {
       try {
-        await wait(random.whole(100, 2_000), undefined, { signal: ended });
+        await wait(random.whole(100, 2_500), undefined, { signal: ended });
       } catch {
         return;
       }
@@ -254,7 +254,7 @@ class Run {
       case 'limit':
         return this.#onNode(fault, async () => {
           await wait(random.whole(1_000, 4_000));
-          await this.#setLimit(random.whole(8, 16));
+          await this.#setLimit(random.whole(4, 8));
           await this.#restart(this.#cluster.nodes[0]);
         });
     }
