@@ -2,10 +2,11 @@ import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { messageOf, start, stop } from './children.js';
 import { storedCorpus } from './corpus.js';
+import { countingProxy } from './jetstream/counting-proxy.js';
 import { hasNatsServer, startServers } from './jetstream/servers.js';
 import type { Done, Task } from './jetstream/task.js';
 import { median } from './measure.js';
-import type { Study } from './question.js';
+import type { Places, Study } from './question.js';
 import type { Bar } from './record.js';
 
 const IN_FLIGHT = 500;
@@ -18,6 +19,12 @@ const STEPS = [
 ] as const;
 
 type Step = (typeof STEPS)[number];
+
+const MESSAGES = [
+  { name: 'a post a message', batch: undefined },
+  { name: 'batches of up to 100 posts', batch: {} },
+  { name: 'batches, gzip', batch: { compression: 'gzip' } },
+] as const;
 
 interface Row {
   readonly replicas: 1 | 3;
@@ -60,6 +67,10 @@ export const jetstream: Study = {
       }
       rows.push(...runs);
     }
+    const input = { files, posts: posts - duplicates };
+    const sizes: string[] = [];
+    for (const { name, batch } of MESSAGES)
+      sizes.push(await onTheWire(name, { ...input, batch }, places));
     return {
       markdown: [
         `${(posts - duplicates).toLocaleString('en')} posts, ${(bytes / 1e6).toFixed(0)} MB of JSON, ${IN_FLIGHT} publishes in flight, file storage, servers and`,
@@ -69,6 +80,12 @@ export const jetstream: Study = {
         '| | replicas | | posts/s | spread | cpu s | peak MiB |',
         '| --- | ---: | --- | ---: | ---: | ---: | ---: |',
         ...rows.map(line),
+        '',
+        'Bytes between client and server, through a proxy that counts them, one replica, one run; speeds are those with the proxy.',
+        '',
+        '| | published, MB | published, posts/s | consumed, MB | consumed, posts/s |',
+        '| --- | ---: | ---: | ---: | ---: |',
+        ...sizes,
         '',
       ].join('\n'),
       charts: [
@@ -92,6 +109,43 @@ export const jetstream: Study = {
     };
   },
 };
+
+/** One run with every byte counted. */
+async function onTheWire(
+  name: string,
+  input: Pick<Task, 'files' | 'posts' | 'batch'>,
+  places: Places,
+): Promise<string> {
+  const servers = await startServers(1, places.scratch);
+  const proxy = await countingProxy(Number(new URL(servers.urls[0] ?? '').port));
+  const out = path.join(places.scratch, 'jetstream');
+  await mkdir(out, { recursive: true });
+  try {
+    const task: Task = {
+      ...input,
+      ...{ urls: [proxy.url], stream: 'ours', replicas: 1, inFlight: IN_FLIGHT, out },
+    };
+    const publish = await measured(STEPS[0], task);
+    const { sent } = proxy.bytes;
+    const consume = await measured(STEPS[2], task);
+    const cells = [
+      name,
+      (sent / 1e6).toFixed(1),
+      rate(publish),
+      (proxy.bytes.received / 1e6).toFixed(1),
+      rate(consume),
+    ];
+    return `| ${cells.join(' | ')} |`;
+  } finally {
+    await proxy.close();
+    await servers.stop();
+    await rm(out, { recursive: true });
+  }
+}
+
+function rate({ posts, seconds }: Done): string {
+  return Math.round(posts / seconds).toLocaleString('en');
+}
 
 /** The other variant first, and a publish before its consume. */
 function swapped<T>([a, b, c, d]: readonly T[]): T[] {

@@ -9,6 +9,8 @@ export interface Task {
   readonly files: readonly string[];
   readonly posts: number;
   readonly out: string;
+  /** Several posts in a message. */
+  readonly batch?: { readonly compression?: 'gzip' } | undefined;
 }
 
 /** What it measured. */

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { chaos, type Fault, writeArchive } from '../jetstream/chaos.js';
 import { hasNatsServer, INSTALL } from '../jetstream/nats-server.js';

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { disks } from './disks.js';
+import { jetstream } from './jetstream.js';
 import { libraryUrl } from './load-library.js';
 import { matrix } from './matrix.js';
 import type { CellResult, Part } from './part.js';
@@ -10,7 +11,7 @@ import { cellLine, resultsPage } from './report.js';
 import { seedsOf, tryPart } from './try-part.js';
 
 /** A part is a file of this folder, and a line here. */
-const PARTS: readonly Part[] = [matrix, disks];
+const PARTS: readonly Part[] = [matrix, disks, jetstream];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

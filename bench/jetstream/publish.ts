@@ -1,0 +1,18 @@
+import { activities, dedupe, gunzip, jsonLines, localFiles, pipeline } from 'millrace';
+import { toJetStream } from 'millrace/jetstream';
+import { onTask } from './task.js';
+
+await onTask(async ({ urls, stream, replicas, inFlight, files, batch }) => async () => {
+  const { posts } = await pipeline(
+    localFiles([...files]),
+    gunzip(),
+    jsonLines(),
+    activities(),
+    dedupe({ window: 1_000_000 }),
+    toJetStream({
+      ...{ servers: urls, stream, subject: stream, maxInFlight: inFlight, batch },
+      create: { maxBytes: 4e9, replicas, shares: 8 },
+    }),
+  );
+  return posts;
+});

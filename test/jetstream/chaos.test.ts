@@ -1,0 +1,46 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Random } from '../faults/random.js';
+import { comparePosts } from './bare-reader.js';
+import { chaos, type Fault, type PostArchive, writeArchive } from './chaos.js';
+import { hasNatsServer } from './nats-server.js';
+
+let folder: string;
+let archive: PostArchive;
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-chaos-'));
+  archive = await writeArchive(path.join(folder, 'archive'), 10);
+});
+afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+
+// `npm run faults -- jetstream` does it some 200 times, with all kinds of faults.
+describe.skipIf(!hasNatsServer)('posts through a cluster', () => {
+  it.concurrent.each<{ name: string; faults: readonly Fault[] }>([
+    {
+      name: 'its leader, publisher and consumers are killed',
+      faults: ['leader', 'publisher', 'consumer'],
+    },
+    { name: 'its leader is cut off', faults: ['partition'] },
+  ])('are all in the files, each once, while $name', async ({ name, faults }) => {
+    const counts = await chaos({
+      ...{ faults, maxFaults: 1, random: new Random(name), archive },
+      folder: await mkdtemp(path.join(folder, 'run-')),
+      library: new URL('../../src/', import.meta.url),
+      signal: AbortSignal.timeout(240_000),
+    });
+    expect(counts).toMatchObject({ posts: archive.posts.size });
+    expect(counts.hits).toBeGreaterThan(0);
+  });
+});
+
+describe('the comparison of posts', () => {
+  it('counts what is lost, doubled or altered', () => {
+    const expected = new Map([...'abc'].map(key => [key, 1]));
+    const actual = new Map(Object.entries({ a: 1, b: 3, d: 1 }));
+    expect(comparePosts(expected, actual)).toEqual({ lost: 1, doubled: 2, others: 1 });
+    expect(comparePosts(expected, expected)).toEqual({ lost: 0, doubled: 0, others: 0 });
+  });
+});
