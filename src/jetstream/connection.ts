@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import type { JetStreamClient, JetStreamManager } from '@nats-io/jetstream';
+import type { JetStreamClient, JetStreamManager, StreamInfo } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node';
 import { abortable } from '../abortable.js';
@@ -9,7 +9,7 @@ import type { Cursor } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { redactor } from '../http/secret.js';
 import { realTime } from '../http/timing.js';
-import { type Failure, failureOf } from './failure.js';
+import { type Failure, failureOf, NoLeader } from './failure.js';
 import { JetStreamError } from './jet-stream-error.js';
 import type { Access } from './servers.js';
 
@@ -33,6 +33,12 @@ export interface ConnectionRun {
   readonly progress: Progress | undefined;
   /** The cursor of an error. */
   cursor(): Cursor | undefined;
+}
+
+interface StreamInfoOptions {
+  /** Whether to list the sequences that were deleted. */
+  readonly deleted?: boolean | undefined;
+  readonly isAnswer?: ((error: unknown) => boolean) | undefined;
 }
 
 /** A connection that repeats requests while servers restart or elect a leader. */
@@ -125,6 +131,25 @@ export class JetStreamConnection {
       () => abortable(request(), this.#run.signal),
       isAnswer,
     );
+  }
+
+  /**
+   * What the leader of a stream says about it. While there is no leader, nodes answer with what they last
+   * knew, which may be long ago: that counts as no answer.
+   *
+   * @param isAnswer As of `repeat`.
+   */
+  streamInfo(
+    stream: string,
+    { deleted = false, isAnswer }: StreamInfoOptions = {},
+  ): Promise<StreamInfo> {
+    const request = async () => {
+      const info = await this.manager.streams.info(stream, { deleted_details: deleted });
+      const { leader } = info.cluster ?? { leader: 'the only server' };
+      if (leader === undefined || leader === '') throw new NoLeader(stream);
+      return info;
+    };
+    return this.repeat(`read the stream ${stream}`, request, isAnswer);
   }
 
   /**

@@ -21,6 +21,15 @@ const CODES = {
   stream: new Set([10059, 10060]),
 };
 
+/** A stream whose servers have not elected a leader. */
+export class NoLeader extends Error {
+  override readonly name = 'NoLeader';
+
+  constructor(stream: string) {
+    super(`the stream ${stream} has no leader`);
+  }
+}
+
 /** Errors of the client while a server is out of reach, by their names. */
 const OUTAGES = new Set([
   ...['TimeoutError', 'NoResponders', 'RequestError', 'ConnectionError'],
@@ -53,6 +62,8 @@ export function failureOf(error: unknown): Failure {
     if (error.name !== 'ConsumerNotFoundError' && error.name !== 'JetStreamStatusError')
       return { failure: 'refused', text, mayPass: false, isUnknown: false };
   }
+  if (error instanceof NoLeader)
+    return { failure: 'outage', text, mayPass: true, isUnknown: false };
   if (OUTAGES.has(error.name) || chain.some(isSystemError))
     return { failure: 'outage', text, mayPass: true, isUnknown: !chain.some(isUnheard) };
   return { failure: undefined, text, mayPass: false, isUnknown: false };

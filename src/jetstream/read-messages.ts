@@ -258,9 +258,7 @@ class Reader {
     const { stream, created } = this.#options;
     const started = performance.now();
     while (true) {
-      const info = await this.#connection.repeat(`read the stream ${stream}`, () =>
-        this.#connection.manager.streams.info(stream),
-      );
+      const info = await this.#connection.streamInfo(stream);
       if (info.created !== created) throw remade(stream, created, info.created);
       if (info.state.last_seq >= sequence) return info;
       // A leader that was just elected may not have applied its log yet.
@@ -271,9 +269,7 @@ class Reader {
 
   async #deleted(): Promise<readonly number[]> {
     const { stream } = this.#options;
-    const info = await this.#connection.repeat(`read the stream ${stream}`, () =>
-      this.#connection.manager.streams.info(stream, { deleted_details: true }),
-    );
+    const info = await this.#connection.streamInfo(stream, { deleted: true });
     return info.state.deleted ?? [];
   }
 }

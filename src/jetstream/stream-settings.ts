@@ -85,8 +85,7 @@ export async function openStream(
   },
 ): Promise<OpenedStream> {
   const { manager } = connection;
-  const find = () =>
-    connection.repeat(`find the stream ${stream}`, () => manager.streams.info(stream), isMissing);
+  const find = () => connection.streamInfo(stream, { isAnswer: isMissing });
   let info: StreamInfo;
   try {
     info = await find();

@@ -30,7 +30,7 @@ export const jetstream: Part = {
         ? 'needs user namespaces, for a disk of its own'
         : undefined;
     return missing === undefined
-      ? { name, expects: 'recovers', seeds, limitMs: 240_000 }
+      ? { name, expects: 'recovers', seeds, limitMs: 900_000 }
       : { name, expects: 'none', why: missing };
   }),
 

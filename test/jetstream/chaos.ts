@@ -3,7 +3,6 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { samplePosts } from '../../src/service/index.js';
-import { endChildren } from '../child-processes.js';
 import type { Random } from '../faults/random.js';
 import { comparePosts, type PostCounts, readPosts } from './bare-reader.js';
 import type { ConsumeWork } from './jetstream-to-files.js';
@@ -74,7 +73,6 @@ export async function writeArchive(folder: string, minutes: number): Promise<Pos
  */
 export async function chaos(options: ChaosOptions): Promise<Readonly<Record<string, number>>> {
   const { faults, random, archive, folder, signal } = options;
-  signal.addEventListener('abort', endChildren, { once: true });
   await using proxies = new RouteProxies();
   await using disk = faults.includes('disk') ? await SmallDisk.mount(128) : undefined;
   const store = disk?.folder ?? path.join(folder, 'node');
@@ -145,7 +143,12 @@ class Run {
         commitIntervalMs: 100,
       },
     };
-    this.#publisher = new RestartedScript('posts-to-jetstream', work, this.#pauseMs);
+    this.#publisher = new RestartedScript(
+      'posts-to-jetstream',
+      work,
+      this.#pauseMs,
+      options.signal,
+    );
   }
 
   async untilConsumed(): Promise<void> {
@@ -172,6 +175,7 @@ class Run {
     // They go on where their checkpoints are, and end.
     const last = this.#startConsumers('caught up');
     await Promise.all(last.map(({ ended }) => ended));
+    this.#options.signal.throwIfAborted();
   }
 
   async storedMessages(): Promise<number | undefined> {
@@ -192,7 +196,7 @@ class Run {
           until,
         },
       };
-      return new RestartedScript('jetstream-to-files', work, this.#pauseMs);
+      return new RestartedScript('jetstream-to-files', work, this.#pauseMs, this.#options.signal);
     });
   }
 

@@ -14,8 +14,9 @@ export class RestartedScript {
    * @param script Its name, without an extension.
    * @param work What it gets as its argument, as JSON.
    * @param pauseMs How long it is down after a kill.
+   * @param end Kills it, for good.
    */
-  constructor(script: string, work: unknown, pauseMs: () => number) {
+  constructor(script: string, work: unknown, pauseMs: () => number, end: AbortSignal) {
     // Compiled for `npm run faults`, because tsx takes a second to start.
     const extension = path.extname(import.meta.filename);
     const args = [
@@ -26,6 +27,7 @@ export class RestartedScript {
     this.ended = this.#run(script, args, pauseMs);
     // A test awaits it later.
     this.ended.catch(() => {});
+    end.addEventListener('abort', () => void this.stop().catch(() => {}), { once: true });
   }
 
   get pid(): number | undefined {

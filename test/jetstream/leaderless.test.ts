@@ -1,0 +1,40 @@
+import { connect } from '@nats-io/transport-node';
+import { describe, expect, it } from 'vitest';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { fromJetStream } from '../../src/jetstream/from-jet-stream.js';
+import { collect } from '../../src/sinks/collect.js';
+import { hasNatsServer, startNode } from './nats-server.js';
+
+describe.skipIf(!hasNatsServer)('a stream without a leader', () => {
+  it('is asked again, as its nodes answer with what they last knew', async () => {
+    // Without JetStream: the test answers for it.
+    await using node = await startNode({ jetstream: 'enabled: false' });
+    const server = await connect({ servers: node.url });
+    const leaders = [undefined, '', 'n1'];
+    let asked = 0;
+    server.subscribe('$JS.API.STREAM.INFO.posts', {
+      callback(_error, message) {
+        const leader = leaders[Math.min(asked++, 2)];
+        const info = {
+          config: { name: 'posts', subjects: ['posts.0'], retention: 'limits', num_replicas: 3 },
+          created: '2024-01-01T00:00:00Z',
+          // The end of the stream, by a node that does not lead: wrong.
+          state: { messages: 0, first_seq: 1, last_seq: leader === 'n1' ? 0 : 50, num_deleted: 0 },
+          cluster: { name: 'test', ...(leader !== undefined && { leader }) },
+        };
+        message.respond(JSON.stringify(info));
+      },
+    });
+    await server.flush();
+    const posts = await pipeline(
+      fromJetStream({
+        ...{ servers: node.url, stream: 'posts', subject: 'posts', until: 'caught up' },
+        maxOutageMs: 60_000,
+      }),
+      collect(),
+    );
+    expect(posts).toEqual([]);
+    expect(asked).toBe(3);
+    await server.close();
+  });
+});
