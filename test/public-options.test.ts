@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as millrace from '../src/index.js';
+import * as jetstream from '../src/jetstream/index.js';
 
 // Nothing listens there, so a call that sends a request fails with another error.
 const url = 'http://127.0.0.1:1';
@@ -84,6 +85,20 @@ const CALLS: readonly Row[] = [
   ['jobs.find', o => millrace.jobs.find(acme, 't', o), 'singal', 'signal'],
   ['jobs.get', o => millrace.jobs.get(acme, uuid, o), 'singal', 'signal'],
   ['replayRules.get', o => millrace.replayRules.get(acme, [], o), 'singal', 'signal'],
+  [
+    'fromJetStream',
+    o => jetstream.fromJetStream(o as jetstream.FromJetStreamOptions<number>),
+    'strem',
+    'stream',
+    { servers: 'a', stream: 'posts', subject: 'posts' },
+  ],
+  [
+    'toJetStream',
+    o => jetstream.toJetStream(o),
+    'maxInFligt',
+    'maxInFlight',
+    { servers: 'a', stream: 'posts', subject: 'posts' },
+  ],
   ['gunzip', o => millrace.gunzip(o), 'maxbytes', 'maxBytes'],
   ['intoTombstones', o => millrace.intoTombstones(tombstones, o), 'sources', 'source'],
   ['jobFiles', o => millrace.jobFiles(acme, uuid, o), 'onVerdct', 'onVerdict'],

@@ -97,6 +97,8 @@ const OPTION_TABLES = [
   ['src/sinks/README.md', 'The `files` sink', 'Option', 'FilesOptions'],
   ['src/tables/README.md', 'CSV', 'Option', 'CsvOptions'],
   ['src/tables/README.md', 'Parquet', 'Option', 'ParquetOptions'],
+  ['src/jetstream/README.md', 'Servers', 'Option', 'jetstream:JetStreamServers'],
+  ['src/jetstream/README.md', 'Publishing', 'Setting', 'jetstream:CreateStreamOptions'],
   ['src/service/README.md', 'Options', 'Option', 'service:ServiceOptions'],
 ] as const;
 
@@ -104,6 +106,16 @@ describe('the tables of options are those of the code', () => {
   it.each(OPTION_TABLES)('%s: %s, %s', (page, heading, column, type) => {
     const named = tableOf(pageNamed(page), heading, column).flatMap(row => namesIn(row[0]));
     expect(named.toSorted()).toEqual(membersOf(type).toSorted());
+  });
+
+  it.each([
+    ['Publishing', 'jetstream:ToJetStreamOptions'],
+    ['Reading', 'jetstream:FromJetStreamOptions'],
+  ])('JetStream: %s, besides the servers', (heading, type) => {
+    const rows = tableOf(pageNamed('src/jetstream/README.md'), heading, 'Option');
+    const named = rows.flatMap(row => namesIn(row[0]));
+    const servers = membersOf('jetstream:JetStreamServers');
+    expect([...named, ...servers].toSorted()).toEqual(membersOf(type).toSorted());
   });
 
   it('account: settings with their environment variables, and the other options', () => {

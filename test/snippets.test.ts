@@ -7,8 +7,10 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 import { SETTINGS, type SettingName } from '../src/http/settings.js';
+import { VARIABLES } from '../src/jetstream/servers.js';
 import { spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
+import { hasNatsServer, INSTALL, startNode } from './jetstream/nats-server.js';
 import { blocksOf, namesIn, pageNamed, pages, root, tableOf } from './pages.js';
 import { compilerOptions } from './public-api.js';
 
@@ -77,7 +79,7 @@ interface Ended {
   readonly stderr: string;
 }
 
-function run(command: readonly string[], cwd: string, env: Record<string, string>): Promise<Ended> {
+function run(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Promise<Ended> {
   const [file = '', ...args] = command;
   const child = spawn(file, args, { cwd, env: { ...process.env, ...env } });
   let [stdout, stderr] = ['', ''];
@@ -136,9 +138,15 @@ describe('the code of the pages', () => {
     expect(problems).toEqual([]);
   });
 
-  it.each(scripts)('runs: $name', async ({ page, text }) => {
+  it.for(scripts)('runs: $name', async ({ page, text }, { skip }) => {
+    const needsNats = text.includes("'millrace/jetstream'");
+    if (needsNats && !hasNatsServer) skip(INSTALL);
+    await using node = needsNats ? await startNode() : undefined;
     await using service = createService({ limits: 'relaxed', ...SERVICES[page] });
-    const env = environmentOf(await service.start());
+    const env: Record<string, string | undefined> = {
+      ...environmentOf(await service.start()),
+      ...(node && { [VARIABLES.servers]: node.url }),
+    };
     await inFolder(async folder => {
       // A module of the compiled sources finds the library, and what the scripts import with it.
       const script = compiled(path.join(root, 'examples', `${path.basename(folder)}.ts`));
@@ -156,7 +164,10 @@ describe('the commands of the pages', () => {
   const cli = compiled(path.join(root, 'src/service/cli.ts'));
 
   it('use only scripts of the package and settings of an account', () => {
-    const settings = Object.values(SETTINGS).map(({ env }) => env as string);
+    const settings = [
+      ...Object.values(SETTINGS).map(({ env }) => env as string),
+      ...Object.values<string>(VARIABLES),
+    ];
     for (const command of commands) {
       for (const [, script = ''] of command.matchAll(/\bnpm run ([\w:-]+)/g))
         expect(Object.keys(manifest.scripts)).toContain(script);

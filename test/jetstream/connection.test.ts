@@ -1,0 +1,215 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { inspect } from 'node:util';
+import { nkeys } from '@nats-io/transport-node';
+import { type Activity, collect, pipeline } from 'millrace';
+import {
+  type FromJetStreamOptions,
+  fromJetStream,
+  JetStreamError,
+  toJetStream,
+} from 'millrace/jetstream';
+import { describe, expect, it } from 'vitest';
+import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
+import { numberedSource } from './numbered-posts.js';
+
+const stream = { stream: 'posts', subject: 'posts' };
+const create = { maxBytes: 64 << 20, shares: 2 };
+
+type Login = Partial<FromJetStreamOptions<Activity>>;
+
+/** Publishes and reads some posts; returns how many came. */
+async function roundTrip(node: NatsNode, login: Login): Promise<number> {
+  const to = { servers: node.url, ...login, ...stream } as FromJetStreamOptions<Activity> & {
+    readonly item?: undefined;
+  };
+  await pipeline(
+    numberedSource({ total: 20 }),
+    toJetStream({ ...(to as object), ...stream, create }),
+  );
+  return (await pipeline(fromJetStream({ ...to, until: 'caught up' }), collect())).length;
+}
+
+async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-tls-'));
+  try {
+    return await use(folder);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** A token of the decentralized logins of NATS, signed by `by`. */
+function jwt(by: nkeys.KeyPair, subject: string, claims: object): string {
+  const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const body = {
+    jti: subject,
+    iat: 1_700_000_000,
+    iss: by.getPublicKey(),
+    name: 'test',
+    sub: subject,
+  };
+  const text = `${encoded({ typ: 'JWT', alg: 'ed25519-nkey' })}.${encoded({ ...body, nats: { version: 2, ...claims } })}`;
+  return `${text}.${Buffer.from(by.sign(Buffer.from(text))).toString('base64url')}`;
+}
+
+describe.skipIf(!hasNatsServer)('a connection', () => {
+  it.each<[string, string, Login, Login]>([
+    [
+      'a user and password',
+      'authorization { user: me, password: s3cret }',
+      { user: 'me', password: 's3cret' },
+      { user: 'me', password: 'wr0ng' },
+    ],
+    ['a token', 'authorization { token: s3cret }', { token: 's3cret' }, { token: 'wr0ng' }],
+  ])('logs in with %s, and says that another is refused', async (_, config, right, wrong) => {
+    await using node = await startNode({ config });
+    expect(await roundTrip(node, right)).toBe(20);
+    const error = await roundTrip(node, wrong).catch(thrown => thrown);
+    expect(error).toBeInstanceOf(JetStreamError);
+    expect(error).toMatchObject({ failure: 'refused', retryable: false });
+    expect(inspect(error, { depth: 9 })).not.toContain('wr0ng');
+  });
+
+  it('takes the login from the address', async () => {
+    await using node = await startNode({ config: 'authorization { user: me, password: s3cret }' });
+    expect(await roundTrip(node, { servers: `nats://me:s3cret@127.0.0.1:${node.port}` })).toBe(20);
+  });
+
+  it('logs in with a credentials file', async () => {
+    const [operator, system, account, user] = [
+      nkeys.createOperator(),
+      nkeys.createAccount(),
+      nkeys.createAccount(),
+      nkeys.createUser(),
+    ];
+    const limits = {
+      subs: -1,
+      data: -1,
+      payload: -1,
+      imports: -1,
+      exports: -1,
+      conn: -1,
+      leaf: -1,
+    };
+    const storage = { mem_storage: -1, disk_storage: -1, streams: -1, consumer: -1 };
+    const accountJwt = jwt(operator, account.getPublicKey(), {
+      ...{ type: 'account', limits: { ...limits, wildcards: true, ...storage } },
+    });
+    const userJwt = jwt(account, user.getPublicKey(), {
+      type: 'user',
+      subs: -1,
+      data: -1,
+      payload: -1,
+    });
+    await using node = await startNode({
+      config: `operator: ${jwt(operator, operator.getPublicKey(), { type: 'operator' })}
+resolver: MEMORY
+system_account: ${system.getPublicKey()}
+resolver_preload: {
+  ${system.getPublicKey()}: ${jwt(operator, system.getPublicKey(), { type: 'account', limits })}
+  ${account.getPublicKey()}: ${accountJwt}
+}`,
+    });
+    await inFolder(async folder => {
+      const credentials = path.join(folder, 'user.creds');
+      const part = (name: string, text: string) =>
+        `-----BEGIN ${name}-----\n${text}\n------END ${name}------\n\n`;
+      const seed = new TextDecoder().decode(user.getSeed());
+      await writeFile(credentials, part('NATS USER JWT', userJwt) + part('USER NKEY SEED', seed));
+      expect(await roundTrip(node, { credentials })).toBe(20);
+      const missing = roundTrip(node, { credentials: path.join(folder, 'none.creds') });
+      await expect(missing).rejects.toMatchObject({ failure: 'refused' });
+    });
+  });
+
+  it('uses TLS with the given authority, and refuses a server that it does not know', async () => {
+    await inFolder(async folder => {
+      const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
+      execFileSync(
+        'openssl',
+        [
+          ...[
+            'req',
+            '-x509',
+            '-newkey',
+            'rsa:2048',
+            '-nodes',
+            '-days',
+            '2',
+            '-subj',
+            '/CN=localhost',
+          ],
+          ...['-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert],
+        ],
+        { stdio: 'ignore' },
+      );
+      await using node = await startNode({
+        config: `tls { cert_file: ${JSON.stringify(cert)}, key_file: ${JSON.stringify(key)} }`,
+      });
+      const servers = `tls://127.0.0.1:${node.port}`;
+      expect(await roundTrip(node, { servers, tls: { ca: cert } })).toBe(20);
+      const error = await roundTrip(node, { servers }).catch(thrown => thrown);
+      expect(error).toMatchObject({ failure: 'refused' });
+    });
+  });
+
+  it('says at once that a server has no TLS', async () => {
+    await using node = await startNode();
+    const error = await roundTrip(node, { tls: true }).catch(thrown => thrown);
+    expect(error).toMatchObject({ failure: 'refused' });
+  });
+
+  it('gives up on a server that is not there, and on one that never answers', async () => {
+    const silent = net.createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as net.AddressInfo;
+    for (const servers of ['nats://127.0.0.1:1', `nats://127.0.0.1:${port}`]) {
+      const flow = fromJetStream({ servers, ...stream, maxOutageMs: 200 });
+      const error = await pipeline(flow, collect()).catch(thrown => thrown);
+      expect(error).toBeInstanceOf(JetStreamError);
+      expect(error).toMatchObject({ failure: 'outage', retryable: true });
+      expect(error.message).toContain(servers.slice('nats://'.length));
+    }
+    silent.close();
+  });
+
+  it('says that a stream does not exist, and how to make it', async () => {
+    await using node = await startNode();
+    const flow = fromJetStream({ servers: node.url, ...stream });
+    await expect(pipeline(flow, collect())).rejects.toMatchObject({
+      failure: 'stream',
+      message: expect.stringContaining('`create`'),
+    });
+  });
+
+  it('says in which settings a stream differs', async () => {
+    await using node = await startNode();
+    await roundTrip(node, {});
+    const other = { ...create, maxAgeMs: 60_000, discard: 'old' as const };
+    const run = pipeline(
+      numberedSource({ total: 1 }),
+      toJetStream({ servers: node.url, ...stream, create: other }),
+    );
+    await expect(run).rejects.toMatchObject({
+      failure: 'stream',
+      message: expect.stringMatching(/discard is new, not old; max_age is 0, not 60000000000/),
+    });
+  });
+
+  it('says that one server cannot keep three replicas', async () => {
+    await using node = await startNode();
+    const run = pipeline(
+      numberedSource({ total: 1 }),
+      toJetStream({ servers: node.url, ...stream, create: { ...create, replicas: 3 } }),
+    );
+    await expect(run).rejects.toMatchObject({
+      failure: 'refused',
+      message: expect.stringContaining('replicas > 1 not supported'),
+    });
+  });
+});
