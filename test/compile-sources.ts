@@ -30,6 +30,12 @@ export default async function compileSources(project: TestProject): Promise<() =
     target: 'node20.18',
     logLevel: 'warning',
   });
+  // As `npm run build:worker` makes it.
+  await build({
+    entryPoints: [path.join(root, 'src/scan/scan-worker.ts')],
+    outfile: path.join(folder, 'src/scan/scan-worker.cjs'),
+    ...{ bundle: true, platform: 'node', target: 'node20', logLevel: 'warning' },
+  });
   const manifest = await readFile(path.join(root, 'package.json'), 'utf8');
   await writeFile(path.join(folder, 'package.json'), manifest.replaceAll('"./dist/', '"./src/'));
   await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));

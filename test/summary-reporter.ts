@@ -1,19 +1,55 @@
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
 import type { Reporter, TestModule } from 'vitest/node';
 
-/** Prints one final line without colours, for scripts. */
+/** Prints where the time went, and one final line without colours, for scripts. */
 export class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     const tally = { passed: 0, failed: unhandledErrors.length, skipped: 0 };
+    const folders = new Map<string, { tests: number; ms: number }>();
+    const slowest: { readonly name: string; readonly ms: number }[] = [];
     for (const module of modules) {
       if (module.errors().length > 0) tally.failed++;
+      const folder = folderOf(module.relativeModuleId);
+      const sum = folders.get(folder) ?? { tests: 0, ms: 0 };
+      folders.set(folder, sum);
+      const { duration, collectDuration } = module.diagnostic();
+      sum.ms += duration + collectDuration;
       for (const test of module.children.allTests()) {
         const { state } = test.result();
         if (state !== 'pending') tally[state]++;
+        if (state === 'passed' || state === 'failed') sum.tests++;
+        const ms = test.diagnostic()?.duration ?? 0;
+        slowest.push({ name: `${module.relativeModuleId}: ${test.name.trim()}`, ms });
       }
     }
     const { passed, failed, skipped } = tally;
-    process.stdout.write(
-      `\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
-    );
+    const lines = [
+      `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`,
+    ];
+    if (modules.length > 10)
+      lines.unshift(
+        `Seconds by folder, of ${passed + failed} tests on ${availableParallelism()} cores:`,
+        ...[...folders]
+          .toSorted(([, a], [, b]) => b.ms - a.ms)
+          .map(([folder, { tests, ms }]) => `${seconds(ms)}  ${folder} (${tests})`),
+        '',
+        'The slowest ten:',
+        ...slowest
+          .toSorted((a, b) => b.ms - a.ms)
+          .slice(0, 10)
+          .map(({ name, ms }) => `${seconds(ms)}  ${name.slice(0, 130)}`),
+        '',
+      );
+    process.stdout.write(`\n${lines.join('\n')}\n`);
   }
+}
+
+/** `test/search`; files of `test` itself by their name. */
+function folderOf(file: string): string {
+  return file.split(path.posix.sep).slice(0, 2).join('/');
+}
+
+function seconds(ms: number): string {
+  return (ms / 1_000).toFixed(1).padStart(7);
 }

@@ -2,16 +2,18 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { disks } from './disks.js';
+import { flakes } from './flakes.js';
 import { jetstream } from './jetstream.js';
 import { libraryUrl } from './load-library.js';
 import { matrix } from './matrix.js';
 import type { CellResult, Part } from './part.js';
 import { MACHINE, readRecord, record } from './record.js';
 import { cellLine, resultsPage } from './report.js';
+import { tests } from './tests.js';
 import { seedsOf, tryPart } from './try-part.js';
 
 /** A part is a file of this folder, and a line here. */
-const PARTS: readonly Part[] = [matrix, disks, jetstream];
+const PARTS: readonly Part[] = [matrix, disks, jetstream, tests, flakes];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

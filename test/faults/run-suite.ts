@@ -1,0 +1,62 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { spawn } from '../child-processes.js';
+import type { Counts, Trial } from './part.js';
+
+interface Report {
+  readonly testResults: readonly {
+    readonly name: string;
+    readonly message: string;
+    readonly assertionResults: readonly {
+      readonly fullName: string;
+      readonly status: string;
+      readonly failureMessages: readonly string[];
+    }[];
+  }[];
+}
+
+/** Runs test files by vitest in a process of its own. Throws with the names of what failed, and why. */
+export async function runSuite(
+  files: readonly string[],
+  { folder, signal }: Trial,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Counts> {
+  const report = path.join(folder, 'report.json');
+  const child = spawn(
+    process.execPath,
+    [
+      ...['node_modules/vitest/vitest.mjs', 'run', '-c', 'test/vitest.config.ts'],
+      ...['--reporter=json', `--outputFile=${report}`, ...files],
+    ],
+    { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe'], signal },
+  );
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', text => {
+    errors = (errors + text).slice(-4_000);
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  const { testResults } = JSON.parse(
+    await readFile(report, 'utf8').catch(() => {
+      throw new Error(`vitest ended with ${code}, without a report: ${errors}`);
+    }),
+  ) as Report;
+  const tests = testResults.flatMap(file => file.assertionResults);
+  const failed = [
+    ...tests
+      .filter(({ status }) => status === 'failed')
+      .map(({ fullName, failureMessages: [message = ''] }) => `${fullName}: ${firstLine(message)}`),
+    ...testResults
+      .filter(({ assertionResults, message }) => assertionResults.length === 0 && message !== '')
+      .map(({ name, message }) => `${path.basename(name)}: ${firstLine(message)}`),
+  ];
+  if (failed.length > 0 || code !== 0)
+    throw new Error(failed.length > 0 ? failed.join('; ') : `vitest ended with ${code}: ${errors}`);
+  return { tests: tests.filter(({ status }) => status === 'passed').length };
+}
+
+function firstLine(text: string): string {
+  return text.split('\n')[0] ?? '';
+}
