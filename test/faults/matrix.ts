@@ -13,16 +13,13 @@ interface Square {
   readonly fault: Fault;
 }
 
-/** A trial is up to a dozen processes, each a second on a busy machine. */
-const KILL_LIMIT_MS = 600_000;
-
 const SQUARES: readonly Square[] = ROWS.flatMap(row =>
   FAULTS.map(fault => {
     const name = `${row.name}/${fault.name}`.replaceAll(/,? -?/g, '-');
     const expects = fault.expects(row);
     const cell: Cell =
       typeof expects === 'string'
-        ? { name, expects, ...(fault.kill !== undefined && { limitMs: KILL_LIMIT_MS }) }
+        ? { name, expects }
         : { name, expects: 'none', why: expects.none };
     return { cell, row, fault };
   }),

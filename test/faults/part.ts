@@ -24,7 +24,7 @@ export interface Cell {
   readonly why?: string | undefined;
   /** Seeds of a whole run, where they differ from the part's. */
   readonly seeds?: number | undefined;
-  /** Milliseconds after which a trial counts as a hang. @default 120,000 */
+  /** Milliseconds after which a trial counts as a hang. @default 600,000 */
   readonly limitMs?: number | undefined;
 }
 

@@ -18,8 +18,8 @@ export interface TryOptions {
   readonly onCell?: ((result: CellResult) => void | Promise<void>) | undefined;
 }
 
-/** Hangs only: a trial of a second must pass on a machine with a load of 20. */
-const LIMIT_MS = 120_000;
+/** Hangs only: a trial of a second must pass on a machine that is busy with other work. */
+const LIMIT_MS = 600_000;
 /** A cell that is broken fails with each seed: more of them say nothing new. */
 const MAX_FAILURES = 5;
 

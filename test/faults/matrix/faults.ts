@@ -518,8 +518,8 @@ export const FAULTS: readonly Fault[] = [
     ({ random }) => {
       let hits = 0;
       const timer = setInterval(() => {
-        // Forty of them, or a trial takes many seconds.
-        if (++hits > 40) return;
+        // A dozen, or a trial takes many seconds.
+        if (++hits > 12) return;
         const until = performance.now() + random.whole(5, 40);
         while (performance.now() < until);
       }, 2);
