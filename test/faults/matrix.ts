@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { type Clean, FAULTS, type Fault } from './matrix/faults.js';
+import { renderMatrix } from './matrix/render-matrix.js';
 import { ROWS, type Row } from './matrix/rows.js';
 import { cleanRun, RowRun, tryFault } from './matrix/run-row.js';
 import { tryCompliance } from './matrix/try-compliance.js';
@@ -15,7 +16,7 @@ interface Square {
 
 const SQUARES: readonly Square[] = ROWS.flatMap(row =>
   FAULTS.map(fault => {
-    const name = `${row.name}/${fault.name}`.replaceAll(/,? -?/g, '-');
+    const name = cellName(row.name, fault.name);
     const expects = fault.expects(row);
     const cell: Cell =
       typeof expects === 'string'
@@ -31,6 +32,14 @@ export const matrix: Part = {
   promise:
     'Every item arrives once, unchanged, whatever happens on the way; what cannot arrive is a typed error or a named gap.',
   cells: SQUARES.map(({ cell }) => cell),
+
+  render: results =>
+    renderMatrix(
+      results,
+      ROWS.map(({ name }) => name),
+      FAULTS.map(({ name }) => name),
+      cellName,
+    ),
 
   open({ library, folder: cache }) {
     const known = new Map<string, Promise<unknown>>();
@@ -72,6 +81,10 @@ export const matrix: Part = {
     };
   },
 };
+
+function cellName(row: string, fault: string): string {
+  return `${row}/${fault}`.replaceAll(/,? -?/g, '-');
+}
 
 /** Faults of the compliance stream hit its first connections. */
 const ENDLESS: Clean = {

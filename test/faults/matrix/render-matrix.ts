@@ -1,0 +1,52 @@
+import type { CellResult, Expectation } from '../part.js';
+import { table } from '../report.js';
+
+const SIGNS: Readonly<Record<Expectation, string>> = {
+  recovers: '✔',
+  waits: 'W',
+  error: 'E',
+  gap: 'G',
+  holds: '✔',
+  none: '–',
+};
+
+/** A row for each fault, a column for each pipeline, and why there is nothing to try where that is so. */
+export function renderMatrix(
+  results: readonly CellResult[],
+  rows: readonly string[],
+  faults: readonly string[],
+  nameOf: (row: string, fault: string) => string,
+): string {
+  const byName = new Map(results.map(result => [result.cell, result]));
+  const sign = (result: CellResult | undefined) => {
+    if (result === undefined) return 'not run';
+    if (result.expects === 'none') return '–';
+    const failed = result.failures.length;
+    return failed === 0
+      ? `${SIGNS[result.expects]} ${result.trials}`
+      : `**${failed} failed** (seed ${result.failures[0]?.seed})`;
+  };
+  const lines = faults.map(fault => [
+    fault,
+    ...rows.map(row => sign(byName.get(nameOf(row, fault)))),
+  ]);
+  const live = results.filter(({ expects }) => expects !== 'none');
+  const sum = (count: (result: CellResult) => number) =>
+    live.reduce((all, result) => all + count(result), 0).toLocaleString('en');
+  const reasons = new Map<string, string[]>();
+  for (const { cell, expects, why = '' } of results)
+    if (expects === 'none') reasons.set(why, [...(reasons.get(why) ?? []), cell]);
+  return [
+    `${sum(({ trials }) => trials)} trials in ${live.length} cells, ${sum(({ counts }) => counts.kills ?? 0)} processes killed, ${sum(({ counts }) => counts.items ?? 0)} items compared by id and hash: ${sum(({ failures }) => failures.length)} trials failed.`,
+    '',
+    '✔ recovers, W waits and recovers, E typed error and the same script completes it, G gap that is named (and filled where the service still has it), – nothing to try. The number is that of the trials, each with another seed.',
+    '',
+    ...table([['', ...rows], ...lines], 1),
+    '',
+    'Nothing to try:',
+    '',
+    ...[...reasons].map(
+      ([why, cells]) => `- ${why}: ${cells.map(cell => `\`${cell}\``).join(' ')}`,
+    ),
+  ].join('\n');
+}

@@ -1,0 +1,129 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Cell, Counts, Part, Trial } from './part.js';
+import { record } from './record.js';
+import { resultsPage } from './report.js';
+import { tryPart } from './try-part.js';
+
+const LIBRARY = new URL('../../dist/', import.meta.url);
+
+function partOf(attempt: (trial: Trial) => Promise<Counts>, cell: Partial<Cell> = {}): Part {
+  const only: Cell = { name: 'only/cell', expects: 'recovers', seeds: 6, ...cell };
+  return {
+    ...{ name: 'part', title: 'A part', promise: 'Nothing breaks.', cells: [only] },
+    open: () => ({ run: (_, trials) => trials.each(attempt) }),
+  };
+}
+
+async function resultOf(part: Part, seeds?: number) {
+  const [result] = await tryPart(part, { library: LIBRARY, cells: part.cells, seeds });
+  return result!;
+}
+
+describe('a cell', () => {
+  it('is tried with every seed, whose random numbers depend on nothing else', async () => {
+    const drawn: [number, number][] = [];
+    const part = partOf(async ({ seed, random }) => {
+      drawn.push([seed, random.next()]);
+      return { hits: 1, posts: 10 };
+    });
+    expect(await resultOf(part)).toMatchObject({
+      ...{ trials: 6, failures: [], counts: { hits: 6, posts: 60 } },
+    });
+    expect(drawn.map(([seed]) => seed)).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(new Set(drawn.map(([, number]) => number)).size).toBe(6);
+    const before = [...drawn];
+    await resultOf(part);
+    expect(drawn.slice(6)).toEqual(before);
+  });
+
+  it.each<[string, (trial: Trial) => Promise<Counts>, string]>([
+    [
+      'throws',
+      async ({ seed }) => {
+        if (seed === 4) throw new Error('lost 3 posts');
+        return { hits: 1 };
+      },
+      'lost 3 posts',
+    ],
+    [
+      'leaves a rejection unhandled',
+      async ({ seed }) => {
+        if (seed === 4) Promise.reject(new Error('nobody listens'));
+        await new Promise(resolve => setTimeout(resolve, 5));
+        return { hits: 1 };
+      },
+      'nobody listens',
+    ],
+    [
+      'hangs',
+      ({ seed }) => (seed === 4 ? new Promise(() => {}) : Promise.resolve({ hits: 1 })),
+      'it hangs',
+    ],
+  ])('fails with the seed of the trial that %s', async (_, attempt, message) => {
+    // Vitest fails a run with an unhandled rejection that it sees itself.
+    const listeners = process.listeners('unhandledRejection');
+    process.removeAllListeners('unhandledRejection');
+    try {
+      const { failures } = await resultOf(partOf(attempt, { limitMs: 200 }));
+      expect(failures).toMatchObject([{ seed: 4, message: expect.stringContaining(message) }]);
+    } finally {
+      for (const listener of listeners) process.on('unhandledRejection', listener);
+    }
+  });
+
+  it('fails if its fault never took effect, and if no trial was run', async () => {
+    const vacuous = await resultOf(partOf(async () => ({ hits: 0 })));
+    expect(vacuous.failures[0]?.message).toContain('never took effect');
+    const none: Part = { ...partOf(async () => ({})), open: () => ({ run: async () => {} }) };
+    expect((await resultOf(none)).failures[0]?.message).toContain('No trial');
+  });
+
+  it('has a folder for each trial, which is empty at first and removed after it', async () => {
+    const folders: string[] = [];
+    const { failures } = await resultOf(
+      partOf(async ({ folder }) => {
+        folders.push(folder);
+        await rm(folder, { recursive: true });
+        return { hits: 1 };
+      }),
+    );
+    expect(failures).toEqual([]);
+    expect(folders.length).toBe(6);
+  });
+});
+
+describe('results', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-results-'));
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  it('are kept by cell, with machine and day, and a cell that is gone is forgotten', async () => {
+    const file = path.join(folder, 'results.json');
+    const part = partOf(async () => ({ hits: 1 }));
+    const result = await resultOf(part, 2);
+    const both: Part = { ...part, cells: [...part.cells, { name: 'other', expects: 'holds' }] };
+    record(file, both, [result]);
+    record(file, both, [{ ...result, cell: 'other' }]);
+    const kept = JSON.parse(await readFile(file, 'utf8'));
+    expect(Object.keys(kept.part)).toEqual(['only/cell', 'other']);
+    expect(kept.part.other).toMatchObject({ trials: 2, day: expect.stringMatching(/^\d{4}-/) });
+    expect(Object.keys(record(file, part, []).part ?? {})).toEqual(['only/cell']);
+  });
+
+  it('make a page that shows a failure with its seed', async () => {
+    const part = partOf(async ({ seed }) => {
+      if (seed === 2) throw new Error('lost | one');
+      return { hits: 1 };
+    });
+    const file = path.join(folder, 'results.json');
+    const page = resultsPage([part], record(file, part, [await resultOf(part, 3)]));
+    expect(page).toContain('| `part` | 1 | 3 | 1 |');
+    expect(page).toContain('seed 2: Error: lost \\| one');
+    expect(page).toContain(process.version);
+  });
+});
