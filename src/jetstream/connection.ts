@@ -105,11 +105,21 @@ export class JetStreamConnection {
     return this.#nats.info?.max_payload ?? 1 << 20;
   }
 
-  /** The bucket of publishers; made where there is none. */
+  /**
+   * The bucket of publishers; made where there is none.
+   *
+   * @throws JetStreamError where it would survive less than the stream does.
+   */
   async bucket(name: string, replicas: number): Promise<KV> {
     const kvm = new this.packages.kv.Kvm(this.#nats);
-    return this.repeat(`open the bucket ${name}`, () =>
-      kvm.create(name, { history: 1, replicas, storage: this.packages.jetstream.StorageType.File }),
+    const what = `open the bucket ${name}`;
+    const storage = this.packages.jetstream.StorageType.File;
+    const kv = await this.repeat(what, () => kvm.create(name, { history: 1, replicas, storage }));
+    const found = await this.repeat(what, () => kv.status());
+    if (found.replicas >= replicas) return kv;
+    throw new JetStreamError(
+      `${this.#run.call}: the bucket ${name} has ${found.replicas} replica, and the stream ${replicas}: a cursor could be lost where no post is. Pass another \`bucket\`, or give it more with \`nats stream edit KV_${name}\``,
+      { failure: 'stream' },
     );
   }
 

@@ -36,25 +36,23 @@ export class Packer {
     return this.#options.waitMs;
   }
 
-  /** The size of a message before it is compressed, at most. */
-  sizeOf(items: readonly Outgoing[]): number {
-    return items.reduce(
-      (sum, { payload, id, tags }) =>
-        sum + payload.length + id.length + BYTES_PER_ITEM + 2 * JSON.stringify(tags).length,
-      OVERHEAD_BYTES,
-    );
+  /** What an item adds to the size of a message before it is compressed, at most. */
+  sizeOf({ payload, id, tags }: Outgoing): number {
+    const tagBytes = tags.length === 0 ? 0 : 2 * Buffer.byteLength(JSON.stringify(tags));
+    return payload.length + id.length + BYTES_PER_ITEM + tagBytes;
   }
 
-  /** Whether items can be one message. */
-  fits(items: readonly Outgoing[], maxPayload: number): boolean {
+  /** Whether items of this size can be one message; one item may be larger than a batch. */
+  fits(count: number, size: number, maxPayload: number): boolean {
     const { posts, maxBytes } = this.#options;
-    return items.length <= posts && this.sizeOf(items) <= Math.min(maxBytes, maxPayload);
+    if (size + OVERHEAD_BYTES > maxPayload) return false;
+    return count === 1 || (count <= posts && size <= maxBytes);
   }
 
   /** Whether items wait for no more. */
-  isFull(items: readonly Outgoing[]): boolean {
+  isFull(count: number, size: number): boolean {
     const { posts, maxBytes } = this.#options;
-    return items.length >= posts || (posts > 1 && this.sizeOf(items) >= maxBytes);
+    return count >= posts || size >= maxBytes;
   }
 
   async pack(items: readonly Outgoing[]): Promise<Packed> {

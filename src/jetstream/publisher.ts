@@ -75,7 +75,7 @@ export class Publisher {
   readonly #options: PublisherOptions;
   readonly #prefix: string;
   /** Items that wait for others of their subject. */
-  readonly #batches = new Map<number, Outgoing[]>();
+  readonly #batches = new Map<number, { readonly items: Outgoing[]; size: number }>();
   #batchTimer: NodeJS.Timeout | undefined;
   readonly #pending = new Set<Pending>();
   #pendingBytes = 0;
@@ -152,19 +152,24 @@ export class Publisher {
     if (this.#published.has(item.id)) return;
     const { packer, stream } = this.#options;
     const maxBytes = this.#connection.maxPayload;
-    if (packer.sizeOf([item]) > maxBytes)
+    const size = packer.sizeOf(item);
+    if (!packer.fits(1, size, maxBytes))
       throw new DataError(
         `The item ${item.id} has ${item.payload.length} bytes, and the servers accept ${maxBytes} with its headers (max_payload)`,
       );
     const subject = subjectNumber(item.id, stream.subjects.length);
-    const batch = this.#batches.get(subject);
-    if (batch === undefined) this.#batches.set(subject, [item]);
-    else if (packer.fits([...batch, item], maxBytes)) batch.push(item);
-    else {
+    let batch = this.#batches.get(subject);
+    if (batch !== undefined && !packer.fits(batch.items.length + 1, batch.size + size, maxBytes)) {
       this.#seal(subject);
-      this.#batches.set(subject, [item]);
+      batch = undefined;
     }
-    if (packer.isFull(this.#batches.get(subject) ?? [])) this.#seal(subject);
+    if (batch === undefined) {
+      batch = { items: [], size: 0 };
+      this.#batches.set(subject, batch);
+    }
+    batch.items.push(item);
+    batch.size += size;
+    if (packer.isFull(batch.items.length, batch.size)) this.#seal(subject);
     else this.#batchTimer ??= setTimeout(() => this.#sealAll(), packer.waitMs);
     while (this.#isFull) {
       await new Promise<void>(resolve => {
@@ -201,7 +206,8 @@ export class Publisher {
   }
 
   async #start(): Promise<void> {
-    if (!this.#entry.isNew) {
+    if (this.#entry.isNew) this.#begins.push({ epoch: this.#begun, sequences: [] });
+    else {
       const { ids, messages, bytes } = await this.#begin();
       this.#published = ids;
       const { counts } = this.#entry.state;
@@ -272,7 +278,7 @@ export class Publisher {
 
   /** Sends what waits for a subject as one message. */
   #seal(subject: number): void {
-    const items = this.#batches.get(subject);
+    const items = this.#batches.get(subject)?.items;
     this.#batches.delete(subject);
     if (items === undefined || this.#failure !== undefined) return;
     const ids = items.map(({ id }) => id);
@@ -361,11 +367,13 @@ export class Publisher {
     for (const [name, value] of this.#epochHeaders) headers.set(name, value);
     for (const [name, value] of pairs) headers.set(name, value);
     this.#attempts++;
+    const before = this.#highest;
     try {
       const ack = await client.publish(stream.subjects[subject] ?? '', payload, {
         ...{ msgID, headers, timeout: PUBLISH_MS },
         expect: { streamName: stream.name },
       });
+      if (!ack.duplicate && ack.seq <= before) throw this.#shrunk(before, ack.seq);
       this.#highest = Math.max(this.#highest, ack.seq);
       return ack;
     } finally {
@@ -381,7 +389,7 @@ export class Publisher {
     );
     if (message === null || message.header.get(HEADERS.publisher) !== key) return false;
     const epoch = Number(message.header.get(HEADERS.epoch));
-    const first = this.#begins[0]?.epoch ?? this.#begun;
+    const first = this.#begins[0]?.epoch ?? 0;
     // Of an earlier run, the ones that count were found when this run began.
     if (epoch < first) return false;
     return this.#begins.every(
@@ -455,6 +463,14 @@ export class Publisher {
     this.#begins.push({ epoch, sequences });
     this.#begun = epoch;
     return { ids, messageIds, messages: count, bytes };
+  }
+
+  #shrunk(before: number, now: number): JetStreamError {
+    const { stream } = this.#options;
+    return new JetStreamError(
+      `toJetStream: the stream ${stream.name} had messages up to sequence ${before}, and the next one got ${now}: it was made again during the run, or its servers have lost messages. Publish everything again under another \`name\``,
+      { failure: 'stream', cursor: this.cursor },
+    );
   }
 
   #unprovable(sequence: number): JetStreamError {

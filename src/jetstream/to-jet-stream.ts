@@ -208,6 +208,8 @@ async function publish<T>(
   } finally {
     signal.removeEventListener('abort', close);
     publisher?.close();
+    // Ends what is still repeated.
+    broken.abort();
     await connection?.close();
     broken.unlink();
   }

@@ -49,7 +49,9 @@ describe('a message', () => {
           (sum, [name, value]) => sum + name.length + 4 + Buffer.byteLength(value),
           payload.length,
         );
-        expect(size).toBeLessThan(packer.sizeOf(batch));
+        const estimate = batch.reduce((sum, item) => sum + packer.sizeOf(item), 0);
+        expect(packer.fits(1, estimate, size - 1)).toBe(false);
+        expect(packer.fits(1, estimate, estimate + 1024)).toBe(true);
       }),
     );
   });

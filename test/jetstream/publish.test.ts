@@ -1,5 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { collect, Flow, pipeline } from 'millrace';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import { Activity, collect, Flow, pipeline } from 'millrace';
 import { fromJetStream, JetStreamError, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { Child } from './children.js';
@@ -185,6 +187,53 @@ describe.skipIf(!hasNatsServer)('toJetStream', () => {
     });
     const run = pipeline(source, toJetStream({ ...to(node), create }), { signal: stop.signal });
     await expect(run).rejects.toThrow('enough');
+  });
+
+  it('ends when the source fails, and leaves nothing behind', async () => {
+    await using node = await startNode();
+    const source = numberedSource({
+      total: 1000,
+      before: from => {
+        if (from === 500) throw new Error('no more');
+      },
+    });
+    const run = pipeline(source, toJetStream({ ...to(node), create }));
+    await expect(run).rejects.toThrow('no more');
+    await pipeline(numberedSource({ total: 1000 }), toJetStream({ ...to(node), create }));
+    expect(await idsIn(node)).toEqual(idsTo(1000));
+  });
+
+  it('stops where the stream is made again while it publishes', async () => {
+    await using node = await startNode();
+    const source = numberedSource({
+      total: 2000,
+      before: async from => {
+        if (from !== 1000) return;
+        await wait(200);
+        const connection = await connect({ servers: node.url });
+        const { streams } = await jetstreamManager(connection);
+        const { config } = await streams.info('posts');
+        await streams.delete('posts');
+        await streams.add(config);
+        await connection.close();
+      },
+    });
+    const run = pipeline(source, toJetStream({ ...to(node), create }));
+    await expect(run).rejects.toMatchObject({ failure: 'stream' });
+  });
+
+  it('refuses an item that is larger than the servers accept', async () => {
+    await using node = await startNode({ config: 'max_payload: 8192' });
+    const large = new Activity(
+      Buffer.from(
+        `{"created_at":"Wed Jan 31 23:59:00 +0000 2024","id":7,"text":"${'x'.repeat(8000)}"}`,
+      ),
+    );
+    const source = new Flow(async function* () {
+      yield { items: [...numberedPosts(0, 3), large] };
+    });
+    const run = pipeline(source, toJetStream({ ...to(node), create }));
+    await expect(run).rejects.toThrow('The item 7 has');
   });
 
   it('publishes other items with an id and bytes of their own', async () => {

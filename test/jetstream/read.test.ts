@@ -56,7 +56,10 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
       await wait(aliveMs);
       await reader.kill();
     }
-    expect(await new Child('consume-child.ts', options).line('done')).toBe('done 20000');
+    const last = new Child('consume-child.ts', options);
+    expect(await last.line('done')).toBe('done 20000');
+    // Nothing keeps the process.
+    expect(await last.closed()).toBe(0);
     const lines = (await readFile(options.path, 'utf8')).trim().split('\n');
     expect(lines.map(line => /"id":(\d+)/.exec(line)?.[1]).toSorted()).toEqual(idsTo(20_000));
     await rm(folder, { recursive: true });
