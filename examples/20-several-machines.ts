@@ -7,8 +7,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile } from 'node:fs/promises';
+import net from 'node:net';
 import { parseArgs } from 'node:util';
-import { account, csv, matchRules, pipeline, replay, replayRules } from 'millrace';
+import { account, csv, matchRules, pipeline, replay } from 'millrace';
 import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { createService, samplePosts } from 'millrace/service';
 
@@ -27,10 +28,9 @@ else await allHere();
 async function publish(): Promise<void> {
   const service = createService({ postsPerMinute: 60, stateFolder: 'out/machines/service' });
   const acme = account(await service.start()); // with the real service: account()
-  await replayRules.add(acme, [{ value: 'lang:en OR lang:ja OR has:links', tag: 'all' }]);
   const noon = Math.floor(Date.now() / 86_400_000) * 86_400_000 - 43_200_000;
   const { posts } = await pipeline(
-    replay(acme, { streamType: 'rulestream', fromDate: new Date(noon - 3_600_000), toDate: new Date(noon) }),
+    replay(acme, { streamType: 'firehose', fromDate: new Date(noon - 3_600_000), toDate: new Date(noon) }),
     toJetStream({ ...stream, create: { maxBytes: 1e9, maxAgeMs: 86_400_000 } }), // three servers: replicas: 3
   );
   console.log(`${posts} posts published`);
@@ -64,7 +64,10 @@ function madeUpRules(count: number): { value: string; tag: string }[] {
 }
 
 async function allHere(): Promise<void> {
-  const port = 42_222;
+  const free = net.createServer().listen(0, '127.0.0.1');
+  await once(free, 'listening');
+  const { port } = free.address() as net.AddressInfo;
+  free.close();
   await mkdir('out/machines', { recursive: true });
   const server = spawn('nats-server', ['-js', '-a', '127.0.0.1', '-p', `${port}`, '-sd', 'out/machines/nats'], {
     stdio: 'ignore',
@@ -90,7 +93,7 @@ async function allHere(): Promise<void> {
     await Promise.all([run('match', '1/2'), run('match', '2/2')]);
     await run('match');
     const rows = async (name: string) =>
-      (await readFile(`out/machines/${name}/matches.csv`, 'utf8')).trim().split('\n').slice(1);
+      (await readFile(`out/machines/${name}/matches.csv`, 'utf8')).trim().split(/\r?\n/).slice(1);
     const parts = [...(await rows('1-of-2')), ...(await rows('2-of-2'))];
     const same = parts.sort().join() === (await rows('1-of-1')).sort().join();
     console.log(`${parts.length} rows in two tables, ${same ? 'the same as' : 'other than'} those of one process`);

@@ -8,6 +8,7 @@ import { samplePosts } from 'millrace/service';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
+import { hasNatsServer } from './jetstream/nats-server.js';
 
 const root = path.resolve(import.meta.dirname, '..');
 let folder: string;
@@ -341,4 +342,22 @@ describe('the examples work as described', () => {
     expect(again.stdout).toContain(written);
     expect(again.stdout).toContain('0 about coffee, 0 about rain');
   });
+
+  it.skipIf(!hasNatsServer)(
+    '20-several-machines: two readers of a log match what one matches, the same when it is run again',
+    async () => {
+      const first = await run('20-several-machines.ts', ['--rules', '2000']);
+      expect(first).toMatchObject({ code: 0, stderr: '' });
+      const numberIn = (pattern: RegExp) => Number(pattern.exec(first.stdout)?.[1]);
+      const whole = numberIn(/^1\/1: (\d+) posts match$/m);
+      expect(whole).toBeGreaterThan(10);
+      expect(numberIn(/^1\/2: (\d+)/m)).toBeLessThan(whole);
+      expect(first.stdout).toContain(
+        `${whole} rows in two tables, the same as those of one process`,
+      );
+      const lines = (text: string) => text.trim().split('\n').toSorted();
+      const again = await run('20-several-machines.ts', ['--rules', '2000']);
+      expect(lines(again.stdout)).toEqual(lines(first.stdout));
+    },
+  );
 });
