@@ -28,6 +28,13 @@ interface Partition<T> {
   range: RowRange<T> | undefined;
 }
 
+interface Partitioned<T> {
+  /** For each item, the number of its tag and its other keys. */
+  readonly combinations: Uint32Array;
+  /** By combination. */
+  readonly partitions: readonly Partition<T>[];
+}
+
 /**
  * Writes posts that other threads hold: allocates a range for each in its output file, in order, and lets
  * the thread write it there.
@@ -51,13 +58,14 @@ export class ScannedLines<T> {
   write(items: ScannedItems, origin: string | undefined, done: () => void): boolean {
     const { file, rows } = items;
     const { lengths } = file.columns;
-    const partitionOf = this.#partition(items, origin);
-    if (partitionOf === undefined) return false;
+    const partitioned = this.#partition(items, origin);
+    if (partitioned === undefined) return false;
+    const { combinations, partitions } = partitioned;
     const ranges: RowRange<T>[] = [];
     for (let index = 0; index < rows.length; index++) {
       const row = rows[index]!;
       const byteLength = lengths[row]!;
-      const partition = partitionOf(index);
+      const partition = partitions[combinations[index]!]!;
       const target = partition.output.fileFor(byteLength);
       const position = target.allocate(byteLength);
       let { range } = partition;
@@ -74,28 +82,19 @@ export class ScannedLines<T> {
   }
 
   /**
-   * Partitions items by path; the function returned takes the index of an item. `undefined` where there are
-   * many partitions for few bytes.
+   * Partitions items by path. `undefined` where there are many partitions for few bytes.
    */
   #partition(
     { file, rows, tags, tagNames }: ScannedItems,
     origin: string | undefined,
-  ): ((index: number) => Partition<T>) | undefined {
+  ): Partitioned<T> | undefined {
     const template = this.#template;
     const { keys, keySets } = file.columns;
     if (template.needsTag && tags === undefined && rows.length > 0) throw untagged(origin);
     const byTag = template.needsTag ? tags : undefined;
     const width = Math.max(1, keySets.length);
-    /** For each item, the number of its tag and its other keys. */
-    const combinations = new Uint32Array(rows.length);
-    const distinct = new Set<number>();
-    let last = -1;
-    for (let index = 0; index < rows.length; index++) {
-      const combination = (byTag === undefined ? 0 : byTag[index]! * width) + keys[rows[index]!]!;
-      combinations[index] = combination;
-      if (combination !== last) distinct.add(combination);
-      last = combination;
-    }
+    const combinations = combinationsOf(rows, keys, byTag, width);
+    const distinct = distinctOf(combinations);
     if (distinct.size > MANY_OUTPUTS && file.bytes < FEW_BYTES * distinct.size) return undefined;
     const partitions: Partition<T>[] = [];
     const byPath = new Map<string, Partition<T>>();
@@ -109,7 +108,7 @@ export class ScannedLines<T> {
       }
       partitions[combination] = partition;
     }
-    return index => partitions[combinations[index]!]!;
+    return { combinations, partitions };
   }
 
   #outputAt(path: string): RecordOutput<T> {
@@ -131,6 +130,32 @@ export class ScannedLines<T> {
     }
     await Promise.all(writes);
   }
+}
+
+// The loops over all posts are functions of their own: V8 optimises short ones quickly.
+
+function combinationsOf(
+  rows: Uint32Array,
+  keys: Uint32Array,
+  tags: Uint32Array | undefined,
+  width: number,
+): Uint32Array {
+  const combinations = new Uint32Array(rows.length);
+  for (let index = 0; index < rows.length; index++)
+    combinations[index] = (tags === undefined ? 0 : tags[index]! * width) + keys[rows[index]!]!;
+  return combinations;
+}
+
+/** In the order in which they occur first. */
+function distinctOf(combinations: Uint32Array): ReadonlySet<number> {
+  const distinct = new Set<number>();
+  let last = -1;
+  for (let index = 0; index < combinations.length; index++) {
+    const combination = combinations[index]!;
+    if (combination !== last) distinct.add(combination);
+    last = combination;
+  }
+  return distinct;
 }
 
 /** What the template is filled with: `keys` are those of its fields but for tags. */
