@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -18,14 +19,28 @@ if (work.warmUp !== undefined) {
   await mkdir(out);
   await run({ ...work, ...work.warmUp, out, compared: false });
 }
+const mainBefore = mainSeconds();
 const cpuBefore = process.cpuUsage();
 const before = performance.now();
 await run(work);
 const seconds = (performance.now() - before) / 1000;
 const { user, system } = process.cpuUsage(cpuBefore);
+const mainAfter = mainSeconds();
 const sample: Sample = {
   seconds,
   cpuSeconds: (user + system) / 1e6,
+  mainSeconds:
+    mainBefore === undefined || mainAfter === undefined ? undefined : mainAfter - mainBefore,
   peakMegabytes: process.resourceUsage().maxRSS / 1024,
 };
 process.stdout.write(`${JSON.stringify(sample)}\n`);
+
+/** What this thread has run for: the first number of `schedstat`, in nanoseconds. */
+function mainSeconds(): number | undefined {
+  try {
+    const [ns] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ');
+    return Number(ns) / 1e9;
+  } catch {
+    return undefined;
+  }
+}

@@ -74,6 +74,8 @@ export interface Work {
 export interface Sample {
   readonly seconds: number;
   readonly cpuSeconds: number;
+  /** Of these, the main thread's; where the system tells, which Linux does. */
+  readonly mainSeconds?: number | undefined;
   readonly peakMegabytes: number;
 }
 

@@ -2,12 +2,13 @@ import { mkdir, mkdtemp, rm, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { archiveSearch } from './archive-search.js';
+import { cores } from './cores.js';
 import { cost } from './cost.js';
 import { drawCharts } from './draw.js';
 import { hops } from './hops.js';
 import { hostile } from './hostile.js';
 import { jetstream } from './jetstream.js';
-import { jobs } from './jobs.js';
+import { jobs, jobsToFiles } from './jobs.js';
 import { live } from './live.js';
 import { liveLatency } from './live-latency.js';
 import { liveSlow } from './live-slow.js';
@@ -28,6 +29,7 @@ const QUESTIONS: readonly Question[] = [
   storedFilesSecond,
   parsedPath,
   jobs,
+  jobsToFiles,
   live,
   hops,
 ];
@@ -42,6 +44,7 @@ const STUDIES: readonly Study[] = [
   jetstream,
   tables,
   cost,
+  cores,
 ];
 const NAMES = [...QUESTIONS, ...STUDIES].map(question => question.name);
 

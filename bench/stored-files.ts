@@ -84,7 +84,7 @@ function inputOf({ files, bytes, posts, duplicates, gzipBytes }: Corpus): Input 
  * Ids of every tag: re-serialised posts have other bytes, but must be the same posts. Sorted, as
  * DuckDB keeps no order.
  */
-async function idsByTag(folder: string): Promise<Digest> {
+export async function idsByTag(folder: string): Promise<Digest> {
   const digest: Record<string, string | number> = {};
   for (const name of (await readdir(folder)).toSorted()) {
     const ids = (await Promise.all((await filesOf(path.join(folder, name))).map(idsIn))).flat();
