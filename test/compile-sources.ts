@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { build } from 'esbuild';
 import type { TestProject } from 'vitest/node';
+import { buildWorker } from './build-worker.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -30,12 +31,7 @@ export default async function compileSources(project: TestProject): Promise<() =
     target: 'node20.18',
     logLevel: 'warning',
   });
-  // As `npm run build:worker` makes it.
-  await build({
-    entryPoints: [path.join(root, 'src/scan/scan-worker.ts')],
-    outfile: path.join(folder, 'src/scan/scan-worker.cjs'),
-    ...{ bundle: true, platform: 'node', target: 'node20', logLevel: 'warning' },
-  });
+  await buildWorker(path.join(folder, 'src/scan/scan-worker.cjs'));
   const manifest = await readFile(path.join(root, 'package.json'), 'utf8');
   await writeFile(path.join(folder, 'package.json'), manifest.replaceAll('"./dist/', '"./src/'));
   await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));

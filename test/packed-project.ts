@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import manifest from '../package.json' with { type: 'json' };
+import { buildWorker } from './build-worker.js';
 import { root } from './pages.js';
 
 const exec = promisify(execFile);
@@ -30,8 +31,7 @@ export async function packedProject(): Promise<PackedProject> {
     path.join(modules, 'typescript/bin/tsc'),
     ...['-p', path.join(root, 'src/tsconfig.json'), '--outDir', path.join(packed, 'dist')],
   ]);
-  const worker = path.join(packed, 'dist/scan/scan-worker.cjs');
-  await exec('npm', ['run', 'build:worker', '--', `--outfile=${worker}`], { cwd: root });
+  await buildWorker(path.join(packed, 'dist/scan/scan-worker.cjs'));
   const { stdout } = await exec('npm', ['pack', '--ignore-scripts', '--silent'], { cwd: packed });
   await exec('tar', ['xzf', stdout.trim()], { cwd: packed });
   await cp(path.join(packed, 'package'), path.join(installed, 'millrace'), { recursive: true });

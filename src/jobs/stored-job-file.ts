@@ -1,4 +1,5 @@
 import { inflatedSize } from '../gzip/inflated-size.js';
+import { releaseMemory } from '../gzip/release-memory.js';
 import type { HttpResponse } from '../http/http-message.js';
 import type { HeldFile } from '../scan/held-file.js';
 import { SpoolFile } from '../storage/spool-file.js';
@@ -85,6 +86,7 @@ export async function storeJobFile(
     const counted = scanned && checkScannedFile(whole, scanned);
     if (counted !== undefined) {
       await release();
+      releaseMemory(whole);
       return { ...counted, ...storedInThread(scanned as HeldFile) };
     }
     scanned?.release();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type JobServer, jobServer, servedFiles, UUID, whole } from '../jobs/job-server.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
 import { bySuite } from '../slow-suite.js';
-import { killUntilDone } from './kill-until-done.js';
+import { killUntilDone, runScript } from './kill-until-done.js';
 
 const KILLS = bySuite(4, 200);
 const SCRIPT = path.join(import.meta.dirname, 'job-to-files.ts');
@@ -58,14 +58,20 @@ async function killed(what: string, check: (out: string) => Promise<void>): Prom
 }
 
 describe('a process that is killed while it downloads a job', () => {
-  it('delivers every post exactly once', () =>
-    killed('files', async out => {
+  it.each([
+    ['on the main thread', 'files'],
+    ['by threads', 'threads'],
+  ])('delivers every post exactly once, written %s', async (_, what) => {
+    // The script fails if the threads that it asks for are not started.
+    await runScript({ script: SCRIPT, args: [await temporaryFolder(), options, UUID, what] });
+    await killed(what, async out => {
       const names = (await readdir(out)).filter(name => name !== 'checkpoint.json');
       expect(names.filter(name => !name.endsWith('.jsonl'))).toEqual([]);
       const texts = await Promise.all(names.map(name => readFile(path.join(out, name), 'utf8')));
       const lines = texts.flatMap(text => text.trimEnd().split('\n'));
       expect(lines.toSorted()).toEqual(served.lines.toSorted());
-    }));
+    });
+  });
 
   it('writes every file completely', () =>
     killed('folder', async out => {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import {
   account,
   activities,
@@ -15,6 +16,11 @@ const [out = '', options = '{}', job = '', what = 'files'] = process.argv.slice(
 const acme = account(JSON.parse(options));
 
 process.stdout.write('started\n');
+// A job this small is written by threads only where their number is given.
+const workers = what === 'threads' ? 2 : undefined;
+let threads = 0;
+process.on('worker', () => threads++);
+const isFirst = !existsSync(`${out}/checkpoint.json`);
 if (what === 'folder') await jobs.download(acme, job, { folder: out });
 else
   await pipeline(
@@ -27,5 +33,7 @@ else
       path: `${out}/{hour}.jsonl`,
       checkpoint: `${out}/checkpoint.json`,
       commitIntervalMs: 0,
+      workers,
     }),
   );
+if (isFirst && threads !== (workers ?? 0)) throw new Error(`There were ${threads} threads`);

@@ -41,6 +41,8 @@ it('stored files that worker threads write are complete, each post once, wheneve
   await runScript({ script: SCRIPT, args: [stored, reference, '0'] });
   const whole = await contentsOf(reference);
   expect(Object.keys(whole)).toHaveLength(6);
+  // The script fails if the threads that it asks for are not started.
+  await runScript({ script: SCRIPT, args: [stored, await temporaryFolder(), '2'] });
   for (let kills = 0; kills < KILLS; ) {
     const out = await temporaryFolder();
     const args = [stored, out, '2'];

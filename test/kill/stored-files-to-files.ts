@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { localFiles } from '../../src/archive/local-files.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { activities } from '../../src/operators/activities.js';
@@ -11,6 +12,9 @@ import { files } from '../../src/sinks/files.js';
 // number of worker threads.
 const [stored = '', out = '', workers = '0'] = process.argv.slice(2);
 
+let threads = 0;
+process.on('worker', () => threads++);
+const isFirst = !existsSync(`${out}/checkpoint.json`);
 process.stdout.write('started\n');
 await pipeline(
   localFiles(stored),
@@ -26,3 +30,4 @@ await pipeline(
     workers: Number(workers),
   }),
 );
+if (isFirst && threads !== Number(workers)) throw new Error(`There were ${threads} threads`);
