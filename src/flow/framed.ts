@@ -23,7 +23,8 @@ export async function* framed<T>(
     try {
       for (const block of blocks) {
         framer ??= start(origin);
-        await framer.push(bytesOf(block), items);
+        const waiting = framer.push(bytesOf(block), items);
+        if (waiting !== undefined) await waiting;
       }
       if (cursor !== undefined) {
         await framer?.end(items);

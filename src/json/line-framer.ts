@@ -50,28 +50,31 @@ export class LineFramer implements Framer<Buffer> {
     this.#origin = origin;
   }
 
-  async push(block: Buffer, records: Buffer[]): Promise<void> {
-    let start = 0;
+  /** Returns a promise only if `onDamaged` is awaited: one for each block made replays slower by some percent. */
+  push(block: Buffer, records: Buffer[]): Promise<void> | undefined {
+    return this.#pushFrom(0, block, records);
+  }
+
+  #pushFrom(from: number, block: Buffer, records: Buffer[]): Promise<void> | undefined {
+    let start = from;
     for (
-      let end = block.indexOf(this.#end);
+      let end = block.indexOf(this.#end, start);
       end !== -1;
       start = end + 1, end = block.indexOf(this.#end, start)
     ) {
       const to = end > start && block[end - 1] === CR ? end - 1 : end;
-      if (this.#skips) this.#skips = false;
-      else {
-        const waiting = this.#take(this.#carried.join(block.subarray(start, to)), records);
-        if (waiting !== undefined) await waiting;
-      }
+      const line = this.#skips ? EMPTY : this.#carried.join(block.subarray(start, to));
+      this.#skips = false;
+      const waiting = this.#take(line, records);
       this.#line++;
       this.#lineAt = this.#blockAt + end + 1;
+      if (waiting !== undefined) return waiting.then(() => this.#pushFrom(end + 1, block, records));
     }
     if (!this.#skips) this.#carried.add(block.subarray(start));
-    if (this.#carried.byteLength > this.#maxBytes) {
-      this.#skips = true;
-      await this.#damaged(this.#carried.join(EMPTY).subarray(0, this.#maxBytes), this.#tooLarge());
-    }
     this.#blockAt += block.length;
+    if (this.#carried.byteLength <= this.#maxBytes) return undefined;
+    this.#skips = true;
+    return this.#damaged(this.#carried.join(EMPTY).subarray(0, this.#maxBytes), this.#tooLarge());
   }
 
   async end(records: Buffer[]): Promise<void> {

@@ -66,7 +66,10 @@ export class ReplaySpool {
     const framer = new LineFramer('\r\n', NO_LIMITS, undefined);
     for await (const chunks of this.#chunks()) {
       const records: Buffer[] = [];
-      for (const chunk of chunks) await framer.push(chunk, records);
+      for (const chunk of chunks) {
+        const waiting = framer.push(chunk, records);
+        if (waiting !== undefined) await waiting;
+      }
       if (records.length > 0) yield records;
     }
     const rest: Buffer[] = [];
