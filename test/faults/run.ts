@@ -1,11 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { calls } from './calls.js';
 import { disks } from './disks.js';
 import { flakes } from './flakes.js';
 import { jetstream } from './jetstream.js';
 import { libraryUrl } from './load-library.js';
 import { matrix } from './matrix.js';
+import { mutants } from './mutants.js';
 import type { CellResult, Part } from './part.js';
 import { MACHINE, readRecord, record } from './record.js';
 import { cellLine, resultsPage } from './report.js';
@@ -13,7 +15,7 @@ import { tests } from './tests.js';
 import { seedsOf, tryPart } from './try-part.js';
 
 /** A part is a file of this folder, and a line here. */
-const PARTS: readonly Part[] = [matrix, disks, jetstream, tests, flakes];
+const PARTS: readonly Part[] = [matrix, disks, calls, jetstream, mutants, tests, flakes];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
