@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { build, type Format } from 'esbuild';
@@ -101,6 +101,25 @@ async function run(script: string, cwd = path.dirname(script)): Promise<unknown>
   expect(stderr).not.toContain('    at ');
   return JSON.parse(stdout);
 }
+
+describe('the package', () => {
+  it('has the compiled sources, the worker script, the README and the license, and nothing else', async () => {
+    const sources = (await readdir(path.join(modules, '../src'), { recursive: true }))
+      .filter(name => /(?<!\.d)\.ts$/.test(name) && name !== 'scan/scan-worker.ts')
+      .map(name => `dist/${name.slice(0, -'.ts'.length)}`);
+    const installed = path.join(project, 'node_modules/millrace');
+    const entries = await readdir(installed, { recursive: true, withFileTypes: true });
+    const files = entries
+      .filter(entry => entry.isFile())
+      .map(({ parentPath, name }) => path.relative(installed, path.join(parentPath, name)));
+    expect(files.toSorted()).toEqual(
+      [
+        ...['package.json', 'README.md', 'LICENSE', 'dist/scan/scan-worker.cjs'],
+        ...sources.flatMap(name => [`${name}.js`, `${name}.d.ts`]),
+      ].toSorted(),
+    );
+  });
+});
 
 describe('a project that installs the package', () => {
   it.each<[module: string, resolution: string, files: Readonly<Record<string, string>>]>([

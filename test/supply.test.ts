@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import manifest from '../package.json' with { type: 'json' };
+import { root } from './pages.js';
+
+const exec = promisify(execFile);
+
+interface Locked {
+  readonly packages: Readonly<
+    Record<string, { readonly hasInstallScript?: true; readonly dev?: true }>
+  >;
+}
+
+interface Component {
+  readonly name: string;
+  readonly properties?: readonly { readonly name: string; readonly value: string }[];
+}
+
+const isForDevelopment = (properties: Component['properties']) =>
+  properties?.some(({ name }) => name === 'cdx:npm:package:development');
+
+const text = (name: string) => readFile(path.join(root, name), 'utf8');
+const lock: Locked = JSON.parse(await text('package-lock.json'));
+/** The packages of the lock, without the project itself. */
+const locked = Object.entries(lock.packages)
+  .filter(([folder]) => folder !== '')
+  .map(([folder, entry]) => ({ name: folder.replace(/^.*node_modules\//, ''), ...entry }));
+
+describe('dependencies', () => {
+  it('with install scripts are all in the list of src/README.md, and no others', async () => {
+    const rows = [...(await text('src/README.md')).matchAll(/^\| `([^`]+)` \| (with|for) /gm)];
+    const listed = rows.map(([, name, installed]) => [name, installed === 'for']);
+    const scripts = locked
+      .filter(({ hasInstallScript }) => hasInstallScript)
+      .map(({ name, dev = false }) => [name, dev]);
+    expect(listed.toSorted()).toEqual(scripts.toSorted());
+  });
+
+  it('have exact versions in the manifest', () => {
+    const { dependencies, devDependencies } = manifest;
+    for (const version of Object.values({ ...dependencies, ...devDependencies }))
+      expect(version).toMatch(/^(npm:(@[\w-]+\/)?[\w-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/);
+  });
+
+  it('of the package are in its bill of materials, apart from those for development', async () => {
+    const { stdout } = await exec('npm', ['run', '--silent', 'sbom'], {
+      cwd: root,
+      maxBuffer: 16 << 20,
+    });
+    const { components } = JSON.parse(stdout) as { readonly components: readonly Component[] };
+    const installed = locked.filter(({ dev }) => dev !== true).map(({ name }) => name);
+    const named = components.filter(({ properties }) => !isForDevelopment(properties));
+    expect(named.map(({ name }) => name).toSorted()).toEqual(installed.toSorted());
+    expect(installed).toEqual(expect.arrayContaining(Object.keys(manifest.dependencies)));
+  });
+});
+
+describe('the release', () => {
+  it('is published with provenance from a checked commit, without scripts of dependencies', async () => {
+    const workflow = await text('.github/workflows/release.yml');
+    expect(workflow).toMatch(/needs: check/);
+    expect(workflow).toMatch(/id-token: write/);
+    expect(workflow).toMatch(/npm ci --ignore-scripts/);
+    expect(workflow).toMatch(/npm publish --provenance/);
+    expect(workflow).toMatch(/npm run --silent sbom > sbom\.cdx\.json/);
+    // The permissions of all jobs; only one job has more.
+    expect(workflow).toMatch(/^permissions:\n {2}contents: read\n/m);
+    expect(workflow.match(/id-token: write/g)).toHaveLength(1);
+  });
+});
