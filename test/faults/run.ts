@@ -12,7 +12,7 @@ import type { CellResult, Part } from './part.js';
 import { MACHINE, readRecord, record } from './record.js';
 import { cellLine, resultsPage } from './report.js';
 import { tests } from './tests.js';
-import { seedsOf, tryPart } from './try-part.js';
+import { tryPart } from './try-part.js';
 
 /** A part is a file of this folder, and a line here. */
 const PARTS: readonly Part[] = [matrix, disks, calls, jetstream, mutants, tests, flakes];
@@ -60,7 +60,7 @@ if (values.list) {
 
 const print = values.json ? () => {} : console.log;
 const library = libraryUrl(path.resolve(values.library ?? 'dist'));
-// Fewer seeds, one seed or another library never replace the results of a whole run.
+// One seed or another library never replaces the results of a whole run.
 const isRecorded = values.library === undefined && firstSeed === undefined;
 print(`${MACHINE}\n`);
 const results: CellResult[] = [];
@@ -68,7 +68,7 @@ for (const { part, cells } of chosen) {
   if (cells.length === 0) continue;
   print(`${part.title}: ${part.promise}\n`);
   const recorded = (result: CellResult) =>
-    isRecorded && (seeds === undefined || seeds >= seedsOfCell(part, result.cell));
+    isRecorded && (seeds === undefined || seeds >= trialsOf(part, result.cell));
   results.push(
     ...(await tryPart(part, {
       library,
@@ -94,9 +94,9 @@ const trials = results.reduce((sum, result) => sum + result.trials, 0);
 print(`\n${trials} trials of ${results.length} cells, ${failed.length} cells failed`);
 process.exitCode = failed.length > 0 ? 1 : 0;
 
-function seedsOfCell(part: Part, name: string): number {
-  const cell = part.cells.find(cell => cell.name === name);
-  return cell === undefined ? 0 : seedsOf(part, cell);
+/** Trials of the recorded result; a run of fewer does not replace it. */
+function trialsOf(part: Part, cell: string): number {
+  return readRecord(RESULTS)[part.name]?.[cell]?.trials ?? 0;
 }
 
 /** `search/*` is all cells of that row; without a star it is the cell. */
@@ -126,7 +126,7 @@ ${parts.join('\n')}
   ${'report'.padEnd(16)} Writes RESULTS.md from the last results, and tries nothing
 
 Flags:
-  --seeds N         seeds of each cell (default: what the part says, mostly 50); fewer are not recorded
+  --seeds N         seeds of each cell (default: what the part says, mostly 50); fewer than recorded are not kept
   --cell NAME       only this cell; \`search/*\` is several; can be repeated
   --seed S          only this seed, as a failure prints it; with --seeds N the first of N
   --library FOLDER  try another compiled library than dist, such as a mutant; not recorded
