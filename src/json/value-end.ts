@@ -1,12 +1,23 @@
-import { BACKSLASH, isClosing, isOpening, isScalar, QUOTE } from './json-bytes.js';
+import {
+  BACKSLASH,
+  COLON,
+  COMMA,
+  isClosing,
+  isOpening,
+  isScalar,
+  isSpace,
+  QUOTE,
+} from './json-bytes.js';
 
-/** Finds the end of a JSON value that arrives in blocks cut at any byte. It matches brackets, and validates nothing else. */
+/** Finds the end of a JSON value that arrives in blocks cut at any byte. It matches brackets and strings, and validates nothing else. */
 export class ValueEnd {
   readonly #maxDepth: number;
   readonly #fail: (message: string, at: number) => Error;
   /** The closing brackets that are expected, innermost last. */
   readonly #closers: number[] = [];
   #inString = false;
+  /** Whether a string has just ended. */
+  #pastString = false;
   #escaped = false;
   #inScalar = false;
 
@@ -39,6 +50,13 @@ export class ValueEnd {
     }
     while (at < block.length) {
       const byte = block[at++]!;
+      if (this.#pastString) {
+        if (isSpace(byte)) continue;
+        this.#pastString = false;
+        // In a record that was cut within a string, all that follows is taken the wrong way round.
+        if (byte !== COMMA && byte !== COLON && !isClosing(byte))
+          throw this.#fail('Expected a comma, a colon or a bracket after a string', at - 1);
+      }
       if (byte === QUOTE) {
         this.#inString = true;
         at = this.#afterString(block, at);
@@ -68,6 +86,7 @@ export class ValueEnd {
       const byte = block[at++]!;
       if (byte === QUOTE) {
         this.#inString = false;
+        this.#pastString = this.#closers.length > 0;
         return at;
       }
       if (byte === BACKSLASH && at++ === block.length) {

@@ -23,7 +23,7 @@ const LIMIT_MS = 600_000;
 /** A cell that is broken fails with each seed: more of them say nothing new. */
 const MAX_FAILURES = 5;
 
-export function seedsOf(part: Part, cell: Cell): number {
+function seedsOf(part: Part, cell: Cell): number {
   return cell.seeds ?? part.seeds ?? 50;
 }
 

@@ -55,6 +55,20 @@ describe('ElementSplitter', () => {
     expect(splitter.end()).toEqual({});
   });
 
+  it('refuses an element that is cut within a string, though quotes and brackets pair up again (faults matrix, seed 9)', () => {
+    const bytes = Buffer.from(
+      '{"results":[{"id_str":"1","rul,{"id_str":"2","a":"}},{"b":"x"}],"c":1}',
+    );
+    for (let place = 0; place <= bytes.length; place++) {
+      const splitter = new ElementSplitter('results');
+      const elements: Buffer[] = [];
+      expect(() => {
+        for (const part of cutAt(bytes, [place])) splitter.push(part, elements);
+      }).toThrow('Expected a comma, a colon or a bracket after a string');
+      expect(elements).toEqual([]);
+    }
+  });
+
   it('refuses a document that ends at any earlier byte', () => {
     const bytes = Buffer.from('{"results":[{"a":"b"},1],"next":"x"}');
     for (let place = 0; place < bytes.length; place++)
