@@ -39,6 +39,8 @@ export interface Planted {
   readonly account?: Partial<AccountOptions> | undefined;
   /** Whether the run may also complete: a call that failed once may have been tried again. */
   readonly mayRecover?: boolean | undefined;
+  /** Whether the run may also end with a typed error, as long as the next one completes it. */
+  readonly mayFail?: boolean | undefined;
   /** What it hit, for messages. */
   readonly what?: (() => string) | undefined;
   /** How far the client's clock is ahead; the client is not told the service's time then. */
@@ -288,7 +290,11 @@ export const FAULTS: readonly Fault[] = [
             bytes[at] = (bytes[at] as number) ^ (1 << setting.random.whole(0, 7));
             return bytes;
           })
-        : atService(setting, (_, bytes) => ({ kind: 'flip', atByte: bytes }) as ServiceFault),
+        : {
+            ...atService(setting, (_, bytes) => ({ kind: 'flip', atByte: bytes }) as ServiceFault),
+            // A live stream has its checksum at its end: until then a record is damaged, not the gzip.
+            mayFail: setting.row.name === 'compliance',
+          },
   ),
   fault('stall', network('waits', { compliance: 'gap' }), setting => ({
     ...atService(setting, (_, afterBytes) => ({ kind: 'stall', afterBytes }) as ServiceFault),
