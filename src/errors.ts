@@ -13,10 +13,21 @@ export abstract class MillraceError extends Error {
   readonly retryable: boolean;
 
   constructor(message: string, { cause, retryable = false }: MillraceErrorOptions = {}) {
-    super(message, cause === undefined ? undefined : { cause });
+    super(printable(message), cause === undefined ? undefined : { cause });
     this.name = new.target.name;
     this.retryable = retryable;
   }
+}
+
+/**
+ * Parts of messages come from responses, files and their names. Control characters, and those that change
+ * the direction of text, are shown as escapes: printed, they would change a terminal, or forge a line of a log.
+ */
+function printable(message: string): string {
+  return message.replace(
+    /[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 /** An option that cannot work; thrown before any I/O. */

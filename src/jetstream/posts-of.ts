@@ -21,6 +21,13 @@ const INFLATE = new Map([
   ['zstd', inflateZstd],
 ]);
 
+const LENGTHS = /^\d+(?:,\d+)*$/;
+/**
+ * Servers accept no message above 64 MiB, and a publisher fills it before it compresses it. So a message that
+ * any program may publish cannot take more memory than that.
+ */
+const MAX_CONTENT_BYTES = 64 * 1024 * 1024;
+
 /**
  * The posts of a message, each with its exact bytes. A message without ids has one post, so that other
  * programs may publish to the stream as well; the first message of an epoch has none.
@@ -35,7 +42,7 @@ export async function postsOf(
   if (lengths === '') return [bufferOf(payload)];
   const sizes = lengths.split(',').map(Number);
   const size = sizes.reduce((sum, one) => sum + one, sizes.length - 1);
-  if (!Number.isSafeInteger(size) || sizes.some(one => !(one >= 0)))
+  if (!LENGTHS.test(lengths) || size > MAX_CONTENT_BYTES)
     throw new DataError(`A message has the lengths ${JSON.stringify(lengths.slice(0, 60))}`, {
       position: { origin },
     });

@@ -51,7 +51,7 @@ export class DownloadCursors {
         'resume',
         `jobFiles: the cursor does not belong to the job ${JSON.stringify(job.title)} (${job.uuid}). Remove the checkpoint to start again`,
       );
-    if (!isDownloadState(state) || seen !== this.#digests[state.next])
+    if (!isDownloadState(state) || seen === undefined || seen !== this.#digests[state.next])
       throw new OptionError(
         'resume',
         `jobFiles: the job ${JSON.stringify(job.title)} (${job.uuid}) no longer lists the files that were read before. Remove the checkpoint to start again`,
@@ -62,8 +62,14 @@ export class DownloadCursors {
 
 function isDownloadState(state: DownloadState): boolean {
   const { next, files, bytes, posts, suspectMinutes, missing } = state;
-  const counts = [next, files, bytes, posts].every(count => Number.isSafeInteger(count));
-  return counts && Array.isArray(suspectMinutes) && Array.isArray(missing);
+  const counts = [next, files, bytes, posts].every(
+    count => Number.isSafeInteger(count) && count >= 0,
+  );
+  return counts && [suspectMinutes, missing].every(isTexts);
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every(text => typeof text === 'string');
 }
 
 function nextDigest(before: string, { name }: JobFile): string {

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { calls } from './calls.js';
 import { disks } from './disks.js';
 import { flakes } from './flakes.js';
+import { fuzz } from './fuzz.js';
 import { jetstream } from './jetstream.js';
 import { libraryUrl } from './load-library.js';
 import { matrix } from './matrix.js';
@@ -15,7 +16,7 @@ import { tests } from './tests.js';
 import { tryPart } from './try-part.js';
 
 /** A part is a file of this folder, and a line here. */
-const PARTS: readonly Part[] = [matrix, disks, calls, jetstream, mutants, tests, flakes];
+const PARTS: readonly Part[] = [matrix, disks, calls, jetstream, fuzz, mutants, tests, flakes];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

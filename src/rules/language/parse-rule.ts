@@ -162,7 +162,8 @@ function nodeOf(reader: Reader, group: Group, end: number): Draft {
 
 function closeGroup(reader: Reader, group: Group, outer: Group, close: number): Group {
   const node = nodeOf(reader, group, close);
-  const end = close + 1;
+  // A group that is never closed ends with the text.
+  const end = Math.min(close + 1, reader.text.length);
   const start = group.minus === -1 ? group.open : group.minus;
   addNode(outer, negate(node, group.minus, end), start, end);
   return outer;

@@ -292,6 +292,18 @@ test('deep and wide nesting is checked in linear time', () => {
   expect(errorsOf(text)).toContain('R001@0');
 });
 
+test.each(['-(', '-(a', '(-(b', 'a -((', '-("c'])(
+  'a problem of a group that is never closed ends with the text: %s',
+  text => {
+    const { problems } = checkRule(text);
+    expect(problems).not.toEqual([]);
+    for (const { start, end } of problems) {
+      expect(start).toBeLessThanOrEqual(end);
+      expect(end).toBeLessThanOrEqual(text.length);
+    }
+  },
+);
+
 test('a hostile text does not make hostile messages', () => {
   const text = 'sample:10 OR '.repeat(80_000);
   expect(checkRule(text, { product: 'replay' }).problems).toHaveLength(100);

@@ -1,0 +1,19 @@
+import { gzip, zstd } from './compressed.js';
+import { elements, lines } from './framing.js';
+import { cursors, jobResponses, keptFiles, streamMessages } from './kept.js';
+import type { ParserKind } from './parser.js';
+import { exactJson, members, messages } from './posts.js';
+import { geoRules, ruleTexts } from './rules.js';
+import { authorization, forms, names, nextTokens, times } from './texts.js';
+import { requests, responses } from './wires.js';
+
+/** Each parser that reads bytes of others, by the name of its cell. */
+export const PARSERS: ReadonlyMap<string, ParserKind> = new Map(
+  Object.entries({
+    ...{ lines, elements, members, messages, 'exact-json': exactJson, gzip, zstd },
+    ...{ rules: ruleTexts, 'geo-rules': geoRules, times, names },
+    ...{ 'next-tokens': nextTokens, authorization, forms, requests },
+    ...{ responses, 'job-responses': jobResponses, 'stream-messages': streamMessages },
+    ...{ cursors, 'kept-files': keptFiles },
+  }),
+);

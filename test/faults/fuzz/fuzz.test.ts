@@ -1,0 +1,68 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { isSlowSuite } from '../../slow-suite.js';
+import { PARSERS } from './all-parsers.js';
+import { fuzzParser, tryInput } from './fuzz-parser.js';
+import type { Parser } from './parser.js';
+
+const SRC = new URL('../../../src/', import.meta.url);
+const INPUTS = isSlowSuite ? 1_000 : 30;
+
+/** Inputs on which a parser once failed, as base64. */
+const FINDS: Readonly<Record<string, readonly string[]>> = {
+  // Less than no posts, in the cursor of a download.
+  cursors: [
+    'eyJzb3VyY2UiOiJqb2ItZmlsZXMiLCJqb2IiOiJ1dWlkIiwic2VlbiI6IjhkOTRjMTEzZWI5NmYwYzkiLCJuZXh0IjozLCJmaWxlcyI6MywiYnl0ZXMiOjcsInBvc3RzIjotMSwic3VzcGVjdE1pbnV0ZXMiOltdLCJtaXNzaW5nIjpbXX0=',
+  ],
+  // A negated group that is never closed: a problem ended behind the text.
+  rules: [Buffer.from('-(').toString('base64')],
+  // Lengths with fractions, and a compression that every object has.
+  'stream-messages': [
+    Buffer.from('1.5,1.5\n\n\nabcd').toString('base64'),
+    Buffer.from('4\nconstructor\n\nabcd').toString('base64'),
+  ],
+};
+
+describe.each([...PARSERS])('%s', (name, { open }) => {
+  const opened = async () => {
+    const parser = await open(SRC);
+    onTestFinished(() => parser.close?.());
+    return parser;
+  };
+
+  it('give a valid result or a typed error, for mutations of valid inputs', async () => {
+    const { inputs } = await fuzzParser(await opened(), { name, seed: 1, inputs: INPUTS });
+    expect(inputs).toBe(INPUTS);
+  });
+
+  it.each(FINDS[name] ?? [])('still do for an input that once failed: %s', async find => {
+    await tryInput(await opened(), Buffer.from(find, 'base64'));
+  });
+});
+
+describe('a fuzzer', () => {
+  const parser = (attempt: Parser['attempt']): Parser => ({
+    tokens: ['!'],
+    seed: () => Buffer.from('some valid input'),
+    attempt,
+  });
+
+  it('prints the input that fails, made small', async () => {
+    const fails = parser(input => {
+      if (input.includes('!')) throw new RangeError('found');
+      return true;
+    });
+    await expect(fuzzParser(fails, { name: 'test', seed: 1, inputs: 10_000 })).rejects.toThrow(
+      /\(base64, 1 bytes\)\nIQ==\n.*found/,
+    );
+  });
+
+  it('tries the same inputs with the same seed', async () => {
+    const inputs = async () => {
+      const tried: string[] = [];
+      const keeps = parser(input => tried.push(input.toString('base64')) > 0);
+      await fuzzParser(keeps, { name: 'test', seed: 2, inputs: 100 });
+      return tried;
+    };
+    expect(await inputs()).toEqual(await inputs());
+  });
+});

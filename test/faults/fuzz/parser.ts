@@ -1,0 +1,111 @@
+import { loadModule } from '../disks/load-module.js';
+import type { Random } from '../random.js';
+
+/** A parser that reads bytes of others, with what it promises for any bytes. */
+export interface Parser {
+  /** A valid input, which mutations start from. */
+  seed(random: Random): Buffer;
+  /** Texts that mean something to the parser. */
+  readonly tokens: readonly string[];
+  /** Bytes of an input. @default 16,384 */
+  readonly maxBytes?: number | undefined;
+  /**
+   * Parses an input and checks the outcome. Whatever is random comes from `random`.
+   *
+   * @returns whether the input was accepted
+   * @throws for an error that is not typed, and for a result that is wrong
+   */
+  attempt(input: Buffer, random: Random): boolean | Promise<boolean>;
+  close?(): Promise<void>;
+}
+
+export interface ParserKind {
+  /** What holds for any bytes, besides the errors and limits that all parsers have. */
+  readonly holds: string;
+  open(library: URL): Promise<Parser>;
+}
+
+/** What a parser made of an input: a value, or the message of a typed error. */
+export type Outcome<T> =
+  | { readonly value: T; readonly error?: undefined }
+  | { readonly value?: undefined; readonly error: string };
+
+export interface Outcomes {
+  of<T>(parse: () => T): Outcome<T>;
+  ofAsync<T>(parse: () => Promise<T>): Promise<Outcome<T>>;
+}
+
+/** Tells typed errors of the library, which are an answer, from others, which are bugs. */
+export async function outcomes(library: URL): Promise<Outcomes> {
+  const { MillraceError } = await loadModule<typeof import('../../../src/errors.js')>(
+    library,
+    'errors',
+  );
+  const typed = (error: unknown): { readonly error: string } => {
+    if (error instanceof MillraceError) return { error: error.message };
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    throw new Error(`An error that is not typed: ${text}`);
+  };
+  return {
+    of(parse) {
+      try {
+        return { value: parse() };
+      } catch (error) {
+        return typed(error);
+      }
+    },
+    async ofAsync(parse) {
+      try {
+        return { value: await parse() };
+      } catch (error) {
+        return typed(error);
+      }
+    },
+  };
+}
+
+/** Throws unless both have the same JSON; bytes are compared as text. */
+export function expectSame(actual: unknown, expected: unknown, what: string): void {
+  const [a, b] = [shown(actual), shown(expected)];
+  if (a !== b) throw new Error(`${what}: ${a.slice(0, 400)}\nand not ${b.slice(0, 400)}`);
+}
+
+export function check(holds: boolean, what: string): asserts holds {
+  if (!holds) throw new Error(what);
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value, (_, part) => {
+    if (part instanceof Map) return [...part];
+    if (typeof part === 'bigint') return `${part}n`;
+    if (part?.type === 'Buffer') return Buffer.from(part.data).toString('latin1');
+    return part;
+  });
+  return text ?? 'undefined';
+}
+
+/** The bytes in chunks, cut at random. */
+export function cutUp(bytes: Buffer, random: Random): Buffer[] {
+  const chunks: Buffer[] = [];
+  const mean = random.pick([1, 3, 20, 500]);
+  for (let at = 0; at < bytes.length; ) {
+    const end = Math.min(bytes.length, at + random.whole(1, 2 * mean));
+    // A copy, so that a parser that keeps a view of an earlier chunk is noticed where it reads on.
+    chunks.push(Buffer.from(bytes.subarray(at, end)));
+    at = end;
+  }
+  return chunks;
+}
+
+/** The value of a JSON document; bytes that are not UTF-8 are replaced, as the service's clients do. */
+export function parsedJson(bytes: Buffer): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(bytes.toString()) };
+  } catch {
+    return undefined;
+  }
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,294 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { loadModule } from '../disks/load-module.js';
+import { check, outcomes, type ParserKind } from './parser.js';
+
+/** A request that is not answered after so long, because it is not whole, is given up. */
+const IDLE_MS = 40;
+
+/** The local service, by bytes that are requests or nearly so. */
+export const requests: ParserKind = {
+  holds:
+    'an answer that is no error of the service, or the end of the connection; the next request is answered',
+  async open(library) {
+    const { createService } = await loadModule<typeof import('../../../src/service/index.js')>(
+      library,
+      'service/index',
+    );
+    let failure: unknown;
+    const service = createService({
+      limits: 'relaxed',
+      onError(error) {
+        failure = error;
+      },
+    });
+    const addresses = await service.start();
+    const port = Number(new URL(addresses.baseUrl).port);
+    const { account, email, password, label, streamLabel, consumerKey } = addresses;
+    const basic = `Authorization: Basic ${Buffer.from(`${email}:${password}`).toString('base64')}`;
+    const oauth = `Authorization: OAuth oauth_consumer_key="${consumerKey}", oauth_nonce="n", oauth_signature="x", oauth_signature_method="HMAC-SHA1", oauth_timestamp="1", oauth_callback="oob"`;
+    const search = `/search/30day/accounts/${account}/${label}`;
+    const rules = JSON.stringify({ rules: [{ value: 'rain', tag: 'x' }] });
+    const job = JSON.stringify({
+      ...{ publisher: 'twitter', streamType: 'track_v2', dataFormat: 'original', title: 'x' },
+      ...{ fromDate: '201301010000', toDate: '201301010601', rules: [{ value: 'rain' }] },
+    });
+    const form = 'application/x-www-form-urlencoded';
+    const requestOf = (
+      method: string,
+      path: string,
+      body = '',
+      login = basic,
+      type = 'application/json',
+    ) =>
+      `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${login}\r\nContent-Type: ${type}\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+    const seeds = [
+      requestOf('GET', `${search}.json?query=rain&maxResults=10&fromDate=202001010000`),
+      requestOf('POST', `${search}.json`, JSON.stringify({ query: 'rain', maxResults: 10 })),
+      requestOf('POST', `${search}/counts.json`, JSON.stringify({ query: 'rain', bucket: 'day' })),
+      requestOf('GET', `/historical/track/accounts/${account}/publishers/twitter/jobs.json`),
+      requestOf(
+        'POST',
+        `/historical/powertrack/accounts/${account}/publishers/twitter/jobs.json`,
+        job,
+      ),
+      requestOf('GET', `/accounts/${account}/usage.json?bucket=day`),
+      requestOf(
+        'POST',
+        `/rules/powertrack/accounts/${account}/publishers/twitter/${streamLabel}.json`,
+        rules,
+      ),
+      requestOf('POST', '/oauth/request_token', '', oauth, form),
+      requestOf('POST', '/insights/engagement/totals', '{"tweet_ids":["1"]}', oauth),
+      requestOf('GET', '/console?page=2', '', 'Cookie: millrace-console-1=x'),
+      requestOf('GET', '/status'),
+      requestOf(
+        'POST',
+        '/console/sign-in',
+        'email=a&password=b&next=%2Fconsole&csrf=x',
+        'Cookie: a=b',
+        form,
+      ),
+      requestOf('GET', '/oauth/authenticate?oauth_token=x'),
+      requestOf('POST', '/_control/clock', '{"advance":1}'),
+      requestOf('POST', '/_control/faults', '{"kind":"delay","ms":0,"times":1}'),
+      requestOf('POST', '/_control/compliance', '{"delete":{"tweet":{"id":5,"author_id":6}}}'),
+      requestOf('DELETE', '/_control/faults/1'),
+      requestOf(
+        'GET',
+        '/snapshots/a/track_v2/original/b/2013/01/01/c/2013/01/01/00/00_activities.json.gz?Expires=1&Signature=x',
+      ),
+    ];
+    const answerOf = (bytes: Buffer): Promise<string> =>
+      new Promise(resolve => {
+        const socket = net.connect({ port, host: '127.0.0.1' });
+        let text = '';
+        const end = () => {
+          socket.destroy();
+          resolve(text);
+        };
+        socket.setTimeout(IDLE_MS, end);
+        socket.on('data', chunk => {
+          if (text.length < 10_000) text += chunk.toString('latin1');
+        });
+        socket.on('error', end);
+        socket.on('close', end);
+        socket.write(bytes);
+      });
+    let tried = 0;
+    return {
+      tokens: [
+        ...[
+          'GET ',
+          'POST ',
+          ' HTTP/1.1\r\n',
+          'Host: evil.example\r\n',
+          'Host: \r\n',
+          'Transfer-Encoding: chunked\r\n',
+        ],
+        ...[
+          'Content-Length: 5\r\n',
+          'Content-Encoding: gzip\r\n',
+          'Expect: 100-continue\r\n',
+          '/../',
+          '%2e%2e/',
+        ],
+        ...[
+          '%',
+          '%ff',
+          '//',
+          '?',
+          '&query=',
+          '*',
+          'http://evil.example/',
+          '\0',
+          '%00',
+          '#',
+          'Upgrade: websocket\r\n',
+        ],
+        ...['"query":', '"next":"AAAA"', '"fromDate":"', '{"a":', '__proto__', '999999999999'],
+      ],
+      seed: random => Buffer.from(random.pick(seeds)),
+      async attempt(input) {
+        // A planted status is an answer, too, and would hide others; a clock far away takes long.
+        service.faults.clear();
+        service.clock.reset();
+        failure = undefined;
+        const answer = await answerOf(input);
+        if (failure !== undefined)
+          throw new Error(
+            `The service failed: ${failure instanceof Error ? failure.stack : String(failure)}`,
+          );
+        const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(answer) ?? [];
+        check(answer === '' || status !== undefined, `Not an answer: ${answer.slice(0, 100)}`);
+        check(status !== '500', `An error of the service: ${answer}`);
+        if (++tried % 50 === 0) {
+          const next = await answerOf(Buffer.from(requestOf('GET', '/status')));
+          check(
+            next.startsWith('HTTP/1.1 200'),
+            `The next request is not answered: ${next.slice(0, 100)}`,
+          );
+        }
+        return status?.startsWith('2') === true;
+      },
+      async close() {
+        await service.stop();
+      },
+    };
+  },
+};
+
+/** The library, by responses that are HTTP or nearly so. */
+export const responses: ParserKind = {
+  holds: 'a result or a typed error, for a search, counts, usage, rules and jobs',
+  async open(library) {
+    const millrace = await loadModule<typeof import('../../../src/index.js')>(library, 'index');
+    const errors = await outcomes(library);
+    let response: Buffer = Buffer.alloc(0);
+    const server = net.createServer(socket => {
+      socket.on('error', () => {});
+      socket.once('data', () => socket.end(response));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as net.AddressInfo;
+    const url = `http://127.0.0.1:${port}`;
+    const acme = millrace.account(
+      {
+        ...{
+          account: 'acme',
+          label: 'prod',
+          streamLabel: 'prod',
+          publisher: 'twitter',
+          email: 'a@b',
+          password: 'SECRETWORD',
+        },
+        ...{
+          baseUrl: url,
+          historicalUrl: url,
+          accountApiUrl: url,
+          rulesUrl: url,
+          replayStreamUrl: url,
+        },
+        retry: { attempts: 1, connects: 1 },
+        limits: Object.fromEntries(
+          ['search', 'usage', 'jobReads', 'replayRules'].map(family => [family, []]),
+        ),
+      },
+      {},
+    );
+    const calls: readonly (() => Promise<unknown>)[] = [
+      () => collected(millrace.search(acme, { product: '30day', query: 'rain', limit: 10 })),
+      () =>
+        collected(millrace.counts(acme, { product: '30day', query: 'rain', pages: 1 } as never)),
+      () => millrace.usage.report(acme),
+      () => millrace.jobs.list(acme),
+      () => collected(millrace.replayRules.list(acme)),
+    ];
+    const ok = (body: string, headers = '') =>
+      `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+    const span = { activities: 1, fromDate: '201801010000', toDate: '201802010000' };
+    const seeds = [
+      ok(
+        '{"results":[{"id_str":"1","created_at":"Sat Jan 06 20:00:00 +0000 2018"}],"requestParameters":{"maxResults":10}}',
+      ),
+      ok(
+        '{"results":[{"timePeriod":"201801010000","count":5}],"totalCount":5,"requestParameters":{"bucket":"day"}}',
+      ),
+      ok(
+        JSON.stringify({
+          account: { name: 'acme', status: 'ok' },
+          ...{ bucket: 'month', fromDate: span.fromDate, toDate: span.toDate },
+          publishers: [{ name: 'x', type: 'y', used: [span], projected: span, products: [] }],
+        }),
+      ),
+      ok('{"jobs":[],"delivered":{"jobCount":0,"jobDaysRun":0,"activityCount":0}}'),
+      ok('{"rules":[{"value":"rain","tag":null,"id":7,"id_str":"7"}],"sent":"x"}'),
+      'HTTP/1.1 422 Unprocessable\r\nContent-Length: 40\r\nRetry-After: 1\r\n\r\n{"error":{"message":"SECRETWORD","sent":1}',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\ne\r\n{"results":[]}\r\n0\r\n\r\n',
+    ];
+    return {
+      tokens: [
+        ...[
+          'HTTP/1.1 ',
+          '\r\n\r\n',
+          'Content-Length: 3\r\n',
+          'Content-Encoding: gzip\r\n',
+          'Transfer-Encoding: chunked\r\n',
+        ],
+        ...[
+          'Location: http://evil.example/\r\n',
+          'Retry-After: 99999999999\r\n',
+          'Date: x\r\n',
+          '100 Continue',
+          '101 ',
+          '204',
+          '304',
+        ],
+        ...[
+          '"results":[',
+          '"next":"',
+          '"requestParameters":',
+          '\x1b[2J',
+          '\u009b2J',
+          '{',
+          ']',
+          'SECRETWORD',
+          '0\r\n\r\n',
+        ],
+      ],
+      seed: random => Buffer.from(random.pick(seeds)),
+      async attempt(input, random) {
+        response = input;
+        const call = random.pick(calls);
+        const signal = AbortSignal.timeout(15_000);
+        const { error } = await errors.ofAsync(() =>
+          Promise.race([
+            call(),
+            new Promise<never>((_, reject) =>
+              signal.addEventListener('abort', () => reject(new Error('No end within 15 s')), {
+                once: true,
+              }),
+            ),
+          ]),
+        );
+        check(!error?.includes('SECRETWORD'), `An error shows the password: ${error}`);
+        check(
+          !/[\0-\x08\x0b-\x1f\x7f-\x9f]/.test(error ?? ''),
+          `An error has control characters: ${JSON.stringify(error)}`,
+        );
+        return error === undefined;
+      },
+      async close() {
+        await acme[Symbol.asyncDispose]();
+        server.close();
+      },
+    };
+  },
+};
+
+async function collected(items: AsyncIterable<unknown>): Promise<number> {
+  let count = 0;
+  for await (const _ of items) if (++count > 1_000) break;
+  return count;
+}

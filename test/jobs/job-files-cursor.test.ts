@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest';
+import { OptionError } from '../../src/errors.js';
+import { DownloadCursors } from '../../src/jobs/job-files-cursor.js';
+
+const files = ['201801060000', '201801060010'].map(name => ({ name, path: `${name}.json.gz` }));
+const cursors = new DownloadCursors({
+  ...{ job: { uuid: 'uuid', title: 'rain' }, files, share: undefined },
+} as never);
+const state = { next: 1, files: 1, bytes: 7, posts: 2, suspectMinutes: [], missing: [] };
+
+describe('the cursor of a download', () => {
+  it('is read as it was written', () => {
+    expect(cursors.stateAt(cursors.cursorAt(state))).toEqual(state);
+  });
+
+  it.each([
+    ['a file before the first one', { next: -1, seen: undefined }],
+    ['a file behind the last one', { next: 3, seen: undefined }],
+    ['less than no posts', { posts: -1 }],
+    ['a missing file without a name', { missing: [7] }],
+  ])('is refused with %s', (_, damage) => {
+    const { seen, ...cursor } = { ...cursors.cursorAt(state), ...damage } as { seen?: string };
+    expect(() => cursors.stateAt(seen === undefined ? cursor : { seen, ...cursor })).toThrow(
+      OptionError,
+    );
+  });
+});
