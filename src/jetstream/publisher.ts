@@ -17,6 +17,8 @@ import { subjectNumber } from './subjects.js';
 const HEARTBEAT_MS = 1_000;
 const PUBLISH_MS = 5_000;
 const MAX_IN_FLIGHT_BYTES = 16 << 20;
+/** Items by which the order of a source may differ from run to run. */
+const SLACK = 1_000;
 
 export interface PublisherOptions {
   /** The name of the publisher in the bucket. */
@@ -48,13 +50,20 @@ interface Pending {
   acked: Promise<void>;
 }
 
+/** An item that the stream has behind the committed sequence. */
+interface Found {
+  /** Its position, or one before it in the same batch. */
+  readonly position: number;
+  /** The bytes of its message, where it is the first item. */
+  readonly bytes: number | undefined;
+}
+
 /** What the stream has of this publisher behind the committed sequence. */
 interface Published {
-  readonly ids: ReadonlySet<string>;
+  readonly items: ReadonlyMap<string, Found>;
   readonly messageIds: ReadonlySet<string>;
-  /** Messages that the committed counts lack, and the bytes of their payloads. */
-  readonly messages: number;
-  readonly bytes: number;
+  /** How many items had been added when the last one was sent. */
+  readonly end: number;
 }
 
 /** Where an epoch of this run begins on each subject. */
@@ -80,9 +89,15 @@ export class Publisher {
   readonly #pending = new Set<Pending>();
   #pendingBytes = 0;
   #wake: () => void = () => {};
-  /** Ids that the stream has from a run before this one. */
-  #published: ReadonlySet<string> = new Set();
+  /** What the stream has from runs before this one. */
+  #published: ReadonlyMap<string, Found> = new Map();
+  /** Those of them that the flow has not come to. */
+  readonly #unseen = new Set<string>();
+  /** Where the flow has come to all of them: a count of items. */
+  #allSeen = 0;
   #counts: PublishedCounts;
+  /** How many items were committed when this run began. */
+  readonly #started: number;
   /** The highest sequence that was acknowledged. */
   #highest: number;
   readonly #begins: Begin[] = [];
@@ -125,6 +140,7 @@ export class Publisher {
     this.#entry = entry;
     this.#options = options;
     this.#counts = entry.state.counts;
+    this.#started = entry.state.counts.posts;
     this.#highest = entry.state.seq;
     this.#begun = entry.state.begun;
     this.#prefix = digest(JSON.stringify([options.key, options.flow]));
@@ -149,7 +165,14 @@ export class Publisher {
     this.#throwFailure();
     this.#reached = undefined;
     this.#counts = { ...this.#counts, posts: this.#counts.posts + 1 };
-    if (this.#published.has(item.id)) return;
+    const found = this.#published.get(item.id);
+    if (found !== undefined) {
+      if (this.#unseen.delete(item.id) && found.bytes !== undefined) {
+        const { posts, messages, bytes } = this.#counts;
+        this.#counts = { posts, messages: messages + 1, bytes: bytes + found.bytes };
+      }
+      return;
+    }
     const { packer, stream } = this.#options;
     const maxBytes = this.#connection.maxPayload;
     const size = packer.sizeOf(item);
@@ -208,14 +231,10 @@ export class Publisher {
   async #start(): Promise<void> {
     if (this.#entry.isNew) this.#begins.push({ epoch: this.#begun, sequences: [] });
     else {
-      const { ids, messages, bytes } = await this.#begin();
-      this.#published = ids;
-      const { counts } = this.#entry.state;
-      this.#counts = {
-        ...counts,
-        messages: counts.messages + messages,
-        bytes: counts.bytes + bytes,
-      };
+      const { items, end } = await this.#begin();
+      this.#published = items;
+      this.#allSeen = end;
+      for (const id of items.keys()) this.#unseen.add(id);
     }
     const everyMs = Math.max(10, Math.min(this.#options.commitIntervalMs, HEARTBEAT_MS));
     this.#timer = setInterval(() => this.#tick(), everyMs);
@@ -240,16 +259,33 @@ export class Publisher {
     this.#reached = undefined;
     this.#lastCommit = performance.now();
     this.#sealAll();
+    const counts = this.#counts;
     // What is sent from now on gets a higher sequence than what is acknowledged already.
-    const [seq, begun, counts] = [this.#highest, this.#begun, this.#counts];
+    const found = this.#hasPassed ? { seq: this.#highest, begun: this.#begun } : {};
     const pending = [...this.#pending];
     this.#write(async () => {
       await Promise.all(pending.map(({ acked }) => acked));
       this.#throwFailure();
       const bytes = pending.reduce((sum, { sentBytes }) => sum + sentBytes, counts.bytes);
       const json = JSON.parse(JSON.stringify(cursor)) as Cursor;
-      await this.#entry.write({ cursor: json, counts: { ...counts, bytes }, begun, seq });
+      await this.#entry.write({ cursor: json, counts: { ...counts, bytes }, ...found });
     });
+  }
+
+  /**
+   * Whether the flow has passed all that runs before this one had published behind the committed sequence. Until
+   * then that sequence stays, or a next run would not find what the flow has yet to come to.
+   */
+  get #hasPassed(): boolean {
+    if (this.#unseen.size === 0) return true;
+    const { posts } = this.#counts;
+    if (posts < this.#allSeen) return false;
+    const start = this.#started;
+    const isBehind = [...this.#unseen].every(
+      id => (this.#published.get(id)?.position ?? 0) < start,
+    );
+    // An item may never come again, as it was deleted at the source.
+    return isBehind || posts >= this.#allSeen + 2 * (this.#allSeen - start) + SLACK;
   }
 
   #write(write: () => Promise<void>): void {
@@ -427,7 +463,7 @@ export class Publisher {
    */
   async #begin(): Promise<Published> {
     const { stream, subject, key } = this.#options;
-    const { epoch, seq, begun, counts } = this.#entry.state;
+    const { epoch, seq, begun } = this.#entry.state;
     const acks = await Promise.all(
       stream.subjects.map((name, number) =>
         this.#connection.repeat(`publish to ${name}`, () =>
@@ -438,9 +474,9 @@ export class Publisher {
     const sequences = acks.map(ack => ack.seq);
     const before = Object.fromEntries(stream.subjects.map(name => [`${key} ${name}`, begun]));
     const epochs = new Epochs(before);
-    const ids = new Set<string>();
+    const items = new Map<string, Found>();
     const messageIds = new Set<string>();
-    let [count, bytes] = [0, 0];
+    let end = 0;
     const groups = readMessages(this.#connection, {
       ...{ stream: stream.name, created: stream.created, subject: `${subject}.*`, after: seq },
       ...{ until: Math.max(...sequences), headersOnly: true },
@@ -449,20 +485,22 @@ export class Publisher {
       if (lost !== undefined) throw this.#unprovable(lost.to);
       for (const { headers, subject: name } of messages) {
         if (headers?.get(HEADERS.publisher) !== key || !epochs.admits(name, headers)) continue;
-        const found = headers.get(HEADERS.ids);
+        const list = headers.get(HEADERS.ids);
         // The beginning of an epoch.
-        if (found === '') continue;
+        if (list === '') continue;
         messageIds.add(headers.get('Nats-Msg-Id'));
-        if (Number(headers.get(HEADERS.position)) >= counts.posts) {
-          count++;
-          bytes += Number(headers.get('Nats-Msg-Size'));
+        const ids = list.split(',');
+        const position = Number(headers.get(HEADERS.position));
+        end = Math.max(end, position + ids.length);
+        for (const [index, id] of ids.entries()) {
+          const bytes = index === 0 ? Number(headers.get('Nats-Msg-Size')) : undefined;
+          if (!items.has(id)) items.set(id, { position, bytes });
         }
-        for (const id of found.split(',')) ids.add(id);
       }
     }
     this.#begins.push({ epoch, sequences });
     this.#begun = epoch;
-    return { ids, messageIds, messages: count, bytes };
+    return { items, messageIds, end };
   }
 
   #shrunk(before: number, now: number): JetStreamError {

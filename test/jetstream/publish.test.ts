@@ -47,6 +47,29 @@ describe.skipIf(!hasNatsServer)('toJetStream', () => {
     expect(await idsIn(node)).toEqual(idsTo(3000));
   });
 
+  it('finds what an earlier run has published where the one after it has committed less', async () => {
+    await using node = await startNode();
+    for (const [stopAt, commitIntervalMs] of [
+      [800, 600_000],
+      [400, 0],
+      [2000, 0],
+    ] as const) {
+      const stop = new AbortController();
+      const before = async (from: number) => {
+        // For the acknowledgements and commits.
+        await wait(20);
+        if (from >= stopAt) stop.abort(new Error('stopped'));
+      };
+      await pipeline(
+        numberedSource({ total: 1000, before }),
+        toJetStream({ ...to(node), create, commitIntervalMs }),
+        { signal: stop.signal },
+      ).catch(error => expect(error).toMatchObject({ message: 'stopped' }));
+      await wait(1200);
+    }
+    expect(await idsIn(node)).toEqual(idsTo(1000));
+  });
+
   it('opens nothing after a complete run, and returns the same', async () => {
     await using node = await startNode();
     const run = (before?: () => void) =>
