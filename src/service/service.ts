@@ -12,7 +12,7 @@ import type { ServiceContext } from './context.js';
 import { controlRoutes } from './control.js';
 import { firstCommand, firstSearch, GENERATED_SEARCH } from './first-search.js';
 import { type Addresses, addressesAt } from './http/addresses.js';
-import { closeServer, listen, urlOf } from './http/listen.js';
+import { closeServer, listen, SLOW_CLIENTS, urlOf } from './http/listen.js';
 import { Faults } from './http/planted-faults.js';
 import { Quotas } from './http/quotas.js';
 import { createRequestListener } from './http/request-listener.js';
@@ -57,10 +57,7 @@ export class Service extends Server {
     super({
       // The longest query fits a GET, even with characters of twelve bytes each in an address.
       maxHeaderSize: 64 * 1024,
-      // A request that arrives slowly does not hold its connection for long.
-      headersTimeout: 10_000,
-      requestTimeout: 30_000,
-      connectionsCheckingInterval: 2_000,
+      ...SLOW_CLIENTS,
       keepAliveTimeout: 30_000,
     });
     this.#settings = settings;

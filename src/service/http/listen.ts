@@ -2,6 +2,13 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { OptionError } from '../../errors.js';
 
+/** Options of a server: a request that arrives slowly does not hold its connection for long. */
+export const SLOW_CLIENTS = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 2_000,
+} as const;
+
 /**
  * Listens on 127.0.0.1.
  *

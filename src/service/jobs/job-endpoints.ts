@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { ServiceContext } from '../context.js';
-import { closeServer, listen, urlOf } from '../http/listen.js';
+import { closeServer, listen, SLOW_CLIENTS, urlOf } from '../http/listen.js';
 import { createRequestListener } from '../http/request-listener.js';
 import type { Route } from '../http/router.js';
 import { dataRoutes } from './data-routes.js';
@@ -27,7 +27,7 @@ export class JobEndpoints implements JobAccess {
     this.#serviceUrl = serviceUrl;
     this.routes = jobRoutes(this);
     const listener = createRequestListener(dataRoutes(this), context);
-    this.#files = createServer(listener.handle);
+    this.#files = createServer(SLOW_CLIENTS, listener.handle);
     this.#stopFiles = listener.stop;
   }
 
