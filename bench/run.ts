@@ -82,7 +82,7 @@ console.log(`Output goes to ${places.inMemory ? 'memory' : places.scratch}.\n`);
 const answers: Record<string, Recorded> = {};
 try {
   for (const question of QUESTIONS.filter(({ name }) => names.includes(name))) {
-    const runs = Number(values.runs ?? (values.quick ? 1 : 5));
+    const runs = Number(values.runs ?? (values.quick ? 1 : 7));
     const answer = await measure(question, { quick: values.quick, runs, places });
     console.log(report(question, answer));
     const charts = question.charts?.(answer) ?? [raceChart(question, answer)];
@@ -113,7 +113,7 @@ ${questions.join('\n')}
 
 Flags:
   --quick          small inputs and one run; the figures are not recorded in bench/results.json
-  --runs N         timed runs of each variant of a race (default: 5, or 1 with --quick)
+  --runs N         timed runs of each variant of a race (default: 7, or 1 with --quick)
   --out FOLDER     where variants write (default: memory, where there is room)
   --help           print this`;
 }

@@ -2,7 +2,13 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { type Corpus, secondCorpus, storedCorpus } from './corpus.js';
-import type { Digest, Input, Question } from './question.js';
+import type { Digest, Input, Question, Variant } from './question.js';
+
+const DUCKDB: Variant = {
+  name: 'DuckDB, two threads',
+  module: 'duckdb',
+  needs: { kind: 'package', name: '@duckdb/node-api', hint: '`npm install` brings it' },
+};
 
 /** Stored gzip files → gunzip → frame → dedupe → route by tag → files. */
 export const storedFiles: Question = {
@@ -17,11 +23,7 @@ export const storedFiles: Question = {
     { name: 'split2, JSON.parse, the line as it came', module: 'split2-raw' },
     { name: 'split2, JSON.parse, JSON.stringify', module: 'split2-stringify', slow: true },
     { name: 'stream-json as documented', module: 'stream-json', slow: true },
-    {
-      name: 'DuckDB, two threads',
-      module: 'duckdb',
-      needs: { kind: 'package', name: '@duckdb/node-api', hint: '`npm install` brings it' },
-    },
+    DUCKDB,
     {
       name: 'zcat, jq, awk',
       module: 'jq',
@@ -52,7 +54,7 @@ export const storedFiles: Question = {
   digest: idsByTag,
 };
 
-/** The same with posts that no code was tuned for. Most peers cannot use these tags as names of files. */
+/** The same with posts that no code was tuned for. */
 export const storedFilesSecond: Question = {
   name: 'stored-files-second',
   folder: 'stored-files',
@@ -63,6 +65,8 @@ export const storedFilesSecond: Question = {
   variants: [
     { name: 'millrace', module: 'millrace' },
     { name: 'millrace, without worker threads', module: 'main-thread', ours: true },
+    { name: 'split2, JSON.parse, the line as it came', module: 'split2-raw' },
+    DUCKDB,
     { name: 'gunzip and write all, two threads', module: 'limit', limit: true },
   ],
   digest: idsByTag,
@@ -86,9 +90,11 @@ function inputOf({ files, bytes, posts, duplicates, gzipBytes }: Corpus): Input 
  */
 export async function idsByTag(folder: string): Promise<Digest> {
   const digest: Record<string, string | number> = {};
-  for (const name of (await readdir(folder)).toSorted()) {
+  const names = (await readdir(folder)).map(name => {
+    return { name, tag: decodeURIComponent(name.replace(/^tag=|\.jsonl$/g, '')) };
+  });
+  for (const { name, tag } of names.toSorted((a, b) => (a.tag < b.tag ? -1 : 1))) {
     const ids = (await Promise.all((await filesOf(path.join(folder, name))).map(idsIn))).flat();
-    const tag = name.replace(/^tag=|\.jsonl$/g, '');
     digest[tag] = ids.length;
     digest[`${tag} ids`] = createHash('sha256')
       .update(ids.toSorted().join('\n'))

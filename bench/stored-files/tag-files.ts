@@ -40,7 +40,7 @@ export class TagFiles {
   #stream(tag: string): WriteStream {
     let stream = this.#streams.get(tag);
     if (stream === undefined) {
-      stream = createWriteStream(`${this.#out}/${tag}.jsonl`);
+      stream = createWriteStream(`${this.#out}/${encodeURIComponent(tag)}.jsonl`);
       this.#streams.set(tag, stream);
     }
     return stream;
