@@ -7,6 +7,7 @@ import { flakes } from './flakes.js';
 import { fuzz } from './fuzz.js';
 import { jetstream } from './jetstream.js';
 import { libraryUrl } from './load-library.js';
+import { long } from './long.js';
 import { matrix } from './matrix.js';
 import { mutants } from './mutants.js';
 import type { CellResult, Part } from './part.js';
@@ -16,7 +17,10 @@ import { tests } from './tests.js';
 import { tryPart } from './try-part.js';
 
 /** A part is a file of this folder, and a line here. */
-const PARTS: readonly Part[] = [matrix, disks, calls, jetstream, fuzz, mutants, tests, flakes];
+const PARTS: readonly Part[] = [
+  ...[matrix, disks, calls, jetstream, fuzz, mutants],
+  ...[long, tests, flakes],
+];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
