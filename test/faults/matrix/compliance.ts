@@ -25,10 +25,15 @@ export class ComplianceEvents {
   readonly #random: Random;
   readonly #sent: Sent[] = [];
   #bursts = 0;
+  readonly #isConnected: () => boolean;
 
   constructor(world: World, random: Random) {
     this.#world = world;
     this.#random = random;
+    const { faults } = world.service;
+    // A delay of nothing counts the connections.
+    const { id } = faults.plant({ kind: 'delay', ms: 0, endpoint: 'compliance', times: 'always' });
+    this.#isConnected = () => faults.list().some(fault => fault.id === id && fault.hits > 0);
   }
 
   get count(): number {
@@ -37,7 +42,11 @@ export class ComplianceEvents {
 
   /** Sends the next burst. */
   burst(): void {
-    if (this.#bursts++ >= BURSTS) return;
+    if (this.#bursts++ < BURSTS) this.more();
+  }
+
+  /** Sends some events now. */
+  more(): void {
     const { clock, compliance } = this.#world.service;
     for (let event = 0; event < BURST_EVENTS; event++) {
       const id = String(FIRST_ID + BigInt(this.#sent.length * 7));
@@ -56,6 +65,11 @@ export class ComplianceEvents {
   ): Promise<void> {
     while (true) {
       signal.throwIfAborted();
+      // Later, all would come from the replay of what was before the connection.
+      if (!this.#isConnected()) {
+        await sleep(2);
+        continue;
+      }
       this.burst();
       await sleep(this.#random.whole(2, 12));
       // Minutes pass, so that what was missed is old enough for a replay.

@@ -148,7 +148,7 @@ async function spoil(
   }
   const endpoint = row.name === 'merge' ? random.pick(row.endpoints) : row.endpoints[0];
   const isPage = endpoint === 'search' || endpoint === 'counts';
-  const at = random.whole(0, 5);
+  const at = row.name === 'compliance' ? 0 : random.whole(0, 5);
   let hits = 0;
   const spoilt = (record: string) => {
     hits++;
@@ -507,7 +507,7 @@ export const FAULTS: readonly Fault[] = [
       if (row.name === 'replay') {
         // A part of the window is older than five days, or will be before it is read.
         const { from, to } = WINDOWS.replay;
-        clock.set(random.whole(from, to) + 5 * DAY);
+        clock.set(random.whole(from + 2 * 60_000, to) + 5 * DAY);
       } else if (row.name === 'compliance') clock.advance(random.whole(4, 9) * DAY);
       else clock.advance(16 * DAY);
       return { hits: () => 1, isFinal: true, lift: () => {} };

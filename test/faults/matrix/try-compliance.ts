@@ -71,9 +71,11 @@ async function untilArrived(
     () => undefined,
     (error: unknown) => error,
   );
-  // A record that a replay had before may be on its way in the stream still.
-  const isAwaited = failure === undefined && endsRun && (planted?.hits() ?? 0) > 0;
-  if (isAwaited) await Promise.race([over, sleep(MAX_LATE_MS, undefined, { ref: false })]);
+  // A replay may have had all of them before the stream had the record that ends it.
+  if (failure === undefined && endsRun) {
+    events.more();
+    await Promise.race([over, sleep(MAX_LATE_MS, undefined, { ref: false })]);
+  }
   // The store is closed with the run.
   tombstones = undefined;
   if (failure === undefined) stop.abort(done);
