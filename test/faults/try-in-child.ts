@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { spawn } from '../child-processes.js';
 import type { CellResult } from './part.js';
 
 const RUN = path.join(import.meta.dirname, 'run.js');

@@ -1,6 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { spawn } from '../../child-processes.js';
 import { loadLibrary } from '../load-library.js';
 import type { Counts, Trial } from '../part.js';
 import { ComplianceEvents } from './compliance.js';
