@@ -91,6 +91,7 @@ describe('credentials', () => {
     const bad = `http://files.test/a.json.gz?Signature=${CANARY}`;
     const acts = [
       () => parseJobListing({ urlCount: 1, urlList: [bad] }, 'https://jobs.test/'),
+      () => parseJobListing({ urlCount: [bad] }, 'https://jobs.test/'),
       () => parseJobCsv(`a.json.gz\t${bad}`, 'https://jobs.test/'),
       () => parseJobCsv(`https://files.test/a.json.gz?Signature=${CANARY}`, 'https://jobs.test/'),
     ];

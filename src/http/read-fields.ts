@@ -68,7 +68,11 @@ export class Fields {
   /** @throws DataError always */
   refuse(name: string, expected: string): never {
     const value = this.#get(name);
-    const found = value === undefined ? 'is missing' : `is ${JSON.stringify(value).slice(0, 80)}`;
+    // The query of an address may be a signature, which gives access to a file.
+    const shown = JSON.stringify(value)
+      ?.replace(/\?[^"\s]*/g, '?...')
+      .slice(0, 80);
+    const found = shown === undefined ? 'is missing' : `is ${shown}`;
     throw new DataError(
       `The response is not ${this.#what}: its \`${name}\` should be ${expected}, and ${found}`,
       { position: { origin: this.#origin } },

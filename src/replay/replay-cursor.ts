@@ -49,7 +49,7 @@ export function parseReplayCursor(
     const state: ReplayState = {
       open: listOf(json.open).map(openRange),
       gaps: listOf(json.gaps).map(gap),
-      chunk: count(json.chunkMinutes) * MINUTE,
+      chunk: positive(json.chunkMinutes) * MINUTE,
       connects: listOf(json.connects).map(at => instant(Date.parse(String(at)))),
     };
     return { state, ids: json.ids };
@@ -74,10 +74,10 @@ function gap(value: Json): ReplayGap {
 
 function windowOf(value: Json): { from: number; to: number } {
   const { fromDate, toDate } = fieldsOf(value);
-  return {
-    from: instant(parseTimestamp(String(fromDate))),
-    to: instant(parseTimestamp(String(toDate))),
-  };
+  const from = instant(parseTimestamp(String(fromDate)));
+  const to = instant(parseTimestamp(String(toDate)));
+  if (from >= to) throw new TypeError('Expected minutes in their order');
+  return { from, to };
 }
 
 function instant(ms: number | undefined): number {
@@ -88,6 +88,11 @@ function instant(ms: number | undefined): number {
 function count(value: Json | undefined): number {
   if (!Number.isSafeInteger(value) || (value as number) < 0)
     throw new TypeError('Expected a count');
+  return value as number;
+}
+
+function positive(value: Json | undefined): number {
+  if (count(value) === 0) throw new TypeError('Expected a count above 0');
   return value as number;
 }
 

@@ -12,6 +12,12 @@ const FINDS: Readonly<Record<string, readonly string[]>> = {
   // Less than no posts, in the cursor of a download.
   cursors: [
     'eyJzb3VyY2UiOiJqb2ItZmlsZXMiLCJqb2IiOiJ1dWlkIiwic2VlbiI6IjhkOTRjMTEzZWI5NmYwYzkiLCJuZXh0IjozLCJmaWxlcyI6MywiYnl0ZXMiOjcsInBvc3RzIjotMSwic3VzcGVjdE1pbnV0ZXMiOltdLCJtaXNzaW5nIjpbXX0=',
+    // A range of a replay that ends before it begins.
+    'eyJzb3VyY2UiOiJyZXBsYXkiLCJyZXF1ZXN0Ijp7InVybCI6IngifSwib3BlbiI6W3siZnJvbURhdGUiOiIyMDE4MDEwMTAwMDAiLCJ0b0RhdGUiOiIyMDE4MDEwMTAwMTAiLCJtaXNtYXRjaGVzIjowLCJmYWlsdXJlcyI6MSwicGFydGlhbCI6dHJ1ZX1dLCJnYXBzIjpbeyJmcm9tRGF0ZSI6IjIwMTgwMTAxMDExMCIsInRvRGF0ZSI6IjIwMTgwMTAxMDAyMCIsInJlYXNvbiI6ImV4cGlyZWQifV0sImNodW5rTWludXRlcyI6NiwiY29ubmVjdHMiOlsiMjE4Il0sIiI6eyIiOlsiIl0sIiI6W119fQ==',
+  ],
+  // A signed address in the wrong member of a listing.
+  'job-responses': [
+    Buffer.from('{"urlCount":["https://a.example/x?Signature=SECRET"]}').toString('base64'),
   ],
   // A negated group that is never closed: a problem ended behind the text.
   rules: [Buffer.from('-(').toString('base64')],

@@ -79,7 +79,7 @@ export const requests: ParserKind = {
         '/snapshots/a/track_v2/original/b/2013/01/01/c/2013/01/01/00/00_activities.json.gz?Expires=1&Signature=x',
       ),
     ];
-    const answerOf = (bytes: Buffer): Promise<string> =>
+    const answerOf = (bytes: Buffer, idleMs = IDLE_MS): Promise<string> =>
       new Promise(resolve => {
         const socket = net.connect({ port, host: '127.0.0.1' });
         let text = '';
@@ -87,7 +87,7 @@ export const requests: ParserKind = {
           socket.destroy();
           resolve(text);
         };
-        socket.setTimeout(IDLE_MS, end);
+        socket.setTimeout(idleMs, end);
         socket.on('data', chunk => {
           if (text.length < 10_000) text += chunk.toString('latin1');
         });
@@ -143,7 +143,7 @@ export const requests: ParserKind = {
         check(answer === '' || status !== undefined, `Not an answer: ${answer.slice(0, 100)}`);
         check(status !== '500', `An error of the service: ${answer}`);
         if (++tried % 50 === 0) {
-          const next = await answerOf(Buffer.from(requestOf('GET', '/status')));
+          const next = await answerOf(Buffer.from(requestOf('GET', '/status')), 15_000);
           check(
             next.startsWith('HTTP/1.1 200'),
             `The next request is not answered: ${next.slice(0, 100)}`,

@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest';
+import { OptionError } from '../../src/errors.js';
+import { parseReplayCursor } from '../../src/replay/replay-cursor.js';
+
+const range = { fromDate: '201801010000', toDate: '201801010010' };
+const cursor = {
+  ...{ source: 'replay', request: { url: 'x' }, ids: {}, chunkMinutes: 16, connects: [] },
+  open: [{ ...range, mismatches: 0, failures: 0, partial: false }],
+  gaps: [{ ...range, reason: 'expired' }],
+};
+const parse = (changes: object) => parseReplayCursor({ url: 'x' }, { ...cursor, ...changes });
+
+describe('the cursor of a replay', () => {
+  it('is read as it was written', () => {
+    expect(parse({}).state).toMatchObject({ chunk: 960_000, connects: [] });
+  });
+
+  it.each([
+    [
+      'an open range that ends before it begins',
+      { open: [{ ...cursor.open[0], toDate: '201712310000' }] },
+    ],
+    ['an empty open range', { open: [{ ...cursor.open[0], toDate: range.fromDate }] }],
+    ['a gap that ends before it begins', { gaps: [{ ...cursor.gaps[0], toDate: '201712310000' }] }],
+    ['chunks of no minutes', { chunkMinutes: 0 }],
+  ])('is refused with %s', (_, damage) => {
+    expect(() => parse(damage)).toThrow(OptionError);
+  });
+});
