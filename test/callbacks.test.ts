@@ -3,6 +3,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { constants, createGzip } from 'node:zlib';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Activity } from '../src/activity/activity.js';
 import { localFiles } from '../src/archive/local-files.js';
@@ -10,6 +12,8 @@ import { compliance } from '../src/compliance/compliance.js';
 import { ConnectionError } from '../src/errors.js';
 import { pipeline } from '../src/flow/pipeline.js';
 import { type Account, type AccountOptions, account } from '../src/http/account.js';
+import { fromJetStream } from '../src/jetstream/from-jet-stream.js';
+import { toJetStream } from '../src/jetstream/to-jet-stream.js';
 import { downloadJob } from '../src/jobs/download-job.js';
 import { jobFiles } from '../src/jobs/job-files.js';
 import { runJob } from '../src/jobs/run-job.js';
@@ -25,6 +29,8 @@ import { signIn } from '../src/users/sign-in.js';
 import { begin, COMPLETED, info, stream } from './http/live-wire.js';
 import { json, ScriptedServer, status } from './http/scripted-server.js';
 import { impatient } from './http/virtual-time.js';
+import { hasNatsServer, INSTALL, startNode } from './jetstream/nats-server.js';
+import { numberedSource } from './jetstream/numbered-posts.js';
 import { jobServer, UUID } from './jobs/job-server.js';
 import { localUser } from './users/local-user.js';
 
@@ -138,6 +144,19 @@ const RUNS: Readonly<Record<string, (callback: Callback) => Promise<unknown>>> =
     const decide = () => true;
     return await runJob(of, { ...job, dataFormat: 'original', rules, decide, onStatus });
   },
+  'jetstream/from-jet-stream.ts onGap': async onGap => {
+    await using node = await startNode();
+    const to = { servers: node.url, stream: 'posts', subject: 'posts' };
+    const create = { maxBytes: 1 << 20, shares: 4 };
+    await pipeline(numberedSource({ total: 9 }), toJetStream({ ...to, create }));
+    const connection = await connect({ servers: node.url });
+    try {
+      await (await jetstreamManager(connection)).streams.deleteMessage('posts', 5);
+    } finally {
+      await connection.close();
+    }
+    return await collect()(fromJetStream({ ...to, until: 'caught up', onGap }));
+  },
 };
 
 /** Callbacks that are not named `on...`. */
@@ -157,7 +176,11 @@ const OTHERS: typeof RUNS = {
   },
 };
 
-describe.each(Object.entries({ ...RUNS, ...OTHERS }))('%s', (_, run) => {
+const canRun = (name: string) => !name.startsWith('jetstream/') || hasNatsServer;
+if (!hasNatsServer) it.skip(`callbacks of jetstream ${INSTALL}`);
+
+const runnable = Object.entries({ ...RUNS, ...OTHERS }).filter(([name]) => canRun(name));
+describe.each(runnable)('%s', (_, run) => {
   // A retryable error of the package: neither retried nor wrapped.
   const failure = new ConnectionError('no room in the log', { failure: 'reset', url: 'http://x/' });
 

@@ -126,7 +126,7 @@ const BATCH_OPTIONS = {
  * @throws DataError For an item that is larger than the servers accept, or has no id.
  * @example
  * await pipeline(
- *   replay(account(), { streamType: 'powertrack', fromDate, toDate }),
+ *   replay(account(), { streamType: 'rulestream', fromDate, toDate }),
  *   toJetStream({
  *     servers: 'nats://127.0.0.1:4222',
  *     stream: 'posts',
