@@ -1,24 +1,21 @@
 import type { PubAck } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
-import { DataError } from '../errors.js';
 import type { Cursor, FlowIdentity } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import type { JetStreamConnection } from './connection.js';
-import { Epochs } from './epochs.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { digest, HEADERS, type Headers, type Outgoing } from './message.js';
 import type { Packer } from './packer.js';
+import { EarlierItems, type Published, readPublished } from './published.js';
 import { nextEpoch, type PublishedCounts, PublisherEntry } from './publisher-entry.js';
-import { readMessages } from './read-messages.js';
 import type { OpenedStream } from './stream-settings.js';
+import { SubjectBatches } from './subject-batches.js';
 import { subjectNumber } from './subjects.js';
 
 /** How often the servers hear of a publisher that has nothing to commit. */
 const HEARTBEAT_MS = 1_000;
 const PUBLISH_MS = 5_000;
 const MAX_IN_FLIGHT_BYTES = 16 << 20;
-/** Items by which the order of a source may differ from run to run. */
-const SLACK = 1_000;
 
 export interface PublisherOptions {
   /** The name of the publisher in the bucket. */
@@ -50,22 +47,6 @@ interface Pending {
   acked: Promise<void>;
 }
 
-/** An item that the stream has behind the committed sequence. */
-interface Found {
-  /** Its position, or one before it in the same batch. */
-  readonly position: number;
-  /** The bytes of its message, where it is the first item. */
-  readonly bytes: number | undefined;
-}
-
-/** What the stream has of this publisher behind the committed sequence. */
-interface Published {
-  readonly items: ReadonlyMap<string, Found>;
-  readonly messageIds: ReadonlySet<string>;
-  /** How many items had been added when the last one was sent. */
-  readonly end: number;
-}
-
 /** Where an epoch of this run begins on each subject. */
 interface Begin {
   readonly epoch: number;
@@ -83,21 +64,12 @@ export class Publisher {
   readonly #entry: PublisherEntry;
   readonly #options: PublisherOptions;
   readonly #prefix: string;
-  /** Items that wait for others of their subject. */
-  readonly #batches = new Map<number, { readonly items: Outgoing[]; size: number }>();
-  #batchTimer: NodeJS.Timeout | undefined;
+  readonly #batches: SubjectBatches;
   readonly #pending = new Set<Pending>();
   #pendingBytes = 0;
   #wake: () => void = () => {};
-  /** What the stream has from runs before this one. */
-  #published: ReadonlyMap<string, Found> = new Map();
-  /** Those of them that the flow has not come to. */
-  readonly #unseen = new Set<string>();
-  /** Where the flow has come to all of them: a count of items. */
-  #allSeen = 0;
+  #earlier = new EarlierItems({ items: new Map(), end: 0 }, 0);
   #counts: PublishedCounts;
-  /** How many items were committed when this run began. */
-  readonly #started: number;
   /** The highest sequence that was acknowledged. */
   #highest: number;
   readonly #begins: Begin[] = [];
@@ -140,9 +112,13 @@ export class Publisher {
     this.#entry = entry;
     this.#options = options;
     this.#counts = entry.state.counts;
-    this.#started = entry.state.counts.posts;
     this.#highest = entry.state.seq;
     this.#begun = entry.state.begun;
+    this.#batches = new SubjectBatches(
+      options.packer,
+      () => connection.maxPayload,
+      (subject, items) => this.#send(subject, items),
+    );
     this.#prefix = digest(JSON.stringify([options.key, options.flow]));
   }
 
@@ -165,35 +141,14 @@ export class Publisher {
     this.#throwFailure();
     this.#reached = undefined;
     this.#counts = { ...this.#counts, posts: this.#counts.posts + 1 };
-    const found = this.#published.get(item.id);
+    const found = this.#earlier.pass(item.id);
     if (found !== undefined) {
-      if (this.#unseen.delete(item.id) && found.bytes !== undefined) {
-        const { posts, messages, bytes } = this.#counts;
+      const { posts, messages, bytes } = this.#counts;
+      if (found.bytes !== undefined)
         this.#counts = { posts, messages: messages + 1, bytes: bytes + found.bytes };
-      }
       return;
     }
-    const { packer, stream } = this.#options;
-    const maxBytes = this.#connection.maxPayload;
-    const size = packer.sizeOf(item);
-    if (!packer.fits(1, size, maxBytes))
-      throw new DataError(
-        `The item ${item.id} has ${item.payload.length} bytes, and the servers accept ${maxBytes} with its headers (max_payload)`,
-      );
-    const subject = subjectNumber(item.id, stream.subjects.length);
-    let batch = this.#batches.get(subject);
-    if (batch !== undefined && !packer.fits(batch.items.length + 1, batch.size + size, maxBytes)) {
-      this.#seal(subject);
-      batch = undefined;
-    }
-    if (batch === undefined) {
-      batch = { items: [], size: 0 };
-      this.#batches.set(subject, batch);
-    }
-    batch.items.push(item);
-    batch.size += size;
-    if (packer.isFull(batch.items.length, batch.size)) this.#seal(subject);
-    else this.#batchTimer ??= setTimeout(() => this.#sealAll(), packer.waitMs);
+    this.#batches.add(subjectNumber(item.id, this.#options.stream.subjects.length), item);
     while (this.#isFull) {
       await new Promise<void>(resolve => {
         this.#wake = resolve;
@@ -212,7 +167,7 @@ export class Publisher {
   /** Waits for all acknowledgements, and notes that the flow is complete. */
   async finish(): Promise<void> {
     clearInterval(this.#timer);
-    this.#sealAll();
+    this.#batches.sendAll();
     await this.#settled();
     await this.#committing;
     this.#throwFailure();
@@ -222,7 +177,7 @@ export class Publisher {
 
   close(): void {
     clearInterval(this.#timer);
-    clearTimeout(this.#batchTimer);
+    this.#batches.close();
     this.#failure ??= { error: new Error('The publisher is closed') };
     this.#wake();
     this.#entry.close();
@@ -231,10 +186,8 @@ export class Publisher {
   async #start(): Promise<void> {
     if (this.#entry.isNew) this.#begins.push({ epoch: this.#begun, sequences: [] });
     else {
-      const { items, end } = await this.#begin();
-      this.#published = items;
-      this.#allSeen = end;
-      for (const id of items.keys()) this.#unseen.add(id);
+      const { posts } = this.#entry.state.counts;
+      this.#earlier = new EarlierItems(await this.#begin(), posts);
     }
     const everyMs = Math.max(10, Math.min(this.#options.commitIntervalMs, HEARTBEAT_MS));
     this.#timer = setInterval(() => this.#tick(), everyMs);
@@ -258,10 +211,12 @@ export class Publisher {
     if (cursor === undefined) return;
     this.#reached = undefined;
     this.#lastCommit = performance.now();
-    this.#sealAll();
+    this.#batches.sendAll();
     const counts = this.#counts;
     // What is sent from now on gets a higher sequence than what is acknowledged already.
-    const found = this.#hasPassed ? { seq: this.#highest, begun: this.#begun } : {};
+    const found = this.#earlier.areBehind(counts.posts)
+      ? { seq: this.#highest, begun: this.#begun }
+      : {};
     const pending = [...this.#pending];
     this.#write(async () => {
       await Promise.all(pending.map(({ acked }) => acked));
@@ -270,22 +225,6 @@ export class Publisher {
       const json = JSON.parse(JSON.stringify(cursor)) as Cursor;
       await this.#entry.write({ cursor: json, counts: { ...counts, bytes }, ...found });
     });
-  }
-
-  /**
-   * Whether the flow has passed all that runs before this one had published behind the committed sequence. Until
-   * then that sequence stays, or a next run would not find what the flow has yet to come to.
-   */
-  get #hasPassed(): boolean {
-    if (this.#unseen.size === 0) return true;
-    const { posts } = this.#counts;
-    if (posts < this.#allSeen) return false;
-    const start = this.#started;
-    const isBehind = [...this.#unseen].every(
-      id => (this.#published.get(id)?.position ?? 0) < start,
-    );
-    // An item may never come again, as it was deleted at the source.
-    return isBehind || posts >= this.#allSeen + 2 * (this.#allSeen - start) + SLACK;
   }
 
   #write(write: () => Promise<void>): void {
@@ -306,17 +245,9 @@ export class Publisher {
     return this.#pending.size >= maxInFlight || this.#pendingBytes > MAX_IN_FLIGHT_BYTES;
   }
 
-  #sealAll(): void {
-    clearTimeout(this.#batchTimer);
-    this.#batchTimer = undefined;
-    for (const subject of [...this.#batches.keys()]) this.#seal(subject);
-  }
-
-  /** Sends what waits for a subject as one message. */
-  #seal(subject: number): void {
-    const items = this.#batches.get(subject)?.items;
-    this.#batches.delete(subject);
-    if (items === undefined || this.#failure !== undefined) return;
+  /** Sends items of a subject as one message. */
+  #send(subject: number, items: readonly Outgoing[]): void {
+    if (this.#failure !== undefined) return;
     const ids = items.map(({ id }) => id);
     const { posts, messages, bytes } = this.#counts;
     const message: Pending = {
@@ -348,7 +279,7 @@ export class Publisher {
     if (this.#failure !== undefined) return;
     this.#failure = { error };
     clearInterval(this.#timer);
-    clearTimeout(this.#batchTimer);
+    this.#batches.close();
     this.#wake();
     this.#options.onFailure(error);
   }
@@ -472,35 +403,13 @@ export class Publisher {
       ),
     );
     const sequences = acks.map(ack => ack.seq);
-    const before = Object.fromEntries(stream.subjects.map(name => [`${key} ${name}`, begun]));
-    const epochs = new Epochs(before);
-    const items = new Map<string, Found>();
-    const messageIds = new Set<string>();
-    let end = 0;
-    const groups = readMessages(this.#connection, {
-      ...{ stream: stream.name, created: stream.created, subject: `${subject}.*`, after: seq },
-      ...{ until: Math.max(...sequences), headersOnly: true },
+    const published = await readPublished(this.#connection, {
+      ...{ stream, subject, key, begun, after: seq, until: Math.max(...sequences) },
+      cursor: this.cursor,
     });
-    for await (const { messages, lost } of groups) {
-      if (lost !== undefined) throw this.#unprovable(lost.to);
-      for (const { headers, subject: name } of messages) {
-        if (headers?.get(HEADERS.publisher) !== key || !epochs.admits(name, headers)) continue;
-        const list = headers.get(HEADERS.ids);
-        // The beginning of an epoch.
-        if (list === '') continue;
-        messageIds.add(headers.get('Nats-Msg-Id'));
-        const ids = list.split(',');
-        const position = Number(headers.get(HEADERS.position));
-        end = Math.max(end, position + ids.length);
-        for (const [index, id] of ids.entries()) {
-          const bytes = index === 0 ? Number(headers.get('Nats-Msg-Size')) : undefined;
-          if (!items.has(id)) items.set(id, { position, bytes });
-        }
-      }
-    }
     this.#begins.push({ epoch, sequences });
     this.#begun = epoch;
-    return { items, messageIds, end };
+    return published;
   }
 
   #shrunk(before: number, now: number): JetStreamError {
@@ -508,14 +417,6 @@ export class Publisher {
     return new JetStreamError(
       `toJetStream: the stream ${stream.name} had messages up to sequence ${before}, and the next one got ${now}: it was made again during the run, or its servers have lost messages. Publish everything again under another \`name\``,
       { failure: 'stream', cursor: this.cursor },
-    );
-  }
-
-  #unprovable(sequence: number): JetStreamError {
-    const { key, stream } = this.#options;
-    return new JetStreamError(
-      `toJetStream: the stream ${stream.name} has dropped messages up to sequence ${sequence}, and the publisher ${key} had committed up to ${this.#entry.state.seq}: what it published in between is unknown, so that posts could come twice. Keep messages for longer than a publisher may be down, or delete the entry of the publisher to publish everything again`,
-      { failure: 'publisher', cursor: this.cursor },
     );
   }
 }

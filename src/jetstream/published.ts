@@ -1,0 +1,118 @@
+import type { Cursor } from '../flow/flow.js';
+import type { JetStreamConnection } from './connection.js';
+import { Epochs } from './epochs.js';
+import { JetStreamError } from './jet-stream-error.js';
+import { HEADERS } from './message.js';
+import { readMessages } from './read-messages.js';
+import type { OpenedStream } from './stream-settings.js';
+
+/** Items by which the order of a source may differ from run to run. */
+const SLACK = 1_000;
+
+/** An item that the stream has behind the committed sequence. */
+export interface PublishedItem {
+  /** Its position, or one before it in the same batch. */
+  readonly position: number;
+  /** The bytes of its message, where it is the first item. */
+  readonly bytes: number | undefined;
+}
+
+/** What the stream has of a publisher behind the committed sequence. */
+export interface Published {
+  readonly items: ReadonlyMap<string, PublishedItem>;
+  readonly messageIds: ReadonlySet<string>;
+  /** How many items had been added when the last one was sent. */
+  readonly end: number;
+}
+
+/** Which part of a stream to read, and how far its publisher is. */
+export interface PublishedRange {
+  readonly stream: OpenedStream;
+  readonly subject: string;
+  /** The name of the publisher. */
+  readonly key: string;
+  /** The committed sequence. */
+  readonly after: number;
+  /** The last sequence to read. */
+  readonly until: number;
+  /** The epoch that had begun on all subjects at the committed sequence. */
+  readonly begun: number;
+  /** The committed cursor, for errors. */
+  readonly cursor: Cursor | undefined;
+}
+
+/** Reads what a publisher has published behind its committed sequence. */
+export async function readPublished(
+  connection: JetStreamConnection,
+  { stream, subject, key, after, until, begun, cursor }: PublishedRange,
+): Promise<Published> {
+  const epochs = new Epochs(
+    Object.fromEntries(stream.subjects.map(name => [`${key} ${name}`, begun])),
+  );
+  const items = new Map<string, PublishedItem>();
+  const messageIds = new Set<string>();
+  let end = 0;
+  const groups = readMessages(connection, {
+    ...{ stream: stream.name, created: stream.created, subject: `${subject}.*` },
+    ...{ after, until, headersOnly: true },
+  });
+  for await (const { messages, lost } of groups) {
+    if (lost !== undefined)
+      throw new JetStreamError(
+        `toJetStream: the stream ${stream.name} has dropped messages up to sequence ${lost.to}, and the publisher ${key} had committed up to ${after}: what it published in between is unknown, so that posts could come twice. Keep messages for longer than a publisher may be down, or delete the entry of the publisher to publish everything again`,
+        { failure: 'publisher', cursor },
+      );
+    for (const { headers, subject: name } of messages) {
+      if (headers?.get(HEADERS.publisher) !== key || !epochs.admits(name, headers)) continue;
+      const list = headers.get(HEADERS.ids);
+      // The beginning of an epoch.
+      if (list === '') continue;
+      messageIds.add(headers.get('Nats-Msg-Id'));
+      const ids = list.split(',');
+      const position = Number(headers.get(HEADERS.position));
+      end = Math.max(end, position + ids.length);
+      for (const [index, id] of ids.entries()) {
+        const bytes = index === 0 ? Number(headers.get('Nats-Msg-Size')) : undefined;
+        if (!items.has(id)) items.set(id, { position, bytes });
+      }
+    }
+  }
+  return { items, messageIds, end };
+}
+
+/** What the stream has from earlier runs, and how much of it the flow has passed. */
+export class EarlierItems {
+  readonly #items: ReadonlyMap<string, PublishedItem>;
+  /** Those that the flow has not come to. */
+  readonly #unseen: Set<string>;
+  readonly #end: number;
+  /** How many items were committed when this run began. */
+  readonly #start: number;
+
+  constructor({ items, end }: Pick<Published, 'items' | 'end'>, start: number) {
+    this.#items = items;
+    this.#unseen = new Set(items.keys());
+    this.#end = end;
+    this.#start = start;
+  }
+
+  /** Notes that the flow has come to an item. It has `bytes` the first time; `undefined` for an item that is new. */
+  pass(id: string): Pick<PublishedItem, 'bytes'> | undefined {
+    const item = this.#items.get(id);
+    return item && { bytes: this.#unseen.delete(id) ? item.bytes : undefined };
+  }
+
+  /**
+   * Whether the flow has passed all of them, `posts` items after its beginning. Until then the committed sequence
+   * stays, or a next run would not find what the flow has yet to come to.
+   */
+  areBehind(posts: number): boolean {
+    if (this.#unseen.size === 0) return true;
+    if (posts < this.#end) return false;
+    const isBehind = [...this.#unseen].every(
+      id => (this.#items.get(id)?.position ?? 0) < this.#start,
+    );
+    // An item may never come again, as it was deleted at the source.
+    return isBehind || posts >= this.#end + 2 * (this.#end - this.#start) + SLACK;
+  }
+}
