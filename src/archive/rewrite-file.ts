@@ -28,7 +28,7 @@ export interface Outcome {
 const LINE_FEED = Buffer.from('\n');
 const READ = 256 * 1024;
 
-/** Rewrites a file of posts without what tombstones forbid, if it has any of it. */
+/** Rewrites a file of posts without those that tombstones forbid; a file without any stays as it is. */
 export async function rewriteFile(
   file: string,
   tombstones: Tombstones,

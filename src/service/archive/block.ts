@@ -15,7 +15,7 @@ export interface Block {
   idAt(document: number): string;
   /** The documents with a search term (see `postTerms`), as a new set that the caller may change. */
   postings(term: string): DocumentSet;
-  /** Data of the index besides terms, if it has any. */
+  /** Data of the index besides its terms, where there is more. */
   readonly details?: BlockDetails | undefined;
   /** Reads posts, in the order of `documents`. */
   load(documents: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]>;

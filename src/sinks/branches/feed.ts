@@ -13,7 +13,7 @@ import {
  */
 export const MAX_LEAD = 16;
 
-/** What a branch sees in place of a cursor of the input. Operators wrap it as any cursor. */
+/** What a branch gets in place of a cursor of the input. Operators wrap it like other cursors. */
 export interface InputCursor extends Cursor {
   readonly tee: 'input';
 }
