@@ -70,7 +70,6 @@ export async function readCheckpoint(
   };
 }
 
-/** Checkpoints from before flows had an identity lack one and are accepted. */
 function mustBelongTo(
   file: string,
   { sink, flow }: { readonly [key: string]: unknown },
@@ -78,14 +77,11 @@ function mustBelongTo(
 ): void {
   const goOn =
     'Run the same pipeline as before, choose another checkpoint file for this one, or delete the checkpoint to start again.';
-  // Before there were other sinks, the settings had no name.
-  const before: FlowStep = { step: 'files', ...(sink as object) };
-  const change = stepDifference(before, owner.sink);
+  const change = stepDifference(sink as FlowStep, owner.sink);
   if (change !== undefined)
     throw new StorageError(`The checkpoint ${file} belongs to another sink: ${change}. ${goOn}`, {
       path: file,
     });
-  if (!Array.isArray(flow)) return;
   const difference = flowDifference(flow as FlowIdentity, owner.flow);
   if (difference !== undefined)
     throw new StorageError(
