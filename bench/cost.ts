@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { storedCorpus } from './corpus.js';
 import { measure, median } from './measure.js';
-import type { Digest, Places, Question, Study } from './question.js';
-import type { Bar } from './record.js';
+import type { Bar, Digest, Places, Question, Study } from './question.js';
 
 const TIMES = [1, 10, 100];
 const FILES = 24;

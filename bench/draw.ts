@@ -2,7 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { logger, Error as onlyErrors, parse, View } from 'vega';
 import { compile, type TopLevelSpec } from 'vega-lite';
-import { type Chart, middleAndSpread, type Record } from './record.js';
+import type { Chart } from './question.js';
+import { middleAndSpread, type Record } from './record.js';
 
 /** Colours on a light page, and what stands for each on a dark one. */
 const PAPER = { light: '#ffffff', dark: '#0d1117' };

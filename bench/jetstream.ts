@@ -6,8 +6,7 @@ import { countingProxy } from './jetstream/counting-proxy.js';
 import { hasNatsServer, startServers } from './jetstream/servers.js';
 import type { Done, Task } from './jetstream/task.js';
 import { median } from './measure.js';
-import type { Places, Study } from './question.js';
-import type { Bar } from './record.js';
+import type { Bar, Places, Study } from './question.js';
 
 const IN_FLIGHT = 500;
 const REPLICAS = [1, 3] as const;

@@ -5,8 +5,7 @@ import { messageOf, start, stop } from './children.js';
 import { storedCorpus } from './corpus.js';
 import type { Slow } from './live/slow.js';
 import { liveServer } from './live.js';
-import type { Study } from './question.js';
-import type { Bar } from './record.js';
+import type { Bar, Study } from './question.js';
 
 /** A hundredth of what the stream brings. */
 const POSTS_PER_SECOND = 500;

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import type { Digest, Input, Places, Question, Sample, Variant, Work } from './question.js';
+import type { Answer, Digest, Input, Places, Question, Sample, Variant, Work } from './question.js';
 
 const CHILD = path.join(import.meta.dirname, 'child.js');
 
@@ -11,18 +11,6 @@ const CHILD = path.join(import.meta.dirname, 'child.js');
  * minutes.
  */
 const MAX_SECONDS = 20;
-
-export interface Measured {
-  readonly variant: Variant;
-  readonly samples: readonly Sample[];
-}
-
-export interface Answer {
-  readonly input: Input;
-  readonly measured: readonly Measured[];
-  /** Variants left out, and why. */
-  readonly skipped: readonly string[];
-}
 
 /**
  * Runs the variants of a question turn by turn, so that a machine that changes its speed changes it

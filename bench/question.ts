@@ -1,6 +1,3 @@
-import type { Answer } from './measure.js';
-import type { Chart } from './record.js';
-
 /** What one finished variant says about what it put out, to be compared before any time is believed. */
 export type Digest = Readonly<Record<string, string | number>>;
 
@@ -97,4 +94,38 @@ export interface Places {
 export interface Report {
   readonly markdown: string;
   readonly charts: readonly Chart[];
+}
+
+export interface Measured {
+  readonly variant: Variant;
+  readonly samples: readonly Sample[];
+}
+
+export interface Answer {
+  readonly input: Input;
+  readonly measured: readonly Measured[];
+  /** Variants left out, and why. */
+  readonly skipped: readonly string[];
+}
+
+/** Bars to be drawn: what one question came to. */
+export interface Chart {
+  /** Of its file, `charts/NAME.svg`. */
+  readonly name: string;
+  readonly title: string;
+  /** What the values are: `MB/s`, `ms`. */
+  readonly unit: string;
+  readonly better: 'more' | 'less';
+  /** For values that differ by more than a line of text can show. */
+  readonly logarithmic?: boolean | undefined;
+  readonly bars: readonly Bar[];
+}
+
+export interface Bar {
+  readonly name: string;
+  /** Bars of the same panel stand together under its name. */
+  readonly panel?: string | undefined;
+  readonly kind: 'ours' | 'peer' | 'limit';
+  /** Every measurement: the bar is their median, the line over it their spread. */
+  readonly values: readonly number[];
 }

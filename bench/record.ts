@@ -1,30 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import os from 'node:os';
-import type { Answer } from './measure.js';
 import { median } from './measure.js';
-import type { Question } from './question.js';
-
-/** Bars to be drawn: what one question came to. */
-export interface Chart {
-  /** Of its file, `charts/NAME.svg`. */
-  readonly name: string;
-  readonly title: string;
-  /** What the values are: `MB/s`, `ms`. */
-  readonly unit: string;
-  readonly better: 'more' | 'less';
-  /** For values that differ by more than a line of text can show. */
-  readonly logarithmic?: boolean | undefined;
-  readonly bars: readonly Bar[];
-}
-
-export interface Bar {
-  readonly name: string;
-  /** Bars of the same panel stand together under its name. */
-  readonly panel?: string | undefined;
-  readonly kind: 'ours' | 'peer' | 'limit';
-  /** Every measurement: the bar is their median, the line over it their spread. */
-  readonly values: readonly number[];
-}
+import type { Answer, Chart, Question } from './question.js';
 
 /** The last figures of one question. */
 export interface Recorded {

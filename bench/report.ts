@@ -1,5 +1,5 @@
-import { type Answer, median } from './measure.js';
-import type { Question } from './question.js';
+import { median } from './measure.js';
+import type { Answer, Question } from './question.js';
 
 /** What a quick run says of its figures. */
 export const ONE_RUN =

@@ -1,7 +1,6 @@
 import { Activity, rules } from 'millrace';
 import { median } from './measure.js';
-import type { Study } from './question.js';
-import type { Chart } from './record.js';
+import type { Chart, Study } from './question.js';
 import {
   indexed,
   liqe,

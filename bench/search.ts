@@ -1,7 +1,6 @@
 import { messageOf, start, stop } from './children.js';
 import { median } from './measure.js';
-import type { Study } from './question.js';
-import type { Chart } from './record.js';
+import type { Chart, Study } from './question.js';
 import type { Done, Task } from './search/task.js';
 
 interface Case {

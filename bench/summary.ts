@@ -1,4 +1,5 @@
-import { type Bar, middleAndSpread, type Recorded } from './record.js';
+import type { Bar } from './question.js';
+import { middleAndSpread, type Recorded } from './record.js';
 
 /** All questions of a run as one Markdown table: ours, the best of the others, and the bound. */
 export function summary(answers: Readonly<Record<string, Recorded>>): string {

@@ -1,5 +1,5 @@
 import { median } from '../measure.js';
-import type { Chart } from '../record.js';
+import type { Chart } from '../question.js';
 import type { Reply } from './child.js';
 import type { Posts } from './posts.js';
 import { PAGE, type Query } from './queries.js';
