@@ -7,6 +7,16 @@ import type { TermCounts } from './term-counts.js';
 import { anchorSets, planTree } from './term-plan.js';
 
 /**
+ * The integers of a rule: where its sets start, how many integers they are, the offset of the set in use,
+ * and its block.
+ */
+const START = 0;
+const LENGTH = 1;
+const CURRENT = 2;
+const BLOCK = 3;
+const RULE_INTS = 4;
+
+/**
  * Indexes each rule under terms. A rule may be indexed under any of several sets of terms; it is
  * indexed under the set that the fewest posts have, and moves when posts show that another set is
  * rarer.
@@ -19,7 +29,8 @@ export class RuleAnchors {
   readonly unanchored: Set<number> = new Set();
   /** The sets of all rules: for each, its length and its terms. */
   readonly #sets = new IntPool();
-  #rules = new Int32Array(4 << 8);
+  /** For each rule, four integers: see `START` and the others. */
+  #rules = new Int32Array(RULE_INTS << 8);
   /**
    * The number of posts at which the next review starts, and the number of rules reviewed in it so
    * far.
@@ -56,27 +67,27 @@ export class RuleAnchors {
             .sort((a, b) => this.#cost(a) - this.#cost(b))
             .slice(0, MAX_SETS);
     const list = sets.flatMap(terms => [terms.length, ...terms]);
-    this.#rules[4 * rule + 3] = block;
-    this.#rules[4 * rule + 1] = list.length;
-    this.#rules[4 * rule + 2] = 0;
+    this.#rules[RULE_INTS * rule + BLOCK] = block;
+    this.#rules[RULE_INTS * rule + LENGTH] = list.length;
+    this.#rules[RULE_INTS * rule + CURRENT] = 0;
     if (list.length === 0) {
       this.unanchored.add(block);
       return;
     }
     const start = this.#sets.allocate(list.length);
     this.#sets.data.set(list, start);
-    this.#rules[4 * rule] = start;
+    this.#rules[RULE_INTS * rule + START] = start;
     this.#anchor(rule, 0);
   }
 
   delete(rule: number): void {
-    this.unanchored.delete(this.#rules[4 * rule + 3] as number);
-    const start = this.#rules[4 * rule] as number;
-    const length = this.#rules[4 * rule + 1] as number;
+    this.unanchored.delete(this.#rules[RULE_INTS * rule + BLOCK] as number);
+    const start = this.#rules[RULE_INTS * rule + START] as number;
+    const length = this.#rules[RULE_INTS * rule + LENGTH] as number;
     if (length === 0) return;
     this.#release(rule);
     this.#sets.free(start, length);
-    this.#rules[4 * rule + 1] = 0;
+    this.#rules[RULE_INTS * rule + LENGTH] = 0;
   }
 
   /**
@@ -94,9 +105,9 @@ export class RuleAnchors {
   }
 
   #review(rule: number): void {
-    const start = this.#rules[4 * rule] as number;
-    const end = start + (this.#rules[4 * rule + 1] as number);
-    const current = this.#rules[4 * rule + 2] as number;
+    const start = this.#rules[RULE_INTS * rule + START] as number;
+    const end = start + (this.#rules[RULE_INTS * rule + LENGTH] as number);
+    const current = this.#rules[RULE_INTS * rule + CURRENT] as number;
     const sets = this.#sets.data;
     let best = current;
     let cost = Number.POSITIVE_INFINITY;
@@ -115,32 +126,34 @@ export class RuleAnchors {
   }
 
   #anchor(rule: number, offset: number): void {
-    this.#rules[4 * rule + 2] = offset;
-    const at = (this.#rules[4 * rule] as number) + offset;
+    this.#rules[RULE_INTS * rule + CURRENT] = offset;
+    const at = (this.#rules[RULE_INTS * rule + START] as number) + offset;
     const second = this.#secondTerm(rule, at);
     const length = this.#sets.data[at] as number;
-    const block = this.#rules[4 * rule + 3] as number;
+    const block = this.#rules[RULE_INTS * rule + BLOCK] as number;
     for (let i = at + 1; i <= at + length; i++)
       this.#postings.add(this.#sets.data[i] as number, block, second);
   }
 
   #release(rule: number): void {
-    const at = (this.#rules[4 * rule] as number) + (this.#rules[4 * rule + 2] as number);
+    const at =
+      (this.#rules[RULE_INTS * rule + START] as number) +
+      (this.#rules[RULE_INTS * rule + CURRENT] as number);
     const length = this.#sets.data[at] as number;
-    const block = this.#rules[4 * rule + 3] as number;
+    const block = this.#rules[RULE_INTS * rule + BLOCK] as number;
     for (let i = at + 1; i <= at + length; i++)
       this.#postings.remove(this.#sets.data[i] as number, block);
   }
 
   /** The rarest term that forms another set alone. */
-  #secondTerm(rule: number, filed: number): number {
+  #secondTerm(rule: number, current: number): number {
     const sets = this.#sets.data;
-    const start = this.#rules[4 * rule] as number;
-    const end = start + (this.#rules[4 * rule + 1] as number);
+    const start = this.#rules[RULE_INTS * rule + START] as number;
+    const end = start + (this.#rules[RULE_INTS * rule + LENGTH] as number);
     let second = -1;
     let cost = Number.POSITIVE_INFINITY;
     for (let at = start; at < end; at += 1 + (sets[at] as number)) {
-      if (at === filed || sets[at] !== 1) continue;
+      if (at === current || sets[at] !== 1) continue;
       const found = this.#costAt(at);
       if (found >= cost) continue;
       cost = found;
@@ -162,8 +175,8 @@ export class RuleAnchors {
   }
 
   #reserve(rule: number): void {
-    if (4 * rule < this.#rules.length) return;
-    const rules = new Int32Array(8 * rule);
+    if (RULE_INTS * rule < this.#rules.length) return;
+    const rules = new Int32Array(2 * RULE_INTS * rule);
     rules.set(this.#rules);
     this.#rules = rules;
   }
