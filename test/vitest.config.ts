@@ -1,9 +1,19 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { bySuite } from './slow-suite.js';
 import { SummaryReporter } from './summary-reporter.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+
+/**
+ * Test files that replace a module, each in a process of its own. The other files share two processes, where
+ * each module is imported once: importing the sources again for each file took a quarter of a run's CPU time.
+ */
+const mocking = readdirSync(`${root}test`, { recursive: true, encoding: 'utf8' })
+  .filter(name => name.endsWith('.test.ts'))
+  .map(name => `test/${name}`)
+  .filter(name => readFileSync(root + name, 'utf8').includes('vi.mock('));
 
 export default defineConfig({
   root,
@@ -15,7 +25,6 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
     globalSetup: ['test/compile-sources.ts'],
     // For hangs only: a test of five seconds passes on a machine with a load of 20.
     testTimeout: bySuite(120_000, 3_600_000),
@@ -23,6 +32,16 @@ export default defineConfig({
     maxWorkers: 2,
     hookTimeout: bySuite(120_000, 600_000),
     expect: { poll: { timeout: 60_000 } },
+    projects: [
+      {
+        extends: true,
+        test: { name: 'shared', include: ['test/**/*.test.ts'], exclude: mocking, isolate: false },
+      },
+      {
+        extends: true,
+        test: { name: 'mocking', include: mocking, sequence: { groupOrder: 1 } },
+      },
+    ],
     reporters: ['default', new SummaryReporter()],
   },
 });
