@@ -16,18 +16,29 @@ import { mergeBatches } from '../sources/merge-batches.js';
 import { JetStreamConnection } from './connection.js';
 import { Epochs, type EpochsJson } from './epochs.js';
 import { JetStreamError } from './jet-stream-error.js';
-import { type Range, shownRange } from './lost-sequences.js';
+import { shownRange } from './lost-sequences.js';
 import { nameProblem, prefixProblem } from './names.js';
 import { postsOf } from './posts-of.js';
 import { readMessages, remade } from './read-messages.js';
 import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
 import { type OpenedStream, openStream } from './stream-settings.js';
+import {
+  inBoth,
+  type LostPositions,
+  SubjectPositions,
+  type SubjectPositionsJson,
+} from './subject-positions.js';
 
-/** Sequences of a stream that `fromJetStream` could not deliver. */
+/**
+ * Messages of a stream that `fromJetStream` could not deliver: sequences that the stream has dropped, or positions
+ * of a publisher that its servers have lost after they had acknowledged them.
+ */
 export interface JetStreamGap {
   /** The subject that the posts may have had. */
   readonly subject: string;
-  /** The first sequence of the stream that is missing. */
+  /** The publisher, where `from` and `to` are positions among its messages of the subject, and not sequences. */
+  readonly publisher?: string | undefined;
+  /** The first sequence of the stream that is missing, or the first position. */
   readonly from: number;
   /** The last one. */
   readonly to: number;
@@ -52,8 +63,8 @@ export interface FromJetStreamOptions<T = Activity> extends JetStreamServers {
    */
   readonly until?: 'never' | 'caught up' | number | undefined;
   /**
-   * Called for each gap: sequences that the stream dropped or that were deleted before they were read. Without
-   * it, a gap ends the flow with an `IncompleteError`. It may return a promise.
+   * Called for each gap: messages that the stream dropped, that were deleted before they were read, or that its
+   * servers have lost. Without it, a gap ends the flow with an `IncompleteError`. It may return a promise.
    */
   readonly onGap?: ((gap: JetStreamGap) => unknown) | undefined;
   /** Makes an item of the bytes that `toJetStream` sent of one. @default an `Activity` */
@@ -84,11 +95,13 @@ const OPTIONS = {
  * exactly once, also over kill -9 of this process and of servers.
  *
  * It goes on by itself while servers restart or elect a leader, for up to `maxOutageMs`. What a publisher that
- * was replaced sent too late is left out.
+ * was replaced sent too late is left out, and so is what servers have stored twice.
  *
  * @throws OptionError Immediately, before any I/O.
  * @throws IncompleteError When the stream has dropped messages that were not read; `missing` has their
  * sequences, and `cursor` is behind them. Where other subjects share the stream, they may have been of those.
+ * Also when servers have lost messages after they had acknowledged them; `missing` then has the subject, the
+ * publisher, and the positions among its messages of that subject.
  * @throws JetStreamError When the servers stay out of reach, refuse the login, or the stream was made again.
  * @example
  * await pipeline(
@@ -178,28 +191,31 @@ async function* readSubject<T>(
   subject: string,
   { resume, progress }: Run,
 ): Batches<T> {
-  const from = placeOf(resume, stream, subject);
-  const epochs = new Epochs(from.epochs);
+  const from = startOf(resume, stream, subject);
+  const { epochs, positions } = from;
   const end = until === 'never' ? undefined : until === 'caught up' ? stream.lastSequence : until;
-  if (end !== undefined && from.after >= end) return;
-  const cursorAt = (seq: number): Cursor => ({
-    ...{ source: 'jetstream', stream: stream.name, created: stream.created, subject, seq },
-    epochs: epochs.toJSON(),
-  });
   let last = from.after;
+  const cursor = (): Cursor => ({
+    ...{ source: 'jetstream', stream: stream.name, created: stream.created, subject, seq: last },
+    ...{ epochs: epochs.toJSON(), positions: positions.toJSON() },
+  });
+  const report = async (gaps: readonly JetStreamGap[]) => {
+    if (gaps.length > 0 && onGap === undefined) throw incomplete(stream.name, gaps, cursor());
+    for (const gap of gaps) await onGap?.(gap);
+  };
   try {
+    // The run before this one may have ended before it had reported all.
+    await report(positions.takeLost());
+    if (end !== undefined && last >= end) return;
     for await (const group of readMessages(connection, {
       ...{ stream: stream.name, created: stream.created, subject },
-      ...{ after: from.after, until: end },
+      ...{ after: last, until: end },
     })) {
-      const { lost } = group;
-      if (lost !== undefined && onGap === undefined)
-        throw incomplete(stream.name, subject, lost, cursorAt(group.position));
-      if (lost !== undefined) await onGap?.({ subject, ...lost });
       const items: T[] = [];
       for (const message of group.messages) {
         if (progress !== undefined) progress.receivedBytes += message.data.length;
         if (!epochs.admits(message.subject, message.headers)) continue;
+        if (!positions.admits(message.subject, message.headers)) continue;
         const origin = `${stream.name} sequence ${message.seq}`;
         const posts = await postsOf(message.data, message.headers, origin);
         for (const post of posts) items.push(item(post));
@@ -209,27 +225,83 @@ async function* readSubject<T>(
         if (end !== undefined) progress.fraction = Math.min(1, group.position / end);
       }
       last = group.position;
-      const batch: Batch<T> = { items, cursor: cursorAt(last), origin: stream.name };
+      if (group.lost !== undefined) {
+        positions.skip();
+        await report([{ subject, ...group.lost }]);
+      }
+      const batch: Batch<T> = { items, cursor: cursor(), origin: stream.name };
       yield batch;
+      await report(positions.takeLost());
     }
+    if (end === undefined) return;
+    const lost = await lostBehind(connection, stream, { subject, end, epochs, positions });
+    positions.dismiss(lost);
+    await report(lost);
   } catch (error) {
     throw error instanceof JetStreamError && error.cursor === undefined
       ? new JetStreamError(error.message, {
           ...{ failure: error.failure, retryable: error.retryable, cause: error.cause },
-          cursor: cursorAt(last),
+          cursor: cursor(),
         })
       : error;
   }
 }
 
+/**
+ * Which positions before the end are lost, where the messages before it leave open whether they come later: what
+ * is behind the end says so.
+ */
+async function lostBehind(
+  connection: JetStreamConnection,
+  { name, created }: OpenedStream,
+  {
+    subject,
+    end,
+    epochs,
+    positions,
+  }: {
+    readonly subject: string;
+    readonly end: number;
+    readonly epochs: Epochs;
+    readonly positions: SubjectPositions;
+  },
+): Promise<readonly LostPositions[]> {
+  const { open } = positions;
+  if (open.length === 0) return [];
+  const epochsBehind = new Epochs(epochs.toJSON());
+  const positionsBehind = new SubjectPositions(positions.toJSON());
+  const { state } = await connection.streamInfo(name);
+  const groups = readMessages(connection, {
+    ...{ stream: name, created, subject, after: end, until: state.last_seq, headersOnly: true },
+  });
+  for await (const { messages, lost } of groups) {
+    // Whether they were among these, nobody can say.
+    if (lost !== undefined) positionsBehind.skip();
+    for (const { subject, headers } of messages)
+      if (epochsBehind.admits(subject, headers)) positionsBehind.admits(subject, headers);
+    if (inBoth(open, positionsBehind.open).length === 0) break;
+  }
+  return inBoth(open, positionsBehind.takeLost());
+}
+
+/** Where a reader stands. */
+interface Start {
+  readonly after: number;
+  readonly epochs: Epochs;
+  readonly positions: SubjectPositions;
+}
+
 /** Where a cursor stands; without one, before the first message that the stream has. */
-function placeOf(
-  resume: Cursor | undefined,
-  stream: OpenedStream,
-  subject: string,
-): { readonly after: number; readonly epochs: EpochsJson } {
-  if (resume === undefined) return { after: Math.max(0, stream.firstSequence - 1), epochs: {} };
-  const { source, created, seq, epochs } = resume;
+function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: string): Start {
+  if (resume === undefined) {
+    const after = Math.max(0, stream.firstSequence - 1);
+    return {
+      after,
+      epochs: new Epochs(),
+      positions: new SubjectPositions({ isWhole: after === 0 }),
+    };
+  }
+  const { source, created, seq, epochs, positions } = resume;
   if (source !== 'jetstream' || resume.stream !== stream.name || resume.subject !== subject)
     throw optionError(
       'fromJetStream',
@@ -237,15 +309,32 @@ function placeOf(
       `is not a cursor of the stream ${stream.name} and the subject ${subject}`,
     );
   if (created !== stream.created) throw remade(stream.name, String(created), stream.created);
-  return { after: Number(seq), epochs: epochs as EpochsJson };
+  return {
+    after: Number(seq),
+    epochs: new Epochs(epochs as EpochsJson),
+    positions: new SubjectPositions(positions as unknown as SubjectPositionsJson),
+  };
 }
 
-function incomplete(stream: string, subject: string, lost: Range, cursor: Cursor): IncompleteError {
-  const missing = shownRange(lost);
+function incomplete(
+  stream: string,
+  gaps: readonly JetStreamGap[],
+  cursor: Cursor,
+): IncompleteError {
+  const missing = gaps.map(gap => `${gap.subject}: ${shownGap(gap)}`);
+  const what = missing.join('; ');
   return new IncompleteError(
-    `The stream ${stream} no longer has ${missing} of ${subject}: dropped or deleted before this reader came to it. Pass \`onGap\` to go on behind them, and give the stream a larger \`maxBytes\` or \`maxAgeMs\``,
-    { missing: [`${subject}: ${missing}`], cursor },
+    gaps[0]?.publisher === undefined
+      ? `The stream ${stream} no longer has ${what}: dropped or deleted before this reader came to it. Pass \`onGap\` to go on behind them, and give the stream a larger \`maxBytes\` or \`maxAgeMs\``
+      : `The stream ${stream} does not have ${what}: its servers acknowledged these messages and have lost them. Pass \`onGap\` to go on without them, and read the posts from their source again`,
+    { missing, cursor },
   );
+}
+
+function shownGap({ publisher, from, to }: JetStreamGap): string {
+  if (publisher === undefined) return shownRange({ from, to });
+  const positions = from === to ? `position ${from}` : `positions ${from} to ${to}`;
+  return `${positions} of the publisher ${publisher}`;
 }
 
 function isSequence(value: unknown): boolean {

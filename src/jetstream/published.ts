@@ -3,8 +3,10 @@ import type { JetStreamConnection } from './connection.js';
 import { Epochs } from './epochs.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { HEADERS } from './message.js';
+import { PositionSet } from './position-set.js';
 import { readMessages } from './read-messages.js';
 import type { OpenedStream } from './stream-settings.js';
+import { subjectPositionOf } from './subject-positions.js';
 
 /** Items by which the order of a source may differ from run to run. */
 const SLACK = 1_000;
@@ -20,9 +22,10 @@ export interface PublishedItem {
 /** What the stream has of a publisher behind the committed sequence. */
 export interface Published {
   readonly items: ReadonlyMap<string, PublishedItem>;
-  readonly messageIds: ReadonlySet<string>;
   /** How many items had been added when the last one was sent. */
   readonly end: number;
+  /** The positions on each subject, the committed ones included. */
+  readonly positions: readonly PositionSet[];
 }
 
 /** Which part of a stream to read, and how far its publisher is. */
@@ -37,6 +40,9 @@ export interface PublishedRange {
   readonly until: number;
   /** The epoch that had begun on all subjects at the committed sequence. */
   readonly begun: number;
+  readonly series: number;
+  /** How many positions of each subject were committed. */
+  readonly positions: readonly number[];
   /** The committed cursor, for errors. */
   readonly cursor: Cursor | undefined;
 }
@@ -44,13 +50,15 @@ export interface PublishedRange {
 /** Reads what a publisher has published behind its committed sequence. */
 export async function readPublished(
   connection: JetStreamConnection,
-  { stream, subject, key, after, until, begun, cursor }: PublishedRange,
+  { stream, subject, key, after, until, begun, series, positions, cursor }: PublishedRange,
 ): Promise<Published> {
   const epochs = new Epochs(
     Object.fromEntries(stream.subjects.map(name => [`${key} ${name}`, begun])),
   );
   const items = new Map<string, PublishedItem>();
-  const messageIds = new Set<string>();
+  const found = new Map(
+    stream.subjects.map((name, number) => [name, new PositionSet([positions[number] ?? 0])]),
+  );
   let end = 0;
   const groups = readMessages(connection, {
     ...{ stream: stream.name, created: stream.created, subject: `${subject}.*` },
@@ -64,10 +72,13 @@ export async function readPublished(
       );
     for (const { headers, subject: name } of messages) {
       if (headers?.get(HEADERS.publisher) !== key || !epochs.admits(name, headers)) continue;
+      const at = subjectPositionOf(headers);
+      // The beginning of an epoch, or of an entry that was deleted.
+      if (at?.series !== series) continue;
+      found.get(name)?.add(at.position);
       const list = headers.get(HEADERS.ids);
-      // The beginning of an epoch.
+      // A position without posts.
       if (list === '') continue;
-      messageIds.add(headers.get('Nats-Msg-Id'));
       const ids = list.split(',');
       const position = Number(headers.get(HEADERS.position));
       end = Math.max(end, position + ids.length);
@@ -77,7 +88,7 @@ export async function readPublished(
       }
     }
   }
-  return { items, messageIds, end };
+  return { items, end, positions: [...found.values()] };
 }
 
 /** What the stream has from earlier runs, and how much of it the flow has passed. */

@@ -9,7 +9,7 @@ import type { JetStreamConnection } from './connection.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { codeOf, type OpenedStream } from './stream-settings.js';
 
-const VERSION = 1;
+const VERSION = 2;
 /** The runs of this thread. */
 const running = new Set<string>();
 const POLL_MS = 200;
@@ -38,6 +38,10 @@ export interface PublisherState {
   readonly begun: number;
   /** Posts that `cursor` does not cover are behind this sequence of the stream. */
   readonly seq: number;
+  /** The epoch in which the positions on each subject began, see `subject-positions.ts`. */
+  readonly series: number;
+  /** By the number of the subject: the stream has all positions below this one, and those from it on are behind `seq`. */
+  readonly positions: readonly number[];
   /** `null` at the beginning. */
   readonly cursor: Cursor | null;
   readonly counts: PublishedCounts;
@@ -103,6 +107,7 @@ export class PublisherEntry {
             ...{ version: VERSION, state: 'running', stream: stream.name, created: stream.created },
             // Behind the sequence is nothing of it.
             ...{ flow, epoch, begun: epoch, seq: stream.lastSequence, cursor: null },
+            ...{ series: epoch, positions: [] },
             ...{ counts: { posts: 0, messages: 0, bytes: 0 }, process: me, write: 0 },
           };
       const revision = await write(connection, kv, key, state, found?.revision ?? 0);
@@ -242,7 +247,7 @@ function hasEnded({ process: { host, pid, thread, run } }: PublisherState): bool
 }
 
 /** The clock, so that an entry that was deleted does not begin with an earlier epoch than messages have. */
-export function nextEpoch(before: number): number {
+function nextEpoch(before: number): number {
   return Math.max(before + 1, Date.now());
 }
 

@@ -6,10 +6,12 @@ import type { JetStreamConnection } from './connection.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { digest, HEADERS, type Headers, type Outgoing } from './message.js';
 import type { Packer } from './packer.js';
-import { EarlierItems, type Published, readPublished } from './published.js';
-import { nextEpoch, type PublishedCounts, PublisherEntry } from './publisher-entry.js';
+import { PositionSet } from './position-set.js';
+import { EarlierItems, readPublished } from './published.js';
+import { type PublishedCounts, PublisherEntry, type PublisherState } from './publisher-entry.js';
 import type { OpenedStream } from './stream-settings.js';
 import { SubjectBatches } from './subject-batches.js';
+import { type SubjectPosition, shownPosition, subjectPositionOf } from './subject-positions.js';
 import { subjectNumber } from './subjects.js';
 
 /** How often the servers hear of a publisher that has nothing to commit. */
@@ -38,7 +40,9 @@ interface Pending {
   /** The same for each try. */
   readonly id: string;
   readonly items: readonly Outgoing[];
-  readonly position: number;
+  /** How many items were added before it. */
+  readonly itemsBefore: number;
+  readonly at: SubjectPosition;
   /** The bytes of its items. */
   readonly bytes: number;
   /** The bytes of its payload, once it is packed. */
@@ -47,17 +51,25 @@ interface Pending {
   acked: Promise<void>;
 }
 
-/** Where an epoch of this run begins on each subject. */
-interface Begin {
-  readonly epoch: number;
-  readonly sequences: readonly number[];
+/** What one try sends. */
+interface Attempt {
+  readonly subject: number;
+  readonly msgID: string;
+  /** None for the message that begins an epoch. */
+  readonly at?: SubjectPosition;
+  readonly headers: Headers;
+  readonly payload: Uint8Array;
 }
 
+const NO_BYTES = new Uint8Array();
+
 /**
- * Publishes items so that each counts once, whatever the duplicate window of the stream. Where it is unknown
- * whether the stream has a message, as after a start or a timeout, the publisher begins an epoch on all
- * subjects (`epochs.ts`), reads what it has published behind the committed sequence, and publishes the rest:
- * what of the epoch before is still on its way, readers leave out.
+ * Publishes items so that each counts once, whatever the duplicate window of the stream. Each message has a
+ * position on its subject that stays the same over all tries, so readers leave out what the stream has twice and
+ * miss what it has lost (`subject-positions.ts`). A publisher that goes on after another run begins an epoch on all
+ * subjects (`epochs.ts`), reads what that run has published behind the committed sequence, fills the positions that
+ * were lost with it by empty messages, and publishes the rest: what of the run before is still on its way, readers
+ * leave out.
  */
 export class Publisher {
   readonly #connection: JetStreamConnection;
@@ -72,12 +84,12 @@ export class Publisher {
   #counts: PublishedCounts;
   /** The highest sequence that was acknowledged. */
   #highest: number;
-  readonly #begins: Begin[] = [];
   /** The epoch that has begun on all subjects. */
   #begun: number;
-  /** Set while an epoch begins: nothing is sent meanwhile. */
-  #renewal: Promise<void> | undefined;
-  #attempts = 0;
+  /** By subject: the positions that are acknowledged. */
+  #acked: readonly PositionSet[];
+  /** By subject: the position of the next message. */
+  #next: number[];
   /** The cursor after all items up to now. */
   #reached: Cursor | undefined;
   #committing: Promise<void> | undefined;
@@ -114,6 +126,8 @@ export class Publisher {
     this.#counts = entry.state.counts;
     this.#highest = entry.state.seq;
     this.#begun = entry.state.begun;
+    this.#acked = options.stream.subjects.map(() => new PositionSet());
+    this.#next = this.#acked.map(() => 0);
     this.#batches = new SubjectBatches(
       options.packer,
       () => connection.maxPayload,
@@ -171,8 +185,10 @@ export class Publisher {
     await this.#settled();
     await this.#committing;
     this.#throwFailure();
-    const { epoch: begun } = this.#entry.state;
-    await this.#entry.write({ state: 'complete', counts: this.#counts, seq: this.#highest, begun });
+    // The next message tells readers what came before it, so one must follow the last.
+    const ended = [...this.#next.entries()].filter(([, position]) => position > 0);
+    await Promise.all(ended.map(([subject]) => this.#sendEmpty(subject, this.#take(subject))));
+    await this.#entry.write({ state: 'complete', counts: this.#counts, ...this.#found });
   }
 
   close(): void {
@@ -184,11 +200,7 @@ export class Publisher {
   }
 
   async #start(): Promise<void> {
-    if (this.#entry.isNew) this.#begins.push({ epoch: this.#begun, sequences: [] });
-    else {
-      const { posts } = this.#entry.state.counts;
-      this.#earlier = new EarlierItems(await this.#begin(), posts);
-    }
+    if (!this.#entry.isNew) await this.#goOn();
     const everyMs = Math.max(10, Math.min(this.#options.commitIntervalMs, HEARTBEAT_MS));
     this.#timer = setInterval(() => this.#tick(), everyMs);
   }
@@ -214,9 +226,7 @@ export class Publisher {
     this.#batches.sendAll();
     const counts = this.#counts;
     // What is sent from now on gets a higher sequence than what is acknowledged already.
-    const found = this.#earlier.areBehind(counts.posts)
-      ? { seq: this.#highest, begun: this.#begun }
-      : {};
+    const found = this.#earlier.areBehind(counts.posts) ? this.#found : {};
     const pending = [...this.#pending];
     this.#write(async () => {
       await Promise.all(pending.map(({ acked }) => acked));
@@ -225,6 +235,11 @@ export class Publisher {
       const json = JSON.parse(JSON.stringify(cursor)) as Cursor;
       await this.#entry.write({ cursor: json, counts: { ...counts, bytes }, ...found });
     });
+  }
+
+  /** Where the next run looks for what it does not know, once all that was sent is acknowledged. */
+  get #found(): Pick<PublisherState, 'seq' | 'begun' | 'positions'> {
+    return { seq: this.#highest, begun: this.#begun, positions: [...this.#next] };
   }
 
   #write(write: () => Promise<void>): void {
@@ -253,7 +268,8 @@ export class Publisher {
     const message: Pending = {
       ...{ subject, items, sentBytes: 0, since: performance.now(), acked: Promise.resolve() },
       id: `${this.#prefix}.${ids.length === 1 ? ids[0] : digest(ids.join())}`,
-      position: posts - items.length,
+      itemsBefore: posts - items.length,
+      at: this.#take(subject),
       bytes: items.reduce((sum, { payload }) => sum + payload.length, 0),
     };
     this.#counts = { posts, messages: messages + 1, bytes };
@@ -262,8 +278,16 @@ export class Publisher {
     message.acked = this.#deliver(message).catch(error => this.#fail(error));
   }
 
+  #take(subject: number): SubjectPosition {
+    const position = this.#next[subject] ?? 0;
+    this.#next[subject] = position + 1;
+    const { series } = this.#entry.state;
+    return { position, acknowledged: this.#acked[subject]?.wholeUntil ?? 0, series };
+  }
+
   #settle(message: Pending): void {
-    if (!this.#pending.delete(message)) return;
+    this.#pending.delete(message);
+    this.#acked[message.subject]?.add(message.at.position);
     const { sentBytes } = message;
     this.#pendingBytes -= message.bytes;
     this.#counts = { ...this.#counts, bytes: this.#counts.bytes + sentBytes };
@@ -291,125 +315,112 @@ export class Publisher {
   /** Publishes a message until the stream has it. */
   async #deliver(message: Pending): Promise<void> {
     const { stream, packer } = this.#options;
+    const { subject, at, since } = message;
     const { payload, headers } = await packer.pack(message.items);
     message.sentBytes = payload.length;
-    const what = `publish to ${stream.subjects[message.subject]}`;
-    const pairs: Headers = [...headers, [HEADERS.position, String(message.position)]];
-    let id = message.id;
+    const what = `publish to ${stream.subjects[subject]}`;
+    const before = [HEADERS.position, String(message.itemsBefore)] as const;
+    let msgID = message.id;
     for (let attempt = 1; ; attempt++) {
-      while (this.#renewal !== undefined) await this.#renewal;
-      if (!this.#pending.has(message)) return;
-      const { epoch } = this.#entry.state;
       try {
-        const ack = await this.#publish(message.subject, id, pairs, payload);
-        if (!ack.duplicate || (await this.#isCounted(message.subject, ack.seq))) {
-          this.#settle(message);
-          return;
+        const ack = await this.#publish({
+          ...{ subject, msgID, at, payload },
+          headers: [...headers, before],
+        });
+        if (ack.duplicate) {
+          const found = await this.#find(ack.seq);
+          // It came too late for readers: sent by a run that this one has replaced.
+          if (found === undefined) {
+            msgID = `${message.id}.${this.#begun}.${attempt}`;
+            continue;
+          }
+          // The source has repeated the post.
+          if (found !== at.position) await this.#sendEmpty(subject, at);
         }
-        // The stream has it from before an epoch that readers leave out.
-        id = `${message.id}.${epoch}`;
+        this.#settle(message);
+        return;
       } catch (error) {
-        const failure = await this.#connection.mayPass(what, error, message.since, attempt);
-        if (failure.isUnknown && epoch === this.#entry.state.epoch) this.#renew();
+        await this.#connection.mayPass(what, error, since, attempt);
       }
     }
   }
 
-  get #epochHeaders(): Headers {
-    return [
-      [HEADERS.publisher, this.#options.key],
-      [HEADERS.epoch, String(this.#entry.state.epoch)],
-    ];
+  /** Publishes a message without posts. */
+  async #sendEmpty(subject: number, at: SubjectPosition): Promise<void> {
+    const msgID = `${this.#prefix}.empty.${this.#begun}.${subject}.${at.position}`;
+    await this.#connection.repeat(`publish to ${this.#options.stream.subjects[subject]}`, () =>
+      this.#publish({ subject, msgID, at, headers: [], payload: NO_BYTES }),
+    );
+    this.#acked[subject]?.add(at.position);
   }
 
-  async #publish(
-    subject: number,
-    msgID: string,
-    pairs: Headers,
-    payload: Uint8Array,
-  ): Promise<PubAck> {
+  async #publish({ subject, msgID, at, headers, payload }: Attempt): Promise<PubAck> {
     const { client, packages } = this.#connection;
-    const { stream } = this.#options;
-    const headers = packages.core.headers();
-    for (const [name, value] of this.#epochHeaders) headers.set(name, value);
-    for (const [name, value] of pairs) headers.set(name, value);
-    this.#attempts++;
+    const { stream, key } = this.#options;
+    const { epoch } = this.#entry.state;
+    const all = packages.core.headers();
+    all.set(HEADERS.publisher, key);
+    all.set(HEADERS.epoch, String(epoch));
+    if (at !== undefined) all.set(HEADERS.subjectPosition, shownPosition(at));
+    for (const [name, value] of headers) all.set(name, value);
     const before = this.#highest;
-    try {
-      const ack = await client.publish(stream.subjects[subject] ?? '', payload, {
-        ...{ msgID, headers, timeout: PUBLISH_MS },
-        expect: { streamName: stream.name },
-      });
-      if (!ack.duplicate && ack.seq <= before) throw this.#shrunk(before, ack.seq);
-      this.#highest = Math.max(this.#highest, ack.seq);
-      return ack;
-    } finally {
-      this.#attempts--;
-    }
+    const ack = await client.publish(stream.subjects[subject] ?? '', payload, {
+      ...{ msgID, headers: all, timeout: PUBLISH_MS },
+      expect: { streamName: stream.name },
+    });
+    if (!ack.duplicate && ack.seq <= before) throw this.#shrunk(before, ack.seq);
+    this.#highest = Math.max(this.#highest, ack.seq);
+    return ack;
   }
 
-  /** Whether readers count a message: none of the epochs after its own begins before it. */
-  async #isCounted(subject: number, seq: number): Promise<boolean> {
+  /** The position of a message, if it was sent by this run. */
+  async #find(seq: number): Promise<number | undefined> {
     const { stream, key } = this.#options;
     const message = await this.#connection.repeat('find a repeated message', () =>
       this.#connection.manager.streams.getMessage(stream.name, { seq }),
     );
-    if (message === null || message.header.get(HEADERS.publisher) !== key) return false;
-    const epoch = Number(message.header.get(HEADERS.epoch));
-    const first = this.#begins[0]?.epoch ?? 0;
+    if (message?.header.get(HEADERS.publisher) !== key) return undefined;
     // Of an earlier run, the ones that count were found when this run began.
-    if (epoch < first) return false;
-    return this.#begins.every(
-      begin => begin.epoch <= epoch || (begin.sequences[subject] ?? 0) > seq,
-    );
-  }
-
-  /** Begins an epoch because it is unknown which messages the stream has. */
-  #renew(): void {
-    if (this.#renewal !== undefined) return;
-    this.#renewal = this.#renewNow().finally(() => {
-      this.#renewal = undefined;
-    });
-    // Each message that waits for it reports the failure.
-    this.#renewal.catch(() => {});
-  }
-
-  async #renewNow(): Promise<void> {
-    // No message of the epoch before may be sent after it has ended.
-    while (this.#attempts > 0) await new Promise(resolve => setTimeout(resolve, 10));
-    this.#throwFailure();
-    await this.#entry.write({ epoch: nextEpoch(this.#entry.state.epoch) });
-    const { messageIds } = await this.#begin();
-    for (const message of [...this.#pending]) {
-      const found = [...messageIds].some(
-        id => id === message.id || id.startsWith(`${message.id}.`),
-      );
-      if (found) this.#settle(message);
-    }
+    if (Number(message.header.get(HEADERS.epoch)) !== this.#begun) return undefined;
+    return subjectPositionOf(message.header)?.position;
   }
 
   /**
-   * Begins the epoch on each subject, and reads what was published behind the committed sequence. Messages of
+   * Begins an epoch on each subject, and reads what was published behind the committed sequence. Messages of
    * earlier epochs that come later do not count, so what is found is all there is.
    */
-  async #begin(): Promise<Published> {
+  async #goOn(): Promise<void> {
     const { stream, subject, key } = this.#options;
-    const { epoch, seq, begun } = this.#entry.state;
+    const { epoch, seq, begun, series, positions, counts } = this.#entry.state;
     const acks = await Promise.all(
-      stream.subjects.map((name, number) =>
+      stream.subjects.map((name, subject) =>
         this.#connection.repeat(`publish to ${name}`, () =>
-          this.#publish(number, `${this.#prefix}.begin.${epoch}.${number}`, [], new Uint8Array()),
+          this.#publish({
+            ...{ subject, msgID: `${this.#prefix}.begin.${epoch}.${subject}` },
+            ...{ headers: [], payload: NO_BYTES },
+          }),
         ),
       ),
     );
-    const sequences = acks.map(ack => ack.seq);
     const published = await readPublished(this.#connection, {
-      ...{ stream, subject, key, begun, after: seq, until: Math.max(...sequences) },
-      cursor: this.cursor,
+      ...{ stream, subject, key, begun, series, positions },
+      ...{ after: seq, until: Math.max(...acks.map(ack => ack.seq)), cursor: this.cursor },
     });
-    this.#begins.push({ epoch, sequences });
     this.#begun = epoch;
-    return published;
+    this.#earlier = new EarlierItems(published, counts.posts);
+    this.#acked = published.positions;
+    this.#next = this.#acked.map(({ next }) => next);
+    const missing = this.#acked.flatMap((found, subject) =>
+      found.missing().flatMap(({ from, to }) => {
+        const count = to - from + 1;
+        return Array.from({ length: count }, (_, index) => ({ subject, position: from + index }));
+      }),
+    );
+    // Given out by the run before, when it is unknown what was acknowledged.
+    const old = { acknowledged: 0, series };
+    await Promise.all(
+      missing.map(({ subject, position }) => this.#sendEmpty(subject, { ...old, position })),
+    );
   }
 
   #shrunk(before: number, now: number): JetStreamError {

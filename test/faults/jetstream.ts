@@ -17,6 +17,9 @@ const FAULTS: Readonly<
   'all-kills': { faults: ['leader', 'publisher', 'consumer'], seeds: 40 },
 };
 
+const LOSSES =
+  'all is whole, or the readers name what nats-server has lost after it had acknowledged it, and nothing else is missing';
+
 export const jetstream: Part = {
   name: 'jetstream',
   title: 'Posts through a JetStream cluster of three nodes',
@@ -29,9 +32,11 @@ export const jetstream: Part = {
       : faults.includes('disk') && !canMountDisk
         ? 'needs user namespaces, for a disk of its own'
         : undefined;
-    return missing === undefined
-      ? { name, expects: 'recovers', seeds, limitMs: 900_000 }
-      : { name, expects: 'none', why: missing };
+    if (missing !== undefined) return { name, expects: 'none', why: missing };
+    const cell = { name, seeds, limitMs: 900_000 };
+    return faults.includes('partition')
+      ? { ...cell, expects: 'holds', why: LOSSES }
+      : { ...cell, expects: 'recovers' };
   }),
 
   async open({ library, folder }) {

@@ -1,0 +1,233 @@
+import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
+import { connect, headers, type NatsConnection } from '@nats-io/transport-node';
+import { type Activity, type Cursor, IncompleteError } from 'millrace';
+import { fromJetStream, type JetStreamGap, toJetStream } from 'millrace/jetstream';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
+import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
+
+let node: NatsNode;
+let connection: NatsConnection;
+let manager: JetStreamManager;
+let streams = 0;
+
+beforeAll(async () => {
+  if (!hasNatsServer) return;
+  node = await startNode();
+  connection = await connect({ servers: node.url });
+  manager = await jetstreamManager(connection);
+});
+afterAll(async () => {
+  await connection?.close();
+  await node?.[Symbol.asyncDispose]();
+});
+
+/** A stream of two subjects. */
+async function newStream(): Promise<string> {
+  const name = `stream-${++streams}`;
+  await manager.streams.add({ name, subjects: [`${name}.0`, `${name}.1`] });
+  return name;
+}
+
+/** Stores messages as a publisher sends them: `[number of the post, position, acknowledged]`. */
+async function store(
+  stream: string,
+  messages: readonly (readonly [post: number, position: number, acknowledged: number])[],
+  { subject = `${stream}.0`, publisher = 'one' } = {},
+): Promise<void> {
+  for (const [post, position, acknowledged] of messages) {
+    const of = headers();
+    of.set('Millrace-Publisher', publisher);
+    of.set('Millrace-Epoch', '1');
+    of.set('Millrace-Subject-Position', `${position} ${acknowledged} 1`);
+    const payload = numberedPosts(post, post + 1)[0]!.raw;
+    await manager.jetstream().publish(subject, payload, { headers: of });
+  }
+}
+
+async function readAll(stream: string, options: object = {}) {
+  const ids: string[] = [];
+  const cursors: Cursor[] = [];
+  const gaps: JetStreamGap[] = [];
+  const servers = node.url;
+  const flow = fromJetStream({
+    ...{ servers, stream, subject: stream, until: 'caught up', ...options },
+    ...('onGap' in options && { onGap: (gap: JetStreamGap) => gaps.push(gap) }),
+  });
+  let error: unknown;
+  try {
+    for await (const { items, cursor } of flow.batches()) {
+      ids.push(...(items as Activity[]).map(({ id }) => id));
+      if (cursor !== undefined) cursors.push(JSON.parse(JSON.stringify(cursor)));
+    }
+  } catch (thrown) {
+    error = thrown;
+  }
+  return { ids, gaps, error, cursors };
+}
+
+const idsOf = (...numbers: readonly number[]) => numbers.map(numberedId);
+const LOST = {
+  message: expect.stringMatching(/does not have .* acknowledged these messages and have lost them/),
+};
+
+describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice', () => {
+  it('end the flow with their subject, publisher and positions, and a cursor that goes on', async () => {
+    const stream = await newStream();
+    await store(stream, [
+      [0, 0, 0],
+      [1, 1, 1],
+      [4, 4, 4],
+    ]);
+    await store(
+      stream,
+      [
+        [10, 0, 0],
+        [12, 2, 2],
+      ],
+      { subject: `${stream}.1` },
+    );
+    await store(stream, [[5, 5, 5]]);
+    const first = await readAll(stream);
+    expect(first.error).toBeInstanceOf(IncompleteError);
+    const { cursor, missing, ...error } = first.error as IncompleteError;
+    expect(first.error).toMatchObject(LOST);
+    expect(missing).toEqual([
+      `${stream}.0: positions 2 to 3 of the publisher one`,
+      `${stream}.1: position 1 of the publisher one`,
+    ]);
+    expect(error.code).toBe('ERR_INCOMPLETE');
+    await store(stream, [[6, 6, 6]]);
+    const second = await readAll(stream, { resume: cursor as Cursor });
+    expect(second).toMatchObject({ error: undefined, ids: idsOf(6) });
+    // A checkpoint that has the posts and not the report: it is made again.
+    const third = await readAll(stream, { resume: first.cursors.at(-1) });
+    expect(third.error).toMatchObject({ missing });
+  });
+
+  it('go to onGap, and posts that come after all are delivered', async () => {
+    const stream = await newStream();
+    await store(stream, [
+      [0, 0, 0],
+      [3, 3, 3],
+      [2, 2, 0],
+      [2, 2, 0],
+      [4, 4, 4],
+    ]);
+    const { ids, gaps, error } = await readAll(stream, { onGap: true });
+    expect(error).toBeUndefined();
+    expect(ids).toEqual(idsOf(0, 3, 2, 4));
+    expect(gaps).toEqual([{ publisher: 'one', subject: `${stream}.0`, from: 1, to: 1 }]);
+  });
+
+  it('are left out where they are repeats, also behind a cursor', async () => {
+    const stream = await newStream();
+    await store(stream, [
+      [0, 0, 0],
+      [1, 1, 1],
+      [0, 0, 0],
+      [2, 2, 2],
+    ]);
+    const first = await readAll(stream);
+    expect(first.ids).toEqual(idsOf(0, 1, 2));
+    await store(stream, [
+      [1, 1, 1],
+      [2, 2, 2],
+      [3, 3, 3],
+    ]);
+    const second = await readAll(stream, { resume: first.cursors.at(-1) });
+    expect(second).toMatchObject({ error: undefined, ids: idsOf(3) });
+  });
+
+  it('are no gap while the publisher has no acknowledgement of them', async () => {
+    const stream = await newStream();
+    await store(stream, [
+      [0, 0, 0],
+      [2, 2, 1],
+    ]);
+    const first = await readAll(stream);
+    expect(first).toMatchObject({ error: undefined, ids: idsOf(0, 2) });
+    await store(stream, [
+      [1, 1, 1],
+      [3, 3, 2],
+    ]);
+    const second = await readAll(stream, { resume: first.cursors.at(-1) });
+    expect(second).toMatchObject({ error: undefined, ids: idsOf(1, 3) });
+  });
+
+  it('are found behind the last sequence to read', async () => {
+    const stream = await newStream();
+    await store(stream, [
+      [0, 0, 0],
+      [3, 3, 1],
+      [2, 2, 1],
+      [4, 4, 4],
+    ]);
+    const first = await readAll(stream, { until: 2 });
+    expect(first.ids).toEqual(idsOf(0, 3));
+    expect(first.error).toMatchObject({
+      missing: [`${stream}.0: position 1 of the publisher one`],
+    });
+    const { cursor } = first.error as IncompleteError;
+    const second = await readAll(stream, { resume: cursor as Cursor });
+    expect(second).toMatchObject({ error: undefined, ids: idsOf(2, 4) });
+  });
+
+  it('are not counted where the stream is not read from its first message on', async () => {
+    const stream = await newStream();
+    await store(stream, [
+      [0, 0, 0],
+      [1, 1, 1],
+      [3, 3, 2],
+      [2, 2, 2],
+      [4, 4, 4],
+    ]);
+    await manager.streams.purge(stream, { seq: 4 });
+    expect(await readAll(stream)).toMatchObject({ error: undefined, ids: idsOf(2, 4) });
+  });
+
+  it('are refused where their header is damaged', async () => {
+    const stream = await newStream();
+    await store(stream, [[0, 0.5, 0]]);
+    expect((await readAll(stream)).error).toMatchObject({
+      code: 'ERR_DATA',
+      message: expect.stringContaining('Millrace-Subject-Position "0.5 0 1"'),
+    });
+  });
+
+  it('are seen at the end of a flow too, and by shares', async () => {
+    const stream = 'ended';
+    const options = { servers: node.url, stream, subject: stream };
+    await pipelineTo(options, 40);
+    // As servers do that lose it: what is stored behind it moves, and nothing says that it was there.
+    const copy = await newStream();
+    const { last_seq } = (await manager.streams.info(stream)).state;
+    const last = new Map<string, number>();
+    for (let seq = 1; seq <= last_seq; seq++) {
+      const message = await manager.streams.getMessage(stream, { seq });
+      if (message!.header.get('Millrace-Ids') !== '') last.set(message!.subject, seq);
+    }
+    for (let seq = 1; seq <= last_seq; seq++) {
+      const message = await manager.streams.getMessage(stream, { seq });
+      if ([...last.values()].includes(seq)) continue;
+      const subject = message!.subject.replace(stream, copy);
+      message!.header.delete('Nats-Expected-Stream');
+      await manager.jetstream().publish(subject, message!.data, { headers: message!.header });
+    }
+    const shares = [1, 2].map(index => readAll(copy, { share: { index, of: 2 }, onGap: true }));
+    const [one, two] = await Promise.all(shares);
+    expect([...one!.ids, ...two!.ids]).toHaveLength(38);
+    expect([one!.gaps, two!.gaps]).toMatchObject([
+      [{ subject: `${copy}.0`, publisher: stream }],
+      [{ subject: `${copy}.1`, publisher: stream }],
+    ]);
+  });
+});
+
+async function pipelineTo(
+  options: { servers: string; stream: string; subject: string },
+  total: number,
+): Promise<void> {
+  const create = { maxBytes: 1 << 20, shares: 2 };
+  await toJetStream<Activity>({ ...options, create })(numberedSource({ total }));
+}

@@ -1,0 +1,251 @@
+import fc from 'fast-check';
+import { DataError } from 'millrace';
+import { describe, expect, it } from 'vitest';
+import { HEADERS } from '../../src/jetstream/message.js';
+import {
+  inBoth,
+  type LostPositions,
+  type SubjectPosition,
+  SubjectPositions,
+  shownPosition,
+  subjectPositionOf,
+} from '../../src/jetstream/subject-positions.js';
+
+interface Message extends SubjectPosition {
+  readonly publisher: string;
+  readonly subject: string;
+}
+
+const headersOf = (values: Readonly<Record<string, string>>) => ({
+  get: (name: string) => values[name] ?? '',
+});
+const headersFor = (message: Message) =>
+  headersOf({
+    [HEADERS.publisher]: message.publisher,
+    [HEADERS.subjectPosition]: shownPosition(message),
+  });
+const admits = (positions: SubjectPositions, message: Message) =>
+  positions.admits(message.subject, headersFor(message));
+const copyOf = (positions: SubjectPositions) =>
+  new SubjectPositions(JSON.parse(JSON.stringify(positions)));
+
+/** What happens to a message after it was sent. */
+interface Sent {
+  readonly key: number;
+  /** By how many later messages it is overtaken, at most. */
+  readonly delay: number;
+  readonly copies: number;
+  readonly isLost: boolean;
+  /** Whether the next numbering of its publisher begins with it. */
+  readonly beginsSeries: boolean;
+}
+
+const KEYS = [
+  ['one', 'posts.0'],
+  ['one', 'posts.1'],
+  ['two', 'posts.0'],
+] as const;
+
+const sent = fc.array(
+  fc.record({
+    key: fc.nat(KEYS.length - 1),
+    delay: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(6)),
+    copies: fc.oneof({ weight: 5, arbitrary: fc.constant(1) }, fc.integer({ min: 2, max: 3 })),
+    isLost: fc.oneof({ weight: 6, arbitrary: fc.constant(false) }, fc.boolean()),
+    beginsSeries: fc.oneof({ weight: 20, arbitrary: fc.constant(false) }, fc.boolean()),
+  }) satisfies fc.Arbitrary<Sent>,
+  { maxLength: 60 },
+);
+
+/** The messages as a stream has them, and those that were acknowledged and are not in it. */
+function streamOf(all: readonly Sent[]) {
+  const next = KEYS.map(() => 0);
+  const series = KEYS.map(() => 1);
+  /** By key: what is on its way, in the order of its arrival. */
+  const flying: { message: Message; arrival: number; sent: Sent }[] = [];
+  const stream: Message[] = [];
+  const stored: { message: Message; isLost: boolean }[] = [];
+  const arrive = (now: number) => {
+    for (const one of flying.filter(({ arrival }) => arrival <= now)) {
+      flying.splice(flying.indexOf(one), 1);
+      stored.push({ message: one.message, isLost: one.sent.isLost });
+      if (!one.sent.isLost)
+        stream.push(...Array.from({ length: one.sent.copies }, () => one.message));
+    }
+  };
+  for (const [now, one] of all.entries()) {
+    const [publisher, subject] = KEYS[one.key]!;
+    if (one.beginsSeries) {
+      // Its publisher has ended, with all that was on its way.
+      for (const other of flying.filter(({ message }) => isOf(message, publisher, subject)))
+        flying.splice(flying.indexOf(other), 1);
+      next[one.key] = 0;
+      series[one.key]!++;
+    }
+    const position = next[one.key]!++;
+    const unacknowledged = flying
+      .filter(({ message }) => isOf(message, publisher, subject))
+      .map(({ message }) => message.position);
+    const message = {
+      ...{ publisher, subject, position, series: series[one.key]! },
+      acknowledged: Math.min(position, ...unacknowledged),
+    };
+    flying.push({ message, arrival: now + one.delay, sent: one });
+    arrive(now);
+  }
+  arrive(Number.POSITIVE_INFINITY);
+  return { stream, stored };
+}
+
+function isOf(message: Message, publisher: string, subject: string): boolean {
+  return message.publisher === publisher && message.subject === subject;
+}
+
+const shown = ({ publisher, subject, series, position }: Message) =>
+  `${publisher} ${subject} ${series} ${position}`;
+const shownLost = (lost: readonly LostPositions[]) =>
+  lost.flatMap(({ publisher, subject, from, to }) =>
+    Array.from({ length: to - from + 1 }, (_, i) => `${publisher} ${subject} ${from + i}`),
+  );
+
+describe('positions within subjects', () => {
+  it('admit each message once, over repeats, reorderings and resumptions', () => {
+    fc.assert(
+      fc.property(sent, fc.array(fc.boolean(), { minLength: 60 }), (all, resumed) => {
+        const { stream } = streamOf(all);
+        let positions = new SubjectPositions({ isWhole: true });
+        const admitted: string[] = [];
+        for (const [index, message] of stream.entries()) {
+          if (admits(positions, message)) admitted.push(shown(message));
+          if (resumed[index] === true) positions = copyOf(positions);
+        }
+        // Of an earlier series, its messages no longer come.
+        expect(admitted).toEqual([...new Set(stream.map(shown))]);
+      }),
+    );
+  });
+
+  it('name what was acknowledged and is not in the stream, once, and nothing else', () => {
+    fc.assert(
+      fc.property(
+        sent.map(all => all.map(one => ({ ...one, beginsSeries: false }))),
+        fc.array(fc.boolean(), { minLength: 60 }),
+        (all, resumed) => {
+          const { stream, stored } = streamOf(all);
+          let positions = new SubjectPositions({ isWhole: true });
+          const reported: string[] = [];
+          for (const [index, message] of stream.entries()) {
+            admits(positions, message);
+            if (resumed[index] === true) positions = copyOf(positions);
+            reported.push(...shownLost(positions.takeLost()));
+          }
+          const expected = stored.flatMap(({ message, isLost }) => {
+            const { publisher, subject, position } = message;
+            const isSaid = stream.some(
+              other => isOf(other, publisher, subject) && other.acknowledged > position,
+            );
+            return isLost && isSaid ? [`${publisher} ${subject} ${position}`] : [];
+          });
+          expect(reported.toSorted()).toEqual(expected.toSorted());
+          // What is missing below the highest and was not reported may yet come.
+          const open = new Set(shownLost(positions.open));
+          for (const { message, isLost } of stored) {
+            const { publisher, subject, position } = message;
+            const key = `${publisher} ${subject} ${position}`;
+            const isBelow = stream.some(
+              other => isOf(other, publisher, subject) && other.position > position,
+            );
+            expect(open.has(key)).toBe(isLost && isBelow && !reported.includes(key));
+          }
+        },
+      ),
+    );
+  });
+
+  it('expect nothing before the first message where a stream is not read from its start', () => {
+    fc.assert(
+      fc.property(sent, fc.nat(30), (all, start) => {
+        const { stream } = streamOf(all.map(one => ({ ...one, isLost: false })));
+        const positions = new SubjectPositions({ isWhole: false });
+        const rest = stream.slice(start);
+        const admitted = rest.filter(message => {
+          const isNew = admits(positions, message);
+          expect(positions.takeLost()).toEqual([]);
+          return isNew;
+        });
+        expect(admitted.map(shown)).toEqual([...new Set(rest.map(shown))]);
+      }),
+    );
+  });
+
+  it('expect nothing between messages where others are reported as gone', () => {
+    fc.assert(
+      fc.property(sent, fc.nat(30), fc.nat(10), (all, from, count) => {
+        const { stream } = streamOf(all.map(one => ({ ...one, isLost: false, copies: 1 })));
+        const positions = new SubjectPositions({ isWhole: true });
+        for (const message of stream.slice(0, from)) admits(positions, message);
+        positions.skip();
+        for (const message of stream.slice(from + count)) {
+          expect(admits(positions, message)).toBe(true);
+          expect(positions.takeLost()).toEqual([]);
+        }
+      }),
+    );
+  });
+
+  it('admit a message that was reported as lost and comes after all', () => {
+    const positions = new SubjectPositions({ isWhole: true });
+    const at = { publisher: 'one', subject: 'posts.0', series: 1 };
+    admits(positions, { ...at, position: 2, acknowledged: 2 });
+    expect(positions.takeLost()).toEqual([
+      { publisher: 'one', subject: 'posts.0', from: 0, to: 1 },
+    ]);
+    expect(admits(positions, { ...at, position: 1, acknowledged: 0 })).toBe(true);
+    expect(admits(positions, { ...at, position: 1, acknowledged: 0 })).toBe(false);
+  });
+
+  it('leave messages of other programs alone', () => {
+    const positions = new SubjectPositions({ isWhole: true });
+    expect(positions.admits('posts.0', undefined)).toBe(true);
+    expect(positions.admits('posts.0', headersOf({}))).toBe(true);
+    expect(positions.toJSON().followed).toEqual({});
+  });
+
+  it.each(['1', '1 2', '1 2 3 4', 'a b c', '-1 0 0', '1.5 0 0', ' 1 2 3', `${'9'.repeat(16)} 0 0`])(
+    'refuse the header %j',
+    text => {
+      const headers = headersOf({ [HEADERS.subjectPosition]: text });
+      expect(() => subjectPositionOf(headers)).toThrow(DataError);
+    },
+  );
+
+  it('are the same after their header', () => {
+    const number = fc.nat(2 ** 48);
+    fc.assert(
+      fc.property(number, number, number, (position, acknowledged, series) => {
+        const at = { position, acknowledged, series };
+        const headers = headersOf({ [HEADERS.subjectPosition]: shownPosition(at) });
+        expect(subjectPositionOf(headers)).toEqual(at);
+      }),
+    );
+  });
+});
+
+describe('ranges of positions', () => {
+  const range = fc
+    .tuple(fc.nat(KEYS.length - 1), fc.nat(20), fc.nat(5))
+    .map(([key, from, more]): LostPositions => {
+      const [publisher, subject] = KEYS[key]!;
+      return { publisher, subject, from, to: from + more };
+    });
+
+  it('in both of two lists are those of positions that both have', () => {
+    fc.assert(
+      fc.property(fc.array(range), fc.array(range), (some, others) => {
+        const both = new Set(shownLost(inBoth(some, others)));
+        const inOthers = new Set(shownLost(others));
+        expect(both).toEqual(new Set(shownLost(some).filter(one => inOthers.has(one))));
+      }),
+    );
+  });
+});
