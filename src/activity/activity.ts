@@ -3,12 +3,13 @@ import { DataError } from '../errors.js';
 import { bufferOf } from '../json/buffer-of.js';
 import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
-import { JsonObject, spanNearEnd } from '../json/json-object.js';
+import { JsonObject } from '../json/json-object.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
 import { leadingId } from './leading-id.js';
 import {
   type Matches,
   type MatchingRule,
+  matchesAtEnd,
   NO_MATCHES,
   parseMatches,
   printMatchingRules,
@@ -245,8 +246,8 @@ export class Activity {
 
   #readMatches(): Matches {
     // A numeric id means the original format, whose rules are mostly the last member of the post.
-    const last = this.#leadingId === '' ? undefined : spanNearEnd(this.raw, 'matching_rules');
-    if (last !== undefined) return parseMatches(this.raw, ...last);
+    const last = this.#leadingId === '' ? undefined : matchesAtEnd(this.raw);
+    if (last !== undefined) return last;
     const root = this.#root;
     // Each format has its own member for the rules, mostly the last one. Either is accepted.
     const inGnip = root.string('id')?.startsWith('tag:') === true;

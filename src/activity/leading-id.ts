@@ -1,4 +1,4 @@
-import { BACKSLASH, QUOTE } from '../json/json-bytes.js';
+import { BACKSLASH, LF, QUOTE } from '../json/json-bytes.js';
 
 /** The start of a post of the original format as the service prints it, without time and ids. */
 const BEFORE_TIME = Buffer.from('{"created_at":"');
@@ -16,12 +16,17 @@ export function leadingId(json: Buffer): string | undefined {
   return start === -1 ? undefined : json.toString('latin1', start, afterDigits(json, start));
 }
 
-/** The position of the digits of `leadingId`, or -1. A quote follows them. */
-export function leadingIdStart(json: Buffer): number {
-  let at = afterText(json, BEFORE_TIME, 0);
+/**
+ * The position of the digits of `leadingId` in a document that starts here, or -1. A quote follows them. It
+ * reads no further than the line.
+ */
+export function leadingIdStart(json: Buffer, start = 0): number {
+  let at = afterText(json, BEFORE_TIME, start);
   if (at === -1) return -1;
-  for (const end = at + TIME; at < end; at++)
-    if (json[at] === QUOTE || json[at] === BACKSLASH) return -1;
+  for (const end = at + TIME; at < end; at++) {
+    const byte = json[at];
+    if (byte === QUOTE || byte === BACKSLASH || byte === LF) return -1;
+  }
   at = afterText(json, AFTER_TIME, at);
   if (at === -1) return -1;
   const afterNumber = afterDigits(json, at);

@@ -1,5 +1,6 @@
 import { OptionError } from '../errors.js';
 import { parseExact } from '../json/exact-json.js';
+import { commaNearEnd, spanNearEnd } from '../json/json-object.js';
 
 /** A rule that a post matched, as the service lists it in the post. */
 export interface MatchingRule {
@@ -18,16 +19,46 @@ export interface Matches {
 
 export const NO_MATCHES: Matches = { rules: [], tags: [] };
 
-/** The size of the cache of parsed rules: most posts match one of few combinations. */
-const CACHED = 1024;
+const MEMBER = 'matching_rules';
+
+/**
+ * Rules by their text, or by what a post ends with from the comma before `matching_rules` on: most posts match
+ * one of few combinations.
+ */
 const cache = new Map<string, Matches>();
+/** Number of cached texts, and of the bytes of one. */
+const CACHED = 1024;
 
 /** Parses the value of a `matching_rules` member at a position of a document. */
 export function parseMatches(document: Buffer, start: number, end: number): Matches {
   const key = document.toString('latin1', start, end);
   const known = cache.get(key);
   if (known !== undefined) return known;
-  const matches = matchesOf(parseExact(document.subarray(start, end)));
+  return remembered(key, matchesOf(parseExact(document.subarray(start, end))));
+}
+
+/**
+ * The rules of a document, where they are close to its end; `undefined` where they may be elsewhere.
+ *
+ * @param start Where the document starts in the bytes, and where it ends.
+ */
+export function matchesAtEnd(
+  bytes: Buffer,
+  start = 0,
+  end: number = bytes.length,
+): Matches | undefined {
+  const comma = commaNearEnd(bytes, MEMBER, start, end);
+  if (comma === -1) return undefined;
+  // What follows the comma decides whether this is a member of the document itself.
+  const key = bytes.toString('latin1', comma, end);
+  const known = cache.get(key);
+  if (known !== undefined) return known;
+  const document = bytes.subarray(start, end);
+  const span = spanNearEnd(document, MEMBER);
+  return span && remembered(key, matchesOf(parseExact(document.subarray(...span))));
+}
+
+function remembered(key: string, matches: Matches): Matches {
   if (cache.size >= CACHED) cache.clear();
   if (key.length < CACHED) cache.set(key, matches);
   return matches;

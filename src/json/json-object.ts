@@ -100,7 +100,7 @@ export class JsonObject {
   seekFromEnd(key: string): void {
     const span = spanNearEnd(this.#bytes, key);
     if (span === undefined) return;
-    const comma = lastMember(this.#bytes, key);
+    const comma = commaNearEnd(this.#bytes, key);
     this.#members.push(comma + 1, comma + key.length + 3, ...span);
   }
 
@@ -169,7 +169,7 @@ export class JsonObject {
  * object ends where the document does.
  */
 export function spanNearEnd(bytes: Buffer, key: string): readonly [number, number] | undefined {
-  const comma = lastMember(bytes, key);
+  const comma = commaNearEnd(bytes, key);
   if (comma === -1) return undefined;
   const start = afterSpace(bytes, comma + key.length + 4);
   const end = afterValue(bytes, start);
@@ -203,13 +203,16 @@ function needleOf(key: string): Needle {
   return needle;
 }
 
-/** The position of the last comma before a key, close to the end; reads few of the bytes after it. */
-function lastMember(bytes: Buffer, key: string): number {
+/**
+ * The position of the last comma before a key, close to the end of a document within the bytes, or -1; reads
+ * few of the bytes after it.
+ */
+export function commaNearEnd(bytes: Buffer, key: string, start = 0, end = bytes.length): number {
   const needle = needleOf(key);
   const { steps } = needle;
   const { length } = needle.bytes;
-  const floor = Math.max(0, bytes.length - REACH);
-  for (let at = bytes.length - length; at >= floor; at -= steps[bytes[at] as number] as number) {
+  const floor = Math.max(start, end - REACH);
+  for (let at = end - length; at >= floor; at -= steps[bytes[at] as number] as number) {
     if (bytes[at] !== COMMA) continue;
     let same = 1;
     while (same < length && bytes[at + same] === needle.bytes[same]) same++;

@@ -3,14 +3,13 @@ import { Activity } from '../activity/activity.js';
 import { IdNumber } from '../activity/id-number.js';
 import { parseInStreamMessage } from '../activity/in-stream-message.js';
 import { leadingIdStart } from '../activity/leading-id.js';
-import { parseMatches } from '../activity/matching-rules.js';
+import { matchesAtEnd } from '../activity/matching-rules.js';
 import { POST_KEYS } from '../activity/post-keys.js';
 import type { InflateLimits } from '../gzip/gzip-file.js';
 import { inflatedSize } from '../gzip/inflated-size.js';
 import { isZstd } from '../gzip/zstd-frames.js';
 import { CLOSE_OBJECT, CR, LF, OPEN_OBJECT, startsWithMark } from '../json/json-bytes.js';
 import { isDeeperThan } from '../json/json-depth.js';
-import { spanNearEnd } from '../json/json-object.js';
 import { LineFramer } from '../json/line-framer.js';
 import type { CheckedLimits } from '../json/record-limits.js';
 import type { ScanFields, ScanStages } from './scan-task.js';
@@ -117,9 +116,9 @@ function scanLines(
     const length = to - start;
     if (bytes[start] !== OPEN_OBJECT || bytes[to - 1] !== CLOSE_OBJECT || length > maxBytes)
       return undefined;
-    const record = bytes.subarray(start, to);
-    if (length > 2 * maxDepth && isDeeperThan(maxDepth, record)) return undefined;
-    posts.add(record, start);
+    if (length > 2 * maxDepth && isDeeperThan(maxDepth, bytes.subarray(start, to)))
+      return undefined;
+    posts.add(start, to);
     start = end + 1;
   }
   return start === bytes.length ? posts : undefined;
@@ -135,7 +134,10 @@ async function scanRecords(
   await framer.push(bytes, records);
   await framer.end(records);
   const posts = new Posts(bytes, fields);
-  for (const record of records) posts.add(record, startIn(bytes, record));
+  for (const record of records) {
+    const start = startIn(bytes, record);
+    posts.add(start, start + record.length);
+  }
   return posts;
 }
 
@@ -162,40 +164,54 @@ class Posts implements ScannedFile {
     this.#keys = fields.keys.map(key => POST_KEYS[key]);
   }
 
-  add(record: Buffer, start: number): void {
-    const idStart = leadingIdStart(record);
+  add(start: number, end: number): void {
+    const idStart = leadingIdStart(this.bytes, start);
     // What starts with an id cannot be a message.
-    if (idStart === -1 && parseInStreamMessage(record) !== undefined) {
+    if (idStart !== -1) this.#addPost(start, end, idStart);
+    else this.#addOther(start, end);
+  }
+
+  /** A post as the service prints it. */
+  #addPost(start: number, end: number, idStart: number): void {
+    const { bytes, columns } = this;
+    const row = columns.add(start, end - start);
+    if (this.#fields.id) {
+      if (number.parseDigits(bytes, idStart)) columns.setId(row, number.high, number.low);
+      else this.#setId(row, this.#activity(start, end));
+    }
+    if (this.#fields.tags) {
+      const matches = matchesAtEnd(bytes, start, end) ?? this.#activity(start, end);
+      columns.setTags(row, matches.tags);
+    }
+    if (this.#keys.length > 0) this.#setKeys(row, this.#activity(start, end));
+  }
+
+  #addOther(start: number, end: number): void {
+    const activity = this.#activity(start, end);
+    if (parseInStreamMessage(activity.raw) !== undefined) {
       // A copy: a view takes all of its memory along to another thread.
-      this.messages.push(new Uint8Array(record));
+      this.messages.push(new Uint8Array(activity.raw));
       return;
     }
-    const { columns } = this;
-    const row = columns.add(start, record.length);
-    if (this.#fields.id) readId(columns, row, record, idStart);
-    if (this.#fields.tags) columns.setTags(row, tagsOf(record, idStart));
-    if (this.#keys.length > 0) {
-      const activity = new Activity(record);
-      columns.setKeys(
-        row,
-        this.#keys.map(keyOf => keyOf(activity)),
-      );
-    }
+    const row = this.columns.add(start, end - start);
+    if (this.#fields.id) this.#setId(row, activity);
+    if (this.#fields.tags) this.columns.setTags(row, activity.tags);
+    if (this.#keys.length > 0) this.#setKeys(row, activity);
   }
-}
 
-function readId(columns: ScannedColumns, row: number, record: Buffer, idStart: number): void {
-  if (idStart !== -1 && number.parseDigits(record, idStart)) {
-    columns.setId(row, number.high, number.low);
-    return;
+  #setId(row: number, { id }: Activity): void {
+    if (number.parse(id)) this.columns.setId(row, number.high, number.low);
+    else this.columns.otherIds.set(row, id);
   }
-  const { id } = new Activity(record);
-  if (number.parse(id)) columns.setId(row, number.high, number.low);
-  else columns.otherIds.set(row, id);
-}
 
-/** As `Activity` does, without one for each post. */
-function tagsOf(record: Buffer, idStart: number): readonly string[] {
-  const span = idStart === -1 ? undefined : spanNearEnd(record, 'matching_rules');
-  return span === undefined ? new Activity(record).tags : parseMatches(record, ...span).tags;
+  #setKeys(row: number, activity: Activity): void {
+    this.columns.setKeys(
+      row,
+      this.#keys.map(keyOf => keyOf(activity)),
+    );
+  }
+
+  #activity(start: number, end: number): Activity {
+    return new Activity(this.bytes.subarray(start, end));
+  }
 }
