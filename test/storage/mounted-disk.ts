@@ -4,15 +4,20 @@ import promises from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { Readable } from 'node:stream';
+import workerThreads, { type WorkerOptions } from 'node:worker_threads';
 import type { OpenFile } from '../../src/storage/file-system.js';
 import { nodeError, type SimulatedDisk, SimulatedFile } from './simulated-disk.js';
+import { ThreadInPlace } from './thread-in-place.js';
 
 /** The folder of the simulated disk, for everything that runs within `onDisk`. */
 export const MOUNT = '/simulated';
 
 const mounted = new AsyncLocalStorage<SimulatedDisk>();
 
-/** Runs `work` with the calls of `node:fs` and `node:fs/promises` under `MOUNT` going to `disk`. */
+/**
+ * Runs `work` with the calls of `node:fs` and `node:fs/promises` under `MOUNT` going to `disk`. Worker threads
+ * that it starts run in this thread, so that their calls go there, too.
+ */
 export function onDisk<T>(disk: SimulatedDisk, work: () => T): T {
   install();
   return mounted.run(disk, work);
@@ -136,10 +141,16 @@ async function* blocksOf(
 }
 
 let nextFd = 2 ** 30;
-const openFiles = new Map<number, { disk: SimulatedDisk; file: string; node: SimulatedFile }>();
+interface OpenSimulated {
+  readonly disk: SimulatedDisk;
+  readonly file: string;
+  readonly node: SimulatedFile;
+}
+const openFiles = new Map<number, OpenSimulated>();
 
 /** A `FileHandle` of a simulated file. */
 class Handle implements OpenFile {
+  readonly fd = nextFd++;
   readonly #disk: SimulatedDisk;
   readonly #file: string;
   readonly #node: SimulatedFile;
@@ -151,6 +162,7 @@ class Handle implements OpenFile {
     this.#file = file;
     this.#node = node;
     this.#open = open;
+    openFiles.set(this.fd, { disk, file, node });
   }
 
   async write(
@@ -207,6 +219,7 @@ class Handle implements OpenFile {
     return this.#open.sync();
   }
   close(): Promise<void> {
+    openFiles.delete(this.fd);
     return this.#open.close();
   }
 }
@@ -219,7 +232,7 @@ function install(): void {
   installed = true;
   route(promises, ASYNC);
   route(fs, SYNC);
-  const { readSync, closeSync } = fs;
+  const { readSync, closeSync, fstatSync, writeSync, writevSync } = fs;
   fs.readSync = ((fd: number, bytes: Uint8Array, offset: number, length: number, at: number) => {
     const open = openFiles.get(fd);
     if (open === undefined) return readSync(fd, bytes, offset, length, at);
@@ -229,6 +242,30 @@ function install(): void {
   fs.closeSync = fd => {
     if (!openFiles.delete(fd)) closeSync(fd);
   };
+  fs.fstatSync = ((fd: number) => {
+    const open = openFiles.get(fd);
+    if (open === undefined) return fstatSync(fd);
+    open.disk.callNow('fstat', open.file);
+    return { size: open.node.now.length, isFile: () => true };
+  }) as typeof fstatSync;
+  const write = (fd: number, bytes: Uint8Array, at: number) => {
+    const { disk, file, node } = openFiles.get(fd) as OpenSimulated;
+    return disk.write(file, node, bytes, at);
+  };
+  fs.writeSync = ((fd: number, bytes: Uint8Array, offset: number, length: number, at: number) =>
+    openFiles.has(fd)
+      ? write(fd, bytes.subarray(offset, offset + length), at)
+      : writeSync(fd, bytes, offset, length, at)) as typeof writeSync;
+  fs.writevSync = ((fd: number, chunks: readonly Uint8Array[], at: number) =>
+    openFiles.has(fd)
+      ? write(fd, Buffer.concat(chunks), at)
+      : writevSync(fd, chunks, at)) as typeof writevSync;
+  workerThreads.Worker = new Proxy(workerThreads.Worker, {
+    construct: (Worker, [script, options]: [script: URL, options: WorkerOptions]) =>
+      mounted.getStore() === undefined
+        ? new Worker(script, options)
+        : new ThreadInPlace(script, options.workerData),
+  });
   syncBuiltinESMExports();
 }
 

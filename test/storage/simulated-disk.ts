@@ -218,6 +218,16 @@ export class SimulatedDisk implements FileSystem {
     }
   }
 
+  /** Writes to an open file. Returns how many bytes: a call may write less than requested. */
+  write(name: string, file: SimulatedFile, bytes: Uint8Array, at: number): number {
+    const change = (count: number) =>
+      file.change({ at, bytes: Uint8Array.from(bytes.subarray(0, count)) });
+    this.callNow('write', name, () => change(Math.floor(bytes.length / 2)));
+    const count = bytes.length > 100 ? bytes.length - 7 : bytes.length;
+    change(count);
+    return count;
+  }
+
   find(file: string): Node | undefined {
     let node: Node | undefined = this.#root;
     for (const name of path.resolve(file).split('/').slice(1)) {
@@ -254,15 +264,9 @@ export class SimulatedDisk implements FileSystem {
       inode.sync();
     };
     return {
-      write: async (bytes, offset, length, at) => {
-        const write = (count: number) =>
-          inode.change({ at, bytes: Uint8Array.from(bytes.subarray(offset, offset + count)) });
-        await this.call('write', name, () => write(Math.floor(length / 2)));
-        // A call may write less than requested.
-        const bytesWritten = length > 100 ? length - 7 : length;
-        write(bytesWritten);
-        return { bytesWritten };
-      },
+      write: async (bytes, offset, length, at) => ({
+        bytesWritten: this.write(name, inode, bytes.subarray(offset, offset + length), at),
+      }),
       truncate: async length => {
         await this.call('truncate', name);
         inode.change({ length });

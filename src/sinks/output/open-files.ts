@@ -13,18 +13,23 @@ export interface FileToOpen {
   readonly fresh: boolean;
 }
 
+/** Runs calls on a file, and names it in their errors. */
+export type Guard = <T>(part: string, work: () => Promise<T>) => Promise<T>;
+
 /** Files open for writing, limited in number: the least recently used is closed. */
 export class OpenFiles {
   readonly #fs: FileSystem;
   readonly #limit: number;
+  readonly #guard: Guard;
   /** In order of use, the latest last. */
   readonly #entries = new Map<string, Entry>();
   /** Uses that wait until other files are no longer in use. */
   #waiting: (() => void)[] = [];
 
-  constructor(fs: FileSystem, limit: number) {
+  constructor(fs: FileSystem, limit: number, guard: Guard) {
     this.#fs = fs;
     this.#limit = limit;
+    this.#guard = guard;
   }
 
   /** Uses one file. */
@@ -62,7 +67,7 @@ export class OpenFiles {
   async close(path: string): Promise<void> {
     const entry = this.#entries.get(path);
     this.#entries.delete(path);
-    await (await entry?.file)?.close();
+    await this.#guard(path, async () => (await entry?.file)?.close());
   }
 
   /** Closes all files and ignores errors. */
@@ -84,6 +89,8 @@ export class OpenFiles {
       if (longest === undefined) break;
       await this.close(longest[0]);
     }
-    return file.fresh ? openNew(this.#fs, file.part) : openExisting(this.#fs, file.part);
+    return this.#guard(file.part, () =>
+      file.fresh ? openNew(this.#fs, file.part) : openExisting(this.#fs, file.part),
+    );
   }
 }

@@ -55,7 +55,7 @@ export class PartFiles {
     this.#options = options;
     this.#names = names;
     this.#signal = signal;
-    this.#openFiles = new OpenFiles(fs, maxOpen);
+    this.#openFiles = new OpenFiles(fs, maxOpen, (part, work) => this.#guard('write', part, work));
     this.#folders = new OutputFolders(fs);
     this.#limit = pLimit(Math.min(maxOpen, CONCURRENT_WRITES));
   }

@@ -1,4 +1,5 @@
-import { gunzipSync } from 'node:zlib';
+import { appendFile, mkdir } from 'node:fs/promises';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { parquetReadObjects } from 'hyparquet';
 import { MOUNT, storedFiles } from '../../storage/mounted-disk.js';
 import type { KeptFiles } from './kept-files.js';
@@ -132,4 +133,55 @@ async function recordsOf(name: string, bytes: Buffer): Promise<string[]> {
   const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
   const rows = await parquetReadObjects({ file: file as ArrayBuffer });
   return rows.map(row => JSON.stringify(row));
+}
+
+const SAMPLE_START = Date.UTC(2024, 0, 1);
+
+/** Lines that worker threads write to outputs, from stored files. */
+export async function keptByThreads(library: URL): Promise<KeptFiles> {
+  const { activities, files, gunzip, jsonLines, localFiles, pipeline } = await loadModule<Library>(
+    library,
+    'index',
+  );
+  const { samplePosts } = await loadModule<
+    typeof import('../../../src/service/sample/sample-posts.js')
+  >(library, 'service/sample/sample-posts');
+  const stored = [0, 1, 2].map(hour =>
+    samplePosts(SAMPLE_START + hour * 3_600_000, { postsPerMinute: 3 })
+      .map(({ raw }) => `${raw}\n`)
+      .join(''),
+  );
+  const outputs = /^deep\/out\/2024-01-01T0[0-2]\.jsonl$/;
+  return {
+    name: 'files-by-threads',
+    files: [/^stored\/\d\.json\.gz$/, outputs, CHECKPOINT_NAME],
+    async prepare() {
+      await mkdir(`${MOUNT}/stored`);
+      for (const [index, text] of stored.entries())
+        await appendFile(`${MOUNT}/stored/${index}.json.gz`, gzipSync(text));
+    },
+    start: () => ({
+      steps: [
+        () =>
+          pipeline(
+            localFiles(`${MOUNT}/stored`),
+            gunzip(),
+            jsonLines(),
+            activities(),
+            files({
+              path: `${MOUNT}/deep/out/{hour}.jsonl`,
+              ...{ workers: 2, maxOpen: 2, ...COMMITS },
+            }),
+          ),
+      ],
+    }),
+    async read() {
+      const found = [...storedFiles()].filter(([name]) => outputs.test(name));
+      return Object.fromEntries(found.map(([name, bytes]) => [name, bytes.toString()]));
+    },
+    isBetween: (found, _before, after) =>
+      Object.entries(found as Record<string, string>).every(
+        ([name, text]) => (after as Record<string, string>)[name] === text,
+      ),
+  };
 }

@@ -9,7 +9,7 @@ const temporaryFolder = temporaryFolders();
 
 it('a file that is closed while a use of it waits is opened again, not created again', async () => {
   const folder = await temporaryFolder();
-  const files = new OpenFiles(nodeFileSystem, 2);
+  const files = new OpenFiles(nodeFileSystem, 2, (_, work) => work());
   const fileOf = (name: string) => ({ part: path.join(folder, name), fresh: true });
   const [a, b, c, d, e] = ['a', 'b', 'c', 'd', 'e'].map(fileOf) as [File, File, File, File, File];
   // As the outputs do: a file is fresh until it is open.

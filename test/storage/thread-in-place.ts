@@ -1,0 +1,45 @@
+import { EventEmitter } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import workerThreads from 'node:worker_threads';
+
+/**
+ * A `Worker` whose CommonJS script runs in this thread, so that its calls of `node:fs` can be simulated. Messages
+ * are cloned and arrive later, in order.
+ */
+export class ThreadInPlace extends EventEmitter {
+  readonly #port = Object.assign(new EventEmitter(), {
+    postMessage: (message: unknown, transfer?: ArrayBuffer[]) =>
+      this.#send(this, message, transfer),
+  });
+  #hasEnded = false;
+
+  constructor(script: URL, workerData: unknown) {
+    super();
+    const require = createRequire(script);
+    const run = new Function('require', 'exports', readFileSync(script, 'utf8'));
+    const threads = { ...workerThreads, parentPort: this.#port, workerData };
+    run((name: string) => (name === 'node:worker_threads' ? threads : require(name)), {});
+  }
+
+  postMessage(message: unknown, transfer?: ArrayBuffer[]): void {
+    this.#send(this.#port, message, transfer);
+  }
+
+  ref(): void {}
+  unref(): void {}
+
+  async terminate(): Promise<number> {
+    this.#hasEnded = true;
+    this.emit('exit', 1);
+    return 1;
+  }
+
+  #send(to: EventEmitter, message: unknown, transfer: ArrayBuffer[] = []): void {
+    const cloned = structuredClone(message, { transfer });
+    // What one side has sent before it ends arrives at the other in Node, too, or not.
+    setImmediate(() => {
+      if (!this.#hasEnded) to.emit('message', cloned);
+    });
+  }
+}
