@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { type BundledChild, bundleChild } from './matrix/bundle-child.js';
 import { type Clean, FAULTS, type Fault } from './matrix/faults.js';
 import { renderMatrix } from './matrix/render-matrix.js';
 import { ROWS, type Row } from './matrix/rows.js';
@@ -60,6 +61,11 @@ export const matrix: Part = {
       known.set(key, found);
       return found;
     };
+    let bundled: Promise<BundledChild> | undefined;
+    const bundle = () => {
+      bundled ??= bundleChild(library);
+      return bundled;
+    };
     return {
       async run(cell, trials) {
         const square = SQUARES.find(one => one.cell === cell);
@@ -72,12 +78,15 @@ export const matrix: Part = {
           await trials.each(trial =>
             isEndless ? tryCompliance(target, trial) : tryFault(target, trial),
           );
-        else if (isEndless) await trials.each(trial => killCompliance(target, trial));
-        else {
-          const child = await once('child', row, run => cleanChild(run, library));
+        else if (isEndless) {
+          const child = await bundle();
+          await trials.each(trial => killCompliance(target, child, trial));
+        } else {
+          const child = await once('child', row, async run => cleanChild(run, await bundle()));
           await trials.each(trial => tryKills(target, child, trial));
         }
       },
+      close: async () => (await bundled)?.remove(),
     };
   },
 };

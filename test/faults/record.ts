@@ -49,7 +49,8 @@ export function record(
     return cell === undefined ? [] : [[name, cell] as const];
   });
   const all = { ...before, [part.name]: Object.fromEntries(kept) };
-  writeFileSync(`${file}.new`, `${JSON.stringify(all, null, 1)}\n`);
-  renameSync(`${file}.new`, file);
+  const written = `${file}.${process.pid}.new`;
+  writeFileSync(written, `${JSON.stringify(all, null, 1)}\n`);
+  renameSync(written, file);
   return all;
 }

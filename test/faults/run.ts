@@ -10,11 +10,11 @@ import { libraryUrl } from './load-library.js';
 import { long } from './long.js';
 import { matrix } from './matrix.js';
 import { mutants } from './mutants.js';
-import type { CellResult, Part } from './part.js';
+import type { Cell, CellResult, Part } from './part.js';
 import { MACHINE, readRecord, record } from './record.js';
 import { cellLine, resultsPage } from './report.js';
 import { tests } from './tests.js';
-import { tryPart } from './try-part.js';
+import { seedsOf, tryPart } from './try-part.js';
 
 /** A part is a file of this folder, and a line here. */
 const PARTS: readonly Part[] = [
@@ -28,6 +28,8 @@ const { values, positionals } = parseArgs({
     seeds: { type: 'string' },
     seed: { type: 'string' },
     cell: { type: 'string', multiple: true },
+    missing: { type: 'boolean', default: false },
+    minutes: { type: 'string' },
     library: { type: 'string' },
     json: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
@@ -47,14 +49,20 @@ const unknown = names.filter(name => ![...PARTS.map(part => part.name), 'report'
 if (unknown.length > 0) refuse(`No such part: ${unknown.join(', ')}`);
 const seeds = number('seeds');
 const firstSeed = number('seed');
+const minutes = number('minutes');
+const endAt = minutes === undefined ? undefined : performance.now() + minutes * 60_000;
+if (values.missing && (firstSeed !== undefined || values.library !== undefined))
+  refuse('--missing goes with what is recorded, so neither with --seed nor with --library');
 const patterns = values.cell?.map(cellPattern);
 const chosen = PARTS.filter(({ name }) => names.includes(name)).map(part => ({
   part,
   cells: part.cells.filter(
-    ({ name }) => patterns === undefined || patterns.some(pattern => pattern.test(name)),
+    cell =>
+      (patterns === undefined || patterns.some(pattern => pattern.test(cell.name))) &&
+      (!values.missing || isMissing(part, cell)),
   ),
 }));
-if (patterns !== undefined && chosen.every(({ cells }) => cells.length === 0))
+if (patterns !== undefined && !values.missing && chosen.every(({ cells }) => cells.length === 0))
   refuse(`No such cell: ${values.cell?.join(', ')}`);
 if (values.list) {
   for (const { part, cells } of chosen)
@@ -72,21 +80,21 @@ const results: CellResult[] = [];
 for (const { part, cells } of chosen) {
   if (cells.length === 0) continue;
   print(`${part.title}: ${part.promise}\n`);
-  const recorded = (result: CellResult) =>
-    isRecorded && (seeds === undefined || seeds >= trialsOf(part, result.cell));
   results.push(
     ...(await tryPart(part, {
       library,
       cells,
       seeds: seeds ?? (firstSeed === undefined ? undefined : 1),
       firstSeed,
+      doneOf: values.missing ? cell => passed(part, cell) : undefined,
+      endAt,
       onFailure(cell, seed, message) {
         print(`FAILED  ${part.name} ${cell.name}, seed ${seed}: ${message}`);
         print(`        npm run faults -- ${part.name} --cell ${cell.name} --seed ${seed}`);
       },
       onCell(result) {
         print(cellLine(part.name, result));
-        if (recorded(result)) record(RESULTS, part, [result]);
+        if (isRecorded && isMore(part, result)) record(RESULTS, part, [result]);
       },
     })),
   );
@@ -99,9 +107,25 @@ const trials = results.reduce((sum, result) => sum + result.trials, 0);
 print(`\n${trials} trials of ${results.length} cells, ${failed.length} cells failed`);
 process.exitCode = failed.length > 0 ? 1 : 0;
 
-/** Trials of the recorded result; a run of fewer does not replace it. */
-function trialsOf(part: Part, cell: string): number {
-  return readRecord(RESULTS)[part.name]?.[cell]?.trials ?? 0;
+/** Whether the result replaces the recorded one: a run of fewer seeds, or one that was ended, does not. */
+function isMore(part: Part, { cell, trials, failures }: CellResult): boolean {
+  const before = readRecord(RESULTS)[part.name]?.[cell];
+  if (before === undefined || (values.missing && before.failures.length > 0)) return true;
+  if (seeds !== undefined && seeds < before.trials) return false;
+  return trials >= before.trials || failures.length > 0;
+}
+
+/** The recorded result, if all of its trials passed and the cell still expects the same. */
+function passed(part: Part, { name, expects, why }: Cell): CellResult | undefined {
+  const result = readRecord(RESULTS)[part.name]?.[name];
+  const isSame = result?.expects === expects && result.why === why;
+  return isSame && result.failures.length === 0 ? result : undefined;
+}
+
+function isMissing(part: Part, cell: Cell): boolean {
+  const done = passed(part, cell);
+  if (done === undefined) return true;
+  return cell.expects !== 'none' && done.trials < (seeds ?? seedsOf(part, cell));
 }
 
 /** `search/*` is all cells of that row; without a star it is the cell. */
@@ -110,7 +134,7 @@ function cellPattern(text: string): RegExp {
   return new RegExp(`^${escaped.join('.*')}$`);
 }
 
-function number(name: 'seeds' | 'seed'): number | undefined {
+function number(name: 'seeds' | 'seed' | 'minutes'): number | undefined {
   const text = values[name];
   if (text === undefined) return undefined;
   if (!/^[1-9]\d{0,8}$/.test(text)) refuse(`--${name} takes a whole number from 1, got ${text}`);
@@ -133,6 +157,8 @@ ${parts.join('\n')}
 Flags:
   --seeds N         seeds of each cell (default: what the part says, mostly 50); fewer than recorded are not kept
   --cell NAME       only this cell; \`search/*\` is several; can be repeated
+  --missing         only the cells that have not passed with all their seeds, from where their results end
+  --minutes N       no trial starts after N minutes; --missing goes on from there
   --seed S          only this seed, as a failure prints it; with --seeds N the first of N
   --library FOLDER  try another compiled library than dist, such as a mutant; not recorded
   --json            print the results as JSON, and nothing else

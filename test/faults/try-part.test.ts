@@ -81,6 +81,34 @@ describe('a cell', () => {
     expect((await resultOf(none)).failures[0]?.message).toContain('No trial');
   });
 
+  it('goes on from a result of fewer seeds', async () => {
+    const seen: number[] = [];
+    const part = partOf(async ({ seed }) => {
+      seen.push(seed);
+      return { hits: 1, posts: seed };
+    });
+    const done = await resultOf(part, 2);
+    const [result] = await tryPart(part, {
+      ...{ library: LIBRARY, cells: part.cells, doneOf: () => done },
+    });
+    expect(seen).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(result).toMatchObject({ trials: 6, counts: { hits: 6, posts: 21 }, failures: [] });
+  });
+
+  it('starts no trial after its time', async () => {
+    const two: Cell[] = ['one', 'two'].map(name => ({ name, expects: 'recovers', seeds: 6 }));
+    const part: Part = {
+      ...partOf(async () => {
+        await new Promise(resolve => setTimeout(resolve, 40));
+        return { hits: 1 };
+      }),
+      cells: two,
+    };
+    const endAt = performance.now() + 20;
+    const results = await tryPart(part, { library: LIBRARY, cells: two, endAt });
+    expect(results).toMatchObject([{ cell: 'one', trials: 1, failures: [] }]);
+  });
+
   it('has a folder for each trial, which is empty at first and removed after it', async () => {
     const folders: string[] = [];
     const { failures } = await resultOf(

@@ -13,6 +13,10 @@ export interface TryOptions {
   readonly seeds?: number | undefined;
   /** The first seed. @default 1 */
   readonly firstSeed?: number | undefined;
+  /** The result that a cell goes on from: its seeds are not tried again. */
+  readonly doneOf?: ((cell: Cell) => CellResult | undefined) | undefined;
+  /** The time of `performance.now()` after which no other trial starts. */
+  readonly endAt?: number | undefined;
   readonly onFailure?: ((cell: Cell, seed: number, message: string) => void) | undefined;
   /** Called as each cell ends. */
   readonly onCell?: ((result: CellResult) => void | Promise<void>) | undefined;
@@ -23,7 +27,7 @@ const LIMIT_MS = 600_000;
 /** A cell that is broken fails with each seed: more of them say nothing new. */
 const MAX_FAILURES = 5;
 
-function seedsOf(part: Part, cell: Cell): number {
+export function seedsOf(part: Part, cell: Cell): number {
   return cell.seeds ?? part.seeds ?? 50;
 }
 
@@ -36,6 +40,7 @@ export async function tryPart(part: Part, options: TryOptions): Promise<CellResu
     const results: CellResult[] = [];
     try {
       for (const cell of options.cells) {
+        if (isOver(options)) break;
         if (cell.expects !== 'none') open ??= await part.open({ library: options.library, folder });
         const result = await tryCell(part, cell, open, { ...options, folder, strays });
         results.push(result);
@@ -58,10 +63,12 @@ async function tryCell(
   { folder, strays, ...options }: TryOptions & { folder: string; strays: Strays },
 ): Promise<CellResult> {
   const { firstSeed = 1 } = options;
+  const done = options.doneOf?.(cell);
+  let trials = done?.trials ?? 0;
   const seeds = Array.from(
     { length: options.seeds ?? seedsOf(part, cell) },
     (_, index) => firstSeed + index,
-  );
+  ).slice(trials);
   const failures: { seed: number; message: string }[] = [];
   const fail = (seed: number, error: unknown) => {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -73,13 +80,12 @@ async function tryCell(
     failures.push({ seed, message });
     options.onFailure?.(cell, seed, message);
   };
-  const counts: Record<string, number> = {};
+  const counts: Record<string, number> = { ...done?.counts };
   const started = performance.now();
-  let trials = 0;
 
   const each = async (attempt: (trial: Trial) => Promise<Counts>): Promise<void> => {
-    for (const seed of seeds) {
-      if (failures.length >= MAX_FAILURES) return;
+    for (const [index, seed] of seeds.entries()) {
+      if (failures.length >= MAX_FAILURES || (index > 0 && isOver(options))) return;
       trials++;
       try {
         const counted = await tryOnce(part, cell, seed, { folder, strays, attempt });
@@ -107,8 +113,12 @@ async function tryCell(
     trials,
     failures,
     counts,
-    seconds: (performance.now() - started) / 1000,
+    seconds: (done?.seconds ?? 0) + (performance.now() - started) / 1000,
   };
+}
+
+function isOver({ endAt }: TryOptions): boolean {
+  return endAt !== undefined && performance.now() >= endAt;
 }
 
 async function tryOnce(

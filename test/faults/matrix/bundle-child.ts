@@ -1,0 +1,42 @@
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+
+/** What the processes that are killed load. */
+export interface BundledChild {
+  /** The script to start. */
+  readonly script: string;
+  /** The library's folder, with a slash at its end. */
+  readonly library: URL;
+  remove(): Promise<void>;
+}
+
+/**
+ * Bundles the script of the processes that are killed, and the library: hundreds of modules take most of
+ * the time of a process that lives for some milliseconds.
+ */
+export async function bundleChild(library: URL): Promise<BundledChild> {
+  // Inside of the project, where Node finds LMDB.
+  const bundles = path.join(import.meta.dirname, '../../../../bundles');
+  await mkdir(bundles, { recursive: true });
+  const folder = await mkdtemp(path.join(bundles, 'kills-'));
+  await build({
+    entryPoints: {
+      index: fileURLToPath(new URL('index.js', library)),
+      child: path.join(import.meta.dirname, 'pipeline-child.js'),
+    },
+    outdir: folder,
+    ...{ bundle: true, format: 'esm', platform: 'node', target: 'node20', logLevel: 'warning' },
+    external: ['lmdb'],
+    banner: {
+      js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+    },
+  });
+  await copyFile(new URL('scan/scan-worker.cjs', library), path.join(folder, 'scan-worker.cjs'));
+  return {
+    script: path.join(folder, 'child.js'),
+    library: pathToFileURL(`${folder}/`),
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}
