@@ -15,7 +15,8 @@ const mocking = readdirSync(`${root}test`, { recursive: true, encoding: 'utf8' }
   .map(name => `test/${name}`)
   .filter(name => readFileSync(root + name, 'utf8').includes('vi.mock('));
 
-export default defineConfig({
+/** What both projects have. The root does not pass it on, since each would compile the sources again. */
+const project = {
   root,
   resolve: {
     alias: [
@@ -24,22 +25,34 @@ export default defineConfig({
       { find: /^millrace\/service$/, replacement: `${root}src/service/index.ts` },
     ],
   },
+};
+const test = {
+  // For hangs only: a test of five seconds passes on a machine with a load of 20.
+  testTimeout: bySuite(120_000, 3_600_000),
+  hookTimeout: bySuite(120_000, 600_000),
+  expect: { poll: { timeout: 60_000 } },
+};
+
+export default defineConfig({
+  root,
   test: {
     globalSetup: ['test/compile-sources.ts'],
-    // For hangs only: a test of five seconds passes on a machine with a load of 20.
-    testTimeout: bySuite(120_000, 3_600_000),
     // Most tests wait for sockets and child processes: one worker, the default on two cores, leaves a core idle.
     maxWorkers: 2,
-    hookTimeout: bySuite(120_000, 600_000),
-    expect: { poll: { timeout: 60_000 } },
     projects: [
       {
-        extends: true,
-        test: { name: 'shared', include: ['test/**/*.test.ts'], exclude: mocking, isolate: false },
+        ...project,
+        test: {
+          ...test,
+          name: 'shared',
+          include: ['test/**/*.test.ts'],
+          exclude: mocking,
+          isolate: false,
+        },
       },
       {
-        extends: true,
-        test: { name: 'mocking', include: mocking, sequence: { groupOrder: 1 } },
+        ...project,
+        test: { ...test, name: 'mocking', include: mocking, sequence: { groupOrder: 1 } },
       },
     ],
     reporters: ['default', new SummaryReporter()],
