@@ -51,30 +51,33 @@ export class IdWindow {
 
   /** Adds an id as `IdNumber` reads it. */
   addNumber(high: number, low: number): boolean {
-    if (this.#isTaken(this.#find(high, low))) return false;
-    this.#makeRoom();
-    if (2 * (this.#numbers + 1) > this.#mask) this.#grow();
-    this.#put(high, low);
+    const at = 2 * this.#find(high, low);
+    const table = this.#table;
+    if (table[at] !== 0 || table[at + 1] !== 0) return false;
+    table[at] = high;
+    table[at + 1] = low;
     this.#numbers++;
     this.#last.push(high, low);
+    this.#added();
     return true;
   }
 
   #addOther(id: string): boolean {
     if (this.#others.has(id)) return false;
-    this.#makeRoom();
     this.#others.add(id);
     this.#last.pushOther(id);
+    this.#added();
     return true;
   }
 
-  #makeRoom(): void {
-    if (this.#count === this.#size) this.#forget();
-    this.#count++;
-    if (this.#last.length < CHUNK) return;
-    const next = new IdChunk();
-    this.#last.next = next;
-    this.#last = next;
+  /** Makes room for the next id. */
+  #added(): void {
+    if (this.#last.length === CHUNK) {
+      this.#last.next = new IdChunk();
+      this.#last = this.#last.next;
+    }
+    if (++this.#count > this.#size) this.#forget();
+    if (2 * this.#numbers >= this.#mask) this.#grow();
   }
 
   #forget(): void {
@@ -93,39 +96,34 @@ export class IdWindow {
 
   /** The slot of the number, or the free slot for it. */
   #find(high: number, low: number): number {
-    let slot = hash(high, low) & this.#mask;
-    while (
-      (this.#table[2 * slot] !== high || this.#table[2 * slot + 1] !== low) &&
-      this.#isTaken(slot)
-    )
-      slot = (slot + 1) & this.#mask;
-    return slot;
-  }
-
-  #isTaken(slot: number): boolean {
-    return this.#table[2 * slot] !== 0 || this.#table[2 * slot + 1] !== 0;
-  }
-
-  #put(high: number, low: number): void {
-    const slot = this.#find(high, low);
-    this.#table[2 * slot] = high;
-    this.#table[2 * slot + 1] = low;
+    const table = this.#table;
+    const mask = this.#mask;
+    let slot = hash(high, low) & mask;
+    for (; ; slot = (slot + 1) & mask) {
+      const otherHigh = table[2 * slot];
+      const otherLow = table[2 * slot + 1];
+      if (otherHigh === high && otherLow === low) return slot;
+      if (otherHigh === 0 && otherLow === 0) return slot;
+    }
   }
 
   /** Frees the slot of a number, and moves back the numbers that it displaced. */
   #remove(high: number, low: number): void {
+    const table = this.#table;
+    const mask = this.#mask;
     let free = this.#find(high, low);
-    let slot = (free + 1) & this.#mask;
-    for (; this.#isTaken(slot); slot = (slot + 1) & this.#mask) {
-      const [otherHigh, otherLow] = [this.#table[2 * slot]!, this.#table[2 * slot + 1]!];
-      const away = (slot - hash(otherHigh, otherLow)) & this.#mask;
-      if (away < ((slot - free) & this.#mask)) continue;
-      this.#table[2 * free] = otherHigh;
-      this.#table[2 * free + 1] = otherLow;
+    for (let slot = (free + 1) & mask; ; slot = (slot + 1) & mask) {
+      const otherHigh = table[2 * slot]!;
+      const otherLow = table[2 * slot + 1]!;
+      if (otherHigh === 0 && otherLow === 0) break;
+      const away = (slot - hash(otherHigh, otherLow)) & mask;
+      if (away < ((slot - free) & mask)) continue;
+      table[2 * free] = otherHigh;
+      table[2 * free + 1] = otherLow;
       free = slot;
     }
-    this.#table[2 * free] = 0;
-    this.#table[2 * free + 1] = 0;
+    table[2 * free] = 0;
+    table[2 * free + 1] = 0;
     this.#numbers--;
   }
 
@@ -133,8 +131,14 @@ export class IdWindow {
     const old = this.#table;
     this.#table = new Uint32Array(2 * old.length);
     this.#mask = old.length - 1;
-    for (let at = 0; at < old.length; at += 2)
-      if (old[at] !== 0 || old[at + 1] !== 0) this.#put(old[at]!, old[at + 1]!);
+    for (let from = 0; from < old.length; from += 2) {
+      const high = old[from]!;
+      const low = old[from + 1]!;
+      if (high === 0 && low === 0) continue;
+      const at = 2 * this.#find(high, low);
+      this.#table[at] = high;
+      this.#table[at + 1] = low;
+    }
   }
 }
 

@@ -67,7 +67,7 @@ export class ScannedColumns implements ScannedColumnsData {
   setTags(row: number, tags: readonly string[]): void {
     let index = this.#tagIndexes.get(tags);
     if (index === undefined) {
-      index = this.tagSets.push(tags) - 1;
+      index = append(this.tagSets, tags);
       this.#tagIndexes.set(tags, index);
     }
     this.tags[row] = index;
@@ -77,7 +77,7 @@ export class ScannedColumns implements ScannedColumnsData {
     const text = JSON.stringify(keys);
     let index = this.#keyIndexes.get(text);
     if (index === undefined) {
-      index = this.keySets.push(keys) - 1;
+      index = append(this.keySets, keys);
       this.#keyIndexes.set(text, index);
     }
     this.keys[row] = index;
@@ -114,4 +114,14 @@ export class ScannedColumns implements ScannedColumnsData {
     this.numbers = numbers;
     this.#divide();
   }
+}
+
+/**
+ * Returns the index of the item. `push` on the first, still empty list of a thread makes V8 discard the optimised
+ * code of the scan with the second.
+ */
+function append<T>(list: T[], item: T): number {
+  const index = list.length;
+  list[index] = item;
+  return index;
 }
