@@ -79,7 +79,12 @@ export interface Trial {
   readonly folder: string;
   /** Aborted when the trial takes too long. */
   readonly signal: AbortSignal;
+  /** Keeps what a run took over time with the result of the cell; later trials replace it. */
+  keep(curves: Curves): void;
 }
+
+/** Values at equal parts of a run, by what they measure. */
+export type Curves = Readonly<Record<string, readonly number[]>>;
 
 /** What one cell came to. */
 export interface CellResult {
@@ -89,5 +94,6 @@ export interface CellResult {
   readonly trials: number;
   readonly failures: readonly { readonly seed: number; readonly message: string }[];
   readonly counts: Counts;
+  readonly curves?: Curves | undefined;
   readonly seconds: number;
 }

@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
-import type { CellResult } from './part.js';
+import type { CellResult, Curves } from './part.js';
 
 /** The last result of a cell, and where it comes from. */
 export interface RecordedCell extends CellResult {
@@ -40,6 +40,7 @@ export function record(
         seed,
         message: message.split('\n')[0] ?? '',
       })),
+      curves: result.curves && rounded(result.curves),
       seconds: Number(result.seconds.toPrecision(3)),
       day,
       machine: MACHINE,
@@ -53,4 +54,13 @@ export function record(
   writeFileSync(written, `${JSON.stringify(all, null, 1)}\n`);
   renameSync(written, file);
   return all;
+}
+
+function rounded(curves: Curves): Curves {
+  return Object.fromEntries(
+    Object.entries(curves).map(([name, values]) => [
+      name,
+      values.map(value => Number(value.toPrecision(3))),
+    ]),
+  );
 }

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import type { Cell, CellResult, Counts, OpenPart, Part, Trial } from './part.js';
+import type { Cell, CellResult, Counts, Curves, OpenPart, Part, Trial } from './part.js';
 import { Random } from './random.js';
 
 export interface TryOptions {
@@ -81,6 +81,10 @@ async function tryCell(
     options.onFailure?.(cell, seed, message);
   };
   const counts: Record<string, number> = { ...done?.counts };
+  let curves = done?.curves;
+  const keep = (kept: Curves) => {
+    curves = kept;
+  };
   const started = performance.now();
 
   const each = async (attempt: (trial: Trial) => Promise<Counts>): Promise<void> => {
@@ -88,7 +92,7 @@ async function tryCell(
       if (failures.length >= MAX_FAILURES || (index > 0 && isOver(options))) return;
       trials++;
       try {
-        const counted = await tryOnce(part, cell, seed, { folder, strays, attempt });
+        const counted = await tryOnce(part, cell, seed, { folder, strays, attempt, keep });
         for (const [name, count] of Object.entries(counted))
           counts[name] = (counts[name] ?? 0) + count;
       } catch (error) {
@@ -113,6 +117,7 @@ async function tryCell(
     trials,
     failures,
     counts,
+    curves,
     seconds: (done?.seconds ?? 0) + (performance.now() - started) / 1000,
   };
 }
@@ -125,7 +130,12 @@ async function tryOnce(
   part: Part,
   cell: Cell,
   seed: number,
-  work: { folder: string; strays: Strays; attempt: (trial: Trial) => Promise<Counts> },
+  work: {
+    folder: string;
+    strays: Strays;
+    attempt: (trial: Trial) => Promise<Counts>;
+    keep: Trial['keep'];
+  },
 ): Promise<Counts> {
   const folder = path.join(work.folder, 'trial');
   await mkdir(folder);
@@ -141,7 +151,7 @@ async function tryOnce(
   try {
     const random = new Random(`${part.name} ${cell.name} ${seed}`);
     return await Promise.race([
-      work.attempt({ seed, random, folder, signal: limit.signal }),
+      work.attempt({ seed, random, folder, signal: limit.signal, keep: work.keep }),
       stray,
     ]);
   } finally {

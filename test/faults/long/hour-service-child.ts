@@ -1,0 +1,58 @@
+import {
+  type Addresses,
+  createService,
+  type Fault,
+  type PlantedFault,
+  type ServiceOptions,
+} from 'millrace/service';
+import { type ClockState, timeOf } from './fast-clock.js';
+
+/** What the process is started with, as JSON. */
+export interface HourSetting {
+  readonly options: Partial<ServiceOptions>;
+  readonly clock: ClockState;
+}
+
+export type ToService =
+  /** Answered with that. */
+  | { readonly clock: ClockState }
+  | { readonly plant: Fault }
+  /** Answered with the faults that have hits left; clears them. */
+  | { readonly clear: true };
+
+export type FromService =
+  /** The twin has the same posts and events and no limits: the oracle asks it. */
+  | { readonly addresses: Addresses; readonly twin: Addresses }
+  | { readonly clock: ClockState }
+  | { readonly left: readonly PlantedFault[] };
+
+/** How often the service looks whether something is due. */
+const TICK_MS = 50;
+
+// A process of its own, so that only the library's memory, files and time are measured.
+const setting = JSON.parse(process.argv[2] ?? '') as HourSetting;
+let { clock } = setting;
+const realNow = Date.now;
+// The service's clock follows it, so that limits are counted to the millisecond.
+Date.now = () => timeOf(clock, realNow());
+const service = createService(setting.options);
+const twin = createService({ ...setting.options, limits: 'relaxed' });
+const tick = () => {
+  for (const one of [service, twin]) one.clock.reset();
+};
+const answer = (message: FromService) => process.send?.(message);
+process.on('message', (message: ToService) => {
+  if ('clock' in message) {
+    clock = message.clock;
+    tick();
+    answer({ clock });
+  } else if ('plant' in message) service.faults.plant(message.plant);
+  else {
+    answer({ left: service.faults.list() });
+    service.faults.clear();
+  }
+});
+// The run has ended, or was killed.
+process.on('disconnect', () => process.exit());
+answer({ addresses: await service.start(), twin: await twin.start() });
+setInterval(tick, TICK_MS);

@@ -1,0 +1,111 @@
+import { once } from 'node:events';
+import path from 'node:path';
+import type { Account, AccountOptions, MillraceError } from 'millrace';
+import type { Addresses, Fault, PlantedFault, ServiceOptions } from 'millrace/service';
+import { fork } from '../../child-processes.js';
+import type { Millrace } from '../matrix/pipelines.js';
+import { NOW } from '../matrix/windows.js';
+import type { Random } from '../random.js';
+import { FastClock } from './fast-clock.js';
+import type { FromService, HourSetting, ToService } from './hour-service-child.js';
+
+/**
+ * A service with all limits, in a process of its own, whose clock runs fast, and an account of it whose waits are
+ * as short.
+ */
+export class Hour {
+  readonly clock: FastClock;
+  readonly account: Account;
+  readonly addresses: Addresses;
+  /** The same archive without limits, for the oracle. */
+  readonly twin: Addresses;
+  /** How often the service refused a request because there were too many. */
+  tooMany = 0;
+  readonly #child: ReturnType<typeof fork>;
+  #planted = 0;
+
+  private constructor(
+    clock: FastClock,
+    child: ReturnType<typeof fork>,
+    { addresses, twin }: Extract<FromService, { addresses: Addresses }>,
+    millrace: Millrace,
+  ) {
+    this.clock = clock;
+    this.#child = child;
+    this.addresses = addresses;
+    this.twin = twin;
+    clock.onState = state => this.#ask({ clock: state });
+    this.account = millrace.account(
+      {
+        ...addresses,
+        timing: clock,
+        serviceTime: () => clock.now(),
+        // Of real time, as the service's heartbeats are.
+        timeouts: { silenceMs: 4_000 },
+        onRetry: ({ error }: { readonly error: MillraceError }) => {
+          if ('status' in error && error.status === 429) this.tooMany++;
+        },
+      } as AccountOptions,
+      {},
+    );
+  }
+
+  static async open(
+    millrace: Millrace,
+    random: Random,
+    speeds: ConstructorParameters<typeof FastClock>[1],
+    options: Partial<ServiceOptions>,
+  ): Promise<Hour> {
+    const clock = new FastClock(NOW, speeds, random);
+    const setting: HourSetting = {
+      options: { seed: 'long', heartbeatMs: 500, ...options },
+      clock: clock.state,
+    };
+    const script = path.join(import.meta.dirname, 'hour-service-child.js');
+    const child = fork(script, [JSON.stringify(setting)]);
+    const [started] = (await once(child, 'message')) as [FromService];
+    if (!('addresses' in started)) throw new Error('The service did not start');
+    return new Hour(clock, child, started, millrace);
+  }
+
+  /** For one request. */
+  plant(fault: Fault): void {
+    this.#planted++;
+    this.#tell({ plant: fault });
+  }
+
+  /** Counts the connections of a family until the faults are cleared. */
+  countConnections(endpoint: 'compliance' | 'replay'): void {
+    // A delay of nothing.
+    this.#tell({ plant: { kind: 'delay', ms: 0, endpoint, times: 'always' } });
+  }
+
+  /** Clears all faults. Resolves to how many had an effect, and the connections that were counted. */
+  async clear(): Promise<{ readonly hits: number; readonly connections: readonly number[] }> {
+    const answer = await this.#ask({ clear: true });
+    const left: readonly PlantedFault[] = 'left' in answer ? answer.left : [];
+    const counters = left.filter(({ kind }) => kind === 'delay');
+    return {
+      hits: this.#planted - (left.length - counters.length),
+      connections: counters.map(({ hits }) => hits),
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.account.close();
+    const ended = once(this.#child, 'exit');
+    this.#child.disconnect();
+    await ended;
+  }
+
+  #tell(message: ToService): void {
+    this.#child.send(message);
+  }
+
+  /** One question at a time. */
+  async #ask(message: ToService): Promise<FromService> {
+    const answered = once(this.#child, 'message') as Promise<[FromService]>;
+    this.#tell(message);
+    return (await answered)[0];
+  }
+}
