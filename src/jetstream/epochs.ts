@@ -3,6 +3,13 @@ import { HEADERS, type HeaderReader } from './message.js';
 /** As a cursor has it: the highest epoch by publisher and subject. */
 export type EpochsJson = Readonly<Record<string, number>>;
 
+/** Whether a value of a cursor is the state of epochs. */
+export function isEpochs(value: unknown): value is EpochsJson {
+  return (
+    typeof value === 'object' && value !== null && Object.values(value).every(Number.isSafeInteger)
+  );
+}
+
 /**
  * Which messages count. A publisher that starts begins an epoch: before it publishes posts, it writes a
  * message without posts to each subject, which ends the epoch before on that subject. A message of an

@@ -14,7 +14,7 @@ import { type Batch, type Batches, type Cursor, Flow, type Run } from '../flow/f
 import { SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
 import { mergeBatches } from '../sources/merge-batches.js';
 import { JetStreamConnection } from './connection.js';
-import { Epochs, type EpochsJson } from './epochs.js';
+import { Epochs, isEpochs } from './epochs.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { shownRange } from './lost-sequences.js';
 import { nameProblem, prefixProblem } from './names.js';
@@ -24,9 +24,9 @@ import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './
 import { type OpenedStream, openStream } from './stream-settings.js';
 import {
   inBoth,
+  isSubjectPositions,
   type LostPositions,
   SubjectPositions,
-  type SubjectPositionsJson,
 } from './subject-positions.js';
 
 /**
@@ -309,10 +309,12 @@ function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: stri
       `is not a cursor of the stream ${stream.name} and the subject ${subject}`,
     );
   if (created !== stream.created) throw remade(stream.name, String(created), stream.created);
+  if (!Number.isSafeInteger(seq) || !isEpochs(epochs) || !isSubjectPositions(positions))
+    throw optionError('fromJetStream', 'resume', 'is a cursor that is damaged');
   return {
-    after: Number(seq),
-    epochs: new Epochs(epochs as EpochsJson),
-    positions: new SubjectPositions(positions as unknown as SubjectPositionsJson),
+    after: seq as number,
+    epochs: new Epochs(epochs),
+    positions: new SubjectPositions(positions),
   };
 }
 

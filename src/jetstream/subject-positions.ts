@@ -84,6 +84,25 @@ export function subjectPositionOf(headers: HeaderReader | undefined): SubjectPos
   };
 }
 
+/** Whether a value of a cursor is the state of positions. */
+export function isSubjectPositions(value: unknown): value is SubjectPositionsJson {
+  const { isWhole, followed } = (value ?? {}) as Partial<SubjectPositionsJson>;
+  if (typeof isWhole !== 'boolean' || typeof followed !== 'object' || followed === null)
+    return false;
+  return Object.values(followed).every(one => {
+    if (!Array.isArray(one)) return false;
+    const [series, acknowledged, checked, first, next, ...missing] = one as readonly unknown[];
+    return (
+      [series, acknowledged, checked ?? 0, first ?? 0, next].every(isCount) &&
+      missing.every(range => Array.isArray(range) && range.length === 2 && range.every(isCount))
+    );
+  });
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
 /**
  * Finds what servers have stored twice and what they have lost. Each message says its position within its subject,
  * and up to which one all were acknowledged before it was sent. So a position that was seen before is a repeat, and

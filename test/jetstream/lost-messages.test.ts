@@ -186,6 +186,22 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     expect(await readAll(stream)).toMatchObject({ error: undefined, ids: idsOf(2, 4) });
   });
 
+  it.each<[string, object]>([
+    ['a sequence that is text', { seq: '1' }],
+    ['no positions', { positions: undefined }],
+    [
+      'positions of another shape',
+      { positions: { isWhole: true, followed: { 'one x.0': [1, 2] } } },
+    ],
+    ['epochs of another shape', { epochs: { 'one x.0': 'x' } }],
+  ])('are not looked for behind a cursor with %s', async (_, damage) => {
+    const stream = await newStream();
+    await store(stream, [[0, 0, 0]]);
+    const { cursors } = await readAll(stream);
+    const { error } = await readAll(stream, { resume: { ...cursors[0], ...damage } });
+    expect(error).toMatchObject({ option: 'resume', message: expect.stringContaining('damaged') });
+  });
+
   it('are refused where their header is damaged', async () => {
     const stream = await newStream();
     await store(stream, [[0, 0.5, 0]]);

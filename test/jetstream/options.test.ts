@@ -1,0 +1,104 @@
+import { OptionError, type Sink } from 'millrace';
+import { fromJetStream, toJetStream } from 'millrace/jetstream';
+import { describe, expect, it } from 'vitest';
+
+// Nothing listens there, so a call that connects fails with another error.
+const needed = { servers: 'nats://127.0.0.1:1', stream: 'posts', subject: 'posts' };
+
+/** Wrong values by option, as plain JavaScript may pass them. */
+type Wrong = Readonly<Record<string, readonly unknown[]>>;
+
+const SERVERS: Wrong = {
+  servers: [7, '', [], ['nats://a', 7], 'http://a', 'nats://a/path', {}],
+  user: [7, '', true],
+  password: [7, ''],
+  token: [7, '', {}],
+  credentials: [7, '', ['a.creds']],
+  tls: ['yes', 7],
+  'tls.ca': [7, ''],
+  'tls.cert': [{}],
+  'tls.key': [false],
+  maxOutageMs: ['1', -1, Number.NaN, Number.POSITIVE_INFINITY],
+};
+const NAMES: Wrong = {
+  stream: [undefined, 7, '', 'a.b', 'a b', 'x'.repeat(65)],
+  subject: [undefined, 7, '', 'posts.', '.posts', 'posts.*', 'posts.>', 'a b'],
+};
+
+const TO: Wrong = {
+  ...SERVERS,
+  ...NAMES,
+  name: [7, '', 'a.b', 'é'],
+  bucket: [7, '', 'a/b'],
+  create: [true, 'yes', []],
+  'create.maxBytes': [undefined, '1', 0, 1e5, 2 ** 20 + 0.5],
+  'create.maxAgeMs': ['1', 0, 999],
+  'create.replicas': ['3', 0, 2, 4],
+  'create.shares': ['8', 0, 257, 1.5],
+  'create.duplicateWindowMs': ['1', 0, -1],
+  'create.discard': ['none', true],
+  maxInFlight: ['1', 0, 10_001, 1.5],
+  commitIntervalMs: ['1', -1, Number.NaN],
+  takeoverMs: ['1', 0, 1999],
+  batch: [true, 100, []],
+  'batch.posts': ['1', 0, 10_001],
+  'batch.maxBytes': ['1', 0, 0.5],
+  'batch.waitMs': ['1', -1],
+  'batch.compression': ['brotli', true],
+  id: ['id', 7],
+  payload: ['payload', {}],
+};
+
+const FROM: Wrong = {
+  ...SERVERS,
+  ...NAMES,
+  share: ['1/2', 1, {}, { index: 0, of: 2 }, { index: 3, of: 2 }, { index: 1, of: 2, from: 3 }],
+  until: ['end', 0, -1, 1.5, true],
+  onGap: ['ignore', true],
+  item: ['json', {}],
+  resume: ['cursor', 7, []],
+};
+
+/** Options with one wrong value; `create.maxBytes` is a member of `create`. */
+function wrongOptions(option: string, value: unknown): object {
+  const [group = '', member] = option.split('.');
+  if (member === undefined) return { ...needed, [group]: value };
+  const others = group === 'create' ? { maxBytes: 2 ** 20 } : {};
+  return { ...needed, [group]: { ...others, [member]: value } };
+}
+
+function refusals(call: (options: never) => unknown, options: Wrong): void {
+  const rows = Object.entries(options).flatMap(([option, values]) =>
+    values.map(value => [option, value] as const),
+  );
+  it.each(rows)('`%s` cannot be %j', (option, value) => {
+    let error: unknown;
+    try {
+      call(wrongOptions(option, value) as never);
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toBeInstanceOf(OptionError);
+    expect((error as OptionError).option?.split('.')[0]).toBe(option.split('.')[0]);
+  });
+
+  it.each(['servr', 'tls.cafile', ...('create' in options ? ['create.size', 'batch.size'] : [])])(
+    '`%s` is unknown',
+    option => {
+      expect(() => call(wrongOptions(option, 1) as never)).toThrow(OptionError);
+    },
+  );
+}
+
+describe('toJetStream refuses wrong options at once', () => {
+  refusals(options => toJetStream(options) satisfies Sink<unknown, unknown>, TO);
+
+  it('a duplicate window that is longer than messages live', () => {
+    const create = { maxBytes: 2 ** 20, maxAgeMs: 1000, duplicateWindowMs: 2000 };
+    expect(() => toJetStream({ ...needed, create })).toThrow('create.duplicateWindowMs');
+  });
+});
+
+describe('fromJetStream refuses wrong options at once', () => {
+  refusals(options => fromJetStream(options), FROM);
+});
