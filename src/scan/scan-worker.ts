@@ -19,6 +19,9 @@ const held = new Map<number, HeldFile>();
 const reader = new FileReader(MAX_FILE_BYTES);
 const writer = new RowWriter();
 
+// V8 discards the optimised code that reads buffers when a thread transfers its first one: while there is none yet.
+releaseMemory(Buffer.allocUnsafeSlow(1));
+
 // One after the other: replies are in the order of the commands.
 let last = Promise.resolve();
 port.on('message', (command: ScanCommand) => {

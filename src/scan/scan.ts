@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import type { InflateLimits } from '../gzip/gzip-file.js';
+import { releaseMemory } from '../gzip/release-memory.js';
 import type { CheckedLimits } from '../json/record-limits.js';
 import { HeldFile } from './held-file.js';
 import type { ScanFields, ScanStages, ScanTask, StoredFile } from './scan-task.js';
@@ -181,6 +182,8 @@ class ScanThreads {
 
   #start(fields: ScanFields): ScanThread | undefined {
     try {
+      // As in the threads: before code that reads columns is optimised.
+      if (this.#threads.length === 0) releaseMemory(Buffer.allocUnsafeSlow(1));
       const thread = new ScanThread(this.#script, { fields });
       this.#threads.push(thread);
       return thread;
