@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import { type Cursor, collect, IncompleteError, pipeline } from 'millrace';
+import { type Cursor, collect, Flow, IncompleteError, pipeline } from 'millrace';
 import { fromJetStream, JetStreamError, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { Child } from './children.js';
@@ -119,6 +119,28 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     }
     await more;
     expect(seen.toSorted()).toEqual([...idsTo(10), ...idsTo(60)].toSorted());
+  });
+
+  it('reads with one consumer: no request ends in silence, as those for a number of bytes do', async () => {
+    await using node = await startNode();
+    const text = 'x'.repeat(16 << 10);
+    const large = new Flow(async function* () {
+      yield { items: Array.from({ length: 1500 }, (_, number) => ({ number, text })) };
+    });
+    const sink = toJetStream<{ number: number }>({
+      ...{ ...to(node), create },
+      id: ({ number }) => `${number}`,
+    });
+    await pipeline(large, sink);
+    const connection = await connect({ servers: node.url });
+    const created = connection.subscribe('$JS.EVENT.ADVISORY.CONSUMER.CREATED.posts.>');
+    const item = (bytes: Buffer) => bytes.length;
+    const flow = fromJetStream<number>({ ...to(node), until: 'caught up', item });
+    expect(await pipeline(flow, collect())).toHaveLength(1500);
+    await connection.flush();
+    // Another one follows where a busy machine misses heartbeats.
+    expect(created.getReceived()).toBeLessThanOrEqual(3);
+    await connection.close();
   });
 
   it('ends on an abort while it waits for posts', async () => {
