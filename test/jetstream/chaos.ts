@@ -3,7 +3,7 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { JetStreamGap } from '../../src/jetstream/from-jet-stream.js';
-import { subjectNumber } from '../../src/jetstream/subjects.js';
+import { subjectNumber, subjectsOf } from '../../src/jetstream/subjects.js';
 import { samplePosts } from '../../src/service/index.js';
 import type { Random } from '../faults/random.js';
 import { comparePosts, type PostCounts, readPosts } from './bare-reader.js';
@@ -93,6 +93,7 @@ export async function chaos(options: ChaosOptions): Promise<Readonly<Record<stri
         ? { store, jetstream: 'include limits.conf' }
         : { jetstream: 'max_file_store: 10GB' },
   });
+  await makeStream(cluster);
   const run = new Run(options, cluster, proxies, { disk, setLimit });
   try {
     await run.untilConsumed();
@@ -137,6 +138,18 @@ function unnamedPosts(
   );
 }
 
+/** Without `max_bytes`: no node would take a stream that may become larger than its `max_file_store`. */
+async function makeStream(cluster: NatsCluster): Promise<void> {
+  const config = {
+    ...{ name: STREAM, subjects: subjectsOf(STREAM, SUBJECTS), num_replicas: 3 },
+    ...{ storage: 'file', retention: 'limits', discard: 'new', duplicate_window: 120e9 },
+  };
+  while ((await cluster.ask(`$JS.API.STREAM.INFO.${STREAM}`)).error !== undefined) {
+    await cluster.ask(`$JS.API.STREAM.CREATE.${STREAM}`, config);
+    await wait(50);
+  }
+}
+
 class Run {
   readonly counts: Record<string, number> = { hits: 0 };
   readonly outputs: readonly string[];
@@ -172,7 +185,6 @@ class Run {
       perSecond: PER_SECOND,
       options: {
         ...{ servers: cluster.urls, stream: STREAM, subject: STREAM, takeoverMs: 2_000 },
-        create: { maxBytes: 2 ** 30, replicas: 3, shares: SUBJECTS },
         commitIntervalMs: 100,
       },
     };

@@ -173,12 +173,15 @@ export class NatsCluster {
   /** An answer of the API, by any node that runs. */
   async ask(
     subject: string,
+    request: object = {},
   ): Promise<{ readonly error?: unknown; readonly [key: string]: unknown }> {
     const servers = this.nodes.filter(({ isRunning }) => isRunning).map(({ url }) => url);
     try {
       const connection = await connect({ servers, timeout: 2_000, reconnect: false });
       try {
-        return (await connection.request(subject, '', { timeout: 2_000 })).json();
+        return (
+          await connection.request(subject, JSON.stringify(request), { timeout: 2_000 })
+        ).json();
       } finally {
         await connection.close();
       }
