@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseExact } from '../../../src/json/exact-json.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { DAY, HOUR } from '../../../src/time.js';
+import { bySuite } from '../../slow-suite.js';
 import { NOW } from '../local-service.js';
 import { DWELL, type JobReply, localJobs, SMALL, uuidOf } from './local-jobs.js';
 
@@ -356,7 +357,7 @@ describe('a quote', () => {
     });
     const uuid = await jobs.bring('quoted', {
       fromDate: '202405010000',
-      toDate: '202405080000',
+      toDate: bySuite('202405030000', '202405080000'),
       rules: [{ value: 'coffee OR lang:en' }],
     });
     const { quote } = await jobs.job(uuid);
