@@ -88,7 +88,7 @@ describe('the memory of a batch', () => {
           expect((await readFile(at('out.jsonl'))).equals(Buffer.concat(posts))).toBe(true);
         },
       ),
-      { numRuns: bySuite(10, 40) },
+      { numRuns: bySuite(5, 40) },
     );
   });
 

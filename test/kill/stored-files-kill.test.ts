@@ -7,9 +7,9 @@ import { bySuite } from '../slow-suite.js';
 import { killUntilDone, runScript } from './kill-until-done.js';
 
 const SCRIPT = path.join(import.meta.dirname, 'stored-files-to-files.ts');
-const KILLS = bySuite(3, 100);
+const KILLS = bySuite(2, 100);
 const FILES = 60;
-const POSTS_PER_FILE = 2_000;
+const POSTS_PER_FILE = bySuite(1_000, 2_000);
 const temporaryFolder = temporaryFolders();
 
 /** Every tenth post is in two files, and every fifth has two tags. */
@@ -46,7 +46,10 @@ it('stored files that worker threads write are complete, each post once, wheneve
   for (let kills = 0; kills < KILLS; ) {
     const out = await temporaryFolder();
     const args = [stored, out, '2'];
-    kills += await killUntilDone({ script: SCRIPT, args }, { maxMs: 600, growth: 1.2 });
+    kills += await killUntilDone(
+      { script: SCRIPT, args },
+      { maxMs: bySuite(300, 600), growth: 1.2 },
+    );
     expect(await contentsOf(out)).toEqual(whole);
   }
 });

@@ -30,6 +30,7 @@ import {
 import { createService, type Fault, type Service } from 'millrace/service';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { formatTimestamp, HOUR, MINUTE, type Window } from '../../src/time.js';
+import { bySuite } from '../slow-suite.js';
 
 const MINUTES = 20;
 let service: Service;
@@ -228,7 +229,7 @@ describe('a replay of the local service', () => {
             .toSorted(),
         ).toEqual(whole.toSorted());
       }),
-      { numRuns: 15 },
+      { numRuns: bySuite(6, 50) },
     );
   });
 

@@ -11,6 +11,7 @@ import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
 import { impatient } from '../http/virtual-time.js';
+import { bySuite } from '../slow-suite.js';
 
 let service: Service;
 let addresses: Awaited<ReturnType<Service['start']>>;
@@ -131,7 +132,7 @@ describe('the local service and a search', () => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf(options);
     const acme = local({ timeouts: { silenceMs: 200 } });
-    for (let atByte = 40; atByte < 4_000; atByte += 97) {
+    for (let atByte = 40; atByte < 4_000; atByte += bySuite(400, 97)) {
       service.faults.plant({ kind: 'flip', atByte, endpoint: 'search' });
       expect(await linesOf(options, acme)).toEqual(whole);
     }

@@ -13,6 +13,7 @@ import { type CsvOptions, csv, csvOn } from '../../src/sinks/csv.js';
 import type { Written } from '../../src/sinks/output/written.js';
 import * as tables from '../../src/tables/tables.js';
 import { arbitraryPost } from '../activity/arbitrary-post.js';
+import { bySuite } from '../slow-suite.js';
 import { PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
 import { places } from './files/cursors.js';
 import { PAGES, pageOf } from './pages.js';
@@ -121,7 +122,7 @@ describe('csv', () => {
           expect(rowsOf(String(files['/out/rows.csv']))).toEqual([['c0', 'c1', 'c2'], ...rows]);
         },
       ),
-      { numRuns: 200 },
+      { numRuns: bySuite(80, 500) },
     );
   });
 
@@ -152,7 +153,7 @@ describe('csv', () => {
         );
         expect(parsed).toEqual(expected);
       }),
-      { numRuns: 100 },
+      { numRuns: bySuite(40, 500) },
     );
   });
 

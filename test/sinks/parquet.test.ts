@@ -19,6 +19,7 @@ import { tee } from '../../src/sinks/tee.js';
 import * as tables from '../../src/tables/tables.js';
 import { MINUTE } from '../../src/time.js';
 import { arbitraryPost } from '../activity/arbitrary-post.js';
+import { bySuite } from '../slow-suite.js';
 import { nodeError, PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
 import { places } from './files/cursors.js';
 import { post } from './posts.js';
@@ -108,7 +109,7 @@ describe('parquet', () => {
           expect(await valuesOf(`list<${scalar}>`, lists, options)).toEqual(lists);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: bySuite(25, 200) },
     );
   });
 
@@ -125,7 +126,7 @@ describe('parquet', () => {
           );
         },
       ),
-      { numRuns: 60 },
+      { numRuns: bySuite(25, 200) },
     );
   });
 

@@ -17,6 +17,7 @@ import {
   USERS,
   WORDS,
 } from '../../rules/match/arbitrary-matching-post.js';
+import { bySuite } from '../../slow-suite.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { ALWAYS, addFiles, archivedPost, jobFile, scanAll, shown } from './archive-folder.js';
 
@@ -86,7 +87,7 @@ test('a folder of any posts finds the same as testing every post, for any rule, 
         });
       },
     ),
-    { numRuns: 20 },
+    { numRuns: bySuite(8, 100) },
   );
 });
 
@@ -113,6 +114,6 @@ test('a folder of posts with any content serves each byte for byte', async () =>
         }
       });
     }),
-    { numRuns: 20 },
+    { numRuns: bySuite(8, 100) },
   );
 });

@@ -12,6 +12,7 @@ import { openSampleArchive } from '../../../src/service/sample/sample-archive.js
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { DAY, HOUR, MINUTE, type Window } from '../../../src/time.js';
 import { acceptedRule } from '../../rules/arbitrary-rule.js';
+import { bySuite } from '../../slow-suite.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { addFiles, archivedPost, jobFile, shown } from './archive-folder.js';
 
@@ -149,7 +150,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
           expect(await pages(archive, query(rule.tree), window, limit)).toEqual(expected);
         },
       ),
-      { numRuns: 70 },
+      { numRuns: bySuite(30, 500) },
     );
   });
 
@@ -166,7 +167,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
           expect(reached).toBe(window.to);
         },
       ),
-      { numRuns: 70 },
+      { numRuns: bySuite(30, 500) },
     );
   });
 

@@ -9,6 +9,7 @@ import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { openArchive } from '../../../src/service/archive/open-archive.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { MINUTE, SEGMENT } from '../../../src/time.js';
+import { bySuite } from '../../slow-suite.js';
 import {
   ALWAYS,
   addFiles,
@@ -233,7 +234,7 @@ describe('a damaged archive', () => {
           expect(found).toEqual(prints(all));
         },
       ),
-      { numRuns: 25 },
+      { numRuns: bySuite(10, 100) },
     );
   });
 });

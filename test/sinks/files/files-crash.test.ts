@@ -68,8 +68,8 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** All of the calls in the slow suite; every fifth one otherwise. */
-const STEP = bySuite(5, 1);
+/** All of the calls in the slow suite; every eleventh one otherwise. */
+const STEP = bySuite(11, 1);
 
 const VARIANTS: readonly [string, FilesOptions<Item>][] = [
   ['plain files', OPTIONS],
@@ -127,7 +127,7 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
           expect(contentOf(disk)).toEqual(expected);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: bySuite(30, 60) },
     );
   });
 

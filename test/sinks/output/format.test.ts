@@ -14,6 +14,7 @@ import {
 } from '../../../src/sinks/output/file-sink-options.js';
 import type { Encoder, Format } from '../../../src/sinks/output/format.js';
 import type { Written } from '../../../src/sinks/output/written.js';
+import { bySuite } from '../../slow-suite.js';
 import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { places } from '../files/cursors.js';
 
@@ -140,7 +141,7 @@ describe('a format with a header', () => {
         );
         expect(plain).toEqual(contentOf(whole));
       }),
-      { numRuns: 40 },
+      { numRuns: bySuite(15, 150) },
     );
   });
 });
@@ -185,7 +186,7 @@ describe('a format with an encoder', () => {
           const items = Object.values(named).flatMap(text => text.match(/[abc]\d+/g) ?? []);
           expect(items.toSorted()).toEqual(BATCHES.flat().toSorted());
         }),
-        { numRuns: 40 },
+        { numRuns: bySuite(15, 150) },
       );
     },
   );
