@@ -20,7 +20,8 @@ export type PostKey =
  * @throws DataError where the post lacks the field.
  */
 export const POST_KEYS: Readonly<Record<PostKey, (activity: Activity) => string | number>> = {
-  author: activity => activity.author.handle,
+  // Users may change the case of their name, which the service ignores.
+  author: activity => activity.author.handle.toLowerCase(),
   day: startOf(DAY),
   format: activity => activity.format,
   hour: startOf(HOUR),

@@ -11,8 +11,9 @@ import { syncFolder } from '../storage/sync-folder.js';
 /** Longer files are truncated to their end. */
 const MAX_FILE_BYTES = 64 * 1024;
 
-/** A part of a time would be another time. */
-const WHOLE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
+const TIME = '\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z';
+/** The time of a connection, and a later one if it had to wait. A part of a time would be another time. */
+const WHOLE = new RegExp(`^(${TIME})(?: (${TIME}))?$`);
 
 /**
  * A file with the times of connections, so that they count against the limit after a crash and a
@@ -29,23 +30,46 @@ export class ConnectLog {
 
   /** Epoch milliseconds, in order. */
   async read(): Promise<number[]> {
-    const text = await this.#text();
-    const times = text.split('\n').filter(line => WHOLE.test(line));
-    return times.map(line => Date.parse(line)).sort((a, b) => a - b);
+    const content = await this.#text();
+    const times: number[] = [];
+    for (const line of content.split('\n')) {
+      const [, added, began] = WHOLE.exec(line) ?? [];
+      if (added === undefined) continue;
+      const at = Date.parse(added);
+      const known = began === undefined ? -1 : times.indexOf(at);
+      times.splice(
+        known === -1 ? times.length : known,
+        1,
+        began === undefined ? at : Date.parse(began),
+      );
+    }
+    return times.sort((a, b) => a - b);
   }
 
   /** Adds a time, and resolves once it survives a power cut. */
   async add(at: number): Promise<void> {
+    await this.#append(text(at), true);
+    await this.#withError(() => syncFolder(path.dirname(this.#file)));
+  }
+
+  /**
+   * Moves a time that was added: the disk took long, and the service counts the connection from when it arrives.
+   * A power cut can undo this.
+   */
+  async move(at: number, began: number): Promise<void> {
+    await this.#append(`${text(at)} ${text(began)}`, false);
+  }
+
+  async #append(line: string, sync: boolean): Promise<void> {
     await this.#withError(async () => {
       const handle = await open(this.#file, 'a', 0o600);
       try {
         // Other processes append, too, and one that was killed may have left a part of a line.
-        await handle.appendFile(`\n${new Date(at).toISOString()}\n`);
-        await handle.datasync();
+        await handle.appendFile(`\n${line}\n`);
+        if (sync) await handle.datasync();
       } finally {
         await handle.close();
       }
-      await syncFolder(path.dirname(this.#file));
     });
   }
 
@@ -69,6 +93,10 @@ export class ConnectLog {
   #withError<T>(work: () => Promise<T>): Promise<T> {
     return withStorageError('store the times of connections in', this.#file, work);
   }
+}
+
+function text(at: number): string {
+  return new Date(at).toISOString();
 }
 
 /** The folder for temporary data of replays, created if it does not exist. */

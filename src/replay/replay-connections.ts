@@ -33,6 +33,8 @@ export interface Delivery {
 
 /** How often the clock is read while minutes are too recent. */
 const WAIT_STEP_MS = SECOND;
+/** A connection that begins this much after it was logged counts from its begin. */
+const MAX_LOGGING_MS = SECOND / 4;
 /** Refusals in a row, such as 406, that are retried. */
 const MAX_REFUSALS = 5;
 
@@ -83,10 +85,13 @@ export async function* replayConnections(
     }
     waits.end();
     const { range } = action;
-    const start = await account.acquire('replay', url, signal);
     const at = timing.now();
     if (limiter.rates.length > 0) await log.add(at);
-    machine.connecting(at);
+    const start = await account.acquire('replay', url, signal);
+    const began = timing.now();
+    const isLate = limiter.rates.length > 0 && began - at > MAX_LOGGING_MS;
+    if (isLate) await log.move(at, began);
+    machine.connecting(isLate ? began : at);
     attempts++;
     const spool = new ReplaySpool(folder, maxMemory);
     spools.add(spool);

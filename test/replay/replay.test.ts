@@ -2,12 +2,13 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import { HttpError, IncompleteError, OptionError, StorageError } from '../../src/errors.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
+import { ConnectLog } from '../../src/replay/connect-log.js';
 import { type ReplayOptions, type ReplayWait, replay } from '../../src/replay/replay.js';
 import { ReplaySpool } from '../../src/replay/replay-spool.js';
 import { collect } from '../../src/sinks/collect.js';
@@ -625,6 +626,44 @@ describe('the budget of five connections in five minutes', () => {
     await collected(posts(window, { timings: { maxChunkMs: 16 * MINUTE } }));
     expect(server.received.length).toBe(13);
     expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(2 * 300_000);
+  });
+
+  it('is kept if the disk takes seconds to store the time of a connection', async () => {
+    const window = past(200);
+    let now = Date.now();
+    const slow = {
+      ...{ now: () => now, elapsed: () => now, random: () => 0.5 },
+      async sleep(ms: number) {
+        now += ms;
+      },
+    };
+    const add = ConnectLog.prototype.add;
+    let stored = 0;
+    vi.spyOn(ConnectLog.prototype, 'add').mockImplementation(async function (this: ConnectLog, at) {
+      await add.call(this, at);
+      if (stored++ % 4 === 0) now += 5_000;
+    });
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+    });
+    const arrived: number[] = [];
+    const answer = wholeReplay(wirePosts(window, 1));
+    server.otherwise = (...exchange) => {
+      arrived.push(now);
+      return answer(...exchange);
+    };
+    // Two runs, one after the other: the second knows only the file.
+    const { from, to } = window;
+    for (const half of [
+      { from, to: from + 100 * MINUTE },
+      { from: from + 100 * MINUTE, to },
+    ])
+      await collected(
+        posts(half, { timings: { maxChunkMs: 16 * MINUTE } }, acme({ timing: slow })),
+      );
+    expect(arrived.length).toBe(14);
+    for (const at of arrived)
+      expect(arrived.filter(other => other >= at && other < at + 300_000).length).toBeLessThan(6);
   });
 
   it('is kept if the process is killed in every connection and started again', async () => {
