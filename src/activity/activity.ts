@@ -245,13 +245,12 @@ export class Activity {
   }
 
   #readMatches(): Matches {
-    // A numeric id means the original format, whose rules are mostly the last member of the post.
-    const last = this.#leadingId === '' ? undefined : matchesAtEnd(this.raw);
+    // Each format has its own member for the rules, mostly the last one. Either is accepted.
+    const inGnip = this.#leadingId === '' && this.#root.string('id')?.startsWith('tag:') === true;
+    const last = inGnip ? undefined : matchesAtEnd(this.raw);
     if (last !== undefined) return last;
     const root = this.#root;
-    // Each format has its own member for the rules, mostly the last one. Either is accepted.
-    const inGnip = root.string('id')?.startsWith('tag:') === true;
-    root.seekFromEnd(inGnip ? 'gnip' : 'matching_rules');
+    if (inGnip) root.seekFromEnd('gnip');
     const span = inGnip
       ? (root.object('gnip')?.span('matching_rules') ?? root.span('matching_rules'))
       : (root.span('matching_rules') ?? root.object('gnip')?.span('matching_rules'));

@@ -20,10 +20,12 @@ export interface Matches {
 export const NO_MATCHES: Matches = { rules: [], tags: [] };
 
 const MEMBER = 'matching_rules';
+/** From the comma before the member to its colon. */
+const TO_COLON = MEMBER.length + 3;
 
 /**
- * Rules by their text, or by what a post ends with from the comma before `matching_rules` on: most posts match
- * one of few combinations.
+ * Rules by their text, or by all that a post ends with from the colon before them on: most posts match one of
+ * few combinations.
  */
 const cache = new Map<string, Matches>();
 /** Number of cached texts, and of the bytes of one. */
@@ -49,8 +51,8 @@ export function matchesAtEnd(
 ): Matches | undefined {
   const comma = commaNearEnd(bytes, MEMBER, start, end);
   if (comma === -1) return undefined;
-  // What follows the comma decides whether this is a member of the document itself.
-  const key = bytes.toString('latin1', comma, end);
+  // What follows decides whether this is a member of the document itself.
+  const key = bytes.toString('latin1', comma + TO_COLON, end);
   const known = cache.get(key);
   if (known !== undefined) return known;
   const document = bytes.subarray(start, end);
