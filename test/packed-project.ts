@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process';
-import { chmod, cp, mkdir, mkdtemp, realpath, symlink } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readdir, realpath, symlink } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { build } from 'esbuild';
 import manifest from '../package.json' with { type: 'json' };
 import { buildWorker } from './build-worker.js';
 import { root } from './pages.js';
+import { isSlowSuite } from './slow-suite.js';
 
 const exec = promisify(execFile);
 export const modules = path.join(root, 'node_modules');
@@ -17,7 +19,10 @@ export interface PackedProject {
   readonly project: string;
 }
 
-/** Builds and packs the library, and installs it with the dependencies that are here. */
+/**
+ * Builds and packs the library, and installs it with the dependencies that are here. Without types, which take
+ * most of the time of a build, in the normal suite.
+ */
 export async function packedProject(): Promise<PackedProject> {
   const folder = await realpath(await mkdtemp(path.join(os.tmpdir(), 'millrace-package-')));
   const packed = path.join(folder, 'packed');
@@ -27,10 +32,16 @@ export async function packedProject(): Promise<PackedProject> {
   await mkdir(path.join(installed, '.bin'), { recursive: true });
   for (const name of ['package.json', 'README.md', 'LICENSE'])
     await cp(path.join(root, name), path.join(packed, name));
-  await exec(process.execPath, [
-    path.join(modules, 'typescript/bin/tsc'),
-    ...['-p', path.join(root, 'src/tsconfig.json'), '--outDir', path.join(packed, 'dist')],
-  ]);
+  const outdir = path.join(packed, 'dist');
+  if (isSlowSuite)
+    await exec(process.execPath, [
+      path.join(modules, 'typescript/bin/tsc'),
+      ...['-p', path.join(root, 'src/tsconfig.json'), '--outDir', outdir],
+    ]);
+  else {
+    const entryPoints = (await sources()).map(name => path.join(root, 'src', `${name}.ts`));
+    await build({ entryPoints, outdir, format: 'esm', target: 'es2023', logLevel: 'warning' });
+  }
   await buildWorker(path.join(packed, 'dist/scan/scan-worker.cjs'));
   const { stdout } = await exec('npm', ['pack', '--ignore-scripts', '--silent'], { cwd: packed });
   await exec('tar', ['xzf', stdout.trim()], { cwd: packed });
@@ -45,4 +56,11 @@ export async function packedProject(): Promise<PackedProject> {
   await mkdir(path.join(installed, '@types'));
   await symlink(path.join(modules, '@types/node'), path.join(installed, '@types/node'));
   return { folder, project };
+}
+
+/** The paths of the sources below `src`, without `.ts`; the script of threads is bundled instead. */
+export async function sources(): Promise<string[]> {
+  return (await readdir(path.join(root, 'src'), { recursive: true }))
+    .filter(name => /(?<!\.d)\.ts$/.test(name) && name !== 'scan/scan-worker.ts')
+    .map(name => name.slice(0, -'.ts'.length));
 }
