@@ -40,6 +40,8 @@ export interface Part {
   readonly seeds?: number | undefined;
   /** Starts what all cells share, such as a service. */
   open(setting: Setting): Promise<OpenPart> | OpenPart;
+  /** What it has kept of its trials itself, in place of the last result of each cell. */
+  results?(): readonly RecordedCell[];
   /** The Markdown of its results, where a table with a row for each cell is not good enough. */
   render?(results: readonly CellResult[]): string;
 }
@@ -96,4 +98,11 @@ export interface CellResult {
   readonly counts: Counts;
   readonly curves?: Curves | undefined;
   readonly seconds: number;
+}
+
+/** The last result of a cell, and where it comes from. */
+export interface RecordedCell extends CellResult {
+  /** `2026-11-22`. */
+  readonly day: string;
+  readonly machine: string;
 }

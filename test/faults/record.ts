@@ -1,13 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
-import type { CellResult, Curves } from './part.js';
-
-/** The last result of a cell, and where it comes from. */
-export interface RecordedCell extends CellResult {
-  /** `2026-11-22`. */
-  readonly day: string;
-  readonly machine: string;
-}
+import type { CellResult, Curves, Part, RecordedCell } from './part.js';
 
 /** By part and cell. */
 export type Recorded = Readonly<Record<string, Readonly<Record<string, RecordedCell>>>>;
@@ -22,6 +15,12 @@ export function readRecord(file: string): Recorded {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
     throw error;
   }
+}
+
+/** The recorded results of a part, by cell. */
+export function resultsOf(part: Part, recorded: Recorded): ReadonlyMap<string, RecordedCell> {
+  const cells = part.results?.() ?? Object.values(recorded[part.name] ?? {});
+  return new Map(cells.map(cell => [cell.cell, cell]));
 }
 
 /** Puts results in the place of the last ones of their cells; cells that the part no longer has go. */

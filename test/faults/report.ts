@@ -1,5 +1,5 @@
-import type { CellResult, Part } from './part.js';
-import type { Recorded, RecordedCell } from './record.js';
+import type { CellResult, Part, RecordedCell } from './part.js';
+import { type Recorded, resultsOf } from './record.js';
 
 /** One line for a cell that has ended. */
 export function cellLine(part: string, result: CellResult): string {
@@ -13,7 +13,7 @@ export function cellLine(part: string, result: CellResult): string {
 /** `RESULTS.md`. */
 export function resultsPage(parts: readonly Part[], recorded: Recorded): string {
   const known = parts.flatMap(part => {
-    const cells = Object.values(recorded[part.name] ?? {});
+    const cells = [...resultsOf(part, recorded).values()];
     return cells.length === 0 ? [] : [{ part, cells }];
   });
   return [

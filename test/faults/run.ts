@@ -11,7 +11,7 @@ import { long } from './long.js';
 import { matrix } from './matrix.js';
 import { mutants } from './mutants.js';
 import type { Cell, CellResult, Part } from './part.js';
-import { MACHINE, readRecord, record } from './record.js';
+import { MACHINE, readRecord, record, resultsOf } from './record.js';
 import { cellLine, resultsPage } from './report.js';
 import { tests } from './tests.js';
 import { seedsOf, tryPart } from './try-part.js';
@@ -94,7 +94,8 @@ for (const { part, cells } of chosen) {
       },
       onCell(result) {
         print(cellLine(part.name, result));
-        if (isRecorded && isMore(part, result)) record(RESULTS, part, [result]);
+        if (isRecorded && part.results === undefined && isMore(part, result))
+          record(RESULTS, part, [result]);
       },
     })),
   );
@@ -109,7 +110,7 @@ process.exitCode = failed.length > 0 ? 1 : 0;
 
 /** Whether the result replaces the recorded one: a run of fewer seeds, or one that was ended, does not. */
 function isMore(part: Part, { cell, trials, failures }: CellResult): boolean {
-  const before = readRecord(RESULTS)[part.name]?.[cell];
+  const before = resultsOf(part, readRecord(RESULTS)).get(cell);
   if (before === undefined || (values.missing && before.failures.length > 0)) return true;
   if (seeds !== undefined && seeds < before.trials) return false;
   return trials >= before.trials || failures.length > 0;
@@ -117,7 +118,7 @@ function isMore(part: Part, { cell, trials, failures }: CellResult): boolean {
 
 /** The recorded result, if all of its trials passed and the cell still expects the same. */
 function passed(part: Part, { name, expects, why }: Cell): CellResult | undefined {
-  const result = readRecord(RESULTS)[part.name]?.[name];
+  const result = resultsOf(part, readRecord(RESULTS)).get(name);
   const isSame = result?.expects === expects && result.why === why;
   return isSame && result.failures.length === 0 ? result : undefined;
 }
