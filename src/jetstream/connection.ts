@@ -294,6 +294,8 @@ async function connectOptions(
     timeout: REQUEST_MS,
     // `repeat` decides how long.
     maxReconnectAttempts: -1,
+    // Each request would make errors with stacks, for the case that it fails.
+    noAsyncTraces: true,
     reconnectTimeWait: 100,
     reconnectJitter: 100,
     pingInterval: 5_000,

@@ -52,13 +52,18 @@ export function digest(text: string): string {
 /** The headers that describe these items. */
 export function describe(items: readonly Outgoing[]): Headers {
   const [first] = items;
+  if (first !== undefined && items.length === 1)
+    return described(first.id, first.format, first.tags);
   const format = items.every(item => item.format === first?.format) ? first?.format : undefined;
-  const tags = [...new Set(items.flatMap(item => item.tags))];
-  return [
-    [HEADERS.ids, items.map(({ id }) => id).join(',')],
-    ...(format === undefined ? [] : ([[HEADERS.format, format]] as const)),
-    ...(tags.length === 0 ? [] : ([[HEADERS.tags, JSON.stringify(tags)]] as const)),
-  ];
+  const tags = items.flatMap(item => item.tags);
+  return described(items.map(({ id }) => id).join(','), format, tags);
+}
+
+function described(ids: string, format: string | undefined, tags: readonly string[]): Headers {
+  const headers: [string, string][] = [[HEADERS.ids, ids]];
+  if (format !== undefined) headers.push([HEADERS.format, format]);
+  if (tags.length > 0) headers.push([HEADERS.tags, JSON.stringify([...new Set(tags)])]);
+  return headers;
 }
 
 /** What is sent of an activity: its exact bytes. */

@@ -55,7 +55,8 @@ export class Packer {
     return count >= posts || size >= maxBytes;
   }
 
-  async pack(items: readonly Outgoing[]): Promise<Packed> {
+  /** A promise only where it takes time: most messages are one post, as it is. */
+  pack(items: readonly Outgoing[]): Packed | Promise<Packed> {
     const { compression } = this.#options;
     const [first] = items;
     const headers = describe(items);
@@ -70,9 +71,9 @@ export class Packer {
     ];
     const compress = compression && compressorOf(compression);
     if (compress === undefined) return { payload: content, headers: lengths };
-    return {
-      payload: await compress(content),
+    return compress(content).then(payload => ({
+      payload,
       headers: [...lengths, [HEADERS.encoding, compression as string]],
-    };
+    }));
   }
 }

@@ -62,6 +62,7 @@ interface Attempt {
 }
 
 const NO_BYTES = new Uint8Array();
+const NOTHING = Promise.resolve();
 
 /**
  * Publishes items so that each counts once, whatever the duplicate window of the stream. Each message has a
@@ -81,7 +82,8 @@ export class Publisher {
   #pendingBytes = 0;
   #wake: () => void = () => {};
   #earlier = new EarlierItems({ items: new Map(), end: 0 }, 0);
-  #counts: PublishedCounts;
+  /** What it has published; changed in place, as there is a change for each post. */
+  readonly #counts: { posts: number; messages: number; bytes: number };
   /** The highest sequence that was acknowledged. */
   #highest: number;
   /** The epoch that has begun on all subjects. */
@@ -123,7 +125,7 @@ export class Publisher {
     this.#connection = connection;
     this.#entry = entry;
     this.#options = options;
-    this.#counts = entry.state.counts;
+    this.#counts = { ...entry.state.counts };
     this.#highest = entry.state.seq;
     this.#begun = entry.state.begun;
     this.#acked = options.stream.subjects.map(() => new PositionSet());
@@ -147,22 +149,28 @@ export class Publisher {
   }
 
   get counts(): PublishedCounts {
-    return this.#counts;
+    return { ...this.#counts };
   }
 
-  /** Publishes an item, unless the stream has it from a run before this one; waits while too much is on its way. */
-  async add(item: Outgoing): Promise<void> {
+  /**
+   * Publishes an item, unless the stream has it from a run before this one. Returns a promise where the next item
+   * must wait, because too much is on its way.
+   */
+  add(item: Outgoing): Promise<void> | undefined {
     this.#throwFailure();
     this.#reached = undefined;
-    this.#counts = { ...this.#counts, posts: this.#counts.posts + 1 };
+    this.#counts.posts++;
     const found = this.#earlier.pass(item.id);
-    if (found !== undefined) {
-      const { posts, messages, bytes } = this.#counts;
-      if (found.bytes !== undefined)
-        this.#counts = { posts, messages: messages + 1, bytes: bytes + found.bytes };
-      return;
+    if (found === undefined)
+      this.#batches.add(subjectNumber(item.id, this.#options.stream.subjects.length), item);
+    else if (found.bytes !== undefined) {
+      this.#counts.messages++;
+      this.#counts.bytes += found.bytes;
     }
-    this.#batches.add(subjectNumber(item.id, this.#options.stream.subjects.length), item);
+    return this.#isFull ? this.#untilNotFull() : undefined;
+  }
+
+  async #untilNotFull(): Promise<void> {
     while (this.#isFull) {
       await new Promise<void>(resolve => {
         this.#wake = resolve;
@@ -188,7 +196,7 @@ export class Publisher {
     // The next message tells readers what came before it, so one must follow the last.
     const ended = [...this.#next.entries()].filter(([, position]) => position > 0);
     await Promise.all(ended.map(([subject]) => this.#sendEmpty(subject, this.#take(subject))));
-    await this.#entry.write({ state: 'complete', counts: this.#counts, ...this.#found });
+    await this.#entry.write({ state: 'complete', counts: this.counts, ...this.#found });
   }
 
   close(): void {
@@ -224,7 +232,7 @@ export class Publisher {
     this.#reached = undefined;
     this.#lastCommit = performance.now();
     this.#batches.sendAll();
-    const counts = this.#counts;
+    const { counts } = this;
     // What is sent from now on gets a higher sequence than what is acknowledged already.
     const found = this.#earlier.areBehind(counts.posts) ? this.#found : {};
     const pending = [...this.#pending];
@@ -263,16 +271,23 @@ export class Publisher {
   /** Sends items of a subject as one message. */
   #send(subject: number, items: readonly Outgoing[]): void {
     if (this.#failure !== undefined) return;
-    const ids = items.map(({ id }) => id);
-    const { posts, messages, bytes } = this.#counts;
+    const [first] = items;
+    const id =
+      items.length === 1 && first !== undefined
+        ? first.id
+        : digest(items.map(item => item.id).join());
     const message: Pending = {
-      ...{ subject, items, sentBytes: 0, since: performance.now(), acked: Promise.resolve() },
-      id: `${this.#prefix}.${ids.length === 1 ? ids[0] : digest(ids.join())}`,
-      itemsBefore: posts - items.length,
+      subject,
+      items,
+      id: `${this.#prefix}.${id}`,
+      itemsBefore: this.#counts.posts - items.length,
       at: this.#take(subject),
       bytes: items.reduce((sum, { payload }) => sum + payload.length, 0),
+      sentBytes: 0,
+      since: performance.now(),
+      acked: NOTHING,
     };
-    this.#counts = { posts, messages: messages + 1, bytes };
+    this.#counts.messages++;
     this.#pending.add(message);
     this.#pendingBytes += message.bytes;
     message.acked = this.#deliver(message).catch(error => this.#fail(error));
@@ -290,7 +305,7 @@ export class Publisher {
     this.#acked[message.subject]?.add(message.at.position);
     const { sentBytes } = message;
     this.#pendingBytes -= message.bytes;
-    this.#counts = { ...this.#counts, bytes: this.#counts.bytes + sentBytes };
+    this.#counts.bytes += sentBytes;
     const { progress } = this.#options;
     if (progress !== undefined) {
       progress.written += message.items.length;
@@ -316,7 +331,8 @@ export class Publisher {
   async #deliver(message: Pending): Promise<void> {
     const { stream, packer } = this.#options;
     const { subject, at, since } = message;
-    const { payload, headers } = await packer.pack(message.items);
+    const packed = packer.pack(message.items);
+    const { payload, headers } = packed instanceof Promise ? await packed : packed;
     message.sentBytes = payload.length;
     const what = `publish to ${stream.subjects[subject]}`;
     const before = [HEADERS.position, String(message.itemsBefore)] as const;

@@ -198,7 +198,10 @@ async function publish<T>(
     if (publisher.isComplete) return publisher.counts;
     const pull = { signal, progress, resume: publisher.cursor };
     for await (const { items, cursor } of batchesOf(input, pull)) {
-      for (const item of items) await publisher.add(plan.outgoing(item));
+      for (const item of items) {
+        const full = publisher.add(plan.outgoing(item));
+        if (full !== undefined) await full;
+      }
       if (cursor !== undefined) publisher.reached(cursor);
     }
     await publisher.finish();
