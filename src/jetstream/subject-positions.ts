@@ -141,17 +141,21 @@ export class SubjectPositions {
     return isNew;
   }
 
-  /** What is lost and was not returned before. */
-  takeLost(): LostPositions[] {
-    const lost: LostPositions[] = [];
-    for (const [key, followed] of this.#followed) {
-      const { seen, checked, acknowledged } = followed;
-      if (checked === null || checked >= acknowledged) continue;
-      followed.checked = acknowledged;
+  /** What is lost and was not reported. */
+  get lost(): LostPositions[] {
+    return [...this.#followed].flatMap(([key, { seen, checked, acknowledged }]) => {
+      if (checked === null || checked >= acknowledged) return [];
       const [publisher = '', subject = ''] = key.split(' ');
-      for (const range of seen.missing(checked, acknowledged))
-        lost.push({ publisher, subject, ...range });
-    }
+      return seen.missing(checked, acknowledged).map(range => ({ publisher, subject, ...range }));
+    });
+  }
+
+  /** What is lost, which counts as reported from now on. */
+  takeLost(): LostPositions[] {
+    const { lost } = this;
+    for (const followed of this.#followed.values())
+      if (followed.checked !== null)
+        followed.checked = Math.max(followed.checked, followed.acknowledged);
     return lost;
   }
 

@@ -1,0 +1,179 @@
+import type { JsMsg } from '@nats-io/jetstream';
+import { optionError } from '../check.js';
+import type { Batch, Batches, Cursor, Run } from '../flow/flow.js';
+import type { JetStreamConnection } from './connection.js';
+import { Epochs, isEpochs } from './epochs.js';
+import { JetStreamError } from './jet-stream-error.js';
+import { incomplete, type JetStreamGap } from './jet-stream-gap.js';
+import { postsOf } from './posts-of.js';
+import { readAgain } from './read-again.js';
+import { readMessages, remade } from './read-messages.js';
+import type { OpenedStream } from './stream-settings.js';
+import {
+  inBoth,
+  isSubjectPositions,
+  type LostPositions,
+  SubjectPositions,
+} from './subject-positions.js';
+
+/** Sequences before and behind a place where replicas may have the messages that are lost there. */
+const AROUND = 1_000;
+
+/** What to make of messages, and where to end. */
+export interface SubjectPlan<T> {
+  readonly until: 'never' | 'caught up' | number;
+  readonly onGap: ((gap: JetStreamGap) => unknown) | undefined;
+  readonly item: (bytes: Buffer) => T;
+}
+
+/** The posts of a subject, or of all by a wildcard, from a cursor on; each once, and what is gone is reported. */
+export async function* readSubject<T>(
+  connection: JetStreamConnection,
+  { onGap, item, until }: SubjectPlan<T>,
+  stream: OpenedStream,
+  subject: string,
+  { resume, progress }: Run,
+): Batches<T> {
+  const from = startOf(resume, stream, subject);
+  const { epochs, positions } = from;
+  const end = until === 'never' ? undefined : until === 'caught up' ? stream.lastSequence : until;
+  let last = from.after;
+  const cursor = (): Cursor => ({
+    ...{ source: 'jetstream', stream: stream.name, created: stream.created, subject, seq: last },
+    ...{ epochs: epochs.toJSON(), positions: positions.toJSON() },
+  });
+  const report = async (gaps: readonly JetStreamGap[]) => {
+    if (gaps.length > 0 && onGap === undefined) throw incomplete(stream.name, gaps, cursor());
+    for (const gap of gaps) await onGap?.(gap);
+  };
+  const take = async (message: JsMsg, items: T[]) => {
+    const { data, headers, seq, subject: of } = message;
+    if (progress !== undefined) progress.receivedBytes += data.length;
+    if (!positions.admits(of, headers)) return;
+    const posts = await postsOf(data, headers, `${stream.name} sequence ${seq}`);
+    for (const post of posts) items.push(item(post));
+    if (progress !== undefined) progress.received += posts.length;
+  };
+  const around = async function* (sequence: number) {
+    const { state } = await connection.streamInfo(stream.name);
+    yield* readMessages(connection, {
+      ...{ stream: stream.name, created: stream.created, subject },
+      after: Math.max(0, sequence - AROUND),
+      until: Math.min(sequence + AROUND, state.last_seq),
+    });
+  };
+  const recovered = async function* (): Batches<T> {
+    if (stream.replicas > 1 && positions.lost.length > 0) {
+      const items: T[] = [];
+      for (const message of await readAgain(positions.lost, () => around(last)))
+        await take(message, items);
+      yield { items, cursor: cursor(), origin: stream.name };
+    }
+    await report(positions.takeLost());
+  };
+  try {
+    // The run before this one may have ended before it had reported all.
+    yield* recovered();
+    if (end !== undefined && last >= end) return;
+    for await (const group of readMessages(connection, {
+      ...{ stream: stream.name, created: stream.created, subject },
+      ...{ after: last, until: end },
+    })) {
+      const items: T[] = [];
+      for (const message of group.messages)
+        if (epochs.admits(message.subject, message.headers)) await take(message, items);
+      if (progress !== undefined && end !== undefined)
+        progress.fraction = Math.min(1, group.position / end);
+      last = group.position;
+      if (group.lost !== undefined) {
+        positions.skip();
+        await report([{ subject, ...group.lost }]);
+      }
+      const batch: Batch<T> = { items, cursor: cursor(), origin: stream.name };
+      yield batch;
+      yield* recovered();
+    }
+    if (end === undefined) return;
+    const lost = await lostBehind(connection, stream, { subject, end, epochs, positions });
+    positions.dismiss(lost);
+    await report(lost);
+  } catch (error) {
+    throw error instanceof JetStreamError && error.cursor === undefined
+      ? new JetStreamError(error.message, {
+          ...{ failure: error.failure, retryable: error.retryable, cause: error.cause },
+          cursor: cursor(),
+        })
+      : error;
+  }
+}
+
+/**
+ * Which positions before the end are lost, where the messages before it leave open whether they come later: what
+ * is behind the end says so.
+ */
+async function lostBehind(
+  connection: JetStreamConnection,
+  { name, created }: OpenedStream,
+  {
+    subject,
+    end,
+    epochs,
+    positions,
+  }: {
+    readonly subject: string;
+    readonly end: number;
+    readonly epochs: Epochs;
+    readonly positions: SubjectPositions;
+  },
+): Promise<readonly LostPositions[]> {
+  const { open } = positions;
+  if (open.length === 0) return [];
+  const epochsBehind = new Epochs(epochs.toJSON());
+  const positionsBehind = new SubjectPositions(positions.toJSON());
+  const { state } = await connection.streamInfo(name);
+  const groups = readMessages(connection, {
+    ...{ stream: name, created, subject, after: end, until: state.last_seq, headersOnly: true },
+  });
+  for await (const { messages, lost } of groups) {
+    // Whether they were among these, nobody can say.
+    if (lost !== undefined) positionsBehind.skip();
+    for (const { subject, headers } of messages)
+      if (epochsBehind.admits(subject, headers)) positionsBehind.admits(subject, headers);
+    if (inBoth(open, positionsBehind.open).length === 0) break;
+  }
+  return inBoth(open, positionsBehind.takeLost());
+}
+
+/** Where a reader stands. */
+interface Start {
+  readonly after: number;
+  readonly epochs: Epochs;
+  readonly positions: SubjectPositions;
+}
+
+/** Where a cursor stands; without one, before the first message that the stream has. */
+function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: string): Start {
+  if (resume === undefined) {
+    const after = Math.max(0, stream.firstSequence - 1);
+    return {
+      after,
+      epochs: new Epochs(),
+      positions: new SubjectPositions({ isWhole: after === 0 }),
+    };
+  }
+  const { source, created, seq, epochs, positions } = resume;
+  if (source !== 'jetstream' || resume.stream !== stream.name || resume.subject !== subject)
+    throw optionError(
+      'fromJetStream',
+      'resume',
+      `is not a cursor of the stream ${stream.name} and the subject ${subject}`,
+    );
+  if (created !== stream.created) throw remade(stream.name, String(created), stream.created);
+  if (!Number.isSafeInteger(seq) || !isEpochs(epochs) || !isSubjectPositions(positions))
+    throw optionError('fromJetStream', 'resume', 'is a cursor that is damaged');
+  return {
+    after: seq as number,
+    epochs: new Epochs(epochs),
+    positions: new SubjectPositions(positions),
+  };
+}
