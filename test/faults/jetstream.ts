@@ -20,6 +20,9 @@ const FAULTS: Readonly<
 const LOSSES =
   'all is whole, or the readers name what nats-server has lost after it had acknowledged it, and nothing else is missing';
 
+/** Compiled like this file, beside it. */
+const script = (name: string) => path.join(import.meta.dirname, '../jetstream', `${name}.js`);
+
 export const jetstream: Part = {
   name: 'jetstream',
   title: 'Posts through a JetStream cluster of three nodes',
@@ -44,7 +47,10 @@ export const jetstream: Part = {
     return {
       run: ({ name }, trials) =>
         trials.each(({ random, folder, signal }) =>
-          chaos({ faults: FAULTS[name]?.faults ?? [], random, archive, folder, library, signal }),
+          chaos({
+            ...{ random, archive, folder, library, signal, script },
+            faults: FAULTS[name]?.faults ?? [],
+          }),
         ),
     };
   },

@@ -1,7 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { compiled } from '../compiled.js';
 import { Random } from '../faults/random.js';
 import { comparePosts } from './bare-reader.js';
 import { chaos, type Fault, type PostArchive, writeArchive } from './chaos.js';
@@ -28,7 +30,8 @@ describe.skipIf(!hasNatsServer)('posts through a cluster', () => {
     const counts = await chaos({
       ...{ faults, maxFaults: 1, random: new Random(name), archive },
       folder: await mkdtemp(path.join(folder, 'run-')),
-      library: new URL('../../src/', import.meta.url),
+      library: new URL('src/', pathToFileURL(`${inject('compiledSources')}/`)),
+      script: name => compiled(path.join(import.meta.dirname, `${name}.ts`)),
       signal: AbortSignal.timeout(240_000),
     });
     expect(counts).toMatchObject({ posts: archive.posts.size });

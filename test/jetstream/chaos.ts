@@ -2,14 +2,13 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import type { JetStreamGap } from '../../src/jetstream/from-jet-stream.js';
+import type { JetStreamGap } from '../../src/jetstream/jet-stream-gap.js';
 import { subjectNumber, subjectsOf } from '../../src/jetstream/subjects.js';
 import { samplePosts } from '../../src/service/index.js';
 import type { Random } from '../faults/random.js';
 import { comparePosts, type PostCounts, readPosts } from './bare-reader.js';
-import type { ConsumeWork } from './jetstream-to-files.js';
+import type { ConsumeWork, PublishWork } from './chaos-work.js';
 import { type NatsCluster, type NatsNode, startCluster } from './nats-server.js';
-import type { PublishWork } from './posts-to-jetstream.js';
 import { RestartedScript } from './restarted-script.js';
 import { RouteProxies } from './route-proxies.js';
 import { SmallDisk } from './small-disk.js';
@@ -51,6 +50,8 @@ export interface ChaosOptions {
   readonly folder: string;
   /** The folder of the library as a URL with a slash at its end. */
   readonly library: URL;
+  /** The path of the JavaScript of a script of this folder. */
+  readonly script: (name: string) => string;
   readonly signal: AbortSignal;
 }
 
@@ -178,7 +179,7 @@ class Run {
     this.outputs = Array.from({ length: CONSUMERS }, (_, index) =>
       path.join(options.folder, `share-${index + 1}`),
     );
-    const { archive, library } = options;
+    const { archive, library, script } = options;
     const work: PublishWork = {
       library: library.href,
       archive: archive.folder,
@@ -189,7 +190,7 @@ class Run {
       },
     };
     this.#publisher = new RestartedScript(
-      'posts-to-jetstream',
+      script('posts-to-jetstream'),
       work,
       this.#pauseMs,
       options.signal,
@@ -248,7 +249,8 @@ class Run {
           until,
         },
       };
-      return new RestartedScript('jetstream-to-files', work, this.#pauseMs, this.#options.signal);
+      const { script, signal } = this.#options;
+      return new RestartedScript(script('jetstream-to-files'), work, this.#pauseMs, signal);
     });
   }
 

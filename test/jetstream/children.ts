@@ -1,12 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { spawn } from '../child-processes.js';
-
-const loader = createRequire(import.meta.url).resolve('tsx/esm');
-const root = path.resolve(import.meta.dirname, '../..');
+import { compiled } from '../compiled.js';
 
 /** A script of this folder in a process of its own. */
 export class Child {
@@ -16,16 +13,10 @@ export class Child {
   #wake: () => void = () => {};
 
   constructor(script: string, options: object) {
-    const file = path.join(import.meta.dirname, script);
-    // Without the wrapper of tsx, so that a signal reaches the script itself.
-    this.process = spawn(
-      process.execPath,
-      ['--import', `file://${loader}`, file, JSON.stringify(options)],
-      {
-        stdio: ['ignore', 'pipe', 'inherit'],
-        env: { ...process.env, TSX_TSCONFIG_PATH: path.join(root, 'tsconfig.json') },
-      },
-    );
+    const file = compiled(path.join(import.meta.dirname, script));
+    this.process = spawn(process.execPath, [file, JSON.stringify(options)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     this.#closed = once(this.process, 'close').then(() => this.#wake());
     createInterface({ input: this.process.stdout! }).on('line', line => {
       this.lines.push(line);

@@ -1,15 +1,5 @@
 import { appendFileSync } from 'node:fs';
-import type { FromJetStreamOptions } from '../../src/jetstream/from-jet-stream.js';
-
-/** What the script gets as its argument, as JSON. */
-export interface ConsumeWork {
-  /** The folder of the library as a URL with a slash at its end. */
-  readonly library: string;
-  readonly out: string;
-  /** The file that has a line of JSON for each gap. */
-  readonly gaps: string;
-  readonly options: FromJetStreamOptions;
-}
+import type { ConsumeWork } from './chaos-work.js';
 
 // A consumer that tests kill.
 const { library, out, gaps, options } = JSON.parse(process.argv[2] ?? '') as ConsumeWork;

@@ -1,15 +1,4 @@
-import type { Activity } from '../../src/activity/activity.js';
-import type { ToJetStreamOptions } from '../../src/jetstream/to-jet-stream.js';
-
-/** What the script gets as its argument, as JSON. */
-export interface PublishWork {
-  /** The folder of the library as a URL with a slash at its end. */
-  readonly library: string;
-  /** The folder of stored files. */
-  readonly archive: string;
-  readonly perSecond: number;
-  readonly options: ToJetStreamOptions<Activity>;
-}
+import type { PublishWork } from './chaos-work.js';
 
 // The publisher that tests kill.
 const { library, archive, perSecond, options } = JSON.parse(process.argv[2] ?? '') as PublishWork;

@@ -51,7 +51,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
       ...{ ...to(node), until: 'caught up', path: path.join(folder, 'out.jsonl') },
       checkpoint: path.join(folder, 'checkpoint.json'),
     };
-    for (const aliveMs of [1500, 900, 1200]) {
+    for (const aliveMs of [500, 300, 400]) {
       const reader = new Child('consume-child.ts', options);
       await wait(aliveMs);
       await reader.kill();

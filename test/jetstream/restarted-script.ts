@@ -3,7 +3,7 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { spawn } from '../child-processes.js';
 
-/** A script of this folder in a process of its own, which is started again each time a test kills it. */
+/** A script in a process of its own, which is started again each time a test kills it. */
 export class RestartedScript {
   /** Resolves to what it printed when it has ended by itself; rejects if that was with an error. */
   readonly ended: Promise<string>;
@@ -11,20 +11,14 @@ export class RestartedScript {
   #isStopped = false;
 
   /**
-   * @param script Its name, without an extension.
+   * @param script The path of its JavaScript.
    * @param work What it gets as its argument, as JSON.
    * @param pauseMs How long it is down after a kill.
    * @param end Kills it, for good.
    */
   constructor(script: string, work: unknown, pauseMs: () => number, end: AbortSignal) {
-    // Compiled for `npm run faults`, because tsx takes a second to start.
-    const extension = path.extname(import.meta.filename);
-    const args = [
-      ...(extension === '.ts' ? ['--import', 'tsx'] : []),
-      path.join(import.meta.dirname, script + extension),
-      JSON.stringify(work),
-    ];
-    this.ended = this.#run(script, args, pauseMs);
+    const args = [script, JSON.stringify(work)];
+    this.ended = this.#run(path.basename(script), args, pauseMs);
     // A test awaits it later.
     this.ended.catch(() => {});
     end.addEventListener('abort', () => void this.stop().catch(() => {}), { once: true });
