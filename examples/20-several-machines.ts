@@ -15,7 +15,7 @@ import { createService, samplePosts } from 'millrace/service';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rules: { type: 'string', default: '5000' } }, // try --rules 250000
+  options: { rules: { type: 'string', default: '250000' } },
 });
 const [role, share = '1/1'] = positionals;
 const stream = { stream: 'posts', subject: 'posts' };
