@@ -1,4 +1,7 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { samplePosts } from 'millrace/service';
+import { Activity } from '../../../src/activity/activity.js';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
 import { MemoryArchive } from '../../service/memory-archive.js';
 import { WINDOWS } from './windows.js';
@@ -7,6 +10,28 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 let made: readonly ArchivedPost[] | undefined;
+
+/** Beside the compiled script, which each build makes again: making the posts takes longer than most trials. */
+const KEPT = path.join(import.meta.dirname, 'archive.jsonl');
+
+function keptPosts(): readonly ArchivedPost[] {
+  if (!existsSync(KEPT)) {
+    const written = `${KEPT}.${process.pid}`;
+    writeFileSync(
+      written,
+      makePosts()
+        .map(({ activity }) => `${activity.raw}\n`)
+        .join(''),
+    );
+    renameSync(written, KEPT);
+  }
+  const lines = readFileSync(KEPT, 'utf8').trimEnd().split('\n');
+  return lines.map(line => archived(new Activity(Buffer.from(line))));
+}
+
+function archived(activity: Activity): ArchivedPost {
+  return { at: activity.postedAt.getTime(), id: activity.id, activity };
+}
 
 const makePosts = (): readonly ArchivedPost[] => [
   ...posts(WINDOWS.search, 2 * HOUR, 1),
@@ -29,7 +54,7 @@ function posts(
         // A deleted post within another changes that one.
         const isAlone = !activity.raw.includes('"quoted_status"');
         if (!isAlone || !/\bcoffee\b/i.test(activity.text) || count >= each) continue;
-        found.push({ at: activity.postedAt.getTime(), id: activity.id, activity });
+        found.push(archived(activity));
         count++;
       }
   }
@@ -37,7 +62,7 @@ function posts(
 }
 
 export function newArchive({ repeats = false } = {}): MemoryArchive {
-  made ??= makePosts();
+  made ??= keptPosts();
   return repeats ? new RepeatingArchive(made) : new MemoryArchive(made);
 }
 

@@ -90,7 +90,8 @@ const BODY_BYTES: Partial<Record<Endpoint, number>> = {
   replay: 12_000,
   compliance: 300,
 };
-const SILENCE_MS = 250;
+/** Long enough that a process on a busy machine is not silent for so long itself. */
+const SILENCE_MS = 800;
 
 /** A fault of the service at a random request of the row. */
 function atService(
