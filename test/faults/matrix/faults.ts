@@ -41,6 +41,8 @@ export interface Planted {
   readonly mayRecover?: boolean | undefined;
   /** Whether the run may also end with a typed error, as long as the next one completes it. */
   readonly mayFail?: boolean | undefined;
+  /** Whether it may change an id in a way that nothing can tell. */
+  readonly mayChange?: boolean | undefined;
   /** What it hit, for messages. */
   readonly what?: (() => string) | undefined;
   /** How far the client's clock is ahead; the client is not told the service's time then. */
@@ -295,6 +297,7 @@ export const FAULTS: readonly Fault[] = [
             ...atService(setting, (_, bytes) => ({ kind: 'flip', atByte: bytes }) as ServiceFault),
             // A live stream has its checksum at its end: until then a record is damaged, not the gzip.
             mayFail: setting.row.name === 'compliance',
+            mayChange: setting.row.name === 'compliance',
           },
   ),
   fault('stall', network('waits', { compliance: 'gap' }), setting => ({

@@ -23,13 +23,14 @@ export async function tryCompliance(
     planted = await fault.plant(setting);
     const gaps: Gap[] = [];
     const endsRun = cell.expects === 'error';
-    const ended = await untilArrived(run, events, { planted, gaps, signal, endsRun });
+    const { mayChange } = planted;
+    const ended = await untilArrived(run, events, { planted, gaps, signal, endsRun, mayChange });
     if (endsRun || (planted.mayFail && ended !== undefined)) {
       if (planted.hits() > 0 && ended === undefined)
         throw new Error('The stream went on as if nothing had been');
       if (ended !== undefined && !run.isTyped(ended)) throw ended;
       await planted.lift();
-      const again = await untilArrived(run, events, { gaps, signal });
+      const again = await untilArrived(run, events, { gaps, signal, mayChange });
       if (again !== undefined) throw again;
     } else if (ended !== undefined) throw ended;
     if (cell.expects !== 'gap' && gaps.length > 0) throw new Error(`Gaps: ${JSON.stringify(gaps)}`);
@@ -49,7 +50,14 @@ async function untilArrived(
     gaps,
     signal,
     endsRun = false,
-  }: { planted?: Planted; gaps: Gap[]; signal: AbortSignal; endsRun?: boolean },
+    mayChange = false,
+  }: {
+    planted?: Planted;
+    gaps: Gap[];
+    signal: AbortSignal;
+    endsRun?: boolean;
+    mayChange?: boolean | undefined;
+  },
 ): Promise<unknown> {
   const stop = new AbortController();
   const done = new Error('All events are there');
@@ -66,7 +74,12 @@ async function untilArrived(
     tombstones = undefined;
     stop.abort(error);
   });
-  const arrived = events.arrive(() => tombstones, gaps, AbortSignal.any([signal, stop.signal]));
+  const arrived = events.arrive(
+    () => tombstones,
+    gaps,
+    AbortSignal.any([signal, stop.signal]),
+    mayChange,
+  );
   const failure = await arrived.then(
     () => undefined,
     (error: unknown) => error,
