@@ -188,7 +188,7 @@ describe('the local service', () => {
     const { port } = new URL(baseUrl);
     const sockets = await Promise.all(
       Array.from(
-        { length: 300 },
+        { length: 500 },
         () =>
           new Promise<net.Socket>(resolve => {
             const socket = net.connect(Number(port), '127.0.0.1', () => resolve(socket));

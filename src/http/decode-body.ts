@@ -5,9 +5,14 @@ import { cutResponse } from './connection-errors.js';
 /** Bytes that go into the decoder in one call. Gzip expands up to 1,032 times, so 4 MiB come out. */
 const STEP = 4 * 1024;
 
+/** A body above this that is this many times as long as its gzip bytes is a bomb. JSON expands some 30 times at most. */
+const MAX_BOMB_BYTES = 16 * 1024 * 1024;
+const MAX_RATIO = 200;
+
 /**
  * Decodes a gzip body as it arrives. A body that ends early is a cut response; one with wrong bytes
- * throws a retryable `DataError`, since the bytes may have been damaged in transit.
+ * throws a retryable `DataError`, since the bytes may have been damaged in transit. One that expands far more
+ * than JSON does throws one that is not retryable.
  */
 export async function* decodeBody(
   body: AsyncIterable<Buffer>,
@@ -20,10 +25,19 @@ export async function* decodeBody(
     step: STEP,
   });
   let receivedBytes = 0;
+  let decodedBytes = 0;
   try {
     for await (const chunk of body) {
       receivedBytes += chunk.length;
-      for (const blocks of decoded(file, chunk, url)) yield* blocks;
+      for (const blocks of decoded(file, chunk, url)) {
+        for (const { length } of blocks) decodedBytes += length;
+        if (decodedBytes > MAX_BOMB_BYTES && decodedBytes > MAX_RATIO * receivedBytes)
+          throw new DataError(
+            `The gzip body of the response is a decompression bomb: ${receivedBytes} bytes expand to more than ${decodedBytes}`,
+            { position: { origin: url } },
+          );
+        yield* blocks;
+      }
     }
     if (receivedBytes === 0) throw cutResponse(url, 'its gzip body is empty');
     end(file, url);

@@ -2,19 +2,19 @@ import { DataError } from '../errors.js';
 import { parseExact } from '../json/exact-json.js';
 import type { HttpResponse } from './http-message.js';
 
-/** The file list of a job over ten years has half a million addresses. */
-const MAX_BYTES = 256 * 1024 * 1024;
+/** More than any response but the longest list of files. */
+const MAX_BYTES = 64 * 1024 * 1024;
 /** Characters of a body that is not JSON to show. */
 const MAX_SHOWN = 120;
 
 /** The whole body as text. */
-export async function readText(response: HttpResponse): Promise<string> {
+export async function readText(response: HttpResponse, maxBytes = MAX_BYTES): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response.body) {
     bytes += chunk.length;
-    if (bytes > MAX_BYTES)
-      throw new DataError(`The response is larger than ${MAX_BYTES} bytes`, {
+    if (bytes > maxBytes)
+      throw new DataError(`The response is larger than ${maxBytes} bytes`, {
         position: { origin: response.url },
       });
     chunks.push(chunk);
@@ -23,8 +23,8 @@ export async function readText(response: HttpResponse): Promise<string> {
 }
 
 /** The whole body as JSON, with exact ids. The error of one that is cut short is retryable. */
-export async function readJson(response: HttpResponse): Promise<unknown> {
-  const text = await readText(response);
+export async function readJson(response: HttpResponse, maxBytes?: number): Promise<unknown> {
+  const text = await readText(response, maxBytes);
   try {
     return parseExact(text);
   } catch (cause) {

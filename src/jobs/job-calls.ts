@@ -27,6 +27,9 @@ import { plainTitle } from './job-title.js';
 import { parseJob, parseJobCsv, parseJobList, parseJobListing } from './parse-job.js';
 import { sendOnce } from './send-once.js';
 
+/** The list of a job over ten years has half a million addresses. */
+const MAX_LISTING_BYTES = 256 * 1024 * 1024;
+
 /** How to end a call of the `jobs` namespace early. */
 export interface JobCallOptions {
   /** Ends the call: it rejects with the signal's reason. */
@@ -142,7 +145,7 @@ export function jobResults(
 ): Promise<JobListing> {
   const { signal } = checkOptions('jobs.results', CALL_OPTIONS, options);
   return read(account, jobUrl(account, job, '/results.json'), signal, async response =>
-    parseJobListing(await readJson(response), response.url),
+    parseJobListing(await readJson(response, MAX_LISTING_BYTES), response.url),
   );
 }
 
@@ -159,7 +162,7 @@ export function jobResultsCsv(
 ): Promise<JobCsvFile[]> {
   const { signal } = checkOptions('jobs.resultsCsv', CALL_OPTIONS, options);
   return read(account, jobUrl(account, job, '/results.csv'), signal, async response =>
-    parseJobCsv(await readText(response), response.url),
+    parseJobCsv(await readText(response, MAX_LISTING_BYTES), response.url),
   );
 }
 

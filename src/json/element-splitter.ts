@@ -1,4 +1,4 @@
-import { checkOptions, type OptionTable, text } from '../check.js';
+import { checkOptions, type OptionTable, text, whole } from '../check.js';
 import { DataError } from '../errors.js';
 import { bufferOf } from './buffer-of.js';
 import { CarryOver } from './carry-over.js';
@@ -25,11 +25,18 @@ const EMPTY = Buffer.alloc(0);
 export interface ElementSplitterOptions extends RecordLimits {
   /** The URL or file of the document, for error messages. */
   readonly origin?: string | undefined;
+  /** Maximum number of elements. @default Infinity */
+  readonly maxElements?: number | undefined;
 }
 
 const OPTIONS = {
   ...RECORD_LIMITS,
   origin: text('the URL or file, for error messages'),
+  maxElements: whole('elements of the array', {
+    min: 1,
+    orInfinity: true,
+    default: Number.POSITIVE_INFINITY,
+  }),
 } satisfies OptionTable<ElementSplitterOptions>;
 
 /** What is expected next, outside of a value. */
@@ -62,6 +69,8 @@ type Next =
 export class ElementSplitter {
   readonly #key: string;
   readonly #maxBytes: number;
+  readonly #maxElements: number;
+  #elements = 0;
   readonly #origin: string | undefined;
   #next: Next = 'document';
   /** Bytes of the document before the current block. */
@@ -76,7 +85,8 @@ export class ElementSplitter {
   #found = false;
 
   constructor(key: string, options: ElementSplitterOptions = {}) {
-    const { maxBytes, maxDepth } = checkOptions('ElementSplitter', OPTIONS, options);
+    const { maxBytes, maxDepth, maxElements } = checkOptions('ElementSplitter', OPTIONS, options);
+    this.#maxElements = maxElements;
     this.#key = key;
     this.#maxBytes = maxBytes;
     this.#origin = options.origin;
@@ -101,7 +111,7 @@ export class ElementSplitter {
       }
       at = this.#value.find(block, at);
       if (this.#next === 'element') this.#checkSize(this.#carried.byteLength + at - start, at);
-      if (!this.#value.open) this.#endValue(block.subarray(start, at), elements);
+      if (!this.#value.open) this.#endValue(block.subarray(start, at), elements, at);
     }
     if (this.#value.open && this.#next !== 'value') this.#carried.add(block.subarray(start));
     if (!this.#isInArray()) this.#rest.add(block.subarray(restFrom));
@@ -184,8 +194,10 @@ export class ElementSplitter {
     throw this.#error('Expected a value', at);
   }
 
-  #endValue(last: Buffer, elements: Buffer[]): void {
+  #endValue(last: Buffer, elements: Buffer[], at: number): void {
     if (this.#next === 'element') {
+      if (++this.#elements > this.#maxElements)
+        throw this.#error(`\`${this.#key}\` has more than ${this.#maxElements} elements`, at);
       elements.push(this.#carried.join(last));
       this.#next = 'element comma';
     } else if (this.#next === 'name') {

@@ -30,8 +30,11 @@ export interface EchoedWindow {
   readonly toDate?: string | undefined;
 }
 
-/** More than any page of 500 posts: an endless response must not fill the memory. */
-const MAX_BYTES = 256 * 1024 * 1024;
+/** More than any page of 500 posts, or of a month of minutes: an endless response must not fill the memory. */
+const MAX_BYTES = 64 * 1024 * 1024;
+const MAX_ELEMENTS = 100_000;
+/** Each element is checked on its own later: one must not stop the page. */
+const MAX_DEPTH = 100_000;
 /** The bytes at the start of a response that are kept for the error if it is not JSON. */
 const START_BYTES = 512;
 
@@ -72,8 +75,7 @@ async function readPage<T>(
 ): Promise<Page<T>> {
   const { url } = response;
   const splitter = new ElementSplitter('results', {
-    // Each element is checked on its own later: one must not stop the page.
-    ...{ origin: url, maxBytes: MAX_BYTES, maxDepth: Number.POSITIVE_INFINITY },
+    ...{ origin: url, maxBytes: MAX_BYTES, maxDepth: MAX_DEPTH, maxElements: MAX_ELEMENTS },
   });
   const elements: Buffer[] = [];
   let bytes = 0;

@@ -71,4 +71,20 @@ describe('a gzip body', () => {
     }
     expect(taken).toBeLessThan(16 * 1024 * 1024);
   });
+
+  it('is refused beyond 16 MiB if it expands two hundredfold, and accepted if it expands less', async () => {
+    const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
+    const error = await all(decodeBody(inPieces(bomb, [50_000]), URL)).catch(
+      (caught: unknown) => caught,
+    );
+    expect(error).toBeInstanceOf(DataError);
+    expect(error).toMatchObject({ retryable: false, position: { origin: URL } });
+    expect(String(error)).toContain('decompression bomb');
+    const small = gzipSync(Buffer.alloc(15 * 1024 * 1024));
+    expect((await all(decodeBody(inPieces(small, []), URL))).length).toBe(15 * 1024 * 1024);
+    const counts = Array.from({ length: 500_000 }, (_, n) => `{"timePeriod":"${n}","count":0}`);
+    const repetitive = Buffer.from(counts.join(','));
+    const decoded = await all(decodeBody(inPieces(gzipSync(repetitive), []), URL));
+    expect(decoded.equals(repetitive)).toBe(true);
+  });
 });

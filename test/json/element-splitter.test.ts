@@ -127,6 +127,16 @@ describe('ElementSplitter', () => {
         expect(() => split(parts, 'results', options), text).toThrow(/maxBytes|maxDepth/);
   });
 
+  it('refuses more than maxElements, in one block or in many', () => {
+    const text = Buffer.from('{"results":[1,2,3,4],"next":"a"}');
+    for (const parts of [[text], [...text].map(byte => Buffer.of(byte))]) {
+      expect(split(parts, 'results', { maxElements: 4 }).elements).toHaveLength(4);
+      expect(() => split(parts, 'results', { maxElements: 3 })).toThrow(
+        '`results` has more than 3 elements',
+      );
+    }
+  });
+
   it.each([1, 2, 3, 7])(
     'accepts an element and a member of exactly maxDepth %i, and refuses deeper ones',
     maxDepth => {

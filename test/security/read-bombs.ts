@@ -1,0 +1,59 @@
+// Calls everything that reads a response, at an address where each is a bomb. Prints what each ended with, and the most
+// memory that the process had by then, in MiB.
+import {
+  account,
+  collect,
+  compliance,
+  counts,
+  jobs,
+  MillraceError,
+  pipeline,
+  replay,
+  replayRules,
+  search,
+  usage,
+  users,
+} from 'millrace';
+
+const [url = '', folder = ''] = process.argv.slice(2);
+const acme = account(
+  {
+    ...{ url, oauthUrl: url, dataUrl: url, account: 'acme', publisher: 'twitter', label: 'dev' },
+    ...{ streamLabel: 'prod', complianceLabel: 'prod', rulestream: 'r', email: 'a@example.com' },
+    ...{ password: 'password', consumerKey: 'key', consumerSecret: 'secret' },
+    ...{ accessToken: 'token', accessTokenSecret: 'secret', retry: { attempts: 1 } },
+    limits: { replay: [] },
+  },
+  {},
+);
+const query = { product: 'fullarchive', query: 'rain' } as const;
+const hour = 3_600_000;
+const dates = { fromDate: new Date(Date.now() - 2 * hour), toDate: new Date(Date.now() - hour) };
+const calls: Readonly<Record<string, () => Promise<unknown>>> = {
+  search: () => pipeline(search(acme, query), collect()),
+  counts: () => pipeline(counts(acme, { ...query, bucket: 'day' }), collect()),
+  usage: () => usage.report(acme),
+  jobs: () => jobs.list(acme),
+  results: () => jobs.results(acme, 'abcdef'),
+  rules: () => pipeline(replayRules.list(acme), collect()),
+  token: () => users.requestToken(acme, { callback: 'oob' }),
+  engagement: () => users.engagementTotals(acme, { ids: ['1'] }),
+  compliance: () => pipeline(compliance(acme), collect()),
+  replay: () =>
+    pipeline(
+      replay(acme, { ...{ streamType: 'firehose', folder, timings: { attempts: 1 } }, ...dates }),
+      collect(),
+    ),
+};
+const ended: Record<string, string> = {};
+const peaks: Record<string, number> = {};
+for (const [name, call] of Object.entries(calls)) {
+  ended[name] = await call().then(
+    () => 'a result',
+    (error: unknown) => (error instanceof MillraceError ? error.code : String(error)),
+  );
+  // The most until now.
+  peaks[name] = Math.round(process.resourceUsage().maxRSS / 1024);
+}
+await acme.close();
+console.log(JSON.stringify({ ended, peaks }));
