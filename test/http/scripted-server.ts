@@ -29,6 +29,8 @@ export class ScriptedServer {
 
   constructor() {
     this.#server = createServer((request, response) => this.#answer(request, response));
+    // Clients keep an idle connection for as long as its server does.
+    this.#server.keepAliveTimeout = 300_000;
     this.#server.on('connection', socket => {
       this.sockets.add(socket);
       socket.on('error', () => {});
