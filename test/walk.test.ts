@@ -3,7 +3,7 @@
 // `package.test.ts` installs the package as it is packed.
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -34,12 +34,24 @@ beforeAll(async () => {
   await symlink(path.join(modules, '.bin/tsx'), path.join(commands, 'tsx'));
   // As `npm init -y` makes it.
   await writeFile(path.join(project, 'package.json'), '{ "name": "walk", "type": "commonjs" }');
-  const free = createServer().listen(0, '127.0.0.1');
-  await once(free, 'listening');
-  ({ port } = free.address() as AddressInfo);
-  await new Promise(resolve => free.close(resolve));
+  port = await freePort();
 });
 afterAll(() => rm(project, { recursive: true, force: true }));
+
+/** A port that the system gives to no other test: those it gives are above 32,767. */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 10_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    await new Promise(resolve => server.close(resolve));
+    return port;
+  }
+}
 
 function shell(command: string) {
   const { PATH = '', HOME = '' } = process.env;

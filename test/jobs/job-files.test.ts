@@ -233,7 +233,7 @@ describe('a temporary fault', () => {
     );
     const { lines, error } = await download({
       ...served,
-      account: () => served.account({ timeouts: { silenceMs: 60 } }),
+      account: () => served.account({ timeouts: { silenceMs: 300 } }),
     });
     expect(error).toBeUndefined();
     expect(lines).toEqual(served.lines);

