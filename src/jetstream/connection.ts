@@ -9,7 +9,7 @@ import type { Cursor } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { redactor } from '../http/secret.js';
 import { realTime } from '../http/timing.js';
-import { type Failure, failureOf, NoLeader } from './failure.js';
+import { type Failure, failureOf, isMissing, NoLeader } from './failure.js';
 import { JetStreamError } from './jet-stream-error.js';
 import type { Access } from './servers.js';
 
@@ -17,6 +17,9 @@ import type { Access } from './servers.js';
 const REQUEST_MS = 5_000;
 const FIRST_WAIT_MS = 50;
 const MAX_WAIT_MS = 1_000;
+/** How long a server of a cluster may say that a stream does not exist: one that has just started may not know it yet. */
+const MISSING_MS = 10_000;
+const MISSING_WAIT_MS = 200;
 
 /** The packages that this entry needs. */
 interface Packages {
@@ -138,9 +141,23 @@ export class JetStreamConnection {
       this.#access,
       this.#run,
       what,
-      () => abortable(request(), this.#run.signal),
+      () => abortable(this.#known(request, isAnswer), this.#run.signal),
       isAnswer,
     );
+  }
+
+  async #known<T>(request: () => Promise<T>, isAnswer?: (error: unknown) => boolean): Promise<T> {
+    const started = performance.now();
+    while (true) {
+      try {
+        return await request();
+      } catch (error) {
+        const isCluster = this.#nats.info?.cluster !== undefined;
+        if (!isMissing(error) || !isCluster || isAnswer?.(error) === true) throw error;
+        if (performance.now() - started > MISSING_MS) throw error;
+        await realTime.sleep(MISSING_WAIT_MS, this.#run.signal);
+      }
+    }
   }
 
   /**

@@ -87,3 +87,13 @@ function messageOf(error: Error): string {
 function isSystemError(error: Error): boolean {
   return /^E[A-Z]+$/.test(String((error as NodeJS.ErrnoException).code));
 }
+
+/** The code of an error of the servers. */
+export function codeOf(error: unknown): unknown {
+  return error instanceof Error ? (error as { readonly code?: unknown }).code : undefined;
+}
+
+/** Whether the servers say that a stream does not exist. */
+export function isMissing(error: unknown): boolean {
+  return codeOf(error) === 10059;
+}

@@ -6,8 +6,9 @@ import type { Cursor, FlowIdentity } from '../flow/flow.js';
 import { flowDifference } from '../flow/flow-difference.js';
 import { realTime } from '../http/timing.js';
 import type { JetStreamConnection } from './connection.js';
+import { codeOf } from './failure.js';
 import { JetStreamError } from './jet-stream-error.js';
-import { codeOf, type OpenedStream } from './stream-settings.js';
+import type { OpenedStream } from './stream-settings.js';
 
 const VERSION = 2;
 /** The runs of this thread. */

@@ -1,6 +1,7 @@
 import type { StreamConfig, StreamInfo } from '@nats-io/jetstream';
 import { milliseconds, type OptionTable, oneOf, required, whole } from '../check.js';
 import type { JetStreamConnection } from './connection.js';
+import { codeOf, isMissing } from './failure.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { countSubjects, MAX_SUBJECTS, subjectsOf } from './subjects.js';
 
@@ -85,7 +86,8 @@ export async function openStream(
   },
 ): Promise<OpenedStream> {
   const { manager } = connection;
-  const find = () => connection.streamInfo(stream, { isAnswer: isMissing });
+  const find = () =>
+    connection.streamInfo(stream, { isAnswer: create === undefined ? undefined : isMissing });
   let info: StreamInfo;
   try {
     info = await find();
@@ -160,16 +162,7 @@ function shown(value: unknown): string {
   return Array.isArray(value) ? value.toSorted().join(', ') : String(value);
 }
 
-function isMissing(error: unknown): boolean {
-  return codeOf(error) === 10059;
-}
-
 /** Whether a stream of this name exists, with other settings. */
 function isInUse(error: unknown): boolean {
   return codeOf(error) === 10058;
-}
-
-/** The code of an error of the servers. */
-export function codeOf(error: unknown): unknown {
-  return error instanceof Error ? (error as { readonly code?: unknown }).code : undefined;
 }

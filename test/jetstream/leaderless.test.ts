@@ -37,4 +37,29 @@ describe.skipIf(!hasNatsServer)('a stream without a leader', () => {
     expect(asked).toBe(3);
     await server.close();
   });
+
+  it('is looked for again where a server of a cluster does not know it yet', async () => {
+    const cluster = 'cluster { name: test, listen: "127.0.0.1:-1" }';
+    await using node = await startNode({ jetstream: 'enabled: false', config: cluster });
+    const server = await connect({ servers: node.url });
+    let asked = 0;
+    server.subscribe('$JS.API.STREAM.INFO.posts', {
+      callback(_error, message) {
+        const missing = { code: 404, err_code: 10059, description: 'stream not found' };
+        const found = {
+          config: { name: 'posts', subjects: ['posts.0'], retention: 'limits', num_replicas: 3 },
+          created: '2024-01-01T00:00:00Z',
+          state: { messages: 0, first_seq: 1, last_seq: 0, num_deleted: 0 },
+          cluster: { name: 'test', leader: 'n1' },
+        };
+        message.respond(JSON.stringify(asked++ < 3 ? { error: missing } : found));
+      },
+    });
+    await server.flush();
+    const options = { servers: node.url, stream: 'posts', subject: 'posts' };
+    const flow = fromJetStream({ ...options, until: 'caught up' });
+    expect(await pipeline(flow, collect())).toEqual([]);
+    expect(asked).toBe(4);
+    await server.close();
+  });
 });

@@ -242,17 +242,25 @@ ${config}
   return new NatsNode(name, port, folder, text, store === undefined);
 }
 
-/** Ports that were free just now. */
+/**
+ * Ports that were free just now. They are below those that the system gives to connections, as one of these could
+ * take the port of a node that is down.
+ */
 async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => net.createServer().listen(0, '127.0.0.1'));
-  const ports = await Promise.all(
-    servers.map(async server => {
-      if (!server.listening) await once(server, 'listening');
-      return (server.address() as net.AddressInfo).port;
-    }),
-  );
-  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))));
+  const ports: number[] = [];
+  while (ports.length < count) {
+    const port = 10_000 + Math.floor(Math.random() * 22_000);
+    if (!ports.includes(port) && (await isFree(port))) ports.push(port);
+  }
   return ports;
+}
+
+function isFree(port: number): Promise<boolean> {
+  const server = net.createServer();
+  return new Promise(resolve => {
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
 }
 
 function accepts(port: number): Promise<boolean> {
