@@ -20,8 +20,7 @@ export type PostKey =
  * @throws DataError where the post lacks the field.
  */
 export const POST_KEYS: Readonly<Record<PostKey, (activity: Activity) => string | number>> = {
-  // Users may change the case of their name, which the service ignores.
-  author: activity => activity.author.handle.toLowerCase(),
+  author: activity => activity.author.handle,
   day: startOf(DAY),
   format: activity => activity.format,
   hour: startOf(HOUR),

@@ -10,7 +10,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   ENOENT: 'The folder is gone, or its disk is read-only: choose another path',
   EISDIR: 'A folder has that name: choose another path',
   ENOTDIR: 'A file is where a folder is needed: choose another path',
-  EEXIST: 'A file is where a folder is needed: choose another path',
+  // Of a folder to be made, or of a file that another process, or a name in another case, made meanwhile.
+  EEXIST: 'Something else has that name: choose another path',
   ELOOP: 'A symbolic link has that name: choose another path',
   ENAMETOOLONG: 'The name is too long: choose another path',
   EMFILE: 'Too many files are open: raise the limit, or open fewer at a time',

@@ -163,7 +163,7 @@ export class PartFiles {
     if (file.ino === 0) file.ino = status?.ino ?? 0;
     if (status === undefined || status.ino !== file.ino || status.size < bytes)
       throw new StorageError(
-        `Could not go on with ${file.part}: another process replaced, removed or cut it. Let only one run at a time write there, and run again`,
+        `Could not go on with ${file.part}: it was replaced, removed or cut, by another process or, where the file system ignores case, by an output whose name differs in case only. Let one run at a time write there, under names that differ`,
         { path: file.part },
       );
   }

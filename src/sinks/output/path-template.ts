@@ -22,8 +22,6 @@ export interface PathTemplate {
 interface Field {
   key(activity: Activity, tag: string): string | number;
   text(key: string | number): string;
-  /** Whether the text is a safe name, and the `T` of a time stays as it is. */
-  readonly isSafe?: boolean;
 }
 
 /** The longest name that common file systems take, less room for `.0001`, `.gz` and `.part`. */
@@ -31,18 +29,18 @@ const LONGEST_NAME = 255 - 20;
 
 const FIELDS: Readonly<Record<PathField, Field>> = {
   author: { key: POST_KEYS.author, text: String },
-  day: { key: POST_KEYS.day, text: timeText(10), isSafe: true },
+  day: { key: POST_KEYS.day, text: timeText(10) },
   format: { key: POST_KEYS.format, text: String },
-  hour: { key: POST_KEYS.hour, text: timeText(13), isSafe: true },
+  hour: { key: POST_KEYS.hour, text: timeText(13) },
   id: { key: POST_KEYS.id, text: String },
   lang: { key: POST_KEYS.lang, text: String },
-  minute: { key: POST_KEYS.minute, text: timeText(16), isSafe: true },
+  minute: { key: POST_KEYS.minute, text: timeText(16) },
   month: {
     key: POST_KEYS.month,
     text: key =>
       `${Math.floor(Number(key) / 12)}-${String((Number(key) % 12) + 1).padStart(2, '0')}`,
   },
-  segment: { key: POST_KEYS.segment, text: timeText(16), isSafe: true },
+  segment: { key: POST_KEYS.segment, text: timeText(16) },
   tag: { key: (_, tag) => tag, text: String },
 };
 
@@ -71,7 +69,6 @@ export function parsePathTemplate(
       literals.reduce((filled, literal, index) => {
         const field = fields[index - 1] as Field;
         const text = field.text(keys[index - 1] as string | number);
-        if (field.isSafe) return filled + text + literal;
         const limit = limits[index - 1] as number;
         const name = filled.endsWith('=') ? partitionName(text, limit) : safeName(text, limit);
         return filled + name + literal;

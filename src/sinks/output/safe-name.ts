@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 const RESERVED =
-  /^(?:con|prn|aux|nul|conin\$|conout\$|clock\$|com[0-9¹²³]|lpt[0-9¹²³])(?= *(?:\.|$))/;
+  /^(?:con|prn|aux|nul|conin\$|conout\$|clock\$|com[0-9¹²³]|lpt[0-9¹²³])(?= *(?:\.|$))/i;
 const UNSAFE = /[\0-\x1f\x7f-\x9f"*/:<>?\\|%]|\p{Cs}/gu;
 const HASH_LENGTH = 32;
 
@@ -10,14 +10,14 @@ export const MIN_NAME_BYTES = HASH_LENGTH + 8;
 
 /**
  * Makes a single safe file name of any text: without separators, control characters, leading or trailing
- * dots, names reserved by Windows, or names that `files` uses. Unsafe characters and upper-case letters
- * are percent-encoded as UTF-8, which `decodeURIComponent` and readers of partitioned datasets undo. A name
- * longer than `maxBytes` (200 by default) is cut and ends in `%~` and a hash of the whole text. Different
- * texts give different names, also on file systems that ignore case or normalize Unicode.
+ * dots, names reserved by Windows, or names that `files` uses. Unsafe characters are percent-encoded as
+ * UTF-8. A name longer than `maxBytes` (200 by default) is cut and ends in `%~` and a hash of the whole
+ * text. Different texts give different names, also on file systems that normalize Unicode. Names
+ * keep their case: where the file system ignores it, `files` refuses a second output whose name differs in
+ * case only.
  *
  * @example
  * safeName('../etc/passwd'); // '%2E.%2Fetc%2Fpasswd'
- * safeName('Rain in LA'); // '%52ain in %4C%41'
  */
 export function safeName(text: string, maxBytes = 200): string {
   if (text === '') return '%';
@@ -30,26 +30,12 @@ export function safeName(text: string, maxBytes = 200): string {
 function encode(text: string): string {
   // Some file systems treat composed and decomposed forms as one name, so only the composed form is kept.
   const foldable = text.normalize('NFC') !== text;
-  return (
-    text
-      .replace(UNSAFE, percent)
-      // The hexadecimal digits of the replacements before are no letters of the text.
-      .replace(/%[0-9A-F]{2}|[A-Z]|[^\0-\x7f]/gu, character =>
-        character.length < 3 && (hasCase(character) || (foldable && character > '\x7f'))
-          ? percent(character)
-          : character,
-      )
-      .replace(/^[. ]|[. ]$/g, percent)
-      .replace(RESERVED, name => percent(name.charAt(0)) + name.slice(1))
-      .replace(/\.(?=part$)/, percent)
-  );
-}
-
-/** Whether a file system that ignores case may take another letter for it. */
-function hasCase(character: string): boolean {
-  return (
-    character.toLowerCase() !== character || character.toUpperCase().toLowerCase() !== character
-  );
+  return text
+    .replace(UNSAFE, percent)
+    .replace(/[^\0-\x7f]/gu, character => (foldable ? percent(character) : character))
+    .replace(/^[. ]|[. ]$/g, percent)
+    .replace(RESERVED, name => percent(name.charAt(0)) + name.slice(1))
+    .replace(/\.(?=part$)/i, percent);
 }
 
 function percent(character: string): string {

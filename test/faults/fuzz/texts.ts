@@ -159,8 +159,7 @@ export const forms: ParserKind = {
 
 /** Names from items, which become names of files. */
 export const names: ParserKind = {
-  holds:
-    'one segment of a path for any text, other ones for other texts, also where case and Unicode forms are folded',
+  holds: 'one segment of a path for any text, other ones for other texts',
   async open(library) {
     const { safeName } = await loadModule<typeof import('../../../src/sinks/output/safe-name.js')>(
       library,
@@ -206,7 +205,7 @@ export const names: ParserKind = {
         check(name !== '' && !/^\.{1,2}$/.test(name), `Not a name: ${JSON.stringify(name)}`);
         check(!/[/\\\p{Cc}:*?"<>|]/u.test(name), `Not one segment: ${JSON.stringify(name)}`);
         check(Buffer.byteLength(name) <= 200, 'Longer than asked for');
-        const key = name.normalize('NFD').toLowerCase();
+        const key = name.normalize('NFC');
         const before = seen.get(key);
         check(
           before === undefined || before === text,

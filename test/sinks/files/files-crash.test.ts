@@ -6,6 +6,7 @@ import { Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
 import { type FilesOptions, filesOn } from '../../../src/sinks/files.js';
 import type { Written } from '../../../src/sinks/output/written.js';
+import type { FileSystem } from '../../../src/storage/file-system.js';
 import { bySuite } from '../../slow-suite.js';
 import { nodeError, PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { places } from './cursors.js';
@@ -178,5 +179,33 @@ describe('the simulated disk', () => {
         wrong++;
     }
     expect(wrong).toBeGreaterThan(0);
+  });
+});
+
+describe('outputs on a disk that ignores case', () => {
+  /** Gives a name in another case the same file. */
+  function ignoringCase(disk: SimulatedDisk): FileSystem {
+    const { open, readFile, rename, unlink, mkdir, lstat } = SimulatedDisk.prototype;
+    const fold = (name: string) => name.toLowerCase();
+    return {
+      open: (name, ...rest) => open.call(disk, fold(name), ...rest),
+      readFile: name => readFile.call(disk, fold(name)),
+      rename: (from, to) => rename.call(disk, fold(from), fold(to)),
+      unlink: name => unlink.call(disk, fold(name)),
+      mkdir: name => mkdir.call(disk, fold(name)),
+      lstat: name => lstat.call(disk, fold(name)),
+    };
+  }
+
+  it.each([
+    ['with a checkpoint', OPTIONS],
+    ['without one', { path: OPTIONS.path }],
+    ['through one open file', { ...OPTIONS, maxOpen: 1 }],
+  ])('end the run where two differ in case only, %s', async (_, options) => {
+    const batches = [[{ to: 'BTC', n: 1 }], [{ to: 'btc', n: 2 }], [{ to: 'BTC', n: 3 }]];
+    const disk = ignoringCase(new SimulatedDisk());
+    const running = pipeline(places(batches, { cursorEvery: 1 }), filesOn(disk, options));
+    await expect(running).rejects.toThrow(StorageError);
+    await expect(running).rejects.toThrow(/differs in case only|Something else has that name/);
   });
 });

@@ -25,7 +25,7 @@ describe('a path template', () => {
     ['{month}/{day}/{hour}', '2024-03/2024-03-05/2024-03-05T14'],
     ['{segment}', '2024-03-05T14-00'],
     ['{minute}', '2024-03-05T14-07'],
-    ['a-{author}.{lang}.{id}.{format}.x', 'a-ada_l.de.9007199254740993.original.x'],
+    ['a-{author}.{lang}.{id}.{format}.x', 'a-Ada_L.de.9007199254740993.original.x'],
     ['./out//{lang}', 'out/de'],
     ['/abs/{lang}', '/abs/de'],
   ])('%s becomes %s', (template, filled) => expect(fill(template, activity, 'snow')).toBe(filled));
