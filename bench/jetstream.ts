@@ -41,7 +41,7 @@ export const jetstream: Study = {
         markdown: 'Skipped: needs nats-server (`apt-get install nats-server`).\n',
         charts: [],
       };
-    const { files, posts, duplicates, bytes } = await storedCorpus({ files: quick ? 4 : 48 });
+    const { files, posts, duplicates, bytes } = await storedCorpus({ files: quick ? 4 : 12 });
     const rounds = quick ? 1 : 3;
     const rows: Row[] = [];
     for (const replicas of REPLICAS) {

@@ -1,22 +1,19 @@
-import type { PubAck } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { Cursor, FlowIdentity } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import type { JetStreamConnection } from './connection.js';
-import { JetStreamError } from './jet-stream-error.js';
-import { digest, HEADERS, type Headers, type Outgoing } from './message.js';
+import { digest, HEADERS, type Outgoing } from './message.js';
 import type { Packer } from './packer.js';
-import { PositionSet } from './position-set.js';
 import { EarlierItems, readPublished } from './published.js';
 import { type PublishedCounts, PublisherEntry, type PublisherState } from './publisher-entry.js';
+import { Sender } from './sender.js';
 import type { OpenedStream } from './stream-settings.js';
 import { SubjectBatches } from './subject-batches.js';
-import { type SubjectPosition, shownPosition, subjectPositionOf } from './subject-positions.js';
+import type { SubjectPosition } from './subject-positions.js';
 import { subjectNumber } from './subjects.js';
 
 /** How often the servers hear of a publisher that has nothing to commit. */
 const HEARTBEAT_MS = 1_000;
-const PUBLISH_MS = 5_000;
 const MAX_IN_FLIGHT_BYTES = 16 << 20;
 
 export interface PublisherOptions {
@@ -37,8 +34,6 @@ export interface PublisherOptions {
 /** A message that the servers have not acknowledged. */
 interface Pending {
   readonly subject: number;
-  /** The same for each try. */
-  readonly id: string;
   readonly items: readonly Outgoing[];
   /** How many items were added before it. */
   readonly itemsBefore: number;
@@ -51,32 +46,19 @@ interface Pending {
   acked: Promise<void>;
 }
 
-/** What one try sends. */
-interface Attempt {
-  readonly subject: number;
-  readonly msgID: string;
-  /** None for the message that begins an epoch. */
-  readonly at?: SubjectPosition;
-  readonly headers: Headers;
-  readonly payload: Uint8Array;
-}
-
-const NO_BYTES = new Uint8Array();
 const NOTHING = Promise.resolve();
 
 /**
- * Publishes items so that each counts once, whatever the duplicate window of the stream. Each message has a
- * position on its subject that stays the same over all tries, so readers leave out what the stream has twice and
- * miss what it has lost (`subject-positions.ts`). A publisher that goes on after another run begins an epoch on all
- * subjects (`epochs.ts`), reads what that run has published behind the committed sequence, fills the positions that
- * were lost with it by empty messages, and publishes the rest: what of the run before is still on its way, readers
- * leave out.
+ * Publishes items so that each counts once, whatever the duplicate window of the stream. A publisher that goes on
+ * after another run begins an epoch on all subjects (`epochs.ts`), reads what that run has published behind the
+ * committed sequence, and publishes the rest: what of the run before is still on its way, readers leave out.
  */
 export class Publisher {
   readonly #connection: JetStreamConnection;
   readonly #entry: PublisherEntry;
   readonly #options: PublisherOptions;
   readonly #prefix: string;
+  readonly #sender: Sender;
   readonly #batches: SubjectBatches;
   readonly #pending = new Set<Pending>();
   #pendingBytes = 0;
@@ -84,14 +66,8 @@ export class Publisher {
   #earlier = new EarlierItems({ items: new Map(), end: 0 }, 0);
   /** What it has published; changed in place, as there is a change for each post. */
   readonly #counts: { posts: number; messages: number; bytes: number };
-  /** The highest sequence that was acknowledged. */
-  #highest: number;
   /** The epoch that has begun on all subjects. */
   #begun: number;
-  /** By subject: the positions that are acknowledged. */
-  #acked: readonly PositionSet[];
-  /** By subject: the position of the next message. */
-  #next: number[];
   /** The cursor after all items up to now. */
   #reached: Cursor | undefined;
   #committing: Promise<void> | undefined;
@@ -126,16 +102,15 @@ export class Publisher {
     this.#entry = entry;
     this.#options = options;
     this.#counts = { ...entry.state.counts };
-    this.#highest = entry.state.seq;
     this.#begun = entry.state.begun;
-    this.#acked = options.stream.subjects.map(() => new PositionSet());
-    this.#next = this.#acked.map(() => 0);
     this.#batches = new SubjectBatches(
       options.packer,
       () => connection.maxPayload,
       (subject, items) => this.#send(subject, items),
     );
     this.#prefix = digest(JSON.stringify([options.key, options.flow]));
+    const { key, stream } = options;
+    this.#sender = new Sender(connection, entry, { key, stream, prefix: this.#prefix });
   }
 
   /** Whether a run before this one has published everything. */
@@ -193,9 +168,7 @@ export class Publisher {
     await this.#settled();
     await this.#committing;
     this.#throwFailure();
-    // The next message tells readers what came before it, so one must follow the last.
-    const ended = [...this.#next.entries()].filter(([, position]) => position > 0);
-    await Promise.all(ended.map(([subject]) => this.#sendEmpty(subject, this.#take(subject))));
+    await this.#sender.end();
     await this.#entry.write({ state: 'complete', counts: this.counts, ...this.#found });
   }
 
@@ -247,7 +220,8 @@ export class Publisher {
 
   /** Where the next run looks for what it does not know, once all that was sent is acknowledged. */
   get #found(): Pick<PublisherState, 'seq' | 'begun' | 'positions'> {
-    return { seq: this.#highest, begun: this.#begun, positions: [...this.#next] };
+    const { highest, positions } = this.#sender;
+    return { seq: highest, begun: this.#begun, positions };
   }
 
   #write(write: () => Promise<void>): void {
@@ -279,9 +253,8 @@ export class Publisher {
     const message: Pending = {
       subject,
       items,
-      id: `${this.#prefix}.${id}`,
       itemsBefore: this.#counts.posts - items.length,
-      at: this.#take(subject),
+      at: this.#sender.take(subject),
       bytes: items.reduce((sum, { payload }) => sum + payload.length, 0),
       sentBytes: 0,
       since: performance.now(),
@@ -290,19 +263,13 @@ export class Publisher {
     this.#counts.messages++;
     this.#pending.add(message);
     this.#pendingBytes += message.bytes;
-    message.acked = this.#deliver(message).catch(error => this.#fail(error));
-  }
-
-  #take(subject: number): SubjectPosition {
-    const position = this.#next[subject] ?? 0;
-    this.#next[subject] = position + 1;
-    const { series } = this.#entry.state;
-    return { position, acknowledged: this.#acked[subject]?.wholeUntil ?? 0, series };
+    message.acked = this.#deliver(message, `${this.#prefix}.${id}`).catch(error =>
+      this.#fail(error),
+    );
   }
 
   #settle(message: Pending): void {
     this.#pending.delete(message);
-    this.#acked[message.subject]?.add(message.at.position);
     const { sentBytes } = message;
     this.#pendingBytes -= message.bytes;
     this.#counts.bytes += sentBytes;
@@ -327,78 +294,14 @@ export class Publisher {
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
-  /** Publishes a message until the stream has it. */
-  async #deliver(message: Pending): Promise<void> {
-    const { stream, packer } = this.#options;
-    const { subject, at, since } = message;
-    const packed = packer.pack(message.items);
+  async #deliver(message: Pending, id: string): Promise<void> {
+    const { subject, items, itemsBefore, at, since } = message;
+    const packed = this.#options.packer.pack(items);
     const { payload, headers } = packed instanceof Promise ? await packed : packed;
     message.sentBytes = payload.length;
-    const what = `publish to ${stream.subjects[subject]}`;
-    const before = [HEADERS.position, String(message.itemsBefore)] as const;
-    let msgID = message.id;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const ack = await this.#publish({
-          ...{ subject, msgID, at, payload },
-          headers: [...headers, before],
-        });
-        if (ack.duplicate) {
-          const found = await this.#find(ack.seq);
-          // It came too late for readers: sent by a run that this one has replaced.
-          if (found === undefined) {
-            msgID = `${message.id}.${this.#begun}.${attempt}`;
-            continue;
-          }
-          // The source has repeated the post.
-          if (found !== at.position) await this.#sendEmpty(subject, at);
-        }
-        this.#settle(message);
-        return;
-      } catch (error) {
-        await this.#connection.mayPass(what, error, since, attempt);
-      }
-    }
-  }
-
-  /** Publishes a message without posts. */
-  async #sendEmpty(subject: number, at: SubjectPosition): Promise<void> {
-    const msgID = `${this.#prefix}.empty.${this.#begun}.${subject}.${at.position}`;
-    await this.#connection.repeat(`publish to ${this.#options.stream.subjects[subject]}`, () =>
-      this.#publish({ subject, msgID, at, headers: [], payload: NO_BYTES }),
-    );
-    this.#acked[subject]?.add(at.position);
-  }
-
-  async #publish({ subject, msgID, at, headers, payload }: Attempt): Promise<PubAck> {
-    const { client, packages } = this.#connection;
-    const { stream, key } = this.#options;
-    const { epoch } = this.#entry.state;
-    const all = packages.core.headers();
-    all.set(HEADERS.publisher, key);
-    all.set(HEADERS.epoch, String(epoch));
-    if (at !== undefined) all.set(HEADERS.subjectPosition, shownPosition(at));
-    for (const [name, value] of headers) all.set(name, value);
-    const before = this.#highest;
-    const ack = await client.publish(stream.subjects[subject] ?? '', payload, {
-      ...{ msgID, headers: all, timeout: PUBLISH_MS },
-      expect: { streamName: stream.name },
-    });
-    if (!ack.duplicate && ack.seq <= before) throw this.#shrunk(before, ack.seq);
-    this.#highest = Math.max(this.#highest, ack.seq);
-    return ack;
-  }
-
-  /** The position of a message, if it was sent by this run. */
-  async #find(seq: number): Promise<number | undefined> {
-    const { stream, key } = this.#options;
-    const message = await this.#connection.repeat('find a repeated message', () =>
-      this.#connection.manager.streams.getMessage(stream.name, { seq }),
-    );
-    if (message?.header.get(HEADERS.publisher) !== key) return undefined;
-    // Of an earlier run, the ones that count were found when this run began.
-    if (Number(message.header.get(HEADERS.epoch)) !== this.#begun) return undefined;
-    return subjectPositionOf(message.header)?.position;
+    const all = [...headers, [HEADERS.position, String(itemsBefore)] as const];
+    await this.#sender.send({ subject, id, at, payload, since, headers: all });
+    this.#settle(message);
   }
 
   /**
@@ -408,42 +311,13 @@ export class Publisher {
   async #goOn(): Promise<void> {
     const { stream, subject, key } = this.#options;
     const { epoch, seq, begun, series, positions, counts } = this.#entry.state;
-    const acks = await Promise.all(
-      stream.subjects.map((name, subject) =>
-        this.#connection.repeat(`publish to ${name}`, () =>
-          this.#publish({
-            ...{ subject, msgID: `${this.#prefix}.begin.${epoch}.${subject}` },
-            ...{ headers: [], payload: NO_BYTES },
-          }),
-        ),
-      ),
-    );
+    const until = await this.#sender.begin();
     const published = await readPublished(this.#connection, {
       ...{ stream, subject, key, begun, series, positions },
-      ...{ after: seq, until: Math.max(...acks.map(ack => ack.seq)), cursor: this.cursor },
+      ...{ after: seq, until, cursor: this.cursor },
     });
+    await this.#sender.goOn(published.positions);
     this.#begun = epoch;
     this.#earlier = new EarlierItems(published, counts.posts);
-    this.#acked = published.positions;
-    this.#next = this.#acked.map(({ next }) => next);
-    const missing = this.#acked.flatMap((found, subject) =>
-      found.missing().flatMap(({ from, to }) => {
-        const count = to - from + 1;
-        return Array.from({ length: count }, (_, index) => ({ subject, position: from + index }));
-      }),
-    );
-    // Given out by the run before, when it is unknown what was acknowledged.
-    const old = { acknowledged: 0, series };
-    await Promise.all(
-      missing.map(({ subject, position }) => this.#sendEmpty(subject, { ...old, position })),
-    );
-  }
-
-  #shrunk(before: number, now: number): JetStreamError {
-    const { stream } = this.#options;
-    return new JetStreamError(
-      `toJetStream: the stream ${stream.name} had messages up to sequence ${before}, and the next one got ${now}: it was made again during the run, or its servers have lost messages. Publish everything again under another \`name\``,
-      { failure: 'stream', cursor: this.cursor },
-    );
   }
 }

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { chaos, type Fault, writeArchive } from '../jetstream/chaos.js';
+import { chaos, type Fault, mayLose, writeArchive } from '../jetstream/chaos.js';
 import { hasNatsServer, INSTALL } from '../jetstream/nats-server.js';
 import { canMountDisk } from '../jetstream/small-disk.js';
 import type { Cell, Part } from './part.js';
@@ -37,7 +37,7 @@ export const jetstream: Part = {
         : undefined;
     if (missing !== undefined) return { name, expects: 'none', why: missing };
     const cell = { name, seeds, limitMs: 900_000 };
-    return faults.includes('partition')
+    return mayLose(faults)
       ? { ...cell, expects: 'holds', why: LOSSES }
       : { ...cell, expects: 'recovers' };
   }),
