@@ -51,6 +51,12 @@ function ask(
   signal: AbortSignal | undefined,
 ): Promise<BatchResponse> {
   const json = JSON.stringify({ tweet_ids: ids, engagement_types: types, groupings });
+  // The service may say what it was sent.
+  const withoutSecrets = (problems: BatchResponse['problems']) =>
+    problems.map(problem => ({
+      ...problem,
+      message: account.redact(problem.message, [user.token, user.secret]),
+    }));
   return signedCall(
     account,
     {
@@ -62,13 +68,14 @@ function ask(
       const requests = Number(response.headers['x-per-minute-limit']);
       if (Number.isSafeInteger(requests) && requests > 0)
         account.rateLimiter('engagement', url).learn({ requests, perMs: MINUTE });
-      return parseEngagement(await readText(response), ids, groupings, response.url);
+      const parsed = parseEngagement(await readText(response), ids, groupings, response.url);
+      return { ...parsed, problems: withoutSecrets(parsed.problems) };
     },
     (text, refused) => {
       const problems = postProblemsOf(text, ids);
       const isAboutPosts = refused.status === 403 || refused.status === 400;
       if (problems === undefined || !isAboutPosts) throw refused;
-      return { totals: new Map(), problems, refused };
+      return { totals: new Map(), problems: withoutSecrets(problems), refused };
     },
   );
 }

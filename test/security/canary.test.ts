@@ -1,0 +1,67 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { expect, it, onTestFinished } from 'vitest';
+import { spawn } from '../child-processes.js';
+import { compiled } from '../compiled.js';
+
+const SECRETS = ['kanarie/pass+word=1 "ü', 'kanarie&consumer%secret', 'kanarie-user-password'];
+const EMAIL = 'dev@example.com';
+
+it('no secret appears in any output, error, checkpoint or file, whatever the service answers', async () => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-canary-'));
+  const secret = await mkdtemp(path.join(os.tmpdir(), 'millrace-canary-secret-'));
+  onTestFinished(() =>
+    Promise.all([folder, secret].map(one => rm(one, { recursive: true }))).then(() => {}),
+  );
+  const script = compiled(path.join(import.meta.dirname, 'use-secrets.ts'));
+  const child = spawn(process.execPath, [script, folder, secret, ...SECRETS], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [stdout, stderr] = await Promise.all([buffer(child.stdout), buffer(child.stderr)]);
+  expect(stdout.toString().endsWith('done\n'), stderr.toString().slice(-2_000)).toBe(true);
+  const tokens = JSON.parse(await readFile(path.join(secret, 'tokens.json'), 'utf8')) as string[];
+  expect(tokens.length).toBe(2);
+
+  const names = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = names.filter(name => name.isFile());
+  const kept = await Promise.all(
+    files.map(async ({ parentPath, name }) => {
+      const file = path.join(parentPath, name);
+      return [file, await readFile(file)] as const;
+    }),
+  );
+  const searched: readonly (readonly [string, Buffer])[] = [
+    ['stdout', stdout],
+    ['stderr', stderr],
+    ...kept,
+  ];
+  // Something was there to find.
+  expect(kept.filter(([name]) => /\.json$/.test(name)).length).toBeGreaterThan(3);
+  const text = stdout.toString();
+  for (const kind of ['HttpError', 'ConnectionError', '[redacted]', 'alone', 'failed'])
+    expect(text).toContain(kind);
+  const found = searched.flatMap(([where, bytes]) =>
+    [...SECRETS, ...tokens].flatMap(one =>
+      spellings(one)
+        .filter(spelling => bytes.includes(spelling))
+        .map(spelling => `${spelling} in ${where}`),
+    ),
+  );
+  expect(found).toEqual([]);
+});
+
+/** How a secret may be written. */
+function spellings(secret: string): string[] {
+  const pair = `${EMAIL}:${secret}`;
+  return [secret, pair].flatMap(text => [
+    text,
+    encodeURIComponent(text),
+    encodeURIComponent(encodeURIComponent(text)),
+    JSON.stringify(text).slice(1, -1),
+    Buffer.from(text).toString('base64').replace(/=+$/, ''),
+    Buffer.from(text).toString('base64url'),
+    Buffer.from(text).toString('hex'),
+  ]);
+}
