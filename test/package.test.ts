@@ -5,7 +5,8 @@ import { promisify } from 'node:util';
 import { build, type Format } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
-import { modules, packedProject, sources } from './packed-project.js';
+import { sources } from './compile-library.js';
+import { modules, packedProject } from './packed-project.js';
 import { blocksOf, pageNamed } from './pages.js';
 import { isSlowSuite } from './slow-suite.js';
 

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { chmod, cp, mkdir, mkdtemp, readdir, realpath, symlink } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, realpath, symlink } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { build } from 'esbuild';
 import manifest from '../package.json' with { type: 'json' };
 import { buildWorker } from './build-worker.js';
+import { compileLibrary } from './compile-library.js';
 import { root } from './pages.js';
 import { isSlowSuite } from './slow-suite.js';
 
@@ -38,10 +38,7 @@ export async function packedProject(): Promise<PackedProject> {
       path.join(modules, 'typescript/bin/tsc'),
       ...['-p', path.join(root, 'src/tsconfig.json'), '--outDir', outdir],
     ]);
-  else {
-    const entryPoints = (await sources()).map(name => path.join(root, 'src', `${name}.ts`));
-    await build({ entryPoints, outdir, format: 'esm', target: 'es2023', logLevel: 'warning' });
-  }
+  else await compileLibrary(outdir);
   await buildWorker(path.join(packed, 'dist/scan/scan-worker.cjs'));
   const { stdout } = await exec('npm', ['pack', '--ignore-scripts', '--silent'], { cwd: packed });
   await exec('tar', ['xzf', stdout.trim()], { cwd: packed });
@@ -56,11 +53,4 @@ export async function packedProject(): Promise<PackedProject> {
   await mkdir(path.join(installed, '@types'));
   await symlink(path.join(modules, '@types/node'), path.join(installed, '@types/node'));
   return { folder, project };
-}
-
-/** The paths of the sources below `src`, without `.ts`; the script of threads is bundled instead. */
-export async function sources(): Promise<string[]> {
-  return (await readdir(path.join(root, 'src'), { recursive: true }))
-    .filter(name => /(?<!\.d)\.ts$/.test(name) && name !== 'scan/scan-worker.ts')
-    .map(name => name.slice(0, -'.ts'.length));
 }

@@ -329,8 +329,9 @@ describe('compliance of the local service', () => {
         })(),
       ),
     );
-    expect(left.length).toBe(whole.length - 1);
-    expect(left.map(({ id }) => id)).not.toContain(victim);
+    // Posts that share it go with it.
+    const others = whole.filter(({ id, retweeted }) => ![id, retweeted?.id].includes(victim));
+    expect(left.map(({ id }) => id)).toEqual(others.map(({ id }) => id));
     await tombstones.close();
   });
 });

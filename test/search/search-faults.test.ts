@@ -90,7 +90,7 @@ describe('a search continues, with every post once, after', () => {
   it.each(faults)('%s', async (_what, replies) => {
     for (const pages of [0, 2]) {
       afterPages(pages, ...replies);
-      const timeouts = { responseMs: 300, silenceMs: 300 };
+      const timeouts = { connectMs: 300, responseMs: 300, silenceMs: 300 };
       const { found, error } = await run({}, { timeouts });
       expect(error).toBeUndefined();
       expect(found).toEqual(POSTS.map(post => post.bytes));

@@ -121,7 +121,7 @@ describe('the command', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
   });
 
-  it.concurrent('ends together with npm, which receives a SIGTERM', async () => {
+  it.concurrent('ends together with npm, which receives a SIGTERM', async ({ expect }) => {
     const folder = await mkdtemp(path.join(tmpdir(), 'millrace-npm-'));
     const script = `"${process.execPath}" "${CLI}" --json`;
     await writeFile(

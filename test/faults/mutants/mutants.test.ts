@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
+import { compileLibrary } from '../../compile-library.js';
 import { root } from '../../pages.js';
 import { seeded } from '../../storage/simulated-disk.js';
 import { calls } from '../calls.js';
@@ -38,7 +39,10 @@ describe('the mutants', () => {
     ['checkpoint before output', 'files', 'kill'],
   ])('%s is caught by disks %s/%s, which holds without it', async (name, kept, fault) => {
     const mutant = MUTANTS.find(one => one.name === name) as Mutant;
+    // Here it finds its dependencies.
     const compiled = inject('compiledSources');
+    const library = path.join(compiled, 'library');
+    await compileLibrary(library);
     const sweep = async (library: URL) => {
       const files = await KEPT.get(kept)?.(library);
       if (files === undefined) throw new Error(`No such files: ${kept}`);
@@ -47,7 +51,7 @@ describe('the mutants', () => {
     const target = (folder: string) =>
       path.join(compiled, folder, mutant.file.replaceAll('/', '-'));
     const copies = [undefined, mutant].map((one, index) =>
-      copyLibrary(path.join(compiled, 'src'), target(`copy-${index}`), one),
+      copyLibrary(library, target(`copy-${index}`), one),
     );
     const [whole, damaged] = await Promise.all(copies);
     expect(await sweep(whole as URL)).toBeGreaterThan(0);

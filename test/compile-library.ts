@@ -1,0 +1,18 @@
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { build } from 'esbuild';
+
+const source = path.resolve(import.meta.dirname, '../src');
+
+/** Compiles each source to a file of its own below `outdir`, as the build does it, without types. */
+export async function compileLibrary(outdir: string): Promise<void> {
+  const entryPoints = (await sources()).map(name => path.join(source, `${name}.ts`));
+  await build({ entryPoints, outdir, format: 'esm', target: 'es2023', logLevel: 'warning' });
+}
+
+/** The paths of the sources below `src`, without `.ts`; the script of threads is bundled instead. */
+export async function sources(): Promise<string[]> {
+  return (await readdir(source, { recursive: true }))
+    .filter(name => /(?<!\.d)\.ts$/.test(name) && name !== 'scan/scan-worker.ts')
+    .map(name => name.slice(0, -'.ts'.length));
+}
