@@ -103,9 +103,27 @@ export function encodeTombstone(mark: PostTombstone | UserTombstone): Buffer {
   return Buffer.from(JSON.stringify(Object.fromEntries(Object.entries(mark).sort())));
 }
 
+/** @throws Error for what `encodeTombstone` never gives. */
 export function decodeTombstone<M extends PostTombstone | UserTombstone>(bytes: Uint8Array): M {
   if (bytes.length === 1 && bytes[0] === DELETED[0]) return { deleted: true } as M;
-  return JSON.parse(Buffer.from(bytes).toString()) as M;
+  const mark = JSON.parse(Buffer.from(bytes).toString()) as M | null;
+  if (
+    typeof mark !== 'object' ||
+    mark === null ||
+    Array.isArray(mark) ||
+    !Object.entries(mark).every(isState)
+  )
+    throw new Error('A tombstone is damaged');
+  return mark;
+}
+
+function isState([name, value]: readonly [string, unknown]): boolean {
+  if (name === 'scrubbedUpTo') return typeof value === 'string' && /^\d{1,20}$/.test(value);
+  if (name === 'edited' || (name === 'deleted' && !Array.isArray(value))) return value === true;
+  if (!Array.isArray(value) || value.length !== 2 || !Number.isSafeInteger(value[0])) return false;
+  if (name === 'withheld')
+    return Array.isArray(value[1]) && value[1].every(country => typeof country === 'string');
+  return /^(?:deleted|dropped|protected|suspended)$/.test(name) && typeof value[1] === 'boolean';
 }
 
 /** The larger id, compared as integers. */

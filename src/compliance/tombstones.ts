@@ -72,8 +72,7 @@ export class Tombstones {
 
   /** The cursor of the source with that name, from the last `record` that had one. */
   cursor(source: string): Cursor | undefined {
-    const bytes = this.#bytes(cursorKey(source));
-    return bytes === undefined ? undefined : (JSON.parse(bytes.toString()) as Cursor);
+    return this.#read(cursorKey(source), bytes => JSON.parse(bytes.toString()) as Cursor);
   }
 
   /** The number of posts and users with a tombstone. */
@@ -135,13 +134,13 @@ export class Tombstones {
 
   #get<M extends PostTombstone | UserTombstone>(kind: number, id: string): M | undefined {
     const key = keyOf(kind, id);
-    const bytes = key === undefined ? undefined : this.#bytes(key);
-    return bytes === undefined ? undefined : decodeTombstone<M>(bytes);
+    return key === undefined ? undefined : this.#read(key, decodeTombstone<M>);
   }
 
-  #bytes(key: Buffer): Buffer | undefined {
+  #read<T>(key: Buffer, decode: (bytes: Buffer) => T): T | undefined {
     try {
-      return this.#marks.getBinary(key);
+      const bytes = this.#marks.getBinary(key);
+      return bytes === undefined ? undefined : decode(bytes);
     } catch (cause) {
       throw storageError('read', this.folder, cause);
     }

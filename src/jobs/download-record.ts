@@ -55,13 +55,26 @@ function parsed(text: string): DownloadRecord | undefined {
   try {
     const record = JSON.parse(text) as DownloadRecord;
     const { basis, files, missing, share } = record;
+    const { job, urlCount, listed, totalBytes = 0 } = basis;
     const isWhole =
-      typeof basis.job.uuid === 'string' &&
-      Array.isArray(basis.suspectMinutes) &&
-      Array.isArray(missing) &&
-      files.every(file => typeof file.path === 'string' && Array.isArray(file.suspectMinutes));
+      areTexts([job.uuid, job.title]) &&
+      areTexts(basis.suspectMinutes) &&
+      areTexts(missing) &&
+      [urlCount, listed, totalBytes, job.results.activityCount ?? 0].every(isCount) &&
+      files.every(
+        ({ name, path: below, bytes, posts, suspectMinutes }) =>
+          areTexts([name, below]) && areTexts(suspectMinutes) && isCount(bytes) && isCount(posts),
+      );
     return isWhole && isShare(share) ? record : undefined;
   } catch {
     return undefined;
   }
+}
+
+function areTexts(values: readonly unknown[]): boolean {
+  return Array.isArray(values) && values.every(value => typeof value === 'string');
+}
+
+function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
 }

@@ -1,6 +1,7 @@
 import { gzip, zstd } from './compressed.js';
 import { elements, lines } from './framing.js';
 import { cursors, jobResponses, keptFiles, streamMessages } from './kept.js';
+import { jobFolders, spool, tombstones } from './kept-data.js';
 import type { ParserKind } from './parser.js';
 import { exactJson, members, messages } from './posts.js';
 import { geoRules, ruleTexts } from './rules.js';
@@ -14,6 +15,6 @@ export const PARSERS: ReadonlyMap<string, ParserKind> = new Map(
     ...{ rules: ruleTexts, 'geo-rules': geoRules, times, names },
     ...{ 'next-tokens': nextTokens, authorization, forms, requests },
     ...{ responses, 'job-responses': jobResponses, 'stream-messages': streamMessages },
-    ...{ cursors, 'kept-files': keptFiles },
+    ...{ cursors, 'kept-files': keptFiles, tombstones, spool, 'job-folders': jobFolders },
   }),
 );

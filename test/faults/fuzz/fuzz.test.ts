@@ -19,8 +19,18 @@ const FINDS: Readonly<Record<string, readonly string[]>> = {
   'job-responses': [
     Buffer.from('{"urlCount":["https://a.example/x?Signature=SECRET"]}').toString('base64'),
   ],
+  // A download whose files have no sizes, and texts in place of numbers.
+  'job-folders': [
+    Buffer.from(
+      '{"basis":{"job":{"uuid":"abc123","title":"rain","results":{"activityCount":2}},"urlCount":1,"totalBytes":"7","listed":null,"suspectMinutes":[1]},"share":{"index":1,"of":1},"files":[{"name":{},"path":"a.json.gz","suspectMinutes":[]}],"missing":[]}',
+    ).toString('base64'),
+  ],
   // A negated group that is never closed: a problem ended behind the text.
   rules: [Buffer.from('-(').toString('base64')],
+  // A value that is not JSON, and one that is no tombstone.
+  tombstones: ['{"deleted":', '{"deleted":5}', '[]'].map(text =>
+    Buffer.from(text).toString('base64'),
+  ),
   // Lengths with fractions, and a compression that every object has.
   'stream-messages': [
     Buffer.from('1.5,1.5\n\n\nabcd').toString('base64'),

@@ -1,0 +1,172 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { loadModule } from '../disks/load-module.js';
+import { check, cutUp, expectSame, outcomes, type ParserKind } from './parser.js';
+
+/** What is stored for a post, a user and a source of compliance events. */
+export const tombstones: ParserKind = {
+  holds:
+    'a tombstone that was encoded, or a `StorageError`; a damaged head of the file is refused before it is mapped',
+  async open(library) {
+    const { Tombstones } = await loadModule<typeof import('../../../src/compliance/tombstones.js')>(
+      library,
+      'compliance/tombstones',
+    );
+    const { encodeTombstone } = await loadModule<
+      typeof import('../../../src/compliance/tombstone.js')
+    >(library, 'compliance/tombstone');
+    const { lmdbDamage } = await loadModule<typeof import('../../../src/storage/lmdb-damage.js')>(
+      library,
+      'storage/lmdb-damage',
+    );
+    const errors = await outcomes(library);
+    const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-fuzz-'));
+    const file = path.join(folder, 'data.mdb');
+    let stored: Buffer = Buffer.alloc(0);
+    // In place of LMDB, which checks nothing of its values.
+    const marks = {
+      getBinary: () => stored,
+      transaction: async (act: () => unknown) => act(),
+      put: async () => true,
+      flushed: Promise.resolve(),
+    };
+    const store = new Tombstones(folder, marks as never, true);
+    const writable = new Tombstones(folder, marks as never, false);
+    const seeds = [
+      { deleted: true },
+      { dropped: [5, true], withheld: [6, ['DE', 'XX']] },
+      { deleted: [7, false], protected: [8, true], suspended: [9, false], scrubbedUpTo: '99' },
+      { edited: true },
+    ] as const;
+    const event = { kind: 'delete', postId: '1', userId: '2', at: new Date(1), raw: Buffer.of(1) };
+    const meta = Buffer.alloc(152);
+    meta.writeUInt32LE(0xbeefc0de, 24);
+    meta.writeUInt32LE(4096, 48);
+    return {
+      tokens: ['"deleted":', 'true', '[1,true]', 'null', '"scrubbedUpTo":"', '"__proto__":', '{}'],
+      maxBytes: 2_000,
+      seed: random =>
+        random.chance(0.2) ? meta : encodeTombstone(random.pick<(typeof seeds)[number]>(seeds)),
+      async attempt(input) {
+        stored = input;
+        const post = errors.of(() => store.post('1'));
+        const user = errors.of(() => store.user('1'));
+        if (post.value !== undefined)
+          // As it would be stored again, so nothing of it is lost or made up.
+          expectSame(
+            JSON.parse(JSON.stringify(post.value)),
+            input.toString() === 'D' ? { deleted: true } : JSON.parse(input.toString()),
+            'Tombstone',
+          );
+        check((post.value === undefined) === (user.value === undefined), 'Posts and users differ');
+        errors.of(() => store.cursor('compliance'));
+        await errors.ofAsync(() => writable.record([event] as never));
+        await writeFile(file, input);
+        const damage = lmdbDamage(file);
+        check(damage === undefined ? input.length === 0 : damage !== '', 'A file of LMDB');
+        return post.value !== undefined;
+      },
+      close: () => rm(folder, { recursive: true, force: true }),
+    };
+  },
+};
+
+/** What waits on disk for a slow consumer: records of any bytes but their separator. */
+export const spool: ParserKind = {
+  holds: 'the records that were put in, however much of them goes to disk',
+  async open(library) {
+    const { ReplaySpool } = await loadModule<typeof import('../../../src/replay/replay-spool.js')>(
+      library,
+      'replay/replay-spool',
+    );
+    const errors = await outcomes(library);
+    const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-fuzz-'));
+    return {
+      tokens: ['\r\n', '\r', '\n', '{', '}', '\0'],
+      maxBytes: 8_000,
+      seed: random =>
+        Buffer.from(
+          Array.from({ length: random.whole(1, 8) }, () =>
+            '{"id":1}'.repeat(random.whole(1, 9)),
+          ).join('\r\n'),
+        ),
+      async attempt(input, random) {
+        const records = input
+          .toString('latin1')
+          .split(/(?:\r*\n)+|\r/)
+          .filter(record => record.trim() !== '');
+        const kept = new ReplaySpool(folder, random.pick([0, 1, 100, 10_000]));
+        // Some in one memory, with their separators between them, as a framer gives them.
+        const all = Buffer.from(records.join('\r\n'), 'latin1');
+        let from = 0;
+        const views = records.map(({ length }) => {
+          const view = all.subarray(from, from + length);
+          from += length + 2;
+          return random.chance(0.8) ? view : Buffer.from(view);
+        });
+        const read = await errors.ofAsync(async () => {
+          for (const part of cutUp(Buffer.alloc(views.length, 1), random))
+            await kept.add(views.splice(0, part.length));
+          const found: string[] = [];
+          for await (const some of kept.read())
+            for (const record of some) found.push(record.toString('latin1'));
+          return found;
+        });
+        await kept.close();
+        if (read.value !== undefined) expectSame(read.value, records, 'Records');
+        return read.value !== undefined;
+      },
+      close: () => rm(folder, { recursive: true, force: true }),
+    };
+  },
+};
+
+/** What a folder says of the job that was downloaded into it. */
+export const jobFolders: ParserKind = {
+  holds: 'a verdict of texts and counts, or a `StorageError`',
+  async open(library) {
+    const { foldersVerdict } = await loadModule<
+      typeof import('../../../src/jobs/folders-verdict.js')
+    >(library, 'jobs/folders-verdict');
+    const { lockJobFolder } = await loadModule<typeof import('../../../src/jobs/job-folder.js')>(
+      library,
+      'jobs/job-folder',
+    );
+    const errors = await outcomes(library);
+    const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-fuzz-'));
+    const record = {
+      basis: {
+        job: { uuid: 'abc123', title: 'rain', results: { activityCount: 2 } },
+        ...{ urlCount: 1, totalBytes: 7, listed: 1, suspectMinutes: ['201801010000'] },
+      },
+      share: { index: 1, of: 1 },
+      files: [{ name: '201801010000', path: 'a.json.gz', bytes: 7, posts: 2, suspectMinutes: [] }],
+      missing: [],
+    };
+    await writeFile(path.join(folder, 'a.json.gz'), '1234567');
+    const job = { uuid: 'abc123', title: 'rain', jobURL: 'https://example/jobs/abc123.json' };
+    return {
+      tokens: ['"bytes":', '"posts":', '-1', '1e99', 'null', '"../../', '{}', '[]', '"share":'],
+      maxBytes: 4_000,
+      seed: random =>
+        Buffer.from(JSON.stringify(random.chance(0.8) ? record : { job: 'abc123', ...job })),
+      async attempt(input) {
+        await writeFile(path.join(folder, '.millrace-download.json'), input);
+        const { value } = await errors.ofAsync(() => foldersVerdict([folder]));
+        if (value !== undefined) {
+          for (const { expected = 0, delivered } of [value.files, value.bytes, value.posts])
+            for (const count of [expected, delivered])
+              check(Number.isSafeInteger(count) && count >= 0, `A count of ${count}`);
+          for (const text of [...value.missing, ...value.suspectMinutes, value.uuid, value.title])
+            check(typeof text === 'string', `A name that is ${JSON.stringify(text)}`);
+        }
+        await writeFile(path.join(folder, '.millrace-job.json'), input);
+        const locked = await errors.ofAsync(() => lockJobFolder(folder, job as never));
+        await locked.value?.release();
+        return value !== undefined;
+      },
+      close: () => rm(folder, { recursive: true, force: true }),
+    };
+  },
+};
