@@ -9,7 +9,7 @@ import type { Cursor } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { redactor } from '../http/secret.js';
 import { realTime } from '../http/timing.js';
-import { type Failure, failureOf, isMissing, NoLeader } from './failure.js';
+import { failureOf, isMissing, NoLeader } from './failure.js';
 import { JetStreamError } from './jet-stream-error.js';
 import type { Access } from './servers.js';
 
@@ -185,10 +185,9 @@ export class JetStreamConnection {
    * @param since When it was made first.
    * @throws The typed error, where the request cannot succeed later or `maxOutageMs` is over.
    */
-  async mayPass(what: string, error: unknown, since: number, attempt: number): Promise<Failure> {
+  async mayPass(what: string, error: unknown, since: number, attempt: number): Promise<void> {
     this.signal.throwIfAborted();
     await pause(this.#access, this.#run, { what, error, since, attempt });
-    return failureOf(error);
   }
 
   /** The typed form of an error of the client. */

@@ -8,8 +8,6 @@ export interface Failure {
   readonly text: string;
   /** Whether the same request may succeed later. */
   readonly mayPass: boolean;
-  /** Whether the servers may have carried it out all the same. */
-  readonly isUnknown: boolean;
 }
 
 /** Error codes of the servers, from errors.json of nats-server. */
@@ -46,32 +44,25 @@ const TLS = /\btls\b|\bssl\b|certificate|handshake|altnames/i;
 /** Classifies an error by its name and code, so that nothing is imported before it is needed. */
 export function failureOf(error: unknown): Failure {
   if (!(error instanceof Error) || error instanceof MillraceError)
-    return { failure: undefined, text: String(error), mayPass: false, isUnknown: false };
+    return { failure: undefined, text: String(error), mayPass: false };
   const text = messageOf(error);
   const chain = [...causesOf(error)];
   if (chain.some(({ name, message }) => REFUSALS.has(name) || TLS.test(message)))
-    return { failure: 'refused', text, mayPass: false, isUnknown: false };
-  const code = (error as { readonly code?: unknown }).code;
+    return { failure: 'refused', text, mayPass: false };
+  const { code, status } = error as { readonly code?: unknown; readonly status?: unknown };
+  // A node that no longer leads says so without a code.
+  if (code === undefined && status === 503) return { failure: 'outage', text, mayPass: true };
   if (typeof code === 'number') {
-    if (CODES.full.has(code)) return { failure: 'full', text, mayPass: true, isUnknown: false };
-    const { status } = error as { readonly status?: unknown };
-    if (CODES.outage.has(code) || status === 503)
-      return { failure: 'outage', text, mayPass: true, isUnknown: false };
-    if (CODES.stream.has(code))
-      return { failure: 'stream', text, mayPass: false, isUnknown: false };
+    if (CODES.full.has(code)) return { failure: 'full', text, mayPass: true };
+    if (CODES.outage.has(code) || status === 503) return { failure: 'outage', text, mayPass: true };
+    if (CODES.stream.has(code)) return { failure: 'stream', text, mayPass: false };
     if (error.name !== 'ConsumerNotFoundError' && error.name !== 'JetStreamStatusError')
-      return { failure: 'refused', text, mayPass: false, isUnknown: false };
+      return { failure: 'refused', text, mayPass: false };
   }
-  if (error instanceof NoLeader)
-    return { failure: 'outage', text, mayPass: true, isUnknown: false };
+  if (error instanceof NoLeader) return { failure: 'outage', text, mayPass: true };
   if (OUTAGES.has(error.name) || chain.some(isSystemError))
-    return { failure: 'outage', text, mayPass: true, isUnknown: !chain.some(isUnheard) };
-  return { failure: undefined, text, mayPass: false, isUnknown: false };
-}
-
-/** Whether no server listened. */
-function isUnheard({ name }: Error): boolean {
-  return name === 'NoResponders' || name === 'JetStreamNotEnabled';
+    return { failure: 'outage', text, mayPass: true };
+  return { failure: undefined, text, mayPass: false };
 }
 
 function* causesOf(error: Error): Generator<Error> {

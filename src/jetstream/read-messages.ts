@@ -17,8 +17,6 @@ const REQUEST_BYTES = 4 << 20;
 /** Messages that are passed on together, at most. */
 const MAX_GROUP = 500;
 const NANOSECONDS = 1_000_000;
-/** How long a stream may end before a message that was read. */
-const BEHIND_MS = 15_000;
 const BEHIND_WAIT_MS = 100;
 
 /** Where a reader starts and ends. */
@@ -262,7 +260,8 @@ class Reader {
       if (info.created !== created) throw remade(stream, created, info.created);
       if (info.state.last_seq >= sequence) return info;
       // A leader that was just elected may not have applied its log yet.
-      if (performance.now() - started > BEHIND_MS) throw behind(stream, sequence, info);
+      if (performance.now() - started > this.#connection.maxOutageMs)
+        throw behind(stream, sequence, info);
       await realTime.sleep(BEHIND_WAIT_MS, this.#connection.signal);
     }
   }

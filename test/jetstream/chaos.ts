@@ -103,12 +103,17 @@ export async function chaos(options: ChaosOptions): Promise<Readonly<Record<stri
         : { jetstream: 'max_file_store: 10GB' },
   });
   await makeStream(cluster);
-  const run = new Run(options, cluster, proxies, { disk, setLimit });
+  const over = new AbortController();
+  const scripts = { ...options, signal: AbortSignal.any([signal, over.signal]) };
+  const run = new Run(scripts, cluster, proxies, { disk, setLimit });
   try {
     await run.untilConsumed();
   } catch (error) {
     signal.throwIfAborted();
     throw error;
+  } finally {
+    // After a failure, scripts still run.
+    over.abort();
   }
   const written = readPosts(...run.outputs);
   const { lost, doubled, others } = comparePosts(archive.posts, written);

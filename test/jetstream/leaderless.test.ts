@@ -62,4 +62,51 @@ describe.skipIf(!hasNatsServer)('a stream without a leader', () => {
     expect(asked).toBe(4);
     await server.close();
   });
+
+  it.each([
+    ['says so in the end', Number.POSITIVE_INFINITY],
+    ['goes on when its leader knows them', 5],
+  ])('that ends before messages that were read %s', async (_, knownAfter) => {
+    await using node = await startNode({ jetstream: 'enabled: false' });
+    const server = await connect({ servers: node.url });
+    let asked = 0;
+    server.subscribe('$JS.API.STREAM.INFO.posts', {
+      callback(_error, message) {
+        const info = {
+          config: { name: 'posts', subjects: ['posts.0'], retention: 'limits', num_replicas: 3 },
+          created: '2024-01-01T00:00:00Z',
+          state: { first_seq: 1, last_seq: ++asked > knownAfter ? 50 : 40, num_deleted: 0 },
+          cluster: { name: 'test', leader: 'n1' },
+        };
+        message.respond(JSON.stringify(info));
+      },
+    });
+    server.subscribe('$JS.API.STREAM.MSG.GET.posts', {
+      callback(_error, message) {
+        message.respond(JSON.stringify({ error: { code: 404, err_code: 10037 } }));
+      },
+    });
+    await server.flush();
+    const resume = {
+      ...{ source: 'jetstream', stream: 'posts', created: '2024-01-01T00:00:00Z', seq: 50 },
+      ...{ subject: 'posts.*', epochs: {}, positions: { isWhole: true, followed: {} } },
+    };
+    const stop = new AbortController();
+    const flow = fromJetStream({
+      ...{ servers: node.url, stream: 'posts', subject: 'posts', until: 60, resume },
+      maxOutageMs: knownAfter === 5 ? 60_000 : 300,
+    });
+    const run = pipeline(flow, collect(), { signal: stop.signal });
+    const ended = expect(run).rejects.toMatchObject(
+      knownAfter === 5
+        ? { message: 'enough' }
+        : { failure: 'stream', message: expect.stringContaining('50 was reached before') },
+    );
+    if (knownAfter === 5) {
+      await expect.poll(() => asked).toBeGreaterThan(6);
+      stop.abort(new Error('enough'));
+    }
+    await ended;
+    await server.close();
+  });
 });

@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest';
+import { failureOf } from '../../src/jetstream/failure.js';
+
+/** An error as the NATS client makes it of an answer of a server. */
+function apiError(description: string, status: number, code?: number): Error {
+  const error = new Error(description);
+  error.name = 'JetStreamApiError';
+  return Object.assign(error, { status, code });
+}
+
+describe('an answer of a server', () => {
+  it('may pass where a node that no longer leads refuses a message, without a code', () => {
+    expect(failureOf(apiError('raft: not leader', 503))).toEqual({
+      ...{ failure: 'outage', mayPass: true, text: 'raft: not leader' },
+    });
+  });
+
+  it.each([
+    [10008, 503, 'outage', true],
+    [10047, 500, 'full', true],
+    [10059, 404, 'stream', false],
+    [10013, 400, 'refused', false],
+  ] as const)('is classified by its code: %i', (code, status, failure, mayPass) => {
+    expect(failureOf(apiError('x', status, code))).toMatchObject({ failure, mayPass });
+  });
+});
