@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
@@ -20,7 +22,9 @@ import {
   type JobServer,
   type JobServerOptions,
   jobServer,
+  PASSWORD,
   type ServedFile,
+  servedFile,
   servedFiles,
   UUID,
   whole,
@@ -70,10 +74,11 @@ interface Fault {
 interface RunOptions {
   readonly workers: number;
   readonly concurrency: number;
+  readonly signal?: AbortSignal;
 }
 
 /** Runs the pipeline, and returns its result or error, its verdicts, and all files. */
-async function run(served: JobServer, out: string, { workers, concurrency }: RunOptions) {
+async function run(served: JobServer, out: string, { workers, concurrency, signal }: RunOptions) {
   await mkdir(out, { recursive: true });
   const verdicts: JobVerdict[] = [];
   // The check of a checkpoint covers the names of the files.
@@ -95,6 +100,7 @@ async function run(served: JobServer, out: string, { workers, concurrency }: Run
       commitIntervalMs: 0,
       workers,
     }),
+    { signal },
   ).then(
     ({ posts, bytes }) => ({ posts, bytes }),
     (error: unknown) => {
@@ -196,7 +202,83 @@ describe('files of a job that threads check, scan and write', () => {
       await served.stop();
     }
   });
+
+  it('end at an abort in the middle, leave no thread behind, and go on from the checkpoint', async () => {
+    const folder = await newFolder();
+    const served = await jobServer({ files: servedFiles(16) });
+    try {
+      const options = { workers: 2, concurrency: 4 };
+      const expected = await run(served, path.join(folder, 'whole'), options);
+      const before = await threads();
+      const reason = new Error('enough');
+      for (const at of [0, 3, 8, 15]) {
+        const out = path.join(folder, `${at}`);
+        const controller = new AbortController();
+        served.faults.set(served.files[at]!.segment, () => {
+          controller.abort(reason);
+          return undefined;
+        });
+        const { signal } = controller;
+        await expect(run(served, out, { ...options, signal })).rejects.toBe(reason);
+        expect(await threads()).toBeLessThanOrEqual(before);
+        const { contents } = await runAgain(served, out, options);
+        expect(contents).toEqual(expected.contents);
+      }
+    } finally {
+      await served.stop();
+    }
+  });
+
+  it('end with the error of the system when a disk is full, and go on when there is room', async () => {
+    const folder = await newFolder();
+    const lines = (file: number) =>
+      Array.from({ length: 100 }, (_, at) => {
+        const id = 1 + file * 100 + at;
+        return `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"${'x'.repeat(2_000)}","matching_rules":[{"tag":"t","id":1}]}`;
+      });
+    const served = await jobServer({
+      files: servedFiles(8).map(({ segment }, file) => servedFile(segment, lines(file))),
+    });
+    try {
+      const options = { workers: 2, concurrency: 2 };
+      const expected = await run(served, path.join(folder, 'whole'), options);
+      const out = path.join(folder, 'full');
+      const settings = {
+        ...{ historicalUrl: served.server.url, account: 'acme', publisher: 'twitter' },
+        ...{ email: 'me@acme.test', password: PASSWORD },
+      };
+      const sink = {
+        ...{ path: path.join(out, '{tag}.jsonl'), checkpoint: path.join(out, 'checkpoint.json') },
+        ...{ commitIntervalMs: 0, workers: 2 },
+      };
+      const script = `
+        import { account, activities, dedupe, files, gunzip, jobFiles, jsonLines, pipeline, routeByTag } from ${JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)};
+        try {
+          await pipeline(jobFiles(account(${JSON.stringify(settings)}), ${JSON.stringify(UUID)}, { concurrency: 2 }), gunzip(), jsonLines(), activities(), dedupe(), routeByTag(), files(${JSON.stringify(sink)}));
+        } catch (error) {
+          console.log(error.code, error.message, error.cause?.code);
+        }`;
+      // A limit on the size of files stands for the disk.
+      const { stdout } = await promisify(execFile)('bash', [
+        '-c',
+        'ulimit -f 500; exec "$0" --input-type=module -e "$1"',
+        process.execPath,
+        script,
+      ]);
+      expect(stdout).toMatch(/^ERR_STORAGE .*t\.jsonl\.part.* EFBIG\n$/);
+      const { contents, result } = await runAgain(served, out, options);
+      expect(result).toEqual(expected.result);
+      expect(contents).toEqual(expected.contents);
+    } finally {
+      await served.stop();
+    }
+  });
 });
+
+/** The threads of this process, where the system tells. */
+async function threads(): Promise<number> {
+  return process.platform === 'linux' ? (await readdir('/proc/self/task')).length : 0;
+}
 
 function deferred(): { readonly promise: Promise<unknown>; resolve(value: unknown): void } {
   let resolve = (_: unknown) => {};
