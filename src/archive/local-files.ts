@@ -88,6 +88,9 @@ export function localFiles(
   ]);
 }
 
+/** Files whose size is asked for at the same time: a million would take gigabytes. */
+const LOOKED_AT = 256;
+
 interface LocalFile {
   readonly path: string;
   /** The path as listed or below its folder, with `/` as the separator. */
@@ -193,8 +196,11 @@ async function filesAt(root: string, matches: (name: string) => boolean): Promis
   if (!stats.isDirectory())
     throw new StorageError(`${root} is neither a file nor a folder`, { path: root });
   const names = (await namesIn(root, '')).filter(matches);
-  const files = await Promise.all(names.map(name => fileIn(root, name)));
-  const regular = files.filter(file => file !== undefined);
+  const regular: LocalFile[] = [];
+  for (let first = 0; first < names.length; first += LOOKED_AT) {
+    const some = names.slice(first, first + LOOKED_AT).map(name => fileIn(root, name));
+    for (const file of await Promise.all(some)) if (file !== undefined) regular.push(file);
+  }
   if (regular.length === 0)
     throw new StorageError(`No file in ${root} matches; see the option \`match\``, {
       path: root,

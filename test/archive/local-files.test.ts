@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import promises, { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { localFiles } from '../../src/archive/local-files.js';
 import { OptionError, StorageError } from '../../src/errors.js';
 import type { Batch, Cursor, Flow } from '../../src/flow/flow.js';
@@ -183,6 +184,25 @@ describe('localFiles', () => {
       await write({ 'i.json': 'less', 'j.json': 'more'.repeat(100) });
     }
     expect(seen.slice(-2)).toEqual(['less', 'more'.repeat(100)]);
+  });
+
+  it('asks for the sizes of a few hundred files at a time: of a million, that took gigabytes', async () => {
+    for (let n = 0; n < 1_000; n++) await writeFile(join(folder, `${n}.jsonl`), '1');
+    const { stat } = promises;
+    let asked = 0;
+    let most = 0;
+    promises.stat = (async (...args: Parameters<typeof stat>) => {
+      most = Math.max(most, ++asked);
+      return stat(...args).finally(() => asked--);
+    }) as typeof stat;
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      promises.stat = stat;
+      syncBuiltinESMExports();
+    });
+    expect((await contents(localFiles(folder))).length).toBe(1_000);
+    expect(most).toBeGreaterThan(1);
+    expect(most).toBeLessThan(300);
   });
 
   it('opens nothing before the first pull', async () => {
