@@ -17,6 +17,8 @@ import type { Access } from './servers.js';
 const REQUEST_MS = 5_000;
 const FIRST_WAIT_MS = 50;
 const MAX_WAIT_MS = 1_000;
+/** How long one server may fail until another is tried; longer than an election. */
+const OTHER_SERVER_MS = 10_000;
 /** How long a server of a cluster may say that a stream does not exist: one that has just started may not know it yet. */
 const MISSING_MS = 10_000;
 const MISSING_WAIT_MS = 200;
@@ -52,6 +54,8 @@ export class JetStreamConnection {
   readonly #nats: NatsConnection;
   readonly #access: Access;
   readonly #run: ConnectionRun;
+  /** When another server was tried last. */
+  #changedAt = 0;
 
   /**
    * Connects. Servers that are out of reach are tried again, see `maxOutageMs`.
@@ -142,7 +146,7 @@ export class JetStreamConnection {
       this.#run,
       what,
       () => abortable(this.#known(request, isAnswer), this.#run.signal),
-      isAnswer,
+      { isAnswer, onOutage: since => this.#changeServer(since) },
     );
   }
 
@@ -187,12 +191,21 @@ export class JetStreamConnection {
    */
   async mayPass(what: string, error: unknown, since: number, attempt: number): Promise<void> {
     this.signal.throwIfAborted();
-    await pause(this.#access, this.#run, { what, error, since, attempt });
+    const onOutage = () => this.#changeServer(since);
+    await pause(this.#access, this.#run, { what, error, since, attempt, onOutage });
   }
 
   /** The typed form of an error of the client. */
   error(what: string, error: unknown): unknown {
     return typedError(this.#access, this.#run, what, error);
+  }
+
+  /** Connects to another server where this one has been without an answer for long: it may be cut off from the rest. */
+  #changeServer(since: number): void {
+    const now = performance.now();
+    if (now - Math.max(since, this.#changedAt) < OTHER_SERVER_MS) return;
+    this.#changedAt = now;
+    this.#nats.reconnect().catch(() => {});
   }
 
   /** Ends all that is under way. */
@@ -206,7 +219,13 @@ async function repeat<T>(
   run: ConnectionRun,
   what: string,
   request: () => Promise<T>,
-  isAnswer: (error: unknown) => boolean = () => false,
+  {
+    isAnswer = () => false,
+    onOutage,
+  }: {
+    readonly isAnswer?: ((error: unknown) => boolean) | undefined;
+    readonly onOutage?: ((since: number) => void) | undefined;
+  } = {},
 ): Promise<T> {
   const { signal } = run;
   const started = performance.now();
@@ -217,7 +236,13 @@ async function repeat<T>(
     } catch (error) {
       signal.throwIfAborted();
       if (isAnswer(error)) throw error;
-      await pause(access, run, { what, error, since: started, attempt });
+      await pause(access, run, {
+        what,
+        error,
+        since: started,
+        attempt,
+        onOutage: () => onOutage?.(started),
+      });
     }
   }
 }
@@ -231,17 +256,20 @@ async function pause(
     error,
     since,
     attempt,
+    onOutage,
   }: {
     readonly what: string;
     readonly error: unknown;
     readonly since: number;
     readonly attempt: number;
+    onOutage(): void;
   },
 ): Promise<void> {
   const { signal, progress } = run;
   const typed = typedError(access, run, what, error);
   if (!(typed instanceof JetStreamError) || !typed.retryable) throw typed;
   if (performance.now() - since > access.maxOutageMs) throw typed;
+  if (typed.failure === 'outage') onOutage();
   const waitMs = backoffMs(attempt);
   const until = new Date(Date.now() + waitMs);
   const end = progress?.onWait({ reason: 'retry', until, waitMs, error: typed, retry: attempt });

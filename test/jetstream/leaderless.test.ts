@@ -1,3 +1,4 @@
+import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { describe, expect, it } from 'vitest';
 import { pipeline } from '../../src/flow/pipeline.js';
@@ -107,6 +108,28 @@ describe.skipIf(!hasNatsServer)('a stream without a leader', () => {
       stop.abort(new Error('enough'));
     }
     await ended;
+    await server.close();
+  });
+});
+
+describe.skipIf(!hasNatsServer)('a server that is cut off from those with the stream', () => {
+  it('is left for another one of the list', async () => {
+    await using alone = await startNode({ jetstream: 'enabled: false' });
+    await using other = await startNode();
+    await other.stop();
+    const flow = fromJetStream({
+      ...{ servers: [alone.url, other.url], stream: 'posts', subject: 'posts' },
+      ...{ until: 'caught up', maxOutageMs: 60_000 },
+    });
+    const waits: unknown[] = [];
+    const running = pipeline(flow, collect(), { progress: ({ wait }) => waits.push(wait) });
+    // Only the first server is there to connect to.
+    await expect.poll(() => waits.length).toBeGreaterThan(0);
+    await other.start();
+    const server = await connect({ servers: other.url });
+    const manager = await jetstreamManager(server);
+    await manager.streams.add({ name: 'posts', subjects: ['posts.0'] });
+    expect(await running).toEqual([]);
     await server.close();
   });
 });
