@@ -7,9 +7,12 @@ import { MINUTE, parseTimestamp, type Window } from './time.js';
 export interface Share {
   /** Which part, from 1 to `of`. */
   readonly index: number;
-  /** How many parts there are. */
+  /** How many parts there are, at most 10,000. */
   readonly of: number;
 }
+
+/** A verdict lists all that are missing. */
+const MAX_SHARES = 10_000;
 
 /** The variable that sets the share of all sources of a script: `2/8`. */
 export const SHARE_VARIABLE = 'MILLRACE_SHARE';
@@ -17,7 +20,7 @@ export const SHARE_VARIABLE = 'MILLRACE_SHARE';
 /** The option of a source. */
 export const SHARE_OPTION = special<Share>(
   'the part of the source that this process takes',
-  'an object such as { index: 2, of: 8 }, with an index from 1 to `of`',
+  'an object such as { index: 2, of: 8 }, with an index from 1 to `of`, which is at most 10,000',
   isShare,
 );
 
@@ -25,7 +28,13 @@ export function isShare(value: unknown): value is Share {
   if (typeof value !== 'object' || value === null) return false;
   const { index, of, ...others } = value as Partial<Share>;
   const areWhole = Number.isSafeInteger(index) && Number.isSafeInteger(of);
-  return areWhole && index! >= 1 && index! <= of! && Object.keys(others).length === 0;
+  return (
+    areWhole &&
+    index! >= 1 &&
+    index! <= of! &&
+    of! <= MAX_SHARES &&
+    Object.keys(others).length === 0
+  );
 }
 
 /** The share that a text such as `2/8` says; `undefined` where it says none. */

@@ -23,7 +23,9 @@ export function quoteIntegers(
       INTEGER.lastIndex = at;
       const digits = INTEGER.exec(text)?.[0];
       const end = digits === undefined ? afterNumber(text, at) : at + digits.length;
-      if (digits !== undefined && chosen(digits, key === undefined ? key : decode(key))) {
+      const isChosen =
+        digits !== undefined && chosen(digits, key === undefined ? key : decode(key));
+      if (isChosen && !isKey(text, end)) {
         quoted += `${text.slice(copied, at)}"${digits}"`;
         copied = end;
       }
@@ -33,6 +35,13 @@ export function quoteIntegers(
     }
   }
   return copied === 0 ? text : quoted + text.slice(copied);
+}
+
+/** Whether a colon follows: quotes would make a key of it, and JSON of the text. */
+function isKey(text: string, end: number): boolean {
+  let at = end;
+  while (/[ \t\n\r]/.test(text.charAt(at))) at++;
+  return text.charAt(at) === ':';
 }
 
 function closingQuote(text: string, opening: number): number {

@@ -31,6 +31,14 @@ describe('parseExact', () => {
     );
   });
 
+  it.each([
+    '{18446744073709551616:""}',
+    '{"a":1,18446744073709551616 :2}',
+    '[18446744073709551616:1]',
+  ])('makes no key of a long number: %s', text => {
+    expect(() => parseExact(text)).toThrow(DataError);
+  });
+
   it('throws a DataError exactly if JSON.parse throws', () => {
     fc.assert(
       fc.property(jsonLike, text => {
