@@ -34,10 +34,8 @@ export function endChildren(): void {
 }
 
 process.once('exit', endChildren);
-if ('__vitest_worker__' in globalThis) {
-  // Not afterEach: the tests of a file may run concurrently.
-  (await import('vitest')).afterAll(endChildren);
-} else {
+// In a test, `setup.ts` ends them.
+if (!('__vitest_worker__' in globalThis)) {
   // A script of `npm run faults`. Its children are process groups of their own, so that Ctrl-C does not reach them.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.once(signal, () => {

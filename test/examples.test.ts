@@ -136,7 +136,7 @@ describe('the examples work as described', () => {
     expect(names.length).toBeGreaterThan(5);
     for (const name of names)
       for (const line of await linesIn(`authors/${name}`))
-        expect(`${JSON.parse(line).user.screen_name.toLowerCase()}.jsonl`).toBe(name);
+        expect(`${JSON.parse(line).user.screen_name}.jsonl`).toBe(name);
     expect(stdout).toContain(`of ${names.length} authors`);
   });
 

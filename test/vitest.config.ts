@@ -27,6 +27,7 @@ const project = {
   },
 };
 const test = {
+  setupFiles: ['test/setup.ts'],
   // For hangs only: a test of five seconds passes on a machine with a load of 20.
   testTimeout: bySuite(120_000, 3_600_000),
   hookTimeout: bySuite(120_000, 600_000),

@@ -1,7 +1,7 @@
-import { afterEach } from 'vitest';
 import type { ArchivedPost } from '../../src/service/archive/archive.js';
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js';
 import { DAY, MINUTE } from '../../src/time.js';
+import { afterTests } from '../after-tests.js';
 import { MemoryArchive, originalPost } from './memory-archive.js';
 
 /** The current time in these tests, at which the service's clock is frozen. */
@@ -45,7 +45,7 @@ export const COUNTS_PATH = '/search/30day/accounts/local/dev/counts.json';
 
 const running: Service[] = [];
 
-afterEach(async () => {
+afterTests(async () => {
   for (const service of running.splice(0)) await service.stop();
 });
 

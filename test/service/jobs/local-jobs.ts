@@ -1,7 +1,7 @@
-import { afterEach } from 'vitest';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
 import { createService, type Service, type ServiceOptions } from '../../../src/service/index.js';
 import { MINUTE } from '../../../src/time.js';
+import { afterTests } from '../../after-tests.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 
@@ -86,7 +86,7 @@ export interface LocalJobs {
 
 const running: Service[] = [];
 
-afterEach(async () => {
+afterTests(async () => {
   for (const service of running.splice(0)) await service.stop();
 });
 

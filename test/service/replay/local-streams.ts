@@ -1,6 +1,5 @@
 import http from 'node:http';
 import { constants, gunzipSync } from 'node:zlib';
-import { afterEach } from 'vitest';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
 import {
   type Addresses,
@@ -9,6 +8,7 @@ import {
   type ServiceOptions,
 } from '../../../src/service/index.js';
 import { formatTimestamp, MINUTE } from '../../../src/time.js';
+import { afterTests } from '../../after-tests.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 
@@ -73,7 +73,7 @@ export const COMPLIANCE_PATH =
 
 const running: Service[] = [];
 
-afterEach(async () => {
+afterTests(async () => {
   for (const service of running.splice(0)) await service.stop();
 });
 

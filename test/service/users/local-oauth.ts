@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach } from 'vitest';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
 import {
   type Addresses,
@@ -12,6 +11,7 @@ import {
   percentEncode,
   signatureOf,
 } from '../../../src/service/users/signature.js';
+import { afterTests } from '../../after-tests.js';
 import { NOW } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
 
@@ -66,7 +66,7 @@ export const CALLBACK = 'http://127.0.0.1:34567/callback';
 
 const running: Service[] = [];
 
-afterEach(async () => {
+afterTests(async () => {
   for (const service of running.splice(0)) await service.stop();
 });
 

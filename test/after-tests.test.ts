@@ -1,0 +1,27 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { afterTests } from './after-tests.js';
+
+let cleaned = 0;
+afterTests(async () => {
+  cleaned++;
+});
+
+describe('what a shared module cleans up', () => {
+  it.each([0, 1])('is cleaned up after each test, as after the first: %i', before => {
+    expect(cleaned).toBe(before);
+  });
+
+  it('is not left to a hook of the file that imports the module first', () => {
+    const modules = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' }).filter(
+      name => name.endsWith('.ts') && !name.endsWith('.test.ts') && name !== 'setup.ts',
+    );
+    const withHooks = modules.filter(name =>
+      /^(?:after|before)(?:Each|All)\(/m.test(
+        readFileSync(path.join(import.meta.dirname, name), 'utf8'),
+      ),
+    );
+    expect(withHooks).toEqual([]);
+  });
+});
