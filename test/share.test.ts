@@ -138,7 +138,19 @@ describe('a share', () => {
     expect(parseShare('2/8')).toEqual({ index: 2, of: 8 });
     expect(shareOf('x', { MILLRACE_SHARE: '8/8' })).toEqual({ index: 8, of: 8 });
     expect(shareOf('x', { MILLRACE_SHARE: '' })).toBeUndefined();
-    for (const text of ['0/8', '9/8', '2', '2/', '/8', '-1/8', '1.5/8', ' 2/8', '2/8/9', '2\\8']) {
+    for (const text of [
+      '0/8',
+      '9/8',
+      '2',
+      '2/',
+      '/8',
+      '-1/8',
+      '1.5/8',
+      ' 2/8',
+      '2/8/9',
+      '2\\8',
+      '1/10001',
+    ]) {
       expect(parseShare(text), text).toBeUndefined();
       expect(() => shareOf('x', { MILLRACE_SHARE: text })).toThrow(OptionError);
       expect(() => account({}, { MILLRACE_SHARE: text })).toThrow('MILLRACE_SHARE');
