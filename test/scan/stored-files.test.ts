@@ -172,6 +172,20 @@ describe('stored files that threads scan and write', () => {
     expect(await run(paths, path.join(folder, 'threads'), 3)).toEqual(expected);
   });
 
+  it('fill numbered files in order where threads cannot write some of the inputs', async () => {
+    const folder = await newFolder();
+    const padded = Buffer.concat([gz([post(2, ['a'], 400), post(3, ['a'], 400)]), Buffer.alloc(3)]);
+    const paths = await store(folder, [
+      gz([post(1, ['a'], 400)]),
+      padded,
+      gz([post(4, ['a'], 10), post(5, ['a'], 400)]),
+    ]);
+    const options = { template: 'all.jsonl', maxBytes: 1_500 };
+    const expected = await run(paths, path.join(folder, 'main'), 0, options);
+    expect(Object.keys(expected.files ?? {}).length).toBeGreaterThan(2);
+    expect(await run(paths, path.join(folder, 'threads'), 2, options)).toEqual(expected);
+  });
+
   it('keep ids exact that are larger than a double can hold', async () => {
     const folder = await newFolder();
     const ids = [9_007_199_254_740_993n, 9_007_199_254_740_992n, 18_446_744_073_709_551_615n];

@@ -11,6 +11,8 @@ export class RecordOutputs<T> extends Outputs<T, RecordFile<T>> {
   readonly endsFiles = false;
   readonly #format: RecordFormat<T>;
   readonly #maxBytes: number | undefined;
+  /** With `maxBytes`: one output a path knows which of its files is the last. */
+  readonly #numbered = new Map<string, RecordOutput<T>>();
 
   constructor(fs: FileSystem, options: OutputsOptions, format: RecordFormat<T>) {
     super(fs, options);
@@ -19,7 +21,11 @@ export class RecordOutputs<T> extends Outputs<T, RecordFile<T>> {
   }
 
   open(path: string): RecordOutput<T> {
-    return new RecordOutput(this, path, this.#format, this.#maxBytes);
+    const found = this.#numbered.get(path);
+    if (found !== undefined) return found;
+    const output = new RecordOutput(this, path, this.#format, this.#maxBytes);
+    if (this.#maxBytes !== undefined) this.#numbered.set(path, output);
+    return output;
   }
 
   /**
