@@ -76,6 +76,9 @@ export class JetStreamConnection {
         throw error;
       }
     });
+    // The client forgets servers that were out of reach before it was connected.
+    const known = nats.getServers().map(({ listen }) => listen);
+    nats.setServers([...new Set([...known, ...access.addresses])]);
     // Asks the servers nothing, unlike `jetstreamManager` with its check.
     const manager = await packages.jetstream.jetstreamManager(nats, {
       checkAPI: false,
