@@ -95,7 +95,8 @@ export const spool: ParserKind = {
         const records = input
           .toString('latin1')
           .split(/(?:\r*\n)+|\r/)
-          .map(record => record.replace(/^[ \t]+|[ \t]+$/g, ''))
+          // A record begins with neither white space nor a byte order mark.
+          .map(record => record.replace(/^(?:[ \t]|\xef\xbb\xbf)+|[ \t]+$/g, ''))
           .filter(record => record.trim() !== '');
         const kept = new ReplaySpool(folder, random.pick([0, 1, 100, 10_000]));
         // Some in one memory, with their separators between them, as a framer gives them.
