@@ -33,15 +33,11 @@ export class ConnectLog {
     const content = await this.#text();
     const times: number[] = [];
     for (const line of content.split('\n')) {
-      const [, added, began] = WHOLE.exec(line) ?? [];
+      const [, added, moved] = WHOLE.exec(line) ?? [];
       if (added === undefined) continue;
-      const at = Date.parse(added);
-      const known = began === undefined ? -1 : times.indexOf(at);
-      times.splice(
-        known === -1 ? times.length : known,
-        1,
-        began === undefined ? at : Date.parse(began),
-      );
+      const before = moved === undefined ? -1 : times.indexOf(Date.parse(added));
+      if (before !== -1) times.splice(before, 1);
+      times.push(Date.parse(moved ?? added));
     }
     return times.sort((a, b) => a - b);
   }
