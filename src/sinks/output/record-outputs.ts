@@ -11,7 +11,7 @@ export class RecordOutputs<T> extends Outputs<T, RecordFile<T>> {
   readonly endsFiles = false;
   readonly #format: RecordFormat<T>;
   readonly #maxBytes: number | undefined;
-  /** With `maxBytes`: one output a path knows which of its files is the last. */
+  /** By path, with `maxBytes`: only one output may decide which file is the last. */
   readonly #numbered = new Map<string, RecordOutput<T>>();
 
   constructor(fs: FileSystem, options: OutputsOptions, format: RecordFormat<T>) {
@@ -83,7 +83,7 @@ export class RecordOutput<T> implements Output<T> {
 
   /** The file that a record of this size goes to. */
   fileFor(byteLength: number): RecordFile<T> {
-    // The next file may be full already: another output of the same path adds to it too.
+    // The next file may be full already: an output whose path is spelled differently adds to it, too.
     while (this.#isFull(byteLength)) {
       this.#file.flush();
       this.#file = this.#outputs.fileAt(numberedName(this.#path, ++this.#number));
