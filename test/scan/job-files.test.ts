@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
@@ -30,6 +28,7 @@ import {
   whole,
 } from '../jobs/job-server.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { withSmallFiles } from './with-small-files.js';
 
 // Threads run the compiled script: build first.
 const newFolder = temporaryFolders();
@@ -251,20 +250,10 @@ describe('files of a job that threads check, scan and write', () => {
         ...{ path: path.join(out, '{tag}.jsonl'), checkpoint: path.join(out, 'checkpoint.json') },
         ...{ commitIntervalMs: 0, workers: 2 },
       };
-      const script = `
-        import { account, activities, dedupe, files, gunzip, jobFiles, jsonLines, pipeline, routeByTag } from ${JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)};
-        try {
-          await pipeline(jobFiles(account(${JSON.stringify(settings)}), ${JSON.stringify(UUID)}, { concurrency: 2 }), gunzip(), jsonLines(), activities(), dedupe(), routeByTag(), files(${JSON.stringify(sink)}));
-        } catch (error) {
-          console.log(error.code, error.message, error.cause?.code);
-        }`;
-      // A limit on the size of files stands for the disk.
-      const { stdout } = await promisify(execFile)('bash', [
-        '-c',
-        'ulimit -f 500; exec "$0" --input-type=module -e "$1"',
-        process.execPath,
-        script,
-      ]);
+      const stdout = await withSmallFiles(
+        'account, activities, dedupe, files, gunzip, jobFiles, jsonLines, routeByTag',
+        `jobFiles(account(${JSON.stringify(settings)}), ${JSON.stringify(UUID)}, { concurrency: 2 }), gunzip(), jsonLines(), activities(), dedupe(), routeByTag(), files(${JSON.stringify(sink)})`,
+      );
       expect(stdout).toMatch(/^ERR_STORAGE .*t\.jsonl\.part.* EFBIG\n$/);
       const { contents, result } = await runAgain(served, out, options);
       expect(result).toEqual(expected.result);

@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
@@ -17,6 +15,7 @@ import { HeldFile } from '../../src/scan/held-file.js';
 import { files } from '../../src/sinks/files.js';
 import { concat } from '../../src/sources/concat.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { withSmallFiles } from './with-small-files.js';
 
 // Threads run the compiled script: build first.
 const newFolder = temporaryFolders();
@@ -279,20 +278,10 @@ describe('stored files that threads scan and write', () => {
         gz(Array.from({ length: 200 }, (_, at) => post(file * 200 + at, ['a'], 2_000))),
       ),
     );
-    const script = `
-      import { activities, files, gunzip, jsonLines, localFiles, pipeline } from ${JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)};
-      try {
-        await pipeline(localFiles(${JSON.stringify(paths)}), gunzip(), jsonLines(), activities(), files({ path: ${JSON.stringify(path.join(folder, 'out.jsonl'))}, workers: 2 }));
-      } catch (error) {
-        console.log(error.code, error.message, error.cause?.code);
-      }`;
-    // A limit on the size of files stands for the disk.
-    const { stdout } = await promisify(execFile)('bash', [
-      '-c',
-      'ulimit -f 500; exec "$0" --input-type=module -e "$1"',
-      process.execPath,
-      script,
-    ]);
+    const stdout = await withSmallFiles(
+      'activities, files, gunzip, jsonLines, localFiles',
+      `localFiles(${JSON.stringify(paths)}), gunzip(), jsonLines(), activities(), files({ path: ${JSON.stringify(path.join(folder, 'out.jsonl'))}, workers: 2 })`,
+    );
     expect(stdout).toMatch(/^ERR_STORAGE .*out\.jsonl\.part.* EFBIG\n$/);
   });
 });

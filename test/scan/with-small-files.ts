@@ -1,0 +1,25 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const LIBRARY = JSON.stringify(new URL('../../dist/index.js', import.meta.url).href);
+
+/**
+ * Runs a pipeline in a process whose files cannot grow beyond 500 KiB, which stands for a full disk. Returns the
+ * code and message of its error, and the code of the cause.
+ */
+export async function withSmallFiles(imports: string, stages: string): Promise<string> {
+  const script = `
+    import { ${imports}, pipeline } from ${LIBRARY};
+    try {
+      await pipeline(${stages});
+    } catch (error) {
+      console.log(error.code, error.message, error.cause?.code);
+    }`;
+  const { stdout } = await promisify(execFile)('bash', [
+    '-c',
+    'ulimit -f 500; exec "$0" --input-type=module -e "$1"',
+    process.execPath,
+    script,
+  ]);
+  return stdout;
+}
