@@ -1,5 +1,7 @@
 export const CHUNK = 1024;
 const HALF = 2 ** 32;
+/** A safe integer in base 36. */
+const DIFFERENCE = /^[+-][\da-z]{1,11}$/;
 
 /** Receives ids as halves of 64-bit integers, or as strings if they are anything else. */
 export interface IdReader {
@@ -79,9 +81,14 @@ export function readText(text: string, reader: IdReader): void {
       high = Number(id >> 32n);
       low = Number(id & 0xffffffffn);
     } else {
-      low += Number.parseInt(token, 36);
-      high += Math.floor(low / HALF);
-      low -= Math.floor(low / HALF) * HALF;
+      if (!DIFFERENCE.test(token)) throw new SyntaxError(`Not an id: ${token}`);
+      const difference = Number.parseInt(token, 36);
+      const highDifference = Math.floor(difference / HALF);
+      // Apart, as the sum of `low` and the whole difference may have more bits than a number.
+      low += difference - highDifference * HALF;
+      const carry = low < HALF ? 0 : 1;
+      low -= carry * HALF;
+      high += highDifference + carry;
     }
     if (!(high >= 0 && high < HALF)) throw new SyntaxError(`Not an id: ${token}`);
     reader.number(high, low);

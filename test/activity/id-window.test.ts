@@ -125,7 +125,20 @@ describe('IdWindow', () => {
     expect(['2999', '3000', '2998'].map(one => smaller.add(one))).toEqual([false, false, true]);
   });
 
-  it.each(['x', '+', '-5', '18446744073709551616', '1 -2', '"', '1.5', ''])(
+  it.each([2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 1n - 2n ** 53n, -(2n ** 53n)])(
+    'restores two ids exactly that differ by %s, as many as a number holds',
+    difference => {
+      for (const first of [2n ** 54n, 2n ** 54n + 1n, 2n ** 54n + 2n, 2n ** 54n + 2n ** 32n - 1n]) {
+        const ids = [String(first), String(first + difference)];
+        const window = new IdWindow(10);
+        for (const one of ids) window.add(one);
+        const again = restored(window, 10);
+        expect(ids.map(one => again.add(one))).toEqual([false, false]);
+      }
+    },
+  );
+
+  it.each(['x', '+', '-5', '18446744073709551616', '1 -2', '"', '1.5', '', '1 +1.5', '1 +2_'])(
     'refuses to restore %j',
     text => {
       expect(() => new IdWindow(10).restore([text])).toThrow();
