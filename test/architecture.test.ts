@@ -152,6 +152,27 @@ function importsOf(file: string): string[] {
   );
 }
 
+/** What Node loads with a file: its imports without types, and without what an `import()` loads later. */
+function loadedBy(file: string): string[] {
+  const text = readFileSync(file, 'utf8');
+  return [
+    ...text.matchAll(/^(?:import|export)\s+(?!type\b)(?:[^;'"]*?\sfrom\s+)?'([^']+)';/gm),
+  ].map(match => {
+    const name = match[1] as string;
+    return name.startsWith('.')
+      ? path.resolve(path.dirname(file), name.replace(/\.js$/, '.ts'))
+      : name;
+  });
+}
+
+/** All that is loaded with a file: files of the source, packages and modules of Node. */
+function loadedWith(entry: string): ReadonlySet<string> {
+  const loaded = new Set([entry]);
+  for (const name of loaded)
+    if (path.isAbsolute(name)) for (const next of loadedBy(name)) loaded.add(next);
+  return loaded;
+}
+
 /** Exceptions that are still to be removed. */
 const EXCEPTIONS: readonly string[] = [];
 
@@ -220,5 +241,24 @@ describe('imports', () => {
   it('form no circles, types included', () => {
     const circles = circlesOf(graph).map(circle => circle.map(file => path.relative(SOURCE, file)));
     expect(circles).toEqual([]);
+  });
+});
+
+describe('importing the library', () => {
+  const loaded = [...loadedWith(path.join(SOURCE, 'index.ts'))];
+
+  it('loads small packages, and the large ones only once they are used', () => {
+    const packages = loaded.filter(name => !path.isAbsolute(name) && !name.startsWith('node:'));
+    expect(packages.toSorted()).toEqual([
+      ...['asciichart', 'fastest-levenshtein', 'minipass', 'minizlib', 'oauth-1.0a', 'p-limit'],
+      'string-width',
+    ]);
+    expect(loaded).not.toContain('node:tls');
+  });
+
+  it('loads no file of the local service or of millrace/jetstream', () => {
+    const files = loaded.filter(path.isAbsolute).map(file => path.relative(SOURCE, file));
+    expect(files.length).toBeGreaterThan(100);
+    expect(files.filter(file => /^(?:service|jetstream)\//.test(file))).toEqual([]);
   });
 });

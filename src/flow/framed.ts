@@ -8,7 +8,7 @@ import type { InternalBatches } from './internal-flow.js';
  */
 export async function* framed<T>(
   input: InternalBatches<Uint8Array>,
-  start: (origin: string | undefined) => Framer<T>,
+  start: (origin: string | undefined) => Framer<T> | Promise<Framer<T>>,
 ): InternalBatches<T> {
   let framer: Framer<T> | undefined;
   let lastOrigin: string | undefined;
@@ -22,7 +22,7 @@ export async function* framed<T>(
     lastOrigin = origin;
     try {
       for (const block of blocks) {
-        framer ??= start(origin);
+        framer ??= await start(origin);
         const waiting = framer.push(bytesOf(block), items);
         if (waiting !== undefined) await waiting;
       }

@@ -1,6 +1,5 @@
 import type { Client } from 'undici';
 import { type HttpProxy, proxyFor } from './http-proxy.js';
-import { openSocket } from './open-socket.js';
 import type { Timeouts } from './timeouts.js';
 
 /** Idle connections that are kept for each origin. */
@@ -66,8 +65,11 @@ export class Connections {
     const proxy = this.proxyFor(target);
     const opening = new AbortController();
     const options = { proxy, timeoutMs: this.#timeouts.connectMs, signal: opening.signal };
-    // Loaded with the first connection: work on stored files does not need its 20 MB.
-    const { Client } = await import('undici');
+    // Loaded with the first connection: work on stored files does not need the 20 MB of undici.
+    const [{ Client }, { openSocket }] = await Promise.all([
+      import('undici'),
+      import('./open-socket.js'),
+    ]);
     const client = new Client(origin, {
       connect: (_, callback) => {
         openSocket(target, options).then(

@@ -1,7 +1,6 @@
 import { type Operator, operator } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
 import type { Json } from '../json/json.js';
-import { JsonArrayFramer } from '../json/json-array-framer.js';
 import { type RecordLimits, recordLimits } from '../json/record-limits.js';
 
 /**
@@ -22,5 +21,10 @@ import { type RecordLimits, recordLimits } from '../json/record-limits.js';
  */
 export function jsonArray(key: string, options: RecordLimits = {}): Operator<Uint8Array, Json> {
   const limits = recordLimits('jsonArray', options);
-  return operator(input => framed(input, origin => new JsonArrayFramer(key, limits, origin)));
+  return operator(input =>
+    framed(input, async origin => {
+      const { JsonArrayFramer } = await import('../json/json-array-framer.js');
+      return new JsonArrayFramer(key, limits, origin);
+    }),
+  );
 }

@@ -5,7 +5,6 @@ import { framed } from '../flow/framed.js';
 import type { Account } from '../http/account.js';
 import { Fields } from '../http/read-fields.js';
 import { request } from '../http/request.js';
-import { JsonArrayFramer } from '../json/json-array-framer.js';
 import { recordLimits } from '../json/record-limits.js';
 import { LinkedAbort } from '../linked-abort.js';
 import { parseReplayRule, type ReplayRule } from './replay-rule.js';
@@ -49,6 +48,7 @@ async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal
   const limits = recordLimits('replayRules');
   request(account.withWaits(run.progress?.onWait), call, async answer => {
     const body = batchesOf(answer.body, { signal: bound });
+    const { JsonArrayFramer } = await import('../json/json-array-framer.js');
     const start = () => new JsonArrayFramer('rules', limits, answer.url);
     for await (const { items } of framed(body, start)) {
       const rules = items.map(rule => parseReplayRule(new Fields(rule, 'a rule', answer.url)));

@@ -1,9 +1,7 @@
-import { stringify } from 'csv-stringify/sync';
 import type { Activity } from '../activity/activity.js';
 import { checkOptions, flag, type OptionTable, oneOf } from '../check.js';
 import type { Sink } from '../flow/flow.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
-import type { RowValue } from '../tables/column.js';
 import { hasOwnColumns, listColumns, settingsOf } from '../tables/columns.js';
 import { rowReader } from '../tables/row-reader.js';
 import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
@@ -62,45 +60,20 @@ export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Writte
   );
   const list = listColumns(columns);
   const read = rowReader('csv', list, invalidValues);
-  const print = (row: readonly RowValue[]) => printRow(row, formulas === 'escape');
-  const names = printRow(
-    list.map(({ name }) => name),
-    false,
-  );
   const plan = planOf<unknown>('csv', checked, {
-    format: {
-      header: Buffer.from(bom ? `\ufeff${names}` : names),
-      encode: (item, origin) => Buffer.from(print(read(item, origin))),
+    format: async () => {
+      const { csvRow } = await import('./csv-row.js');
+      const names = csvRow(
+        list.map(({ name }) => name),
+        false,
+      );
+      return {
+        header: Buffer.from(bom ? `\ufeff${names}` : names),
+        encode: (item, origin) => Buffer.from(csvRow(read(item, origin), formulas === 'escape')),
+      };
     },
     settings: { columns: settingsOf(list), formulas, bom },
     takesFunctions: hasOwnColumns(list),
   });
   return fileSinkOn<T>(fs, plan);
-}
-
-/** A row with the carriage return that ends it, before the line feed. */
-function printRow(row: readonly RowValue[], escapesFormulas: boolean): string {
-  const record = stringify([row], {
-    // A null is empty, an empty text is quoted.
-    quoted_match: /^$/,
-    quote_record_delimiter: true,
-    eof: false,
-    escape_formulas: escapesFormulas,
-    cast: {
-      // `String` loses the sign of -0.
-      number: value => (Object.is(value, -0) ? '-0' : String(value)),
-      boolean: String,
-      date: value => value.toISOString(),
-      object: value => printList(value as unknown as readonly RowValue[]),
-    },
-  });
-  return `${record}\r`;
-}
-
-/** JSON, with numbers of 64 bits in full. */
-function printList(values: readonly RowValue[]): string {
-  const elements = values.map(value =>
-    typeof value === 'bigint' ? String(value) : JSON.stringify(value),
-  );
-  return `[${elements.join(',')}]`;
 }

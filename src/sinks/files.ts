@@ -54,7 +54,7 @@ export function files<T>(options: FilesOptions<T>): Sink<T, Written> {
 export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Written> {
   const { line, workers, ...checked } = checkOptions('files', OPTIONS, options);
   const plan = planOf<T>('files', checked, {
-    format: { encode: (item, origin) => lineOf(item, line, origin) },
+    format: () => ({ encode: (item, origin) => lineOf(item, line, origin) }),
     settings: { line: line !== undefined },
     takesFunctions: line !== undefined,
   });

@@ -16,7 +16,6 @@ import { fileSinkOn } from './output/file-sink.js';
 import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
 import type { Written } from './output/written.js';
 import { type ParquetCompression, parquetCodec } from './parquet-codec.js';
-import { ParquetEncoder } from './parquet-encoder.js';
 
 /**
  * The columns of `parquet`, the size of its row groups, and the options that it shares with `files`.
@@ -110,10 +109,13 @@ export function parquetOn<T>(fs: FileSystem, options: ParquetOptions<T>): Sink<T
     rowGroup,
   };
   const plan = planOf<unknown>('parquet', checked, {
-    format: {
-      encoder: () => new ParquetEncoder(format),
-      maxHeldBytes,
-      committedBytes: DEFAULT_FILE_BYTES,
+    format: async () => {
+      const { ParquetEncoder } = await import('./parquet-encoder.js');
+      return {
+        encoder: () => new ParquetEncoder(format),
+        maxHeldBytes,
+        committedBytes: DEFAULT_FILE_BYTES,
+      };
     },
     settings: { columns: settingsOf(list) },
     takesFunctions: hasOwnColumns(list),

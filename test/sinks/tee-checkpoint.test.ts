@@ -81,7 +81,9 @@ function sumsOn(
         ...{ maxOutputs: undefined, commitIntervalMs: undefined },
       } as never,
       {
-        format: { encoder: () => new Sum(), maxHeldBytes: 1_000, committedBytes: 1 << 20 },
+        format: () => ({
+          ...{ encoder: () => new Sum(), maxHeldBytes: 1_000, committedBytes: 1 << 20 },
+        }),
         settings: {},
         takesFunctions: false,
       },

@@ -16,7 +16,6 @@ import type { FlowStep } from '../../flow/flow.js';
 import { zstdFrame } from '../../gzip/zstd-compress.js';
 import { checkpointPaths } from './committer.js';
 import { type FileSinkPlan, onlyOutput, withSuffix } from './file-writer.js';
-import type { Format } from './format.js';
 import { parsePathTemplate } from './path-template.js';
 
 /** The options that all sinks that write files share. */
@@ -118,7 +117,7 @@ export function planOf<T>(
     settings,
     takesFunctions,
   }: {
-    readonly format: Format<T>;
+    readonly format: FileSinkPlan<T>['format'];
     readonly settings: Omit<FlowStep, 'step'>;
     readonly takesFunctions: boolean;
   },

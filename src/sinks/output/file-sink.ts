@@ -8,6 +8,7 @@
  * - Files that are built as a whole: `{ encoder, maxHeldBytes }`. Each file gets an encoder: `add` takes an
  *   item, `flush` returns the next bytes, `end` the last. With a checkpoint, each commit ends all files.
  *
+ * A plan has a function that returns the format: where a format needs a large library, the function loads it.
  * The options that all such sinks have are in file-sink-options.ts, where `planOf` makes a plan of them.
  * For an item that does not fit, `encode` or `add` throws a `DataError`.
  */

@@ -16,7 +16,8 @@ import { fetchItems, ScannedLines } from './scanned-lines.js';
 export interface FileSinkPlan<T> {
   /** The name of the sink, and the options that the contents of the files depend on. */
   readonly settings: FlowStep;
-  readonly format: Format<T>;
+  /** Called as a run begins: a format may load the library that it needs. */
+  readonly format: () => Format<T> | Promise<Format<T>>;
   readonly path: PathTemplate | ((item: T) => string);
   /** Appended to the names that a function returns, where they lack it: `.gz`. */
   readonly suffix: string;
@@ -61,13 +62,15 @@ const FLUSH_EVERY_MS = 1_000;
 export class FileWriter<T> {
   readonly outputs: Outputs<T>;
   readonly #plan: FileSinkPlan<T>;
+  readonly #format: Format<T>;
   readonly #scan: Scan | undefined;
   readonly #lines: ScannedLines<T> | undefined;
 
-  constructor(fs: FileSystem, plan: FileSinkPlan<T>, shared: Shared) {
+  constructor(fs: FileSystem, plan: FileSinkPlan<T>, format: Format<T>, shared: Shared) {
     this.#plan = plan;
+    this.#format = format;
     this.#scan = scanOf(plan);
-    const { format, path, maxOpen } = plan;
+    const { path, maxOpen } = plan;
     const options = { ...plan, ...shared, only: onlyOutput(plan) };
     if (isEncoded(format)) {
       const maxBytes = plan.maxBytes ?? (shared.commits ? format.committedBytes : undefined);
@@ -90,12 +93,12 @@ export class FileWriter<T> {
     pull: Pull,
     reached: (cursor: Cursor) => Promise<void>,
   ): Promise<void> {
-    const { keepsItems, compress, format } = this.#plan;
+    const { keepsItems, compress } = this.#plan;
     const { outputs } = this;
     const route = this.#route();
     // Lines of a slow run become visible soon. Small compressed blocks and row groups would be a waste.
     const watched =
-      compress === undefined && !isEncoded(format)
+      compress === undefined && !isEncoded(this.#format)
         ? setInterval(() => outputs.flush(), FLUSH_EVERY_MS).unref()
         : undefined;
     try {

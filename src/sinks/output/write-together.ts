@@ -22,6 +22,7 @@ import {
   settleAndSync,
 } from './committer.js';
 import { type FileSinkPlan, FileWriter } from './file-writer.js';
+import type { Format } from './format.js';
 import type { Written } from './written.js';
 
 /** File sinks that run together and commit together. */
@@ -89,6 +90,7 @@ async function run<T>(
   { sinks, owner, signal, read }: TogetherOptions<T>,
   locked?: Locked,
 ): Promise<readonly CommittedFile[]> {
+  const formats = await Promise.all(sinks.map(({ plan }) => plan.format()));
   // A full disk ends the source immediately, also during a long wait.
   const broken = new LinkedAbort(signal);
   let committer: Committer | undefined;
@@ -103,7 +105,8 @@ async function run<T>(
     onFailure: fail,
   };
   const writers = sinks.map(
-    ({ plan, progress }) => new FileWriter(fs, plan, { ...shared, progress }),
+    ({ plan, progress }, index) =>
+      new FileWriter(fs, plan, formats[index] as Format<T>, { ...shared, progress }),
   );
   const members = sinks.map(({ plan, branch }, index) => ({
     ...{ branch, everyMs: plan.commitIntervalMs },

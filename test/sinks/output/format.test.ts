@@ -43,7 +43,7 @@ function sinkOn(
   const plan = planOf<string>(
     name,
     { ...checked, commitIntervalMs: 'commitIntervalMs' in options ? commitIntervalMs : 0 },
-    { format, settings: {}, takesFunctions: true },
+    { format: () => format, settings: {}, takesFunctions: true },
   );
   return fileSinkOn(disk, plan);
 }
