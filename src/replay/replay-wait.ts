@@ -15,12 +15,20 @@ export interface ReplayWait {
   readonly waitMs: number;
 }
 
-/** Reports each wait once, although it is made in several steps. */
+type WaitAction = Extract<ReplayAction, { do: 'wait' }>;
+
+interface CurrentWait {
+  readonly why: WaitAction['why'];
+  /** When it ends, by the service's clock. */
+  readonly until: number;
+  readonly end: () => void;
+}
+
+/** Reports each wait once, although it is made in several steps, and a timer may end a little early. */
 export class WaitReporter {
   readonly #account: Account;
   readonly #onWait: ((wait: ReplayWait) => unknown) | undefined;
-  #reported: Pick<ReplayWait, 'reason' | 'until'> | undefined;
-  #end: () => void = () => {};
+  #current: CurrentWait | undefined;
 
   constructor(account: Account, onWait: ((wait: ReplayWait) => unknown) | undefined) {
     this.#account = account;
@@ -29,29 +37,26 @@ export class WaitReporter {
 
   /** `error` and `failures` are those of the connection before. */
   async begin(
-    { why, ms }: Extract<ReplayAction, { do: 'wait' }>,
+    { why, ms }: WaitAction,
     error: MillraceError | undefined,
     failures: number,
   ): Promise<void> {
-    this.#end();
-    this.#end = this.#account.beginWait(
+    const until = this.#account.clock.now() + ms;
+    const { why: before, until: untilBefore = 0 } = this.#current ?? {};
+    if (before === why && Math.abs(untilBefore - until) < SECOND) return;
+    this.end();
+    const end = this.#account.beginWait(
       why === 'after a failure'
         ? { reason: 'retry', waitMs: ms, error, retry: failures }
         : { reason: why, waitMs: ms },
     );
-    if (why === 'after a failure') return;
-    const until = new Date(this.#account.clock.now() + ms);
-    const same =
-      this.#reported?.reason === why &&
-      Math.abs(this.#reported.until.getTime() - until.getTime()) < SECOND;
-    if (same) return;
-    this.#reported = { reason: why, until };
-    await this.#onWait?.({ reason: why, until, waitMs: ms });
+    this.#current = { why, until, end };
+    if (why !== 'after a failure')
+      await this.#onWait?.({ reason: why, until: new Date(until), waitMs: ms });
   }
 
   end(): void {
-    this.#reported = undefined;
-    this.#end();
-    this.#end = () => {};
+    this.#current?.end();
+    this.#current = undefined;
   }
 }

@@ -13,6 +13,7 @@ import { type ReplayOptions, type ReplayWait, replay } from '../../src/replay/re
 import { ReplaySpool } from '../../src/replay/replay-spool.js';
 import { collect } from '../../src/sinks/collect.js';
 import { DAY, floorTo, formatSent, HOUR, MINUTE, type Window } from '../../src/time.js';
+import type { Wait } from '../../src/wait.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import {
   begin,
@@ -157,6 +158,27 @@ describe('a replay', () => {
     ]);
     expect(waits[0]?.waitMs).toBeGreaterThan(14 * MINUTE);
     expect([...seen].every(at => Math.abs((at ?? 0) - until) < 1000)).toBe(true);
+    expect(progress.wait).toBe(undefined);
+  });
+
+  it('shows one wait for a retry, although the timer ends early', async () => {
+    const window = past(2);
+    server.script.push(status(503));
+    server.otherwise = wholeReplay(wirePosts(window));
+    const { sleep } = timing;
+    timing.sleep = (ms, signal) => sleep(ms > 100 ? ms / 2 : ms, signal);
+    const waits: Wait[] = [];
+    const progress = new Progress();
+    const { onWait } = progress;
+    Object.assign(progress, {
+      onWait: (wait: Wait) => {
+        waits.push(wait);
+        return onWait(wait);
+      },
+    });
+    for await (const _ of posts(window).batches({ progress }));
+    expect(timing.slept.length).toBeGreaterThan(1);
+    expect(waits).toMatchObject([{ reason: 'retry', retry: 1, error: { status: 503 } }]);
     expect(progress.wait).toBe(undefined);
   });
 
