@@ -208,7 +208,7 @@ async function bundle(format: Format, external: readonly string[]): Promise<stri
 }
 
 describe('a bundle that runs elsewhere', () => {
-  it.each(['esm', 'cjs'] as const)(
+  it.each(formats)(
     'to %s works without LMDB, which is reported when it is needed',
     async format => {
       const answer = await run(await bundle(format, ['lmdb']));
@@ -223,35 +223,46 @@ describe('a bundle that runs elsewhere', () => {
     },
   );
 
-  it.each(formats)('to %s works with LMDB installed next to it', async format => {
-    const file = await bundle(format, ['lmdb']);
-    await mkdir(path.join(path.dirname(file), 'node_modules'));
-    await symlink(path.join(modules, 'lmdb'), path.join(path.dirname(file), 'node_modules/lmdb'));
-    expect(await run(file)).toEqual({ posts: 20, tombstones: 'opened' });
-  });
+  it.runIf(isSlowSuite).each(formats)(
+    'to %s works with LMDB installed next to it',
+    async format => {
+      const file = await bundle(format, ['lmdb']);
+      await mkdir(path.join(path.dirname(file), 'node_modules'));
+      await symlink(path.join(modules, 'lmdb'), path.join(path.dirname(file), 'node_modules/lmdb'));
+      expect(await run(file)).toEqual({ posts: 20, tombstones: 'opened' });
+    },
+  );
 
-  it.each(formats)('to %s that includes LMDB fails only when LMDB is used', async format => {
-    expect(await run(await bundle(format, []))).toMatchObject({
-      posts: 20,
-      tombstones: { code: 'ERR_STORAGE' },
-    });
-  });
+  it.runIf(isSlowSuite).each(formats)(
+    'to %s that includes LMDB fails only when LMDB is used',
+    async format => {
+      expect(await run(await bundle(format, []))).toMatchObject({
+        posts: 20,
+        tombstones: { code: 'ERR_STORAGE' },
+      });
+    },
+  );
 });
 
 describe('the page on bundlers and CommonJS', () => {
   const page = pageNamed('examples/bundling.md');
 
-  it.each(blocksOf(page, 'sh'))('has a command whose bundle runs: %s', async command => {
-    const [config = ''] = blocksOf(page, 'mjs');
-    await writeFile(path.join(project, 'vite.config.mjs'), config);
-    const bin = path.join(modules, '.bin');
-    const env = { ...process.env, PATH: `${bin}${path.delimiter}${process.env.PATH}` };
-    await exec('bash', ['-c', command], { cwd: project, env });
-    const [, outfile] = /--outfile=(\S+)/.exec(command) ?? [];
-    const [, dir = ''] = /--(?:dir|outDir)=(\S+)/.exec(command) ?? [];
-    const bundle = path.join(project, outfile ?? path.join(dir, 'script.js'));
-    expect(await run(bundle)).toEqual({ posts: 20, tombstones: 'opened' });
-  });
+  // One bundler; the others in the slow suite.
+  const commands = blocksOf(page, 'sh');
+  it.each(isSlowSuite ? commands : commands.slice(0, 1))(
+    'has a command whose bundle runs: %s',
+    async command => {
+      const [config = ''] = blocksOf(page, 'mjs');
+      await writeFile(path.join(project, 'vite.config.mjs'), config);
+      const bin = path.join(modules, '.bin');
+      const env = { ...process.env, PATH: `${bin}${path.delimiter}${process.env.PATH}` };
+      await exec('bash', ['-c', command], { cwd: project, env });
+      const [, outfile] = /--outfile=(\S+)/.exec(command) ?? [];
+      const [, dir = ''] = /--(?:dir|outDir)=(\S+)/.exec(command) ?? [];
+      const bundle = path.join(project, outfile ?? path.join(dir, 'script.js'));
+      expect(await run(bundle)).toEqual({ posts: 20, tombstones: 'opened' });
+    },
+  );
 
   it.each(
     blocksOf(page, 'js').filter(

@@ -6,7 +6,7 @@ import { fromJetStream } from '../../src/jetstream/from-jet-stream.js';
 import { collect } from '../../src/sinks/collect.js';
 import { hasNatsServer, startNode } from './nats-server.js';
 
-describe.skipIf(!hasNatsServer)('a stream without a leader', () => {
+describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
   it('is asked again, as its nodes answer with what they last knew', async () => {
     // Without JetStream: the test answers for it.
     await using node = await startNode({ jetstream: 'enabled: false' });

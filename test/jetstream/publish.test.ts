@@ -20,7 +20,8 @@ async function idsIn(node: NatsNode): Promise<string[]> {
 
 const idsTo = (total: number) => Array.from({ length: total }, (_, number) => numberedId(number));
 
-describe.skipIf(!hasNatsServer)('toJetStream', () => {
+// Concurrently: most of the time they wait for servers and processes.
+describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
   it('goes on after kill -9, exactly, also when the servers no longer drop repeated messages', async () => {
     await using node = await startNode();
     // No commit of a cursor: all that is known is in the stream.

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { collect, pipeline } from 'millrace';
 import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bySuite } from '../slow-suite.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedId, numberedSource } from './numbered-posts.js';
 
@@ -66,7 +67,7 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
           );
         },
       ),
-      { numRuns: 25 },
+      { numRuns: bySuite(12, 100) },
     );
   });
 });

@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
+import { bySuite } from '../slow-suite.js';
 
 export interface Script {
   /** The path of a TypeScript file. */
@@ -16,7 +17,7 @@ export interface KillOptions {
   readonly maxMs: number;
   /** @default 0 */
   readonly minMs?: number;
-  /** What each kill multiplies `maxMs` by, so that every series of runs ends. @default 1.3 */
+  /** What each kill multiplies `maxMs` by, so that every series of runs ends. @default 2, in the slow suite 1.3 */
   readonly growth?: number;
   /** Resolves when the time until the kill begins. @default when the script prints something */
   begun?(child: ChildProcess): Promise<unknown>;
@@ -26,7 +27,7 @@ export interface KillOptions {
 /** Runs a script again and again until a run ends before it is killed. Resolves to the number of kills. */
 export async function killUntilDone(
   script: Script,
-  { maxMs, minMs = 0, growth = 1.3, begun = printed, afterKill }: KillOptions,
+  { maxMs, minMs = 0, growth = bySuite(2, 1.3), begun = printed, afterKill }: KillOptions,
 ): Promise<number> {
   for (let kills = 0; ; kills++) {
     const killAt = minMs + Math.random() * maxMs * growth ** kills;

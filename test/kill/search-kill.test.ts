@@ -11,7 +11,7 @@ import { temporaryFolders } from '../sinks/temporary-folder.js';
 import { bySuite } from '../slow-suite.js';
 import { killUntilDone } from './kill-until-done.js';
 
-const KILLS = bySuite(3, 200);
+const KILLS = bySuite(2, 200);
 const SCRIPT = path.join(import.meta.dirname, 'search-to-files.ts');
 const QUERY = { product: '30day', query: 'coffee OR music', maxResults: 10, limit: 400 } as const;
 const temporaryFolder = temporaryFolders();
@@ -50,7 +50,10 @@ describe('a search with a checkpoint', () => {
     for (let kills = 0; kills < KILLS; ) {
       const out = await temporaryFolder();
       const args = [out, JSON.stringify(options), JSON.stringify(window)];
-      kills += await killUntilDone({ script: SCRIPT, args }, { maxMs: 20, growth: 1.5 });
+      kills += await killUntilDone(
+        { script: SCRIPT, args },
+        { maxMs: 20, growth: bySuite(2, 1.5) },
+      );
       const lines = await linesOf(out);
       expect(lines.length).toBe(expected.length);
       expect(lines.toSorted()).toEqual(expected.toSorted());

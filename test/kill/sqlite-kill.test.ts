@@ -15,7 +15,7 @@ import { temporaryFolders } from '../sinks/temporary-folder.js';
 import { bySuite } from '../slow-suite.js';
 import { killUntilDone } from './kill-until-done.js';
 
-const KILLS = bySuite(2, 100);
+const KILLS = bySuite(1, 100);
 const root = path.resolve(import.meta.dirname, '../..');
 const EXAMPLE = path.join(root, 'examples/15-into-sqlite.ts');
 const temporaryFolder = temporaryFolders();

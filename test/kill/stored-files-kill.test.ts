@@ -7,8 +7,8 @@ import { bySuite } from '../slow-suite.js';
 import { killUntilDone, runScript } from './kill-until-done.js';
 
 const SCRIPT = path.join(import.meta.dirname, 'stored-files-to-files.ts');
-const KILLS = bySuite(2, 100);
-const FILES = 60;
+const KILLS = bySuite(1, 100);
+const FILES = bySuite(30, 60);
 const POSTS_PER_FILE = bySuite(1_000, 2_000);
 const temporaryFolder = temporaryFolders();
 
@@ -48,7 +48,7 @@ it('stored files that worker threads write are complete, each post once, wheneve
     const args = [stored, out, '2'];
     kills += await killUntilDone(
       { script: SCRIPT, args },
-      { maxMs: bySuite(300, 600), growth: 1.2 },
+      { maxMs: bySuite(300, 600), growth: bySuite(2, 1.2) },
     );
     expect(await contentsOf(out)).toEqual(whole);
   }

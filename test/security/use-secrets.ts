@@ -25,6 +25,7 @@ import {
 } from 'millrace';
 import { createService, type Fault } from 'millrace/service';
 import { impatient } from '../http/virtual-time.js';
+import { bySuite, isSlowSuite } from '../slow-suite.js';
 
 const [folder = '', secret = '', ...more] = process.argv.slice(2);
 const [password = '', consumerSecret = '', userPassword = ''] = more;
@@ -140,14 +141,18 @@ function echo(call: string): string {
     Buffer.from(pair).toString('base64'),
   ].join(' ');
 }
-const FAULTS: readonly (Fault | undefined)[] = [
-  { kind: 'status', status: 400, times: 'always' },
+/** They end in other messages of the same errors. */
+const MORE_FAULTS: readonly Fault[] = [
   { kind: 'status', status: 401, times: 'always' },
   { kind: 'status', status: 503, times: 'always' },
-  { kind: 'status', status: 401, skip: 4, times: 'always' },
-  { kind: 'cut', afterBytes: 40, times: 'always' },
   { kind: 'cut', afterBytes: 40, end: 'finish', times: 'always' },
   { kind: 'flip', atByte: 30, times: 'always' },
+];
+const FAULTS: readonly (Fault | undefined)[] = [
+  { kind: 'status', status: 400, times: 'always' },
+  { kind: 'status', status: 401, skip: 4, times: 'always' },
+  { kind: 'cut', afterBytes: 40, times: 'always' },
+  ...(isSlowSuite ? MORE_FAULTS : []),
   undefined,
 ];
 for (const fault of FAULTS) {
@@ -156,7 +161,7 @@ for (const fault of FAULTS) {
     // `skip` counts the requests of one call. A compliance stream goes on.
     if (fault !== undefined)
       service.faults.plant(fault.kind === 'status' ? { ...fault, message: echo(name) } : fault);
-    const stopped = AbortSignal.timeout(name === 'compliance' ? 2_000 : 30_000);
+    const stopped = AbortSignal.timeout(name === 'compliance' ? bySuite(700, 2_000) : 30_000);
     const late = new Promise((_, reject) => {
       stopped.addEventListener('abort', () => reject(stopped.reason), { once: true });
     });
