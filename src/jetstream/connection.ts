@@ -124,7 +124,9 @@ export class JetStreamConnection {
     const kvm = new this.packages.kv.Kvm(this.#nats);
     const what = `open the bucket ${name}`;
     const storage = this.packages.jetstream.StorageType.File;
-    const kv = await this.repeat(what, () => kvm.create(name, { history: 1, replicas, storage }));
+    // The leader answers all reads: another replica may not have the last write yet.
+    const settings = { history: 1, replicas, storage, allow_direct: false };
+    const kv = await this.repeat(what, () => kvm.create(name, settings));
     const found = await this.repeat(what, () => kv.status());
     if (found.replicas >= replicas) return kv;
     throw new JetStreamError(

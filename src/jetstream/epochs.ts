@@ -1,3 +1,5 @@
+import { DataError } from '../errors.js';
+import { isCount } from '../json/is-count.js';
 import { HEADERS, type HeaderReader } from './message.js';
 
 /** As a cursor has it: the highest epoch by publisher and subject. */
@@ -5,8 +7,20 @@ export type EpochsJson = Readonly<Record<string, number>>;
 
 /** Whether a value of a cursor is the state of epochs. */
 export function isEpochs(value: unknown): value is EpochsJson {
-  return (
-    typeof value === 'object' && value !== null && Object.values(value).every(Number.isSafeInteger)
+  return typeof value === 'object' && value !== null && Object.values(value).every(isCount);
+}
+
+/**
+ * The epoch of a message of a publisher.
+ *
+ * @throws DataError
+ */
+export function epochOf(headers: HeaderReader | undefined): number {
+  const text = headers?.get(HEADERS.epoch) ?? '';
+  // A number that a cursor cannot keep would stop the next run.
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new DataError(
+    `A message has the header ${HEADERS.epoch} ${JSON.stringify(text.slice(0, 60))}, and not a whole number`,
   );
 }
 
@@ -29,7 +43,7 @@ export class Epochs {
     const publisher = headers?.get(HEADERS.publisher) ?? '';
     // A message of another program: no other process takes it over.
     if (publisher === '') return true;
-    const epoch = Number(headers?.get(HEADERS.epoch));
+    const epoch = epochOf(headers);
     const key = `${publisher} ${subject}`;
     const highest = this.#highest.get(key) ?? 0;
     if (epoch < highest) return false;

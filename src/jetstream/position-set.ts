@@ -6,7 +6,7 @@ export type PositionSetJson = readonly [next: number, ...missing: (readonly [num
 /** Whole numbers from 0 that come nearly in order. It remembers only which ones below the highest are missing. */
 export class PositionSet {
   #next: number;
-  readonly #missing: Range[];
+  #missing: Range[];
 
   constructor([next, ...missing]: PositionSetJson = [0]) {
     this.#next = next;
@@ -33,12 +33,13 @@ export class PositionSet {
     const index = this.#missing.findIndex(({ from, to }) => from <= position && position <= to);
     const range = this.#missing[index];
     if (range === undefined) return false;
-    const parts = [
-      { from: range.from, to: position - 1 },
-      { from: position + 1, to: range.to },
-    ];
-    this.#missing.splice(index, 1, ...parts.filter(({ from, to }) => from <= to));
+    this.#missing.splice(index, 1, ...without(range, { from: position, to: position }));
     return true;
+  }
+
+  /** Adds what is missing of a range below the highest position. */
+  fill(range: Range): void {
+    this.#missing = this.#missing.flatMap(one => without(one, range));
   }
 
   /** The positions from `from` on and below `end`, at most the highest, that are not in the set. */
@@ -51,4 +52,12 @@ export class PositionSet {
   toJSON(): PositionSetJson {
     return [this.#next, ...this.#missing.map(({ from, to }) => [from, to] as const)];
   }
+}
+
+/** What of a range is in front of another one and behind it. */
+function without({ from, to }: Range, other: Range): Range[] {
+  return [
+    { from, to: Math.min(to, other.from - 1) },
+    { from: Math.max(from, other.to + 1), to },
+  ].filter(range => range.from <= range.to);
 }

@@ -5,6 +5,7 @@ import type { KV, KvEntry } from '@nats-io/kv';
 import type { Cursor, FlowIdentity } from '../flow/flow.js';
 import { flowDifference } from '../flow/flow-difference.js';
 import { realTime } from '../http/timing.js';
+import { isCount } from '../json/is-count.js';
 import type { JetStreamConnection } from './connection.js';
 import { codeOf } from './failure.js';
 import { JetStreamError } from './jet-stream-error.js';
@@ -253,16 +254,30 @@ function nextEpoch(before: number): number {
 }
 
 function parsed(key: string, entry: KvEntry): PublisherState {
-  let state: Partial<PublisherState> | undefined;
+  let state: Partial<PublisherState> | null | undefined;
   try {
-    state = entry.json<Partial<PublisherState>>();
+    state = entry.json<Partial<PublisherState> | null>();
   } catch {
     // Reported below.
   }
-  if (state?.version === VERSION && typeof state.epoch === 'number') return state as PublisherState;
+  if (isWhole(state)) return state;
   throw new JetStreamError(
     `toJetStream: the entry of the publisher ${key} in the bucket ${entry.bucket} is damaged or of another version. Delete it with \`nats kv del ${entry.bucket} ${key}\` to publish everything again`,
     { failure: 'publisher' },
+  );
+}
+
+function isWhole(state: Partial<PublisherState> | null | undefined): state is PublisherState {
+  if (state?.version !== VERSION) return false;
+  const { epoch, begun, seq, series, write, counts, positions, flow, process: by } = state;
+  return (
+    [epoch, begun, seq, series, write].every(isCount) &&
+    [counts?.posts, counts?.messages, counts?.bytes].every(isCount) &&
+    Array.isArray(positions) &&
+    positions.every(isCount) &&
+    Array.isArray(flow) &&
+    [by?.pid, by?.thread].every(isCount) &&
+    [by?.run, by?.host].every(text => typeof text === 'string')
   );
 }
 

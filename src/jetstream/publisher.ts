@@ -71,6 +71,7 @@ export class Publisher {
   /** The cursor after all items up to now. */
   #reached: Cursor | undefined;
   #committing: Promise<void> | undefined;
+  #isShowingLife = false;
   #lastCommit = performance.now();
   #lastWrite = performance.now();
   #timer: NodeJS.Timeout | undefined;
@@ -163,13 +164,16 @@ export class Publisher {
 
   /** Waits for all acknowledgements, and notes that the flow is complete. */
   async finish(): Promise<void> {
-    clearInterval(this.#timer);
     this.#batches.sendAll();
     await this.#settled();
-    await this.#committing;
+    // Without it there are only signs of life: a commit would count the last messages, which are not acknowledged.
+    this.#reached = undefined;
     this.#throwFailure();
     await this.#sender.end();
-    await this.#entry.write({ state: 'complete', counts: this.counts, ...this.#found });
+    clearInterval(this.#timer);
+    await this.#committing;
+    this.#throwFailure();
+    await this.#write({ state: 'complete', counts: this.counts, ...this.#found });
   }
 
   close(): void {
@@ -181,16 +185,25 @@ export class Publisher {
   }
 
   async #start(): Promise<void> {
-    if (!this.#entry.isNew) await this.#goOn();
     const everyMs = Math.max(10, Math.min(this.#options.commitIntervalMs, HEARTBEAT_MS));
     this.#timer = setInterval(() => this.#tick(), everyMs);
+    if (!this.#entry.isNew) await this.#goOn();
   }
 
   #tick(): void {
-    if (this.#committing !== undefined) return;
     if (this.#isDue && this.#reached !== undefined) this.#commit();
-    else if (performance.now() - this.#lastWrite >= HEARTBEAT_MS)
-      this.#write(() => this.#entry.write());
+    // Also while a commit waits for acknowledgements: where the stream is full, this takes minutes.
+    else if (!this.#isShowingLife && performance.now() - this.#lastWrite >= HEARTBEAT_MS)
+      this.#showLife();
+  }
+
+  #showLife(): void {
+    this.#isShowingLife = true;
+    this.#write()
+      .catch(error => this.#fail(error))
+      .finally(() => {
+        this.#isShowingLife = false;
+      });
   }
 
   get #isDue(): boolean {
@@ -209,13 +222,18 @@ export class Publisher {
     // What is sent from now on gets a higher sequence than what is acknowledged already.
     const found = this.#earlier.areBehind(counts.posts) ? this.#found : {};
     const pending = [...this.#pending];
-    this.#write(async () => {
+    const commit = async () => {
       await Promise.all(pending.map(({ acked }) => acked));
       this.#throwFailure();
       const bytes = pending.reduce((sum, { sentBytes }) => sum + sentBytes, counts.bytes);
       const json = JSON.parse(JSON.stringify(cursor)) as Cursor;
-      await this.#entry.write({ cursor: json, counts: { ...counts, bytes }, ...found });
-    });
+      await this.#write({ cursor: json, counts: { ...counts, bytes }, ...found });
+    };
+    this.#committing = commit()
+      .catch(error => this.#fail(error))
+      .finally(() => {
+        this.#committing = undefined;
+      });
   }
 
   /** Where the next run looks for what it does not know, once all that was sent is acknowledged. */
@@ -224,13 +242,9 @@ export class Publisher {
     return { seq: highest, begun: this.#begun, positions };
   }
 
-  #write(write: () => Promise<void>): void {
+  #write(changes?: Partial<PublisherState>): Promise<void> {
     this.#lastWrite = performance.now();
-    this.#committing = write()
-      .catch(error => this.#fail(error))
-      .finally(() => {
-        this.#committing = undefined;
-      });
+    return this.#entry.write(changes);
   }
 
   async #settled(): Promise<void> {

@@ -1,6 +1,7 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import { optionError } from '../check.js';
 import type { Batch, Batches, Cursor, Run } from '../flow/flow.js';
+import { isCount } from '../json/is-count.js';
 import type { JetStreamConnection } from './connection.js';
 import { Epochs, isEpochs } from './epochs.js';
 import { JetStreamError } from './jet-stream-error.js';
@@ -169,10 +170,10 @@ function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: stri
       `is not a cursor of the stream ${stream.name} and the subject ${subject}`,
     );
   if (created !== stream.created) throw remade(stream.name, String(created), stream.created);
-  if (!Number.isSafeInteger(seq) || !isEpochs(epochs) || !isSubjectPositions(positions))
+  if (!isCount(seq) || !isEpochs(epochs) || !isSubjectPositions(positions))
     throw optionError('fromJetStream', 'resume', 'is a cursor that is damaged');
   return {
-    after: seq as number,
+    after: seq,
     epochs: new Epochs(epochs),
     positions: new SubjectPositions(positions),
   };

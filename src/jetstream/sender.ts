@@ -1,5 +1,6 @@
 import type { PubAck } from '@nats-io/jetstream';
 import type { JetStreamConnection } from './connection.js';
+import { epochOf } from './epochs.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { HEADERS, type Headers } from './message.js';
 import { PositionSet } from './position-set.js';
@@ -183,7 +184,7 @@ export class Sender {
     );
     if (message?.header.get(HEADERS.publisher) !== key) return undefined;
     // Of an earlier run, the ones that count were found when this run began.
-    if (Number(message.header.get(HEADERS.epoch)) !== this.#entry.state.epoch) return undefined;
+    if (epochOf(message.header) !== this.#entry.state.epoch) return undefined;
     return subjectPositionOf(message.header)?.position;
   }
 

@@ -1,4 +1,5 @@
 import { DataError } from '../errors.js';
+import { isCount } from '../json/is-count.js';
 import type { Range } from './lost-sequences.js';
 import { HEADERS, type HeaderReader } from './message.js';
 import { PositionSet, type PositionSetJson } from './position-set.js';
@@ -99,10 +100,6 @@ export function isSubjectPositions(value: unknown): value is SubjectPositionsJso
   });
 }
 
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
 /**
  * Finds what servers have stored twice and what they have lost. Each message says its position within its subject,
  * and up to which one all were acknowledged before it was sent. So a position that was seen before is a repeat, and
@@ -161,9 +158,8 @@ export class SubjectPositions {
 
   /** Counts positions as seen: they are reported, so that a cursor need not keep them. */
   dismiss(lost: readonly LostPositions[]): void {
-    for (const { publisher, subject, from, to } of lost)
-      for (let position = from; position <= to; position++)
-        this.#followed.get(`${publisher} ${subject}`)?.seen.add(position);
+    for (const { publisher, subject, ...range } of lost)
+      this.#followed.get(`${publisher} ${subject}`)?.seen.fill(range);
   }
 
   /** Messages are gone that were reported otherwise, so that the next positions may be any. */

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { StorageError } from '../errors.js';
+import { isCount } from '../json/is-count.js';
 import { isShare, type Share } from '../share.js';
 import { nodeFileSystem, readIfThere } from '../storage/file-system.js';
 import { replaceFile } from '../storage/replace-file.js';
@@ -73,8 +74,4 @@ function parsed(text: string): DownloadRecord | undefined {
 
 function areTexts(values: readonly unknown[]): boolean {
   return Array.isArray(values) && values.every(value => typeof value === 'string');
-}
-
-function isCount(value: number): boolean {
-  return Number.isSafeInteger(value) && value >= 0;
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
+import { isCount } from '../json/is-count.js';
 import { shareName } from '../share.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
 import type { Delivered } from './job-verdict.js';
@@ -62,10 +63,7 @@ export class DownloadCursors {
 
 function isDownloadState(state: DownloadState): boolean {
   const { next, files, bytes, posts, suspectMinutes, missing } = state;
-  const counts = [next, files, bytes, posts].every(
-    count => Number.isSafeInteger(count) && count >= 0,
-  );
-  return counts && [suspectMinutes, missing].every(isTexts);
+  return [next, files, bytes, posts].every(isCount) && [suspectMinutes, missing].every(isTexts);
 }
 
 function isTexts(value: unknown): boolean {

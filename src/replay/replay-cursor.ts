@@ -1,5 +1,6 @@
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
+import { isCount } from '../json/is-count.js';
 import type { Json } from '../json/json.js';
 import { formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
 import type { GapReason, OpenRange, ReplayGap, ReplayState } from './replay-machine.js';
@@ -86,14 +87,14 @@ function instant(ms: number | undefined): number {
 }
 
 function count(value: Json | undefined): number {
-  if (!Number.isSafeInteger(value) || (value as number) < 0)
-    throw new TypeError('Expected a count');
-  return value as number;
+  if (!isCount(value)) throw new TypeError('Expected a count');
+  return value;
 }
 
 function positive(value: Json | undefined): number {
-  if (count(value) === 0) throw new TypeError('Expected a count above 0');
-  return value as number;
+  const number = count(value);
+  if (number === 0) throw new TypeError('Expected a count above 0');
+  return number;
 }
 
 function listOf(value: Json | undefined): readonly Json[] {

@@ -1,5 +1,6 @@
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
+import { isCount } from '../json/is-count.js';
 import type { Json } from '../json/json.js';
 import { parseTimestamp } from '../time.js';
 import type { EchoedWindow, Page } from './fetch-page.js';
@@ -105,10 +106,6 @@ export function positionOf(query: Query, cursor: Cursor): QueryPosition {
 
 function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isCount(value: Json | undefined): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 function isDateOrNone(value: Json | undefined): boolean {

@@ -42,6 +42,18 @@ describe('epochs', () => {
     );
   });
 
+  it.each(['', 'x', '-1', '1.5', '1e400', '99999999999999999999'])(
+    'refuse %j, which no cursor could keep',
+    epoch => {
+      const headers = new Map<string, string>([
+        [HEADERS.publisher, 'one'],
+        [HEADERS.epoch, epoch],
+      ]);
+      const get = (name: string) => headers.get(name) ?? '';
+      expect(() => new Epochs().admits('posts.0', { get })).toThrow('Millrace-Epoch');
+    },
+  );
+
   it('go on from a cursor', () => {
     fc.assert(
       fc.property(sent, fc.nat(20), (messages, at) => {

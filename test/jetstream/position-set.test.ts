@@ -26,6 +26,23 @@ describe('a set of positions', () => {
     );
   });
 
+  it('has all positions of a range that fills it, however long it is', () => {
+    fc.assert(
+      fc.property(positions, fc.nat(30), fc.nat(30), (added, from, length) => {
+        const to = from + length;
+        const set = new PositionSet();
+        for (const position of [...added, 60]) set.add(position);
+        const missing = numbers(set.missing());
+        set.fill({ from, to });
+        expect(numbers(set.missing())).toEqual(missing.filter(i => i < from || i > to));
+      }),
+    );
+    const set = new PositionSet();
+    set.add(1e15);
+    set.fill({ from: 5, to: 1e15 - 1 });
+    expect(set.missing()).toEqual([{ from: 0, to: 4 }]);
+  });
+
   it('is the same after JSON', () => {
     fc.assert(
       fc.property(positions, positions, (before, after) => {

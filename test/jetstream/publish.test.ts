@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
+import { Kvm } from '@nats-io/kv';
 import { connect } from '@nats-io/transport-node';
 import { Activity, collect, Flow, pipeline } from 'millrace';
 import { fromJetStream, JetStreamError, toJetStream } from 'millrace/jetstream';
@@ -102,6 +103,63 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     });
     expect(await first.line('done')).toContain('"posts":2000');
     expect(await idsIn(node)).toEqual(idsTo(2000));
+  });
+
+  it('stops while another one waits for space, at its start or at its end', async () => {
+    await using node = await startNode();
+    const run = (signal: AbortSignal, takeoverMs = 5000) => {
+      // The large ones fill the stream, the small ones what is left of it.
+      let posts = 0;
+      return pipeline(
+        numberedSource({ total: 400 }),
+        toJetStream({
+          ...{ ...to(node), create: { ...create, maxBytes: 1 << 20 }, maxInFlight: 1000 },
+          ...{ takeoverMs, payload: () => Buffer.alloc(posts++ < 30 ? 100_000 : 1) },
+        }),
+        { signal },
+      ).catch(thrown => thrown);
+    };
+    const second = new AbortController();
+    for (const what of ['end', 'start']) {
+      const stop = new AbortController();
+      const first = run(stop.signal);
+      await wait(1000);
+      const limit = setTimeout(() => second.abort(new Error('has taken over')), 10_000);
+      expect(await run(second.signal, 2000), what).toMatchObject({ failure: 'in-use' });
+      clearTimeout(limit);
+      stop.abort(new Error('enough'));
+      expect(await first).toMatchObject({ message: 'enough' });
+    }
+  });
+
+  it('keeps its cursor in a bucket that the leader reads, as other replicas may be behind', async () => {
+    await using node = await startNode();
+    await pipeline(numberedSource({ total: 10 }), toJetStream({ ...to(node), create }));
+    const connection = await connect({ servers: node.url });
+    const manager = await jetstreamManager(connection);
+    const { config } = await manager.streams.info('KV_millrace');
+    await connection.close();
+    expect(config.allow_direct).toBe(false);
+  });
+
+  it('refuses an entry that is damaged', async () => {
+    await using node = await startNode();
+    const run = () => pipeline(numberedSource({ total: 10 }), toJetStream({ ...to(node), create }));
+    await run();
+    const connection = await connect({ servers: node.url });
+    const kv = await new Kvm(connection).open('millrace');
+    const whole = (await kv.get('posts'))!.json<object>();
+    const damages = [{ positions: undefined }, { positions: [0.5] }, { seq: '1' }, { process: {} }];
+    for (const damaged of ['null', '{', '[]', ...damages]) {
+      const text = typeof damaged === 'string' ? damaged : JSON.stringify({ ...whole, ...damaged });
+      await kv.put('posts', text);
+      const error = await run().catch(thrown => thrown);
+      expect(error, text).toMatchObject({
+        failure: 'publisher',
+        message: expect.stringContaining('damaged'),
+      });
+    }
+    await connection.close();
   });
 
   it('takes over from a process that is silent, which stops when it comes back', async () => {
