@@ -64,7 +64,7 @@ describe('the release', () => {
     expect(workflow).toMatch(/needs: check/);
     expect(workflow).toMatch(/id-token: write/);
     expect(workflow).toMatch(/npm ci --ignore-scripts/);
-    expect(workflow).toMatch(/npm publish --provenance/);
+    expect(workflow).toMatch(/repository\.url=git\+https:.*\n.*npm publish --provenance/);
     expect(workflow).toMatch(/npm run --silent sbom > sbom\.cdx\.json/);
     // The permissions of all jobs; only one job has more.
     expect(workflow).toMatch(/^permissions:\n {2}contents: read\n/m);
