@@ -1,7 +1,8 @@
+import { jobResponses, streamMessages } from './bodies.js';
 import { gzip, zstd } from './compressed.js';
+import { cursors } from './cursors.js';
 import { elements, lines } from './framing.js';
-import { cursors, jobResponses, keptFiles, streamMessages } from './kept.js';
-import { jobFolders, spool, tombstones } from './kept-data.js';
+import { jobFolders, keptFiles, spool, tombstones } from './kept.js';
 import type { ParserKind } from './parser.js';
 import { exactJson, members, messages } from './posts.js';
 import { geoRules, ruleTexts } from './rules.js';

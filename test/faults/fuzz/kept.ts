@@ -1,126 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { loadModule } from '../disks/load-module.js';
-import { check, expectSame, isRecord, outcomes, type ParserKind, parsedJson } from './parser.js';
-
-const TOKENS = [
-  ...[
-    '"next":',
-    '"skip":',
-    '"slice":',
-    '"items":',
-    '-1',
-    '1e99',
-    'null',
-    '{}',
-    '[]',
-    '"source":"search"',
-  ],
-  ...[
-    '"window":{',
-    '"fromDate":"',
-    '"__proto__":',
-    '"inner":',
-    '"seen":',
-    '"ids":',
-    ',',
-    '"done":true',
-  ],
-];
-
-/** Cursors, as a checkpoint or a caller has kept them. */
-export const cursors: ParserKind = {
-  holds: 'a position that the request can have, or an `OptionError`',
-  async open(library) {
-    const { cursorOf, positionOf } = await loadModule<
-      typeof import('../../../src/search/query-cursor.js')
-    >(library, 'search/query-cursor');
-    const { parseReplayCursor } = await loadModule<
-      typeof import('../../../src/replay/replay-cursor.js')
-    >(library, 'replay/replay-cursor');
-    const { SeenIds } = await loadModule<typeof import('../../../src/replay/seen-ids.js')>(
-      library,
-      'replay/seen-ids',
-    );
-    const { DownloadCursors } = await loadModule<
-      typeof import('../../../src/jobs/job-files-cursor.js')
-    >(library, 'jobs/job-files-cursor');
-    const { unwrapCursor } = await loadModule<typeof import('../../../src/flow/wrapped-cursor.js')>(
-      library,
-      'flow/wrapped-cursor',
-    );
-    const errors = await outcomes(library);
-    const query = { source: 'search', identity: { query: 'rain', slices: 4 } } as never;
-    const files = Array.from({ length: 5 }, (_, index) => ({ name: `2018010600${index}0` }));
-    const downloads = new DownloadCursors({
-      job: { uuid: 'uuid', title: 'rain' },
-      files,
-      share: undefined,
-    } as never);
-    const delivered = { bytes: 7, posts: 2, suspectMinutes: [], missing: [] };
-    const seeds: readonly unknown[] = [
-      cursorOf(query, {
-        ...{ slice: 2, next: 'abc', skip: 3, items: 503, pages: 1, done: false },
-        window: { fromDate: '201801010000', toDate: '201802010000' } as never,
-      }),
-      downloads.cursorAt({ next: 3, files: 3, ...delivered } as never),
-      {
-        source: 'replay',
-        request: { url: 'x' },
-        open: [
-          {
-            ...{ fromDate: '201801010000', toDate: '201801010010' },
-            ...{ mismatches: 0, failures: 1, partial: true },
-          },
-        ],
-        gaps: [{ fromDate: '201801010010', toDate: '201801010020', reason: 'expired' }],
-        chunkMinutes: 16,
-        connects: ['2018-01-06T20:00:00.000Z'],
-        ids: { '201801010000': ['1,2'], none: [] },
-      },
-      { dedupe: ['1'], inner: { source: 'search' } },
-    ];
-    return {
-      tokens: TOKENS,
-      seed: random => Buffer.from(JSON.stringify(random.pick(seeds))),
-      attempt(input) {
-        const parsed = parsedJson(input);
-        // A caller's cursor is an object: options are checked before.
-        if (parsed === undefined || !isRecord(parsed.value)) return false;
-        const cursor = parsed.value as never;
-        const { value: position } = errors.of(() => positionOf(query, cursor));
-        if (position !== undefined) {
-          const { slice, skip, items, pages } = position;
-          for (const count of [slice, skip, items, pages])
-            check(Number.isSafeInteger(count) && count >= 0, `A count of ${count}`);
-          check(slice < 4, `Slice ${slice} of 4`);
-        }
-        const { value: state } = errors.of(() => downloads.stateAt(cursor));
-        if (state !== undefined) {
-          const { next, files: count, bytes, posts } = state;
-          check(
-            next >= 0 && next <= files.length,
-            `It goes on with file ${next} of ${files.length}`,
-          );
-          for (const one of [next, count, bytes, posts])
-            check(Number.isSafeInteger(one) && one >= 0, `A count of ${one}`);
-          for (const name of [...state.suspectMinutes, ...state.missing])
-            check(typeof name === 'string', `A name that is ${JSON.stringify(name)}`);
-        }
-        const { value: replay } = errors.of(() => parseReplayCursor({ url: 'x' }, cursor));
-        if (replay !== undefined) {
-          for (const { from, to } of [...replay.state.open, ...replay.state.gaps])
-            check(from < to, `A range from ${from} to ${to}`);
-          check(replay.state.chunk > 0, `Chunks of ${replay.state.chunk} ms`);
-          errors.of(() => new SeenIds().restore(replay.ids));
-        }
-        const { value: wrapped } = errors.of(() => unwrapCursor('dedupe', cursor));
-        return [position, state, replay, wrapped].some(one => one !== undefined);
-      },
-    };
-  },
-};
+import { check, cutUp, expectSame, outcomes, type ParserKind, temporaryFolder } from './parser.js';
+import { JSON_TOKENS } from './seeds.js';
 
 /** Files that the library keeps and reads again: a checkpoint, tokens, times of connections. */
 export const keptFiles: ParserKind = {
@@ -141,7 +23,7 @@ export const keptFiles: ParserKind = {
       'service/state-file',
     );
     const errors = await outcomes(library);
-    const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-fuzz-'));
+    const { folder, close } = await temporaryFolder();
     const file = path.join(folder, 'run.json');
     const owner = { sink: { step: 'files', path: 'x' }, flow: [{ step: 'search', query: 'rain' }] };
     const counts = { path: 'posts.jsonl', bytes: 10, posts: 2, lineBytes: 10 };
@@ -157,7 +39,15 @@ export const keptFiles: ParserKind = {
       ...{ userId: '9007199254740993', screenName: 'ada', token: 'a', secret: 'b' },
     });
     return {
-      tokens: [...TOKENS, '"check": "', '"version": 1', '"files": [', '"token":'],
+      tokens: [
+        ...JSON_TOKENS,
+        '"next":',
+        '"source":"search"',
+        '"check": "',
+        '"version": 1',
+        '"files": [',
+        '"token":',
+      ],
       maxBytes: 4_000,
       seed: random => Buffer.from(random.pick([checkpoint, checkpoint, tokens])),
       async attempt(input) {
@@ -176,159 +66,176 @@ export const keptFiles: ParserKind = {
         await errors.ofAsync(() => new StateFile(file, 'the state').read(state => state));
         return read.value !== undefined || token.value !== undefined;
       },
-      close: () => rm(folder, { recursive: true, force: true }),
+      close,
     };
   },
 };
 
-/** Messages of a JetStream stream, which any program may publish to. */
-export const streamMessages: ParserKind = {
+/** What is stored for a post, a user and a source of compliance events. */
+export const tombstones: ParserKind = {
   holds:
-    'posts whose lengths are those of the header, from a payload of that size, or a `DataError`',
+    'a tombstone that was encoded, or a `StorageError`; a damaged head of the file is refused before it is mapped',
   async open(library) {
-    const { postsOf } = await loadModule<typeof import('../../../src/jetstream/posts-of.js')>(
+    const { Tombstones } = await loadModule<typeof import('../../../src/compliance/tombstones.js')>(
       library,
-      'jetstream/posts-of',
+      'compliance/tombstones',
     );
-    const { HEADERS } = await loadModule<typeof import('../../../src/jetstream/message.js')>(
+    const { encodeTombstone } = await loadModule<
+      typeof import('../../../src/compliance/tombstone.js')
+    >(library, 'compliance/tombstone');
+    const { lmdbDamage } = await loadModule<typeof import('../../../src/storage/lmdb-damage.js')>(
       library,
-      'jetstream/message',
+      'storage/lmdb-damage',
     );
-    const { gzipSync } = await import('node:zlib');
     const errors = await outcomes(library);
+    const { folder, close } = await temporaryFolder();
+    const file = path.join(folder, 'data.mdb');
+    let stored: Buffer = Buffer.alloc(0);
+    // In place of LMDB, which checks nothing of its values.
+    const marks = {
+      getBinary: () => stored,
+      transaction: async (act: () => unknown) => act(),
+      put: async () => true,
+      flushed: Promise.resolve(),
+    };
+    const store = new Tombstones(folder, marks as never, true);
+    const writable = new Tombstones(folder, marks as never, false);
+    const seeds = [
+      { deleted: true },
+      { dropped: [5, true], withheld: [6, ['DE', 'XX']] },
+      { deleted: [7, false], protected: [8, true], suspended: [9, false], scrubbedUpTo: '99' },
+      { edited: true },
+    ] as const;
+    const event = { kind: 'delete', postId: '1', userId: '2', at: new Date(1), raw: Buffer.of(1) };
+    const meta = Buffer.alloc(152);
+    meta.writeUInt32LE(0xbeefc0de, 24);
+    meta.writeUInt32LE(4096, 48);
     return {
-      tokens: [
-        '1',
-        ',',
-        '3,4',
-        'gzip',
-        'zstd',
-        'constructor',
-        '__proto__',
-        '1e9',
-        '0x8',
-        '1.5',
-        ' ',
-        '\n',
-      ],
-      // The headers are before the first empty line, then the payload.
-      seed(random) {
-        const posts = Array.from({ length: random.whole(1, 3) }, () =>
-          '{"id_str":"1"}'.slice(random.whole(0, 3)),
-        );
-        const content = Buffer.from(posts.join('\n'));
-        const isGzip = random.chance(0.5);
-        return Buffer.concat([
-          Buffer.from(
-            `${posts.map(({ length }) => length).join(',')}\n${isGzip ? 'gzip' : ''}\n\n`,
-          ),
-          isGzip ? gzipSync(content) : content,
-        ]);
-      },
+      tokens: ['"deleted":', 'true', '[1,true]', 'null', '"scrubbedUpTo":"', '"__proto__":', '{}'],
+      maxBytes: 2_000,
+      seed: random =>
+        random.chance(0.2) ? meta : encodeTombstone(random.pick<(typeof seeds)[number]>(seeds)),
       async attempt(input) {
-        const [lengths = '', encoding = ''] = input.toString('latin1').split('\n', 2);
-        const payload = input.subarray(lengths.length + encoding.length + 3);
-        const headers = new Map<string, string>([
-          [HEADERS.lengths, lengths],
-          [HEADERS.encoding, encoding],
-        ]);
-        const reader = { get: (name: string) => headers.get(name) ?? '' };
-        const { value: posts } = await errors.ofAsync(() => postsOf(payload, reader, 'the stream'));
-        if (posts === undefined || lengths === '' || payload.length === 0)
-          return posts !== undefined;
-        check(/^\d+(,\d+)*$/.test(lengths), `Lengths ${JSON.stringify(lengths)} are accepted`);
-        check(['', 'gzip', 'zstd'].includes(encoding), `Encoding ${encoding} is accepted`);
-        expectSame(
-          posts.map(({ length }) => length).join(','),
-          lengths.replace(/\b0+(?=\d)/g, ''),
-          'Lengths',
-        );
-        for (const post of posts) check(Buffer.isBuffer(post), 'A post that is not a Buffer');
-        return true;
+        stored = input;
+        const post = errors.of(() => store.post('1'));
+        const user = errors.of(() => store.user('1'));
+        if (post.value !== undefined)
+          // As it would be stored again, so nothing of it is lost or made up.
+          expectSame(
+            JSON.parse(JSON.stringify(post.value)),
+            input.toString() === 'D' ? { deleted: true } : JSON.parse(input.toString()),
+            'Tombstone',
+          );
+        check((post.value === undefined) === (user.value === undefined), 'Posts and users differ');
+        errors.of(() => store.cursor('compliance'));
+        await errors.ofAsync(() => writable.record([event] as never));
+        await writeFile(file, input);
+        const damage = lmdbDamage(file);
+        check(damage === undefined ? input.length === 0 : damage !== '', 'A file of LMDB');
+        return post.value !== undefined;
       },
+      close,
     };
   },
 };
 
-/** Responses about jobs, and the CSV list of their files. */
-export const jobResponses: ParserKind = {
-  holds: 'addresses that are https or on this machine, counts that are numbers, or a `DataError`',
+/** What waits on disk for a slow consumer: records of any bytes but their separator. */
+export const spool: ParserKind = {
+  holds: 'the records that were put in, however much of them goes to disk',
   async open(library) {
-    const jobs = await loadModule<typeof import('../../../src/jobs/parse-job.js')>(
+    const { ReplaySpool } = await loadModule<typeof import('../../../src/replay/replay-spool.js')>(
       library,
-      'jobs/parse-job',
-    );
-    const { parseEngagement } = await loadModule<
-      typeof import('../../../src/users/engagement-response.js')
-    >(library, 'users/engagement-response');
-    const { parseExact } = await loadModule<typeof import('../../../src/json/exact-json.js')>(
-      library,
-      'json/exact-json',
+      'replay/replay-spool',
     );
     const errors = await outcomes(library);
-    const url = 'https://archive.example/2018/01/06/20/00_activities.json.gz?Signature=SECRET';
-    const job = {
-      ...{ title: 'rain', jobURL: 'https://example/jobs/abc123.json', status: 'delivered' },
-      ...{ fromDate: '201801010000', toDate: '201801020000', percentComplete: 100 },
-      quote: {
-        estimatedActivityCount: 1,
-        estimatedDurationHours: '1.0',
-        estimatedFileSizeMb: '2',
-        expiresAt: 'x',
-      },
-      results: { activityCount: 5, fileCount: 1, fileSizeMb: '1.0', dataURL: 'x', expiresAt: 'y' },
-    };
-    const seeds = [
-      ...[`a.json.gz\t${url}\r\nb.json.gz\t${url}\n`, JSON.stringify(job)],
-      JSON.stringify({ jobs: [job], delivered: { jobCount: 1, jobDaysRun: 2, activityCount: 3 } }),
-      JSON.stringify({ urlCount: 1, urlList: [url], totalFileSizeBytes: 5, expiresAt: 'x' }),
-      JSON.stringify({
-        posts: { '1': { favorites: '5', replies: 0 } },
-        errors: [{ message: 'x', tweet_id: '1' }],
-      }),
-    ];
+    const { folder, close } = await temporaryFolder();
     return {
-      tokens: [
-        ...TOKENS,
-        '\t',
-        '\n',
-        'http://',
-        'https://user:x@',
-        'javascript:',
-        '?Signature=SECRET',
-        '"urlList":[',
-      ],
-      seed: random => Buffer.from(random.pick(seeds)),
-      attempt(input) {
-        const text = input.toString();
-        const origin = 'http://127.0.0.1/';
-        const csv = errors.of(() => jobs.parseJobCsv(text, origin));
-        const { value: json, error } = errors.of(() => parseExact(text));
-        const listing =
-          error === undefined ? errors.of(() => jobs.parseJobListing(json, origin)) : csv;
-        for (const { error } of [csv, listing])
-          check(
-            !/\?[^"]*Signature=SECRET/.test(error ?? ''),
-            `An error shows a signature: ${error}`,
-          );
-        const addresses = [
-          ...(csv.value ?? []).map(one => one.url),
-          ...((listing.value as { urlList?: readonly string[] } | undefined)?.urlList ?? []),
-        ];
-        for (const address of addresses) {
-          const { protocol, hostname, username } = new URL(address);
-          check(
-            username === '' &&
-              (protocol === 'https:' || /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname)),
-            `Accepted as an address: ${address}`,
-          );
-        }
-        errors.of(() => jobs.parseJob(json, origin));
-        errors.of(() => jobs.parseJobList(json, origin));
-        const groupings = { posts: { group_by: ['tweet.id', 'engagement.type'] } } as never;
-        errors.of(() => parseEngagement(text, ['1', '2'], groupings, origin));
-        return addresses.length > 0;
+      tokens: ['\r\n', '\r', '\n', '{', '}', '\0'],
+      maxBytes: 8_000,
+      seed: random =>
+        Buffer.from(
+          Array.from({ length: random.whole(1, 8) }, () =>
+            '{"id":1}'.repeat(random.whole(1, 9)),
+          ).join('\r\n'),
+        ),
+      async attempt(input, random) {
+        const records = input
+          .toString('latin1')
+          .split(/(?:\r*\n)+|\r/)
+          // A record begins with neither white space nor a byte order mark.
+          .map(record => record.replace(/^(?:[ \t]|\xef\xbb\xbf)+|[ \t]+$/g, ''))
+          .filter(record => record.trim() !== '');
+        const kept = new ReplaySpool(folder, random.pick([0, 1, 100, 10_000]));
+        // Some in one memory, with their separators between them, as a framer gives them.
+        const all = Buffer.from(records.join('\r\n'), 'latin1');
+        let from = 0;
+        const views = records.map(({ length }) => {
+          const view = all.subarray(from, from + length);
+          from += length + 2;
+          return random.chance(0.8) ? view : Buffer.from(view);
+        });
+        const read = await errors.ofAsync(async () => {
+          for (const part of cutUp(Buffer.alloc(views.length, 1), random))
+            await kept.add(views.splice(0, part.length));
+          const found: string[] = [];
+          for await (const some of kept.read())
+            for (const record of some) found.push(record.toString('latin1'));
+          return found;
+        });
+        await kept.close();
+        if (read.value !== undefined) expectSame(read.value, records, 'Records');
+        return read.value !== undefined;
       },
+      close,
+    };
+  },
+};
+
+/** What a folder says of the job that was downloaded into it. */
+export const jobFolders: ParserKind = {
+  holds: 'a verdict of texts and counts, or a `StorageError`',
+  async open(library) {
+    const { foldersVerdict } = await loadModule<
+      typeof import('../../../src/jobs/folders-verdict.js')
+    >(library, 'jobs/folders-verdict');
+    const { lockJobFolder } = await loadModule<typeof import('../../../src/jobs/job-folder.js')>(
+      library,
+      'jobs/job-folder',
+    );
+    const errors = await outcomes(library);
+    const { folder, close } = await temporaryFolder();
+    const record = {
+      basis: {
+        job: { uuid: 'abc123', title: 'rain', results: { activityCount: 2 } },
+        ...{ urlCount: 1, totalBytes: 7, listed: 1, suspectMinutes: ['201801010000'] },
+      },
+      share: { index: 1, of: 1 },
+      files: [{ name: '201801010000', path: 'a.json.gz', bytes: 7, posts: 2, suspectMinutes: [] }],
+      missing: [],
+    };
+    await writeFile(path.join(folder, 'a.json.gz'), '1234567');
+    const job = { uuid: 'abc123', title: 'rain', jobURL: 'https://example/jobs/abc123.json' };
+    return {
+      tokens: ['"bytes":', '"posts":', '-1', '1e99', 'null', '"../../', '{}', '[]', '"share":'],
+      maxBytes: 4_000,
+      seed: random =>
+        Buffer.from(JSON.stringify(random.chance(0.8) ? record : { job: 'abc123', ...job })),
+      async attempt(input) {
+        await writeFile(path.join(folder, '.millrace-download.json'), input);
+        const { value } = await errors.ofAsync(() => foldersVerdict([folder]));
+        if (value !== undefined) {
+          for (const { expected = 0, delivered } of [value.files, value.bytes, value.posts])
+            for (const count of [expected, delivered])
+              check(Number.isSafeInteger(count) && count >= 0, `A count of ${count}`);
+          for (const text of [...value.missing, ...value.suspectMinutes, value.uuid, value.title])
+            check(typeof text === 'string', `A name that is ${JSON.stringify(text)}`);
+        }
+        await writeFile(path.join(folder, '.millrace-job.json'), input);
+        const locked = await errors.ofAsync(() => lockJobFolder(folder, job as never));
+        await locked.value?.release();
+        return value !== undefined;
+      },
+      close,
     };
   },
 };

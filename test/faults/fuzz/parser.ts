@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
 import { loadModule } from '../disks/load-module.js';
 import type { Random } from '../random.js';
 
@@ -62,6 +65,12 @@ export async function outcomes(library: URL): Promise<Outcomes> {
       }
     },
   };
+}
+
+/** For the files of a parser, until it is closed. */
+export async function temporaryFolder() {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-fuzz-'));
+  return { folder, close: () => rm(folder, { recursive: true, force: true }) };
 }
 
 /** Throws unless both have the same JSON; bytes are compared as text. */

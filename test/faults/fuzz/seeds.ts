@@ -5,6 +5,9 @@ const TEXTS = [
   ...['9007199254740993', 'Sat Jan 06 20:00:00 +0000 2018', '2018-01-06T20:00:00.000Z', 'null'],
 ];
 
+/** Texts that mean something to a reader of JSON. */
+export const JSON_TOKENS = ['-1', '1e99', 'null', '{}', '[]', ',', '"__proto__":'];
+
 /** Any JSON value, mostly small. */
 export function seedJson(random: Random, depth: number): unknown {
   switch (random.whole(0, depth > 0 ? 7 : 5)) {

@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { ComplianceEvent } from 'millrace';
 import type { Fault } from 'millrace/service';
-import { fetchBody, hashOf } from '../matrix/bare-client.js';
+import { hashOf } from '../matrix/bare-client.js';
 import type { Millrace } from '../matrix/pipelines.js';
 import { minuteOf, NOW } from '../matrix/windows.js';
 import type { Counts, Trial } from '../part.js';
@@ -35,105 +35,101 @@ export async function complianceHour(
   { folder, random, signal }: Trial,
   course: Course,
 ): Promise<Counts> {
-  const hour = await Hour.open(
+  await using hour = await Hour.open(
     millrace,
     random,
     { speed: SPEED },
     { postsPerMinute: 200, complianceRate: 1 },
   );
   const { clock, account } = hour;
-  try {
-    const [from, end] = [NOW - SINCE_MS, NOW + minutes * MINUTE];
-    hour.countConnections('compliance');
-    for (let fault = 0; fault < minutes / 2; fault++) hour.plant(brokenConnection(random));
+  const [from, end] = [NOW - SINCE_MS, NOW + minutes * MINUTE];
+  hour.countConnections('compliance');
+  for (let fault = 0; fault < minutes / 2; fault++) hour.plant(brokenConnection(random));
 
-    const file = path.join(folder, 'events.txt');
-    let seen: string[] = [];
-    let late: number[] = [];
-    let events = 0;
-    const keep = (event: ComplianceEvent) => {
-      events++;
-      const at = event.at?.getTime() ?? Number.NaN;
-      const ageMs = clock.now() - at;
-      if (ageMs < MAX_LIVE_MS) late.push(ageMs / clock.state.speed);
-      seen.push(`${at} ${hashOf(event.raw.toString())}\n`);
-    };
-    await using tombstones = await millrace.openTombstones(path.join(folder, 'tombstones'));
-    const stop = new AbortController();
-    const done = new Error('All is there');
-    const running = millrace
-      .pipeline(
-        millrace.compliance(account, {
-          fromDate: new Date(from),
-          folder: path.join(folder, 'spool'),
-          onGap: gap => {
-            throw new Error(`A gap that was not filled: ${JSON.stringify(gap)}`);
-          },
-        }),
-        millrace.tap(keep),
-        millrace.intoTombstones(tombstones),
-        { signal: AbortSignal.any([signal, stop.signal]) },
-      )
-      .then(
-        () => new Error('The stream ended'),
-        (error: unknown) => error,
-      );
-    let failure: unknown;
-    running.then(error => {
-      failure = error;
-    });
+  const file = path.join(folder, 'events.txt');
+  let seen: string[] = [];
+  let late: number[] = [];
+  let events = 0;
+  const keep = (event: ComplianceEvent) => {
+    events++;
+    const at = event.at?.getTime() ?? Number.NaN;
+    const ageMs = clock.now() - at;
+    if (ageMs < MAX_LIVE_MS) late.push(ageMs / clock.state.speed);
+    seen.push(`${at} ${hashOf(event.raw.toString())}\n`);
+  };
+  await using tombstones = await millrace.openTombstones(path.join(folder, 'tombstones'));
+  const stop = new AbortController();
+  const done = new Error('All is there');
+  const running = millrace
+    .pipeline(
+      millrace.compliance(account, {
+        fromDate: new Date(from),
+        folder: path.join(folder, 'spool'),
+        onGap: gap => {
+          throw new Error(`A gap that was not filled: ${JSON.stringify(gap)}`);
+        },
+      }),
+      millrace.tap(keep),
+      millrace.intoTombstones(tombstones),
+      { signal: AbortSignal.any([signal, stop.signal]) },
+    )
+    .then(
+      () => new Error('The stream ended'),
+      (error: unknown) => error,
+    );
+  let failure: unknown;
+  running.then(error => {
+    failure = error;
+  });
 
-    /** All minutes that a replay had to fill: only there an event may come twice. */
-    const filled = new Map<string, Range>();
-    const cursor = () => tombstones.cursor('compliance') as { gaps?: Range[] } | undefined;
-    const step = async (ms: number) => {
-      await clock.sleep(ms, signal);
-      if (failure !== undefined) throw failure;
-      for (const gap of cursor()?.gaps ?? []) filled.set(JSON.stringify(gap), gap);
-      appendFileSync(file, seen.join(''));
-      seen = [];
-    };
-    while (clock.now() < end) {
-      await step(STEP_MS);
-      const middle = late.toSorted((a, b) => a - b)[late.length >> 1];
-      course.step({ 'delay of an event, ms': middle ?? 0 });
-      late = [];
-    }
-    const { hits, connections } = await hour.clear();
-    await clock.runAt(TAIL_SPEED);
-    const last = clock.now() + TAIL_MS;
-    while (clock.now() < last && (clock.now() < end + 32 * MINUTE || cursor()?.gaps?.length !== 0))
-      await step(MINUTE);
-    const open = cursor()?.gaps ?? [];
-    if (open.length > 0) throw new Error(`Not filled: ${JSON.stringify(open)}`);
-    stop.abort(done);
-    const ended = await running;
-    if (ended !== done) throw ended;
+  /** All minutes that a replay had to fill: only there an event may come twice. */
+  const filled = new Map<string, Range>();
+  const cursor = () => tombstones.cursor('compliance') as { gaps?: Range[] } | undefined;
+  const step = async (ms: number) => {
+    await clock.sleep(ms, signal);
+    if (failure !== undefined) throw failure;
+    for (const gap of cursor()?.gaps ?? []) filled.set(JSON.stringify(gap), gap);
     appendFileSync(file, seen.join(''));
-
-    const expected = await fetchEvents(hour, from, end);
-    const found = mustHaveAll(readFileSync(file, 'utf8'), expected, [...filled.values()], {
-      from,
-      end,
-    });
-    const deleted = [...expected.values()].flatMap(text => {
-      const [, id] = /^\{"delete":\{"status":\{.*?"id_str":"(\d+)"/.exec(text) ?? [];
-      return id === undefined ? [] : [id];
-    });
-    const lost = deleted.filter(id => tombstones.post(id)?.deleted !== true);
-    if (lost.length > 0 || deleted.length === 0)
-      throw new Error(`${lost.length} of ${deleted.length} deleted posts have no tombstone`);
-    return {
-      hits,
-      connections: connections[0] ?? 0,
-      events,
-      ...found,
-      lost: 0,
-      'doubled outside of gaps': 0,
-    };
-  } finally {
-    await hour.close();
+    seen = [];
+  };
+  while (clock.now() < end) {
+    await step(STEP_MS);
+    const middle = late.toSorted((a, b) => a - b)[late.length >> 1];
+    course.step({ 'delay of an event, ms': middle ?? 0 });
+    late = [];
   }
+  const { hits, connections } = await hour.clear();
+  await clock.runAt(TAIL_SPEED);
+  const last = clock.now() + TAIL_MS;
+  while (clock.now() < last && (clock.now() < end + 32 * MINUTE || cursor()?.gaps?.length !== 0))
+    await step(MINUTE);
+  const open = cursor()?.gaps ?? [];
+  if (open.length > 0) throw new Error(`Not filled: ${JSON.stringify(open)}`);
+  stop.abort(done);
+  const ended = await running;
+  if (ended !== done) throw ended;
+  appendFileSync(file, seen.join(''));
+
+  const expected = await fetchEvents(hour, from, end);
+  const found = mustHaveAll(readFileSync(file, 'utf8'), expected, [...filled.values()], {
+    from,
+    end,
+  });
+  const deleted = [...expected.values()].flatMap(text => {
+    const [, id] = /^\{"delete":\{"status":\{.*?"id_str":"(\d+)"/.exec(text) ?? [];
+    return id === undefined ? [] : [id];
+  });
+  const lost = deleted.filter(id => tombstones.post(id)?.deleted !== true);
+  if (lost.length > 0 || deleted.length === 0)
+    throw new Error(`${lost.length} of ${deleted.length} deleted posts have no tombstone`);
+  return {
+    hits,
+    connections: connections[0] ?? 0,
+    events,
+    ...found,
+    lost: 0,
+    'doubled outside of gaps': 0,
+  };
 }
 
 /** How a connection ends, or why there is none; some after a minute, some after several. */
@@ -151,19 +147,9 @@ function brokenConnection(random: Random): Fault {
   ]);
 }
 
-/** The service's own list of the events of a time, by their hash. */
-async function fetchEvents(
-  { twin }: Hour,
-  from: number,
-  end: number,
-): Promise<Map<string, string>> {
-  const { account, publisher, streamLabel, replayStreamUrl } = twin;
-  const url = `${replayStreamUrl}/replay/compliance/accounts/${account}/publishers/${publisher}/${streamLabel}.json`;
-  const text = await fetchBody(
-    twin,
-    `${url}?fromDate=${minuteOf(from)}&toDate=${minuteOf(end + MINUTE)}`,
-  );
-  const events = text.split('\r\n').filter(line => line !== '' && !line.startsWith('{"info"'));
+/** The service's list of the events of a time, by their hash. */
+async function fetchEvents(hour: Hour, from: number, end: number): Promise<Map<string, string>> {
+  const events = await hour.fetchReplay('compliance', from, end + MINUTE);
   const within = events.filter(line => timeIn(line) >= from && timeIn(line) < end);
   return new Map(within.map(line => [hashOf(line), line]));
 }

@@ -3,8 +3,9 @@ import path from 'node:path';
 import type { Account, AccountOptions, MillraceError } from 'millrace';
 import type { Addresses, Fault, PlantedFault, ServiceOptions } from 'millrace/service';
 import { fork } from '../../child-processes.js';
+import { fetchBody } from '../matrix/bare-client.js';
 import type { Millrace } from '../matrix/pipelines.js';
-import { NOW } from '../matrix/windows.js';
+import { minuteOf, NOW } from '../matrix/windows.js';
 import type { Random } from '../random.js';
 import { FastClock } from './fast-clock.js';
 import type { FromService, HourSetting, ToService } from './hour-service-child.js';
@@ -16,12 +17,11 @@ import type { FromService, HourSetting, ToService } from './hour-service-child.j
 export class Hour {
   readonly clock: FastClock;
   readonly account: Account;
-  readonly addresses: Addresses;
-  /** The same archive without limits, for the oracle. */
-  readonly twin: Addresses;
   /** How often the service refused a request because there were too many. */
   tooMany = 0;
   readonly #child: ReturnType<typeof fork>;
+  /** The same archive without limits, for the oracle. */
+  readonly #twin: Addresses;
   #planted = 0;
 
   private constructor(
@@ -32,8 +32,7 @@ export class Hour {
   ) {
     this.clock = clock;
     this.#child = child;
-    this.addresses = addresses;
-    this.twin = twin;
+    this.#twin = twin;
     clock.onState = state => this.#ask({ clock: state });
     this.account = millrace.account(
       {
@@ -91,7 +90,20 @@ export class Hour {
     };
   }
 
-  async close(): Promise<void> {
+  /** The lines of a replay, for the oracle: fetched without the library, from the archive without limits. */
+  async fetchReplay(
+    type: 'compliance' | 'firehose',
+    from: number,
+    end: number,
+  ): Promise<readonly string[]> {
+    const { account, publisher, streamLabel, replayStreamUrl } = this.#twin;
+    const url = `${replayStreamUrl}/replay/${type}/accounts/${account}/publishers/${publisher}/${streamLabel}.json`;
+    const dates = `fromDate=${minuteOf(from)}&toDate=${minuteOf(end)}`;
+    const text = await fetchBody(this.#twin, `${url}?${dates}`);
+    return text.split('\r\n').filter(line => line !== '' && !line.startsWith('{"info"'));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.account.close();
     const ended = once(this.#child, 'exit');
     this.#child.disconnect();

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Fault } from 'millrace/service';
-import { expectedPosts, fetchBody } from '../matrix/bare-client.js';
+import { expectedPosts } from '../matrix/bare-client.js';
 import { mustEqual } from '../matrix/compare.js';
 import { type Millrace, postsOf } from '../matrix/pipelines.js';
 import { minuteOf, NOW } from '../matrix/windows.js';
@@ -25,7 +25,7 @@ export async function replayHour(
   { folder, random, signal }: Trial,
   course: Course,
 ): Promise<Counts> {
-  const hour = await Hour.open(
+  await using hour = await Hour.open(
     millrace,
     random,
     // The library allows a second for a request to arrive, in real time.
@@ -33,54 +33,51 @@ export async function replayHour(
     { postsPerMinute: 100 },
   );
   const { clock, account } = hour;
-  try {
-    const end = NOW + minutes * MINUTE;
-    hour.countConnections('replay');
-    let waits = 0;
-    const onWait = ({ reason }: { readonly reason: string }) => {
-      if (reason === 'connect limit') waits++;
-    };
-    const files: string[] = [];
-    while (clock.now() < end) {
-      const from = FROM + files.length * WINDOW_MS;
-      if (random.chance(0.4)) hour.plant(brokenReplay(random, from));
-      const file = path.join(folder, `${files.length}.jsonl`);
-      const [started, waited] = [performance.now(), clock.waitedMs];
-      await millrace.pipeline(
-        millrace.replay(account, {
-          streamType: 'firehose',
-          fromDate: new Date(from),
-          toDate: new Date(from + WINDOW_MS),
-          folder: path.join(folder, 'spool'),
-          // So that most of it goes through a file.
-          maxMemory: 1_000_000,
-          onWait,
-        }),
-        millrace.files({ path: file, checkpoint: `${file}.checkpoint` }),
-        { signal },
-      );
-      files.push(file);
-      const workMs = performance.now() - started - (clock.waitedMs - waited);
-      course.step({ 'a window without its waits, ms': workMs });
-    }
-    const { hits, connections: [connections = 0] = [] } = await hour.clear();
-    // One more for each start of a span of five minutes.
-    const allowed = 5 * (Math.ceil((clock.now() - NOW) / (5 * MINUTE)) + 1);
-    if (connections > allowed || hour.tooMany > 0)
-      throw new Error(`${connections} of ${allowed} connections, ${hour.tooMany} refused`);
-    if (waits === 0) throw new Error('The limit of connections was never reached');
-
-    let items = 0;
-    for (const [index, file] of files.entries()) {
-      const from = FROM + index * WINDOW_MS;
-      const lines = (await readFile(file, 'utf8')).split('\n').slice(0, -1);
-      mustEqual(postsOf(lines), expectedPosts(await fetchPosts(hour, from)));
-      items += lines.length;
-    }
-    return { hits, windows: files.length, connections, waits, items, lost: 0, doubled: 0 };
-  } finally {
-    await hour.close();
+  const end = NOW + minutes * MINUTE;
+  hour.countConnections('replay');
+  let waits = 0;
+  const onWait = ({ reason }: { readonly reason: string }) => {
+    if (reason === 'connect limit') waits++;
+  };
+  const files: string[] = [];
+  while (clock.now() < end) {
+    const from = FROM + files.length * WINDOW_MS;
+    if (random.chance(0.4)) hour.plant(brokenReplay(random, from));
+    const file = path.join(folder, `${files.length}.jsonl`);
+    const [started, waited] = [performance.now(), clock.waitedMs];
+    await millrace.pipeline(
+      millrace.replay(account, {
+        streamType: 'firehose',
+        fromDate: new Date(from),
+        toDate: new Date(from + WINDOW_MS),
+        folder: path.join(folder, 'spool'),
+        // So that most of it goes through a file.
+        maxMemory: 1_000_000,
+        onWait,
+      }),
+      millrace.files({ path: file, checkpoint: `${file}.checkpoint` }),
+      { signal },
+    );
+    files.push(file);
+    const workMs = performance.now() - started - (clock.waitedMs - waited);
+    course.step({ 'a window without its waits, ms': workMs });
   }
+  const { hits, connections: [connections = 0] = [] } = await hour.clear();
+  // One more for each start of a span of five minutes.
+  const allowed = 5 * (Math.ceil((clock.now() - NOW) / (5 * MINUTE)) + 1);
+  if (connections > allowed || hour.tooMany > 0)
+    throw new Error(`${connections} of ${allowed} connections, ${hour.tooMany} refused`);
+  if (waits === 0) throw new Error('The limit of connections was never reached');
+
+  let items = 0;
+  for (const [index, file] of files.entries()) {
+    const from = FROM + index * WINDOW_MS;
+    const lines = (await readFile(file, 'utf8')).split('\n').slice(0, -1);
+    const posts = await hour.fetchReplay('firehose', from, from + WINDOW_MS);
+    mustEqual(postsOf(lines), expectedPosts(posts));
+    items += lines.length;
+  }
+  return { hits, windows: files.length, connections, waits, items, lost: 0, doubled: 0 };
 }
 
 function brokenReplay(random: Random, from: number): Fault {
@@ -98,13 +95,4 @@ function brokenReplay(random: Random, from: number): Fault {
     { kind: 'minutes-failed', minutes: [minute], deliver: 'part', endpoint },
     { kind: 'unprocessed-range', fromDate: minute, deliver: 'part', endpoint },
   ]);
-}
-
-/** The service's own posts of a window. */
-async function fetchPosts({ twin }: Hour, from: number): Promise<string[]> {
-  const { account, publisher, streamLabel, replayStreamUrl } = twin;
-  const url = `${replayStreamUrl}/replay/firehose/accounts/${account}/publishers/${publisher}/${streamLabel}.json`;
-  const dates = `fromDate=${minuteOf(from)}&toDate=${minuteOf(from + WINDOW_MS)}`;
-  const text = await fetchBody(twin, `${url}?${dates}`);
-  return text.split('\r\n').filter(line => line !== '' && !line.startsWith('{"info"'));
 }

@@ -1,0 +1,110 @@
+import { loadModule } from '../disks/load-module.js';
+import { check, isRecord, outcomes, type ParserKind, parsedJson } from './parser.js';
+import { JSON_TOKENS } from './seeds.js';
+
+const TOKENS = [
+  ...JSON_TOKENS,
+  ...[
+    '"next":',
+    '"skip":',
+    '"slice":',
+    '"items":',
+    '"source":"search"',
+    '"window":{',
+    '"fromDate":"',
+  ],
+  ...['"inner":', '"seen":', '"ids":', '"done":true'],
+];
+
+/** Cursors, as a checkpoint or a caller has kept them. */
+export const cursors: ParserKind = {
+  holds: 'a position that the request can have, or an `OptionError`',
+  async open(library) {
+    const { cursorOf, positionOf } = await loadModule<
+      typeof import('../../../src/search/query-cursor.js')
+    >(library, 'search/query-cursor');
+    const { parseReplayCursor } = await loadModule<
+      typeof import('../../../src/replay/replay-cursor.js')
+    >(library, 'replay/replay-cursor');
+    const { SeenIds } = await loadModule<typeof import('../../../src/replay/seen-ids.js')>(
+      library,
+      'replay/seen-ids',
+    );
+    const { DownloadCursors } = await loadModule<
+      typeof import('../../../src/jobs/job-files-cursor.js')
+    >(library, 'jobs/job-files-cursor');
+    const { unwrapCursor } = await loadModule<typeof import('../../../src/flow/wrapped-cursor.js')>(
+      library,
+      'flow/wrapped-cursor',
+    );
+    const errors = await outcomes(library);
+    const query = { source: 'search', identity: { query: 'rain', slices: 4 } } as never;
+    const files = Array.from({ length: 5 }, (_, index) => ({ name: `2018010600${index}0` }));
+    const downloads = new DownloadCursors({
+      job: { uuid: 'uuid', title: 'rain' },
+      files,
+      share: undefined,
+    } as never);
+    const delivered = { bytes: 7, posts: 2, suspectMinutes: [], missing: [] };
+    const seeds: readonly unknown[] = [
+      cursorOf(query, {
+        ...{ slice: 2, next: 'abc', skip: 3, items: 503, pages: 1, done: false },
+        window: { fromDate: '201801010000', toDate: '201802010000' } as never,
+      }),
+      downloads.cursorAt({ next: 3, files: 3, ...delivered } as never),
+      {
+        source: 'replay',
+        request: { url: 'x' },
+        open: [
+          {
+            ...{ fromDate: '201801010000', toDate: '201801010010' },
+            ...{ mismatches: 0, failures: 1, partial: true },
+          },
+        ],
+        gaps: [{ fromDate: '201801010010', toDate: '201801010020', reason: 'expired' }],
+        chunkMinutes: 16,
+        connects: ['2018-01-06T20:00:00.000Z'],
+        ids: { '201801010000': ['1,2'], none: [] },
+      },
+      { dedupe: ['1'], inner: { source: 'search' } },
+    ];
+    return {
+      tokens: TOKENS,
+      seed: random => Buffer.from(JSON.stringify(random.pick(seeds))),
+      attempt(input) {
+        const parsed = parsedJson(input);
+        // A caller's cursor is an object: options are checked before.
+        if (parsed === undefined || !isRecord(parsed.value)) return false;
+        const cursor = parsed.value as never;
+        const { value: position } = errors.of(() => positionOf(query, cursor));
+        if (position !== undefined) {
+          const { slice, skip, items, pages } = position;
+          for (const count of [slice, skip, items, pages])
+            check(Number.isSafeInteger(count) && count >= 0, `A count of ${count}`);
+          check(slice < 4, `Slice ${slice} of 4`);
+        }
+        const { value: state } = errors.of(() => downloads.stateAt(cursor));
+        if (state !== undefined) {
+          const { next, files: count, bytes, posts } = state;
+          check(
+            next >= 0 && next <= files.length,
+            `It goes on with file ${next} of ${files.length}`,
+          );
+          for (const one of [next, count, bytes, posts])
+            check(Number.isSafeInteger(one) && one >= 0, `A count of ${one}`);
+          for (const name of [...state.suspectMinutes, ...state.missing])
+            check(typeof name === 'string', `A name that is ${JSON.stringify(name)}`);
+        }
+        const { value: replay } = errors.of(() => parseReplayCursor({ url: 'x' }, cursor));
+        if (replay !== undefined) {
+          for (const { from, to } of [...replay.state.open, ...replay.state.gaps])
+            check(from < to, `A range from ${from} to ${to}`);
+          check(replay.state.chunk > 0, `Chunks of ${replay.state.chunk} ms`);
+          errors.of(() => new SeenIds().restore(replay.ids));
+        }
+        const { value: wrapped } = errors.of(() => unwrapCursor('dedupe', cursor));
+        return [position, state, replay, wrapped].some(one => one !== undefined);
+      },
+    };
+  },
+};
