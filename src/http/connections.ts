@@ -65,11 +65,8 @@ export class Connections {
     const proxy = this.proxyFor(target);
     const opening = new AbortController();
     const options = { proxy, timeoutMs: this.#timeouts.connectMs, signal: opening.signal };
-    // Loaded with the first connection: work on stored files does not need the 20 MB of undici.
-    const [{ Client }, { openSocket }] = await Promise.all([
-      import('undici'),
-      import('./open-socket.js'),
-    ]);
+    // Loaded with the first connection: work on stored files needs neither.
+    const [Client, { openSocket }] = await Promise.all([loadClient(), import('./open-socket.js')]);
     const client = new Client(origin, {
       connect: (_, callback) => {
         openSocket(target, options).then(
@@ -83,4 +80,10 @@ export class Connections {
     });
     return { origin, proxy, client, opening };
   }
+}
+
+/** Only the client, as all of undici takes three times as long to load. */
+async function loadClient(): Promise<typeof Client> {
+  // @ts-expect-error: undici declares the types of its main module only.
+  return (await import('undici/lib/dispatcher/client.js')).default;
 }

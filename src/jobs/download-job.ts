@@ -14,6 +14,7 @@ import {
 } from '../check.js';
 import { DataError, IncompleteError, isNodeError } from '../errors.js';
 import type { Account } from '../http/account.js';
+import type { HttpResponse } from '../http/http-message.js';
 import { LinkedAbort } from '../linked-abort.js';
 import type { Lock } from '../storage/lock.js';
 import { makeSyncedFolder } from '../storage/make-folder.js';
@@ -22,7 +23,7 @@ import { withStorageError } from '../storage/storage-error.js';
 import { syncFolder } from '../storage/sync-folder.js';
 import { type CheckedFile, checkJobFileStream } from './check-job-file.js';
 import { type DownloadRecord, writeRecord } from './download-record.js';
-import { type FetchRun, fetchJobFile, isFileError } from './fetch-job-file.js';
+import { type FetchRun, isFileError, requestJobFile, retryJobFile } from './fetch-job-file.js';
 import type { JobName } from './job.js';
 import { jobUrl } from './job-calls.js';
 import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js';
@@ -272,7 +273,7 @@ function fetchTo(
     await lock.check();
     return checked;
   };
-  return fetchJobFile(file, run, ({ body, url }) =>
+  const store = ({ body, url }: HttpResponse) =>
     withStorageError(
       'write',
       to,
@@ -281,6 +282,6 @@ function fetchTo(
         return replaceFile(to, part => write(body, part, url), { aside: temporary });
       },
       ', then run the same again: it fetches what is missing',
-    ),
-  );
+    );
+  return retryJobFile(run, () => requestJobFile(file, run, store));
 }

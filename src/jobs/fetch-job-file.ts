@@ -18,32 +18,37 @@ export interface FetchRun {
 }
 
 /**
- * Requests a file of a job and resolves to the result of `read`. Broken connections, damaged files and
- * expired addresses are retried a few times, the latter after the addresses were listed again. Sends no
- * credentials: the address has a signature, which the errors leave out.
+ * Requests a file of a job once, and resolves to the result of `read`. If its address has expired, the
+ * addresses are listed again before the error. Sends no credentials: the address has a signature, which
+ * the errors leave out.
  */
-export function fetchJobFile<T>(
+export async function requestJobFile<T>(
   file: JobFile,
   { account, list, signal }: FetchRun,
   read: (answer: HttpResponse) => Promise<T>,
 ): Promise<T> {
-  const { retry } = account;
-  const attempt = async () => {
-    const { url, listing } = list.addressOf(file);
+  const { url, listing } = list.addressOf(file);
+  try {
+    const answer = await sendRequest(account, { method: 'GET', url, isSignedUrl: true, signal });
     try {
-      const answer = await sendRequest(account, { method: 'GET', url, isSignedUrl: true, signal });
-      try {
-        return await read(answer);
-      } finally {
-        answer.close();
-      }
-    } catch (cause) {
-      if (!(cause instanceof HttpError)) throw cause;
-      const stale = STALE_STATUSES.includes(cause.status);
-      if (stale) await list.renew(listing, signal);
-      throw withoutSignature(cause, url, stale || cause.retryable);
+      return await read(answer);
+    } finally {
+      answer.close();
     }
-  };
+  } catch (cause) {
+    if (!(cause instanceof HttpError)) throw cause;
+    const stale = STALE_STATUSES.includes(cause.status);
+    if (stale) await list.renew(listing, signal);
+    throw withoutSignature(cause, url, stale || cause.retryable);
+  }
+}
+
+/** Retries what requests a file a few times: after broken connections, damaged files and expired addresses. */
+export function retryJobFile<T>(
+  { account, signal }: FetchRun,
+  attempt: () => Promise<T>,
+): Promise<T> {
+  const { retry } = account;
   const attempts = Math.min(retry.attempts, MAX_ATTEMPTS);
   return account.retryCall(attempt, signal, { ...retry, attempts });
 }

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 import { abortable } from '../abortable.js';
 import {
   type Checked,
@@ -19,7 +19,7 @@ import type { Account } from '../http/account.js';
 import type { Scan } from '../scan/scan.js';
 import { SHARE_OPTION, type Share, shareName } from '../share.js';
 import { parseTimestamp, SEGMENT } from '../time.js';
-import { fetchJobFile, isFileError } from './fetch-job-file.js';
+import { isFileError, requestJobFile, retryJobFile } from './fetch-job-file.js';
 import { type JobName, uuidOf } from './job.js';
 import { jobUrl } from './job-calls.js';
 import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js';
@@ -27,9 +27,9 @@ import { DownloadCursors, type DownloadState } from './job-files-cursor.js';
 import { type JobVerdict, jobVerdict } from './job-verdict.js';
 import {
   MemoryBudget,
+  receiveJobFile,
   type ScanBytes,
   type StoredJobFile,
-  storeJobFile,
 } from './stored-job-file.js';
 import { type Turn, Turns } from './turns.js';
 
@@ -200,22 +200,23 @@ class Download {
 
   async *#fetchAll(list: JobFileList, files: readonly JobFile[]) {
     const { concurrency } = this.#options;
-    const limit = pLimit(concurrency);
+    const limit = pLimit({ concurrency, rejectOnClear: true });
     const bytes = ((list.totalBytes ?? 0) * files.length) / Math.max(1, list.listed);
     const scan = this.#fileScan?.pays(bytes) ? this.#fileScan : undefined;
+    // While the first files are on their way.
+    scan?.start(files.length);
     const turns = new Turns();
     const fetch = (file: JobFile) => {
       const turn = turns.next();
-      return limit(() =>
-        this.#fetch(list, file, scan && scanOnce(scan, turn, this.#run.signal)),
-      ).finally(turn.end);
+      const scanBytes = scan && scanOnce(scan, turn, this.#run.signal);
+      return this.#fetch(list, file, limit, scanBytes).finally(turn.end);
     };
     let failures = 0;
     try {
       for await (const { item: file, result } of workAhead(
         iterate(files),
         fetch,
-        concurrency + WAITING_FILES,
+        concurrency + (scan?.ahead ?? WAITING_FILES),
       )) {
         const fetched = result as Fetched;
         failures = 'error' in fetched ? failures + 1 : 0;
@@ -228,15 +229,25 @@ class Download {
   }
 
   /** Rejects only with errors that the other files would have as well. */
-  async #fetch(list: JobFileList, file: JobFile, scan: ScanBytes | undefined): Promise<Fetched> {
+  async #fetch(
+    list: JobFileList,
+    file: JobFile,
+    limit: LimitFunction,
+    scan: ScanBytes | undefined,
+  ): Promise<Fetched> {
     const { signal, progress } = this.#run;
     const onBytes = (bytes: number) => {
       if (progress !== undefined) progress.receivedBytes += bytes;
     };
     try {
-      const stored = await fetchJobFile(file, { account: this.#account, list, signal }, response =>
-        storeJobFile(response, this.#memory, onBytes, scan),
-      );
+      const run = { account: this.#account, list, signal };
+      const request = () =>
+        requestJobFile(file, run, response => receiveJobFile(response, this.#memory, onBytes));
+      const stored = await retryJobFile(run, async () => {
+        // The next file is downloaded while this one is checked.
+        const received = await limit(request);
+        return received.check(scan);
+      });
       if (this.#ended) await stored.release();
       else this.#stored.add(stored);
       return { stored };

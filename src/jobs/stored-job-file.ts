@@ -55,18 +55,44 @@ export class MemoryBudget {
 /** Scans a file in another thread; `undefined` where that cannot be done. */
 export type ScanBytes = (file: Buffer, origin: string) => Promise<HeldFile | undefined>;
 
-/**
- * Receives a file into memory or a temporary file, and checks it. `onBytes` is called for each chunk.
- */
-export async function storeJobFile(
+/** A file that has been received, and must be checked. */
+export interface ReceivedJobFile {
+  /** @throws DataError that is retryable, for a damaged file. */
+  check(scan?: ScanBytes): Promise<StoredJobFile>;
+}
+
+/** Receives a file into memory or a temporary file. `onBytes` is called for each chunk. */
+export async function receiveJobFile(
   response: HttpResponse,
   memory: JobFileMemory,
   onBytes: (bytes: number) => void,
-  scan?: ScanBytes,
-): Promise<StoredJobFile> {
+): Promise<ReceivedJobFile> {
   const length = Number(response.headers['content-length'] ?? Number.NaN);
-  if (!(length <= MAX_FILE_IN_MEMORY && memory.waiting.reserve(length)))
-    return storeOnDisk(response, onBytes);
+  if (!(length <= MAX_FILE_IN_MEMORY && memory.waiting.reserve(length))) {
+    const stored = await storeOnDisk(response, onBytes);
+    return { check: async () => stored };
+  }
+  try {
+    const chunks: Buffer[] = [];
+    for await (const chunk of response.body) {
+      onBytes(chunk.length);
+      chunks.push(chunk);
+    }
+    const whole = Buffer.concat(chunks);
+    return { check: scan => checkInMemory(whole, response.url, memory, scan) };
+  } catch (error) {
+    memory.waiting.release(length);
+    throw error;
+  }
+}
+
+async function checkInMemory(
+  whole: Buffer,
+  origin: string,
+  memory: JobFileMemory,
+  scan: ScanBytes | undefined,
+): Promise<StoredJobFile> {
+  const { length } = whole;
   let inflatedBytes = 0;
   let released = false;
   const release = async () => {
@@ -76,13 +102,7 @@ export async function storeJobFile(
     memory.inflated.release(inflatedBytes);
   };
   try {
-    const chunks: Buffer[] = [];
-    for await (const chunk of response.body) {
-      onBytes(chunk.length);
-      chunks.push(chunk);
-    }
-    const whole = Buffer.concat(chunks);
-    const scanned = await scan?.(whole, response.url);
+    const scanned = await scan?.(whole, origin);
     const counted = scanned && checkScannedFile(whole, scanned);
     if (counted !== undefined) {
       await release();
@@ -92,11 +112,11 @@ export async function storeJobFile(
     scanned?.release();
     const size = inflatedSize(whole);
     if (memory.inflated.reserve(size)) inflatedBytes = size;
-    const { content, ...checked } = await checkJobFile(whole, response.url, inflatedBytes);
+    const { content, ...checked } = await checkJobFile(whole, origin, inflatedBytes);
     const blocks = async function* () {
       yield whole;
     };
-    return { ...checked, origin: response.url, whole, inflated: content, blocks, release };
+    return { ...checked, origin, whole, inflated: content, blocks, release };
   } catch (error) {
     await release();
     throw error;

@@ -72,6 +72,11 @@ export class Scan {
     return this.#stages.limits !== undefined && bytes >= this.#threads.minBytes;
   }
 
+  /** Starts the threads before the first of so many files, which otherwise waits for its thread. */
+  start(files: number): void {
+    this.#threads.start(files, this.#fields);
+  }
+
   /** Files to begin before the first of them is read. */
   get ahead(): number {
     return FILES_A_THREAD * this.#threads.size;
@@ -126,6 +131,11 @@ class ScanThreads {
       this.#waiting.push({ task, origin, fields, resolve });
       this.#dispatch();
     });
+  }
+
+  start(files: number, fields: ScanFields): void {
+    if (this.#closed) return;
+    while (this.#threads.length < Math.min(this.size, files) && this.#start(fields) !== undefined);
   }
 
   async close(): Promise<void> {

@@ -144,12 +144,13 @@ describe('jobFiles: the files of a job', () => {
     const served = await start({ files: servedFiles(24) });
     let under = 0;
     let most = 0;
-    for (const { segment } of served.files)
-      served.faults.set(segment, (_, file) => async (response, request) => {
+    for (const [index, { segment }] of served.files.entries())
+      served.faults.set(segment, (before, { gzip }) => async (response, request) => {
         most = Math.max(most, ++under);
         await sleep(5);
         under--;
-        await whole(file.gzip)(response, request);
+        const isCut = before === 0 && index % 3 === 0;
+        await whole(isCut ? gzip.subarray(0, gzip.length / 2) : gzip)(response, request);
       });
     await download(served, { concurrency: 3 });
     expect(most).toBe(3);

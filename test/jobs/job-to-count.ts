@@ -7,7 +7,8 @@ const acme = account(
   {},
 );
 // The library would load it with the first request.
-await import('undici');
+// @ts-expect-error: undici declares the types of its main module only.
+await import('undici/lib/dispatcher/client.js');
 // The memory used before, including the TypeScript loader.
 const before = process.resourceUsage().maxRSS;
 const posts = await pipeline(

@@ -202,6 +202,31 @@ describe('files of a job that threads check, scan and write', () => {
     }
   });
 
+  it('are downloaded while received ones wait for their turn', async () => {
+    const folder = await newFolder();
+    const served = await jobServer({ files: servedFiles(6) });
+    const third = deferred();
+    const [first, , { segment }] = served.files as [ServedFile, ServedFile, ServedFile];
+    let wasRequested = false;
+    served.faults.set(segment, () => {
+      wasRequested = true;
+      third.resolve(undefined);
+      return undefined;
+    });
+    const requestedBefore: boolean[] = [];
+    served.faults.set(first.segment, (_, file) => async (response, request) => {
+      await Promise.race([third.promise, sleep(1_000)]);
+      requestedBefore.push(wasRequested);
+      await whole(file.gzip)(response, request);
+    });
+    try {
+      await run(served, path.join(folder, 'out'), { workers: 1, concurrency: 2 });
+      expect(requestedBefore).toEqual([true]);
+    } finally {
+      await served.stop();
+    }
+  });
+
   it('end at an abort in the middle, leave no thread behind, and go on from the checkpoint', async () => {
     const folder = await newFolder();
     const served = await jobServer({ files: servedFiles(16) });
