@@ -1,5 +1,11 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 
+/**
+ * glibc returns free memory to the system beyond twice the largest block that it has seen freed; to take it again
+ * costs a page fault for each page. This is about the largest block that it learns from.
+ */
+const LARGEST_LEARNT = 32 * 1024 * 1024 - 64 * 1024;
+
 let closed: MessagePort | undefined;
 
 /**
@@ -10,7 +16,11 @@ let closed: MessagePort | undefined;
 export function releaseMemory({ buffer, byteLength }: Uint8Array): void {
   const ownsBuffer = 2 * byteLength >= buffer.byteLength && byteLength > 0;
   if (!ownsBuffer || !(buffer instanceof ArrayBuffer)) return;
-  closed ??= closedPort();
+  if (closed === undefined) {
+    closed = closedPort();
+    // Never written to, so it costs no memory.
+    closed.postMessage(undefined, [Buffer.allocUnsafeSlow(LARGEST_LEARNT).buffer]);
+  }
   closed.postMessage(undefined, [buffer]);
 }
 

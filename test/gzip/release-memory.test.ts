@@ -1,6 +1,14 @@
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { releaseMemory, SharedMemory } from '../../src/gzip/release-memory.js';
+import { compiled } from '../compiled.js';
+
+const { header } = process.report.getReport() as {
+  readonly header: { readonly glibcVersionRuntime?: string };
+};
 
 describe('releaseMemory', () => {
   it('empties bytes and all views of them, and may be called again', () => {
@@ -26,6 +34,17 @@ describe('releaseMemory', () => {
     releaseMemory(shared);
     expect(shared.length).toBe(10);
   });
+
+  // The allocators of other systems decide for themselves.
+  it.runIf(header.glibcVersionRuntime !== undefined)(
+    'keeps large blocks for the process, which takes them again without page faults',
+    async () => {
+      const script = compiled(path.join(import.meta.dirname, 'release-memory-child.ts'));
+      const { stdout } = await promisify(execFile)(process.execPath, [script]);
+      const { faults, pages } = JSON.parse(stdout);
+      expect(faults).toBeLessThan(pages / 4);
+    },
+  );
 });
 
 describe('shared memory', () => {
