@@ -203,6 +203,8 @@ describe('the shares of the sources of the service', () => {
     const fromDate = formatTimestamp(now - 2 * DAY);
     const toDate = formatTimestamp(now - HOUR);
     const query = { product: '30day', query: 'coffee', fromDate, toDate } as const;
+    await using sparse = createService({ limits: 'relaxed', postsPerMinute: 6 });
+    const addresses = await sparse.start();
     const acme = account(addresses, {});
     const whole = await pipeline(search(acme, query), collect());
     expect(whole.length).toBeGreaterThan(100);

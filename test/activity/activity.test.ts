@@ -5,6 +5,7 @@ import { Activity } from '../../src/activity/activity.js';
 import { DataError, OptionError } from '../../src/errors.js';
 import { parseExact } from '../../src/json/exact-json.js';
 import { JsonObject } from '../../src/json/json-object.js';
+import { bySuite } from '../slow-suite.js';
 import { arbitraryPost, writePost } from './arbitrary-post.js';
 import { type AuthorModel, type PostModel, postModel } from './post-model.js';
 import { style } from './print-json.js';
@@ -63,7 +64,7 @@ describe('Activity', () => {
         expect(activity.format).toBe(format);
         expect(said(activity)).toEqual(expected(model));
       }),
-      { numRuns: 150 },
+      { numRuns: bySuite(50, 600) },
     );
   });
 
@@ -193,7 +194,7 @@ describe('Activity', () => {
           ).toBeGreaterThanOrEqual(kept);
         },
       ),
-      { numRuns: 100 },
+      { numRuns: bySuite(35, 400) },
     );
   });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { IdWindow } from '../../src/activity/id-window.js';
+import { bySuite } from '../slow-suite.js';
 
 /** The specification of the window, as a plain list. */
 class Model {
@@ -67,7 +68,7 @@ describe('IdWindow', () => {
             else expect(window.add(step), step).toBe(model.add(step));
         },
       ),
-      { numRuns: 300 },
+      { numRuns: bySuite(100, 1_200) },
     );
   });
 
@@ -106,7 +107,7 @@ describe('IdWindow', () => {
           expect(JSON.stringify(state)).toBe(then);
         },
       ),
-      { numRuns: 30 },
+      { numRuns: bySuite(10, 120) },
     );
   });
 

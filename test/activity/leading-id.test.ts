@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { leadingId } from '../../src/activity/leading-id.js';
 import { JsonObject } from '../../src/json/json-object.js';
+import { bySuite } from '../slow-suite.js';
 import { arbitraryPost, writePost } from './arbitrary-post.js';
 import { postModel } from './post-model.js';
 
@@ -43,7 +44,7 @@ describe('leadingId', () => {
         const found = leadingId(bytes);
         if (found !== undefined) expect(found).toBe(JSON.parse(json).id_str);
       }),
-      { numRuns: 500 },
+      { numRuns: bySuite(150, 2_000) },
     );
   });
 

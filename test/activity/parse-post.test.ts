@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parsePost } from '../../src/activity/parse-post.js';
 import { DataError } from '../../src/errors.js';
 import { parseExact } from '../../src/json/exact-json.js';
+import { bySuite } from '../slow-suite.js';
 import { jsonObject, jsonValue } from './arbitrary-json.js';
 import { arbitraryPost } from './arbitrary-post.js';
 import { printJson, style } from './print-json.js';
@@ -13,7 +14,7 @@ describe('parsePost', () => {
       fc.property(arbitraryPost, ({ bytes, json }) => {
         expect(parsePost(bytes)).toEqual(parseExact(json));
       }),
-      { numRuns: 150 },
+      { numRuns: bySuite(50, 600) },
     );
   });
 
@@ -29,7 +30,7 @@ describe('parsePost', () => {
         const expected = parseExact(text);
         expect(withoutShortIds(parsePost(Buffer.from(text)))).toEqual(withoutShortIds(expected));
       }),
-      { numRuns: 150 },
+      { numRuns: bySuite(50, 600) },
     );
   });
 
@@ -43,7 +44,7 @@ describe('parsePost', () => {
         const untold = parsePost(Buffer.from(doubtful));
         expect({ ...told, last: 0 }).toEqual({ ...untold, last: 0 });
       }),
-      { numRuns: 1000 },
+      { numRuns: bySuite(350, 4_000) },
     );
   });
 

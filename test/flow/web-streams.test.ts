@@ -11,6 +11,7 @@ import { through } from '../../src/operators/through.js';
 import { collect } from '../../src/sinks/collect.js';
 import { merge } from '../../src/sources/merge.js';
 import { all, cutAt, cuts } from '../json/cut.js';
+import { bySuite } from '../slow-suite.js';
 
 const unhandled: unknown[] = [];
 const onUnhandled = (error: unknown) => unhandled.push(error);
@@ -172,7 +173,7 @@ describe('a TransformStream as an operator', () => {
         );
         expect(texts.join('')).toBe(text);
       }),
-      { numRuns: 20 },
+      { numRuns: bySuite(8, 80) },
     );
   });
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createGunzip, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { bySuite } from '../slow-suite.js';
 
 describe('the decoder of node:zlib', () => {
   it('fills a buffer to its end before it allocates another, and never reuses a full one', async () => {
@@ -36,7 +37,7 @@ describe('the decoder of node:zlib', () => {
           expect(total).toBe(members.reduce((sum, size) => sum + size, 0));
         },
       ),
-      { numRuns: 60 },
+      { numRuns: bySuite(20, 240) },
     );
   });
 });

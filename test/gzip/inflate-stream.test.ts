@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/errors.js';
 import { inflateStream } from '../../src/gzip/inflate-stream.js';
 import { cutAt, cuts } from '../json/cut.js';
+import { bySuite } from '../slow-suite.js';
 
 async function inflated(parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<string> {
   const blocks: Buffer[] = [];
@@ -42,7 +43,7 @@ describe('a gzip stream', () => {
           expect(await inflated(cutAt(file, at))).toBe(texts.join(''));
         },
       ),
-      { numRuns: 60 },
+      { numRuns: bySuite(20, 240) },
     ));
 
   it('is damaged if it ends at any earlier byte', async () => {

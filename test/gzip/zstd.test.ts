@@ -11,6 +11,7 @@ import { isZstd, ZstdFrames } from '../../src/gzip/zstd-frames.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { all, blocks, cutAt, cuts, filesOf, texts, until } from '../json/cut.js';
+import { bySuite } from '../slow-suite.js';
 
 let folder: string;
 beforeAll(async () => {
@@ -168,7 +169,7 @@ describe.skipIf(!hasZstd)('zstd files', () => {
           );
         },
       ),
-      { numRuns: 60 },
+      { numRuns: bySuite(20, 240) },
     );
   });
 

@@ -3,6 +3,7 @@ import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/errors.js';
 import { proxyFor } from '../../src/http/http-proxy.js';
+import { bySuite } from '../slow-suite.js';
 
 const HTTPS_PROXY = 'http://proxy.example:3128';
 
@@ -151,6 +152,6 @@ it('decides as EnvHttpProxyAgent of undici, for any lists of hosts and ports', (
         );
       },
     ),
-    { numRuns: 300 },
+    { numRuns: bySuite(100, 1_200) },
   );
 });

@@ -4,6 +4,7 @@ import { account } from '../../src/http/account.js';
 import { RateLimiter } from '../../src/http/rate-limiter.js';
 import { LIMITS, type Rate } from '../../src/http/rate-limits.js';
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/time.js';
+import { bySuite } from '../slow-suite.js';
 import { settled, VirtualTime } from './virtual-time.js';
 
 /** The maximum number of moments within any span of this length, its end excluded. */
@@ -59,7 +60,7 @@ describe('the rate of calls', () => {
           expect(time.timers).toBe(0);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: bySuite(50, 600) },
     );
   });
 

@@ -5,6 +5,7 @@ import { JsonObject } from '../../src/json/json-object.js';
 import { jsonLike, jsonObject, key } from '../activity/arbitrary-json.js';
 import { arbitraryPost } from '../activity/arbitrary-post.js';
 import { printJson, style, type Value } from '../activity/print-json.js';
+import { bySuite } from '../slow-suite.js';
 
 const asked = fc.array(
   key.filter(name => /^[ -~]*$/.test(name)),
@@ -51,7 +52,7 @@ describe('JsonObject', () => {
           expect(object && viewed(document, object, name)).toEqual(parsed(members, name));
         }
       }),
-      { numRuns: 500 },
+      { numRuns: bySuite(150, 2_000) },
     );
   });
 
@@ -151,7 +152,7 @@ describe('JsonObject', () => {
           }
         },
       ),
-      { numRuns: 500 },
+      { numRuns: bySuite(150, 2_000) },
     );
   });
 

@@ -4,6 +4,7 @@ import { bufferOf } from '../../src/json/buffer-of.js';
 import { jsonText } from '../../src/json/json-text.js';
 import { jsonLike, jsonObject, jsonValue } from '../activity/arbitrary-json.js';
 import { printJson, style } from '../activity/print-json.js';
+import { bySuite } from '../slow-suite.js';
 
 /** What `JSON.parse` makes of a text, or that it refuses it. */
 function parsed(text: string): unknown {
@@ -44,7 +45,7 @@ describe('jsonText', () => {
       fc.property(fc.oneof(jsonObject, jsonValue), style, (value, look) => {
         expectSame(Buffer.from(printJson(value, look)));
       }),
-      { numRuns: 500 },
+      { numRuns: bySuite(150, 2_000) },
     );
   });
 
@@ -54,7 +55,7 @@ describe('jsonText', () => {
         expectSame(Buffer.from(JSON.stringify({ [key]: value })));
         expectSame(Buffer.from(`{"${key}":"${value}"}`));
       }),
-      { numRuns: 1_000 },
+      { numRuns: bySuite(350, 4_000) },
     );
   });
 
@@ -75,7 +76,7 @@ describe('jsonText', () => {
         ),
         expectSame,
       ),
-      { numRuns: 2_000 },
+      { numRuns: bySuite(650, 8_000) },
     );
   });
 

@@ -7,6 +7,7 @@ import { chunk } from '../../src/operators/chunk.js';
 import { mapAsync } from '../../src/operators/map-async.js';
 import { collect } from '../../src/sinks/collect.js';
 import { all, until } from '../json/cut.js';
+import { bySuite } from '../slow-suite.js';
 import { itemsOf, type Step, scripted, withCrashes } from '../sources/scripted-source.js';
 
 const steps: fc.Arbitrary<Step[]> = fc.array(
@@ -38,7 +39,7 @@ describe('chunk', () => {
           }
         },
       ),
-      { numRuns: 100 },
+      { numRuns: bySuite(35, 400) },
     );
   });
 

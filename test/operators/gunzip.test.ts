@@ -8,6 +8,7 @@ import { batchesOf, Flow } from '../../src/flow/flow.js';
 import { type InternalBatches, internalBatchesOf } from '../../src/flow/internal-flow.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { all, blocks, cutAt, cuts, filesOf, until } from '../json/cut.js';
+import { bySuite } from '../slow-suite.js';
 
 const content = fc.oneof(
   fc.uint8Array(),
@@ -181,9 +182,9 @@ describe('gunzip', () => {
     expect(seen).toHaveLength(3);
   });
 
-  it('needs only a few mebibytes of memory for a gibibyte of zeros', async () => {
+  it('needs only a few mebibytes of memory for hundreds of mebibytes of zeros', async () => {
     const member = gzipSync(Buffer.alloc(64 * 1024 * 1024), { level: 1 });
-    const bomb = Buffer.concat(Array.from({ length: 16 }, () => member));
+    const bomb = Buffer.concat(Array.from({ length: bySuite(4, 16) }, () => member));
     let bytes = 0;
     let largest = 0;
     for await (const { items } of gunzip()(filesOf([bomb])).batches())
@@ -191,12 +192,12 @@ describe('gunzip', () => {
         bytes += block.length;
         largest = Math.max(largest, block.buffer.byteLength);
       }
-    expect(bytes).toBe(2 ** 30);
+    expect(bytes).toBe(bySuite(2 ** 28, 2 ** 30));
     expect(largest).toBeLessThan(8 * 1024 * 1024);
   });
 
   it('needs little memory for a decompression bomb, with released memory and with a stream', async () => {
-    const size = 256 * 2 ** 20;
+    const size = bySuite(96, 256) * 2 ** 20;
     const bomb = gzipSync(Buffer.alloc(size));
     const half = bomb.length >> 1;
     for (const [input, read, most] of [

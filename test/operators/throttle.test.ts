@@ -7,6 +7,7 @@ import { Progress } from '../../src/flow/progress.js';
 import { throttle } from '../../src/operators/throttle.js';
 import { collect } from '../../src/sinks/collect.js';
 import { all } from '../json/cut.js';
+import { bySuite } from '../slow-suite.js';
 import { itemsOf, newState, type Step, scripted, withCrashes } from '../sources/scripted-source.js';
 
 const each = (count: number, items: number): Step[] =>
@@ -37,7 +38,7 @@ describe('throttle', () => {
           expect(await withCrashes(flow, crashes)).toEqual(itemsOf('a', script));
         },
       ),
-      { numRuns: 20 },
+      { numRuns: bySuite(8, 80) },
     );
   });
 

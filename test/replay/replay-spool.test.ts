@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import { ReplaySpool } from '../../src/replay/replay-spool.js';
+import { bySuite } from '../slow-suite.js';
 
 let folder: string;
 beforeAll(async () => {
@@ -55,7 +56,7 @@ describe('a spool', () => {
         expect(await readAll(spool)).toEqual(expected);
         await spool.close();
       }),
-      { numRuns: 200 },
+      { numRuns: bySuite(65, 800) },
     );
     expect(await readdir(folder)).toEqual([]);
   });

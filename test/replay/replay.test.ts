@@ -34,6 +34,7 @@ import {
 } from '../http/live-wire.js';
 import { type Reply, reset, ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
+import { bySuite } from '../slow-suite.js';
 
 let server: ScriptedServer;
 let folder: string;
@@ -203,7 +204,11 @@ describe('a connection of a replay', () => {
     async how => {
       const wire = Buffer.concat(await wireOf(whole));
       const patient = acme({ limits: { replay: [] } });
-      for (let bytes = 0; bytes < wire.length; bytes += how === 'ended' ? 1 : 4) {
+      for (
+        let bytes = 0;
+        bytes < wire.length;
+        bytes += bySuite(how === 'ended' ? 3 : 12, how === 'ended' ? 1 : 4)
+      ) {
         const before = server.received.length;
         server.script.push(async response => {
           begin(response);
@@ -216,14 +221,14 @@ describe('a connection of a replay', () => {
         expect(idsOf(await collected(posts(window, {}, patient)))).toEqual(idsOf(sent));
         expect(server.received.length - before).toBeLessThanOrEqual(2);
       }
-      expect(server.received.length).toBeGreaterThan(wire.length / 4);
+      expect(server.received.length).toBeGreaterThan(wire.length / bySuite(12, 4));
     },
   );
 
   it('delivers records that are split at any byte', async () => {
     const wire = Buffer.concat(await wireOf(whole));
     const patient = acme({ limits: { replay: [] } });
-    for (let at = 1; at < wire.length; at++) {
+    for (let at = 1; at < wire.length; at += bySuite(3, 1)) {
       server.script.push(async response => {
         begin(response);
         response.socket?.setNoDelay();

@@ -18,6 +18,7 @@ import {
   status,
 } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
+import { bySuite } from '../slow-suite.js';
 import { januaryPosts, PASSWORD, raw, searchPages, testAccount } from './paged-service.js';
 
 const JANUARY = { fromDate: '202401010000', toDate: '202401310000' } as const;
@@ -303,7 +304,7 @@ describe('a search over any faults', () => {
         }
         expect(posts).toEqual(POSTS.map(post => post.bytes));
       }),
-      { numRuns: 60 },
+      { numRuns: bySuite(20, 240) },
     );
   });
 });

@@ -6,6 +6,7 @@ import { Progress } from '../../src/flow/progress.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { concat } from '../../src/sources/concat.js';
 import { all, blocks, texts, until } from '../json/cut.js';
+import { bySuite } from '../slow-suite.js';
 import { itemsOf, newState, type Step, scripted, withCrashes } from './scripted-source.js';
 
 const steps = fc.array(
@@ -31,7 +32,7 @@ describe('concat', () => {
           expect(await withCrashes(flow, crashes)).toEqual(expected);
         },
       ),
-      { numRuns: 100 },
+      { numRuns: bySuite(35, 400) },
     );
   });
 

@@ -18,6 +18,7 @@ import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
 import { merge } from '../../src/sources/merge.js';
 import { all, texts, until } from '../json/cut.js';
+import { bySuite } from '../slow-suite.js';
 import { itemsOf, newState, type Step, scripted, withCrashes } from './scripted-source.js';
 
 let folder: string;
@@ -93,7 +94,7 @@ describe('merge', () => {
           );
         },
       ),
-      { numRuns: 60 },
+      { numRuns: bySuite(20, 240) },
     );
   });
 

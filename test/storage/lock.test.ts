@@ -8,6 +8,7 @@ import type { FileSystem } from '../../src/storage/file-system.js';
 import { takeLock } from '../../src/storage/lock.js';
 import { thisProcess } from '../../src/storage/process-identity.js';
 import { spawn } from '../child-processes.js';
+import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 function lock(folder: string) {
@@ -114,7 +115,7 @@ describe('a lock', () => {
           expect([...files]).toEqual([]);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: bySuite(100, 1_200) },
     );
   });
 

@@ -8,6 +8,7 @@ import * as tables from '../../src/tables/tables.js';
 import { MINUTE } from '../../src/time.js';
 import { writePost } from '../activity/arbitrary-post.js';
 import { type PostModel, postModel } from '../activity/post-model.js';
+import { bySuite } from '../slow-suite.js';
 
 type PostRow = tables.Row<typeof tables.posts>;
 const rowOf = tables.toRow(tables.posts);
@@ -179,7 +180,7 @@ describe('the row of a post', () => {
         ) as [Activity, Activity];
         expectSameRow(original, streams);
       }),
-      { numRuns: 300 },
+      { numRuns: bySuite(100, 1_200) },
     );
   });
 

@@ -12,6 +12,7 @@ import { signIn } from '../../src/users/sign-in.js';
 import { json, type Received, ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
 import { idOf, type PostOptions, post } from '../service/users/engagement-posts.js';
+import { bySuite } from '../slow-suite.js';
 import { ANN, localUser } from './local-user.js';
 
 const ONE: PostOptions = { ago: 2 * DAY, favorites: 5, retweets: 1, replies: 2 };
@@ -381,7 +382,7 @@ describe('a response of the service', () => {
           );
         },
       ),
-      { numRuns: 30 },
+      { numRuns: bySuite(10, 120) },
     );
   });
 });

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/http/secret.js';
 import { signatureOf } from '../../src/service/users/signature.js';
 import { authorization, Signer } from '../../src/users/signature.js';
+import { bySuite } from '../slow-suite.js';
 
 interface Vector {
   readonly name: string;
@@ -285,7 +286,7 @@ describe('a header', () => {
           expect(oauth_signature).toBe(createHmac('sha1', key).update(base).digest('base64'));
         },
       ),
-      { numRuns: 500 },
+      { numRuns: bySuite(150, 2_000) },
     );
   });
 

@@ -11,6 +11,7 @@ import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import type { RuleProduct } from '../../../src/rules/post/dialect.js';
 import { dialectOf } from '../../../src/rules/post/dialect.js';
+import { bySuite } from '../../slow-suite.js';
 import { acceptedRule, arbitraryRule } from '../arbitrary-rule.js';
 import {
   arbitraryDraft,
@@ -90,7 +91,7 @@ describe.each(products)('many rules together, for %s', product => {
           expect(index.terms).toBe(0);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: bySuite(50, 600) },
     );
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Lexicon } from '../../../src/rules/index/lexicon.js';
 import { Postings } from '../../../src/rules/index/postings.js';
 import { hashText } from '../../../src/rules/post/tokeniser.js';
+import { bySuite } from '../../slow-suite.js';
 
 const term = fc.oneof(
   fc.tuple(fc.constantFrom('', '#', 'from:', 'bio:'), fc.stringMatching(/^[a-d]{1,3}$/)),
@@ -55,7 +56,7 @@ describe('a lexicon', () => {
           }
         },
       ),
-      { numRuns: 200 },
+      { numRuns: bySuite(65, 800) },
     );
   });
 
@@ -92,7 +93,7 @@ describe('postings', () => {
           );
         }
       }),
-      { numRuns: 300 },
+      { numRuns: bySuite(100, 1_200) },
     );
   });
 });

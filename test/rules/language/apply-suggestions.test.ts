@@ -4,6 +4,7 @@ import { applySuggestions } from '../../../src/rules/language/apply-suggestions.
 import { checkRule } from '../../../src/rules/language/check-rule.js';
 import { printRule } from '../../../src/rules/language/print-rule.js';
 import type { Problem } from '../../../src/rules/language/problem.js';
+import { bySuite } from '../../slow-suite.js';
 import { arbitraryRule } from '../arbitrary-rule.js';
 
 const product = 'replay';
@@ -115,7 +116,7 @@ test('a rule stays valid when its warnings are corrected', () => {
       const mended = applySuggestions(text, certain);
       if (mended.length <= 2048) expect(checkRule(mended, { product }).tree, mended).toBeDefined();
     }),
-    { numRuns: 1_000 },
+    { numRuns: bySuite(350, 4_000) },
   );
 });
 
@@ -168,6 +169,6 @@ test('applying all suggestions until none is left gives a valid rule', () => {
         expect(problems.filter(({ severity }) => severity === 'error')).toEqual([]);
       },
     ),
-    { numRuns: 5_000 },
+    { numRuns: bySuite(1_650, 20_000) },
   );
 });

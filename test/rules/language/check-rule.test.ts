@@ -283,7 +283,7 @@ test('search accepts only rules that jobs accept, except is:nullcast', () => {
     fc.property(acceptedRule('search'), ({ text }) => {
       if (!text.includes('is:nullcast')) expect(errorsOf(text, 'historical')).toEqual([]);
     }),
-    { numRuns: 300 },
+    { numRuns: bySuite(100, 1_200) },
   );
 });
 

@@ -3,6 +3,7 @@ import stringWidth from 'string-width';
 import { expect, test } from 'vitest';
 import { checkRule } from '../../../src/rules/language/check-rule.js';
 import { renderProblem } from '../../../src/rules/language/render-problem.js';
+import { bySuite } from '../../slow-suite.js';
 
 function drawn(text: string): string {
   const { problems } = checkRule(text, { product: 'replay' });
@@ -65,6 +66,6 @@ test('for any text, the output stays narrow and points into the text', () => {
         expect(carets).toContain('^');
       }
     }),
-    { numRuns: 500 },
+    { numRuns: bySuite(150, 2_000) },
   );
 });

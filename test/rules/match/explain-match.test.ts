@@ -8,6 +8,7 @@ import {
   explainMatch,
   renderExplanation,
 } from '../../../src/rules/match/explain-match.js';
+import { bySuite } from '../../slow-suite.js';
 import { acceptedRule } from '../arbitrary-rule.js';
 import { arbitraryDraft, IDS, original, USERS, WORDS } from './arbitrary-matching-post.js';
 
@@ -80,7 +81,7 @@ describe('an explanation', () => {
           });
         },
       ),
-      { numRuns: 300 },
+      { numRuns: bySuite(100, 1_200) },
     );
   });
 });

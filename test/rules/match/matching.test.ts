@@ -5,6 +5,7 @@ import { checkRule } from '../../../src/rules/language/check-rule.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import type { RuleProduct } from '../../../src/rules/post/dialect.js';
+import { bySuite } from '../../slow-suite.js';
 import { arbitraryRule } from '../arbitrary-rule.js';
 import {
   arbitraryDraft,
@@ -367,7 +368,7 @@ describe('both formats', () => {
         const matches = compileRule(tree, { product });
         expect(matches(streams(draft))).toBe(matches(original(draft)));
       }),
-      { numRuns: 400 },
+      { numRuns: bySuite(150, 1_600) },
     );
   });
 });
@@ -429,7 +430,7 @@ describe('posts with unexpected members', () => {
             for (const tree of rules) compileRule(tree, { product })(activity);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: bySuite(100, 1_200) },
     );
   });
 });

@@ -10,6 +10,7 @@ import type { Job } from '../../../src/service/jobs/job.js';
 import { jobDays } from '../../../src/service/jobs/job.js';
 import { JobStore } from '../../../src/service/jobs/job-store.js';
 import { DAY, MINUTE, parseTimestamp } from '../../../src/time.js';
+import { bySuite } from '../../slow-suite.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 const at = (text: string) => parseTimestamp(text) ?? Number.NaN;
@@ -96,7 +97,7 @@ describe('the address of a data file', () => {
         url.pathname += 'x';
         expect(createDataUrls(seed, 'acme').expiryOf(url)).toBe(undefined);
       }),
-      { numRuns: 40 },
+      { numRuns: bySuite(15, 160) },
     );
   });
 });

@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { StorageError } from '../../../src/errors.js';
 import { parseExact } from '../../../src/json/exact-json.js';
 import { MINUTE, SECOND } from '../../../src/time.js';
+import { bySuite } from '../../slow-suite.js';
 import { AUTHORIZATION } from '../local-service.js';
 import { hourOfPosts, localStreams, type Reply } from './local-streams.js';
 
@@ -196,7 +197,7 @@ describe('adding rules', () => {
         const [rule] = bodyOf(await rules('GET', '.json')).rules;
         expect(rule?.tag).toBe(tag);
       }),
-      { numRuns: 20 },
+      { numRuns: bySuite(8, 80) },
     );
     const reply = await rules('POST', '/validation.json', { rules: [{ value }] });
     expect(bodyOf(reply).detail[0]?.rule.value).toBe(value);

@@ -6,6 +6,7 @@ import type { OriginalEntities, OriginalPost } from '../../../src/activity/origi
 import { OptionError } from '../../../src/errors.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { FIRST_POST, MINUTE } from '../../../src/time.js';
+import { bySuite } from '../../slow-suite.js';
 
 const minute = fc
   .integer({ min: FIRST_POST / MINUTE, max: Date.UTC(2030, 0, 1) / MINUTE })
@@ -29,7 +30,7 @@ describe('samplePosts', () => {
           first,
         );
       }),
-      { numRuns: 30 },
+      { numRuns: bySuite(10, 120) },
     );
   });
 
@@ -54,7 +55,7 @@ describe('samplePosts', () => {
           last = here;
         }
       }),
-      { numRuns: 50 },
+      { numRuns: bySuite(15, 200) },
     );
   });
 
@@ -87,7 +88,7 @@ describe('samplePosts', () => {
         expect(a.every(post => post.format === 'original')).toBe(true);
         expect(b.every(post => post.format === 'activity_streams')).toBe(true);
       }),
-      { numRuns: 30 },
+      { numRuns: bySuite(10, 120) },
     );
   });
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Archive } from '../../../src/service/index.js';
 import { DAY, formatTimestamp, HOUR, MINUTE, parseTimestamp, SECOND } from '../../../src/time.js';
+import { bySuite } from '../../slow-suite.js';
 import { COUNTS_PATH, local, NOW, type Page, teaPosts } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 
@@ -245,7 +246,7 @@ describe('counts', () => {
           expect(new Set(starts).size).toBe(starts.length);
         },
       ),
-      { numRuns: 25 },
+      { numRuns: bySuite(8, 100) },
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Archive } from '../../../src/service/index.js';
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, SECOND } from '../../../src/time.js';
+import { bySuite } from '../../slow-suite.js';
 import { idsOf, local, NOW, SEARCH_PATH, teaPosts } from '../local-service.js';
 import { MemoryArchive, originalPost, streamsPost } from '../memory-archive.js';
 
@@ -314,7 +315,7 @@ describe('pages', () => {
         const expected = archive.matches({ matches: () => true }, window).map(post => post.id);
         expect(all.flatMap(idsOf)).toEqual(expected);
       }),
-      { numRuns: 30 },
+      { numRuns: bySuite(10, 120) },
     );
   });
 

@@ -10,6 +10,7 @@ import { UsageMeter } from '../../../src/service/usage/usage-meter.js';
 import { DAY } from '../../../src/time.js';
 import { spawn } from '../../child-processes.js';
 import { compiled } from '../../compiled.js';
+import { bySuite } from '../../slow-suite.js';
 
 const START = Date.UTC(2024, 0, 1);
 const ALL = { from: START - 1000 * DAY, to: START + 1000 * DAY };
@@ -99,7 +100,7 @@ describe('the meter', () => {
         await meter.close();
         expect(errors).toEqual([]);
       }),
-      { numRuns: 40 },
+      { numRuns: bySuite(15, 160) },
     );
   });
 

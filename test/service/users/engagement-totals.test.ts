@@ -11,6 +11,7 @@ import { ENGAGEMENT_TYPES, GROUPS } from '../../../src/service/users/engagement-
 import { engagementTotals } from '../../../src/service/users/engagement-totals.js';
 import { findPost } from '../../../src/service/users/find-posts.js';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/time.js';
+import { bySuite } from '../../slow-suite.js';
 import { NOW } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { idOf, type PostOptions, post } from './engagement-posts.js';
@@ -445,7 +446,7 @@ describe('a request for totals', () => {
             );
         },
       ),
-      { numRuns: 60 },
+      { numRuns: bySuite(20, 240) },
     );
     expect(errors).toEqual([]);
   });

@@ -12,6 +12,7 @@ import {
   signatureOf,
 } from '../../../src/service/users/signature.js';
 import { MINUTE, SECOND } from '../../../src/time.js';
+import { bySuite } from '../../slow-suite.js';
 import { temporaryFolder } from '../jobs/temporary-folder.js';
 import { NOW } from '../local-service.js';
 import { type Ask, CALLBACK, localOAuth, verifierOf } from './local-oauth.js';
@@ -205,7 +206,7 @@ describe('a signed request', () => {
           expect(errors).toEqual([expect.any(String)]);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: bySuite(20, 240) },
     );
     expect(errors).toEqual([]);
   });

@@ -69,8 +69,8 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** All of the calls in the slow suite; every eleventh one otherwise. */
-const STEP = bySuite(11, 1);
+/** All of the calls in the slow suite; every 17th one otherwise. */
+const STEP = bySuite(17, 1);
 
 const VARIANTS: readonly [string, FilesOptions<Item>][] = [
   ['plain files', OPTIONS],
@@ -128,7 +128,7 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
           expect(contentOf(disk)).toEqual(expected);
         },
       ),
-      { numRuns: bySuite(30, 60) },
+      { numRuns: bySuite(12, 200) },
     );
   });
 

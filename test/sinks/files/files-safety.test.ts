@@ -162,7 +162,7 @@ describe('many outputs', () => {
     );
   });
 
-  it.each(isSlowSuite ? [32, 64] : [64])(
+  it.runIf(isSlowSuite).each([32, 64])(
     'end the run with an error, not the process, in a heap of %i MiB',
     async mebibytes => {
       const out = await temporaryFolder();

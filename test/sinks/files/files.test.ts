@@ -20,6 +20,7 @@ import { type FilesOptions, files, filesOn } from '../../../src/sinks/files.js';
 import { parquet } from '../../../src/sinks/parquet.js';
 import { nodeFileSystem } from '../../../src/storage/file-system.js';
 import { texts } from '../../json/cut.js';
+import { bySuite } from '../../slow-suite.js';
 import { nodeError } from '../../storage/simulated-disk.js';
 import { post } from '../posts.js';
 import { temporaryFolders } from '../temporary-folder.js';
@@ -344,7 +345,7 @@ describe('files', () => {
           }
         },
       ),
-      { numRuns: 25 },
+      { numRuns: bySuite(8, 100) },
     );
   });
 

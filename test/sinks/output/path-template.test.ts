@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Activity } from '../../../src/activity/activity.js';
 import { OptionError } from '../../../src/errors.js';
 import { parsePathTemplate } from '../../../src/sinks/output/path-template.js';
+import { bySuite } from '../../slow-suite.js';
 import { post } from '../posts.js';
 
 function fill(template: string, activity: Activity, tag = ''): string {
@@ -59,7 +60,7 @@ describe('a path template', () => {
           expect(filled.split('/').length).toBe(template.split('/').length);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: bySuite(150, 2_000) },
     );
   });
 

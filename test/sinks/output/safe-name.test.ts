@@ -2,6 +2,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MIN_NAME_BYTES, safeName } from '../../../src/sinks/output/safe-name.js';
+import { bySuite } from '../../slow-suite.js';
 
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -44,7 +45,7 @@ describe('safeName', () => {
         expect(name).not.toMatch(/^\.|\.$|\.part$/i);
         expect(Buffer.from(name).toString()).toBe(name);
       }),
-      { numRuns: 1000 },
+      { numRuns: bySuite(350, 4_000) },
     );
   });
 
@@ -53,7 +54,7 @@ describe('safeName', () => {
       fc.property(anyText, anyText, (a, b) => {
         if (a !== b) expect(safeName(a).normalize('NFD')).not.toBe(safeName(b).normalize('NFD'));
       }),
-      { numRuns: 1000 },
+      { numRuns: bySuite(350, 4_000) },
     );
   });
 

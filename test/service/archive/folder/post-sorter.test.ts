@@ -7,6 +7,7 @@ import { blockRanges } from '../../../../src/service/archive/folder/block-ranges
 import { PostSorter, readTerms } from '../../../../src/service/archive/folder/post-sorter.js';
 import type { IndexedPost } from '../../../../src/service/archive/folder/read-post.js';
 import { DAY, floorTo, MINUTE } from '../../../../src/time.js';
+import { bySuite } from '../../../slow-suite.js';
 
 const folders: string[] = [];
 afterEach(async () => {
@@ -75,7 +76,7 @@ test('a sorter returns every post of each minute, for any run size', async () =>
         await sorter.close();
       },
     ),
-    { numRuns: 25 },
+    { numRuns: bySuite(8, 100) },
   );
 });
 
