@@ -1,20 +1,19 @@
 import { setMaxListeners } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import type { JetStreamClient, JetStreamManager, StreamInfo } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
-import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node';
+import type { NatsConnection } from '@nats-io/transport-node';
 import { abortable } from '../abortable.js';
 import { ConnectionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { redactor } from '../http/secret.js';
 import { realTime } from '../http/timing.js';
+import { connectOptions, REQUEST_MS } from './connect-options.js';
 import { failureOf, isMissing, NoLeader } from './failure.js';
 import { JetStreamError } from './jet-stream-error.js';
+import { loadPackages, type Packages } from './packages.js';
 import type { Access } from './servers.js';
 
-/** The time limit of one request; a leader that is gone answers none. */
-const REQUEST_MS = 5_000;
 const FIRST_WAIT_MS = 50;
 const MAX_WAIT_MS = 1_000;
 /** How long one server may fail until another is tried; longer than an election. */
@@ -22,13 +21,6 @@ const OTHER_SERVER_MS = 10_000;
 /** How long a server of a cluster may say that a stream does not exist: one that has just started may not know it yet. */
 const MISSING_MS = 10_000;
 const MISSING_WAIT_MS = 200;
-
-/** The packages that this entry needs. */
-interface Packages {
-  readonly core: typeof import('@nats-io/transport-node');
-  readonly jetstream: typeof import('@nats-io/jetstream');
-  readonly kv: typeof import('@nats-io/kv');
-}
 
 /** What a connection is for. */
 export interface ConnectionRun {
@@ -170,8 +162,8 @@ export class JetStreamConnection {
   }
 
   /**
-   * What the leader of a stream says about it. While there is no leader, nodes answer with what they last
-   * knew, which may be long ago: that counts as no answer.
+   * What the leader of a stream says about it. Without a leader, nodes answer with what they last knew, which
+   * may be long ago: that does not count as an answer.
    *
    * @param isAnswer As of `repeat`.
    */
@@ -314,67 +306,4 @@ function typedError(access: Access, run: ConnectionRun, what: string, error: unk
       ...{ failure, cause, retryable: mayPass, cursor: run.cursor() },
     },
   );
-}
-
-async function loadPackages(call: string): Promise<Packages> {
-  try {
-    const [core, jetstream, kv] = await Promise.all([
-      import('@nats-io/transport-node'),
-      import('@nats-io/jetstream'),
-      import('@nats-io/kv'),
-    ]);
-    return { core, jetstream, kv };
-  } catch (cause) {
-    throw new JetStreamError(
-      `${call} needs the NATS client, which is not installed: npm install @nats-io/transport-node @nats-io/jetstream @nats-io/kv`,
-      { failure: 'packages', cause },
-    );
-  }
-}
-
-async function connectOptions(
-  { addresses, user, password, token, credentials, tls }: Access,
-  { core }: Packages,
-  call: string,
-): Promise<ConnectionOptions> {
-  return {
-    servers: [...addresses],
-    name: `millrace ${call}`,
-    timeout: REQUEST_MS,
-    // `repeat` decides how long.
-    maxReconnectAttempts: -1,
-    // Each request would make errors with stacks, for the case that it fails.
-    noAsyncTraces: true,
-    reconnectTimeWait: 100,
-    reconnectJitter: 100,
-    pingInterval: 5_000,
-    maxPingOut: 2,
-    ...(user !== undefined && password !== undefined && { user, pass: password.reveal() }),
-    ...(token !== undefined && { token: token.reveal() }),
-    ...(credentials !== undefined && {
-      authenticator: core.credsAuthenticator(await fileOf(call, 'credentials', credentials)),
-    }),
-    ...(tls !== undefined && {
-      tls: {
-        ...(tls.ca !== undefined && { ca: await textOf(call, 'tls.ca', tls.ca) }),
-        ...(tls.cert !== undefined && { cert: await textOf(call, 'tls.cert', tls.cert) }),
-        ...(tls.key !== undefined && { key: await textOf(call, 'tls.key', tls.key) }),
-      },
-    }),
-  };
-}
-
-async function textOf(call: string, option: string, file: string): Promise<string> {
-  return (await fileOf(call, option, file)).toString();
-}
-
-async function fileOf(call: string, option: string, file: string): Promise<Buffer> {
-  try {
-    return await readFile(file);
-  } catch (cause) {
-    throw new JetStreamError(
-      `${call}: cannot read \`${option}\` ${file}: ${(cause as Error).message}`,
-      { failure: 'refused', cause },
-    );
-  }
 }

@@ -27,8 +27,8 @@ export function epochOf(headers: HeaderReader | undefined): number {
 /**
  * Which messages count. A publisher that starts begins an epoch: before it publishes posts, it writes a
  * message without posts to each subject, which ends the epoch before on that subject. A message of an
- * earlier epoch behind it was sent by a process that had been replaced, and the post is, or will be, in the
- * stream a second time. Every reader decides this in the same way, as the order of the stream is the same for all.
+ * earlier epoch behind it comes from a process that was replaced, and the stream has the post, or will have it,
+ * a second time. All readers decide the same, as the order of the stream is the same for all.
  */
 export class Epochs {
   readonly #highest: Map<string, number>;

@@ -94,7 +94,7 @@ export async function readPublished(
 /** What the stream has from earlier runs, and how much of it the flow has passed. */
 export class EarlierItems {
   readonly #items: ReadonlyMap<string, PublishedItem>;
-  /** Those that the flow has not come to. */
+  /** Those that the flow has not reached. */
   readonly #unseen: Set<string>;
   readonly #end: number;
   /** How many items were committed when this run began. */
@@ -107,7 +107,7 @@ export class EarlierItems {
     this.#start = start;
   }
 
-  /** Notes that the flow has come to an item. It has `bytes` the first time; `undefined` for an item that is new. */
+  /** The flow has reached an item. The result has `bytes` the first time, and is `undefined` for an item that is new. */
   pass(id: string): Pick<PublishedItem, 'bytes'> | undefined {
     const item = this.#items.get(id);
     return item && { bytes: this.#unseen.delete(id) ? item.bytes : undefined };
@@ -115,7 +115,7 @@ export class EarlierItems {
 
   /**
    * Whether the flow has passed all of them, `posts` items after its beginning. Until then the committed sequence
-   * stays, or a next run would not find what the flow has yet to come to.
+   * stays, or the next run would not find what the flow has not reached.
    */
   areBehind(posts: number): boolean {
     if (this.#unseen.size === 0) return true;

@@ -107,7 +107,7 @@ export class PublisherEntry {
         ? { ...before, epoch, process: me, write: 0 }
         : {
             ...{ version: VERSION, state: 'running', stream: stream.name, created: stream.created },
-            // Behind the sequence is nothing of it.
+            // It has published nothing behind the sequence.
             ...{ flow, epoch, begun: epoch, seq: stream.lastSequence, cursor: null },
             ...{ series: epoch, positions: [] },
             ...{ counts: { posts: 0, messages: 0, bytes: 0 }, process: me, write: 0 },

@@ -12,7 +12,7 @@ import { SubjectBatches } from './subject-batches.js';
 import type { SubjectPosition } from './subject-positions.js';
 import { subjectNumber } from './subjects.js';
 
-/** How often the servers hear of a publisher that has nothing to commit. */
+/** How often a publisher that commits nothing shows that it is alive. */
 const HEARTBEAT_MS = 1_000;
 const MAX_IN_FLIGHT_BYTES = 16 << 20;
 
@@ -51,7 +51,7 @@ const NOTHING = Promise.resolve();
 /**
  * Publishes items so that each counts once, whatever the duplicate window of the stream. A publisher that goes on
  * after another run begins an epoch on all subjects (`epochs.ts`), reads what that run has published behind the
- * committed sequence, and publishes the rest: what of the run before is still on its way, readers leave out.
+ * committed sequence, and publishes the rest. Readers leave out what the run before sends later.
  */
 export class Publisher {
   readonly #connection: JetStreamConnection;
@@ -162,7 +162,7 @@ export class Publisher {
     if (this.#isDue) this.#commit();
   }
 
-  /** Waits for all acknowledgements, and notes that the flow is complete. */
+  /** Waits for all acknowledgements, and records that the flow is complete. */
   async finish(): Promise<void> {
     this.#batches.sendAll();
     await this.#settled();
@@ -320,7 +320,7 @@ export class Publisher {
 
   /**
    * Begins an epoch on each subject, and reads what was published behind the committed sequence. Messages of
-   * earlier epochs that come later do not count, so what is found is all there is.
+   * earlier epochs that come later do not count, so nothing is left to be found.
    */
   async #goOn(): Promise<void> {
     const { stream, subject, key } = this.#options;

@@ -17,7 +17,7 @@ import {
   SubjectPositions,
 } from './subject-positions.js';
 
-/** Sequences before and behind a place where replicas may have the messages that are lost there. */
+/** How many sequences before and behind it replicas may have a message that is lost at a sequence. */
 const AROUND = 1_000;
 
 /** What to make of messages, and where to end. */
@@ -109,8 +109,8 @@ export async function* readSubject<T>(
 }
 
 /**
- * Which positions before the end are lost, where the messages before it leave open whether they come later: what
- * is behind the end says so.
+ * Which positions before the end are lost, where the messages before it do not show whether they come later: the
+ * messages behind the end do.
  */
 async function lostBehind(
   connection: JetStreamConnection,
@@ -136,7 +136,7 @@ async function lostBehind(
     ...{ stream: name, created, subject, after: end, until: state.last_seq, headersOnly: true },
   });
   for await (const { messages, lost } of groups) {
-    // Whether they were among these, nobody can say.
+    // It is unknown whether they were among these.
     if (lost !== undefined) positionsBehind.skip();
     for (const { subject, headers } of messages)
       if (epochsBehind.admits(subject, headers)) positionsBehind.admits(subject, headers);
@@ -145,14 +145,14 @@ async function lostBehind(
   return inBoth(open, positionsBehind.takeLost());
 }
 
-/** Where a reader stands. */
+/** Where a reader starts. */
 interface Start {
   readonly after: number;
   readonly epochs: Epochs;
   readonly positions: SubjectPositions;
 }
 
-/** Where a cursor stands; without one, before the first message that the stream has. */
+/** Where to go on from a cursor; without one, before the first message that the stream has. */
 function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: string): Start {
   if (resume === undefined) {
     const after = Math.max(0, stream.firstSequence - 1);

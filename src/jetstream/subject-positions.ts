@@ -121,7 +121,7 @@ export class SubjectPositions {
     );
   }
 
-  /** Notes a message, and says whether it is to be delivered: one without a position, or with one that is new. */
+  /** Adds a message. Returns whether to deliver it: one without a position, or with one that is new. */
   admits(subject: string, headers: HeaderReader | undefined): boolean {
     const at = subjectPositionOf(headers);
     if (at === undefined) return true;

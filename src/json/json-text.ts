@@ -6,7 +6,7 @@ import { BACKSLASH } from './json-bytes.js';
 const MAX_BYTES = 32 << 10;
 const MAX_ESCAPES = 32;
 
-/** One byte of so many is read to guess how many characters are beyond ASCII. */
+/** To guess how many characters are beyond ASCII, one byte in this many is read. */
 const SAMPLED = 64;
 const MAX_SAMPLES_BEYOND_ASCII = 2;
 
