@@ -28,6 +28,6 @@ describe('the NATS client', () => {
       const text = readFileSync(path.join(source, file), 'utf8');
       return /^(?!import type\b).*(?:from|import\()\s*'@nats-io\//m.test(text);
     });
-    expect(users).toEqual([path.join('jetstream', 'connection.ts')]);
+    expect(users).toEqual([path.join('jetstream', 'packages.ts')]);
   });
 });
