@@ -1,9 +1,8 @@
 import { constants } from 'node:zlib';
 import { Gunzip } from 'minizlib';
 import { DataError } from '../errors.js';
+import { GZIP_MAGIC } from './gzip-magic.js';
 
-/** The first byte of every gzip file, and of no text. */
-const MAGIC = 0x1f;
 /** Bytes for one decoder call. Gzip expands up to 1,032 times, so 16 MiB come out. */
 const STEP = 16 * 1024;
 /** `chunkSize`, which the types lack, is the output buffer; four times the default is a fifth faster. */
@@ -32,7 +31,8 @@ export interface GzipFileOptions extends InflateLimits {
  */
 export class GzipFile {
   readonly #options: GzipFileOptions;
-  readonly #decoder = new Gunzip(DECODER);
+  /** Opened for gzip only: it takes 100 KiB, and plain files may be many and small. */
+  #decoder: Gunzip | undefined;
   #state: 'start' | 'gzip' | 'padding' | 'plain' = 'start';
   /** Compressed bytes read, and inflated bytes. */
   #read = 0;
@@ -43,13 +43,6 @@ export class GzipFile {
 
   constructor(options: GzipFileOptions) {
     this.#options = options;
-    this.#decoder.on('data', block => {
-      this.#output.push(block);
-      this.#outputBytes += block.length;
-    });
-    this.#decoder.on('error', error => {
-      this.#error = error as Error;
-    });
   }
 
   /** The inflated bytes, some half a MiB of blocks at a time. */
@@ -74,17 +67,17 @@ export class GzipFile {
   end(): void {
     if (this.#state === 'plain') return;
     if (this.#state === 'start' && this.#options.plain === 'pass') return;
-    this.#decoder.end();
+    this.#openDecoder().end();
     if (this.#error !== undefined) throw this.#refuse(this.#error);
   }
 
   /** Frees the decoder. */
   close(): void {
-    this.#decoder.close();
+    this.#decoder?.close();
   }
 
   #sniff(first: number): 'gzip' | 'plain' {
-    if (first === MAGIC) return 'gzip';
+    if (first === GZIP_MAGIC) return 'gzip';
     if (this.#options.plain === 'pass') return 'plain';
     throw this.#fail(
       "This is not gzip. Leave out gunzip(), or use gunzip({ plain: 'pass' }) where only some files are",
@@ -93,10 +86,11 @@ export class GzipFile {
 
   #write(slice: Buffer): void {
     if (this.#state === 'gzip') {
-      this.#decoder.write(slice);
+      const decoder = this.#openDecoder();
+      decoder.write(slice);
       if (this.#error !== undefined) return;
       // The decoder leaves bytes that do not start another member. Only zeros are allowed.
-      const taken = this.#decoder.handle?.bytesWritten ?? 0;
+      const taken = decoder.handle?.bytesWritten ?? 0;
       this.#read += taken;
       if (taken === slice.length) return;
       this.#state = 'padding';
@@ -105,6 +99,20 @@ export class GzipFile {
     const junk = slice.findIndex(byte => byte !== 0);
     this.#read += junk === -1 ? slice.length : junk;
     if (junk !== -1) this.#error = new Error('something follows the end of the data');
+  }
+
+  #openDecoder(): Gunzip {
+    if (this.#decoder !== undefined) return this.#decoder;
+    const decoder = new Gunzip(DECODER);
+    decoder.on('data', block => {
+      this.#output.push(block);
+      this.#outputBytes += block.length;
+    });
+    decoder.on('error', error => {
+      this.#error = error as Error;
+    });
+    this.#decoder = decoder;
+    return decoder;
   }
 
   #take(): readonly Buffer[] {

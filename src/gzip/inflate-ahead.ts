@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGunzip, type Gunzip, type ZlibOptions } from 'node:zlib';
 import { GzipFile, type GzipFileOptions } from './gzip-file.js';
+import { GZIP_MAGIC } from './gzip-magic.js';
 import { inflatedSize } from './inflated-size.js';
 import { SharedMemory } from './release-memory.js';
 
@@ -52,7 +53,7 @@ export class InflateAhead {
   }
 
   static takes(file: Buffer): boolean {
-    return file.length >= SMALLEST_FILE && file.length <= LARGEST_FILE;
+    return file[0] === GZIP_MAGIC && file.length >= SMALLEST_FILE && file.length <= LARGEST_FILE;
   }
 
   /** Whether the thread pool has inflated the whole file. */

@@ -1,5 +1,6 @@
 import { type InfoMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
 import { DataError } from '../errors.js';
+import { GZIP_MAGIC } from '../gzip/gzip-magic.js';
 import { inflateStream } from '../gzip/inflate-stream.js';
 import { inflateWhole } from '../gzip/inflate-whole.js';
 import type { HeldFile } from '../scan/held-file.js';
@@ -61,7 +62,7 @@ export async function checkJobFileStream(
  */
 export function checkScannedFile(file: Buffer, scanned: HeldFile): CheckedFile | undefined {
   // Plain text is scanned too, but a job has none.
-  if (file[0] !== GZIP) return undefined;
+  if (file[0] !== GZIP_MAGIC) return undefined;
   let info: InfoMessage | undefined;
   for (const line of scanned.messages) {
     const message = parseInStreamMessage(line);
@@ -84,8 +85,6 @@ function result(
 }
 
 const LF = 0x0a;
-/** The first byte of every gzip file. */
-const GZIP = 0x1f;
 const SPACES: readonly (number | undefined)[] = [0x20, 0x09, 0x0d];
 /** A file without line ends must not fill the memory. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;

@@ -6,6 +6,7 @@ import { leadingIdStart } from '../activity/leading-id.js';
 import { matchesAtEnd } from '../activity/matching-rules.js';
 import { POST_KEYS } from '../activity/post-keys.js';
 import type { InflateLimits } from '../gzip/gzip-file.js';
+import { GZIP_MAGIC } from '../gzip/gzip-magic.js';
 import { inflatedSize } from '../gzip/inflated-size.js';
 import { isZstd } from '../gzip/zstd-frames.js';
 import { CLOSE_OBJECT, CR, LF, OPEN_OBJECT, startsWithMark } from '../json/json-bytes.js';
@@ -18,8 +19,6 @@ import { ScannedColumns } from './scanned-columns.js';
 /** Maximum size, compressed and inflated, of a file that is scanned: it is held in memory as a whole. */
 export const MAX_FILE_BYTES = 8 * 1024 * 1024;
 export const MAX_INFLATED_BYTES = 64 * 1024 * 1024;
-/** The first byte of every gzip file, and of no text. */
-const GZIP = 0x1f;
 /** A gzip header and trailer around empty data. */
 const SMALLEST_GZIP = 20;
 const SMALLEST_CHUNK = 64 * 1024;
@@ -61,7 +60,7 @@ export async function scanFile(
 }
 
 function inflate(file: Buffer, { plain, maxBytes }: InflateLimits): Buffer | undefined {
-  if (file.length > 0 && file[0] !== GZIP)
+  if (file.length > 0 && file[0] !== GZIP_MAGIC)
     return plain === 'pass' && isZstd(file) === false && file.length <= maxBytes
       ? copyOf(file)
       : undefined;
