@@ -4,7 +4,7 @@ import { GZIP_MAGIC } from '../gzip/gzip-magic.js';
 import { inflateStream } from '../gzip/inflate-stream.js';
 import { inflateWhole } from '../gzip/inflate-whole.js';
 import type { HeldFile } from '../scan/held-file.js';
-import { formatTimestamp, MINUTE } from '../time.js';
+import { DAY, formatTimestamp, MINUTE } from '../time.js';
 
 /** The contents of a complete and undamaged job file. */
 export interface CheckedFile {
@@ -64,13 +64,25 @@ export function checkScannedFile(file: Buffer, scanned: HeldFile): CheckedFile |
   // Plain text is scanned too, but a job has none.
   if (file[0] !== GZIP_MAGIC) return undefined;
   let info: InfoMessage | undefined;
-  for (const line of scanned.messages) {
-    const message = parseInStreamMessage(line);
-    if (message?.kind === 'info') info = message;
+  try {
+    for (const line of scanned.messages) {
+      const message = parseInStreamMessage(line);
+      if (message?.kind === 'info') info = message;
+    }
+  } catch {
+    return undefined;
   }
   const posts = scanned.columns.count;
+  return problemOf(info, posts) === undefined ? result(file.length, { posts, info }) : undefined;
+}
+
+/** What is wrong with the `info` line of a file. */
+function problemOf(info: InfoMessage | undefined, posts: number): string | undefined {
   const stated = info?.activityCount ?? posts;
-  return stated === posts ? result(file.length, { posts, info }) : undefined;
+  if (stated !== posts) return `The file has ${posts} posts, and says that it has ${stated}`;
+  const { from, to } = info?.unprocessedRange ?? { from: 0, to: 0 };
+  // Its minutes are listed.
+  return to - from > DAY ? 'A range of more than a day is unprocessed' : undefined;
 }
 
 function result(
@@ -117,12 +129,11 @@ class PostCounter {
       throw this.#damaged(`A line is longer than ${MAX_LINE_BYTES} bytes`);
   }
 
-  /** @throws DataError when the `info` line states another number of posts. */
+  /** @throws DataError when the `info` line does not fit the file. */
   end(): void {
     this.#endLine(Buffer.alloc(0));
-    const stated = this.info?.activityCount;
-    if (stated !== undefined && stated !== this.posts)
-      throw this.#damaged(`The file has ${this.posts} posts, and says that it has ${stated}`);
+    const problem = problemOf(this.info, this.posts);
+    if (problem !== undefined) throw this.#damaged(problem);
   }
 
   #endLine(rest: Buffer): void {

@@ -1,0 +1,52 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { DataError } from '../../src/errors.js';
+import {
+  checkJobFile,
+  checkJobFileStream,
+  checkScannedFile,
+} from '../../src/jobs/check-job-file.js';
+
+const ORIGIN = 'a.json.gz';
+
+const fileOf = (info: object) => gzipSync(`{"id":1}\n${JSON.stringify({ info })}\n`);
+
+/** As a thread has scanned it. */
+const scanned = (info: object) =>
+  ({ messages: [Buffer.from(JSON.stringify({ info }))], columns: { count: 1 } }) as never;
+
+const rangeTo = (toDate: string) => ({
+  ...{ message: 'x', activity_count: 1 },
+  unprocessed_range: { fromDate: '2018-01-06T20:00:00Z', toDate },
+});
+
+describe('the info line of a job file', () => {
+  it('names the minutes that may be incomplete', async () => {
+    const info = rangeTo('2018-01-06T20:02:00Z');
+    const file = fileOf(info);
+    const expected = {
+      ...{ bytes: file.length, posts: 1 },
+      suspectMinutes: ['201801062000', '201801062001'],
+    };
+    expect(await checkJobFile(file, ORIGIN, 1_000)).toMatchObject(expected);
+    expect(await checkJobFileStream([file], ORIGIN)).toEqual(expected);
+    expect(checkScannedFile(file, scanned(info))).toEqual(expected);
+  });
+
+  it.each([
+    ['a range of more than a day, which could fill the memory', rangeTo('2018-01-09T00:00:00Z')],
+    ['a time that is none', rangeTo('later')],
+    ['another number of posts', { message: 'x', activity_count: 2 }],
+  ])('is refused with %s', async (_, info) => {
+    const file = fileOf(info);
+    for (const check of [
+      () => checkJobFile(file, ORIGIN, 1_000),
+      () => checkJobFileStream([file], ORIGIN),
+    ]) {
+      const error = await check().catch(thrown => thrown);
+      expect(error).toBeInstanceOf(DataError);
+      expect(error).toMatchObject({ retryable: true, position: { origin: ORIGIN } });
+    }
+    expect(checkScannedFile(file, scanned(info))).toBeUndefined();
+  });
+});
