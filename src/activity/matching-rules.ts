@@ -1,6 +1,6 @@
 import { OptionError } from '../errors.js';
 import { parseExact } from '../json/exact-json.js';
-import { commaNearEnd, spanNearEnd } from '../json/json-object.js';
+import { keyNearEnd, spanNearEnd } from '../json/json-object.js';
 
 /** A rule that a post matched, as the service lists it in the post. */
 export interface MatchingRule {
@@ -20,12 +20,9 @@ export interface Matches {
 export const NO_MATCHES: Matches = { rules: [], tags: [] };
 
 const MEMBER = 'matching_rules';
-/** From the comma before the member to its colon. */
-const TO_COLON = MEMBER.length + 3;
-
 /**
- * Rules by their text, or by all that a post ends with from the colon before them on: most posts match one of
- * few combinations.
+ * Rules by their text, or by all that a post ends with after their key: most posts match one of few
+ * combinations.
  */
 const cache = new Map<string, Matches>();
 /** Number of cached texts, and of the bytes of one. */
@@ -49,15 +46,18 @@ export function matchesAtEnd(
   start = 0,
   end: number = bytes.length,
 ): Matches | undefined {
-  const comma = commaNearEnd(bytes, MEMBER, start, end);
-  if (comma === -1) return undefined;
+  const key = keyNearEnd(bytes, MEMBER, start, end);
+  if (key === -1) return undefined;
   // What follows decides whether this is a member of the document itself.
-  const key = bytes.toString('latin1', comma + TO_COLON, end);
-  const known = cache.get(key);
+  const rest = bytes.toString('latin1', key + MEMBER.length + 2, end);
+  const known = cache.get(rest);
   if (known !== undefined) return known;
   const document = bytes.subarray(start, end);
   const span = spanNearEnd(document, MEMBER);
-  return span && remembered(key, matchesOf(parseExact(document.subarray(...span))));
+  if (span === undefined) return undefined;
+  const matches = parseMatches(document, ...span);
+  // Other members after the rules, such as the id, differ from post to post.
+  return span[1] === document.length - 1 ? remembered(rest, matches) : matches;
 }
 
 function remembered(key: string, matches: Matches): Matches {

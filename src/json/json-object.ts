@@ -100,8 +100,8 @@ export class JsonObject {
   seekFromEnd(key: string): void {
     const span = spanNearEnd(this.#bytes, key);
     if (span === undefined) return;
-    const comma = commaNearEnd(this.#bytes, key);
-    this.#members.push(comma + 1, comma + key.length + 3, ...span);
+    const start = keyNearEnd(this.#bytes, key);
+    this.#members.push(start, start + key.length + 2, ...span);
   }
 
   #start(index: number): number {
@@ -169,14 +169,13 @@ export class JsonObject {
 }
 
 /**
- * The position of the value of a top-level member that is close to the end of the document. `,"key":` can
- * only be a key, as quotes in strings follow a backslash; and it is a member of the top level if its
- * object ends where the document does.
+ * The position of the value of a top-level member that is close to the end of the document: a member is one of
+ * the top level if its object ends where the document does.
  */
 export function spanNearEnd(bytes: Buffer, key: string): readonly [number, number] | undefined {
-  const comma = commaNearEnd(bytes, key);
-  if (comma === -1) return undefined;
-  const start = afterSpace(bytes, comma + key.length + 4);
+  const keyStart = keyNearEnd(bytes, key);
+  if (keyStart === -1) return undefined;
+  const start = afterSpace(bytes, afterSpace(bytes, keyStart + key.length + 2) + 1);
   const end = afterValue(bytes, start);
   let at = afterSpace(bytes, end);
   while (bytes[at] === COMMA) {
@@ -199,7 +198,7 @@ const needles = new Map<string, Needle>();
 function needleOf(key: string): Needle {
   let needle = needles.get(key);
   if (needle === undefined) {
-    const bytes = Buffer.from(`,"${key}":`);
+    const bytes = Buffer.from(`"${key}"`);
     const steps = new Uint8Array(256).fill(bytes.length);
     for (let at = bytes.length - 1; at > 0; at--) steps[bytes[at] as number] = at;
     needle = { bytes, steps };
@@ -209,21 +208,29 @@ function needleOf(key: string): Needle {
 }
 
 /**
- * The position of the last comma before a key, close to the end of a document within the bytes, or -1; reads
- * few of the bytes after it.
+ * The position of a key with its quotes, the last one close to the end of a document within the bytes, or -1; reads
+ * few of the bytes after it. Between a comma and a colon, the text can only be a key, as quotes in strings follow
+ * a backslash.
  */
-export function commaNearEnd(bytes: Buffer, key: string, start = 0, end = bytes.length): number {
+export function keyNearEnd(bytes: Buffer, key: string, start = 0, end = bytes.length): number {
   const needle = needleOf(key);
   const { steps } = needle;
   const { length } = needle.bytes;
   const floor = Math.max(start, end - REACH);
-  for (let at = end - length; at >= floor; at -= steps[bytes[at] as number] as number) {
-    if (bytes[at] !== COMMA) continue;
+  for (let at = end - length; at > floor; at -= steps[bytes[at] as number] as number) {
+    if (bytes[at] !== QUOTE) continue;
     let same = 1;
     while (same < length && bytes[at + same] === needle.bytes[same]) same++;
-    if (same === length) return at;
+    if (same === length && isKeyAt(bytes, at, at + length)) return at;
   }
   return -1;
+}
+
+/** Whether a comma comes before a string, and a colon after it. */
+function isKeyAt(bytes: Buffer, start: number, end: number): boolean {
+  let before = start - 1;
+  while (isSpace(bytes[before])) before--;
+  return bytes[before] === COMMA && bytes[afterSpace(bytes, end)] === COLON;
 }
 
 function isDigit(byte: number | undefined): boolean {
@@ -232,9 +239,12 @@ function isDigit(byte: number | undefined): boolean {
 
 function afterSpace(bytes: Buffer, start: number): number {
   let at = start;
-  for (let byte = bytes[at]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09; )
-    byte = bytes[++at];
+  while (isSpace(bytes[at])) at++;
   return at;
+}
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 /**

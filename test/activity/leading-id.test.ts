@@ -17,11 +17,17 @@ function mostly(usual: readonly string[], ...others: readonly string[]): fc.Arbi
 const TIME = 'Wed Oct 10 20:19:24 +0000 2018';
 const beginning = fc
   .tuple(
-    mostly(['{"created_at":"'], '{ "created_at":"', '{"created_at" :"', '{"id":1,"x":"', '{"'),
+    mostly(
+      ['{"created_at":"', '{"created_at": "'],
+      '{ "created_at":"',
+      '{"created_at" :"',
+      '{"id":1,"x":"',
+      '{"',
+    ),
     mostly([TIME], `${TIME.slice(0, -2)}\\"`, 'x","id":1,"id_str":"2","a":"zz', `${TIME}8`),
-    mostly(['","id":'], '","id": ', '","xd":', '"'),
+    mostly(['","id":', '", "id": '], '" ,"id":', '","id":  ', '","xd":', '"'),
     mostly(['0', '12', '1050118621198921728'], '', '"12"', '-5', '1.5'),
-    mostly([',"id_str":"'], ', "id_str":"', ',"id_str":', ',"id_sts":"'),
+    mostly([',"id_str":"', ', "id_str": "'], ',"id_str" :"', ',"id_str":', ',"id_sts":"'),
     mostly(['7', '1050118621198921728'], '', '\\u0031', 'a7', 'tag:7'),
     mostly(['"'], '\\"', ''),
     mostly([''], '}', ',"id_str":"9"}'),
@@ -36,6 +42,20 @@ describe('leadingId', () => {
         expect(leadingId(writePost(model, 'activity_streams').bytes)).toBeUndefined();
       }),
     );
+  });
+
+  it('is the id of a post that is printed with at most one space after each colon and comma', () => {
+    const printed = (space: string) => {
+      const members = [
+        `"created_at":${space}"${TIME}"`,
+        `"id":${space}12`,
+        `"id_str":${space}"12"`,
+      ];
+      return Buffer.from(`{${members.join(`,${space}`)}}`);
+    };
+    expect(leadingId(printed(''))).toBe('12');
+    expect(leadingId(printed(' '))).toBe('12');
+    expect(leadingId(printed('  '))).toBeUndefined();
   });
 
   it('is the parsed id or nothing, for a post in any JSON style', () => {

@@ -86,12 +86,12 @@ const rules = fc
   .map(all => `[${all.map(([t, i]) => `{"tag":${t},"id":${i},"id_str":"${i}"}`).join(',')}]`);
 const TIME = '"created_at":"Wed Oct 10 20:19:24 +0000 2018"';
 
-/** Posts as the service prints them. */
+/** Posts as the service prints them, and with spaces between members. */
 const post = fc
-  .tuple(id, rules, fc.string({ unit: 'grapheme' }))
+  .tuple(id, rules, fc.string({ unit: 'grapheme' }), fc.constantFrom('', '', ' '))
   .map(
-    ([i, r, text]) =>
-      `{${TIME},"id":${i},"id_str":"${i}","text":${JSON.stringify(text)},"matching_rules":${r}}`,
+    ([i, r, text, s]) =>
+      `{${TIME},${s}"id":${s}${i},${s}"id_str":${s}"${i}",${s}"text":${JSON.stringify(text)}${s},${s}"matching_rules"${s}:${s}${r}${s}}`,
   );
 
 /** Other lines that may occur, good and bad. */
