@@ -13,6 +13,9 @@ const FILES_AT_A_TIME = 32;
 const MANY_OUTPUTS = 64;
 const FEW_BYTES = 16 * 1024;
 
+/** A combination of a tag and keys is a number of 32 bits. */
+const MAX_COMBINATIONS = 2 ** 32;
+
 /** A range of an output file, and the rows of the posts in it. */
 interface RowRange<T> {
   readonly file: RecordFile<T>;
@@ -93,6 +96,8 @@ export class ScannedLines<T> {
     if (template.needsTag && tags === undefined && rows.length > 0) throw untagged(origin);
     const byTag = template.needsTag ? tags : undefined;
     const width = Math.max(1, keySets.length);
+    if (width * (byTag === undefined ? 1 : (tagNames?.length ?? 0)) > MAX_COMBINATIONS)
+      return undefined;
     const combinations = combinationsOf(rows, keys, byTag, width);
     const distinct = distinctOf(combinations);
     if (distinct.size > MANY_OUTPUTS && file.bytes < FEW_BYTES * distinct.size) return undefined;
