@@ -1,7 +1,9 @@
+import { DataError } from '../errors.js';
 import { inflatedSize } from '../gzip/inflated-size.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import type { HttpResponse } from '../http/http-message.js';
 import type { HeldFile } from '../scan/held-file.js';
+import type { FileBytes } from '../scan/scan-task.js';
 import { SpoolFile } from '../storage/spool-file.js';
 import {
   type CheckedFile,
@@ -53,7 +55,7 @@ export class MemoryBudget {
 }
 
 /** Scans a file in another thread; `undefined` where that cannot be done. */
-export type ScanBytes = (file: Buffer, origin: string) => Promise<HeldFile | undefined>;
+export type ScanBytes = (file: FileBytes, origin: string) => Promise<HeldFile | undefined>;
 
 /** A file that has been received, and must be checked. */
 export interface ReceivedJobFile {
@@ -73,13 +75,14 @@ export async function receiveJobFile(
     return { check: async () => stored };
   }
   try {
-    const chunks: Buffer[] = [];
+    const bytes = Buffer.allocUnsafeSlow(length);
+    let at = 0;
     for await (const chunk of response.body) {
       onBytes(chunk.length);
-      chunks.push(chunk);
+      at += chunk.copy(bytes, at);
     }
-    const whole = Buffer.concat(chunks);
-    return { check: scan => checkInMemory(whole, response.url, memory, scan) };
+    const file = { bytes: bytes.subarray(0, at) };
+    return { check: scan => checkInMemory(file, response.url, memory, scan) };
   } catch (error) {
     memory.waiting.release(length);
     throw error;
@@ -87,12 +90,12 @@ export async function receiveJobFile(
 }
 
 async function checkInMemory(
-  whole: Buffer,
+  file: FileBytes,
   origin: string,
   memory: JobFileMemory,
   scan: ScanBytes | undefined,
 ): Promise<StoredJobFile> {
-  const { length } = whole;
+  const { length } = file.bytes;
   let inflatedBytes = 0;
   let released = false;
   const release = async () => {
@@ -102,7 +105,13 @@ async function checkInMemory(
     memory.inflated.release(inflatedBytes);
   };
   try {
-    const scanned = await scan?.(whole, origin);
+    const scanned = await scan?.(file, origin);
+    const whole = file.bytes;
+    if (whole.length !== length)
+      throw new DataError('The thread that checked the file has ended', {
+        position: { origin },
+        retryable: true,
+      });
     const counted = scanned && checkScannedFile(whole, scanned);
     if (counted !== undefined) {
       await release();

@@ -39,9 +39,11 @@ export type ScanReply =
       readonly messages: readonly Uint8Array[];
       /** Size of the content. */
       readonly bytes: number;
+      /** What the task had in place of a path. */
+      readonly input: Uint8Array | undefined;
     }
   /** The file has to be read in another way. */
-  | { readonly kind: 'refused'; readonly file: number }
+  | { readonly kind: 'refused'; readonly file: number; readonly input: Uint8Array | undefined }
   | { readonly kind: 'written'; readonly file: number; readonly failure: WriteFailure | undefined }
   | { readonly kind: 'sent'; readonly file: number; readonly bytes: Uint8Array };
 

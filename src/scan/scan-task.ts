@@ -17,10 +17,18 @@ export interface ScanStages {
   readonly limits: CheckedLimits;
 }
 
+/**
+ * The bytes of a file. They move to the thread that scans them, and back, without a copy, so they must have their
+ * memory to themselves. If the thread ends, they are lost: then they are empty.
+ */
+export interface FileBytes {
+  bytes: Buffer;
+}
+
 /** A whole file. */
 export interface StoredFile {
   /** The path of the file, or its bytes. */
-  readonly file: string | Uint8Array;
+  readonly file: string | FileBytes;
   /** The path or URL, for error messages. */
   readonly origin: string;
 }

@@ -53,15 +53,18 @@ async function execute(command: ScanCommand): Promise<void> {
 async function scan({ file, task }: ScanCommand & { kind: 'scan' }): Promise<void> {
   const content = contentOf(task.file);
   const scanned = content && (await scanFile(content, task, fields));
+  const input = typeof task.file === 'string' ? undefined : task.file;
+  const moved = input === undefined ? [] : [input.buffer as ArrayBuffer];
   if (scanned === undefined) {
-    reply({ kind: 'refused', file });
+    reply({ kind: 'refused', file, input }, moved);
     return;
   }
   const { bytes, columns, messages } = scanned;
   held.set(file, { bytes, bounds: columns.bounds() });
   const data = columns.data();
-  reply({ kind: 'scanned', file, data, messages, bytes: bytes.length }, [
+  reply({ kind: 'scanned', file, data, messages, bytes: bytes.length, input }, [
     data.numbers.buffer as ArrayBuffer,
+    ...moved,
   ]);
 }
 

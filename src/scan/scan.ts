@@ -4,7 +4,8 @@ import type { InflateLimits } from '../gzip/gzip-file.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import type { CheckedLimits } from '../json/record-limits.js';
 import { HeldFile } from './held-file.js';
-import type { ScanFields, ScanStages, ScanTask, StoredFile } from './scan-task.js';
+import type { ScanReply } from './messages.js';
+import type { ScanFields, ScanStages, StoredFile } from './scan-task.js';
 import { ScanThread } from './scan-thread.js';
 
 /** Files that a thread scans or holds: the next is ready when one is written. */
@@ -90,7 +91,7 @@ export class Scan {
   async scan({ file, origin }: StoredFile): Promise<HeldFile | undefined> {
     const { limits, gunzip } = this.#stages;
     if (limits === undefined) return undefined;
-    return this.#threads.scan({ file, limits, gunzip }, origin, this.#fields);
+    return this.#threads.scan({ file, origin }, { limits, gunzip }, this.#fields);
   }
 
   /** Ends the threads; what they hold is lost. */
@@ -100,8 +101,8 @@ export class Scan {
 }
 
 interface Waiting {
-  readonly task: ScanTask;
-  readonly origin: string;
+  readonly input: StoredFile;
+  readonly stages: ScanStages;
   readonly fields: ScanFields;
   resolve(file: HeldFile | undefined | Promise<HeldFile | undefined>): void;
 }
@@ -126,9 +127,9 @@ class ScanThreads {
     this.minBytes = minBytes;
   }
 
-  scan(task: ScanTask, origin: string, fields: ScanFields): Promise<HeldFile | undefined> {
+  scan(input: StoredFile, stages: ScanStages, fields: ScanFields): Promise<HeldFile | undefined> {
     return new Promise(resolve => {
-      this.#waiting.push({ task, origin, fields, resolve });
+      this.#waiting.push({ input, stages, fields, resolve });
       this.#dispatch();
     });
   }
@@ -154,7 +155,10 @@ class ScanThreads {
     }
   }
 
-  async #scanIn(thread: ScanThread, { task, origin }: Waiting): Promise<HeldFile | undefined> {
+  async #scanIn(
+    thread: ScanThread,
+    { input: { file: input, origin }, stages }: Waiting,
+  ): Promise<HeldFile | undefined> {
     const file = this.#files++;
     thread.files++;
     const free = (bytes: number) => {
@@ -163,7 +167,7 @@ class ScanThreads {
       this.#dispatch();
     };
     try {
-      const reply = await thread.ask({ kind: 'scan', file, task });
+      const reply = await this.#ask(thread, file, input, stages);
       if (reply.kind === 'scanned') {
         const { bytes } = reply;
         this.#heldBytes += bytes;
@@ -174,6 +178,24 @@ class ScanThreads {
     }
     free(0);
     return undefined;
+  }
+
+  async #ask(
+    thread: ScanThread,
+    file: number,
+    input: StoredFile['file'],
+    stages: ScanStages,
+  ): Promise<ScanReply> {
+    if (typeof input === 'string')
+      return thread.ask({ kind: 'scan', file, task: { ...stages, file: input } });
+    const { bytes } = input;
+    const moved = [bytes.buffer as ArrayBuffer];
+    const reply = await thread.ask({ kind: 'scan', file, task: { ...stages, file: bytes } }, moved);
+    if ('input' in reply && reply.input !== undefined) {
+      const { buffer, byteOffset, byteLength } = reply.input;
+      input.bytes = Buffer.from(buffer, byteOffset, byteLength);
+    }
+    return reply;
   }
 
   #alive(): ScanThread[] {

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MillraceError } from '../../src/errors.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { jobFiles } from '../../src/jobs/job-files.js';
@@ -14,6 +14,7 @@ import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { HeldFile } from '../../src/scan/held-file.js';
+import { Scan } from '../../src/scan/scan.js';
 import { files } from '../../src/sinks/files.js';
 import { type Reply, status } from '../http/scripted-server.js';
 import {
@@ -222,6 +223,27 @@ describe('files of a job that threads check, scan and write', () => {
     try {
       await run(served, path.join(folder, 'out'), { workers: 1, concurrency: 2 });
       expect(requestedBefore).toEqual([true]);
+    } finally {
+      await served.stop();
+    }
+  });
+
+  it('are fetched again where a thread ends with their bytes', async () => {
+    const folder = await newFolder();
+    const served = await jobServer({ files: servedFiles(6) });
+    try {
+      const options = { workers: 1, concurrency: 2 };
+      const expected = await run(served, path.join(folder, 'good'), options);
+      served.fetched.clear();
+      const scan = vi.spyOn(Scan.prototype, 'scan').mockImplementationOnce(async ({ file }) => {
+        if (typeof file !== 'string')
+          structuredClone(0, { transfer: [file.bytes.buffer as ArrayBuffer] });
+        return undefined;
+      });
+      onTestFinished(() => scan.mockRestore());
+      const { contents, fetched } = await run(served, path.join(folder, 'ended'), options);
+      expect(contents).toEqual(expected.contents);
+      expect(Object.values(fetched!).toSorted()).toEqual([1, 1, 1, 1, 1, 2]);
     } finally {
       await served.stop();
     }

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import { Scan } from '../../src/scan/scan.js';
@@ -48,6 +49,33 @@ describe('the threads of a scan', () => {
     await expect(writing).rejects.toThrow(/a\.gz.*ended with code 1.*Run again/);
     held!.release();
     await scan.close();
+  });
+
+  it('give the bytes of a file back unless they end', async () => {
+    const gzip = gzipSync('{"id":1}\n');
+    const damaged = gzip.subarray(0, gzip.length / 2);
+    const scan = Scan.open({ workers: 1 })!
+      .framing(LIMITS)!
+      .inflating({ plain: 'refuse', maxBytes: 1e6 })!;
+    for (const [content, isScanned] of [
+      [gzip, true],
+      [damaged, false],
+    ] as const) {
+      const bytes = Buffer.allocUnsafeSlow(content.length);
+      content.copy(bytes);
+      const file = { bytes };
+      const held = await scan.scan({ file, origin: 'a' });
+      expect(held !== undefined).toBe(isScanned);
+      expect(bytes).toHaveLength(0);
+      expect(file.bytes).toEqual(Buffer.from(content));
+      held?.release();
+    }
+    await scan.close();
+    const ending = scanWith('process.exit(3)', 1);
+    const file = { bytes: Buffer.allocUnsafeSlow(5) };
+    expect(await ending.scan({ file, origin: 'a' })).toBeUndefined();
+    expect(file.bytes).toHaveLength(0);
+    await ending.close();
   });
 
   it('take files in their order, and no more at a time than they may hold', async () => {
