@@ -93,7 +93,8 @@ export class PartFiles {
   async writeRanges(ranges: readonly FileRange[], write: WriteRanges): Promise<void> {
     this.#signal.throwIfAborted();
     const files = ranges.map(({ file }) => file);
-    for (const file of files) await this.#guard('write', file.part, () => this.#prepare(file));
+    for (const file of files)
+      if (file.fresh) await this.#guard('write', file.part, () => this.#prepare(file));
     await this.#openFiles.useAll(files, async open => {
       this.#signal.throwIfAborted();
       for (const file of files) this.#created(file);

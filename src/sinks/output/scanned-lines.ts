@@ -47,6 +47,8 @@ export class ScannedLines<T> {
   readonly #template: PathTemplate;
   readonly #filesAtATime: number;
   readonly #byPath = new Map<string, RecordOutput<T>>();
+  /** By the keys that fill the template, as JSON: a path is built only once. */
+  readonly #byKeys = new Map<string, RecordOutput<T>>();
 
   constructor(outputs: RecordOutputs<T>, template: PathTemplate, maxOpen: number) {
     this.#outputs = outputs;
@@ -102,18 +104,28 @@ export class ScannedLines<T> {
     const distinct = distinctOf(combinations);
     if (distinct.size > MANY_OUTPUTS && file.bytes < FEW_BYTES * distinct.size) return undefined;
     const partitions: Partition<T>[] = [];
-    const byPath = new Map<string, Partition<T>>();
+    const byOutput = new Map<RecordOutput<T>, Partition<T>>();
     for (const combination of distinct) {
       const tag = tagNames?.[Math.floor(combination / width)] ?? '';
-      const path = template.fill(keysOf(template, keySets[combination % width] ?? [], tag));
-      let partition = byPath.get(path);
+      const output = this.#outputOf(keysOf(template, keySets[combination % width] ?? [], tag));
+      let partition = byOutput.get(output);
       if (partition === undefined) {
-        partition = { output: this.#outputAt(path), range: undefined };
-        byPath.set(path, partition);
+        partition = { output, range: undefined };
+        byOutput.set(output, partition);
       }
       partitions[combination] = partition;
     }
     return { combinations, partitions };
+  }
+
+  #outputOf(keys: readonly (string | number)[]): RecordOutput<T> {
+    const text = JSON.stringify(keys);
+    let output = this.#byKeys.get(text);
+    if (output === undefined) {
+      output = this.#outputAt(this.#template.fill(keys));
+      this.#byKeys.set(text, output);
+    }
+    return output;
   }
 
   #outputAt(path: string): RecordOutput<T> {
