@@ -38,8 +38,8 @@ export default defineConfig({
   root,
   test: {
     globalSetup: ['test/compile-sources.ts'],
-    // Most tests wait for sockets and child processes: one worker, the default on two cores, leaves a core idle.
-    maxWorkers: 2,
+    // Most tests wait for sockets and child processes: with fewer workers, a core of two is idle at times.
+    maxWorkers: 3,
     projects: [
       {
         ...project,

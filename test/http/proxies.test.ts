@@ -154,7 +154,8 @@ describe('a proxy that makes no tunnel', () => {
     'is an error with the target and the proxy: %s',
     async (_, tunnel, message, retryable) => {
       proxy.script.push(tunnel);
-      const error = await errorOf(get(accountFor({ timeouts: { connectMs: 500 } })));
+      const connectMs = tunnel === stalledProxy ? 500 : AT_ONCE_MS;
+      const error = await errorOf(get(accountFor({ timeouts: { connectMs } })));
       expect(error).toBeInstanceOf(ConnectionError);
       expect(error).toMatchObject({
         failure: 'refused',

@@ -8,7 +8,7 @@ import { temporaryFolders } from '../sinks/temporary-folder.js';
 import { bySuite } from '../slow-suite.js';
 import { killUntilDone, runScript } from './kill-until-done.js';
 
-const KILLS = bySuite(1, 200);
+const KILLS = bySuite(1, 60);
 const SCRIPT = path.join(import.meta.dirname, 'job-to-files.ts');
 const FILES = 48;
 const temporaryFolder = temporaryFolders();

@@ -11,7 +11,7 @@ import { temporaryFolders } from '../sinks/temporary-folder.js';
 import { bySuite } from '../slow-suite.js';
 import { killUntilDone } from './kill-until-done.js';
 
-const KILLS = bySuite(2, 200);
+const KILLS = bySuite(2, 100);
 const SCRIPT = path.join(import.meta.dirname, 'search-to-files.ts');
 const QUERY = { product: '30day', query: 'coffee OR music', maxResults: 10, limit: 400 } as const;
 const temporaryFolder = temporaryFolders();

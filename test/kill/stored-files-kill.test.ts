@@ -7,7 +7,7 @@ import { bySuite } from '../slow-suite.js';
 import { killUntilDone, runScript } from './kill-until-done.js';
 
 const SCRIPT = path.join(import.meta.dirname, 'stored-files-to-files.ts');
-const KILLS = bySuite(1, 100);
+const KILLS = bySuite(1, 40);
 const FILES = bySuite(30, 60);
 const POSTS_PER_FILE = bySuite(1_000, 2_000);
 const temporaryFolder = temporaryFolders();

@@ -39,7 +39,7 @@ let addresses: Awaited<ReturnType<Service['start']>>;
 let window: Window;
 
 beforeEach(async () => {
-  service = createService({ limits: 'relaxed', postsPerMinute: 20, heartbeatMs: 50 });
+  service = createService({ limits: 'relaxed', postsPerMinute: 10, heartbeatMs: 50 });
   addresses = await service.start(0);
   service.clock.freeze();
   folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-streams-'));

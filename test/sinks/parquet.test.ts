@@ -109,7 +109,7 @@ describe('parquet', () => {
           expect(await valuesOf(`list<${scalar}>`, lists, options)).toEqual(lists);
         },
       ),
-      { numRuns: bySuite(25, 200) },
+      { numRuns: bySuite(12, 200) },
     );
   });
 
@@ -126,7 +126,7 @@ describe('parquet', () => {
           );
         },
       ),
-      { numRuns: bySuite(25, 200) },
+      { numRuns: bySuite(12, 200) },
     );
   });
 

@@ -147,7 +147,7 @@ test('any number of groups is parsed up to the length limit of a rule', () => {
 });
 
 describe('hostile texts', () => {
-  const numRuns = bySuite(1_000, 100_000);
+  const numRuns = bySuite(1_000, 30_000);
   const PIECES = fc.constantFrom(
     ...'( ) " - # @ $ : [ ] ~ \\ OR AND a the 1 ⚽ “ \' has: lang: is: sample: bounding_box:[ \ud83c'
       .split(' ')

@@ -5,7 +5,7 @@ import { printRule } from '../../../src/rules/language/print-rule.js';
 import { bySuite } from '../../slow-suite.js';
 import { arbitraryRule, withoutPositions } from '../arbitrary-rule.js';
 
-const runs = bySuite(1_000, 50_000);
+const runs = bySuite(1_000, 20_000);
 
 test('printing and parsing a tree gives the same tree', () => {
   fc.assert(

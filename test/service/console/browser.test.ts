@@ -10,6 +10,7 @@ import {
   type ServiceOptions,
 } from '../../../src/service/index.js';
 import { formatTimestamp, HOUR, MINUTE } from '../../../src/time.js';
+import { isSlowSuite } from '../../slow-suite.js';
 import { AUTHORIZATION } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { findChromium, launchChromium } from './find-chromium.js';
@@ -151,10 +152,11 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
   });
 
   describe('the console', () => {
-    it.each([
+    const screens = [
       ['a phone, dark', PHONE, 'dark'],
       ['a wide screen, light', WIDE, 'light'],
-    ] as const)(
+    ] as const;
+    it.each(isSlowSuite ? screens : screens.slice(0, 1))(
       'has accessible pages on %s, none wider than the screen',
       async (_, viewport, colorScheme) => {
         const { addresses, visit } = busy;

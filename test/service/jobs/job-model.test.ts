@@ -91,7 +91,7 @@ it('jobs go through their states at the modelled instants, over any restarts', a
         await rm(stateFolder, { recursive: true, force: true });
       }
     }),
-    { numRuns: bySuite(5, 300) },
+    { numRuns: bySuite(5, 100) },
   );
 });
 

@@ -8,7 +8,7 @@ import { bySuite } from '../../slow-suite.js';
 import { PAGES, pageOf } from '../pages.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
-const KILLS = bySuite(1, 80);
+const KILLS = bySuite(1, 50);
 const SCRIPT = path.join(import.meta.dirname, 'posts-to-files.ts');
 const temporaryFolder = temporaryFolders();
 
