@@ -9,7 +9,7 @@ export const HEADERS = {
   epoch: 'Millrace-Epoch',
   /** How many posts the publisher had sent before: 0 for the first one. */
   position: 'Millrace-Position',
-  /** Where it stands among the messages of its publisher and subject, see `subject-positions.ts`. */
+  /** Its position among the messages of its publisher and subject, see `subject-positions.ts`. */
   subjectPosition: 'Millrace-Subject-Position',
   /** The format of the posts, where it is the same for all. */
   format: 'Millrace-Format',

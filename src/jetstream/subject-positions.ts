@@ -4,7 +4,7 @@ import type { Range } from './lost-sequences.js';
 import { HEADERS, type HeaderReader } from './message.js';
 import { PositionSet, type PositionSetJson } from './position-set.js';
 
-/** Where a message stands among those of its publisher and subject. */
+/** The position of a message among those of its publisher and subject. */
 export interface SubjectPosition {
   /** How many messages came before it: each has another position, without a gap, over all runs of the publisher. */
   readonly position: number;

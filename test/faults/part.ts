@@ -88,7 +88,7 @@ export interface Trial {
 /** Values at equal parts of a run, by what they measure. */
 export type Curves = Readonly<Record<string, readonly number[]>>;
 
-/** What one cell came to. */
+/** The result of one cell. */
 export interface CellResult {
   readonly cell: string;
   readonly expects: Expectation;

@@ -221,7 +221,7 @@ async function endOn(disk: SimulatedDisk, life: Life | undefined): Promise<void>
   await onDisk(disk, async () => life?.end?.()).catch(() => {});
 }
 
-/** What a process that was cut off still tries comes to its end. */
+/** Waits for what a process that was cut off still tries. */
 async function ended(): Promise<void> {
   for (let turns = 0; turns < 3; turns++) await turn();
 }
