@@ -66,7 +66,7 @@ export async function* readSubject<T>(
   const recovered = async function* (): Batches<T> {
     if (stream.replicas > 1 && positions.lost.length > 0) {
       const items: T[] = [];
-      for (const message of await readAgain(positions.lost, () => around(last)))
+      for (const message of await readAgain(positions.lost, stream.replicas, () => around(last)))
         await take(message, items);
       yield { items, cursor: cursor(), origin: stream.name };
     }

@@ -17,7 +17,7 @@ export function resultsPage(parts: readonly Part[], recorded: Recorded): string 
     return cells.length === 0 ? [] : [{ part, cells }];
   });
   return [
-    '# What was tried, and what it came to',
+    '# Faults: the results',
     '',
     'Written by `npm run faults` from [results.json](results.json); do not edit. How to run it and how to read it: [README.md](README.md).',
     '',

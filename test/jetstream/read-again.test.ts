@@ -31,7 +31,7 @@ describe('messages that one replica has lost', () => {
         async (replicas, from, more) => {
           const lost = [{ publisher: 'one', subject: 'posts.0', from, to: from + more }];
           let reads = 0;
-          const found = await readAgain(lost, async function* () {
+          const found = await readAgain(lost, replicas.length, async function* () {
             yield { messages: replica([from, from + 1], 'another') };
             yield { messages: replica(replicas[reads++ % replicas.length] ?? []) };
           });
