@@ -12,7 +12,10 @@ import { hasNatsServer } from './jetstream/nats-server.js';
 import { bySuite, isSlowSuite } from './slow-suite.js';
 
 const root = path.resolve(import.meta.dirname, '..');
-/** Most examples run a second time in the slow suite only: each makes up the posts of a month again. */
+/**
+ * Each example makes up the posts of a month. In the slow suite, most run a second time, and those run that do what
+ * the scripts of pages and the tests of shares, merges, SQLite and JetStream do, too.
+ */
 const runsTwice = isSlowSuite;
 let folder: string;
 
@@ -98,16 +101,19 @@ describe('the examples work as described', () => {
     expect(stdout).toContain('┤');
   });
 
-  it('01-search-to-files: writes the same files when it is run again', async () => {
-    const first = await run('01-search-to-files.ts');
-    expect(first.code).toBe(0);
-    const names = (await readdir(path.join(folder, 'out/search'))).filter(n => n.endsWith('.gz'));
-    const lines = await linesIn(...names.map(name => `out/search/${name}`));
-    expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(5_000);
-    expect(lines.length).toBe(5_000);
-    if (runsTwice)
-      expect(await run('01-search-to-files.ts')).toMatchObject({ code: 0, stdout: first.stdout });
-  });
+  it.runIf(isSlowSuite)(
+    '01-search-to-files: writes the same files when it is run again',
+    async () => {
+      const first = await run('01-search-to-files.ts');
+      expect(first.code).toBe(0);
+      const names = (await readdir(path.join(folder, 'out/search'))).filter(n => n.endsWith('.gz'));
+      const lines = await linesIn(...names.map(name => `out/search/${name}`));
+      expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(5_000);
+      expect(lines.length).toBe(5_000);
+      if (runsTwice)
+        expect(await run('01-search-to-files.ts')).toMatchObject({ code: 0, stdout: first.stdout });
+    },
+  );
 
   it('02-counts-chart: draws a chart of the hours', async () => {
     const { code, stdout } = await run('02-counts-chart.ts', ['rain']);
@@ -151,19 +157,22 @@ describe('the examples work as described', () => {
     expect(stdout).toMatch(/[1-9]\d* of [1-9]\d* posts match lang:en, such as: \S/);
   });
 
-  it('06-job-to-files: writes every post of a job, and nothing when it is run again', async () => {
-    const first = await run('06-job-to-files.ts');
-    expect(first.code).toBe(0);
-    const [, posts = ''] = /with (\d+) of \1 posts; nothing is missing/.exec(first.stdout) ?? [];
-    const lines = await linesIn('out/job/rain.jsonl', 'out/job/football.jsonl');
-    expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(Number(posts));
-    expect(first.stderr).toMatch(/quoted 0 %.*running \d+ %.*delivered 100 %/s);
-    if (!runsTwice) return;
-    const again = await run('06-job-to-files.ts');
-    expect(again).toMatchObject({ code: 0, stdout: '' });
-    expect(again.stderr.trim()).toBe('delivered 100 %');
-    expect(await linesIn('out/job/rain.jsonl', 'out/job/football.jsonl')).toEqual(lines);
-  });
+  it.runIf(isSlowSuite)(
+    '06-job-to-files: writes every post of a job, and nothing when it is run again',
+    async () => {
+      const first = await run('06-job-to-files.ts');
+      expect(first.code).toBe(0);
+      const [, posts = ''] = /with (\d+) of \1 posts; nothing is missing/.exec(first.stdout) ?? [];
+      const lines = await linesIn('out/job/rain.jsonl', 'out/job/football.jsonl');
+      expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(Number(posts));
+      expect(first.stderr).toMatch(/quoted 0 %.*running \d+ %.*delivered 100 %/s);
+      if (!runsTwice) return;
+      const again = await run('06-job-to-files.ts');
+      expect(again).toMatchObject({ code: 0, stdout: '' });
+      expect(again.stderr.trim()).toBe('delivered 100 %');
+      expect(await linesIn('out/job/rain.jsonl', 'out/job/football.jsonl')).toEqual(lines);
+    },
+  );
 
   it('07-stored-files-by-tag: splits the posts of a folder by tag; other examples name it if they have no folder', async () => {
     const readers = ['04-local-archive.ts', '05-try-rules.ts'];
@@ -186,19 +195,22 @@ describe('the examples work as described', () => {
       expect(await run(example, ['out/archive'])).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('08-replay-to-files: writes every post of the window once, in hourly files', async () => {
-    const first = await run('08-replay-to-files.ts');
-    expect(first.code).toBe(0);
-    const names = (await readdir(path.join(folder, 'out/replay'))).filter(n => n.endsWith('.gz'));
-    expect(names.length).toBe(2);
-    const lines = await linesIn(...names.map(name => `out/replay/${name}`));
-    expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(lines.length);
-    expect(first.stdout).toContain(`${lines.length} posts, and every minute`);
-    expect(lines.length).toBeGreaterThan(100);
-    if (!runsTwice) return;
-    const again = await run('08-replay-to-files.ts');
-    expect(again).toMatchObject({ code: 0, stdout: first.stdout });
-  });
+  it.runIf(isSlowSuite)(
+    '08-replay-to-files: writes every post of the window once, in hourly files',
+    async () => {
+      const first = await run('08-replay-to-files.ts');
+      expect(first.code).toBe(0);
+      const names = (await readdir(path.join(folder, 'out/replay'))).filter(n => n.endsWith('.gz'));
+      expect(names.length).toBe(2);
+      const lines = await linesIn(...names.map(name => `out/replay/${name}`));
+      expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(lines.length);
+      expect(first.stdout).toContain(`${lines.length} posts, and every minute`);
+      expect(lines.length).toBeGreaterThan(100);
+      if (!runsTwice) return;
+      const again = await run('08-replay-to-files.ts');
+      expect(again).toMatchObject({ code: 0, stdout: first.stdout });
+    },
+  );
 
   it('09-keep-an-archive-compliant: removes posts that were deleted later, and then changes nothing', async () => {
     for (let times = 0; times < bySuite(1, 2); times++) {
@@ -260,46 +272,54 @@ describe('the examples work as described', () => {
     expect(stdout).toMatch(/^\d+ likes: \S/m);
   });
 
-  it('15-into-sqlite: every post once, and nothing more to do when it is run again', async () => {
-    const first = await run('15-into-sqlite.ts');
-    expect(first).toMatchObject({ code: 0, stdout: '2000 posts in posts.sqlite\n', stderr: '' });
-    if (runsTwice) expect(await run('15-into-sqlite.ts')).toEqual(first);
-  });
+  it.runIf(isSlowSuite)(
+    '15-into-sqlite: every post once, and nothing more to do when it is run again',
+    async () => {
+      const first = await run('15-into-sqlite.ts');
+      expect(first).toMatchObject({ code: 0, stdout: '2000 posts in posts.sqlite\n', stderr: '' });
+      if (runsTwice) expect(await run('15-into-sqlite.ts')).toEqual(first);
+    },
+  );
 
-  it('17-search-to-csv: writes rows with the chosen columns, the same when it is run again', async () => {
-    const first = await run('17-search-to-csv.ts');
-    const [, posts, files] = /^(\d+) posts in (\d+) files\n$/.exec(first.stdout) ?? [];
-    expect(first).toMatchObject({ code: 0, stderr: '' });
-    const names = (await readdir(path.join(folder, 'out/csv'))).filter(name => /csv$/.test(name));
-    expect(names.length).toBe(Number(files));
-    const texts = await Promise.all(
-      names.map(name => readFile(path.join(folder, 'out/csv', name), 'utf8')),
-    );
-    const rows = texts.flatMap(text => parse(text, { bom: true, columns: true })) as Csv[];
-    expect(rows.length).toBe(Number(posts));
-    for (const { id, words, text } of rows) {
-      expect(id).toMatch(/^\d{19}$/);
-      expect(Number(words)).toBeGreaterThan(0);
-      expect(text).not.toMatch(/^[=+@-]/);
-    }
-    if (runsTwice) expect(await run('17-search-to-csv.ts')).toEqual(first);
-  });
+  it.runIf(isSlowSuite)(
+    '17-search-to-csv: writes rows with the chosen columns, the same when it is run again',
+    async () => {
+      const first = await run('17-search-to-csv.ts');
+      const [, posts, files] = /^(\d+) posts in (\d+) files\n$/.exec(first.stdout) ?? [];
+      expect(first).toMatchObject({ code: 0, stderr: '' });
+      const names = (await readdir(path.join(folder, 'out/csv'))).filter(name => /csv$/.test(name));
+      expect(names.length).toBe(Number(files));
+      const texts = await Promise.all(
+        names.map(name => readFile(path.join(folder, 'out/csv', name), 'utf8')),
+      );
+      const rows = texts.flatMap(text => parse(text, { bom: true, columns: true })) as Csv[];
+      expect(rows.length).toBe(Number(posts));
+      for (const { id, words, text } of rows) {
+        expect(id).toMatch(/^\d{19}$/);
+        expect(Number(words)).toBeGreaterThan(0);
+        expect(text).not.toMatch(/^[=+@-]/);
+      }
+      if (runsTwice) expect(await run('17-search-to-csv.ts')).toEqual(first);
+    },
+  );
 
-  it('18-job-to-parquet: asks DuckDB about a dataset, the same when it is run again', async () => {
-    const first = await run('18-job-to-parquet.ts');
-    expect(first).toMatchObject({ code: 0 });
-    expect(first.stdout).toMatch(/^\d+ rows in 2 files\n/);
-    expect(first.stdout).toContain("'football'");
-    expect(await readdir(path.join(folder, 'out/dataset/posts/month=2024-01'))).toEqual([
-      'tag=football',
-      'tag=rain',
-    ]);
-    if (!runsTwice) return;
-    const again = await run('18-job-to-parquet.ts');
-    expect(again).toMatchObject({ code: 0, stdout: first.stdout });
-  });
+  it.runIf(isSlowSuite)(
+    '18-job-to-parquet: asks DuckDB about a dataset, the same when it is run again',
+    async () => {
+      const first = await run('18-job-to-parquet.ts');
+      expect(first).toMatchObject({ code: 0 });
+      expect(first.stdout).toMatch(/^\d+ rows in 2 files\n/);
+      expect(first.stdout).toContain("'football'");
+      expect(await readdir(path.join(folder, 'out/dataset/posts/month=2024-01'))).toEqual([
+        'tag=football',
+        'tag=rain',
+      ]);
+      if (!runsTwice) return;
+      const again = await run('18-job-to-parquet.ts');
+      expect(again).toMatchObject({ code: 0, stdout: first.stdout });
+    },
+  );
 
-  // The tests of shares, merges and JetStream find the same in less time.
   it.runIf(isSlowSuite)('16-shares: four processes find what one finds', async () => {
     const { code, stdout } = await run('16-shares.ts');
     const counts = [...stdout.matchAll(/^(?:\d\/4|all): (\d+) posts$/gm)].map(match => +match[1]!);

@@ -13,6 +13,7 @@ import { compiled } from './compiled.js';
 import { hasNatsServer, INSTALL, startNode } from './jetstream/nats-server.js';
 import { blocksOf, namesIn, pageNamed, pages, root, tableOf } from './pages.js';
 import { compilerOptions } from './public-api.js';
+import { isSlowSuite } from './slow-suite.js';
 
 const examples = await Promise.all(
   (await readdir(path.join(root, 'examples')))
@@ -138,7 +139,9 @@ describe('the code of the pages', () => {
     expect(problems).toEqual([]);
   });
 
-  it.for(scripts)('runs: $name', async ({ page, text }, { skip }) => {
+  // `walk.test.ts` runs the first one of the README, as a reader does.
+  const runs = isSlowSuite ? scripts : scripts.filter(({ name }) => name !== 'README.md, script 1');
+  it.for(runs)('runs: $name', async ({ page, text }, { skip }) => {
     const needsNats = text.includes("'millrace/jetstream'");
     if (needsNats && !hasNatsServer) skip(INSTALL);
     await using node = needsNats ? await startNode() : undefined;
