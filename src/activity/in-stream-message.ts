@@ -2,6 +2,7 @@ import { DataError } from '../errors.js';
 import { bufferOf } from '../json/buffer-of.js';
 import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
+import { isRecord } from '../json/json-checks.js';
 import { JsonObject } from '../json/json-object.js';
 import type { Window } from '../time.js';
 import { parseIsoTime } from './posted-at.js';
@@ -86,7 +87,7 @@ function messageOf(
   value: unknown,
   document: Buffer,
 ): InStreamMessage {
-  const fields: Fields = isFields(value) ? value : { message: value };
+  const fields: Fields = isRecord(value) ? value : { message: value };
   const message =
     typeof fields.message === 'string' ? fields.message : JSON.stringify(fields.message ?? value);
   const sent = typeof fields.sent === 'string' ? parseIsoTime(fields.sent) : Number.NaN;
@@ -106,12 +107,8 @@ function messageOf(
     outcome: OUTCOMES.get(message),
     activityCount: typeof count === 'number' ? count : undefined,
     minutesFailed: Array.isArray(failed) ? failed.map(instant) : [],
-    unprocessedRange: isFields(range)
+    unprocessedRange: isRecord(range)
       ? { from: instant(range.fromDate), to: instant(range.toDate) }
       : undefined,
   };
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

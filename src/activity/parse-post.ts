@@ -1,6 +1,7 @@
 import { DataError } from '../errors.js';
 import { isLong, parseJson } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
+import { isRecord } from '../json/json-checks.js';
 import { jsonText } from '../json/json-text.js';
 import { quoteIntegers } from '../json/quote-integers.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
@@ -21,11 +22,11 @@ import type { OriginalPost } from './original-post.js';
 export function parsePost(bytes: Buffer): OriginalPost | ActivityStreamsPost {
   const text = jsonText(bytes);
   let post = parseJson(text, bytes);
-  if (!isFields(post))
+  if (!isRecord(post))
     throw new DataError(`Not a post: expected a JSON object, got ${excerpt(bytes)}`);
   if (restoreIds(post) !== countLongIds(bytes)) {
     post = JSON.parse(quoteIntegers(text, isLong));
-    if (isFields(post)) restoreIds(post);
+    if (isRecord(post)) restoreIds(post);
   }
   return post as unknown as OriginalPost | ActivityStreamsPost;
 }
@@ -58,14 +59,14 @@ function restoreIds(post: Fields): number {
     restored += countRestored(post.quoted_status_id, post.quoted_status_id_str);
     post.quoted_status_id = exactId(post.quoted_status_id, post.quoted_status_id_str);
   }
-  if (isFields(post.user)) restored += restoreFields(post.user);
-  if (isFields(post.gnip)) restored += restoreEach(post.gnip.matching_rules);
-  if (isFields(post.extended_tweet)) restored += restoreText(post.extended_tweet);
-  if (isFields(post.long_object)) restored += restoreText(post.long_object);
-  if (isFields(post.retweeted_status)) restored += restoreIds(post.retweeted_status);
-  if (isFields(post.quoted_status)) restored += restoreIds(post.quoted_status);
-  if (isFields(post.object)) restored += restoreIds(post.object);
-  if (isFields(post.twitter_quoted_status)) restored += restoreIds(post.twitter_quoted_status);
+  if (isRecord(post.user)) restored += restoreFields(post.user);
+  if (isRecord(post.gnip)) restored += restoreEach(post.gnip.matching_rules);
+  if (isRecord(post.extended_tweet)) restored += restoreText(post.extended_tweet);
+  if (isRecord(post.long_object)) restored += restoreText(post.long_object);
+  if (isRecord(post.retweeted_status)) restored += restoreIds(post.retweeted_status);
+  if (isRecord(post.quoted_status)) restored += restoreIds(post.quoted_status);
+  if (isRecord(post.object)) restored += restoreIds(post.object);
+  if (isRecord(post.twitter_quoted_status)) restored += restoreIds(post.twitter_quoted_status);
   return restored;
 }
 
@@ -80,14 +81,14 @@ function restoreText(post: Fields): number {
 }
 
 function restoreEntities(entities: unknown): number {
-  if (!isFields(entities)) return 0;
+  if (!isRecord(entities)) return 0;
   return restoreEach(entities.user_mentions) + restoreEach(entities.media);
 }
 
 function restoreEach(values: unknown): number {
   let restored = 0;
   if (Array.isArray(values))
-    for (const value of values) if (isFields(value)) restored += restoreFields(value);
+    for (const value of values) if (isRecord(value)) restored += restoreFields(value);
   return restored;
 }
 
@@ -117,8 +118,4 @@ function countRestored(id: unknown, twin: unknown): number {
 function exactId(id: unknown, twin: unknown): unknown {
   if (typeof id !== 'number' && typeof id !== 'string') return id;
   return typeof twin === 'string' ? twin : String(id);
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

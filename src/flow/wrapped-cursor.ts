@@ -1,5 +1,6 @@
 import { OptionError } from '../errors.js';
 import type { Json } from '../json/json.js';
+import { isRecord } from '../json/json-checks.js';
 import type { Cursor } from './flow.js';
 
 export interface WrappedCursor {
@@ -22,16 +23,15 @@ export function wrapCursor(
 export function unwrapCursor(operator: string, resume: Cursor | undefined): WrappedCursor {
   if (resume === undefined) return { state: undefined, inner: undefined };
   const { [operator]: state, inner } = resume;
-  if (state === undefined || !isObject(inner))
+  if (state === undefined || !isRecord(inner))
     throw new OptionError(
       'resume',
       `The cursor to resume from was saved by a pipeline without ${operator}() here. Run that pipeline, or remove its checkpoint to start again`,
     );
-  return { state: isObject(state) && hasJson(state) ? state.toJSON() : state, inner };
-}
-
-function isObject(value: unknown): value is Cursor {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return {
+    state: isRecord(state) && hasJson(state) ? state.toJSON() : state,
+    inner: inner as Cursor,
+  };
 }
 
 function hasJson(value: object): value is { toJSON(): Json } {

@@ -1,5 +1,5 @@
 import { DataError } from '../errors.js';
-import { isCount } from '../json/is-count.js';
+import { isCount } from '../json/json-checks.js';
 import { HEADERS, type HeaderReader } from './message.js';
 
 /** As a cursor has it: the highest epoch by publisher and subject. */

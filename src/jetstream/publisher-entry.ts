@@ -5,7 +5,7 @@ import type { KV, KvEntry } from '@nats-io/kv';
 import type { Cursor, FlowIdentity } from '../flow/flow.js';
 import { flowDifference } from '../flow/flow-difference.js';
 import { realTime } from '../http/timing.js';
-import { isCount } from '../json/is-count.js';
+import { isCount } from '../json/json-checks.js';
 import type { JetStreamConnection } from './connection.js';
 import { codeOf } from './failure.js';
 import { JetStreamError } from './jet-stream-error.js';

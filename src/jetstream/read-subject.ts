@@ -1,7 +1,7 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import { optionError } from '../check.js';
 import type { Batch, Batches, Cursor, Run } from '../flow/flow.js';
-import { isCount } from '../json/is-count.js';
+import { isCount } from '../json/json-checks.js';
 import type { JetStreamConnection } from './connection.js';
 import { Epochs, isEpochs } from './epochs.js';
 import { JetStreamError } from './jet-stream-error.js';

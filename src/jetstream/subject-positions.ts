@@ -1,5 +1,5 @@
 import { DataError } from '../errors.js';
-import { isCount } from '../json/is-count.js';
+import { isCount } from '../json/json-checks.js';
 import type { Range } from './lost-sequences.js';
 import { HEADERS, type HeaderReader } from './message.js';
 import { PositionSet, type PositionSetJson } from './position-set.js';

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { StorageError } from '../errors.js';
-import { isCount } from '../json/is-count.js';
+import { isCount, isTexts } from '../json/json-checks.js';
 import { isShare, type Share } from '../share.js';
 import { nodeFileSystem, readIfThere } from '../storage/file-system.js';
 import { replaceFile } from '../storage/replace-file.js';
@@ -58,20 +58,16 @@ function parsed(text: string): DownloadRecord | undefined {
     const { basis, files, missing, share } = record;
     const { job, urlCount, listed, totalBytes = 0 } = basis;
     const isWhole =
-      areTexts([job.uuid, job.title]) &&
-      areTexts(basis.suspectMinutes) &&
-      areTexts(missing) &&
+      isTexts([job.uuid, job.title]) &&
+      isTexts(basis.suspectMinutes) &&
+      isTexts(missing) &&
       [urlCount, listed, totalBytes, job.results.activityCount ?? 0].every(isCount) &&
       files.every(
         ({ name, path: below, bytes, posts, suspectMinutes }) =>
-          areTexts([name, below]) && areTexts(suspectMinutes) && isCount(bytes) && isCount(posts),
+          isTexts([name, below]) && isTexts(suspectMinutes) && isCount(bytes) && isCount(posts),
       );
     return isWhole && isShare(share) ? record : undefined;
   } catch {
     return undefined;
   }
-}
-
-function areTexts(values: readonly unknown[]): boolean {
-  return Array.isArray(values) && values.every(value => typeof value === 'string');
 }

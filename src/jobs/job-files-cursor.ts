@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
-import { isCount } from '../json/is-count.js';
+import { isCount, isTexts } from '../json/json-checks.js';
 import { shareName } from '../share.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
 import type { Delivered } from './job-verdict.js';
@@ -64,10 +64,6 @@ export class DownloadCursors {
 function isDownloadState(state: DownloadState): boolean {
   const { next, files, bytes, posts, suspectMinutes, missing } = state;
   return [next, files, bytes, posts].every(isCount) && [suspectMinutes, missing].every(isTexts);
-}
-
-function isTexts(value: unknown): boolean {
-  return Array.isArray(value) && value.every(text => typeof text === 'string');
 }
 
 function nextDigest(before: string, { name }: JobFile): string {

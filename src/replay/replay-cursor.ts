@@ -1,7 +1,7 @@
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
-import { isCount } from '../json/is-count.js';
 import type { Json } from '../json/json.js';
+import { isCount, isRecord } from '../json/json-checks.js';
 import { formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
 import type { GapReason, OpenRange, ReplayGap, ReplayState } from './replay-machine.js';
 import type { SeenIds } from './seen-ids.js';
@@ -38,7 +38,7 @@ export function parseReplayCursor(
   cursor: Cursor,
 ): { readonly state: ReplayState; readonly ids: unknown } {
   const json = JSON.parse(JSON.stringify(cursor)) as Json;
-  if (!isObject(json) || json.source !== 'replay' || !isObject(json.request))
+  if (!isRecord(json) || json.source !== 'replay' || !isRecord(json.request))
     throw new OptionError('resume', 'The cursor is not one of replay()');
   for (const [name, value] of Object.entries(request))
     if (json.request[name] !== value)
@@ -103,10 +103,6 @@ function listOf(value: Json | undefined): readonly Json[] {
 }
 
 function fieldsOf(value: Json): { readonly [key: string]: Json } {
-  if (!isObject(value)) throw new TypeError('Expected an object');
+  if (!isRecord(value)) throw new TypeError('Expected an object');
   return value;
-}
-
-function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,7 @@
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
-import { isCount } from '../json/is-count.js';
 import type { Json } from '../json/json.js';
+import { isCount, isRecord } from '../json/json-checks.js';
 import { parseTimestamp } from '../time.js';
 import type { EchoedWindow, Page } from './fetch-page.js';
 import type { Query } from './query.js';
@@ -81,7 +81,7 @@ export function positionOf(query: Query, cursor: Cursor): QueryPosition {
   const { source, request, window, slice, next, skip, items, pages, done } = cursor as Readonly<
     Record<string, Json>
   >;
-  if (source !== query.source || !isObject(request))
+  if (source !== query.source || !isRecord(request))
     throw new OptionError('resume', `The cursor is not one of ${query.source}`);
   const names = new Set([...Object.keys(request), ...Object.keys(query.identity)]);
   for (const name of names)
@@ -91,7 +91,7 @@ export function positionOf(query: Query, cursor: Cursor): QueryPosition {
         `The cursor belongs to another request: its ${name} was ${show(request[name])}, and now it is ${show(query.identity[name])}. Use the same options, or start afresh without the cursor`,
       );
   const numbers = [slice, skip, items, pages];
-  const dates = isObject(window) ? [window.fromDate, window.toDate] : [0];
+  const dates = isRecord(window) ? [window.fromDate, window.toDate] : [0];
   const { slices = 1 } = query.identity;
   if (
     !numbers.every(isCount) ||
@@ -102,10 +102,6 @@ export function positionOf(query: Query, cursor: Cursor): QueryPosition {
   )
     throw new OptionError('resume', 'The cursor is damaged');
   return { slice, next, skip, items, pages, done, window } as unknown as QueryPosition;
-}
-
-function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isDateOrNone(value: Json | undefined): boolean {

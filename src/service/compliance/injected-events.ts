@@ -1,5 +1,6 @@
 import { OptionError } from '../../errors.js';
 import { parseExact } from '../../json/exact-json.js';
+import { isRecord } from '../../json/json-checks.js';
 import type { Window } from '../../time.js';
 import type { ComplianceEvent } from './generated-events.js';
 import { partitionOf } from './partition.js';
@@ -99,9 +100,9 @@ function readEvent(json: string): readonly [kind: string, body: Fields] {
       cause,
     });
   }
-  const [entry] = isFields(event) ? Object.entries(event) : [];
+  const [entry] = isRecord(event) ? Object.entries(event) : [];
   // The stream sends one event a line.
-  if (entry === undefined || !isFields(entry[1]) || /[\r\n]/.test(json))
+  if (entry === undefined || !isRecord(entry[1]) || /[\r\n]/.test(json))
     throw new OptionError(
       'event',
       `Expected a compliance event, {"<kind>":{...}} without line ends, got ${excerpt(json)}`,
@@ -126,9 +127,5 @@ function idOf(fields: Fields, name: string): string | undefined {
 
 function objectAt(fields: Fields, name: string): Fields | undefined {
   const value = fields[name];
-  return isFields(value) ? value : undefined;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isRecord(value) ? value : undefined;
 }

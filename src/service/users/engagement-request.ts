@@ -1,3 +1,4 @@
+import { isRecord } from '../../json/json-checks.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { parseJsonObject } from '../http/request-body.js';
 import type { Limits } from '../http/service-limits.js';
@@ -81,7 +82,7 @@ function readGroupings(
   problems: string[],
 ): EngagementRequest['groupings'] {
   const groupings = new Map<string, readonly Group[]>();
-  const entries = isObject(value) ? Object.entries(value) : [];
+  const entries = isRecord(value) ? Object.entries(value) : [];
   if (entries.length === 0)
     problems.push('groupings must be an object with one or more groupings by their names');
   if (entries.length > max)
@@ -100,7 +101,7 @@ function readGroups(
   grouping: unknown,
   problems: string[],
 ): readonly Group[] | undefined {
-  const groups = isObject(grouping) ? grouping.group_by : undefined;
+  const groups = isRecord(grouping) ? grouping.group_by : undefined;
   if (!Array.isArray(groups) || groups.length === 0) {
     problems.push(
       `The grouping ${shown(name)} must have a group_by of one or more of ${GROUPS.join(', ')}`,
@@ -115,10 +116,6 @@ function readGroups(
   if (new Set(groups).size < groups.length)
     problems.push(`The group_by of the grouping ${shown(name)} has the same group twice`);
   return groups as Group[];
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A value for an error message: on one line and shortened. */
