@@ -1,4 +1,14 @@
-import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import {
+  copyFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { build } from 'esbuild';
@@ -52,12 +62,23 @@ export default async function compileSources(project: TestProject): Promise<() =
     target: 'node20.18',
     logLevel: 'warning',
   });
-  await buildWorker(path.join(folder, 'src/scan/scan-worker.cjs'));
+  const worker = path.join(folder, 'src/scan/scan-worker.cjs');
+  await buildWorker(worker);
+  await keepWorker(worker);
   const text = await readFile(path.join(root, 'package.json'), 'utf8');
   await writeFile(path.join(folder, 'package.json'), text.replaceAll('"./dist/', '"./src/'));
   await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));
   project.provide('compiledSources', folder);
   return () => rm(folder, { recursive: true, force: true });
+}
+
+/** Sources that a test imports start the script of the last build, and an older one may not answer them. */
+async function keepWorker(worker: string): Promise<void> {
+  const built = path.join(root, 'dist/scan/scan-worker.cjs');
+  await mkdir(path.dirname(built), { recursive: true });
+  const copy = `${built}.${process.pid}`;
+  await copyFile(worker, copy);
+  await rename(copy, built);
 }
 
 /** The files that export nothing, apart from those of `npm run faults`, which compiles its own. */
