@@ -13,7 +13,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { build } from 'esbuild';
 import type { TestProject } from 'vitest/node';
-import manifest from '../package.json' with { type: 'json' };
 import { buildWorker } from './build-worker.js';
 
 declare module 'vitest' {
@@ -24,12 +23,6 @@ declare module 'vitest' {
 }
 
 const root = path.resolve(import.meta.dirname, '..');
-
-const { peerDependencies, devDependencies } = manifest;
-
-/** CommonJS packages in an ES module have no `require` for the modules of Node. */
-const REQUIRE =
-  "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);";
 
 /** What tests start, and what its scripts import from the library. */
 const ENTRIES = [
@@ -52,9 +45,7 @@ export default async function compileSources(project: TestProject): Promise<() =
     absWorkingDir: root,
     bundle: true,
     splitting: true,
-    // What the library needs comes with it, undici above all, which takes longer to load than all else.
-    external: [...Object.keys({ ...peerDependencies, ...devDependencies }), 'lmdb'],
-    banner: { js: REQUIRE },
+    packages: 'external',
     // In the folder of the script of the threads, which the code looks for next to itself.
     chunkNames: 'src/scan/[hash]',
     format: 'esm',
