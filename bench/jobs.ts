@@ -49,7 +49,7 @@ export const jobsToFiles: Question = {
       files: [address, ...corpus.files],
       bytes: corpus.bytes,
       posts: corpus.posts,
-      note: `The files of \`jobs\`, ${LATENCY_MS} ms each; 4 are downloaded at the same time. The bound reads them from the disk.`,
+      note: `The files of \`jobs\`, ${LATENCY_MS} ms each; 6 are downloaded at the same time, the default. The bound reads them from the disk.`,
       close,
     };
   },

@@ -37,7 +37,7 @@ import { type Turn, Turns } from './turns.js';
 export interface JobFilesOptions {
   /**
    * Files that are downloaded at the same time, 1 to 64.
-   * @default 4
+   * @default 6
    */
   readonly concurrency?: number | undefined;
   /**
@@ -74,7 +74,7 @@ const MAX_FAILED_IN_A_ROW = 8;
 
 /** The options that `jobFiles` and `jobs.download` have in common. */
 export const DOWNLOAD_OPTIONS = {
-  concurrency: whole('files that are downloaded at the same time', { min: 1, max: 64, default: 4 }),
+  concurrency: whole('files that are downloaded at the same time', { min: 1, max: 64, default: 6 }),
   totals: oneOf('what to do about other totals', ['require', 'report'], 'require'),
   share: SHARE_OPTION,
 } satisfies OptionTable<Pick<JobFilesOptions, 'concurrency' | 'totals' | 'share'>>;

@@ -482,16 +482,17 @@ describe('the end of a run', () => {
     const abort = new AbortController();
     const reason = new Error('enough');
     setTimeout(() => abort.abort(reason), 50);
-    await expect(
-      pipeline(jobFiles(served.account(), UUID), gunzip(), collect(), { signal: abort.signal }),
-    ).rejects.toBe(reason);
+    const source = jobFiles(served.account(), UUID, { concurrency: 4 });
+    await expect(pipeline(source, gunzip(), collect(), { signal: abort.signal })).rejects.toBe(
+      reason,
+    );
     expect(await served.server.closed(3)).toBeLessThan(AT_ONCE_MS);
   });
 
   it('cancels requests if the reader stops early', async () => {
     const served = await start({ files: servedFiles(24) });
     for (const { segment } of served.files.slice(3)) served.faults.set(segment, () => () => {});
-    for await (const _ of jobFiles(served.account(), UUID)) break;
+    for await (const _ of jobFiles(served.account(), UUID, { concurrency: 4 })) break;
     expect(await served.server.closed(4)).toBeLessThan(AT_ONCE_MS);
   });
 });
