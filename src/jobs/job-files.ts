@@ -219,6 +219,8 @@ class Download {
         concurrency + (scan?.ahead ?? WAITING_FILES),
       )) {
         const fetched = result as Fetched;
+        // In the order of the files, however their retries end.
+        if ('error' in fetched) this.#lastError = fetched.error;
         failures = 'error' in fetched ? failures + 1 : 0;
         yield { file, fetched };
         if (failures === MAX_FAILED_IN_A_ROW) throw this.#lastError;
@@ -253,7 +255,6 @@ class Download {
       return { stored };
     } catch (error) {
       if (signal.aborted || !isFileError(error)) throw error;
-      this.#lastError = error;
       return { error };
     }
   }

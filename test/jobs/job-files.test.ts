@@ -321,6 +321,18 @@ describe('a permanent fault', () => {
     expect(lines).toEqual([...others, late].flatMap(file => file.lines));
   });
 
+  it('of two files is named by the later one, whichever was tried longer', async () => {
+    const served = await start();
+    const [earlier, later] = [served.files[2]!.segment, served.files[4]!.segment];
+    served.faults.set(earlier, () => async (response, request) => {
+      await sleep(20);
+      await status(404, 'the earlier')(response, request);
+    });
+    served.faults.set(later, () => status(404, 'the later'));
+    const { error } = await download(served, { concurrency: 4 });
+    expect((error as Error).message).toMatch(/The last error: .*the later/);
+  });
+
   it('of all files ends the run early', async () => {
     const served = await start({ files: servedFiles(72) });
     for (const { segment } of served.files) served.faults.set(segment, () => status(404));

@@ -105,10 +105,7 @@ async function run(served: JobServer, out: string, { workers, concurrency, signa
     ({ posts, bytes }) => ({ posts, bytes }),
     (error: unknown) => {
       if (!(error instanceof MillraceError)) throw error;
-      // Of several files that fail at the same time, any may be the last.
-      const message =
-        concurrency > 1 ? error.message.replace(/The last error: .*/s, '') : error.message;
-      return { error: clean(message), code: error.code };
+      return { error: clean(error.message), code: error.code };
     },
   );
   const contents: Record<string, string> = {};
