@@ -30,7 +30,15 @@ export function checkpointPaths(checkpoint: string): string[] {
 /** What the committer needs of outputs, whatever their items. */
 type Committed = Pick<
   Outputs<unknown>,
-  'endsFiles' | 'filled' | 'hasChanges' | 'lock' | 'nameFiles' | 'resume' | 'settle' | 'sync'
+  | 'endsFiles'
+  | 'filled'
+  | 'hasChanges'
+  | 'lock'
+  | 'nameFiles'
+  | 'resume'
+  | 'settle'
+  | 'sync'
+  | 'unlock'
 >;
 
 /** The outputs of one sink, which commits alone or together with others. */
@@ -106,7 +114,10 @@ export class Committer {
   async finish(): Promise<CommittedFile[]> {
     await this.#pending;
     await this.#commit('finishing');
-    for (const { outputs } of this.#options.members) await outputs.nameFiles();
+    const { members } = this.#options;
+    for (const { outputs } of members) await outputs.nameFiles();
+    // A run that finds the checkpoint complete touches no output, and would leave the lock of a killed one.
+    for (const { outputs } of members) await outputs.unlock();
     await this.#write('complete');
     return [...this.#committed.values()];
   }

@@ -128,6 +128,11 @@ export abstract class Outputs<T, F extends OutputFile = OutputFile> implements W
     await this.parts.lock();
   }
 
+  /** Removes that lock, also after a power cut. Nothing is written afterwards. */
+  async unlock(): Promise<void> {
+    await this.parts.unlock();
+  }
+
   /** Ends all writing and closes all files. Items that are not written yet are discarded. */
   async close(): Promise<void> {
     this.#end(new Error('The outputs are closed'));

@@ -139,6 +139,17 @@ export class PartFiles {
     await this.#syncFolders();
   }
 
+  /** Removes the lock, also after a power cut. Nothing is written afterwards. */
+  async unlock(): Promise<void> {
+    const { only } = this.#options;
+    if (only === undefined || this.#lock === undefined) return;
+    const lock = await this.#lock;
+    this.#lock = undefined;
+    await lock.release();
+    this.#folders.changed(path.dirname(only));
+    await this.#syncFolders();
+  }
+
   /** Closes all files, which are no longer written, and ignores errors. */
   async close(): Promise<void> {
     await this.#openFiles.abandon();
