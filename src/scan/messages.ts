@@ -27,9 +27,11 @@ export type ScanCommand =
   /** Transfers the content of a file. */
   | { readonly kind: 'send'; readonly file: number }
   /** Frees the content of a file. */
-  | { readonly kind: 'free'; readonly file: number };
+  | { readonly kind: 'free'; readonly file: number }
+  /** Ends the thread once it is done with the file that it works on. */
+  | { readonly kind: 'end' };
 
-/** What a worker answers, in the order of the commands; nothing to `free`. */
+/** What a worker answers, in the order of the commands; nothing to `free` and `end`. */
 export type ScanReply =
   | {
       readonly kind: 'scanned';

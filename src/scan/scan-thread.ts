@@ -4,6 +4,9 @@ import type { ScanCommand, ScanReply, WorkerStart } from './messages.js';
 /** Limits of a worker's heap; the content of files is outside of it. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 };
 
+/** A thread that has not ended after this time is terminated. A file takes milliseconds. */
+const HUNG_MS = 5_000;
+
 interface Waiting {
   resolve(reply: ScanReply): void;
   reject(error: unknown): void;
@@ -59,11 +62,17 @@ export class ScanThread {
     this.#worker.postMessage(command);
   }
 
-  /** Ends the thread within milliseconds, also in the middle of a file. */
+  /**
+   * Ends the thread once it is done with the file that it works on. `terminate` would abort the whole process if it
+   * came while the thread creates a decoder: Node 20 then fails with "close before init".
+   */
   async end(): Promise<void> {
     this.#isEnding = true;
-    await this.#worker.terminate();
+    this.#worker.ref();
+    this.tell({ kind: 'end' });
+    const hung = setTimeout(() => void this.#worker.terminate(), HUNG_MS);
     await this.#ended;
+    clearTimeout(hung);
   }
 
   #settle(reply: ScanReply): void {

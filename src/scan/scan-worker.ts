@@ -24,11 +24,18 @@ releaseMemory(Buffer.allocUnsafeSlow(1));
 
 // One after the other: replies are in the order of the commands.
 let last = Promise.resolve();
+let hasEnded = false;
 port.on('message', (command: ScanCommand) => {
-  last = last.then(() => execute(command));
+  if (command.kind === 'end') {
+    hasEnded = true;
+    // The thread ends by itself, as nothing else keeps it.
+    port.close();
+    return;
+  }
+  last = last.then(() => (hasEnded ? undefined : execute(command)));
 });
 
-async function execute(command: ScanCommand): Promise<void> {
+async function execute(command: Exclude<ScanCommand, { kind: 'end' }>): Promise<void> {
   const { file } = command;
   switch (command.kind) {
     case 'scan':

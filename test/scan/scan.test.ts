@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -102,7 +103,24 @@ describe('the threads of a scan', () => {
     await scan.close();
   });
 
-  it('end in the middle of a file when they are closed', async () => {
+  it('finish the file that they work on when they are closed, as terminating one can abort the process', async () => {
+    const finished = path.join(await newFolder(), 'finished');
+    const script = `
+      import { writeFileSync } from 'node:fs';
+      parentPort.on('message', ({ kind }) => {
+        if (kind === 'end') process.exit();
+        for (const end = Date.now() + 300; Date.now() < end; );
+        writeFileSync(${JSON.stringify(finished)}, '');
+      });`;
+    const scan = scanWith(script, 1);
+    const file = scan.scan(task('a'));
+    await new Promise(resolve => setTimeout(resolve, 50));
+    await scan.close();
+    expect(existsSync(finished)).toBe(true);
+    expect(await file).toBeUndefined();
+  });
+
+  it('are terminated when they are closed and do not end', async () => {
     const scan = scanWith("parentPort.on('message', () => { while (true); })", 2);
     const files = [scan.scan(task('a')), scan.scan(task('b')), scan.scan(task('c'))];
     await new Promise(resolve => setTimeout(resolve, 50));
@@ -118,7 +136,8 @@ describe('the threads of a scan', () => {
       import { execFileSync } from 'node:child_process';
       import { writeFileSync } from 'node:fs';
       import { parentPort } from 'node:worker_threads';
-      parentPort.on('message', ({ file }) => {
+      parentPort.on('message', ({ kind, file }) => {
+        if (kind === 'end') process.exit();
         parentPort.postMessage({ kind: 'refused', file });
         writeFileSync(${JSON.stringify(replied)}, '');
         execFileSync(process.execPath, ['-e', 'setTimeout(() => {}, 300)']);

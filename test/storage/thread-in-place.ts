@@ -11,6 +11,7 @@ export class ThreadInPlace extends EventEmitter {
   readonly #port = Object.assign(new EventEmitter(), {
     postMessage: (message: unknown, transfer?: ArrayBuffer[]) =>
       this.#send(this, message, transfer),
+    close: () => void this.terminate(),
   });
   #hasEnded = false;
 
