@@ -8,6 +8,8 @@ import { table } from './report.js';
 import { runSuite } from './run-suite.js';
 
 const BUSY_LOOPS = 8;
+/** Characters of a failure that the table of runs shows. */
+const MAX_SHOWN = 400;
 /** A line for each run of the suite, as the script is started from the root of the project. */
 const RUNS = 'test/faults/suite-runs.jsonl';
 
@@ -105,7 +107,9 @@ function runsTable(runs: readonly SuiteRun[]): string {
     at,
     `\`${commit}\``,
     cell,
-    failed === undefined ? `${tests.toLocaleString('en')} tests passed` : `**${failed}**`,
+    failed === undefined
+      ? `${tests.toLocaleString('en')} tests passed`
+      : `**${shortened(failed)}**`,
     String(load),
     String(seconds),
   ]);
@@ -114,6 +118,12 @@ function runsTable(runs: readonly SuiteRun[]): string {
     '',
     ...table([['began', 'commit', 'cell', 'result', 'load before', 'seconds'], ...rows], 4),
   ].join('\n');
+}
+
+/** A crash prints many lines, and a cell of a table is one. */
+function shortened(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ');
+  return line.length <= MAX_SHOWN ? line : `${line.slice(0, MAX_SHOWN)}…`;
 }
 
 function currentCommit(): string {
