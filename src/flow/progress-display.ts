@@ -1,6 +1,6 @@
 import { clearLine, cursorTo } from 'node:readline';
 import type { Writable } from 'node:stream';
-import { textWidth } from '../text-width.js';
+import stringWidth from 'string-width';
 import type { Progress, ProgressCounts } from './progress.js';
 import { ProgressText, SEPARATOR } from './progress-text.js';
 
@@ -115,7 +115,7 @@ function bar(progress: Progress, stream: Terminal): Display {
     const { columns = 80 } = stream;
     const withGauge = fraction === undefined ? words : `[${gauge(fraction)}] ${words}`;
     const [first = ''] = withGauge.split(SEPARATOR);
-    const hasGauge = columns >= Math.max(GAUGE_COLUMNS, textWidth(first));
+    const hasGauge = columns >= Math.max(GAUGE_COLUMNS, stringWidth(first));
     const line = hasGauge ? withGauge : words;
     // Cut to the width instead of switching the terminal's own wrapping off, which Ctrl-C would leave so.
     const fitting = shorten(line, columns);
@@ -146,11 +146,11 @@ function gauge(fraction: number): string {
 /** As many whole parts as fit into this number of columns; a first part that does not is cut before its end. */
 function shorten(text: string, columns: number): string {
   const parts = text.split(SEPARATOR);
-  while (parts.length > 1 && textWidth(parts.join(SEPARATOR)) > columns) parts.pop();
+  while (parts.length > 1 && stringWidth(parts.join(SEPARATOR)) > columns) parts.pop();
   const fitting = parts.join(SEPARATOR);
-  if (textWidth(fitting) <= columns) return fitting;
+  if (stringWidth(fitting) <= columns) return fitting;
   const tail = `… ${fitting.split(' ').slice(-TAIL_WORDS).join(' ')}`;
-  const width = textWidth(tail);
+  const width = stringWidth(tail);
   return width < columns ? cut(fitting, columns - width) + tail : cut(fitting, columns);
 }
 
@@ -158,7 +158,7 @@ function shorten(text: string, columns: number): string {
 function cut(text: string, columns: number): string {
   let [fitting, width] = ['', 0];
   for (const character of text) {
-    width += textWidth(character);
+    width += stringWidth(character);
     if (width > columns) break;
     fitting += character;
   }

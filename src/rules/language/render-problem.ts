@@ -1,4 +1,4 @@
-import { graphemesOf, textWidth } from '../../text-width.js';
+import stringWidth from 'string-width';
 import type { Span } from '../tree.js';
 import type { Problem } from './problem.js';
 
@@ -62,10 +62,11 @@ interface Cell extends Span {
 function cellsOf(text: string, line: Line, span: Span): Cell[] {
   const from = Math.max(line.start, span.start - CONTEXT);
   const to = Math.min(line.end, span.start + CONTEXT);
-  const cells = Array.from(graphemesOf(text.slice(from, to)), ({ segment, index }) => {
+  const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+  const cells = Array.from(graphemes.segment(text.slice(from, to)), ({ segment, index }) => {
     const shown = printable(segment);
     const start = from + index;
-    return { text: shown, width: textWidth(shown), start, end: start + segment.length };
+    return { text: shown, width: stringWidth(shown), start, end: start + segment.length };
   });
   return cut(cells, line, span);
 }
