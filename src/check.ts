@@ -1,5 +1,6 @@
 import { closest } from './closest.js';
 import { OptionError } from './errors.js';
+import { isRecord } from './is-record.js';
 import { parseDate } from './time.js';
 
 /**
@@ -376,10 +377,6 @@ export function cursor<T extends object>(): Optional<T, undefined> {
     isRecord,
     undefined,
   );
-}
-
-function isRecord(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isText(value: unknown): value is string {

@@ -1,4 +1,5 @@
 import { DataError } from '../errors.js';
+import { isRecord } from '../is-record.js';
 import { bufferOf } from '../json/buffer-of.js';
 import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
@@ -231,7 +232,5 @@ function timeOf({ timestamp_ms: stamp, timestampMs: other }: Fields): Date | und
 }
 
 function objectOf(value: unknown): Fields | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Fields)
-    : undefined;
+  return isRecord(value) ? value : undefined;
 }

@@ -1,7 +1,7 @@
 import { DataError } from '../errors.js';
+import { isRecord } from '../is-record.js';
 import { isLong, parseJson } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
-import { isRecord } from '../json/json-checks.js';
 import { jsonText } from '../json/json-text.js';
 import { quoteIntegers } from '../json/quote-integers.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';

@@ -1,6 +1,6 @@
 import { OptionError } from '../errors.js';
+import { isRecord } from '../is-record.js';
 import type { Json } from '../json/json.js';
-import { isRecord } from '../json/json-checks.js';
 import type { Cursor } from './flow.js';
 
 export interface WrappedCursor {

@@ -1,10 +1,5 @@
 // What a value of parsed JSON is.
 
-/** Whether it is an object, and not an array. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** Whether it is a whole number from 0, and small enough to be exact. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;

@@ -1,7 +1,8 @@
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
+import { isRecord } from '../is-record.js';
 import type { Json } from '../json/json.js';
-import { isCount, isRecord } from '../json/json-checks.js';
+import { isCount } from '../json/json-checks.js';
 import { formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
 import type { GapReason, OpenRange, ReplayGap, ReplayState } from './replay-machine.js';
 import type { SeenIds } from './seen-ids.js';

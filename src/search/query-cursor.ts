@@ -1,7 +1,8 @@
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
+import { isRecord } from '../is-record.js';
 import type { Json } from '../json/json.js';
-import { isCount, isRecord } from '../json/json-checks.js';
+import { isCount } from '../json/json-checks.js';
 import { parseTimestamp } from '../time.js';
 import type { EchoedWindow, Page } from './fetch-page.js';
 import type { Query } from './query.js';

@@ -1,6 +1,6 @@
 import { OptionError } from '../../errors.js';
+import { isRecord } from '../../is-record.js';
 import { parseExact } from '../../json/exact-json.js';
-import { isRecord } from '../../json/json-checks.js';
 import type { Window } from '../../time.js';
 import type { ComplianceEvent } from './generated-events.js';
 import { partitionOf } from './partition.js';
