@@ -4,7 +4,7 @@ import { build } from 'esbuild';
 
 const source = path.resolve(import.meta.dirname, '../src');
 
-/** Compiles each source to a file of its own below `outdir`, as the build does it, without types. */
+/** Compiles each source to a file of its own below `outdir`, without types. The build bundles them. */
 export async function compileLibrary(outdir: string): Promise<void> {
   const entryPoints = (await sources()).map(name => path.join(source, `${name}.ts`));
   await build({ entryPoints, outdir, format: 'esm', target: 'es2023', logLevel: 'warning' });

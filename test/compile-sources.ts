@@ -13,7 +13,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { build } from 'esbuild';
 import type { TestProject } from 'vitest/node';
-import { buildWorker } from './build-worker.js';
+import { buildWorker } from './build.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -27,7 +27,7 @@ const root = path.resolve(import.meta.dirname, '..');
 /** What tests start, and what its scripts import from the library. */
 const ENTRIES = [
   ...['src/index.ts', 'src/service/index.ts', 'src/jetstream/index.ts', 'src/service/cli.ts'],
-  ...['src/http/account.ts', 'src/http/request.ts'],
+  ...['src/http/account.ts', 'src/http/request.ts', 'src/scan/scan.ts'],
 ];
 
 /**
@@ -65,7 +65,7 @@ export default async function compileSources(project: TestProject): Promise<() =
 
 /** Sources that a test imports start the script of the last build, and an older one may not answer them. */
 async function keepWorker(worker: string): Promise<void> {
-  const built = path.join(root, 'dist/scan/scan-worker.cjs');
+  const built = path.join(root, 'dist/scan-worker.cjs');
   await mkdir(path.dirname(built), { recursive: true });
   const copy = `${built}.${process.pid}`;
   await copyFile(worker, copy);

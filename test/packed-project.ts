@@ -4,8 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import manifest from '../package.json' with { type: 'json' };
-import { buildWorker } from './build-worker.js';
-import { compileLibrary } from './compile-library.js';
+import { buildLibrary, buildWorker } from './build.js';
 import { root } from './pages.js';
 import { isSlowSuite } from './slow-suite.js';
 
@@ -38,8 +37,8 @@ export async function packedProject(): Promise<PackedProject> {
       path.join(modules, 'typescript/bin/tsc'),
       ...['-p', path.join(root, 'src/tsconfig.json'), '--outDir', outdir],
     ]);
-  else await compileLibrary(outdir);
-  await buildWorker(path.join(packed, 'dist/scan/scan-worker.cjs'));
+  await buildLibrary(outdir);
+  await buildWorker(path.join(outdir, 'scan-worker.cjs'));
   const { stdout } = await exec('npm', ['pack', '--ignore-scripts', '--silent'], { cwd: packed });
   await exec('tar', ['xzf', stdout.trim()], { cwd: packed });
   await cp(path.join(packed, 'package'), path.join(installed, 'millrace'), { recursive: true });

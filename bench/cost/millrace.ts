@@ -1,6 +1,5 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import {
   type Activity,
   activities,
@@ -9,6 +8,7 @@ import {
   jsonLines,
   localFiles,
   pipeline,
+  type Routed,
   routeByTag,
   type Sink,
 } from 'millrace';
@@ -29,23 +29,22 @@ export async function run({ files, out, compared }: Work): Promise<void> {
   if (compared) await writeFile(path.join(out, 'passed.json'), JSON.stringify({ posts }));
 }
 
-/** Only sinks of the package release the memory of a batch, as this one does in their place. */
-const { internalBatchesOf } = (await import(
-  pathToFileURL(path.resolve('dist/flow/internal-flow.js')).href
-)) as {
-  internalBatchesOf<T>(
-    input: AsyncIterable<T>,
+/** Only sinks of the package release the memory of a batch, by a method that is not public; this one does in their place. */
+interface ReleasableFlow<T> {
+  releasable(
     pull?: object,
   ): AsyncIterable<{ readonly items: readonly T[]; readonly release?: () => void }>;
-};
+}
 
 /** Gathers lines as `files` does, then discards them: few machines have memory for 8 GB. Counts posts. */
-const nowhere: Sink<{ readonly activity: Activity }, number> = async (input, run) => {
+const nowhere: Sink<Routed, number> = async (input, run) => {
   const lines = Buffer.allocUnsafe(BUFFER);
   let used = 0;
   let posts = 0;
   let last: Activity | undefined;
-  for await (const { items, release } of internalBatchesOf(input, run)) {
+  for await (const { items, release } of (input as unknown as ReleasableFlow<Routed>).releasable(
+    run,
+  )) {
     for (const { activity } of items) {
       if (used + activity.raw.length > BUFFER) used = 0;
       lines.set(activity.raw, used);

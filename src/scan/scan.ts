@@ -227,11 +227,11 @@ class ScanThreads {
 }
 
 /**
- * The script that the build makes, beside this file or in `dist` where the sources are run directly; none
- * in a bundle.
+ * The script that the build makes, beside the compiled file, or in `dist` where the sources are run directly; none
+ * in a user's bundle.
  */
 function scriptOfThreads(): URL | undefined {
-  for (const place of ['./scan-worker.cjs', '../../dist/scan/scan-worker.cjs'])
+  for (const place of ['./scan-worker.cjs', '../../dist/scan-worker.cjs'])
     try {
       const script = new URL(place, import.meta.url);
       if (existsSync(script)) return script;

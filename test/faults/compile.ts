@@ -1,12 +1,19 @@
 import { mkdir, rm, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { build } from 'esbuild';
+import { buildWorker } from '../build.js';
+import { compileLibrary } from '../compile-library.js';
 
-// Compiles the parts and what they take from other tests, so that a child process starts in a fraction of
-// a second. `src` is a link to `dist`: a test's import of `src` is that of the compiled library.
+// Compiles the library, the parts and what they take from other tests, so that a child process starts in a
+// fraction of a second. Each source has a file of its own, in which a mutant can change it. `src` beside the
+// compiled tests is a link: a test's import of `src` is that of the compiled library.
 const root = path.resolve(import.meta.dirname, '../..');
-const outdir = path.join(import.meta.dirname, '.cache/js');
-await rm(outdir, { recursive: true, force: true });
+const cache = path.join(import.meta.dirname, '.cache');
+const library = path.join(cache, 'library');
+const outdir = path.join(cache, 'js');
+await rm(cache, { recursive: true, force: true });
+await compileLibrary(library);
+await buildWorker(path.join(library, 'scan/scan-worker.cjs'));
 await build({
   absWorkingDir: root,
   entryPoints: ['test/**/*.ts'],
@@ -17,4 +24,4 @@ await build({
   logLevel: 'warning',
 });
 await mkdir(outdir, { recursive: true });
-await symlink(path.join(root, 'dist'), path.join(outdir, 'src'), 'junction');
+await symlink(library, path.join(outdir, 'src'), 'junction');

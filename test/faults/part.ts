@@ -49,7 +49,7 @@ export interface Part {
 /** What a part gets before its first cell. */
 export interface Setting {
   /**
-   * The folder of the compiled library, with a slash at its end: `dist/`, or a mutant of it. Load it by
+   * The folder of the compiled library, a file for each source, with a slash at its end; or of a mutant of it. Load it by
    * `loadLibrary(setting)`, never by a static import: only then `--library` reaches the cell.
    */
   readonly library: URL;

@@ -72,7 +72,7 @@ if (values.list) {
 }
 
 const print = values.json ? () => {} : console.log;
-const library = libraryUrl(path.resolve(values.library ?? 'dist'));
+const library = libraryUrl(path.resolve(values.library ?? 'test/faults/.cache/library'));
 // One seed or another library never replaces the results of a whole run.
 const isRecorded = values.library === undefined && firstSeed === undefined;
 print(`${MACHINE}\n`);

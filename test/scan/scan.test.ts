@@ -2,11 +2,14 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import { Scan } from '../../src/scan/scan.js';
+import { compiled } from '../compiled.js';
+import { root } from '../pages.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
 
 const newFolder = temporaryFolders();
@@ -142,10 +145,10 @@ describe('the threads of a scan', () => {
         writeFileSync(${JSON.stringify(replied)}, '');
         execFileSync(process.execPath, ['-e', 'setTimeout(() => {}, 300)']);
       });`;
-    const dist = new URL('../../dist/scan/scan.js', import.meta.url).href;
+    const library = pathToFileURL(compiled(path.join(root, 'src/scan/scan.ts'))).href;
     const main = `
       import { existsSync } from 'node:fs';
-      import { Scan } from ${JSON.stringify(dist)};
+      import { Scan } from ${JSON.stringify(library)};
       const script = new URL(${JSON.stringify(`data:text/javascript,${encodeURIComponent(worker)}`)});
       const scan = Scan.open({ workers: 1, script }).framing({});
       scan.scan({ file: 'a', origin: 'a' });

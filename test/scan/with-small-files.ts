@@ -1,15 +1,18 @@
 import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-
-const LIBRARY = JSON.stringify(new URL('../../dist/index.js', import.meta.url).href);
+import { compiled } from '../compiled.js';
+import { root } from '../pages.js';
 
 /**
  * Runs a pipeline in a process whose files cannot grow beyond 500 KiB, which stands for a full disk. Returns the
  * code and message of its error, and the code of the cause.
  */
 export async function withSmallFiles(imports: string, stages: string): Promise<string> {
+  const library = pathToFileURL(compiled(path.join(root, 'src/index.ts'))).href;
   const script = `
-    import { ${imports}, pipeline } from ${LIBRARY};
+    import { ${imports}, pipeline } from ${JSON.stringify(library)};
     try {
       await pipeline(${stages});
     } catch (error) {

@@ -1,6 +1,7 @@
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { transform } from 'esbuild';
 import type { Mutant } from './mutants.js';
 
 /** The text with the mistake. Throws where the text does not have the place, or has it twice. */
@@ -21,13 +22,11 @@ export async function copyLibrary(
 ): Promise<URL> {
   await rm(target, { recursive: true, force: true });
   await mkdir(path.dirname(target), { recursive: true });
-  await cp(library, target, {
-    recursive: true,
-    filter: name => !/\.(d\.ts|map)$/.test(name),
-  });
+  await cp(library, target, { recursive: true });
   if (mutant !== undefined) {
-    const file = path.join(target, `${mutant.file}.js`);
-    await writeFile(file, mutated(await readFile(file, 'utf8'), mutant));
+    const source = await readFile(path.resolve('src', `${mutant.file}.ts`), 'utf8');
+    const { code } = await transform(mutated(source, mutant), { loader: 'ts', target: 'es2023' });
+    await writeFile(path.join(target, `${mutant.file}.js`), code);
   }
   return pathToFileURL(`${target}/`);
 }
