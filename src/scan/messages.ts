@@ -28,7 +28,7 @@ export type ScanCommand =
   | { readonly kind: 'send'; readonly file: number }
   /** Frees the content of a file. */
   | { readonly kind: 'free'; readonly file: number }
-  /** Ends the thread once it is done with the file that it works on. */
+  /** Ends the thread after the commands before it. */
   | { readonly kind: 'end' };
 
 /** What a worker answers, in the order of the commands; nothing to `free` and `end`. */

@@ -4,7 +4,7 @@ import type { ScanCommand, ScanReply, WorkerStart } from './messages.js';
 /** Limits of a worker's heap; the content of files is outside of it. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 };
 
-/** A thread that has not ended after this time is terminated. A file takes milliseconds. */
+/** A thread that has not ended after this time is terminated. Its commands take milliseconds. */
 const HUNG_MS = 5_000;
 
 interface Waiting {
@@ -63,8 +63,8 @@ export class ScanThread {
   }
 
   /**
-   * Ends the thread once it is done with the file that it works on. `terminate` would abort the whole process if it
-   * came while the thread creates a decoder: Node 20 then fails with "close before init".
+   * Ends the thread after the commands before this one. `terminate` would abort the whole process if it came while the
+   * thread creates a decoder: Node 20 then fails with "close before init".
    */
   async end(): Promise<void> {
     this.#isEnding = true;

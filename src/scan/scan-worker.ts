@@ -24,35 +24,32 @@ releaseMemory(Buffer.allocUnsafeSlow(1));
 
 // One after the other: replies are in the order of the commands.
 let last = Promise.resolve();
-let hasEnded = false;
 port.on('message', (command: ScanCommand) => {
-  if (command.kind === 'end') {
-    hasEnded = true;
-    // The thread ends by itself, as nothing else keeps it.
-    port.close();
-    return;
-  }
-  last = last.then(() => (hasEnded ? undefined : execute(command)));
+  last = last.then(() => execute(command));
 });
 
-async function execute(command: Exclude<ScanCommand, { kind: 'end' }>): Promise<void> {
-  const { file } = command;
+async function execute(command: ScanCommand): Promise<void> {
   switch (command.kind) {
     case 'scan':
       await scan(command);
       break;
     case 'write':
-      reply({ kind: 'written', file, failure: write(command) });
+      reply({ kind: 'written', file: command.file, failure: write(command) });
       break;
     case 'send': {
+      const { file } = command;
       const { bytes } = held.get(file)!;
       held.delete(file);
       reply({ kind: 'sent', file, bytes }, [bytes.buffer as ArrayBuffer]);
       break;
     }
     case 'free':
-      releaseMemory(held.get(file)!.bytes);
-      held.delete(file);
+      releaseMemory(held.get(command.file)!.bytes);
+      held.delete(command.file);
+      break;
+    case 'end':
+      // The thread ends by itself, as nothing else keeps it.
+      port.close();
       break;
   }
 }

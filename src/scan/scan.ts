@@ -136,7 +136,8 @@ class ScanThreads {
 
   start(files: number, fields: ScanFields): void {
     if (this.#closed) return;
-    while (this.#threads.length < Math.min(this.size, files) && this.#start(fields) !== undefined);
+    const wanted = Math.min(this.size, files);
+    while (this.#threads.length < wanted) if (this.#start(fields) === undefined) return;
   }
 
   async close(): Promise<void> {
