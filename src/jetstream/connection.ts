@@ -143,7 +143,7 @@ export class JetStreamConnection {
       this.#run,
       what,
       () => abortable(this.#known(request, isAnswer), this.#run.signal),
-      { isAnswer, onOutage: since => this.#changeServer(since) },
+      { isAnswer, onOutage: this.#changeServer },
     );
   }
 
@@ -188,7 +188,7 @@ export class JetStreamConnection {
    */
   async mayPass(what: string, error: unknown, since: number, attempt: number): Promise<void> {
     this.signal.throwIfAborted();
-    const onOutage = () => this.#changeServer(since);
+    const onOutage = this.#changeServer;
     await pause(this.#access, this.#run, { what, error, since, attempt, onOutage });
   }
 
@@ -198,12 +198,12 @@ export class JetStreamConnection {
   }
 
   /** Connects to another server where this one has been without an answer for long: it may be cut off from the rest. */
-  #changeServer(since: number): void {
+  readonly #changeServer = (since: number): void => {
     const now = performance.now();
     if (now - Math.max(since, this.#changedAt) < OTHER_SERVER_MS) return;
     this.#changedAt = now;
     this.#nats.reconnect().catch(() => {});
-  }
+  };
 
   /** Ends all that is under way. */
   async close(): Promise<void> {
@@ -233,13 +233,7 @@ async function repeat<T>(
     } catch (error) {
       signal.throwIfAborted();
       if (isAnswer(error)) throw error;
-      await pause(access, run, {
-        what,
-        error,
-        since: started,
-        attempt,
-        onOutage: () => onOutage?.(started),
-      });
+      await pause(access, run, { what, error, since: started, attempt, onOutage });
     }
   }
 }
@@ -259,14 +253,14 @@ async function pause(
     readonly error: unknown;
     readonly since: number;
     readonly attempt: number;
-    onOutage(): void;
+    readonly onOutage?: ((since: number) => void) | undefined;
   },
 ): Promise<void> {
   const { signal, progress } = run;
   const typed = typedError(access, run, what, error);
   if (!(typed instanceof JetStreamError) || !typed.retryable) throw typed;
   if (performance.now() - since > access.maxOutageMs) throw typed;
-  if (typed.failure === 'outage') onOutage();
+  if (typed.failure === 'outage') onOutage?.(since);
   const waitMs = backoffMs(attempt);
   const until = new Date(Date.now() + waitMs);
   const end = progress?.onWait({ reason: 'retry', until, waitMs, error: typed, retry: attempt });
