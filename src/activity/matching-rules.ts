@@ -20,6 +20,7 @@ export interface Matches {
 export const NO_MATCHES: Matches = { rules: [], tags: [] };
 
 const MEMBER = 'matching_rules';
+
 /**
  * Rules by their text, or by all that a post ends with after their key: most posts match one of few
  * combinations.
