@@ -1,10 +1,13 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 
 /**
- * glibc returns free memory to the system beyond twice the largest block that it has seen freed; to take it again
- * costs a page fault for each page. This is about the largest block that it learns from.
+ * glibc returns memory to the system when it frees a chunk that it took with mmap, one of M_MMAP_THRESHOLD or more,
+ * and when more than M_TRIM_THRESHOLD is free at the top of the heap; to take it again costs a page fault for each
+ * page. Both thresholds are dynamic, see mallopt(3): freeing an mmapped chunk raises M_MMAP_THRESHOLD to its size, up
+ * to DEFAULT_MMAP_THRESHOLD_MAX, which is 32 MiB, and M_TRIM_THRESHOLD to twice that. A chunk of this size, with its
+ * header and rounded to pages, raises both nearly to their maxima; a chunk beyond 32 MiB raises neither.
  */
-const LARGEST_LEARNT = 32 * 1024 * 1024 - 64 * 1024;
+const THRESHOLD_RAISING_BYTES = 32 * 1024 * 1024 - 64 * 1024;
 
 let closed: MessagePort | undefined;
 
@@ -19,7 +22,7 @@ export function releaseMemory({ buffer, byteLength }: Uint8Array): void {
   if (closed === undefined) {
     closed = closedPort();
     // Never written to, so it costs no memory.
-    closed.postMessage(undefined, [Buffer.allocUnsafeSlow(LARGEST_LEARNT).buffer]);
+    closed.postMessage(undefined, [Buffer.allocUnsafeSlow(THRESHOLD_RAISING_BYTES).buffer]);
   }
   closed.postMessage(undefined, [buffer]);
 }
