@@ -1,5 +1,7 @@
 export const CHUNK = 1024;
 const HALF = 2 ** 32;
+const MAX_ID = 2n ** 64n - 1n;
+const DIGITS = /^\d{1,20}$/;
 /** A safe integer in base 36. */
 const DIFFERENCE = /^[+-][\da-z]{1,11}$/;
 
@@ -69,30 +71,24 @@ export class IdChunk {
 
 /** Reads the text of `IdChunk.text`. Throws a SyntaxError for anything else. */
 export function readText(text: string, reader: IdReader): void {
-  let high = Number.NaN;
-  let low = 0;
+  let last: bigint | undefined;
   for (const token of text.split(' ')) {
     if (token.startsWith('"')) {
       reader.other(String(JSON.parse(token)));
       continue;
     }
-    if (/^\d{1,20}$/.test(token)) {
-      const id = BigInt(token);
-      high = Number(id >> 32n);
-      low = Number(id & 0xffffffffn);
-    } else {
-      if (!DIFFERENCE.test(token)) throw new SyntaxError(`Not an id: ${token}`);
-      const difference = Number.parseInt(token, 36);
-      const highDifference = Math.floor(difference / HALF);
-      // Apart, as the sum of `low` and the whole difference may have more bits than a number.
-      low += difference - highDifference * HALF;
-      const carry = low < HALF ? 0 : 1;
-      low -= carry * HALF;
-      high += highDifference + carry;
-    }
-    if (!(high >= 0 && high < HALF)) throw new SyntaxError(`Not an id: ${token}`);
-    reader.number(high, low);
+    const id = numberOf(token, last);
+    if (id === undefined || id < 0n || id > MAX_ID) throw new SyntaxError(`Not an id: ${token}`);
+    reader.number(Number(id >> 32n), Number(id & 0xffffffffn));
+    last = id;
   }
+}
+
+/** Of digits, or of the difference to the previous number. */
+function numberOf(token: string, last: bigint | undefined): bigint | undefined {
+  if (DIGITS.test(token)) return BigInt(token);
+  if (last === undefined || !DIFFERENCE.test(token)) return undefined;
+  return last + BigInt(Number.parseInt(token, 36));
 }
 
 function digits(high: number, low: number): string {
