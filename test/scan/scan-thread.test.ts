@@ -5,7 +5,7 @@ import { ScanThread } from '../../src/scan/scan-thread.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
 
 // Threads run the compiled script: build first.
-const SCRIPT = new URL('../../dist/scan/scan-worker.cjs', import.meta.url);
+const SCRIPT = new URL('../../dist/scan-worker.cjs', import.meta.url);
 const newFolder = temporaryFolders();
 
 it('a thread ends after the commands before, and replies to each', async () => {
