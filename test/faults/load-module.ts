@@ -1,0 +1,69 @@
+/** The modules that are loaded, by their path in the library. */
+interface Modules {
+  readonly 'activity/activity': typeof import('../../src/activity/activity.js');
+  readonly 'activity/compliance-event': typeof import('../../src/activity/compliance-event.js');
+  readonly 'activity/in-stream-message': typeof import('../../src/activity/in-stream-message.js');
+  readonly 'activity/posted-at': typeof import('../../src/activity/posted-at.js');
+  readonly 'archive/apply-compliance': typeof import('../../src/archive/apply-compliance.js');
+  readonly 'compliance/tombstone': typeof import('../../src/compliance/tombstone.js');
+  readonly 'compliance/tombstones': typeof import('../../src/compliance/tombstones.js');
+  readonly errors: typeof import('../../src/errors.js');
+  readonly 'flow/wrapped-cursor': typeof import('../../src/flow/wrapped-cursor.js');
+  readonly 'gzip/gzip-file': typeof import('../../src/gzip/gzip-file.js');
+  readonly 'gzip/inflate-stream': typeof import('../../src/gzip/inflate-stream.js');
+  readonly 'gzip/inflate-whole': typeof import('../../src/gzip/inflate-whole.js');
+  readonly 'gzip/zstd-file': typeof import('../../src/gzip/zstd-file.js');
+  readonly 'gzip/zstd-frames': typeof import('../../src/gzip/zstd-frames.js');
+  readonly 'http/account': typeof import('../../src/http/account.js');
+  readonly 'http/decode-body': typeof import('../../src/http/decode-body.js');
+  readonly 'http/retry-after': typeof import('../../src/http/retry-after.js');
+  readonly 'http/secret': typeof import('../../src/http/secret.js');
+  readonly index: typeof import('../../src/index.js');
+  readonly 'jetstream/message': typeof import('../../src/jetstream/message.js');
+  readonly 'jetstream/posts-of': typeof import('../../src/jetstream/posts-of.js');
+  readonly 'jobs/download-job': typeof import('../../src/jobs/download-job.js');
+  readonly 'jobs/folders-verdict': typeof import('../../src/jobs/folders-verdict.js');
+  readonly 'jobs/job-files-cursor': typeof import('../../src/jobs/job-files-cursor.js');
+  readonly 'jobs/job-folder': typeof import('../../src/jobs/job-folder.js');
+  readonly 'jobs/parse-job': typeof import('../../src/jobs/parse-job.js');
+  readonly 'json/element-splitter': typeof import('../../src/json/element-splitter.js');
+  readonly 'json/exact-json': typeof import('../../src/json/exact-json.js');
+  readonly 'json/line-framer': typeof import('../../src/json/line-framer.js');
+  readonly 'operators/gunzip': typeof import('../../src/operators/gunzip.js');
+  readonly 'replay/connect-log': typeof import('../../src/replay/connect-log.js');
+  readonly 'replay/replay-cursor': typeof import('../../src/replay/replay-cursor.js');
+  readonly 'replay/replay-spool': typeof import('../../src/replay/replay-spool.js');
+  readonly 'replay/seen-ids': typeof import('../../src/replay/seen-ids.js');
+  readonly 'rules/rules': typeof import('../../src/rules/rules.js');
+  readonly 'search/query-cursor': typeof import('../../src/search/query-cursor.js');
+  readonly 'service/archive/folder/folder-archive': typeof import('../../src/service/archive/folder/folder-archive.js');
+  readonly 'service/http/basic-auth': typeof import('../../src/service/http/basic-auth.js');
+  readonly 'service/index': typeof import('../../src/service/index.js');
+  readonly 'service/jobs/generate-files': typeof import('../../src/service/jobs/generate-files.js');
+  readonly 'service/jobs/job-store': typeof import('../../src/service/jobs/job-store.js');
+  readonly 'service/replay/stream-rules': typeof import('../../src/service/replay/stream-rules.js');
+  readonly 'service/sample/sample-posts': typeof import('../../src/service/sample/sample-posts.js');
+  readonly 'service/search/next-token': typeof import('../../src/service/search/next-token.js');
+  readonly 'service/state-file': typeof import('../../src/service/state-file.js');
+  readonly 'service/users/authorization-header': typeof import('../../src/service/users/authorization-header.js');
+  readonly 'service/users/callback': typeof import('../../src/service/users/callback.js');
+  readonly 'service/users/grants': typeof import('../../src/service/users/grants.js');
+  readonly 'service/users/nonces': typeof import('../../src/service/users/nonces.js');
+  readonly 'service/users/signature': typeof import('../../src/service/users/signature.js');
+  readonly 'sinks/output/checkpoint-format': typeof import('../../src/sinks/output/checkpoint-format.js');
+  readonly 'sinks/output/safe-name': typeof import('../../src/sinks/output/safe-name.js');
+  readonly 'storage/file-system': typeof import('../../src/storage/file-system.js');
+  readonly 'storage/lmdb-damage': typeof import('../../src/storage/lmdb-damage.js');
+  readonly time: typeof import('../../src/time.js');
+  readonly 'users/engagement-response': typeof import('../../src/users/engagement-response.js');
+  readonly 'users/token-file': typeof import('../../src/users/token-file.js');
+}
+
+/**
+ * A module of the library, from the folder of the run: `dist/`, a mutant of it, or `src/` in a test of
+ * vitest, which compiles it.
+ */
+export function loadModule<N extends keyof Modules>(library: URL, name: N): Promise<Modules[N]> {
+  const extension = library.pathname.endsWith('/src/') ? 'ts' : 'js';
+  return import(new URL(`${name}.${extension}`, library).href);
+}
