@@ -4,18 +4,13 @@ import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { jobServer, servedFiles, UUID } from '../../jobs/job-server.js';
 import { MOUNT, storedFiles } from '../../storage/mounted-disk.js';
+import { loadModule } from '../load-module.js';
 import type { KeptFiles } from './kept-files.js';
-import { loadModule } from './load-module.js';
 
 /** Tokens of users. */
 export async function keptTokens(library: URL): Promise<KeptFiles> {
-  const { prepareTokenFile, readToken, writeToken } = await loadModule<
-    typeof import('../../../src/users/token-file.js')
-  >(library, 'users/token-file');
-  const { Secret } = await loadModule<typeof import('../../../src/http/secret.js')>(
-    library,
-    'http/secret',
-  );
+  const { prepareTokenFile, readToken, writeToken } = await loadModule(library, 'users/token-file');
+  const { Secret } = await loadModule(library, 'http/secret');
   const file = `${MOUNT}/deep/tokens/user.json`;
   const owner = { consumerKey: 'key', oauthUrl: new URL('https://api.example.com/') };
   const signIn = (name: string) => async () => {
@@ -38,9 +33,7 @@ export async function keptTokens(library: URL): Promise<KeptFiles> {
 
 /** The times of connections of replays. */
 export async function keptConnects(library: URL): Promise<KeptFiles> {
-  const { ConnectLog, replayFolder } = await loadModule<
-    typeof import('../../../src/replay/connect-log.js')
-  >(library, 'replay/connect-log');
+  const { ConnectLog, replayFolder } = await loadModule(library, 'replay/connect-log');
   const folder = `${MOUNT}/deep/replays`;
   const START = Date.UTC(2024, 0, 1);
   const log = () => new ConnectLog(folder, 'acme');
@@ -59,17 +52,9 @@ export async function keptConnects(library: URL): Promise<KeptFiles> {
 
 /** The files of a job, and what says that they are all there. */
 export async function keptDownload(library: URL): Promise<KeptFiles & { close(): Promise<void> }> {
-  const { downloadJob } = await loadModule<typeof import('../../../src/jobs/download-job.js')>(
-    library,
-    'jobs/download-job',
-  );
-  const { foldersVerdict } = await loadModule<
-    typeof import('../../../src/jobs/folders-verdict.js')
-  >(library, 'jobs/folders-verdict');
-  const { account } = await loadModule<typeof import('../../../src/http/account.js')>(
-    library,
-    'http/account',
-  );
+  const { downloadJob } = await loadModule(library, 'jobs/download-job');
+  const { foldersVerdict } = await loadModule(library, 'jobs/folders-verdict');
+  const { account } = await loadModule(library, 'http/account');
   const served = await jobServer({ files: servedFiles(3) });
   const folder = `${MOUNT}/deep/archive`;
   const client = account(
@@ -122,15 +107,9 @@ export async function keptDownload(library: URL): Promise<KeptFiles & { close():
 
 /** Stored files from which posts are removed. */
 export async function keptRewrites(library: URL): Promise<KeptFiles & { close(): Promise<void> }> {
-  const { applyCompliance } = await loadModule<
-    typeof import('../../../src/archive/apply-compliance.js')
-  >(library, 'archive/apply-compliance');
-  const { openTombstones } = await loadModule<
-    typeof import('../../../src/compliance/tombstones.js')
-  >(library, 'compliance/tombstones');
-  const { parseComplianceEvent } = await loadModule<
-    typeof import('../../../src/activity/compliance-event.js')
-  >(library, 'activity/compliance-event');
+  const { applyCompliance } = await loadModule(library, 'archive/apply-compliance');
+  const { openTombstones } = await loadModule(library, 'compliance/tombstones');
+  const { parseComplianceEvent } = await loadModule(library, 'activity/compliance-event');
   // LMDB maps real files.
   const real = await mkdtemp(path.join(os.tmpdir(), 'millrace-disks-'));
   const tombstones = await openTombstones(path.join(real, 'tombstones'));

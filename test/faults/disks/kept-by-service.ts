@@ -2,8 +2,8 @@ import { appendFile, mkdir } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { DataFile, Job } from '../../../src/service/jobs/job.js';
 import { MOUNT, storedFiles } from '../../storage/mounted-disk.js';
+import { loadModule } from '../load-module.js';
 import type { KeptFiles } from './kept-files.js';
-import { loadModule } from './load-module.js';
 
 const STATE = `${MOUNT}/deep/state`;
 const START = Date.UTC(2024, 0, 1);
@@ -11,9 +11,7 @@ const CLOCK = { now: () => START } as never;
 
 /** The rules of the replay stream. */
 export async function keptRules(library: URL): Promise<KeptFiles> {
-  const { StreamRules } = await loadModule<
-    typeof import('../../../src/service/replay/stream-rules.js')
-  >(library, 'service/replay/stream-rules');
+  const { StreamRules } = await loadModule(library, 'service/replay/stream-rules');
   const rule = (value: string) => ({ value, tag: null });
   return {
     name: 'rules',
@@ -40,10 +38,7 @@ export async function keptRules(library: URL): Promise<KeptFiles> {
 
 /** What users have granted to applications. */
 export async function keptGrants(library: URL): Promise<KeptFiles> {
-  const { Grants } = await loadModule<typeof import('../../../src/service/users/grants.js')>(
-    library,
-    'service/users/grants',
-  );
+  const { Grants } = await loadModule(library, 'service/users/grants');
   const user = (id: string) => ({ id, handle: `user${id}`, name: `User ${id}` });
   return {
     name: 'grants',
@@ -70,9 +65,7 @@ export async function keptGrants(library: URL): Promise<KeptFiles> {
 
 /** Nonces that signed requests have used. */
 export async function keptNonces(library: URL): Promise<KeptFiles> {
-  const { NonceFile, Nonces } = await loadModule<
-    typeof import('../../../src/service/users/nonces.js')
-  >(library, 'service/users/nonces');
+  const { NonceFile, Nonces } = await loadModule(library, 'service/users/nonces');
   return {
     name: 'nonces',
     files: [/^deep\/state\/oauth\/nonces\.jsonl$/],
@@ -97,17 +90,9 @@ export async function keptNonces(library: URL): Promise<KeptFiles> {
 
 /** A job of the service, from its creation to its delivered files. */
 export async function keptJobs(library: URL): Promise<KeptFiles> {
-  const { JobStore } = await loadModule<typeof import('../../../src/service/jobs/job-store.js')>(
-    library,
-    'service/jobs/job-store',
-  );
-  const { generateFiles } = await loadModule<
-    typeof import('../../../src/service/jobs/generate-files.js')
-  >(library, 'service/jobs/generate-files');
-  const { Activity } = await loadModule<typeof import('../../../src/activity/activity.js')>(
-    library,
-    'activity/activity',
-  );
+  const { JobStore } = await loadModule(library, 'service/jobs/job-store');
+  const { generateFiles } = await loadModule(library, 'service/jobs/generate-files');
+  const { Activity } = await loadModule(library, 'activity/activity');
   const SEGMENT = 600_000;
   const segments = [0, 1, 2].map(index => START + index * SEGMENT);
   const job = (status: Job['status']): Job => ({
@@ -192,12 +177,8 @@ export async function keptJobs(library: URL): Promise<KeptFiles> {
 
 /** The index of an archive of job files. */
 export async function keptIndex(library: URL): Promise<KeptFiles> {
-  const { openFolderArchive } = await loadModule<
-    typeof import('../../../src/service/archive/folder/folder-archive.js')
-  >(library, 'service/archive/folder/folder-archive');
-  const { samplePosts } = await loadModule<
-    typeof import('../../../src/service/sample/sample-posts.js')
-  >(library, 'service/sample/sample-posts');
+  const { openFolderArchive } = await loadModule(library, 'service/archive/folder/folder-archive');
+  const { samplePosts } = await loadModule(library, 'service/sample/sample-posts');
   const folder = `${MOUNT}/archive`;
   const segment = (minute: number) =>
     samplePosts(START + minute * 60_000, { postsPerMinute: 4 })

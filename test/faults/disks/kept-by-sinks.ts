@@ -2,8 +2,8 @@ import { appendFile, mkdir } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { parquetReadObjects } from 'hyparquet';
 import { MOUNT, storedFiles } from '../../storage/mounted-disk.js';
+import { loadModule } from '../load-module.js';
 import type { KeptFiles } from './kept-files.js';
-import { loadModule } from './load-module.js';
 
 interface Item {
   readonly to: string;
@@ -95,7 +95,7 @@ export const SINKS: readonly string[] = OUTPUTS.map(({ name }) => name);
 
 /** The outputs of a sink and its checkpoint; with these names every output is whole. */
 export async function keptOutputs(library: URL, name: string): Promise<KeptFiles> {
-  const millrace = await loadModule<Library>(library, 'index');
+  const millrace = await loadModule(library, 'index');
   const { sink, files, commits = true } = OUTPUTS.find(one => one.name === name) as KeptOutputs;
   const places = () =>
     new millrace.Flow<Item>(async function* ({ resume }) {
@@ -139,13 +139,11 @@ const SAMPLE_START = Date.UTC(2024, 0, 1);
 
 /** Lines that worker threads write to outputs, from stored files. */
 export async function keptByThreads(library: URL): Promise<KeptFiles> {
-  const { activities, files, gunzip, jsonLines, localFiles, pipeline } = await loadModule<Library>(
+  const { activities, files, gunzip, jsonLines, localFiles, pipeline } = await loadModule(
     library,
     'index',
   );
-  const { samplePosts } = await loadModule<
-    typeof import('../../../src/service/sample/sample-posts.js')
-  >(library, 'service/sample/sample-posts');
+  const { samplePosts } = await loadModule(library, 'service/sample/sample-posts');
   const stored = [0, 1, 2].map(hour =>
     samplePosts(SAMPLE_START + hour * 3_600_000, { postsPerMinute: 3 })
       .map(({ raw }) => `${raw}\n`)

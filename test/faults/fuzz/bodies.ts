@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { loadModule } from '../disks/load-module.js';
+import { loadModule } from '../load-module.js';
 import { check, expectSame, outcomes, type ParserKind } from './parser.js';
 import { JSON_TOKENS } from './seeds.js';
 
@@ -8,14 +8,8 @@ export const streamMessages: ParserKind = {
   holds:
     'posts whose lengths are those of the header, from a payload of that size, or a `DataError`',
   async open(library) {
-    const { postsOf } = await loadModule<typeof import('../../../src/jetstream/posts-of.js')>(
-      library,
-      'jetstream/posts-of',
-    );
-    const { HEADERS } = await loadModule<typeof import('../../../src/jetstream/message.js')>(
-      library,
-      'jetstream/message',
-    );
+    const { postsOf } = await loadModule(library, 'jetstream/posts-of');
+    const { HEADERS } = await loadModule(library, 'jetstream/message');
     const errors = await outcomes(library);
     return {
       tokens: [
@@ -75,17 +69,9 @@ export const streamMessages: ParserKind = {
 export const jobResponses: ParserKind = {
   holds: 'addresses that are https or on this machine, counts that are numbers, or a `DataError`',
   async open(library) {
-    const jobs = await loadModule<typeof import('../../../src/jobs/parse-job.js')>(
-      library,
-      'jobs/parse-job',
-    );
-    const { parseEngagement } = await loadModule<
-      typeof import('../../../src/users/engagement-response.js')
-    >(library, 'users/engagement-response');
-    const { parseExact } = await loadModule<typeof import('../../../src/json/exact-json.js')>(
-      library,
-      'json/exact-json',
-    );
+    const jobs = await loadModule(library, 'jobs/parse-job');
+    const { parseEngagement } = await loadModule(library, 'users/engagement-response');
+    const { parseExact } = await loadModule(library, 'json/exact-json');
     const errors = await outcomes(library);
     const url = 'https://archive.example/2018/01/06/20/00_activities.json.gz?Signature=SECRET';
     const job = {

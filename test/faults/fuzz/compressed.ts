@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { loadModule } from '../disks/load-module.js';
+import { loadModule } from '../load-module.js';
 import type { Random } from '../random.js';
 import { check, cutUp, expectSame, outcomes, type ParserKind } from './parser.js';
 import { seedPost } from './seeds.js';
@@ -15,25 +15,11 @@ async function* arriving(chunks: readonly Buffer[]): AsyncGenerator<Buffer> {
 export const gzip: ParserKind = {
   holds: 'all decoders that accept a file give the same content, of at most `maxBytes`',
   async open(library) {
-    const { GzipFile } = await loadModule<typeof import('../../../src/gzip/gzip-file.js')>(
-      library,
-      'gzip/gzip-file',
-    );
-    const { inflateStream } = await loadModule<
-      typeof import('../../../src/gzip/inflate-stream.js')
-    >(library, 'gzip/inflate-stream');
-    const { inflateWhole } = await loadModule<typeof import('../../../src/gzip/inflate-whole.js')>(
-      library,
-      'gzip/inflate-whole',
-    );
-    const { decodeBody } = await loadModule<typeof import('../../../src/http/decode-body.js')>(
-      library,
-      'http/decode-body',
-    );
-    const { gunzip } = await loadModule<typeof import('../../../src/operators/gunzip.js')>(
-      library,
-      'operators/gunzip',
-    );
+    const { GzipFile } = await loadModule(library, 'gzip/gzip-file');
+    const { inflateStream } = await loadModule(library, 'gzip/inflate-stream');
+    const { inflateWhole } = await loadModule(library, 'gzip/inflate-whole');
+    const { decodeBody } = await loadModule(library, 'http/decode-body');
+    const { gunzip } = await loadModule(library, 'operators/gunzip');
     const errors = await outcomes(library);
     const collected = (blocks: AsyncIterable<Buffer>) =>
       errors.ofAsync(async () => {
@@ -103,14 +89,8 @@ export const gzip: ParserKind = {
 export const zstd: ParserKind = {
   holds: 'the same frames and content for any chunks, of at most `maxBytes`',
   async open(library) {
-    const { ZstdFrames } = await loadModule<typeof import('../../../src/gzip/zstd-frames.js')>(
-      library,
-      'gzip/zstd-frames',
-    );
-    const { ZstdFile, hasZstd } = await loadModule<typeof import('../../../src/gzip/zstd-file.js')>(
-      library,
-      'gzip/zstd-file',
-    );
+    const { ZstdFrames } = await loadModule(library, 'gzip/zstd-frames');
+    const { ZstdFile, hasZstd } = await loadModule(library, 'gzip/zstd-file');
     const errors = await outcomes(library);
     // Its errors become typed in `ZstdFile`.
     const framesOf = (chunks: readonly Buffer[]) => {

@@ -1,4 +1,4 @@
-import { loadModule } from '../disks/load-module.js';
+import { loadModule } from '../load-module.js';
 import { check, isRecord, outcomes, type ParserKind, parsedJson } from './parser.js';
 import { JSON_TOKENS } from './seeds.js';
 
@@ -20,23 +20,11 @@ const TOKENS = [
 export const cursors: ParserKind = {
   holds: 'a position that the request can have, or an `OptionError`',
   async open(library) {
-    const { cursorOf, positionOf } = await loadModule<
-      typeof import('../../../src/search/query-cursor.js')
-    >(library, 'search/query-cursor');
-    const { parseReplayCursor } = await loadModule<
-      typeof import('../../../src/replay/replay-cursor.js')
-    >(library, 'replay/replay-cursor');
-    const { SeenIds } = await loadModule<typeof import('../../../src/replay/seen-ids.js')>(
-      library,
-      'replay/seen-ids',
-    );
-    const { DownloadCursors } = await loadModule<
-      typeof import('../../../src/jobs/job-files-cursor.js')
-    >(library, 'jobs/job-files-cursor');
-    const { unwrapCursor } = await loadModule<typeof import('../../../src/flow/wrapped-cursor.js')>(
-      library,
-      'flow/wrapped-cursor',
-    );
+    const { cursorOf, positionOf } = await loadModule(library, 'search/query-cursor');
+    const { parseReplayCursor } = await loadModule(library, 'replay/replay-cursor');
+    const { SeenIds } = await loadModule(library, 'replay/seen-ids');
+    const { DownloadCursors } = await loadModule(library, 'jobs/job-files-cursor');
+    const { unwrapCursor } = await loadModule(library, 'flow/wrapped-cursor');
     const errors = await outcomes(library);
     const query = { source: 'search', identity: { query: 'rain', slices: 4 } } as never;
     const files = Array.from({ length: 5 }, (_, index) => ({ name: `2018010600${index}0` }));

@@ -1,4 +1,4 @@
-import { loadModule } from '../disks/load-module.js';
+import { loadModule } from '../load-module.js';
 import {
   check,
   cutUp,
@@ -37,10 +37,7 @@ export const lines: ParserKind = {
   holds:
     'the same lines for any chunks, and exactly the lines of a document whose lines are all JSON objects',
   async open(library) {
-    const { LineFramer } = await loadModule<typeof import('../../../src/json/line-framer.js')>(
-      library,
-      'json/line-framer',
-    );
+    const { LineFramer } = await loadModule(library, 'json/line-framer');
     const errors = await outcomes(library);
     const framed = async (separator: '\n' | '\r\n', chunks: readonly Buffer[]) => {
       const framer = new LineFramer(separator, LIMITS, 'posts.jsonl');
@@ -97,9 +94,7 @@ export const lines: ParserKind = {
 export const elements: ParserKind = {
   holds: 'the same elements for any chunks, and those of `JSON.parse`',
   async open(library) {
-    const { ElementSplitter } = await loadModule<
-      typeof import('../../../src/json/element-splitter.js')
-    >(library, 'json/element-splitter');
+    const { ElementSplitter } = await loadModule(library, 'json/element-splitter');
     const errors = await outcomes(library);
     const split = (chunks: readonly Buffer[]) => {
       const splitter = new ElementSplitter('results', LIMITS);

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { loadModule } from '../disks/load-module.js';
+import { loadModule } from '../load-module.js';
 import { check, cutUp, expectSame, outcomes, type ParserKind, temporaryFolder } from './parser.js';
 import { JSON_TOKENS } from './seeds.js';
 
@@ -8,20 +8,13 @@ import { JSON_TOKENS } from './seeds.js';
 export const keptFiles: ParserKind = {
   holds: 'only what was written is accepted',
   async open(library) {
-    const { readCheckpoint, writeCheckpoint } = await loadModule<
-      typeof import('../../../src/sinks/output/checkpoint-format.js')
-    >(library, 'sinks/output/checkpoint-format');
-    const { nodeFileSystem } = await loadModule<
-      typeof import('../../../src/storage/file-system.js')
-    >(library, 'storage/file-system');
-    const { readToken } = await loadModule<typeof import('../../../src/users/token-file.js')>(
+    const { readCheckpoint, writeCheckpoint } = await loadModule(
       library,
-      'users/token-file',
+      'sinks/output/checkpoint-format',
     );
-    const { StateFile } = await loadModule<typeof import('../../../src/service/state-file.js')>(
-      library,
-      'service/state-file',
-    );
+    const { nodeFileSystem } = await loadModule(library, 'storage/file-system');
+    const { readToken } = await loadModule(library, 'users/token-file');
+    const { StateFile } = await loadModule(library, 'service/state-file');
     const errors = await outcomes(library);
     const { folder, close } = await temporaryFolder();
     const file = path.join(folder, 'run.json');
@@ -76,17 +69,9 @@ export const tombstones: ParserKind = {
   holds:
     'a tombstone that was encoded, or a `StorageError`; a damaged head of the file is refused before it is mapped',
   async open(library) {
-    const { Tombstones } = await loadModule<typeof import('../../../src/compliance/tombstones.js')>(
-      library,
-      'compliance/tombstones',
-    );
-    const { encodeTombstone } = await loadModule<
-      typeof import('../../../src/compliance/tombstone.js')
-    >(library, 'compliance/tombstone');
-    const { lmdbDamage } = await loadModule<typeof import('../../../src/storage/lmdb-damage.js')>(
-      library,
-      'storage/lmdb-damage',
-    );
+    const { Tombstones } = await loadModule(library, 'compliance/tombstones');
+    const { encodeTombstone } = await loadModule(library, 'compliance/tombstone');
+    const { lmdbDamage } = await loadModule(library, 'storage/lmdb-damage');
     const errors = await outcomes(library);
     const { folder, close } = await temporaryFolder();
     const file = path.join(folder, 'data.mdb');
@@ -143,10 +128,7 @@ export const tombstones: ParserKind = {
 export const spool: ParserKind = {
   holds: 'the records that were put in, however much of them goes to disk',
   async open(library) {
-    const { ReplaySpool } = await loadModule<typeof import('../../../src/replay/replay-spool.js')>(
-      library,
-      'replay/replay-spool',
-    );
+    const { ReplaySpool } = await loadModule(library, 'replay/replay-spool');
     const errors = await outcomes(library);
     const { folder, close } = await temporaryFolder();
     return {
@@ -195,13 +177,8 @@ export const spool: ParserKind = {
 export const jobFolders: ParserKind = {
   holds: 'a verdict of texts and counts, or a `StorageError`',
   async open(library) {
-    const { foldersVerdict } = await loadModule<
-      typeof import('../../../src/jobs/folders-verdict.js')
-    >(library, 'jobs/folders-verdict');
-    const { lockJobFolder } = await loadModule<typeof import('../../../src/jobs/job-folder.js')>(
-      library,
-      'jobs/job-folder',
-    );
+    const { foldersVerdict } = await loadModule(library, 'jobs/folders-verdict');
+    const { lockJobFolder } = await loadModule(library, 'jobs/job-folder');
     const errors = await outcomes(library);
     const { folder, close } = await temporaryFolder();
     const record = {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { loadModule } from '../disks/load-module.js';
+import { loadModule } from '../load-module.js';
 import type { Random } from '../random.js';
 
 /** A parser that reads bytes of others, with what it promises for any bytes. */
@@ -40,10 +40,7 @@ export interface Outcomes {
 
 /** Tells typed errors of the library, which are an answer, from others, which are bugs. */
 export async function outcomes(library: URL): Promise<Outcomes> {
-  const { MillraceError } = await loadModule<typeof import('../../../src/errors.js')>(
-    library,
-    'errors',
-  );
+  const { MillraceError } = await loadModule(library, 'errors');
   const typed = (error: unknown): { readonly error: string } => {
     if (error instanceof MillraceError) return { error: error.message };
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -1,4 +1,4 @@
-import { loadModule } from '../disks/load-module.js';
+import { loadModule } from '../load-module.js';
 import { check, expectSame, isRecord, outcomes, type ParserKind, parsedJson } from './parser.js';
 import { seedJson, seedPost } from './seeds.js';
 
@@ -46,10 +46,7 @@ const FIELDS = [
 export const members: ParserKind = {
   holds: 'each property is that of the same post, parsed and printed again',
   async open(library) {
-    const { Activity } = await loadModule<typeof import('../../../src/activity/activity.js')>(
-      library,
-      'activity/activity',
-    );
+    const { Activity } = await loadModule(library, 'activity/activity');
     const errors = await outcomes(library);
     return {
       tokens: KEYS,
@@ -87,12 +84,8 @@ export const members: ParserKind = {
 export const messages: ParserKind = {
   holds: 'a message, an event or none',
   async open(library) {
-    const { parseInStreamMessage } = await loadModule<
-      typeof import('../../../src/activity/in-stream-message.js')
-    >(library, 'activity/in-stream-message');
-    const { parseComplianceEvent } = await loadModule<
-      typeof import('../../../src/activity/compliance-event.js')
-    >(library, 'activity/compliance-event');
+    const { parseInStreamMessage } = await loadModule(library, 'activity/in-stream-message');
+    const { parseComplianceEvent } = await loadModule(library, 'activity/compliance-event');
     const errors = await outcomes(library);
     const at = '2018-01-06T20:00:00.000Z';
     const seeds: readonly unknown[] = [
@@ -131,10 +124,7 @@ export const messages: ParserKind = {
 export const exactJson: ParserKind = {
   holds: 'accepted exactly if `JSON.parse` accepts it, with the same shape',
   async open(library) {
-    const { parseExact } = await loadModule<typeof import('../../../src/json/exact-json.js')>(
-      library,
-      'json/exact-json',
-    );
+    const { parseExact } = await loadModule(library, 'json/exact-json');
     const errors = await outcomes(library);
     return {
       tokens: KEYS,

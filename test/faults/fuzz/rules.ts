@@ -1,4 +1,4 @@
-import { loadModule } from '../disks/load-module.js';
+import { loadModule } from '../load-module.js';
 import { check, expectSame, outcomes, type ParserKind } from './parser.js';
 import { seedPost } from './seeds.js';
 
@@ -79,14 +79,8 @@ function kind(holds: string, seeds: readonly string[]): ParserKind {
   return {
     holds,
     async open(library) {
-      const rules = await loadModule<typeof import('../../../src/rules/rules.js')>(
-        library,
-        'rules/rules',
-      );
-      const { Activity } = await loadModule<typeof import('../../../src/activity/activity.js')>(
-        library,
-        'activity/activity',
-      );
+      const rules = await loadModule(library, 'rules/rules');
+      const { Activity } = await loadModule(library, 'activity/activity');
       const errors = await outcomes(library);
       return {
         tokens: TOKENS,

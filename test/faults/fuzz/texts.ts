@@ -1,13 +1,11 @@
-import { loadModule } from '../disks/load-module.js';
+import { loadModule } from '../load-module.js';
 import { check, expectSame, outcomes, type ParserKind } from './parser.js';
 
 /** Signed tokens for the next page. */
 export const nextTokens: ParserKind = {
   holds: 'only what the service has signed is accepted',
   async open(library) {
-    const { createNextTokens } = await loadModule<
-      typeof import('../../../src/service/search/next-token.js')
-    >(library, 'service/search/next-token');
+    const { createNextTokens } = await loadModule(library, 'service/search/next-token');
     const tokens = createNextTokens('a seed');
     const signed = Array.from({ length: 20 }, (_, index) =>
       tokens.encode({
@@ -34,12 +32,8 @@ export const authorization: ParserKind = {
   holds:
     'parameters that give the same header content again, or a refusal; Basic accepts the right login only',
   async open(library) {
-    const { parseAuthorization } = await loadModule<
-      typeof import('../../../src/service/users/authorization-header.js')
-    >(library, 'service/users/authorization-header');
-    const { isAuthorized } = await loadModule<
-      typeof import('../../../src/service/http/basic-auth.js')
-    >(library, 'service/http/basic-auth');
+    const { parseAuthorization } = await loadModule(library, 'service/users/authorization-header');
+    const { isAuthorized } = await loadModule(library, 'service/http/basic-auth');
     const right = { email: 'ada@example.com', password: 'geheim:ü' };
     const basic = `Basic ${Buffer.from(`${right.email}:${right.password}`).toString('base64')}`;
     const oauth =
@@ -92,12 +86,8 @@ export const authorization: ParserKind = {
 export const forms: ParserKind = {
   holds: 'the parameters of `URLSearchParams`, or a refusal of what is not percent-encoded UTF-8',
   async open(library) {
-    const { parseForm, percentEncode } = await loadModule<
-      typeof import('../../../src/service/users/signature.js')
-    >(library, 'service/users/signature');
-    const { isRegistered, withQuery } = await loadModule<
-      typeof import('../../../src/service/users/callback.js')
-    >(library, 'service/users/callback');
+    const { parseForm, percentEncode } = await loadModule(library, 'service/users/signature');
+    const { isRegistered, withQuery } = await loadModule(library, 'service/users/callback');
     return {
       tokens: [
         '&',
@@ -161,10 +151,7 @@ export const forms: ParserKind = {
 export const names: ParserKind = {
   holds: 'one segment of a path for any text, other ones for other texts',
   async open(library) {
-    const { safeName } = await loadModule<typeof import('../../../src/sinks/output/safe-name.js')>(
-      library,
-      'sinks/output/safe-name',
-    );
+    const { safeName } = await loadModule(library, 'sinks/output/safe-name');
     const seen = new Map<string, string>();
     return {
       tokens: [
@@ -222,16 +209,9 @@ export const names: ParserKind = {
 export const times: ParserKind = {
   holds: 'a time within bounds, or none',
   async open(library) {
-    const { parseRetryAfter } = await loadModule<typeof import('../../../src/http/retry-after.js')>(
-      library,
-      'http/retry-after',
-    );
-    const { parseTimestamp, formatTimestamp } = await loadModule<
-      typeof import('../../../src/time.js')
-    >(library, 'time');
-    const { parseCreatedAt, parseIsoTime } = await loadModule<
-      typeof import('../../../src/activity/posted-at.js')
-    >(library, 'activity/posted-at');
+    const { parseRetryAfter } = await loadModule(library, 'http/retry-after');
+    const { parseTimestamp, formatTimestamp } = await loadModule(library, 'time');
+    const { parseCreatedAt, parseIsoTime } = await loadModule(library, 'activity/posted-at');
     const errors = await outcomes(library);
     return {
       tokens: ['-', ':', 'T', 'Z', '+0000', 'Feb 30', '0000', '99999999', 'GMT', ' ', '.000'],

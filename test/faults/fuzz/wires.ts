@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import net from 'node:net';
-import { loadModule } from '../disks/load-module.js';
+import { loadModule } from '../load-module.js';
 import { check, outcomes, type ParserKind } from './parser.js';
 
 /** A request that is not answered after so long, because it is not whole, is given up. */
@@ -11,10 +11,7 @@ export const requests: ParserKind = {
   holds:
     'an answer that is no error of the service, or the end of the connection; the next request is answered',
   async open(library) {
-    const { createService } = await loadModule<typeof import('../../../src/service/index.js')>(
-      library,
-      'service/index',
-    );
+    const { createService } = await loadModule(library, 'service/index');
     let failure: unknown;
     const service = createService({
       limits: 'relaxed',
@@ -162,7 +159,7 @@ export const requests: ParserKind = {
 export const responses: ParserKind = {
   holds: 'a result or a typed error, for a search, counts, usage, rules and jobs',
   async open(library) {
-    const millrace = await loadModule<typeof import('../../../src/index.js')>(library, 'index');
+    const millrace = await loadModule(library, 'index');
     const errors = await outcomes(library);
     let response: Buffer = Buffer.alloc(0);
     const server = net.createServer(socket => {
