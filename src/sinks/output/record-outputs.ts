@@ -11,8 +11,8 @@ export class RecordOutputs<T> extends Outputs<T, RecordFile<T>> {
   readonly endsFiles = false;
   readonly #format: RecordFormat<T>;
   readonly #maxBytes: number | undefined;
-  /** By path, with `maxBytes`: only one output may decide which file is the last. */
-  readonly #numbered = new Map<string, RecordOutput<T>>();
+  /** With `maxBytes` only one output of a path may decide which file is the last. */
+  readonly #byPath = new Map<string, RecordOutput<T>>();
 
   constructor(fs: FileSystem, options: OutputsOptions, format: RecordFormat<T>) {
     super(fs, options);
@@ -21,10 +21,11 @@ export class RecordOutputs<T> extends Outputs<T, RecordFile<T>> {
   }
 
   open(path: string): RecordOutput<T> {
-    const found = this.#numbered.get(path);
-    if (found !== undefined) return found;
-    const output = new RecordOutput(this, path, this.#format, this.#maxBytes);
-    if (this.#maxBytes !== undefined) this.#numbered.set(path, output);
+    let output = this.#byPath.get(path);
+    if (output === undefined) {
+      output = new RecordOutput(this, path, this.#format, this.#maxBytes);
+      this.#byPath.set(path, output);
+    }
     return output;
   }
 

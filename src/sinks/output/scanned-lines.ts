@@ -46,7 +46,6 @@ export class ScannedLines<T> {
   readonly #outputs: RecordOutputs<T>;
   readonly #template: PathTemplate;
   readonly #filesAtATime: number;
-  readonly #byPath = new Map<string, RecordOutput<T>>();
   /** By the keys that fill the template, as JSON: a path is built only once. */
   readonly #byKeys = new Map<string, RecordOutput<T>>();
 
@@ -122,17 +121,8 @@ export class ScannedLines<T> {
     const text = JSON.stringify(keys);
     let output = this.#byKeys.get(text);
     if (output === undefined) {
-      output = this.#outputAt(this.#template.fill(keys));
+      output = this.#outputs.open(this.#template.fill(keys));
       this.#byKeys.set(text, output);
-    }
-    return output;
-  }
-
-  #outputAt(path: string): RecordOutput<T> {
-    let output = this.#byPath.get(path);
-    if (output === undefined) {
-      output = this.#outputs.open(path);
-      this.#byPath.set(path, output);
     }
     return output;
   }
