@@ -76,7 +76,8 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
   },
   'a wait for a turn': async () => {
     const pace = new RateLimiter([{ requests: 1, perMs: 5 }]);
-    await Promise.all([1, 2, 3].map(() => pace.acquire(undefined, signal)));
+    const call = async () => (await pace.acquire(undefined, signal)).responded();
+    await Promise.all([1, 2, 3].map(call));
   },
   'a listing': () => collect()(listReplayRules(acme, { signal })),
   'a listing that is left early': async () => {

@@ -52,10 +52,10 @@ export async function maintainConnection(
   };
   let failures = 0;
   while (true) {
-    const start = await account.acquire('compliance', url, signal);
+    const permit = await account.acquire('compliance', url, signal);
     let failure: MillraceError;
     try {
-      const connection = await connectLive(account, url, start, signal);
+      const connection = await connectLive(account, url, permit, signal);
       everConnected = true;
       listener.connected(clock.now());
       let reason = 'without a reason';

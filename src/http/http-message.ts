@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Permit } from './rate-limiter.js';
 import type { Secret } from './secret.js';
 
 /** One HTTP request. */
@@ -17,6 +18,8 @@ export interface HttpRequest {
   readonly authorize?: (() => string) | undefined;
   /** Secrets that no error may show, in addition to those of the account. */
   readonly secrets?: readonly Secret[] | undefined;
+  /** The permit of the account's rate limiter that it uses. */
+  readonly permit?: Permit | undefined;
   /** Statuses other than successes whose response is returned, not thrown. */
   readonly expectedStatuses?: readonly number[] | undefined;
 }

@@ -36,7 +36,8 @@ export async function connectLive(
     url,
     headers: { connection: 'keep-alive', 'accept-encoding': 'gzip' },
     signal,
-  }).finally(() => permit.responded());
+    permit,
+  });
   const encoding = String(response.headers['content-encoding'] ?? 'none');
   if (!/^(x-)?gzip$/i.test(encoding)) {
     response.close();

@@ -4,15 +4,17 @@ import type { Rate } from './rate-limits.js';
 import { realTime, type Timing } from './timing.js';
 
 /**
- * How long after its start a request may reach the service. The service counts arrivals, and the client only
- * knows starts: a request counts as arrived when its response begins, or this much after its start,
+ * How long after it was sent a request may reach the service. The service counts arrivals, which the client
+ * does not see: a request counts as arrived when its response begins, or this much after it was sent,
  * whichever is first.
  */
 const MAX_TRANSIT_MS = 250;
 
-/** Permission to send one request. */
+/** Permission to send one request. It counts against the rates until one of its methods was called. */
 export interface Permit {
-  /** To be called once the response has begun, or the connection has failed. */
+  /** To be called when the request is written to an open connection, or can no longer be. */
+  sent(): void;
+  /** To be called when the response begins. */
   responded(): void;
 }
 
@@ -20,25 +22,31 @@ type BeginWait = (waitMs: number) => () => void;
 
 interface Counted {
   readonly kind: string | undefined;
-  readonly at: number;
-  /** The latest moment at which the service may have counted it, once known. */
-  arrived: number | undefined;
+  /** Infinity until it is sent: its connection may take any time to open. */
+  sentAt: number;
+  /** When its response began: the latest moment at which the service may have counted it. */
+  responseAt: number | undefined;
 }
 
 /**
  * A strict sliding window: in any span of a rate's length, there are never more starts than the rate allows,
- * nor arrivals at the service, as long as requests arrive within `MAX_TRANSIT_MS`. First come, first served.
+ * nor arrivals at the service, as long as requests arrive within `MAX_TRANSIT_MS` after they were sent. First
+ * come, first served.
  *
  * Why it holds: a request starts only while fewer than `requests` earlier ones can be in one window with it.
- * So of any `requests + 1` arrivals, the last one started when another had arrived at least `perMs` before.
+ * An earlier one that is not sent yet can still arrive at any time, so it can be in every window. So of any
+ * `requests + 1` arrivals, the last one started when another had arrived at least `perMs` before.
  */
 export class RateLimiter {
   readonly #rates: Rate[] = [];
   /** The rate that a response of the service named. */
   #learned: Rate | undefined;
   readonly #timing: Timing;
+  readonly #unsent = new Set<Counted>();
   /** In order of time. */
-  readonly #starts: Counted[] = [];
+  readonly #sent: Counted[] = [];
+  /** Called when a request is sent. */
+  #wake: () => void = () => {};
   #last: Promise<unknown> = Promise.resolve();
   /** When the wait of the first in the queue ends. */
   #opensAt = 0;
@@ -75,7 +83,11 @@ export class RateLimiter {
       return this.#admit(kind, signal, beginWait);
     });
     this.#last = entered.catch(() => {});
-    return signal === undefined ? entered : abortable(entered, signal);
+    if (signal === undefined) return entered;
+    const permit = abortable(entered, signal);
+    // An abort at the moment of the permit: its request will not be sent.
+    permit.catch(() => entered.then(unused => unused.sent()).catch(() => {}));
+    return permit;
   }
 
   /** All rates that it keeps to. */
@@ -95,35 +107,53 @@ export class RateLimiter {
   ): Promise<Permit> {
     signal?.throwIfAborted();
     for (let wait = this.#waitFor(kind); wait > 0; wait = this.#waitFor(kind)) {
+      if (wait === Number.POSITIVE_INFINITY) {
+        await this.#nextSent(signal);
+        continue;
+      }
       const waitMs = Math.ceil(wait);
       this.#opensAt = this.#timing.elapsed() + waitMs;
       await this.#timing.sleep(waitMs, signal).finally(beginWait(waitMs));
     }
-    const start: Counted = { kind, at: this.#timing.elapsed(), arrived: undefined };
-    this.#starts.push(start);
-    return {
-      responded: () => {
-        start.arrived ??= Math.min(this.#timing.elapsed(), start.at + MAX_TRANSIT_MS);
-      },
+    const start: Counted = { kind, sentAt: Number.POSITIVE_INFINITY, responseAt: undefined };
+    this.#unsent.add(start);
+    const sent = () => {
+      if (!this.#unsent.delete(start)) return;
+      start.sentAt = this.#timing.elapsed();
+      this.#sent.push(start);
+      this.#wake();
     };
+    const responded = () => {
+      sent();
+      start.responseAt ??= this.#timing.elapsed();
+    };
+    return { sent, responded };
   }
 
-  /** Milliseconds until the next check makes sense; 0 when a request may start now. */
+  /** Resolves when a request is sent. Only the first in the queue waits for it. */
+  #nextSent(signal: AbortSignal | undefined): Promise<void> {
+    const sent = new Promise<void>(resolve => {
+      this.#wake = resolve;
+    });
+    return signal === undefined ? sent : abortable(sent, signal);
+  }
+
+  /**
+   * Milliseconds until the next check makes sense; 0 when a request may start now, Infinity when it has to
+   * wait for requests of which none is sent.
+   */
   #waitFor(kind: string | undefined): number {
     const now = this.#timing.elapsed();
     this.#forget(now);
     const waits = this.rates
       .filter(rate => rate.kind === undefined || rate.kind === kind)
       .map(rate => {
-        const old = this.#starts.findLastIndex(
-          start => now >= start.at + MAX_TRANSIT_MS + rate.perMs,
+        const old = this.#sent.findLastIndex(
+          start => now >= start.sentAt + MAX_TRANSIT_MS + rate.perMs,
         );
-        const counted = this.#starts
-          .slice(old + 1)
-          .filter(
-            start =>
-              (rate.kind ?? start.kind) === start.kind && now < arrivedAt(start) + rate.perMs,
-          );
+        const counted = [...this.#unsent, ...this.#sent.slice(old + 1)].filter(
+          start => (rate.kind ?? start.kind) === start.kind && now < arrivedBy(start) + rate.perMs,
+        );
         if (counted.length < rate.requests) return 0;
         return Math.min(...counted.map(start => nextCheckAt(start, rate, now))) - now;
       });
@@ -133,19 +163,18 @@ export class RateLimiter {
   #forget(now: number): void {
     // Another account object or the service may add a rate per minute later.
     const longest = Math.max(MINUTE, ...this.rates.map(rate => rate.perMs));
-    const old = this.#starts.findIndex(start => now < start.at + MAX_TRANSIT_MS + longest);
-    this.#starts.splice(0, old === -1 ? this.#starts.length : old);
+    const old = this.#sent.findIndex(start => now < start.sentAt + MAX_TRANSIT_MS + longest);
+    this.#sent.splice(0, old === -1 ? this.#sent.length : old);
   }
 }
 
-function arrivedAt(start: Counted): number {
-  return start.arrived ?? start.at + MAX_TRANSIT_MS;
+/** The latest moment at which it may arrive at the service. */
+function arrivedBy({ sentAt, responseAt = Number.POSITIVE_INFINITY }: Counted): number {
+  return Math.min(responseAt, sentAt + MAX_TRANSIT_MS);
 }
 
 /** A request without a response may have arrived immediately, so the first check is early. */
 function nextCheckAt(start: Counted, rate: Rate, now: number): number {
-  if (start.arrived !== undefined) return start.arrived + rate.perMs;
-  return now < start.at + rate.perMs
-    ? start.at + rate.perMs
-    : start.at + MAX_TRANSIT_MS + rate.perMs;
+  const isEarly = start.responseAt === undefined && now < start.sentAt + rate.perMs;
+  return (isEarly ? start.sentAt : arrivedBy(start)) + rate.perMs;
 }

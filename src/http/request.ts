@@ -35,7 +35,7 @@ async function attempt<T>(
 ): Promise<T> {
   const permit = await account.acquire(call.family, call.url, call.signal, call.kind);
   try {
-    const response = await sendRequest(account, call).finally(() => permit.responded());
+    const response = await sendRequest(account, { ...call, permit });
     try {
       return await read(response);
     } finally {

@@ -3,6 +3,8 @@ import type { Dispatcher } from 'undici';
 import type { Account } from './account.js';
 import { brokenConnection, stalledConnection, type Way } from './connection-errors.js';
 import type { Connection } from './connections.js';
+import type { HttpRequest } from './http-message.js';
+import type { Permit } from './rate-limiter.js';
 import { urlForMessages } from './secret.js';
 
 /** Bytes that may wait for their reader before the connection is paused. */
@@ -16,6 +18,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   readonly #account: Account;
   readonly #connection: Connection;
   readonly #signal: AbortSignal | undefined;
+  readonly #permit: Permit | undefined;
   #begin: (head: { status: number; headers: IncomingHttpHeaders }) => void = () => {};
   #refuse: (error: unknown) => void = () => {};
   #controller: Dispatcher.DispatchController | undefined;
@@ -29,11 +32,12 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   #wake: () => void = () => {};
   #watch: NodeJS.Timeout | undefined;
 
-  constructor(account: Account, connection: Connection, url: URL, signal: AbortSignal | undefined) {
+  constructor(account: Account, connection: Connection, { url, signal, permit }: HttpRequest) {
     this.#account = account;
     this.#connection = connection;
     this.url = urlForMessages(url);
     this.#signal = signal;
+    this.#permit = permit;
     this.begun = new Promise((resolve, reject) => {
       this.#begin = resolve;
       this.#refuse = reject;
@@ -44,8 +48,10 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#watchFor(account.timeouts.connectMs + account.timeouts.responseMs);
   }
 
+  /** Undici calls it when the connection is open, just before it writes the request. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
+    this.#permit?.sent();
   }
 
   onResponseStart(
@@ -55,6 +61,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   ): void {
     if (status < 200) return;
     this.#hasBegun = true;
+    this.#permit?.responded();
     this.#watchFor(this.#account.timeouts.silenceMs);
     this.#begin({ status, headers });
   }

@@ -12,7 +12,12 @@ import { ResponseHandler } from './response-handler.js';
  *
  * @throws HttpError, ConnectionError, or the signal's reason.
  */
-export async function sendRequest(account: Account, request: HttpRequest): Promise<HttpResponse> {
+export function sendRequest(account: Account, request: HttpRequest): Promise<HttpResponse> {
+  // A request that failed before it was sent will not be.
+  return send(account, request).finally(() => request.permit?.sent());
+}
+
+async function send(account: Account, request: HttpRequest): Promise<HttpResponse> {
   const { method, url, body = null, signal, isSignedUrl = false, authorize } = request;
   signal?.throwIfAborted();
   const authorization = isSignedUrl ? undefined : (authorize ?? (() => account.basicFor(url)))();
@@ -21,7 +26,7 @@ export async function sendRequest(account: Account, request: HttpRequest): Promi
     account.connections.release(connection);
     throw signal.reason;
   }
-  const handler = new ResponseHandler(account, connection, url, signal);
+  const handler = new ResponseHandler(account, connection, request);
   const sentAt = account.timing.now();
   connection.client.dispatch(
     {

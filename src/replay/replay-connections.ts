@@ -87,10 +87,15 @@ export async function* replayConnections(
     const { range } = action;
     const at = timing.now();
     if (limiter.rates.length > 0) await log.add(at);
-    const start = await account.acquire('replay', url, signal);
+    const permit = await account.acquire('replay', url, signal);
     const began = timing.now();
     const isLate = limiter.rates.length > 0 && began - at > MAX_LOGGING_MS;
-    if (isLate) await log.move(at, began);
+    if (isLate)
+      await log.move(at, began).catch(error => {
+        // Otherwise, the limiter expects its request.
+        permit.sent();
+        throw error;
+      });
     machine.connecting(isLate ? began : at);
     attempts++;
     const spool = new ReplaySpool(folder, maxMemory);
@@ -99,7 +104,7 @@ export async function* replayConnections(
     let damaged: readonly Damaged[] = [];
     let inParts = isInParts(machine.state, range);
     try {
-      const connection = await connectLive(account, withDates(url, range), start, signal);
+      const connection = await connectLive(account, withDates(url, range), permit, signal);
       const received = await receiveReplay(connection, spool, signal);
       const { activities, info, error: why } = received;
       damaged = received.damaged;

@@ -1,10 +1,14 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { account } from '../../src/http/account.js';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Account, account } from '../../src/http/account.js';
+import { connectLive } from '../../src/http/live-connection.js';
 import { RateLimiter } from '../../src/http/rate-limiter.js';
 import { LIMITS, type Rate } from '../../src/http/rate-limits.js';
+import { request } from '../../src/http/request.js';
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/time.js';
 import { bySuite } from '../slow-suite.js';
+import { ProxyServer } from './proxy-server.js';
+import { json, ScriptedServer } from './scripted-server.js';
 import { settled, VirtualTime } from './virtual-time.js';
 
 /** The maximum number of moments within any span of this length, its end excluded. */
@@ -24,6 +28,9 @@ describe('the rate of calls', () => {
     });
     const call = fc.record({
       at: fc.integer({ min: 0, max: 3000 }),
+      // Until its connection is open.
+      opening: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 5000 })),
+      fate: fc.constantFrom('response', 'response', 'no response', 'not sent'),
       latency: fc.integer({ min: 0, max: 1500 }),
       transit: fc.integer({ min: 0, max: 100 }),
     });
@@ -37,14 +44,18 @@ describe('the rate of calls', () => {
           const starts: number[] = [];
           const arrivals: number[] = [];
           const order: number[] = [];
-          calls.forEach(({ at, latency, transit }, index) => {
+          calls.forEach(({ at, opening, fate, latency, transit }, index) => {
             time.at(at, async () => {
               const start = await pace.acquire();
               starts.push(time.elapsed());
               order.push(index);
+              const sentAt = time.elapsed() + opening;
+              time.at(sentAt, () => start.sent());
+              if (fate === 'not sent') return;
               // A request arrives within 250 ms, and before its response.
-              arrivals.push(time.elapsed() + Math.min(250, latency * (transit / 100)));
-              time.at(time.elapsed() + latency, () => start.responded());
+              const maxTransit = fate === 'response' ? Math.min(250, latency) : 250;
+              arrivals.push(sentAt + maxTransit * (transit / 100));
+              if (fate === 'response') time.at(sentAt + latency, () => start.responded());
             });
           });
           await time.run();
@@ -71,6 +82,7 @@ describe('the rate of calls', () => {
     const all = Array.from({ length: 200 }, async () => {
       const start = await pace.acquire();
       starts.push(time.elapsed());
+      time.at(time.elapsed() + 1, () => start.sent());
       time.at(time.elapsed() + 5, () => start.responded());
     });
     await time.run();
@@ -119,11 +131,106 @@ describe('the rate of calls', () => {
     await expect(pace.acquire(undefined, controller.signal)).rejects.toBe(reason);
   });
 
+  it('goes on after an abort at any moment around the permit', async () => {
+    for (let microtasks = 0; microtasks < 20; microtasks++) {
+      const time = new VirtualTime();
+      const pace = new RateLimiter([{ requests: 1, perMs: 1000 }], time);
+      const controller = new AbortController();
+      const call = pace.acquire(undefined, controller.signal).then(
+        permit => permit.sent(),
+        () => {},
+      );
+      for (let i = 0; i < microtasks; i++) await undefined;
+      controller.abort();
+      await call;
+      let isNext = false;
+      pace.acquire().then(() => {
+        isNext = true;
+      });
+      await time.run();
+      expect(isNext).toBe(true);
+    }
+  });
+
   it('does not limit calls if there is none', async () => {
     const time = new VirtualTime();
     const pace = new RateLimiter([], time);
     await Promise.all(Array.from({ length: 100 }, () => pace.acquire()));
     expect(time.slept).toEqual([]);
+  });
+});
+
+describe('a request whose connection takes long to open', () => {
+  const rate = { requests: 1, perMs: SECOND };
+  // Not of this machine, so that the proxy is asked for it.
+  const url = new URL('http://search.example/path');
+  let server: ScriptedServer;
+  let proxy: ProxyServer;
+  beforeEach(async () => {
+    server = await new ScriptedServer().start();
+    proxy = await new ProxyServer(Number(new URL(server.url).port)).start();
+  });
+  afterEach(async () => {
+    await proxy.stop();
+    await server.stop();
+  });
+
+  const send = (acme: Account, signal?: AbortSignal) =>
+    request(acme, { method: 'GET', url, family: 'search', signal }, async () => {});
+  const ways = {
+    request: send,
+    async stream(acme: Account) {
+      const { signal } = new AbortController();
+      const permit = await acme.acquire('search', url, signal);
+      (await connectLive(acme, url, permit, signal)).close();
+    },
+  };
+
+  it.each(Object.entries(ways))('counts from when it is sent: a %s', async (_name, call) => {
+    const time = new VirtualTime();
+    const env = { HTTP_PROXY: proxy.url };
+    const acme = account({ account: 'slow', timing: time, limits: { search: [rate] } }, env);
+    const arrivals: number[] = [];
+    server.otherwise = (response, received) => {
+      arrivals.push(time.elapsed());
+      return json({}, { gzip: true })(response, received);
+    };
+    const asked = new Promise<() => void>(resolve => {
+      proxy.script.push((...tunnel) => resolve(() => proxy.otherwise(...tunnel)));
+    });
+    const first = call(acme);
+    const second = call(acme);
+    const open = await asked;
+    await time.run(5 * SECOND);
+    open();
+    await first;
+    await time.run();
+    await second;
+    expect(arrivals.length).toBe(2);
+    expect(arrivals[0]).toBe(5 * SECOND);
+    expect(mostIn(arrivals, rate.perMs)).toBe(1);
+  });
+
+  it.each(['not sent', 'sent'])('no longer holds up others once it is aborted, %s', async when => {
+    const time = new VirtualTime();
+    const env = { HTTP_PROXY: proxy.url };
+    const acme = account({ account: 'slow', timing: time, limits: { search: [rate] } }, env);
+    const reached = new Promise<void>(resolve => {
+      if (when === 'sent') server.script.push(() => resolve());
+      else proxy.script.push(() => resolve());
+    });
+    server.otherwise = json({});
+    const controller = new AbortController();
+    const reason = new Error('aborted');
+    const first = send(acme, controller.signal).catch(error => error);
+    const second = send(acme);
+    await reached;
+    controller.abort(reason);
+    expect(await first).toBe(reason);
+    await time.run();
+    await second;
+    // It may still be on its way to the service.
+    expect(time.elapsed()).toBe(rate.perMs + 250);
   });
 });
 
