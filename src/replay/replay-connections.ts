@@ -92,7 +92,7 @@ export async function* replayConnections(
     const isLate = limiter.rates.length > 0 && began - at > MAX_LOGGING_MS;
     if (isLate)
       await log.move(at, began).catch(error => {
-        // Otherwise, the limiter expects its request.
+        // Otherwise, the limiter keeps waiting for its request.
         permit.sent();
         throw error;
       });

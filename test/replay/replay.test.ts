@@ -701,6 +701,36 @@ describe('the budget of five connections in five minutes', () => {
       expect(arrived.filter(other => other >= at && other < at + 300_000).length).toBeLessThan(6);
   });
 
+  it('does not wait for connections that were not made because their times could not be stored', async () => {
+    const window = past(2);
+    let now = Date.now();
+    const slow = {
+      ...{ now: () => now, elapsed: () => now, random: () => 0.5 },
+      async sleep(ms: number) {
+        now += ms;
+      },
+    };
+    const add = ConnectLog.prototype.add;
+    vi.spyOn(ConnectLog.prototype, 'add').mockImplementation(async function (this: ConnectLog, at) {
+      await add.call(this, at);
+      now += 5_000;
+    });
+    const move = vi.spyOn(ConnectLog.prototype, 'move');
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+    });
+    const sent = wirePosts(window);
+    server.otherwise = wholeReplay(sent);
+    const run = () => collected(posts(window, {}, acme({ timing: slow })));
+    const full = new StorageError('ENOSPC', { path: folder });
+    for (let i = 0; i < 5; i++) {
+      move.mockRejectedValueOnce(full);
+      await expect(run()).rejects.toThrow('ENOSPC');
+    }
+    expect(server.received).toEqual([]);
+    expect(idsOf(await run())).toEqual(idsOf(sent));
+  });
+
   it('is kept if the process is killed in every connection and started again', async () => {
     const window = past(2);
     let now = Date.now();
