@@ -5,7 +5,7 @@ import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
 import { JsonObject } from '../json/json-object.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
-import { leadingId } from './leading-id.js';
+import { leadingId, trailingId } from './leading-id.js';
 import {
   type Matches,
   type MatchingRule,
@@ -64,8 +64,8 @@ export class Activity {
   /** The exact bytes as received. */
   readonly raw: Buffer;
   #fields: JsonObject | undefined;
-  /** The result of `leadingId`; empty if it found none. */
-  #leading: string | undefined;
+  /** The result of `leadingId` or `trailingId`; empty if neither found one. */
+  #outer: string | undefined;
   #id: string | undefined;
   #matches: Matches | undefined;
   #post: OriginalPost | ActivityStreamsPost | undefined;
@@ -231,13 +231,13 @@ export class Activity {
     return this.#fields;
   }
 
-  get #leadingId(): string {
-    this.#leading ??= leadingId(this.raw) ?? '';
-    return this.#leading;
+  get #outerId(): string {
+    this.#outer ??= leadingId(this.raw) ?? trailingId(this.raw) ?? '';
+    return this.#outer;
   }
 
   #readId(): string {
-    if (this.#leadingId !== '') return this.#leadingId;
+    if (this.#outerId !== '') return this.#outerId;
     const root = this.#root;
     const stated = root.lastDigits('id') ?? idOf(root);
     if (stated === undefined) throw this.#missing('an id in id_str or id');
@@ -246,7 +246,7 @@ export class Activity {
 
   #readMatches(): Matches {
     // Each format has its own member for the rules, mostly the last one. Either is accepted.
-    const inGnip = this.#leadingId === '' && this.#root.string('id')?.startsWith('tag:') === true;
+    const inGnip = this.#outerId === '' && this.#root.string('id')?.startsWith('tag:') === true;
     const last = inGnip ? undefined : matchesAtEnd(this.raw);
     if (last !== undefined) return last;
     const root = this.#root;

@@ -1,7 +1,8 @@
 import { CHUNK, IdChunk, type IdReader, readText } from './id-chunk.js';
 import { IdNumber } from './id-number.js';
 
-const SMALLEST_TABLE = 1024;
+/** Slots of a new table: for windows up to 100,000 ids, it never grows. */
+const MAX_FIRST_TABLE = 2 ** 18;
 
 /**
  * The last `size` ids that were added, as a set. 64-bit integers are packed in typed
@@ -16,14 +17,18 @@ export class IdWindow {
   #first = this.#last;
   #offset = 0;
   /** An open-addressing hash table of pairs of halves, with linear probing. Zero marks a free slot. */
-  #table = new Uint32Array(2 * SMALLEST_TABLE);
-  #mask = SMALLEST_TABLE - 1;
+  #table: Uint32Array;
+  #mask: number;
   #numbers = 0;
   readonly #others = new Set<string>();
   readonly #number = new IdNumber();
 
   constructor(size: number) {
     this.#size = size;
+    let slots = 16;
+    while (slots <= 2 * size + 2 && slots < MAX_FIRST_TABLE) slots *= 2;
+    this.#table = new Uint32Array(2 * slots);
+    this.#mask = slots - 1;
   }
 
   /** Adds an id, and removes the oldest when full. Returns `false` if the id is present already. */
@@ -53,7 +58,8 @@ export class IdWindow {
   addNumber(high: number, low: number): boolean {
     const at = 2 * this.#find(high, low);
     const table = this.#table;
-    if (table[at] !== 0 || table[at + 1] !== 0) return false;
+    // Reads both halves of each id: V8 discards the optimised code at the first that takes another way.
+    if ((table[at]! | table[at + 1]!) !== 0) return false;
     table[at] = high;
     table[at + 1] = low;
     this.#numbers++;
@@ -100,10 +106,10 @@ export class IdWindow {
     const mask = this.#mask;
     let slot = hash(high, low) & mask;
     for (; ; slot = (slot + 1) & mask) {
-      const otherHigh = table[2 * slot];
-      const otherLow = table[2 * slot + 1];
-      if (otherHigh === high && otherLow === low) return slot;
-      if (otherHigh === 0 && otherLow === 0) return slot;
+      const otherHigh = table[2 * slot]!;
+      const otherLow = table[2 * slot + 1]!;
+      if (((otherHigh ^ high) | (otherLow ^ low)) === 0) return slot;
+      if ((otherHigh | otherLow) === 0) return slot;
     }
   }
 

@@ -1,12 +1,28 @@
-import { BACKSLASH, COLON, COMMA, LF, QUOTE } from '../json/json-bytes.js';
+import { BACKSLASH, LF, QUOTE } from '../json/json-bytes.js';
+import { spanNearEnd } from '../json/json-object.js';
 
-/** The start of a post of the original format, without the values. */
-const TIME_KEY = Buffer.from('{"created_at"');
-const NUMBER_KEY = Buffer.from('"id"');
-const ID_KEY = Buffer.from('"id_str"');
 const SPACE = 0x20;
 /** Length of `Wed Oct 10 20:19:24 +0000 2018`. */
-const TIME = 30;
+const TIME_LENGTH = 30;
+
+// In the start of a post, what differs from one to the other.
+const OPTIONAL_SPACE = 0;
+const TIME = 1;
+const DIGITS = 2;
+
+const FIRST_KEY = bytesOf('{"created_at"');
+/** The start of a post of the original format. */
+const START = bytesOf(
+  ...['{"created_at":', OPTIONAL_SPACE, '"', TIME, '",', OPTIONAL_SPACE],
+  ...['"id":', OPTIONAL_SPACE, DIGITS, ',', OPTIONAL_SPACE],
+  ...['"id_str":', OPTIONAL_SPACE, '"', DIGITS, '"'],
+);
+
+function bytesOf(...pieces: readonly (string | number)[]): Uint8Array {
+  return Uint8Array.from(
+    pieces.flatMap(piece => (typeof piece === 'string' ? [...Buffer.from(piece)] : [piece])),
+  );
+}
 
 /**
  * The id of a post whose first members are `created_at`, a number `id` and `id_str`, which is how the service
@@ -20,38 +36,42 @@ export function leadingId(json: Buffer): string | undefined {
 
 /**
  * The position of the digits of `leadingId` in a document that starts here, or -1. A quote follows them. It
- * reads no further than the line.
+ * reads no further than the line. One loop over all bytes: V8 takes a third of the time to compile it that
+ * it takes for a function for each piece.
  */
 export function leadingIdStart(json: Buffer, start = 0): number {
-  let at = afterToken(json, COLON, afterText(json, TIME_KEY, start));
-  if (at === -1 || json[at++] !== QUOTE) return -1;
-  for (const end = at + TIME; at < end; at++) {
-    const byte = json[at];
-    if (byte === QUOTE || byte === BACKSLASH || byte === LF) return -1;
+  let at = start;
+  let digits = -1;
+  for (let index = 0; index < START.length; index++) {
+    const expected = START[index];
+    if (expected === OPTIONAL_SPACE) {
+      if (json[at] === SPACE) at++;
+    } else if (expected === TIME) {
+      for (const end = at + TIME_LENGTH; at < end; at++) {
+        const byte = json[at];
+        if (byte === QUOTE || byte === BACKSLASH || byte === LF) return -1;
+      }
+    } else if (expected === DIGITS) {
+      digits = at;
+      at = afterDigits(json, at);
+      if (at === digits) return -1;
+    } else if (json[at++] !== expected) return -1;
   }
-  if (json[at++] !== QUOTE) return -1;
-  at = afterText(json, NUMBER_KEY, afterToken(json, COMMA, at));
-  const number = afterToken(json, COLON, at);
-  const afterNumber = afterDigits(json, number);
-  if (number === -1 || afterNumber === number) return -1;
-  at = afterText(json, ID_KEY, afterToken(json, COMMA, afterNumber));
-  at = afterToken(json, COLON, at);
-  if (at === -1 || json[at++] !== QUOTE) return -1;
-  const end = afterDigits(json, at);
-  return end > at && json[end] === QUOTE ? at : -1;
+  return digits;
 }
 
-/** The position after a text at `start`, or -1 if the bytes differ or `start` is -1. */
-function afterText(json: Buffer, text: Buffer, start: number): number {
-  if (start === -1) return -1;
-  for (let at = 0; at < text.length; at++) if (json[start + at] !== text[at]) return -1;
-  return start + text.length;
-}
-
-/** The position after a colon or comma and a space, which may be absent; -1 for any other byte. */
-function afterToken(json: Buffer, token: number, at: number): number {
-  if (at === -1 || json[at] !== token) return -1;
-  return json[at + 1] === SPACE ? at + 2 : at + 1;
+/**
+ * The id of a post of the original format that has a number `id` and `id_str` close to its end, where some
+ * libraries move them. `undefined` for any other document.
+ */
+export function trailingId(json: Buffer): string | undefined {
+  if (FIRST_KEY.some((byte, at) => json[at] !== byte)) return undefined;
+  const [start, end] = spanNearEnd(json, 'id_str') ?? [0, 0];
+  const [number, afterNumber] = spanNearEnd(json, 'id') ?? [0, 0];
+  const isNumber = afterNumber > number && afterDigits(json, number) === afterNumber;
+  const isText =
+    end - start > 2 && json[start] === QUOTE && afterDigits(json, start + 1) === end - 1;
+  return isNumber && isText ? json.toString('latin1', start + 1, end - 1) : undefined;
 }
 
 function afterDigits(json: Buffer, start: number): number {

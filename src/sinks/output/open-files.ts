@@ -2,7 +2,9 @@ import type { FileSystem, OpenFile } from '../../storage/file-system.js';
 import { openExisting, openNew } from '../../storage/regular-file.js';
 
 interface Entry {
-  file: Promise<OpenFile> | undefined;
+  opening: Promise<OpenFile> | undefined;
+  /** Set once it is open: awaiting it again takes longer than a small write. */
+  open: OpenFile | undefined;
   users: number;
 }
 
@@ -44,7 +46,11 @@ export class OpenFiles {
   ): Promise<T> {
     while (!this.#fit(files)) await new Promise<void>(resolve => this.#waiting.push(resolve));
     const entries = files.map(({ part }) => {
-      const entry: Entry = this.#entries.get(part) ?? { file: undefined, users: 0 };
+      const entry: Entry = this.#entries.get(part) ?? {
+        opening: undefined,
+        open: undefined,
+        users: 0,
+      };
       this.#entries.delete(part);
       this.#entries.set(part, entry);
       entry.users++;
@@ -52,9 +58,11 @@ export class OpenFiles {
     });
     try {
       const opened: OpenFile[] = [];
-      for (const [index, entry] of entries.entries()) {
-        entry.file ??= this.#open(files[index] as FileToOpen);
-        opened.push(await entry.file);
+      for (let index = 0; index < entries.length; index++) {
+        const entry = entries[index]!;
+        entry.opening ??= this.#open(files[index]!);
+        entry.open ??= await entry.opening;
+        opened.push(entry.open);
       }
       return await work(opened);
     } finally {
@@ -67,7 +75,7 @@ export class OpenFiles {
   async close(path: string): Promise<void> {
     const entry = this.#entries.get(path);
     this.#entries.delete(path);
-    await this.#guard(path, async () => (await entry?.file)?.close());
+    await this.#guard(path, async () => (await entry?.opening)?.close());
   }
 
   /** Closes all files and ignores errors. */
