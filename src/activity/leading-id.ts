@@ -1,5 +1,4 @@
 import { BACKSLASH, LF, QUOTE } from '../json/json-bytes.js';
-import { spanNearEnd } from '../json/json-object.js';
 
 const SPACE = 0x20;
 /** Length of `Wed Oct 10 20:19:24 +0000 2018`. */
@@ -11,6 +10,9 @@ const TIME = 1;
 const DIGITS = 2;
 
 const FIRST_KEY = bytesOf('{"created_at"');
+const NUMBER_KEY = bytesOf(',"id":');
+const ID_KEY = bytesOf(',"id_str":"');
+const LAST = bytesOf('"}');
 /** The start of a post of the original format. */
 const START = bytesOf(
   ...['{"created_at":', OPTIONAL_SPACE, '"', TIME, '",', OPTIONAL_SPACE],
@@ -61,17 +63,34 @@ export function leadingIdStart(json: Buffer, start = 0): number {
 }
 
 /**
- * The id of a post of the original format that has a number `id` and `id_str` close to its end, where some
- * libraries move them. `undefined` for any other document.
+ * The id of a post of the original format whose last members are a number `id` and `id_str`, where some libraries
+ * move them. `undefined` for any other document.
  */
 export function trailingId(json: Buffer): string | undefined {
-  if (FIRST_KEY.some((byte, at) => json[at] !== byte)) return undefined;
-  const [start, end] = spanNearEnd(json, 'id_str') ?? [0, 0];
-  const [number, afterNumber] = spanNearEnd(json, 'id') ?? [0, 0];
-  const isNumber = afterNumber > number && afterDigits(json, number) === afterNumber;
-  const isText =
-    end - start > 2 && json[start] === QUOTE && afterDigits(json, start + 1) === end - 1;
-  return isNumber && isText ? json.toString('latin1', start + 1, end - 1) : undefined;
+  if (!isTextAt(json, FIRST_KEY, 0)) return undefined;
+  // Backwards, what these bytes are is certain: a quote after a colon or a comma opens a string.
+  const end = json.length - LAST.length;
+  const start = beforeDigits(json, end);
+  const afterNumber = start - ID_KEY.length;
+  const number = beforeDigits(json, afterNumber);
+  const isLast =
+    isTextAt(json, LAST, end) &&
+    end > start &&
+    isTextAt(json, ID_KEY, afterNumber) &&
+    afterNumber > number &&
+    isTextAt(json, NUMBER_KEY, number - NUMBER_KEY.length);
+  return isLast ? json.toString('latin1', start, end) : undefined;
+}
+
+function isTextAt(json: Buffer, text: Uint8Array, start: number): boolean {
+  for (let at = 0; at < text.length; at++) if (json[start + at] !== text[at]) return false;
+  return true;
+}
+
+function beforeDigits(json: Buffer, end: number): number {
+  let at = end;
+  for (let byte = json[at - 1]; byte! >= 0x30 && byte! <= 0x39; ) byte = json[--at - 1];
+  return at;
 }
 
 function afterDigits(json: Buffer, start: number): number {

@@ -1,4 +1,5 @@
 import { OptionError } from '../errors.js';
+import { BytesMap } from '../json/bytes-map.js';
 import { parseExact } from '../json/exact-json.js';
 import { keyNearEnd, spanNearEnd } from '../json/json-object.js';
 
@@ -22,19 +23,18 @@ export const NO_MATCHES: Matches = { rules: [], tags: [] };
 const MEMBER = 'matching_rules';
 
 /**
- * Rules by their text, or by all that a post ends with after their key: most posts match one of few
- * combinations.
+ * Rules by their text, or by all that a post ends with after their key: most posts match one of few combinations.
  */
-const cache = new Map<string, Matches>();
-/** Number of cached texts, and of the bytes of one. */
-const CACHED = 1024;
+const known = new BytesMap<Matches>();
 
 /** Parses the value of a `matching_rules` member at a position of a document. */
 export function parseMatches(document: Buffer, start: number, end: number): Matches {
-  const key = document.toString('latin1', start, end);
-  const known = cache.get(key);
-  if (known !== undefined) return known;
-  return remembered(key, matchesOf(parseExact(document.subarray(start, end))));
+  let matches = known.get(document, start, end);
+  if (matches === undefined) {
+    matches = matchesOf(parseExact(document.subarray(start, end)));
+    known.set(document, start, end, matches);
+  }
+  return matches;
 }
 
 /**
@@ -50,20 +50,15 @@ export function matchesAtEnd(
   const key = keyNearEnd(bytes, MEMBER, start, end);
   if (key === -1) return undefined;
   // What follows decides whether this is a member of the document itself.
-  const rest = bytes.toString('latin1', key + MEMBER.length + 2, end);
-  const known = cache.get(rest);
-  if (known !== undefined) return known;
+  const rest = key + MEMBER.length + 2;
+  let matches = known.get(bytes, rest, end);
+  if (matches !== undefined) return matches;
   const document = bytes.subarray(start, end);
   const span = spanNearEnd(document, MEMBER);
   if (span === undefined) return undefined;
-  const matches = parseMatches(document, ...span);
+  matches = parseMatches(document, ...span);
   // Other members after the rules, such as the id, differ from post to post.
-  return span[1] === document.length - 1 ? remembered(rest, matches) : matches;
-}
-
-function remembered(key: string, matches: Matches): Matches {
-  if (cache.size >= CACHED) cache.clear();
-  if (key.length < CACHED) cache.set(key, matches);
+  if (span[1] === document.length - 1) known.set(bytes, rest, end, matches);
   return matches;
 }
 

@@ -173,18 +173,20 @@ export class JsonObject {
  * the top level if its object ends where the document does.
  */
 export function spanNearEnd(bytes: Buffer, key: string): readonly [number, number] | undefined {
-  const keyStart = keyNearEnd(bytes, key);
-  if (keyStart === -1) return undefined;
-  const start = afterSpace(bytes, afterSpace(bytes, keyStart + key.length + 2) + 1);
-  const end = afterValue(bytes, start);
-  let at = afterSpace(bytes, end);
-  while (bytes[at] === COMMA) {
-    const colon = afterSpace(bytes, afterString(bytes, afterSpace(bytes, at + 1)));
-    at = afterSpace(bytes, afterValue(bytes, afterSpace(bytes, colon + 1)));
+  let member = keyNearEnd(bytes, key);
+  if (member === -1) return undefined;
+  let span: readonly [number, number] | undefined;
+  while (true) {
+    const start = afterSpace(bytes, afterSpace(bytes, afterString(bytes, member)) + 1);
+    const end = afterValue(bytes, start);
+    span ??= [start, end];
+    const next = afterSpace(bytes, end);
+    if (bytes[next] !== COMMA)
+      return bytes[next] === CLOSE_OBJECT && afterSpace(bytes, next + 1) === bytes.length
+        ? span
+        : undefined;
+    member = afterSpace(bytes, next + 1);
   }
-  return bytes[at] === CLOSE_OBJECT && afterSpace(bytes, at + 1) === bytes.length
-    ? [start, end]
-    : undefined;
 }
 
 /** The bytes to find, and for each byte at their possible start how far to step left (Boyer-Moore-Horspool). */

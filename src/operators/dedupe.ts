@@ -96,7 +96,8 @@ function newRows(ids: IdWindow, { file, rows }: ScannedItems): ScannedItems {
   const { highs, lows, otherIds } = file.columns;
   const passed = new Uint32Array(rows.length);
   let count = 0;
-  for (const row of rows) {
+  for (let index = 0; index < rows.length; index++) {
+    const row = rows[index]!;
     const other = otherIds.size === 0 ? undefined : otherIds.get(row);
     const isNew = other === undefined ? ids.addNumber(highs[row]!, lows[row]!) : ids.add(other);
     if (isNew) passed[count++] = row;

@@ -71,11 +71,11 @@ function routedRows({ file, rows }: ScannedItems, untagged: string): ScannedItem
   const names = new Map([[untagged, 0]]);
   const starts = new Uint32Array(tagSets.length + 1);
   const indexes: number[] = [];
-  for (const [number, set] of tagSets.entries()) {
+  tagSets.forEach((set, number) => {
     for (const tag of set) indexes.push(tag === untagged ? REFUSED : indexOf(names, tag));
     if (set.length === 0) indexes.push(0);
     starts[number + 1] = indexes.length;
-  }
+  });
   const routed = routes(rows, sets, starts, Uint32Array.from(indexes));
   if (routed.tags.includes(REFUSED)) refuse(untagged, untagged);
   return { file, ...routed, tagNames: [...names.keys()] };
