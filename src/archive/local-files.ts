@@ -107,9 +107,11 @@ async function* read(
 ): InternalBatches<Uint8Array> {
   const found = (await Promise.all(roots.map(root => filesAt(root, matches)))).flat();
   const files = found.filter(({ path }) => share === undefined || hasFile(share, path));
+  const total = bytesOf(files);
+  // Threads start while the cursors are made.
+  if (resume === undefined && fileScan?.pays(total)) fileScan.start(files.length);
   const cursors = cursorsOf(files, share);
   const first = resume === undefined ? 0 : placeOf(resume, cursors, roots);
-  const total = bytesOf(files);
   let done = bytesOf(files.slice(0, first));
 
   const scan = fileScan?.pays(total - done) ? fileScan : undefined;

@@ -73,7 +73,10 @@ export class Scan {
     return this.#stages.limits !== undefined && bytes >= this.#threads.minBytes;
   }
 
-  /** Starts the threads before the first of so many files, which otherwise waits for its thread. */
+  /**
+   * Starts the threads before the first file, which otherwise waits for its thread. Each ends when it is done with
+   * its last of so many files, while the sink completes its outputs.
+   */
   start(files: number): void {
     this.#threads.start(files, this.#fields);
   }
@@ -118,7 +121,10 @@ class ScanThreads {
    */
   readonly #waiting: Waiting[] = [];
   #files = 0;
+  /** The number of files after which no thread is needed. */
+  #lastFile = Number.POSITIVE_INFINITY;
   #heldBytes = 0;
+  readonly #ending: Promise<void>[] = [];
   #closed = false;
 
   constructor({ script, size, minBytes }: { script: URL; size: number; minBytes: number }) {
@@ -136,6 +142,7 @@ class ScanThreads {
 
   start(files: number, fields: ScanFields): void {
     if (this.#closed) return;
+    this.#lastFile = this.#files + files;
     const wanted = Math.min(this.size, files);
     while (this.#threads.length < wanted) if (this.#start(fields) === undefined) return;
   }
@@ -143,7 +150,8 @@ class ScanThreads {
   async close(): Promise<void> {
     this.#closed = true;
     this.#dispatch();
-    await Promise.all(this.#threads.map(thread => thread.end()));
+    for (const thread of this.#threads.splice(0)) this.#ending.push(thread.end());
+    await Promise.all(this.#ending);
   }
 
   #dispatch(): void {
@@ -166,6 +174,7 @@ class ScanThreads {
       thread.files--;
       this.#heldBytes -= bytes;
       this.#dispatch();
+      if (this.#files >= this.#lastFile) this.#endIdle();
     };
     try {
       const reply = await this.#ask(thread, file, input, stages);
@@ -211,6 +220,13 @@ class ScanThreads {
     if (best !== undefined && this.#heldBytes > MAX_HELD_BYTES) return undefined;
     if (this.#threads.length < this.size) return this.#start(fields) ?? best;
     return best !== undefined && best.files < FILES_A_THREAD ? best : undefined;
+  }
+
+  #endIdle(): void {
+    for (const thread of this.#threads.filter(({ files }) => files === 0)) {
+      this.#threads.splice(this.#threads.indexOf(thread), 1);
+      this.#ending.push(thread.end());
+    }
   }
 
   #start(fields: ScanFields): ScanThread | undefined {

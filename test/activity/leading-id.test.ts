@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { leadingId } from '../../src/activity/leading-id.js';
+import { Activity } from '../../src/activity/activity.js';
+import { leadingId, trailingId } from '../../src/activity/leading-id.js';
 import { JsonObject } from '../../src/json/json-object.js';
 import { bySuite } from '../slow-suite.js';
 import { arbitraryPost, writePost } from './arbitrary-post.js';
@@ -91,3 +92,63 @@ describe('leadingId', () => {
       expect(leadingId(Buffer.from(text.slice(0, end)))).toBeUndefined();
   });
 });
+
+const ending = fc
+  .tuple(
+    mostly(['{"created_at":"x"'], '{"id":1', '{"created_at":{"a":1}', '{ "created_at":1'),
+    mostly([',"text":"a"', ''], ',"text":"\\"', ',"list":[{"a":1}', ',"object":{"id":2'),
+    mostly([',"id":'], ', "id":', ',"xd":', ',"text":",\\"id\\":', '"id":'),
+    mostly(['0', '12', '1050118621198921728'], '', '"12"', '-5', '1.5'),
+    mostly([',"id_str":"'], ',"id_str": "', ',"id_str":', ',"id_sts":"', ',\\"id_str\\":\\"'),
+    mostly(['7', '1050118621198921728'], '', 'a7', 'tag:7', '7\\'),
+    mostly(['"}'], '"', '"}}', '"}]}', '"} '),
+  )
+  .map(pieces => pieces.join(''));
+
+describe('trailingId', () => {
+  it('is the id that a post has as its last members, and nothing where they are elsewhere', () => {
+    const post = `{"created_at":"${TIME}","text":"a","id":12,"id_str":"12"}`;
+    expect(trailingId(Buffer.from(post))).toBe('12');
+    expect(trailingId(Buffer.from(post.replace('"id":12', '"id": 12')))).toBeUndefined();
+    expect(trailingId(Buffer.from(`{"text":"a","id":12,"id_str":"12"}`))).toBeUndefined();
+    const nested = `{"created_at":"${TIME}","object":{"id":12,"id_str":"12"}}`;
+    expect(trailingId(Buffer.from(nested))).toBeUndefined();
+  });
+
+  it('is the id that JSON.parse finds or nothing, in any document', () => {
+    let found = 0;
+    fc.assert(
+      fc.property(ending, json => {
+        const id = trailingId(Buffer.from(json));
+        const parsed = parsedOf(json);
+        if (id === undefined || parsed === undefined) return;
+        found++;
+        expect(parsed.id_str).toBe(id);
+        expect(typeof parsed.id).toBe('number');
+      }),
+      { numRuns: 3_000 },
+    );
+    expect(found).toBeGreaterThan(100);
+  });
+
+  it('gives an activity the id and the rules that it has without', () => {
+    fc.assert(
+      fc.property(postModel, model => {
+        const { json } = writePost(model, 'original');
+        const { id, id_str, ...rest } = JSON.parse(json);
+        const moved = JSON.stringify({ ...rest, id: 0, id_str: String(model.id) });
+        const activity = new Activity(Buffer.from(moved.replace('"id":0', `"id":${model.id}`)));
+        expect(activity.id).toBe(String(model.id));
+        expect(activity.tags).toEqual(new Activity(Buffer.from(json)).tags);
+      }),
+    );
+  });
+});
+
+function parsedOf(json: string): { readonly id?: unknown; readonly id_str?: unknown } | undefined {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}

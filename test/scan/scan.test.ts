@@ -4,8 +4,9 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import type { Worker } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import { Scan } from '../../src/scan/scan.js';
 import { compiled } from '../compiled.js';
@@ -161,6 +162,32 @@ describe('the threads of a scan', () => {
       main,
     ]);
     expect(stdout).toBe('closed\n');
+  });
+
+  it('end after the last of the files that were announced, and start again for others', async () => {
+    const started = { threads: 0, ended: 0 };
+    const count = (worker: Worker) => {
+      started.threads++;
+      worker.on('exit', () => started.ended++);
+    };
+    process.on('worker', count);
+    const folder = await newFolder();
+    const scan = Scan.open({ workers: 2 })!.framing(LIMITS)!;
+    scan.start(3);
+    const scanned = async (name: string) => {
+      const file = path.join(folder, name);
+      await writeFile(file, '{"id":1}\n');
+      (await scan.scan(task(file)))?.release();
+    };
+    await Promise.all(['a', 'b'].map(scanned));
+    expect(started).toEqual({ threads: 2, ended: 0 });
+    await scanned('c');
+    await vi.waitFor(() => expect(started).toEqual({ threads: 2, ended: 2 }));
+    await scanned('d');
+    expect(started.threads).toBe(3);
+    await scan.close();
+    expect(started.ended).toBe(3);
+    process.off('worker', count);
   });
 
   it('are none where the limit is 0', () => {

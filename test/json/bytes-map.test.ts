@@ -1,0 +1,55 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { BytesMap } from '../../src/json/bytes-map.js';
+
+/** Few different bytes, so that many are equal or nearly equal. */
+const bytes = fc.uint8Array({ maxLength: 4, max: 2 });
+const call = fc.record({ bytes, before: bytes, after: bytes, value: fc.option(fc.nat()) });
+
+describe('BytesMap', () => {
+  it('gives the value that was set last for the same bytes, wherever they are, or nothing', () => {
+    let found = 0;
+    fc.assert(
+      fc.property(fc.array(call, { maxLength: 60 }), calls => {
+        const map = new BytesMap<number>();
+        const model = new Map<string, number>();
+        for (const { bytes, before, after, value } of calls) {
+          const whole = Buffer.concat([before, bytes, after]);
+          const span = [before.length, before.length + bytes.length] as const;
+          const known = map.get(whole, ...span);
+          if (known !== undefined) {
+            found++;
+            expect(known).toBe(model.get(bytes.join()));
+          }
+          if (value === null) continue;
+          map.set(whole, ...span, value);
+          model.set(bytes.join(), value);
+          expect(map.get(whole, ...span)).toBe(value);
+          whole.fill(9);
+          expect(map.get(Buffer.from(bytes), 0, bytes.length)).toBe(value);
+        }
+      }),
+      { numRuns: 200 },
+    );
+    expect(found).toBeGreaterThan(20);
+  });
+
+  it('tells apart bytes that end the same', () => {
+    const map = new BytesMap<string>();
+    const end = 'x'.repeat(100);
+    map.set(Buffer.from(`a${end}`), 0, 101, 'a');
+    expect(map.get(Buffer.from(`b${end}`), 0, 101)).toBeUndefined();
+    expect(map.get(Buffer.from(`a${end}`), 0, 101)).toBe('a');
+  });
+
+  it('keeps neither long bytes nor more than 1,024 of them', () => {
+    const map = new BytesMap<number>();
+    map.set(Buffer.alloc(1_025), 0, 1_025, 1);
+    expect(map.get(Buffer.alloc(1_025), 0, 1_025)).toBeUndefined();
+    const keys = Array.from({ length: 1_025 }, (_, index) => Buffer.from(`key ${index}`));
+    keys.forEach((key, index) => {
+      map.set(key, 0, key.length, index);
+    });
+    expect(keys.map(key => map.get(key, 0, key.length)).filter(Number.isInteger)).toEqual([1_024]);
+  });
+});
