@@ -132,6 +132,20 @@ describe('a project that installs the package', () => {
     expect(await run(path.join(project, 'script.js'))).toEqual({ posts: 20, tombstones: 'opened' });
   });
 
+  it('sees functions and classes under the names by which it imports them', async () => {
+    const script = path.join(project, 'names.js');
+    await writeFile(
+      script,
+      `const entries = ['millrace', 'millrace/service'];
+      const modules = await Promise.all(entries.map(entry => import(entry)));
+      const exported = modules.flatMap(module => Object.entries(module));
+      const functions = exported.filter(([, value]) => typeof value === 'function');
+      const others = functions.filter(([name, value]) => value.name !== name);
+      console.log(JSON.stringify({ functions: functions.length, others: others.map(([name]) => name) }));`,
+    );
+    expect(await run(script)).toEqual({ functions: expect.any(Number), others: [] });
+  });
+
   it('reads stored files in threads, by the script that the package brings', async () => {
     const script = path.join(project, 'threads.js');
     await writeFile(path.join(project, 'posts.jsonl'), '{"id":1,"id_str":"1"}\n');

@@ -267,7 +267,7 @@ export class Activity {
 
   #nested(key: string): Activity | undefined {
     const span = this.#root.object(key) === undefined ? undefined : this.#root.span(key);
-    return span === undefined ? undefined : new Activity(this.raw.subarray(...span));
+    return span === undefined ? undefined : activityOf(this.raw.subarray(...span));
   }
 
   #value(key: string): unknown {
@@ -277,7 +277,7 @@ export class Activity {
 
   #spliced([start, end]: readonly [number, number], json: string): Activity {
     const { raw } = this;
-    return new Activity(
+    return activityOf(
       Buffer.concat([raw.subarray(0, start), Buffer.from(json), raw.subarray(end)]),
     );
   }
@@ -285,6 +285,11 @@ export class Activity {
   #missing(what: string): DataError {
     return new DataError(`Not a post: expected ${what}; it starts with ${excerpt(this.raw)}`);
   }
+}
+
+/** Outside of the class: the bundler renames a class that refers to itself. */
+function activityOf(bytes: Buffer): Activity {
+  return new Activity(bytes);
 }
 
 /** The exact id of an object of the original format. */

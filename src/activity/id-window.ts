@@ -1,7 +1,8 @@
 import { CHUNK, IdChunk, type IdReader, readText } from './id-chunk.js';
 import { IdNumber } from './id-number.js';
 
-/** Slots of a new table: for windows up to 100,000 ids, it never grows. */
+/** Slots of the first table, which doubles when half of it is used. One for 100,000 ids or fewer never has to. */
+const MIN_TABLE = 1024;
 const MAX_FIRST_TABLE = 2 ** 18;
 
 /**
@@ -25,8 +26,9 @@ export class IdWindow {
 
   constructor(size: number) {
     this.#size = size;
-    let slots = 16;
-    while (slots <= 2 * size + 2 && slots < MAX_FIRST_TABLE) slots *= 2;
+    let slots = MIN_TABLE;
+    // A window without a limit mostly has few ids: a replay has one for each minute.
+    if (Number.isFinite(size)) while (slots <= 2 * size + 2 && slots < MAX_FIRST_TABLE) slots *= 2;
     this.#table = new Uint32Array(2 * slots);
     this.#mask = slots - 1;
   }

@@ -108,8 +108,11 @@ async function* read(
   const found = (await Promise.all(roots.map(root => filesAt(root, matches)))).flat();
   const files = found.filter(({ path }) => share === undefined || hasFile(share, path));
   const total = bytesOf(files);
-  // Threads start while the cursors are made.
-  if (resume === undefined && fileScan?.pays(total)) fileScan.start(files.length);
+  // Threads start while the cursors are made, unless the cursor may say that few files are left.
+  if (resume === undefined && fileScan?.pays(total)) {
+    const whole = files.filter(({ size }) => size <= WHOLE).length;
+    if (whole > 0) fileScan.start(whole);
+  }
   const cursors = cursorsOf(files, share);
   const first = resume === undefined ? 0 : placeOf(resume, cursors, roots);
   let done = bytesOf(files.slice(0, first));

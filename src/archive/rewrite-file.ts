@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import streams from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { Activity } from '../activity/activity.js';
 import { parseInStreamMessage } from '../activity/in-stream-message.js';
@@ -129,7 +129,9 @@ async function write(file: string, review: Review, signal: AbortSignal | undefin
       const target = async (blocks: AsyncIterable<Buffer>) => {
         for await (const block of blocks) await aside.writeFile(block);
       };
-      await (isGzip ? pipeline(lines, createGzip(), target) : pipeline(lines, target));
+      await (isGzip
+        ? streams.pipeline(lines, createGzip(), target)
+        : streams.pipeline(lines, target));
     };
     // A fixed name, so that a killed process does not leave a copy of forbidden posts behind.
     await replaceFile(file, rewrite, { mode: mode & 0o7777, aside: `${hidden}.tmp` });

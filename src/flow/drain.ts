@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { Readable, Writable } from 'node:stream';
-import { pipeline as nodePipeline } from 'node:stream/promises';
+import streams from 'node:stream/promises';
 import { batchesOf, Flow, type SinkRun } from './flow.js';
 import { type Argument, callSink } from './pipeline-arguments.js';
 import { isWebWritable, writeToWeb } from './web-streams.js';
@@ -27,6 +27,6 @@ async function drainTo(input: Flow<unknown>, value: unknown, run: Draining): Pro
     );
     if (failure !== undefined) throw failure.error;
   } else if (value instanceof Writable)
-    await nodePipeline(Readable.from(input), value, { signal: run.signal });
+    await streams.pipeline(Readable.from(input), value, { signal: run.signal });
   else await writeToStream(input, value as StreamSink<unknown> & EventEmitter, run);
 }

@@ -1,5 +1,5 @@
 import { Duplex, Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import streams from 'node:stream/promises';
 import { OptionError } from '../errors.js';
 import { type Batches, batchesOf, Flow, identityOf, type Run } from './flow.js';
 import { isMinipass, type MinipassStream } from './minipass-streams.js';
@@ -44,7 +44,7 @@ async function* piped<In, Out>(
   );
   const fed = isMinipass(stream)
     ? writeToStream(source, stream, { signal, untilEnded: false })
-    : pipeline(Readable.from(source, { objectMode: true }), stream as Duplex, { signal });
+    : streams.pipeline(Readable.from(source, { objectMode: true }), stream as Duplex, { signal });
   // The failure reaches the reader through the stream itself; `fed` alone must not end the process.
   fed.catch(() => {});
   try {

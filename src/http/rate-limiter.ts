@@ -10,7 +10,10 @@ import { realTime, type Timing } from './timing.js';
  */
 const MAX_TRANSIT_MS = 250;
 
-/** Permission to send one request. It counts against the rates until one of its methods was called. */
+/**
+ * Permission to send one request. Until one of its methods is called, the request counts in every window, and
+ * others may wait for it without end.
+ */
 export interface Permit {
   /** To be called when the request is written to an open connection, or can no longer be. */
   sent(): void;
@@ -68,8 +71,9 @@ export class RateLimiter {
   }
 
   /**
-   * Waits until a request may start. An abort rejects with the signal's reason and uses no permit. `beginWait`
-   * is called at the start of each wait, also while calls before it wait; its result is called at the end.
+   * Waits until a request may start. An abort rejects with the signal's reason. `beginWait` is called at the start
+   * of each wait, also while calls before it wait; its result is called at the end. A wait for the connection of
+   * an earlier request to open is not reported: when it ends is not known, and opening has a timeout.
    */
   acquire(
     kind?: string,

@@ -1,5 +1,3 @@
-/** The number of bytes at the end that the hash is made of. */
-const HASHED = 32;
 const MAX_ENTRIES = 1024;
 const MAX_BYTES = 1024;
 
@@ -16,6 +14,7 @@ export class BytesMap<T> {
   readonly #entries = new Map<number, Entry<T>>();
 
   get(bytes: Uint8Array, start: number, end: number): T | undefined {
+    if (end - start > MAX_BYTES) return undefined;
     const entry = this.#entries.get(hash(bytes, start, end));
     if (entry === undefined || entry.bytes.length !== end - start) return undefined;
     for (let at = start; at < end; at++)
@@ -34,9 +33,15 @@ export class BytesMap<T> {
   }
 }
 
+/** FNV-1a of all bytes, four at a time: posts with different rules may end the same. */
 function hash(bytes: Uint8Array, start: number, end: number): number {
-  let mixed = end - start;
-  for (let at = Math.max(start, end - HASHED); at < end; at++)
-    mixed = Math.imul(mixed ^ bytes[at]!, 0x01000193);
+  let mixed = 0x811c9dc5;
+  let at = start;
+  for (; at + 4 <= end; at += 4) {
+    const word =
+      bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24);
+    mixed = Math.imul(mixed ^ word, 0x01000193);
+  }
+  for (; at < end; at++) mixed = Math.imul(mixed ^ bytes[at]!, 0x01000193);
   return mixed;
 }

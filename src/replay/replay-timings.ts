@@ -33,7 +33,7 @@ export interface ReplayTimings {
   readonly failures: number;
 }
 
-const chunk = (meaning: string, minutes: number) =>
+const chunkMinutes = (meaning: string, minutes: number) =>
   special<number, number>(
     meaning,
     'whole minutes, in milliseconds',
@@ -47,9 +47,9 @@ export const TIMING_OPTIONS = {
   oldestMs: whole('the age of the oldest minutes', { min: 1, default: 5 * DAY }),
   youngestFromMs: whole('the least age of `fromDate`', { min: 1, default: 31 * MINUTE }),
   youngestToMs: whole('the least age of `toDate`', { min: 1, default: 30 * MINUTE }),
-  firstChunkMs: chunk('the part of the window that one connection requests first', 16),
-  maxChunkMs: chunk('the longest chunk', 64),
-  minChunkMs: chunk('the shortest chunk', 2),
+  firstChunkMs: chunkMinutes('the part of the window that one connection requests first', 16),
+  maxChunkMs: chunkMinutes('the longest chunk', 64),
+  minChunkMs: chunkMinutes('the shortest chunk', 2),
   firstWaitMs: whole('the longest first wait after a failure', { default: 5 * SECOND }),
   maxWaitMs: whole('where the doubling of waits ends', { default: 320 * SECOND }),
   rateLimitWaitMs: whole('the wait after a 429', { default: 300 * SECOND }),

@@ -142,7 +142,7 @@ class ScanThreads {
 
   start(files: number, fields: ScanFields): void {
     if (this.#closed) return;
-    this.#lastFile = this.#files + files;
+    this.#lastFile = (Number.isFinite(this.#lastFile) ? this.#lastFile : this.#files) + files;
     const wanted = Math.min(this.size, files);
     while (this.#threads.length < wanted) if (this.#start(fields) === undefined) return;
   }

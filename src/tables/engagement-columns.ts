@@ -14,7 +14,7 @@ const TOTALS: ItemKind = {
 };
 
 /** The columns of activities with totals, as `engagement` gives them. */
-export const engagement = builtIn(TOTALS, (engaged: AnyEngaged) => engaged, {
+export const engagementColumns = builtIn(TOTALS, (engaged: AnyEngaged) => engaged, {
   id: { type: 'string', meaning: 'Id of the post, digits', value: ({ activity }) => activity.id },
   favorites: { type: 'int64', meaning: 'Likes, exact', value: ({ totals }) => totals?.favorites },
   retweets: { type: 'int64', meaning: 'Shares, exact', value: ({ totals }) => totals?.retweets },

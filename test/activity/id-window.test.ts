@@ -146,3 +146,10 @@ describe('IdWindow', () => {
     },
   );
 });
+
+it('a window without a limit takes little memory for few ids: a replay has one for each minute', () => {
+  const before = process.memoryUsage().arrayBuffers;
+  const windows = Array.from({ length: 500 }, () => new IdWindow(Number.POSITIVE_INFINITY));
+  for (const window of windows) window.add('1050118621198921728');
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100e6);
+});

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type Addresses, createService, type Service } from 'millrace/service';
+import { type Addresses, createService, type Service } from '../../src/service/index.js';
 import { jobServer, servedFiles, UUID, whole } from '../jobs/job-server.js';
 import { CountingProxy } from './calls/counting-proxy.js';
 import { loadLibrary } from './load-library.js';

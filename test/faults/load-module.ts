@@ -60,8 +60,8 @@ interface Modules {
 }
 
 /**
- * A module of the library, from the folder of the run: `dist/`, a mutant of it, or `src/` in a test of
- * vitest, which compiles it.
+ * A module of the library, from the folder of the run: that of the compiled library, of a mutant of it, or `src/` in a
+ * test of vitest, which compiles it.
  */
 export function loadModule<N extends keyof Modules>(library: URL, name: N): Promise<Modules[N]> {
   const extension = library.pathname.endsWith('/src/') ? 'ts' : 'js';

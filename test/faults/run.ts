@@ -161,7 +161,7 @@ Flags:
   --missing         only the cells that have not passed with all their seeds, from where their results end
   --minutes N       no trial starts after N minutes; --missing goes on from there
   --seed S          only this seed, as a failure prints it; with --seeds N the first of N
-  --library FOLDER  try another compiled library than dist, such as a mutant; not recorded
+  --library FOLDER  try another compiled library, such as a mutant; not recorded
   --json            print the results as JSON, and nothing else
   --list            list the cells and what each expects
   --help            print this

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { ScanThread } from '../../src/scan/scan-thread.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
 
-// Threads run the compiled script: build first.
+// The set-up of all tests compiles it.
 const SCRIPT = new URL('../../dist/scan-worker.cjs', import.meta.url);
 const newFolder = temporaryFolders();
 

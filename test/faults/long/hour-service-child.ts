@@ -4,7 +4,7 @@ import {
   type Fault,
   type PlantedFault,
   type ServiceOptions,
-} from 'millrace/service';
+} from '../../../src/service/index.js';
 import { type ClockState, timeOf } from './fast-clock.js';
 
 /** What the process is started with, as JSON. */

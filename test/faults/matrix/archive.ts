@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { samplePosts } from 'millrace/service';
 import { Activity } from '../../../src/activity/activity.js';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
+import { samplePosts } from '../../../src/service/index.js';
 import { MemoryArchive } from '../../service/memory-archive.js';
 import { WINDOWS } from './windows.js';
 

@@ -1,5 +1,10 @@
-import { type Addresses, createService, type Service, type ServiceOptions } from 'millrace/service';
 import type { Json } from '../../../src/json/json.js';
+import {
+  type Addresses,
+  createService,
+  type Service,
+  type ServiceOptions,
+} from '../../../src/service/index.js';
 import { newArchive } from './archive.js';
 import { fetchBody } from './bare-client.js';
 import { FaultProxy } from './fault-proxy.js';

@@ -5,7 +5,7 @@ export interface Mutant {
   readonly mistake: string;
   /** A source file below `src`, without its extension. */
   readonly file: string;
-  /** Text that the file has once, in TypeScript and compiled: within a line, without types. */
+  /** Text that the file has once, in TypeScript. */
   readonly from: string;
   readonly to: string;
   /** Part and cell, tried in this order until one fails. */
