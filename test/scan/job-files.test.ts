@@ -112,10 +112,9 @@ async function run(served: JobServer, out: string, { workers, concurrency, signa
   for (const name of (await readdir(out)).toSorted())
     if (!name.endsWith('.lock'))
       contents[name] = clean(await readFile(path.join(out, name), 'utf8'));
-  // Files after one with a bad post may have been requested or not.
-  const wasCut = 'code' in result && result.code === 'ERR_DATA';
-  const fetched = wasCut ? undefined : Object.fromEntries(served.fetched);
-  return { result, contents, verdicts, fetched };
+  // Files after one with a bad post may have been requested or not; after the last file, so may the verdict.
+  if ('code' in result && result.code === 'ERR_DATA') return { result, contents };
+  return { result, contents, verdicts, fetched: Object.fromEntries(served.fetched) };
 }
 
 /** From the checkpoint, without the faults. */
