@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { transform } from 'esbuild';
 import { describe, expect, inject, it } from 'vitest';
 import { compileLibrary } from '../../compile-library.js';
 import { root } from '../../pages.js';
@@ -14,9 +15,11 @@ import { MUTANTS, type Mutant } from './mutants.js';
 import { copyLibrary, mutated } from './mutate.js';
 
 describe('the mutants', () => {
-  it.each(MUTANTS)('$name: has its text once in the source', mutant => {
+  it.each(MUTANTS)('$name: has its text once in the source, and compiles', async mutant => {
     const source = readFileSync(path.join(root, 'src', `${mutant.file}.ts`), 'utf8');
-    expect(mutated(source, mutant)).not.toBe(source);
+    const changed = mutated(source, mutant);
+    expect(changed).not.toBe(source);
+    await transform(changed, { loader: 'ts' });
   });
 
   it('name cells that exist and that have trials', () => {

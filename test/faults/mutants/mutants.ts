@@ -66,7 +66,7 @@ export const MUTANTS: readonly Mutant[] = [
     mistake: 'connects before the time of the connection is on disk',
     file: 'replay/connect-log',
     from: 'await handle.datasync();',
-    to: '',
+    to: ';',
     cells: ['disks connects/power'],
   },
   {
