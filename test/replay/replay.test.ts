@@ -654,6 +654,26 @@ describe('the clock of the service', () => {
   });
 });
 
+/** A timing without waits; storing the time of every so many connections takes 5 seconds of it. */
+function slowDisk(every: number) {
+  let now = Date.now();
+  const add = ConnectLog.prototype.add;
+  let stored = 0;
+  vi.spyOn(ConnectLog.prototype, 'add').mockImplementation(async function (this: ConnectLog, at) {
+    await add.call(this, at);
+    if (stored++ % every === 0) now += 5_000;
+  });
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+  });
+  return {
+    ...{ now: () => now, elapsed: () => now, random: () => 0.5 },
+    async sleep(ms: number) {
+      now += ms;
+    },
+  };
+}
+
 describe('the budget of five connections in five minutes', () => {
   it('is kept by one run', async () => {
     const window = past(200);
@@ -665,26 +685,11 @@ describe('the budget of five connections in five minutes', () => {
 
   it('is kept if the disk takes seconds to store the time of a connection', async () => {
     const window = past(200);
-    let now = Date.now();
-    const slow = {
-      ...{ now: () => now, elapsed: () => now, random: () => 0.5 },
-      async sleep(ms: number) {
-        now += ms;
-      },
-    };
-    const add = ConnectLog.prototype.add;
-    let stored = 0;
-    vi.spyOn(ConnectLog.prototype, 'add').mockImplementation(async function (this: ConnectLog, at) {
-      await add.call(this, at);
-      if (stored++ % 4 === 0) now += 5_000;
-    });
-    onTestFinished(() => {
-      vi.restoreAllMocks();
-    });
+    const slow = slowDisk(4);
     const arrived: number[] = [];
     const answer = wholeReplay(wirePosts(window, 1));
     server.otherwise = (...exchange) => {
-      arrived.push(now);
+      arrived.push(slow.now());
       return answer(...exchange);
     };
     // Two runs, one after the other: the second knows only the file.
@@ -703,22 +708,8 @@ describe('the budget of five connections in five minutes', () => {
 
   it('does not wait for connections that were not made because their times could not be stored', async () => {
     const window = past(2);
-    let now = Date.now();
-    const slow = {
-      ...{ now: () => now, elapsed: () => now, random: () => 0.5 },
-      async sleep(ms: number) {
-        now += ms;
-      },
-    };
-    const add = ConnectLog.prototype.add;
-    vi.spyOn(ConnectLog.prototype, 'add').mockImplementation(async function (this: ConnectLog, at) {
-      await add.call(this, at);
-      now += 5_000;
-    });
+    const slow = slowDisk(1);
     const move = vi.spyOn(ConnectLog.prototype, 'move');
-    onTestFinished(() => {
-      vi.restoreAllMocks();
-    });
     const sent = wirePosts(window);
     server.otherwise = wholeReplay(sent);
     const run = () => collected(posts(window, {}, acme({ timing: slow })));
