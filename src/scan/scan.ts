@@ -121,8 +121,8 @@ class ScanThreads {
    */
   readonly #waiting: Waiting[] = [];
   #files = 0;
-  /** The number of files after which no thread is needed. */
-  #lastFile = Number.POSITIVE_INFINITY;
+  /** How many files there will be, where that is known: no thread is needed after the last. */
+  #expectedFiles: number | undefined;
   #heldBytes = 0;
   readonly #ending: Promise<void>[] = [];
   #closed = false;
@@ -142,7 +142,7 @@ class ScanThreads {
 
   start(files: number, fields: ScanFields): void {
     if (this.#closed) return;
-    this.#lastFile = (Number.isFinite(this.#lastFile) ? this.#lastFile : this.#files) + files;
+    this.#expectedFiles = (this.#expectedFiles ?? this.#files) + files;
     const wanted = Math.min(this.size, files);
     while (this.#threads.length < wanted) if (this.#start(fields) === undefined) return;
   }
@@ -174,7 +174,7 @@ class ScanThreads {
       thread.files--;
       this.#heldBytes -= bytes;
       this.#dispatch();
-      if (this.#files >= this.#lastFile) this.#endIdle();
+      if (this.#files >= (this.#expectedFiles ?? Number.POSITIVE_INFINITY)) this.#endIdle();
     };
     try {
       const reply = await this.#ask(thread, file, input, stages);
