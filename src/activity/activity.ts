@@ -64,8 +64,8 @@ export class Activity {
   /** The exact bytes as received. */
   readonly raw: Buffer;
   #fields: JsonObject | undefined;
-  /** The result of `leadingId` or `trailingId`; empty if neither found one. */
-  #outer: string | undefined;
+  /** The id, where it is among the first or the last members, by `leadingId` or `trailingId`; empty elsewhere. */
+  #edgeId: string | undefined;
   #id: string | undefined;
   #matches: Matches | undefined;
   #post: OriginalPost | ActivityStreamsPost | undefined;
@@ -231,13 +231,13 @@ export class Activity {
     return this.#fields;
   }
 
-  get #outerId(): string {
-    this.#outer ??= leadingId(this.raw) ?? trailingId(this.raw) ?? '';
-    return this.#outer;
+  get #idAtEdge(): string {
+    this.#edgeId ??= leadingId(this.raw) ?? trailingId(this.raw) ?? '';
+    return this.#edgeId;
   }
 
   #readId(): string {
-    if (this.#outerId !== '') return this.#outerId;
+    if (this.#idAtEdge !== '') return this.#idAtEdge;
     const root = this.#root;
     const stated = root.lastDigits('id') ?? idOf(root);
     if (stated === undefined) throw this.#missing('an id in id_str or id');
@@ -246,7 +246,7 @@ export class Activity {
 
   #readMatches(): Matches {
     // Each format has its own member for the rules, mostly the last one. Either is accepted.
-    const inGnip = this.#outerId === '' && this.#root.string('id')?.startsWith('tag:') === true;
+    const inGnip = this.#idAtEdge === '' && this.#root.string('id')?.startsWith('tag:') === true;
     const last = inGnip ? undefined : matchesAtEnd(this.raw);
     if (last !== undefined) return last;
     const root = this.#root;
