@@ -4,7 +4,7 @@ import { Kvm } from '@nats-io/kv';
 import { connect } from '@nats-io/transport-node';
 import { Activity, collect, Flow, pipeline } from 'millrace';
 import { fromJetStream, JetStreamError, toJetStream } from 'millrace/jetstream';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Child } from './children.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
@@ -12,6 +12,18 @@ import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
 const create = { maxBytes: 64 << 20, duplicateWindowMs: 1000, shares: 4 };
 
 const to = (node: NatsNode) => ({ servers: node.url, stream: 'posts', subject: 'posts' });
+
+/** Which process publishes, or did last; undefined before the first. */
+async function publisherOf(node: NatsNode): Promise<string | undefined> {
+  const connection = await connect({ servers: node.url });
+  try {
+    const kv = await new Kvm(connection).open('millrace');
+    const entry = await kv.get('posts').catch(() => null);
+    return entry?.json<{ process: { run: string } }>().process.run;
+  } finally {
+    await connection.close();
+  }
+}
 
 /** The ids that a reader gets, sorted. */
 async function idsIn(node: NatsNode): Promise<string[]> {
@@ -122,7 +134,10 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     const second = new AbortController();
     for (const what of ['end', 'start']) {
       const stop = new AbortController();
+      const before = await publisherOf(node);
       const first = run(stop.signal);
+      await vi.waitUntil(async () => (await publisherOf(node)) !== before, { timeout: 60_000 });
+      // Time to publish until the stream is full.
       await wait(1000);
       const limit = setTimeout(() => second.abort(new Error('has taken over')), 60_000);
       // It gives up at the first sign of life, a second apart on an idle machine.
