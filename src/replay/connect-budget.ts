@@ -1,7 +1,7 @@
 import type { Rate } from '../http/rate-limits.js';
 import { SECOND } from '../time.js';
 
-/** The service may count a request this much later than its start. */
+/** The service may count a request this much after it was sent. */
 const ARRIVAL = SECOND;
 
 /** The earliest time of the next connection, under all rates. */

@@ -49,8 +49,8 @@ export class ConnectLog {
   }
 
   /**
-   * Moves a time that was added: the disk took long, and the service counts the connection from when it arrives.
-   * A power cut can undo this.
+   * Moves a time that was added: the disk or the connection took long, and the service counts the connection
+   * from when its request arrives. A power cut can undo this.
    */
   async move(at: number, began: number): Promise<void> {
     await this.#append(`${text(at)} ${text(began)}`, false);

@@ -2,6 +2,7 @@ import { HttpError, IncompleteError, MillraceError } from '../errors.js';
 import type { Progress } from '../flow/progress.js';
 import type { Account } from '../http/account.js';
 import { connectLive } from '../http/live-connection.js';
+import type { Permit } from '../http/rate-limiter.js';
 import type { Damaged } from '../json/damaged-record.js';
 import { shareName } from '../share.js';
 import { formatTimestamp, SECOND, type Window } from '../time.js';
@@ -33,8 +34,8 @@ export interface Delivery {
 
 /** How often the clock is read while minutes are too recent. */
 const WAIT_STEP_MS = SECOND;
-/** A connection that begins this much after it was logged counts from its begin. */
-const MAX_LOGGING_MS = SECOND / 4;
+/** A connection whose request is sent this much after its time was stored counts from the sending. */
+const MAX_OPENING_MS = SECOND / 4;
 /** Refusals in a row, such as 406, that are retried. */
 const MAX_REFUSALS = 5;
 
@@ -88,15 +89,16 @@ export async function* replayConnections(
     const at = timing.now();
     if (limiter.rates.length > 0) await log.add(at);
     const permit = await account.acquire('replay', url, signal);
-    const began = timing.now();
-    const isLate = limiter.rates.length > 0 && began - at > MAX_LOGGING_MS;
-    if (isLate)
-      await log.move(at, began).catch(error => {
-        // Otherwise, the limiter keeps waiting for its request.
-        permit.sent();
-        throw error;
-      });
-    machine.connecting(isLate ? began : at);
+    let moved: Promise<void> | undefined;
+    const counted = onceSent(permit, () => {
+      const sentAt = timing.now();
+      const isLate = limiter.rates.length > 0 && sentAt - at > MAX_OPENING_MS;
+      machine.connecting(isLate ? sentAt : at);
+      if (!isLate) return;
+      moved = log.move(at, sentAt);
+      // Awaited when the connection has ended.
+      moved.catch(() => {});
+    });
     attempts++;
     const spool = new ReplaySpool(folder, maxMemory);
     spools.add(spool);
@@ -104,8 +106,9 @@ export async function* replayConnections(
     let damaged: readonly Damaged[] = [];
     let inParts = isInParts(machine.state, range);
     try {
-      const connection = await connectLive(account, withDates(url, range), permit, signal);
+      const connection = await connectLive(account, withDates(url, range), counted, signal);
       const received = await receiveReplay(connection, spool, signal);
+      await moved;
       const { activities, info, error: why } = received;
       damaged = received.damaged;
       const now = timing.now();
@@ -121,6 +124,7 @@ export async function* replayConnections(
       if (confirmed) attempts = 0;
     } catch (error) {
       signal.throwIfAborted();
+      await moved;
       refusals = error instanceof HttpError && !error.retryable ? refusals + 1 : 0;
       if (refusals === MAX_REFUSALS && !namesDates(error)) throw error;
       failure = reportFailure(error, account, machine, range);
@@ -135,6 +139,18 @@ export async function* replayConnections(
       await spool.close();
     }
   }
+}
+
+/** Calls back when the request of a permit is sent, or can no longer be. */
+function onceSent(permit: Permit, onSent: () => void): Permit {
+  let isSent = false;
+  const sent = () => {
+    permit.sent();
+    if (isSent) return;
+    isSent = true;
+    onSent();
+  };
+  return { sent, responded: () => permit.responded() };
 }
 
 function isInParts({ open }: ReplayState, range: Window): boolean {

@@ -124,7 +124,7 @@ export class ReplayMachine {
     this.#connects = mergeConnects(this.#connects, times);
   }
 
-  /** Must be called before each connection, after its time was stored durably. */
+  /** Must be called for each connection, after its time was stored durably. */
   connecting(now: number): void {
     this.#connects = [...recentConnects(this.#connects, this.#rates, now), now];
   }
