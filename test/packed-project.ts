@@ -29,8 +29,8 @@ export async function packedProject(): Promise<PackedProject> {
   const installed = path.join(project, 'node_modules');
   await mkdir(packed);
   await mkdir(path.join(installed, '.bin'), { recursive: true });
-  for (const name of ['package.json', 'README.md', 'LICENSE'])
-    await cp(path.join(root, name), path.join(packed, name));
+  for (const name of await packedFromRoot())
+    await cp(path.join(root, name), path.join(packed, name), { recursive: true });
   const outdir = path.join(packed, 'dist');
   if (isSlowSuite)
     await exec(process.execPath, [
@@ -52,4 +52,12 @@ export async function packedProject(): Promise<PackedProject> {
   await mkdir(path.join(installed, '@types'));
   await symlink(path.join(modules, '@types/node'), path.join(installed, '@types/node'));
   return { folder, project };
+}
+
+/** What npm packs from this project, as its manifest says, without the build. */
+async function packedFromRoot(): Promise<readonly string[]> {
+  const args = ['pack', '--dry-run', '--json', '--ignore-scripts'];
+  const { stdout } = await exec('npm', args, { cwd: root, maxBuffer: 16 << 20 });
+  const [pack] = JSON.parse(stdout) as [{ readonly files: readonly { readonly path: string }[] }];
+  return pack.files.map(({ path }) => path).filter(name => !name.startsWith('dist/'));
 }
