@@ -1,12 +1,19 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import type { BodyFault, CutFault } from './fault-kinds.js';
+import type { BodyFault, CutFault, StallFault } from './fault-kinds.js';
+
+/** A planted fault that hits a body. */
+export interface BodyHit {
+  readonly fault: BodyFault;
+  /** Called when the fault has changed what is sent. */
+  tookEffect(): void;
+}
 
 /** Sends a body with one planted fault. Resolves when it is sent or the connection has ended. */
 export async function sendWithFault(
   wire: AsyncIterable<Buffer>,
   response: ServerResponse,
-  fault: BodyFault,
+  { fault, tookEffect }: BodyHit,
   signal: AbortSignal,
 ): Promise<void> {
   response.flushHeaders();
@@ -16,12 +23,17 @@ export async function sendWithFault(
   for await (const chunk of wire) {
     signal.throwIfAborted();
     if (fault.kind === 'flip') {
-      await write(response, withFlippedBit(chunk, offset - sent));
+      const at = offset - sent;
+      if (at >= 0 && at < chunk.length) {
+        tookEffect();
+        await write(response, withFlippedBit(chunk, at));
+      } else await write(response, chunk);
     } else {
       const at = isDone ? -1 : positionIn(chunk, offset - sent, fault);
       if (at === -1) await write(response, chunk);
       else {
         isDone = true;
+        tookEffect();
         await write(response, chunk.subarray(0, at));
         if (fault.kind === 'cut') return cut(response, fault.end);
         await stall(response, fault.forMs, signal);
@@ -31,8 +43,12 @@ export async function sendWithFault(
     sent += chunk.length;
   }
   // The body is shorter than the fault's offset: the fault happens at its end.
-  if (!isDone && fault.kind === 'cut') return cut(response, fault.end);
-  if (!isDone && fault.kind === 'stall') await stall(response, fault.forMs, signal);
+  if (!isDone && fault.kind !== 'flip') {
+    // With a length the client has the whole message by now, without one only its end tells.
+    if (hidesEnd(fault) && !response.hasHeader('content-length')) tookEffect();
+    if (fault.kind === 'cut') return cut(response, fault.end);
+    await stall(response, fault.forMs, signal);
+  }
   response.end();
 }
 
@@ -46,8 +62,12 @@ function positionIn(chunk: Buffer, offset: number, fault: BodyFault): number {
   return lead === -1 ? -1 : lead + 1;
 }
 
+/** Whether the client does not get the end of the HTTP message in time. */
+function hidesEnd(fault: CutFault | StallFault): boolean {
+  return fault.kind === 'stall' || fault.end !== 'finish';
+}
+
 function withFlippedBit(chunk: Buffer, offset: number): Buffer {
-  if (offset < 0 || offset >= chunk.length) return chunk;
   const copy = Buffer.from(chunk);
   copy[offset] = (copy[offset] as number) ^ 1;
   return copy;

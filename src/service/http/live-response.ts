@@ -15,6 +15,8 @@ export interface LiveResponseOptions {
   /** Called when that message is queued. */
   onOverflow(): void;
   readonly cut?: ContentCutFault | undefined;
+  /** Called when the stream is cut there. */
+  onCut?(): void;
 }
 
 /** Up to this backlog each message is flushed separately; beyond it, messages are flushed together. */
@@ -147,6 +149,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
   }
 
   #cutHere(): void {
+    this.#options.onCut?.();
     const end = this.#options.cut?.end ?? 'reset';
     if (end === 'finish') this.end();
     else this.fail(new StreamCutError(end));

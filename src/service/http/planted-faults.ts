@@ -27,6 +27,9 @@ interface Planted {
 export class Faults {
   #planted: Planted[] = [];
   #lastId = 0;
+  readonly #ids = new WeakMap<Fault, number>();
+  /** By id. */
+  readonly #effects = new Map<number, number>();
 
   /** @throws OptionError for a fault that could not happen. */
   plant(fault: Fault): PlantedFault {
@@ -35,12 +38,27 @@ export class Faults {
     const left = times === 'always' ? Number.POSITIVE_INFINITY : times;
     const planted: Planted = { id: ++this.#lastId, fault: { ...fault }, skip, left, hits: 0 };
     this.#planted.push(planted);
+    this.#ids.set(planted.fault, planted.id);
     return describe(planted);
   }
 
   /** The faults that have hits left. */
   list(): readonly PlantedFault[] {
     return this.#planted.map(describe);
+  }
+
+  /**
+   * How often a fault changed what was sent, also after its last hit. A `cut`, `stall`, `flip` or `content-cut` that hits a
+   * response may lie behind its end, and then has no effect; all other kinds have one with each hit.
+   */
+  effects(id: number): number {
+    return this.#effects.get(id) ?? 0;
+  }
+
+  /** @internal Counts an effect of a fault that was matched. */
+  tookEffect(fault: Fault): void {
+    const id = this.#ids.get(fault);
+    if (id !== undefined) this.#effects.set(id, this.effects(id) + 1);
   }
 
   /** Clears one fault, or all. Returns how many. */
@@ -105,12 +123,16 @@ export class Faults {
         continue;
       }
       planted.hits++;
+      if (!DEPENDS_ON_BODY.includes(planted.fault.kind)) this.tookEffect(planted.fault);
       if (--planted.left <= 0) this.clear(planted.id);
       return planted.fault;
     }
     return undefined;
   }
 }
+
+/** Whether they have an effect depends on the body: what sends it counts. */
+const DEPENDS_ON_BODY: readonly Fault['kind'][] = ['cut', 'stall', 'flip', 'content-cut'];
 
 function describe({ id, fault, hits }: Planted): PlantedFault {
   return { id, hits, ...fault };

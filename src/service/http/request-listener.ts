@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import type { ServiceContext } from '../context.js';
-import type { BodyFault } from './fault-kinds.js';
+import type { BodyHit } from './faulty-body.js';
 import { HttpProblem, searchErrorBody } from './http-problem.js';
 import { type HttpResponse, jsonResponse } from './http-response.js';
 import type { Outcome } from './request-log.js';
@@ -40,7 +40,7 @@ export function createRequestListener(
     const method = request.method === 'HEAD' ? 'GET' : String(request.method);
     const routed = url && find(url.pathname);
     let answer: HttpResponse;
-    let bodyFault: BodyFault | undefined;
+    let bodyHit: BodyHit | undefined;
     let fault: string | undefined;
     const began = performance.now();
     const update = beginLog(request, url, routed?.route);
@@ -57,9 +57,11 @@ export function createRequestListener(
       fault = [faults.delay?.kind, faults.other?.kind].filter(Boolean).join(', ') || undefined;
       if (faults.delay !== undefined) await setTimeout(faults.delay.ms, undefined, { signal });
       let bucketsUntilTimeout: number | undefined;
-      if (faults.other?.kind === 'status') throw plantedProblem(faults.other);
-      else if (faults.other?.kind === 'counts-timeout') bucketsUntilTimeout = faults.other.buckets;
-      else bodyFault = faults.other;
+      const { other } = faults;
+      if (other?.kind === 'status') throw plantedProblem(other);
+      else if (other?.kind === 'counts-timeout') bucketsUntilTimeout = other.buckets;
+      else if (other !== undefined)
+        bodyHit = { fault: other, tookEffect: () => context.faults.tookEffect(other) };
       if (!route.methods.includes(method))
         throw new HttpProblem(405, `Method Not Allowed: use ${route.methods.join(' or ')}`, {
           Allow: route.methods.join(', '),
@@ -79,7 +81,7 @@ export function createRequestListener(
       status: answer.status,
       quotas: routed && context.quotas.left(routed.route.endpoint),
     });
-    await sendResponse(response, answer, bodyFault, signal);
+    await sendResponse(response, answer, bodyHit, signal);
   };
 
   const beginLog = (

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { BodyFault } from './fault-kinds.js';
-import { cut, sendWithFault } from './faulty-body.js';
+import { type BodyHit, cut, sendWithFault } from './faulty-body.js';
 
 /** Ends a live stream without a valid last chunk. */
 export class StreamCutError extends Error {
@@ -20,7 +19,7 @@ export class StreamCutError extends Error {
 export async function sendLive(
   response: ServerResponse,
   live: AsyncIterable<Buffer>,
-  fault: BodyFault | undefined,
+  hit: BodyHit | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   response.shouldKeepAlive = false;
@@ -35,7 +34,7 @@ export async function sendLive(
   }
   response.flushHeaders();
   try {
-    if (fault !== undefined) return await sendWithFault(live, response, fault, signal);
+    if (hit !== undefined) return await sendWithFault(live, response, hit, signal);
     for await (const chunk of live) if (!response.write(chunk)) await drained(response, signal);
     response.end();
   } catch (error) {

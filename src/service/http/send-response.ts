@@ -2,8 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import type { BodyFault } from './fault-kinds.js';
-import { sendWithFault } from './faulty-body.js';
+import { type BodyHit, sendWithFault } from './faulty-body.js';
 import { acceptsGzip, type HttpResponse } from './http-response.js';
 import { drainBody, isUnread } from './request-body.js';
 import { sendLive } from './send-live.js';
@@ -14,11 +13,12 @@ const BLOCK = 64 * 1024;
 export async function sendResponse(
   response: ServerResponse,
   answer: HttpResponse,
-  fault: BodyFault | undefined,
+  hit: BodyHit | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   const { stored, live } = answer;
-  if (live !== undefined) return sendLive(response, live, fault, signal);
+  if (live !== undefined) return sendLive(response, live, hit, signal);
+  const fault = hit?.fault;
   const isEarly = isUnread(response.req);
   const gzip =
     stored === undefined &&
@@ -42,7 +42,7 @@ export async function sendResponse(
   const blocks = stored?.open() ?? Readable.from(blocksOf(answer.body), { objectMode: false });
   // Level 4 takes half the time of the default level, for 5 % more bytes.
   const wire = gzip ? blocks.pipe(createGzip({ level: 4 })) : blocks;
-  if (fault !== undefined) await sendWithFault(wire, response, fault, signal);
+  if (hit !== undefined) await sendWithFault(wire, response, hit, signal);
   else if (!isEarly) await pipeline(wire, response, { signal });
   else {
     await pipeline(wire, response, { signal, end: false });

@@ -19,11 +19,13 @@ export async function* streamConnection(
   const { account, heartbeatMs, streamBacklogBytes: backlogBytes } = settings;
   const endpoint = url.pathname.startsWith('/replay/') ? 'replay' : 'compliance';
   const stopping = new AbortController();
+  const cut = faults.matchStream('content-cut', endpoint, url.pathname + url.search);
   const wire = new LiveResponse({
     heartbeatMs,
     backlogBytes,
     signal,
-    cut: faults.matchStream('content-cut', endpoint, url.pathname + url.search),
+    cut,
+    onCut: () => cut && faults.tookEffect(cut),
     farewell: () =>
       Buffer.from(
         JSON.stringify({

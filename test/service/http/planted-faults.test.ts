@@ -161,6 +161,27 @@ describe('a planted fault', () => {
     expect(() => gunzipSync(gzip.body)).toThrow();
   });
 
+  it('has an effect only where it changes what is sent', async () => {
+    const { baseUrl, search, service } = await local(teaPosts(50));
+    const bytes = (await see(baseUrl)).body.length;
+    const effectsOf = async (fault: Fault) => {
+      const { id } = service.faults.plant(fault);
+      await see(baseUrl);
+      expect(service.faults.list()).toEqual([]);
+      return service.faults.effects(id);
+    };
+    expect(await effectsOf({ kind: 'flip', atByte: bytes - 1 })).toBe(1);
+    expect(await effectsOf({ kind: 'flip', atByte: bytes })).toBe(0);
+    expect(await effectsOf({ kind: 'cut', afterBytes: bytes - 1, end: 'finish' })).toBe(1);
+    expect(await effectsOf({ kind: 'cut', afterBytes: bytes, end: 'finish' })).toBe(0);
+    // The last chunk is missing.
+    expect(await effectsOf({ kind: 'cut', afterBytes: bytes, end: 'close' })).toBe(1);
+    expect(await effectsOf({ kind: 'status', status: 503 })).toBe(1);
+    const { id } = service.faults.plant({ kind: 'status', status: 503, times: 2 });
+    for (let i = 0; i < 3; i++) await search({ query: 'tea' });
+    expect(service.faults.effects(id)).toBe(2);
+  });
+
   it('delays a response, together with another fault', async () => {
     const { search, service } = await local();
     service.faults.plant({ kind: 'delay', ms: 50, times: 'always' });

@@ -180,6 +180,19 @@ describe('a broken connection', () => {
     expect(messages[2]).toMatch(/"text":"caf\ufffd$/);
   });
 
+  it('has no effect behind the last message', async () => {
+    const { see, replayPath, service } = await localStreams(cafes());
+    const effectsOf = async (afterMessages: number, within: 'message' | 'character') => {
+      const { id } = service.faults.plant({ kind: 'content-cut', afterMessages, within });
+      await see(replayPath());
+      return service.faults.effects(id);
+    };
+    expect(await effectsOf(60, 'message')).toBe(1);
+    expect(await effectsOf(61, 'message')).toBe(0);
+    // The last message is ASCII.
+    expect(await effectsOf(60, 'character')).toBe(0);
+  });
+
   it('a message without such a character passes', async () => {
     const text = (i: number) => (i < 5 ? 'tea' : 'thé');
     const { see, replayPath, service } = await localStreams(hourOfPosts(10, text));
