@@ -8,7 +8,7 @@ export type Expectation =
   | 'waits'
   /** A typed error. What is committed is exact, and the same run once the fault is gone completes it. */
   | 'error'
-  /** What is missing is named, exactly; all other items are there. */
+  /** The minutes that the service cannot deliver are named, all of them and no others; all other items are there. */
   | 'gap'
   /** What the part's own `why` says. */
   | 'holds'

@@ -1,29 +1,71 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { Tombstones } from 'millrace';
+// Of the library without a mistake: what a mutant has recorded, another reader has to find.
+import { openTombstones } from '../../../src/compliance/tombstones.js';
+import { type EventKind, printEvent } from '../../../src/service/compliance/print-event.js';
 import type { Random } from '../random.js';
+import { type Gap, isNamed } from './named-gaps.js';
 import { minuteOf } from './windows.js';
 import type { World } from './world.js';
 
 const BURSTS = 5;
 const BURST_EVENTS = 8;
-const FIRST_ID = 1_790_000_000_000_000_001n;
+/** Above the whole numbers that a JavaScript number can hold. */
+const FIRST_POST = 1_790_000_000_000_000_001n;
+const FIRST_USER = 1_650_000_000_000_000_001n;
+/** By the service's clock: replays have what was missed half an hour later. */
+const MAX_WAIT_MS = 2 * 24 * 3_600_000;
+const COUNTRIES = ['DE', 'FR', 'XX', 'XY'];
+
+/** What happens to one post or user, in this order, with other events in between. */
+const STORIES: readonly (readonly EventKind[])[] = [
+  ['delete'],
+  ['drop'],
+  ['drop', 'undrop'],
+  ['drop', 'undrop', 'drop'],
+  ['drop', 'delete'],
+  ['status_withheld', 'status_withheld_flat'],
+  ['favorite'],
+  ['tweet_edit'],
+  ['scrub_geo', 'scrub_geo'],
+  ['user_delete'],
+  ['user_delete', 'user_undelete'],
+  ['user_protect', 'user_unprotect'],
+  ['user_suspend', 'user_unsuspend', 'user_suspend'],
+  ['user_withheld', 'user_withheld_flat'],
+];
 
 interface Sent {
-  readonly id: string;
+  readonly kind: EventKind;
+  /** In the event; each is later than the one before. */
+  readonly stamp: number;
+  readonly country: string;
+  /** The post that it names. */
+  readonly postId: string;
   /** The minute of the stream that it is in. */
   readonly minute: string;
 }
 
-export interface Gap {
-  readonly fromDate: string;
-  readonly toDate: string;
+/** A post or a user, and what was sent about it. */
+interface Subject {
+  readonly of: 'post' | 'user';
+  readonly id: string;
+  readonly sent: Sent[];
+  readonly coming: EventKind[];
 }
+
+type Mark = Readonly<Record<string, unknown>>;
 
 /** The events of one trial: sent in bursts while the stream runs, and looked up in its tombstones. */
 export class ComplianceEvents {
   readonly #world: World;
   readonly #random: Random;
-  readonly #sent: Sent[] = [];
+  readonly #subjects: Subject[] = [];
+  /** Those that had the right tombstone since the last event was sent. */
+  readonly #right = new Set<Subject>();
+  #count = 0;
+  #stamp = 0;
   #bursts = 0;
   readonly #isConnected: () => boolean;
 
@@ -37,7 +79,7 @@ export class ComplianceEvents {
   }
 
   get count(): number {
-    return this.#sent.length;
+    return this.#count;
   }
 
   /** Sends the next burst. */
@@ -47,20 +89,39 @@ export class ComplianceEvents {
 
   /** Sends some events now. */
   more(): void {
+    this.#right.clear();
+    for (let event = 0; event < BURST_EVENTS; event++) this.#send(this.#next());
+  }
+
+  /** Something that has more events to come, or another post or user. */
+  #next(): Subject {
+    const open = this.#subjects.filter(({ coming }) => coming.length > 0);
+    if (open.length > 0 && this.#random.chance(0.4)) return this.#random.pick(open);
+    const coming = [...this.#random.pick(STORIES)];
+    const of = isOfUser(coming[0] as EventKind) ? 'user' : 'post';
+    const id = (of === 'user' ? FIRST_USER : FIRST_POST) + BigInt(this.#subjects.length * 7);
+    const subject: Subject = { of, id: String(id), sent: [], coming };
+    this.#subjects.push(subject);
+    return subject;
+  }
+
+  #send({ of, id, sent, coming }: Subject): void {
     const { clock, compliance } = this.#world.service;
-    for (let event = 0; event < BURST_EVENTS; event++) {
-      const id = String(FIRST_ID + BigInt(this.#sent.length * 7));
-      compliance.inject(
-        `{"delete":{"status":{"id":${id},"id_str":"${id}","user_id":1,"user_id_str":"1"},"timestamp_ms":"${clock.now()}"}}`,
-      );
-      this.#sent.push({ id, minute: minuteOf(clock.now()) });
-    }
+    this.#stamp = Math.max(this.#stamp + 1, Math.floor(clock.now()));
+    const kind = coming.shift() as EventKind;
+    const postId = of === 'post' ? id : String(FIRST_POST - 1n + BigInt(this.#count));
+    const country = this.#random.pick(COUNTRIES);
+    const userId = of === 'user' ? id : '1';
+    compliance.inject(printEvent(kind, { id: postId, userId }, this.#stamp, country));
+    sent.push({ kind, stamp: this.#stamp, country, postId, minute: minuteOf(clock.now()) });
+    this.#count++;
   }
 
   /**
-   * Sends all bursts, and resolves once every event has a tombstone or lies in a gap.
+   * Sends all bursts, and resolves once each post and user has the tombstone that its events make; events may
+   * also lie in a gap. `mustBeIn` compares again, and with the number of all tombstones.
    *
-   * @param mayChange Whether an event may arrive with another id, too.
+   * @param mayChange Whether an event may arrive with another content, too.
    */
   async arrive(
     tombstones: () => Tombstones | undefined,
@@ -77,20 +138,100 @@ export class ComplianceEvents {
       }
       this.burst();
       await sleep(this.#random.whole(2, 12));
-      // Minutes pass, so that what was missed is old enough for a replay.
-      this.#world.service.clock.advance(20_000);
+      // Minutes pass, so that what was missed is old enough for a replay, and older than what came meanwhile.
+      this.#world.service.clock.advance(this.#random.chance(0.2) ? 240_000 : 20_000);
       const store = tombstones();
       if (store === undefined || this.#bursts < BURSTS) continue;
-      const missing = this.#sent.filter(({ id }) => store.post(id)?.deleted !== true);
-      if (missing.some(event => !isIn(gaps, event))) continue;
-      const found = this.count - missing.length;
-      if (store.size < found || (store.size > found && !mayChange))
-        throw new Error(`${store.size} tombstones for ${found} events`);
-      return;
+      const wrong = this.#wrong(store, gaps, mayChange);
+      const worse = wrong.find(subject => this.#right.has(subject));
+      if (worse !== undefined)
+        throw new Error(`It had the right tombstone before: ${shown(worse, store)}`);
+      const [first] = wrong;
+      if (first === undefined) return;
+      if (this.#world.service.clock.now() - this.#stamp > MAX_WAIT_MS)
+        throw new Error(`For two days, a wrong tombstone: ${shown(first, store)}`);
+      for (const subject of this.#subjects) if (!wrong.includes(subject)) this.#right.add(subject);
     }
+  }
+
+  /** Reads the tombstones of a run that has ended. Throws unless they are exactly those of the events. */
+  async mustBeIn(folder: string, gaps: readonly Gap[], mayChange = false): Promise<void> {
+    await using store = await openTombstones(folder, { readOnly: true });
+    const [wrong] = this.#wrong(store, gaps, mayChange);
+    if (wrong !== undefined) throw new Error(`A wrong tombstone: ${shown(wrong, store)}`);
+    const found = this.#subjects.filter(subject => markIn(store, subject) !== undefined).length;
+    if (store.size < found || (store.size > found && !mayChange))
+      throw new Error(`${store.size} tombstones for ${found} posts and users`);
+  }
+
+  #wrong(store: Tombstones, gaps: readonly Gap[], mayChange: boolean): Subject[] {
+    return this.#subjects.filter(subject => {
+      const mark = markIn(store, subject);
+      const allowed = marksOf(subject, gaps);
+      if (mayChange && mark !== undefined) return false;
+      return !allowed.some(one => isDeepStrictEqual(mark, one));
+    });
   }
 }
 
-function isIn(gaps: readonly Gap[], { minute }: Sent): boolean {
-  return gaps.some(({ fromDate, toDate }) => fromDate <= minute && minute < toDate);
+/** What its events make of it, where those in a gap may have arrived, too. */
+function marksOf({ sent }: Subject, gaps: readonly Gap[]): (Mark | undefined)[] {
+  const choices = sent.reduce<Sent[][]>(
+    (chosen, event) => [
+      ...chosen.map(events => [...events, event]),
+      ...(isNamed(gaps, event.minute) ? chosen : []),
+    ],
+    [[]],
+  );
+  return choices.map(markOf);
+}
+
+/** Their stamps ascend, so the last event of a kind counts. */
+function markOf(events: readonly Sent[]): Mark | undefined {
+  const marks = events.map(({ kind, stamp, country, postId }): Mark => {
+    switch (kind) {
+      case 'delete':
+        return { deleted: true };
+      case 'drop':
+      case 'undrop':
+        return { dropped: [stamp, kind === 'drop'] };
+      case 'status_withheld':
+      case 'status_withheld_flat':
+      case 'user_withheld':
+      case 'user_withheld_flat':
+        return { withheld: [stamp, [country]] };
+      case 'tweet_edit':
+        return { edited: true };
+      case 'scrub_geo':
+        return { scrubbedUpTo: postId };
+      case 'user_delete':
+      case 'user_undelete':
+        return { deleted: [stamp, kind === 'user_delete'] };
+      case 'user_protect':
+      case 'user_unprotect':
+        return { protected: [stamp, kind === 'user_protect'] };
+      case 'user_suspend':
+      case 'user_unsuspend':
+        return { suspended: [stamp, kind === 'user_suspend'] };
+      default:
+        // A like that is taken back leaves no tombstone.
+        return {};
+    }
+  });
+  const mark = Object.assign({}, ...marks) as Mark;
+  return Object.keys(mark).length === 0 ? undefined : mark;
+}
+
+function markIn(store: Tombstones, { of, id }: Subject): unknown {
+  return of === 'post' ? store.post(id) : store.user(id);
+}
+
+function shown(subject: Subject, store: Tombstones): string {
+  const { of, id, sent } = subject;
+  const kinds = sent.map(({ kind, stamp }) => `${kind} at ${stamp}`).join(', ');
+  return `${of} ${id} after ${kinds} has ${JSON.stringify(markIn(store, subject))}`;
+}
+
+function isOfUser(kind: EventKind): boolean {
+  return kind.startsWith('user_') || kind === 'scrub_geo';
 }

@@ -4,18 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { parquetReadObjects } from 'hyparquet';
-import type {
-  Account,
-  Activity,
-  ComplianceEvent,
-  CountBucket,
-  Flow,
-  Gap,
-  Tombstones,
-} from 'millrace';
+import type { Account, Activity, ComplianceEvent, CountBucket, Flow, Tombstones } from 'millrace';
 import { hashOf, idOf } from './bare-client.js';
 import type { Found } from './compare.js';
-import { minuteOf, NOW, QUERY, WINDOWS } from './windows.js';
+import type { Gap } from './named-gaps.js';
+import { minuteOf, NOW, QUERY, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
 
 export type Millrace = typeof import('millrace');
 
@@ -29,7 +22,7 @@ export interface Attempt {
   readonly input: string;
   /** Called for each item on its way to the sink; slows the consumer down. */
   readonly consume: (index: number) => Promise<void> | void;
-  readonly onGap?: ((gap: Pick<Gap, 'fromDate' | 'toDate'>) => void) | undefined;
+  readonly onGap?: ((gap: Gap) => void) | undefined;
   /** Called with the store of a compliance run, which has no end. */
   readonly onTombstones?: ((tombstones: Tombstones) => unknown) | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -143,7 +136,7 @@ export const PIPELINES = {
           streamType: 'firehose',
           ...dates(WINDOWS.replay),
           folder: at(attempt, 'spool'),
-          timings: { firstChunkMs: 8 * 60_000, maxChunkMs: 8 * 60_000 },
+          timings: { firstChunkMs: REPLAY_CHUNK_MS, maxChunkMs: REPLAY_CHUNK_MS },
           onGap: attempt.onGap,
         }),
         paced<Activity>(attempt),

@@ -39,7 +39,7 @@ export function renderMatrix(
   return [
     `${sum(({ trials }) => trials)} trials in ${live.length} cells, ${sum(({ counts }) => counts.kills ?? 0)} processes killed, ${sum(({ counts }) => counts.items ?? 0)} items compared by id and hash: ${sum(({ failures }) => failures.length)} trials failed.`,
     '',
-    '✔ recovers, W waits and recovers, E typed error and the same script completes it, G gap that is named (and filled where the service still has it), – nothing to try. The number is that of the trials, each with another seed.',
+    '✔ recovers, W waits and recovers, E typed error and the same script completes it, G what the service cannot deliver is named, exactly, and all else is there, – nothing to try. The number is that of the trials, each with another seed.',
     '',
     ...table([['', ...rows], ...lines], 1),
     '',

@@ -1,8 +1,10 @@
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Tombstones } from 'millrace';
 import type { Counts, Trial } from '../part.js';
-import { ComplianceEvents, type Gap } from './compliance.js';
+import { ComplianceEvents } from './compliance.js';
 import type { Planted } from './faults.js';
+import { type Gap, mustName } from './named-gaps.js';
 import { RowRun, type Target } from './run-row.js';
 
 /** For hangs only. */
@@ -21,6 +23,8 @@ export async function tryCompliance(
     events.burst();
     const setting = { row, world: run.world, random, clean, input: '', out: run.out };
     planted = await fault.plant(setting);
+    // The gap is named when its replay ends: events that nothing has lost may all be there before.
+    const min = planted.gap?.minutes();
     const gaps: Gap[] = [];
     const endsRun = cell.expects === 'error';
     const { mayChange } = planted;
@@ -33,7 +37,11 @@ export async function tryCompliance(
       const again = await untilArrived(run, events, { gaps, signal, mayChange });
       if (again !== undefined) throw again;
     } else if (ended !== undefined) throw ended;
-    if (cell.expects !== 'gap' && gaps.length > 0) throw new Error(`Gaps: ${JSON.stringify(gaps)}`);
+    const max = planted.gap?.minutes();
+    if (planted.gap === undefined || min === undefined || max === undefined) {
+      if (gaps.length > 0) throw new Error(`Gaps: ${JSON.stringify(gaps)}`);
+    } else if (gaps.length > 0) mustName(gaps, { reason: planted.gap.reason, min, max });
+    await events.mustBeIn(path.join(run.out, 'tombstones'), gaps, mayChange);
     return { hits: Math.min(1, planted.hits()), gaps: gaps.length, items: events.count };
   } finally {
     await planted?.lift();

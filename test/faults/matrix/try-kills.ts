@@ -1,8 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+// Of the library without a mistake.
+import { openTombstones, type Tombstones } from '../../../src/compliance/tombstones.js';
 import { spawn } from '../../child-processes.js';
-import { loadLibrary } from '../load-library.js';
 import type { Counts, Trial } from '../part.js';
 import type { BundledChild } from './bundle-child.js';
 import { ComplianceEvents } from './compliance.js';
@@ -72,7 +73,6 @@ export async function killCompliance(
   { random, folder, signal }: Trial,
 ): Promise<Counts> {
   const run = await RowRun.open(row, { folder, cache, library });
-  const { openTombstones } = await loadLibrary({ library });
   const events = new ComplianceEvents(run.world, random);
   try {
     const kills = random.whole(1, 3);
@@ -87,14 +87,24 @@ export async function killCompliance(
     const last = new Child(run, bundle);
     const store = path.join(run.out, 'tombstones');
     await last.recorded;
-    await using tombstones = await openTombstones(store, { readOnly: true });
+    let tombstones: Tombstones | undefined = await openTombstones(store, { readOnly: true });
+    const over = new AbortController();
     const failed = last.ended.then(() => {
       throw new Error(`The stream ended: ${last.errors}`);
     });
     failed.catch(() => {});
-    await Promise.race([events.arrive(() => tombstones, [], signal), failed]);
+    try {
+      const ended = AbortSignal.any([signal, over.signal]);
+      await Promise.race([events.arrive(() => tombstones, [], ended), failed]);
+    } finally {
+      over.abort();
+      const opened = tombstones;
+      tombstones = undefined;
+      await opened.close();
+    }
     last.kill();
     await last.end();
+    await events.mustBeIn(store, []);
     return { hits: kills, kills: kills + 1, items: events.count };
   } finally {
     await run.close();

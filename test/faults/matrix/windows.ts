@@ -11,6 +11,9 @@ export const WINDOWS = {
   job: { from: at('2024-03-01T10:00Z'), to: at('2024-03-01T12:00Z') },
 } as const;
 
+/** What one connection of a replay asks for, but for a merged one. */
+export const REPLAY_CHUNK_MS = 8 * 60_000;
+
 export const QUERY = 'coffee';
 
 function at(time: string): number {

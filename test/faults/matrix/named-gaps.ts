@@ -1,0 +1,49 @@
+import { minuteOf } from './windows.js';
+
+export interface Gap {
+  readonly fromDate: string;
+  readonly toDate: string;
+  readonly reason: string;
+}
+
+/** From the minute of `from` up to that of `to`, which is not part of it; in epoch milliseconds. */
+interface Minutes {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What gaps have to say in a trial. */
+export interface NamedMinutes {
+  readonly reason: string;
+  /** By the service's clock now, which moves during a run. */
+  minutes(): Minutes;
+}
+
+/** Throws unless the gaps name all these minutes, no others, and for this reason. */
+export function mustName(
+  gaps: readonly Gap[],
+  { reason, min, max }: { reason: string; min: Minutes; max: Minutes },
+): void {
+  const [from, to] = [minuteOf(max.from), minuteOf(max.to)];
+  const wrong = gaps.find(
+    gap =>
+      gap.reason !== reason ||
+      !(from <= gap.fromDate && gap.fromDate < gap.toDate && gap.toDate <= to),
+  );
+  if (wrong !== undefined)
+    throw new Error(
+      `A gap of more than the service has not: ${JSON.stringify(wrong)}, it is ${reason} from ${from} to ${to}`,
+    );
+  const minTo = minuteOf(min.to);
+  for (let at = min.from; minuteOf(at) < minTo; at += 60_000)
+    if (!isNamed(gaps, minuteOf(at)))
+      throw new Error(`No gap names ${minuteOf(at)}: ${JSON.stringify(gaps)}`);
+}
+
+/** Whether a minute, `YYYYMMDDHHMM`, lies in a gap. */
+export function isNamed(
+  gaps: readonly Pick<Gap, 'fromDate' | 'toDate'>[],
+  minute: string,
+): boolean {
+  return gaps.some(({ fromDate, toDate }) => fromDate <= minute && minute < toDate);
+}
