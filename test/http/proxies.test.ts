@@ -2,24 +2,25 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { inspect } from 'node:util';
 import { collect, pipeline, search } from 'millrace';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ConnectionError, type MillraceError, OptionError } from '../../src/errors.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
 import type { HttpResponse } from '../../src/http/http-message.js';
 import { request } from '../../src/http/request.js';
 import { sendRequest } from '../../src/http/send-request.js';
 import { AT_ONCE_MS } from '../at-once.js';
+import { PROXIED_HOST, proxiedServer } from './proxied-server.js';
 import {
   babblingProxy,
   closingProxy,
   closingTunnel,
   deafTunnel,
-  ProxyServer,
+  type ProxyServer,
   refuse,
   stalledProxy,
   type Tunnel,
 } from './proxy-server.js';
-import { cut, json, ScriptedServer, silence, stall } from './scripted-server.js';
+import { cut, json, type ScriptedServer, silence, stall } from './scripted-server.js';
 import { impatient } from './virtual-time.js';
 
 const PASSWORD = 'canary:p@ss/w"rd';
@@ -31,19 +32,15 @@ const SPELLINGS = [
   Buffer.from(PASSWORD).toString('base64'),
   Buffer.from(LOGIN).toString('base64'),
 ];
-/** Not of this machine, so that the proxy is asked for it. */
-const TARGET = new URL('http://search.example/path?signed=yes');
+const TARGET = new URL(`http://${PROXIED_HOST}/path?signed=yes`);
 
 let server: ScriptedServer;
 let proxy: ProxyServer;
 
 beforeEach(async () => {
-  server = await new ScriptedServer().start();
-  proxy = await new ProxyServer(Number(new URL(server.url).port)).start();
-});
-afterEach(async () => {
-  await proxy.stop();
-  await server.stop();
+  const proxied = await proxiedServer();
+  ({ server, proxy } = proxied);
+  return proxied.stop;
 });
 
 const withLogin = (url: string, login = LOGIN) => {
@@ -190,8 +187,9 @@ describe('a proxy that makes no tunnel', () => {
     const gone = await errorOf(get(accountFor({}, withLogin(url))));
     expect(gone).toMatchObject({ failure: 'refused', retryable: true, proxy: url });
     expect(gone.message).toContain('cannot be used: nothing listens there (ECONNREFUSED)');
-    proxy = await new ProxyServer(Number(new URL(server.url).port)).start();
-    const tls = proxy.url.replace('http:', 'https:');
+    const other = await proxiedServer();
+    onTestFinished(other.stop);
+    const tls = other.proxy.url.replace('http:', 'https:');
     const plain = await errorOf(get(accountFor({}, withLogin(tls))));
     expect(plain).toMatchObject({ failure: 'refused', retryable: false, proxy: tls });
     expect(plain.message).toContain('If it speaks plain HTTP, write http:// in HTTP_PROXY');

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type Account, account } from '../../src/http/account.js';
 import { connectLive } from '../../src/http/live-connection.js';
 import { RateLimiter } from '../../src/http/rate-limiter.js';
@@ -7,8 +7,9 @@ import { LIMITS, type Rate } from '../../src/http/rate-limits.js';
 import { request } from '../../src/http/request.js';
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/time.js';
 import { bySuite } from '../slow-suite.js';
-import { ProxyServer } from './proxy-server.js';
-import { json, ScriptedServer } from './scripted-server.js';
+import { PROXIED_HOST, proxiedServer } from './proxied-server.js';
+import type { ProxyServer } from './proxy-server.js';
+import { json, type ScriptedServer } from './scripted-server.js';
 import { settled, VirtualTime } from './virtual-time.js';
 
 /** The maximum number of moments within any span of this length, its end excluded. */
@@ -162,17 +163,13 @@ describe('the rate of calls', () => {
 
 describe('a request whose connection takes long to open', () => {
   const rate = { requests: 1, perMs: SECOND };
-  // Not of this machine, so that the proxy is asked for it.
-  const url = new URL('http://search.example/path');
+  const url = new URL(`http://${PROXIED_HOST}/path`);
   let server: ScriptedServer;
   let proxy: ProxyServer;
   beforeEach(async () => {
-    server = await new ScriptedServer().start();
-    proxy = await new ProxyServer(Number(new URL(server.url).port)).start();
-  });
-  afterEach(async () => {
-    await proxy.stop();
-    await server.stop();
+    const proxied = await proxiedServer();
+    ({ server, proxy } = proxied);
+    return proxied.stop;
   });
 
   const send = (acme: Account, signal?: AbortSignal) =>
