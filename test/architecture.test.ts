@@ -76,7 +76,7 @@ const ARROWS: Record<string, readonly string[]> = {
   operators: ['flow', 'scan', 'rules', 'activity', ...FOUNDATIONS],
   // Columns of posts, and of what the families give: their types.
   tables: [
-    ...['activity', 'errors', 'check', 'closest', 'time'],
+    ...['activity', 'errors', 'check', 'closest', 'is-record', 'time'],
     ...[
       'search/bucket-results',
       'usage/usage-table',

@@ -1,4 +1,5 @@
 import type { ComplianceEvent } from '../activity/compliance-event.js';
+import { isRecord } from '../is-record.js';
 
 /** A value, and the time of the last event that set it (epoch milliseconds). */
 type Timed<T> = readonly [at: number, what: T];
@@ -107,12 +108,7 @@ export function encodeTombstone(mark: PostTombstone | UserTombstone): Buffer {
 export function decodeTombstone<M extends PostTombstone | UserTombstone>(bytes: Uint8Array): M {
   if (bytes.length === 1 && bytes[0] === DELETED[0]) return { deleted: true } as M;
   const mark = JSON.parse(Buffer.from(bytes).toString()) as M | null;
-  if (
-    typeof mark !== 'object' ||
-    mark === null ||
-    Array.isArray(mark) ||
-    !Object.entries(mark).every(isState)
-  )
+  if (!isRecord(mark) || !Object.entries(mark).every(isState))
     throw new Error('A tombstone is damaged');
   return mark;
 }

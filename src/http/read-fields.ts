@@ -1,4 +1,5 @@
 import { DataError } from '../errors.js';
+import { isRecord } from '../is-record.js';
 
 /** The members of a JSON object of the service, taken by type. What is `null` counts as absent. */
 export class Fields {
@@ -10,11 +11,11 @@ export class Fields {
   constructor(value: unknown, what: string, origin: string) {
     this.#what = what;
     this.#origin = origin;
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
+    if (!isRecord(value))
       throw new DataError(`The response is not ${what}: it is not a JSON object`, {
         position: { origin },
       });
-    this.#members = value as Readonly<Record<string, unknown>>;
+    this.#members = value;
   }
 
   text(name: string): string | undefined {

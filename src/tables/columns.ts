@@ -1,4 +1,5 @@
 import { closest } from '../closest.js';
+import { isRecord } from '../is-record.js';
 import { type ItemKind, kindOfColumn } from './built-in.js';
 import type { Column, Table } from './column.js';
 import { isColumnType, SCALAR_TYPES } from './convert-value.js';
@@ -59,7 +60,7 @@ function partProblem(part: unknown, isListed: boolean): string | undefined {
     return `has no column ${JSON.stringify(part)} of posts; ${meant === undefined ? 'src/tables/README.md lists them' : `did you mean ${JSON.stringify(meant)}?`}`;
   }
   if (isColumn(part)) return isListed ? columnProblem(part) : `must be a list, got one column`;
-  if (typeof part !== 'object' || part === null || Array.isArray(part))
+  if (!isRecord(part))
     return 'must be a table such as tables.posts, or a list of names of post columns, columns and tables';
   const columns = Object.values(part);
   if (columns.length === 0) return 'must have at least one column';

@@ -1,4 +1,5 @@
 import { DataError } from '../errors.js';
+import { isRecord } from '../is-record.js';
 import { parseExact } from '../json/exact-json.js';
 import type { CountAs, GroupBy, Groupings } from './engagement-request.js';
 
@@ -149,7 +150,7 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 function objectOf(value: unknown, problem: string, origin: string): Map<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
+  if (!isRecord(value))
     throw new DataError(`The response is not one of engagement totals: ${problem}`, {
       position: { origin },
     });
