@@ -136,7 +136,7 @@ describe('a project that installs the package', () => {
     const script = path.join(project, 'names.js');
     await writeFile(
       script,
-      `const entries = ['millrace', 'millrace/service'];
+      `const entries = ['millrace', 'millrace/service', 'millrace/jetstream'];
       const modules = await Promise.all(entries.map(entry => import(entry)));
       const exported = modules.flatMap(module => Object.entries(module));
       const functions = exported.filter(([, value]) => typeof value === 'function');
