@@ -1,7 +1,7 @@
 import { CHUNK, IdChunk, type IdReader, readText } from './id-chunk.js';
 import { IdNumber } from './id-number.js';
 
-/** Slots of the first table, which doubles when half of it is used. One for 100,000 ids or fewer never has to. */
+/** Slots of the first table. A table doubles when half of it is used; that of a window of up to 100,000 ids never has to. */
 const MIN_TABLE = 1024;
 const MAX_FIRST_TABLE = 2 ** 18;
 
@@ -60,7 +60,7 @@ export class IdWindow {
   addNumber(high: number, low: number): boolean {
     const at = 2 * this.#find(high, low);
     const table = this.#table;
-    // Reads both halves of each id: V8 discards the optimised code at the first that takes another way.
+    // Always reads both halves: with `||`, V8 discards the optimised code at the first id that needs the second one.
     if ((table[at]! | table[at + 1]!) !== 0) return false;
     table[at] = high;
     table[at + 1] = low;

@@ -68,7 +68,8 @@ export function leadingIdStart(json: Buffer, start = 0): number {
  */
 export function trailingId(json: Buffer): string | undefined {
   if (!isTextAt(json, FIRST_KEY, 0)) return undefined;
-  // Backwards, what these bytes are is certain: a quote after a colon or a comma opens a string.
+  // Read backwards, these bytes of a JSON document can be nothing else: the last quote closes a string, so the quote
+  // before the digits opens it, and so on, up to the comma before `"id"`, which separates two members.
   const end = json.length - LAST.length;
   const start = beforeDigits(json, end);
   const afterNumber = start - ID_KEY.length;

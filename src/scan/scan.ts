@@ -27,7 +27,7 @@ export interface ScanOptions {
  * Worker threads that inflate and scan whole files. A sink that can leave the content of posts with them
  * opens its input with a `Scan`. On the way to the source, each stage that reads a field of every post adds
  * it, and the stages that make posts of bytes add what they do; the source scans its files. The threads
- * start with the first file.
+ * start with `start` or the first file.
  */
 export class Scan {
   readonly #fields: ScanFields;
@@ -74,8 +74,8 @@ export class Scan {
   }
 
   /**
-   * Starts the threads before the first file, which otherwise waits for its thread. Each ends when it is done with
-   * its last of so many files, while the sink completes its outputs.
+   * Starts the threads before the first file, which otherwise waits for its thread. `files` is how many will come:
+   * once the last has begun, a thread ends when it is idle, while the sink completes its outputs.
    */
   start(files: number): void {
     this.#threads.start(files, this.#fields);

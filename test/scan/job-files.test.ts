@@ -112,7 +112,8 @@ async function run(served: JobServer, out: string, { workers, concurrency, signa
   for (const name of (await readdir(out)).toSorted())
     if (!name.endsWith('.lock'))
       contents[name] = clean(await readFile(path.join(out, name), 'utf8'));
-  // Files after one with a bad post may have been requested or not; after the last file, so may the verdict.
+  // A bad post ends the run at a moment that varies: later files may have been requested or not, and the verdict may
+  // have come or not.
   if ('code' in result && result.code === 'ERR_DATA') return { result, contents };
   return { result, contents, verdicts, fetched: Object.fromEntries(served.fetched) };
 }
