@@ -7,7 +7,8 @@ import { record } from './record.js';
 import { resultsPage } from './report.js';
 import { tryPart } from './try-part.js';
 
-const LIBRARY = new URL('../../dist/', import.meta.url);
+/** No part here loads it. */
+const LIBRARY = new URL('../../src/', import.meta.url);
 
 function partOf(attempt: (trial: Trial) => Promise<Counts>, cell: Partial<Cell> = {}): Part {
   const only: Cell = { name: 'only/cell', expects: 'recovers', seeds: 6, ...cell };

@@ -221,8 +221,9 @@ async function onServiceClock<T>(
   run: (timing: Timing) => Promise<T>,
 ): Promise<T> {
   const sentAt = new Map<unknown, number>();
-  const onSent = (message: unknown) => sentAt.set(Object(message).request, clock.now());
-  const onEnd = (message: unknown) => sentAt.delete(Object(message).request);
+  const requestOf = (message: unknown) => (message as { readonly request: unknown }).request;
+  const onSent = (message: unknown) => sentAt.set(requestOf(message), clock.now());
+  const onEnd = (message: unknown) => sentAt.delete(requestOf(message));
   const ends = ['undici:request:headers', 'undici:request:error'];
   clock.freeze();
   subscribe('undici:client:sendHeaders', onSent);
