@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
+// A named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { Activity } from '../activity/activity.js';

@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { Readable, Writable } from 'node:stream';
+// A named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
 import { batchesOf, Flow, type SinkRun } from './flow.js';
 import { type Argument, callSink } from './pipeline-arguments.js';

@@ -1,4 +1,5 @@
 import { Duplex, Readable } from 'node:stream';
+// A named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
 import { OptionError } from '../errors.js';
 import { type Batches, batchesOf, Flow, identityOf, type Run } from './flow.js';

@@ -96,6 +96,7 @@ function newRows(ids: IdWindow, { file, rows }: ScannedItems): ScannedItems {
   const { highs, lows, otherIds } = file.columns;
   const passed = new Uint32Array(rows.length);
   let count = 0;
+  // By index: an iterator is more for V8 to compile, in each run.
   for (let index = 0; index < rows.length; index++) {
     const row = rows[index]!;
     const other = otherIds.size === 0 ? undefined : otherIds.get(row);

@@ -4,8 +4,11 @@ import type { ScanCommand, ScanReply, WorkerStart } from './messages.js';
 /** Limits of a worker's heap; the content of files is outside of it. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 };
 
-/** A thread that has not ended after this time is terminated. Its commands take milliseconds. */
-const HUNG_MS = 5_000;
+/**
+ * A thread that has not ended after this time hangs, and is terminated. Its commands take milliseconds, but on a busy
+ * machine a thread can take seconds to start.
+ */
+const HUNG_MS = 30_000;
 
 interface Waiting {
   resolve(reply: ScanReply): void;

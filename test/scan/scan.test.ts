@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import { Scan } from '../../src/scan/scan.js';
 import { compiled } from '../compiled.js';
@@ -128,7 +128,13 @@ describe('the threads of a scan', () => {
     const scan = scanWith("parentPort.on('message', () => { while (true); })", 2);
     const files = [scan.scan(task('a')), scan.scan(task('b')), scan.scan(task('c'))];
     await new Promise(resolve => setTimeout(resolve, 50));
-    await scan.close();
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const closed = scan.close();
+    await vi.advanceTimersByTimeAsync(60_000);
+    await closed;
     expect(await Promise.all(files)).toEqual([undefined, undefined, undefined]);
   });
 
@@ -171,6 +177,9 @@ describe('the threads of a scan', () => {
       worker.on('exit', () => started.ended++);
     };
     process.on('worker', count);
+    onTestFinished(() => {
+      process.off('worker', count);
+    });
     const folder = await newFolder();
     const scan = Scan.open({ workers: 2 })!.framing(LIMITS)!;
     scan.start(3);
@@ -187,7 +196,6 @@ describe('the threads of a scan', () => {
     expect(started.threads).toBe(3);
     await scan.close();
     expect(started.ended).toBe(3);
-    process.off('worker', count);
   });
 
   it('are none where the limit is 0', () => {
