@@ -1,17 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import http from 'node:http';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { inspect } from 'node:util';
+import ts from 'typescript';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
-import { Activity } from '../src/activity/activity.js';
 import { Secret } from '../src/http/secret.js';
 import { fromJetStream } from '../src/jetstream/index.js';
 import { parseJobCsv, parseJobListing } from '../src/jobs/parse-job.js';
-import { parseExact } from '../src/json/exact-json.js';
 import { createService } from '../src/service/index.js';
 import { StateFile } from '../src/service/state-file.js';
 import { authorization } from '../src/users/signature.js';
@@ -28,21 +26,60 @@ describe('the page of security', () => {
         .map(cell => cell.trim()),
     );
 
-  it('names tests that exist, by file and title', () => {
+  it('names tests that exist, by file and title, and that run', () => {
     expect(rows.length).toBeGreaterThan(50);
+    const read = new Map<string, ReadonlyMap<string, string>>();
     for (const [attack = '', holds, tests = ''] of rows) {
       expect([attack, holds], attack).not.toContain('');
       for (const test of tests.split('<br>')) {
         const [, file = '', title = ''] = /^`([^`]+)`: (.+)$/.exec(test) ?? [];
         expect(title, `${attack}: ${test}`).not.toBe('');
-        const text = readFileSync(path.join(root, file), 'utf8');
-        const quoted = ["'", '"', '`'].map(quote => `${quote}${title}${quote}`);
-        const found = quoted.some(name => text.includes(name));
-        expect(found, `${file} has no test with the title ${title}`).toBe(true);
+        const states = read.get(file) ?? statesIn(readFileSync(path.join(root, file), 'utf8'));
+        read.set(file, states);
+        expect(states.get(title), `${file}: ${title}`).toBe('runs');
       }
     }
   });
+
+  it.each([
+    ["it('one', () => {})", 'runs'],
+    ["it.each([1])('one', () => {})", 'runs'],
+    ["describe.each([1])('all', () => { it('one', () => {}) })", 'runs'],
+    ["test('one', () => {})", 'runs'],
+    ["it.skipIf(isMissing)('one', () => {})", 'runs'],
+    ["// it('one', () => {})", undefined],
+    ["const text = ['one']", undefined],
+    ["it.skip('one', () => {})", 'skip'],
+    ["it.todo('one')", 'todo'],
+    ["it.fails('one', () => {})", 'fails'],
+    ["it.skip.each([1])('one', () => {})", 'skip'],
+    ["describe.skip('all', () => { it('one', () => {}) })", 'skip'],
+    ["it.runIf(isSlowSuite)('one', () => {})", 'runIf'],
+  ])('would notice that a test does not run: %s', (text, state) => {
+    expect(statesIn(text).get('one')).toBe(state);
+  });
 });
+
+/**
+ * The tests and groups of a file by title: whether `npm test` runs them, or what keeps it from that. What needs
+ * another program is skipped where that is missing.
+ */
+function statesIn(text: string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const visit = (node: ts.Node, above: string) => {
+    let state = above;
+    if (ts.isCallExpression(node) && /^(it|test|describe)\b/.test(node.expression.getText(file))) {
+      const [title] = node.arguments;
+      const [stops] = /(?<=\.)(skip|todo|fails|runIf)\b/.exec(node.expression.getText(file)) ?? [];
+      state = above === 'runs' ? (stops ?? 'runs') : above;
+      if (title !== undefined && ts.isStringLiteralLike(title)) found.set(title.text, state);
+    }
+    ts.forEachChild(node, child => visit(child, state));
+  };
+  const file = ts.createSourceFile('x.ts', text, ts.ScriptTarget.Latest);
+  visit(file, 'runs');
+  return found;
+}
 
 const sources = readdirSync(path.join(root, 'src'), { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.ts'))
@@ -143,24 +180,6 @@ describe('credentials', () => {
   });
 });
 
-it('keys such as __proto__ change no other object', async () => {
-  const hostile =
-    '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"id_str":"1","created_at":"Sat Jan 06 20:00:00 +0000 2018","user":{"__proto__":{"polluted":1},"id_str":"2"}}';
-  expect(JSON.stringify(parseExact(hostile))).toContain('"__proto__"');
-  const { post } = new Activity(Buffer.from(hostile));
-  expect(Object.getPrototypeOf(post)).toBe(Object.prototype);
-  const { baseUrl } = await started();
-  const paths = ['_control/faults', '_control/clock', '_control/compliance'];
-  const search = 'search/30day/accounts/local/dev.json';
-  const login = `Basic ${Buffer.from('dev@example.com:local-service').toString('base64')}`;
-  for (const name of [...paths, search])
-    await fetch(`${baseUrl}/${name}`, {
-      ...{ method: 'POST', body: hostile, headers: { authorization: login } },
-    });
-  expect('polluted' in {}).toBe(false);
-  expect('polluted' in Object).toBe(false);
-});
-
 describe('the local service', () => {
   it('no page and no control path answers under another host name', async () => {
     const { baseUrl } = await started();
@@ -181,33 +200,6 @@ describe('the local service', () => {
     const { baseUrl } = await started();
     expect(await statusOf(`${baseUrl}/status`, { 'x-large': 'x'.repeat(70_000) })).toBe(431);
     expect(await statusOf(`${baseUrl}/status`, {})).toBe(200);
-  });
-
-  it('hundreds of slow requests keep no other from its answer, on either origin', async () => {
-    const { baseUrl, service } = await started();
-    const { port } = new URL(baseUrl);
-    const sockets = await Promise.all(
-      Array.from(
-        { length: 500 },
-        () =>
-          new Promise<net.Socket>(resolve => {
-            const socket = net.connect(Number(port), '127.0.0.1', () => resolve(socket));
-            socket.on('error', () => {});
-            socket.write('GET /status HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ');
-          }),
-      ),
-    );
-    onTestFinished(() => {
-      for (const socket of sockets) socket.destroy();
-    });
-    expect(await statusOf(`${baseUrl}/status`, {})).toBe(200);
-    // They are ended after this time; the origin of data files has the same limits.
-    expect([service.headersTimeout, service.requestTimeout]).toEqual([10_000, 30_000]);
-    const servers = sources.filter(
-      ({ name, text }) => name.startsWith('service') && /createServer\(|extends Server/.test(text),
-    );
-    expect(servers.length).toBe(2);
-    for (const { name, text } of servers) expect(text, name).toContain('SLOW_CLIENTS');
   });
 });
 

@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 import { root } from './pages.js';
 
@@ -58,16 +61,64 @@ describe('dependencies', () => {
   });
 });
 
+const OFFLINE = { npm_config_offline: 'true' };
+const ADVISORY = {
+  ...{ id: 1, url: 'https://example.com/1', title: 'It is vulnerable', severity: 'high' },
+  ...{ vulnerable_versions: '<99.0.0', cwe: [], cvss: { score: 7, vectorString: '' } },
+};
+
+/** A registry with these advisories, which knows one version of the package. */
+function answered(advisories: object): http.RequestListener {
+  return (request, response) => {
+    const version = manifest.dependencies.undici;
+    const about = { name: 'undici', 'dist-tags': { latest: version } };
+    const known = { ...about, versions: { [version]: { name: 'undici', version } } };
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(request.method === 'POST' ? advisories : known));
+  };
+}
+
 describe('the release', () => {
   it('is published with provenance from a checked commit, without scripts of dependencies', async () => {
     const workflow = await text('.github/workflows/release.yml');
     expect(workflow).toMatch(/needs: check/);
     expect(workflow).toMatch(/id-token: write/);
     expect(workflow).toMatch(/npm ci --ignore-scripts/);
+    // Before anything is built.
+    expect(workflow).toMatch(/npm ci .*\n(?:\s*#.*\n)*\s*- run: npm audit .*\n/);
+    expect(workflow).not.toMatch(/continue-on-error|\|\||; *true/);
     expect(workflow).toMatch(/repository\.url=git\+https:.*\n.*npm publish --provenance/);
     expect(workflow).toMatch(/npm run --silent sbom > sbom\.cdx\.json/);
     // The permissions of all jobs; only one job has more.
     expect(workflow).toMatch(/^permissions:\n {2}contents: read\n/m);
     expect(workflow.match(/id-token: write/g)).toHaveLength(1);
+  });
+
+  it.each<[string, exitCode: number, http.RequestListener, Readonly<Record<string, string>>?]>([
+    ['the registry knows of no vulnerability', 0, answered({})],
+    ['there is one', 1, answered({ undici: [ADVISORY] })],
+    ['the registry has no such address', 1, (_, response) => response.writeHead(404).end('{}')],
+    ['the connection breaks', 1, request => request.socket.destroy()],
+    ['the response is a page', 1, (_, response) => response.end('<html>')],
+    ['npm is told to be offline', 1, (_, response) => response.writeHead(503).end(), OFFLINE],
+  ])('has an audit: where %s, it ends with %i', async (_, exitCode, listener, env) => {
+    const registry = http.createServer(listener).listen(0, '127.0.0.1');
+    await once(registry, 'listening');
+    onTestFinished(() => {
+      registry.closeAllConnections();
+      registry.close();
+    });
+    const workflow = await text('.github/workflows/release.yml');
+    const [, command = ''] = /- run: (npm audit .*)/.exec(workflow) ?? [];
+    const { port } = registry.address() as AddressInfo;
+    const local = command.replace('https://registry.npmjs.org/', `http://127.0.0.1:${port}/`);
+    expect(local).not.toBe(command);
+    const { code = 0 } = await exec('bash', ['-ec', `${local} --fetch-retries=0`], {
+      ...{ cwd: root, env: { ...process.env, ...env } },
+    }).then(
+      () => ({ code: 0 }),
+      (error: { readonly code: number }) => error,
+    );
+    expect(code).toBe(exitCode);
   });
 });

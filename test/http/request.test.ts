@@ -403,6 +403,9 @@ describe('bytes that are not HTTP', () => {
   it.each([
     ['SSH-2.0-OpenSSH\r\n', 'reset'],
     ['HTTP/1.1 200 OK\r\nContent-Length: abc\r\n\r\n', 'reset'],
+    ['HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 7\r\n\r\nokevil!', 'reset'],
+    ['HTTP/1.1 200 OK\r\nContent-Length: 2\r\ncontent-length: 2\r\n\r\nok', 'reset'],
+    ['HTTP/1.1 200 OK\r\nContent-Length: 2, 7\r\n\r\nokevil!', 'reset'],
     ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n', 'cut'],
     ['', 'reset'],
   ])('are a broken connection: %j', async (bytes, failure) => {

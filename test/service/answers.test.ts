@@ -142,6 +142,15 @@ describe('an error response', () => {
     }
   });
 
+  it('is 400 for two lengths of the body', async () => {
+    const { baseUrl } = await local();
+    for (const lengths of ['2\r\nContent-Length: 9', '2\r\ncontent-length: 2', '2, 9'])
+      for (const path of [SEARCH_PATH, '/_control/clock', '/oauth/request_token']) {
+        const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${lengths}`;
+        expect(await statusOfRaw(baseUrl, `${head}\r\n\r\n{}GET / H`)).toBe(400);
+      }
+  });
+
   it.each(['PUT', 'DELETE', 'PATCH', 'OPTIONS'])('is 405 for %s', async method => {
     const { ask } = await local();
     const reply = await ask(SEARCH_PATH, { method });

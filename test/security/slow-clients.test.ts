@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import path from 'node:path';
+import { createService } from 'millrace/service';
+import { expect, it, onTestFinished } from 'vitest';
+import { SLOW_CLIENTS } from '../../src/service/http/listen.js';
+import { root } from '../pages.js';
+
+const COUNT = 250;
+const SERVICE = path.join(root, 'src/service');
+
+it('hundreds of slow requests on each origin keep no other from its answer, and are ended', async () => {
+  expect(SLOW_CLIENTS.headersTimeout).toBeLessThanOrEqual(10_000);
+  expect(SLOW_CLIENTS.requestTimeout).toBeLessThanOrEqual(30_000);
+  const servers = readdirSync(SERVICE, { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.ts'))
+    .map(name => readFileSync(path.join(SERVICE, name), 'utf8'))
+    .filter(text => /createServer\(|extends Server/.test(text));
+  expect(servers.map(text => text.includes('SLOW_CLIENTS'))).toEqual([true, true]);
+  const filesPort = await freePort();
+  const service = createService({ filesPort });
+  const { baseUrl } = await service.start();
+  onTestFinished(() => service.stop());
+  const filesUrl = `http://127.0.0.1:${filesPort}`;
+  const slow: Slow[] = [];
+  for (const url of [baseUrl, filesUrl])
+    slow.push(...(await Promise.all(Array.from({ length: COUNT }, () => slowRequest(url)))));
+  onTestFinished(() => {
+    for (const { socket } of slow) socket.destroy();
+  });
+  expect(await statusOf(`${baseUrl}/status`)).toBe(200);
+  expect(await statusOf(`${filesUrl}/nothing`)).toBe(404);
+  expect(slow.filter(({ socket }) => socket.destroyed)).toEqual([]);
+  for (const { ended } of slow) expect(await ended).toMatch(/^HTTP\/1\.1 408 /);
+  expect(await statusOf(`${baseUrl}/status`)).toBe(200);
+});
+
+async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  await new Promise(resolve => server.close(resolve));
+  return port;
+}
+
+interface Slow {
+  readonly socket: net.Socket;
+  /** Resolves to what the server has sent once it has closed the connection. */
+  readonly ended: Promise<string>;
+}
+
+/** A request whose headers never end. */
+function slowRequest(url: string): Promise<Slow> {
+  return new Promise(resolve => {
+    const socket = net.connect(Number(new URL(url).port), '127.0.0.1');
+    let received = '';
+    const ended = new Promise<string>(closed => {
+      socket.on('error', () => {}).on('close', () => closed(received));
+    });
+    socket.setEncoding('latin1').on('data', text => {
+      received += text;
+    });
+    socket.on('connect', () => {
+      socket.write('GET /status HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ');
+      resolve({ socket, ended });
+    });
+  });
+}
+
+function statusOf(url: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    http.get(url, response => resolve(response.resume().statusCode)).on('error', reject);
+  });
+}
