@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { bySuite } from './slow-suite.js';
-import { SummaryReporter } from './summary-reporter.js';
+import SummaryReporter from './summary-reporter.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 

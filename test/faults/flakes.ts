@@ -1,15 +1,14 @@
-import { type ChildProcess, execFileSync } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import { spawn } from '../child-processes.js';
+import { currentCommit } from './current-commit.js';
 import type { Part, RecordedCell } from './part.js';
 import { MACHINE } from './record.js';
-import { table } from './report.js';
-import { runSuite } from './run-suite.js';
+import { oneLine, table } from './report.js';
+import { runSuite, type SuiteFigures } from './run-suite.js';
 
 const BUSY_LOOPS = 8;
-/** Characters of a failure that the table of runs shows. */
-const MAX_SHOWN = 400;
 /** A line for each run of the suite, as the script is started from the root of the project. */
 const RUNS = 'test/faults/suite-runs.jsonl';
 
@@ -26,6 +25,8 @@ interface SuiteRun {
   readonly tests: number;
   /** What failed and why, or nothing. */
   readonly failed?: string | undefined;
+  /** Where the time went; older runs have none. */
+  readonly figures?: SuiteFigures | undefined;
 }
 
 /** The suite again and again: a test that fails once in a while is found before it stops a release. */
@@ -43,12 +44,12 @@ export const flakes: Part = {
         const began = Date.now();
         const run = {
           at: `${new Date(began).toISOString().slice(0, 16)}Z`,
-          commit: currentCommit(),
+          commit: currentCommit() ?? 'unknown',
           machine: MACHINE,
           cell: name,
           load: Number(os.loadavg()[0]?.toFixed(1)),
         };
-        const keep = (result: Pick<SuiteRun, 'tests' | 'failed'>) => {
+        const keep = (result: Pick<SuiteRun, 'tests' | 'failed' | 'figures'>) => {
           const seconds = Math.round((Date.now() - began) / 1_000);
           appendFileSync(RUNS, `${JSON.stringify({ ...run, seconds, ...result })}\n`);
         };
@@ -57,8 +58,8 @@ export const flakes: Part = {
           () => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }),
         );
         try {
-          const { tests = 0 } = await runSuite([], trial);
-          keep({ tests });
+          const { tests, figures } = await runSuite([], trial);
+          keep({ tests, figures });
           return { tests };
         } catch (error) {
           keep({ tests: 0, failed: (error as Error).message });
@@ -69,6 +70,10 @@ export const flakes: Part = {
       }),
   }),
   results: () => flakes.cells.flatMap(({ name, expects, why }) => resultOf(name, { expects, why })),
+  aboutFailures: () => {
+    const since = flakes.cells.map(({ name }) => sinceFailure(runsOf(name)).length);
+    return `all runs since the first, those before mends too; without a failure since: ${since.join(' + ')} runs`;
+  },
   render: () => runsTable(suiteRuns()),
 };
 
@@ -78,9 +83,32 @@ function suiteRuns(): SuiteRun[] {
   return lines.map(line => JSON.parse(line) as SuiteRun);
 }
 
+function runsOf(cell: string): SuiteRun[] {
+  return suiteRuns().filter(run => run.cell === cell);
+}
+
+/** The last ones in a row without a failure. */
+function sinceFailure(runs: readonly SuiteRun[]): readonly SuiteRun[] {
+  return runs.slice(runs.findLastIndex(({ failed }) => failed !== undefined) + 1);
+}
+
+/** How many runs went on at the same time, this one included: it takes longer beside others. */
+function together(run: SuiteRun, runs: readonly SuiteRun[]): number {
+  return runs.filter(other => began(run) < ended(other) && began(other) < ended(run)).length;
+}
+
+function began({ at }: SuiteRun): number {
+  return Date.parse(at) / 1_000;
+}
+
+/** The time of its start is known to the minute: a run right after it does not count as one beside it. */
+function ended(run: SuiteRun): number {
+  return began(run) + Math.max(run.seconds - 60, 1);
+}
+
 /** All runs of a cell as one result. */
 function resultOf(cell: string, rest: Pick<RecordedCell, 'expects' | 'why'>): RecordedCell[] {
-  const runs = suiteRuns().filter(run => run.cell === cell);
+  const runs = runsOf(cell);
   const last = runs.at(-1);
   if (last === undefined) return [];
   const failures = runs.flatMap(({ failed: message }, index) =>
@@ -99,35 +127,52 @@ function resultOf(cell: string, rest: Pick<RecordedCell, 'expects' | 'why'>): Re
 function runsTable(runs: readonly SuiteRun[]): string {
   const kinds = flakes.cells.map(({ name, why = '' }) => {
     const all = runs.filter(({ cell }) => cell === name);
-    const since = all.slice(all.findLastIndex(({ failed }) => failed !== undefined) + 1);
+    const since = sinceFailure(all);
     const failed = all.filter(run => run.failed !== undefined);
     return [name, why, ...[all, failed, since].map(({ length }) => String(length))];
   });
-  const rows = runs.map(({ at, commit, cell, load, seconds, tests, failed }) => [
-    at,
-    `\`${commit}\``,
-    cell,
-    failed === undefined
-      ? `${tests.toLocaleString('en')} tests passed`
-      : `**${shortened(failed)}**`,
-    String(load),
-    String(seconds),
+  const rows = runs.map(run => [
+    run.at,
+    `\`${run.commit}\``,
+    run.cell,
+    run.failed === undefined
+      ? `${run.tests.toLocaleString('en')} tests passed`
+      : `**${oneLine(run.failed)}**`,
+    String(together(run, runs)),
+    String(run.load),
+    String(run.seconds),
   ]);
+  const measured = runs.findLast(({ figures }) => figures !== undefined);
   return [
     ...table([['cell', 'expects', 'runs', 'failed', 'since the last failure'], ...kinds], 2),
     '',
-    ...table([['began', 'commit', 'cell', 'result', 'load before', 'seconds'], ...rows], 4),
+    'Seconds are those of the clock, and a run beside another one takes longer: `at once` is the number of runs that went on at the same time on ' +
+      'the machine, this one included, and `load` that of the minute before. An idle machine has 1 at once, a load near 0, and no busy loops.',
+    '',
+    ...table([['began', 'commit', 'cell', 'result', 'at once', 'load', 'seconds'], ...rows], 4),
+    ...(measured === undefined ? [] : ['', ...figuresTable(measured)]),
   ].join('\n');
 }
 
-/** A crash prints many lines, and a cell of a table is one. */
-function shortened(text: string): string {
-  const line = text.replaceAll(/\s+/g, ' ');
-  return line.length <= MAX_SHOWN ? line : `${line.slice(0, MAX_SHOWN)}…`;
-}
-
-function currentCommit(): string {
-  const git = (...args: readonly string[]) => execFileSync('git', args, { encoding: 'utf8' });
-  const changes = git('status', '--porcelain', '--', 'src', 'test', 'examples', ':!test/faults');
-  return `${git('rev-parse', '--short', 'HEAD').trim()}${changes === '' ? '' : '+'}`;
+/** Seconds by folder and the slowest tests of a run. */
+function figuresTable({ at, commit, cell, figures }: SuiteRun): readonly string[] {
+  const { folders = [], slowest = [] } = figures ?? {};
+  return [
+    `Where the time went in the run of ${at} (\`${commit}\`, ${cell}), in seconds of all tests of a folder, several of which run at a time:`,
+    '',
+    ...table(
+      [
+        ['folder', 'tests', 'seconds'],
+        ...folders.map(({ folder, tests, seconds }) => [folder, String(tests), String(seconds)]),
+      ],
+      1,
+    ),
+    '',
+    'The slowest ten:',
+    '',
+    ...table(
+      [['test', 'seconds'], ...slowest.map(({ test, seconds }) => [test, String(seconds)])],
+      1,
+    ),
+  ];
 }

@@ -6,8 +6,9 @@ import type { FuzzAnswer, FuzzTask, FuzzTrial } from './fuzz/fuzz-child.js';
 import type { Fuzzed } from './fuzz/fuzz-parser.js';
 import type { Cell, Part } from './part.js';
 
-/** A trial is a second of inputs. */
+/** A trial is a second of inputs, or more of it where an input takes long, such as a request. */
 const TRIAL_MS = 1_000;
+const MIN_INPUTS = 200;
 /** One input may take no longer, on a busy machine either. */
 const INPUT_MS = 20_000;
 const MAX_GROWTH_BYTES = 512 * 1024 * 1024;
@@ -18,7 +19,7 @@ export const fuzz: Part = {
   name: 'fuzz',
   title: 'Parsers, fed with anything',
   promise:
-    'Whatever bytes a parser gets, it returns a valid result or a typed error: never another exception, never a hang, never more than 512 MiB of memory. Where there is a careful twin, the result is that of the twin; chunks may be cut at any byte. Inputs are valid ones and mutations of them; `inputs` of them were tried, and `accepted` were valid.',
+    'Whatever bytes a parser gets, it returns a valid result or a typed error: never another exception, never a hang, never more than 512 MiB of memory. Where there is a careful twin, the result is that of the twin; chunks may be cut at any byte. Inputs are valid ones and mutations of them; `inputs` of them were tried, and `accepted` were valid. A trial takes a second and tries at least 200 inputs; in results with fewer it took the second only.',
   seeds: 10,
   cells: [...PARSERS].map(([name, { holds }]): Cell => ({ name, expects: 'holds', why: holds })),
   open: ({ library }) => ({
@@ -27,7 +28,9 @@ export const fuzz: Part = {
       await trials.each(async ({ seed }) => {
         thread ??= new FuzzThread({ library: library.href, name });
         try {
-          const { inputs, accepted } = await thread.run({ seed, forMs: TRIAL_MS });
+          const { inputs, accepted } = await thread.run({
+            ...{ seed, forMs: TRIAL_MS, minInputs: MIN_INPUTS },
+          });
           return { inputs, accepted };
         } catch (error) {
           // It may hang, or have a part of the input that failed.

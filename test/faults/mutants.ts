@@ -2,8 +2,9 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MUTANTS } from './mutants/mutants.js';
 import { copyLibrary } from './mutants/mutate.js';
-import type { Cell, CellResult, Counts, Part } from './part.js';
-import { table } from './report.js';
+import type { Cell, CellResult, Part } from './part.js';
+import { shortMessage } from './record.js';
+import { oneLine, table } from './report.js';
 import { tryInChild } from './try-in-child.js';
 
 /** Enough for what happens at random. A mutant that a cell catches at its tenth seed is rather not caught. */
@@ -34,12 +35,15 @@ export const mutants: Part = {
 
   open: ({ library }) => ({
     run: (cell, trials) =>
-      trials.each(async () => {
+      trials.each(async ({ note }) => {
         const mutant = MUTANTS.find(({ name }) => nameOf(name) === cell.name);
         // Inside of the project, where Node finds the dependencies.
         const folder = path.join(import.meta.dirname, '../../../mutants', nameOf(cell.name));
         const copy = await copyLibrary(fileURLToPath(library), folder, mutant);
-        if (mutant !== undefined) return firstCatch(mutant.cells, copy);
+        if (mutant !== undefined) {
+          note(await firstCatch(mutant.cells, copy));
+          return { hits: 1 };
+        }
         const cells = [...new Set(MUTANTS.flatMap(({ cells }) => cells))];
         for (const one of cells) {
           const failure = await failureOf(one, copy, 1);
@@ -52,10 +56,12 @@ export const mutants: Part = {
   render,
 };
 
-async function firstCatch(cells: readonly string[], library: URL): Promise<Counts> {
-  for (const cell of cells)
-    if ((await failureOf(cell, library, SEEDS)) !== undefined)
-      return { hits: 1, [`caught by ${cell}`]: 1 };
+/** The cell that fails, and its message. */
+async function firstCatch(cells: readonly string[], library: URL): Promise<string> {
+  for (const cell of cells) {
+    const failure = await failureOf(cell, library, SEEDS);
+    if (failure !== undefined) return `${cell}\n${shortMessage(failure)}`;
+  }
   throw new Error(`Not caught by ${cells.join(', ')}`);
 }
 
@@ -66,10 +72,14 @@ async function failureOf(name: string, library: URL, seeds: number): Promise<str
 }
 
 function render(results: readonly CellResult[]): string {
-  const rows = results.map(({ cell, why = '', counts, failures }) => {
-    const caught = Object.keys(counts).find(name => name.startsWith('caught by '));
-    const outcome = failures[0]?.message ?? caught?.slice('caught by '.length);
-    return [cell, why, outcome ?? `passed ${counts['cells passed'] ?? 0} cells`];
+  const rows = results.map(({ cell, why = '', counts, failures, note }) => {
+    // Older results have the cell in the name of a count, and no message.
+    const before = Object.keys(counts).find(name => name.startsWith('caught by '));
+    const [caught, ...message] = note?.split('\n') ?? [before?.slice('caught by '.length)];
+    const outcome = caught ?? `passed ${counts['cells passed'] ?? 0} cells`;
+    return failures[0] === undefined
+      ? [cell, why, outcome, oneLine(message.join('\n'))]
+      : [cell, why, '**nothing**', oneLine(failures[0].message)];
   });
-  return table([['mutant', 'the library then', 'caught by'], ...rows], 3).join('\n');
+  return table([['mutant', 'the library then', 'caught by', 'message'], ...rows], 4).join('\n');
 }

@@ -42,6 +42,8 @@ export interface Part {
   open(setting: Setting): Promise<OpenPart> | OpenPart;
   /** What it has kept of its trials itself, in place of the last result of each cell. */
   results?(): readonly RecordedCell[];
+  /** What the summary adds to the number of failures, where that alone misleads. */
+  aboutFailures?(): string;
   /** The Markdown of its results, where a table with a row for each cell is not good enough. */
   render?(results: readonly CellResult[]): string;
 }
@@ -83,6 +85,8 @@ export interface Trial {
   readonly signal: AbortSignal;
   /** Keeps what a run took over time with the result of the cell; later trials replace it. */
   keep(curves: Curves): void;
+  /** Keeps a text with the result of the cell; later trials replace it. */
+  note(text: string): void;
 }
 
 /** Values at equal parts of a run, by what they measure. */
@@ -97,6 +101,8 @@ export interface CellResult {
   readonly failures: readonly { readonly seed: number; readonly message: string }[];
   readonly counts: Counts;
   readonly curves?: Curves | undefined;
+  /** What its last trial noted. */
+  readonly note?: string | undefined;
   readonly seconds: number;
 }
 
@@ -105,4 +111,6 @@ export interface RecordedCell extends CellResult {
   /** `2026-11-22`. */
   readonly day: string;
   readonly machine: string;
+  /** That of its last trials; older results have none. */
+  readonly commit?: string | undefined;
 }

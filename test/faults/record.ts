@@ -1,5 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
+import { currentCommit } from './current-commit.js';
 import type { CellResult, Curves, Part, RecordedCell } from './part.js';
 
 /** By part and cell. */
@@ -7,6 +8,10 @@ export type Recorded = Readonly<Record<string, Readonly<Record<string, RecordedC
 
 /** Node, cores and their model, memory. */
 export const MACHINE = `Node ${process.version}, ${os.cpus().length} x ${os.cpus()[0]?.model.trim() ?? 'unknown'}, ${(os.totalmem() / 2 ** 30).toFixed(0)} GiB`;
+
+/** Lines of a message that are kept after its first: the output of a process ends with what it died of. */
+const LAST_LINES = 12;
+const MAX_LINE = 400;
 
 export function readRecord(file: string): Recorded {
   try {
@@ -29,6 +34,7 @@ export function record(
   part: { readonly name: string; readonly cells: readonly { readonly name: string }[] },
   results: readonly CellResult[],
 ): Recorded {
+  const commit = currentCommit();
   const day = new Date().toISOString().slice(0, 10);
   const before = readRecord(file);
   const cells: Record<string, RecordedCell> = { ...before[part.name] };
@@ -37,12 +43,13 @@ export function record(
       ...result,
       failures: result.failures.map(({ seed, message }) => ({
         seed,
-        message: message.split('\n')[0] ?? '',
+        message: shortMessage(message),
       })),
       curves: result.curves && rounded(result.curves),
       seconds: Number(result.seconds.toPrecision(3)),
       day,
       machine: MACHINE,
+      commit,
     };
   const kept = part.cells.flatMap(({ name }) => {
     const cell = cells[name];
@@ -53,6 +60,18 @@ export function record(
   writeFileSync(written, `${JSON.stringify(all, null, 1)}\n`);
   renameSync(written, file);
   return all;
+}
+
+/** The first and the last lines, without the frames of stacks. */
+export function shortMessage(message: string): string {
+  const [first = '', ...rest] = message
+    .split('\n')
+    .map(line => line.trimEnd().slice(0, MAX_LINE))
+    .filter(line => line !== '' && !/^\s+at /.test(line));
+  const left = rest.length - LAST_LINES;
+  return [first, ...(left > 0 ? [`(${left} lines more)`] : []), ...rest.slice(-LAST_LINES)].join(
+    '\n',
+  );
 }
 
 function rounded(curves: Curves): Curves {

@@ -1,6 +1,9 @@
 import type { CellResult, Part, RecordedCell } from './part.js';
 import { type Recorded, resultsOf } from './record.js';
 
+/** Characters of each end of a failure that a table shows. */
+const HALF = 250;
+
 /** One line for a cell that has ended. */
 export function cellLine(part: string, result: CellResult): string {
   const { cell, expects, why, trials, failures, seconds } = result;
@@ -42,21 +45,37 @@ function summary(
     const live = cells.filter(cell => cell.expects !== 'none');
     const trials = live.reduce((sum, cell) => sum + cell.trials, 0);
     const failed = live.reduce((sum, cell) => sum + cell.failures.length, 0);
+    const about = failed === 0 ? undefined : part.aboutFailures?.();
     const seconds = live.reduce((sum, cell) => sum + cell.seconds, 0);
     return [
       `\`${part.name}\``,
       String(live.length),
       trials.toLocaleString('en'),
-      failed.toLocaleString('en'),
+      about === undefined ? failed.toLocaleString('en') : `${failed} (${about})`,
       seconds.toFixed(0),
     ];
   });
   return [...table([['part', 'cells', 'trials', 'failed', 'seconds'], ...rows], 1), ''];
 }
 
+/** Where cells were run: machines and days, then the commits with the number of cells of each. */
 function origins(cells: readonly RecordedCell[]): readonly string[] {
-  const all = [...new Set(cells.map(({ machine, day }) => `${machine}; ${day}`))];
-  return all.map(origin => `Run on ${origin}.`);
+  const all = new Set(cells.map(({ machine, day }) => `${machine}; ${day}`));
+  const commits = new Map<string | undefined, number>();
+  for (const { commit, expects } of cells)
+    if (expects !== 'none') commits.set(commit, (commits.get(commit) ?? 0) + 1);
+  const counted = [...commits].flatMap(([commit, count]) =>
+    commit === undefined ? [] : [`\`${commit}\` (${count} of ${cellCount(commits)})`],
+  );
+  return [
+    ...[...all].map(origin => `Run on ${origin}.`),
+    ...(counted.length === 0 ? [] : ['', `Commits: ${counted.join(', ')}.`]),
+  ];
+}
+
+function cellCount(commits: ReadonlyMap<unknown, number>): string {
+  const count = [...commits.values()].reduce((sum, cells) => sum + cells, 0);
+  return `${count} cell${count === 1 ? '' : 's'}`;
 }
 
 /** A row for each cell. */
@@ -72,12 +91,18 @@ export function cellTable(cells: readonly CellResult[]): string {
           ? ''
           : cell.failures.length === 0
             ? '0'
-            : `**${cell.failures.length}** (seed ${cell.failures[0]?.seed}: ${cell.failures[0]?.message})`,
+            : `**${cell.failures.length}** (seed ${cell.failures[0]?.seed}: ${oneLine(cell.failures[0]?.message ?? '')})`,
         countsText(cell),
       ]),
     ],
     2,
   ).join('\n');
+}
+
+/** Of a long text the start and the end: the first line says what failed, the last ones of a process why. */
+export function oneLine(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ');
+  return line.length <= 2 * HALF ? line : `${line.slice(0, HALF)} … ${line.slice(-HALF)}`;
 }
 
 /** Markdown; columns from `numbers` on hold numbers, but for the last one of five. */

@@ -1,7 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { spawn } from '../child-processes.js';
-import type { Counts, Trial } from './part.js';
+import { FIGURES, type SuiteFigures } from '../summary-reporter.js';
+import type { Trial } from './part.js';
+
+export type { SuiteFigures } from '../summary-reporter.js';
 
 interface Report {
   readonly testResults: readonly {
@@ -20,15 +23,21 @@ export async function runSuite(
   files: readonly string[],
   { folder, signal }: Trial,
   env: Readonly<Record<string, string>> = {},
-): Promise<Counts> {
+): Promise<{ readonly tests: number; readonly figures: SuiteFigures }> {
   const report = path.join(folder, 'report.json');
+  const figures = path.join(folder, 'figures.json');
   const child = spawn(
     process.execPath,
     [
       ...['node_modules/vitest/vitest.mjs', 'run', '-c', 'test/vitest.config.ts'],
-      ...['--reporter=json', `--outputFile=${report}`, ...files],
+      ...['--reporter=json', `--outputFile=${report}`],
+      ...['--reporter=./test/summary-reporter.ts', ...files],
     ],
-    { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe'], signal },
+    {
+      env: { ...process.env, ...env, [FIGURES]: figures },
+      stdio: ['ignore', 'ignore', 'pipe'],
+      signal,
+    },
   );
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', text => {
@@ -54,7 +63,10 @@ export async function runSuite(
   ];
   if (failed.length > 0 || code !== 0)
     throw new Error(failed.length > 0 ? failed.join('; ') : `vitest ended with ${code}: ${errors}`);
-  return { tests: tests.filter(({ status }) => status === 'passed').length };
+  return {
+    tests: tests.filter(({ status }) => status === 'passed').length,
+    figures: JSON.parse(await readFile(figures, 'utf8')) as SuiteFigures,
+  };
 }
 
 function firstLine(text: string): string {

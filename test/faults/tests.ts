@@ -32,12 +32,10 @@ export const tests: Part = {
   })),
   open: () => ({
     run: ({ name }, trials) =>
-      trials.each(trial =>
-        runSuite(
-          FILES.filter(file => folderOf(file) === name),
-          trial,
-          { MILLRACE_SLOW: '1' },
-        ),
-      ),
+      trials.each(async trial => {
+        const files = FILES.filter(file => folderOf(file) === name);
+        const { tests } = await runSuite(files, trial, { MILLRACE_SLOW: '1' });
+        return { tests };
+      }),
   }),
 };

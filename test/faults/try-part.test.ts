@@ -2,7 +2,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Cell, Counts, Part, Trial } from './part.js';
+import { currentCommit } from './current-commit.js';
+import type { Cell, Counts, Part, RecordedCell, Trial } from './part.js';
 import { record } from './record.js';
 import { resultsPage } from './report.js';
 import { tryPart } from './try-part.js';
@@ -142,6 +143,53 @@ describe('results', () => {
     expect(Object.keys(kept.part)).toEqual(['only/cell', 'other']);
     expect(kept.part.other).toMatchObject({ trials: 2, day: expect.stringMatching(/^\d{4}-/) });
     expect(Object.keys(record(file, part, []).part ?? {})).toEqual(['only/cell']);
+  });
+
+  it('are kept with the commit that was tried, and the page counts the cells of each', async () => {
+    const file = path.join(folder, 'results.json');
+    const part = partOf(async () => ({ hits: 1 }));
+    const both: Part = { ...part, cells: [...part.cells, { name: 'older', expects: 'holds' }] };
+    const result = await resultOf(part, 2);
+    const recorded = record(file, both, [result, { ...result, cell: 'older' }]);
+    const commit = currentCommit();
+    expect(commit).toMatch(/^[0-9a-f]{7,}\+?$/);
+    const { older, ...rest } = recorded.part ?? {};
+    expect(rest['only/cell']?.commit).toBe(commit);
+    expect(resultsPage([both], recorded)).toContain(`Commits: \`${commit}\` (2 of 2 cells).`);
+    // Recorded before commits were.
+    const before = { ...older, commit: undefined } as RecordedCell;
+    const page = resultsPage([both], { part: { ...rest, older: before } });
+    expect(page).toContain(`Commits: \`${commit}\` (1 of 2 cells).`);
+    expect(resultsPage([both], { part: { older: before } })).not.toContain('Commits');
+  });
+
+  it('keep the last lines of a failure, which say why a process died', async () => {
+    const output = Array.from({ length: 30 }, (_, index) => `line ${index + 1}`);
+    const stack = ['MillraceError: the disk is full', '    at write (file.js:1:2)', '', '}'];
+    const part = partOf(async () => {
+      throw new Error(['script.js ended with 1:', ...output, ...stack].join('\n'));
+    });
+    const file = path.join(folder, 'results.json');
+    const recorded = record(file, part, [await resultOf(part, 1)]);
+    const [failure] = recorded.part?.['only/cell']?.failures ?? [];
+    const lines = failure?.message.split('\n') ?? [];
+    expect(lines[0]).toBe('Error: script.js ended with 1:');
+    expect(lines).toContain('MillraceError: the disk is full');
+    expect(lines).toContain('line 30');
+    expect(lines).not.toContain('line 2');
+    expect(lines.length).toBeLessThan(20);
+    expect(failure?.message).not.toContain('file.js');
+    const page = resultsPage([part], recorded);
+    expect(page).toMatch(/script\.js ended with 1: .*MillraceError: the disk is full \}/);
+  });
+
+  it('keep what the last trial noted', async () => {
+    const part = partOf(async ({ seed, note }) => {
+      note(`seed ${seed}\nlost a post`);
+      return { hits: 1 };
+    });
+    const recorded = record(path.join(folder, 'results.json'), part, [await resultOf(part, 2)]);
+    expect(recorded.part?.['only/cell']?.note).toBe('seed 2\nlost a post');
   });
 
   it('make a page that shows a failure with its seed', async () => {

@@ -82,8 +82,12 @@ async function tryCell(
   };
   const counts: Record<string, number> = { ...done?.counts };
   let curves = done?.curves;
+  let noted = done?.note;
   const keep = (kept: Curves) => {
     curves = kept;
+  };
+  const note = (text: string) => {
+    noted = text;
   };
   const started = performance.now();
 
@@ -92,7 +96,9 @@ async function tryCell(
       if (failures.length >= MAX_FAILURES || (index > 0 && isOver(options))) return;
       trials++;
       try {
-        const counted = await tryOnce(part, cell, seed, { folder, strays, attempt, keep });
+        const counted = await tryOnce(part, cell, seed, {
+          ...{ folder, strays, attempt, keep, note },
+        });
         for (const [name, count] of Object.entries(counted))
           counts[name] = (counts[name] ?? 0) + count;
       } catch (error) {
@@ -118,6 +124,7 @@ async function tryCell(
     failures,
     counts,
     curves,
+    note: noted,
     seconds: (done?.seconds ?? 0) + (performance.now() - started) / 1000,
   };
 }
@@ -135,6 +142,7 @@ async function tryOnce(
     strays: Strays;
     attempt: (trial: Trial) => Promise<Counts>;
     keep: Trial['keep'];
+    note: Trial['note'];
   },
 ): Promise<Counts> {
   const folder = path.join(work.folder, 'trial');
@@ -151,7 +159,10 @@ async function tryOnce(
   try {
     const random = new Random(`${part.name} ${cell.name} ${seed}`);
     return await Promise.race([
-      work.attempt({ seed, random, folder, signal: limit.signal, keep: work.keep }),
+      work.attempt({
+        ...{ seed, random, folder, signal: limit.signal },
+        ...{ keep: work.keep, note: work.note },
+      }),
       stray,
     ]);
   } finally {

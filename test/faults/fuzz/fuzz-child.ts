@@ -14,6 +14,7 @@ export interface FuzzTask {
 export interface FuzzTrial {
   readonly seed: number;
   readonly forMs: number;
+  readonly minInputs: number;
 }
 export type FuzzAnswer = { readonly fuzzed: Fuzzed } | { readonly failure: string };
 

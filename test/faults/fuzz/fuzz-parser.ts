@@ -12,6 +12,8 @@ export interface FuzzOptions {
   /** Ends with the input after that. */
   readonly forMs?: number | undefined;
   readonly inputs?: number | undefined;
+  /** Tried in any case, however long they take. @default 0 */
+  readonly minInputs?: number | undefined;
   /** Called before each input. */
   readonly onInput?: ((input: Buffer) => void) | undefined;
 }
@@ -32,13 +34,14 @@ export async function fuzzParser(parser: Parser, options: FuzzOptions): Promise<
     seed,
     forMs = Number.POSITIVE_INFINITY,
     inputs = Number.POSITIVE_INFINITY,
+    minInputs = 0,
   } = options;
   const end = performance.now() + forMs;
   const random = new Random(`${name} ${seed}`);
   const { tokens, maxBytes = MAX_BYTES } = parser;
   let tried = 0;
   let accepted = 0;
-  while (tried < inputs && performance.now() < end) {
+  while (tried < inputs && (tried < minInputs || performance.now() < end)) {
     const other = parser.seed(random);
     const input = mutate(parser.seed(random), random, { other, tokens, maxBytes });
     // The same cuts of chunks for the input once more, and for smaller ones.

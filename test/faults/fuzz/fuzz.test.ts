@@ -40,6 +40,10 @@ const FINDS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+it('the inputs that once failed are of parsers that are tried', () => {
+  expect([...PARSERS.keys()]).toEqual(expect.arrayContaining(Object.keys(FINDS)));
+});
+
 describe.each([...PARSERS])('%s', (name, { open }) => {
   const opened = async () => {
     const parser = await open(SRC);
@@ -72,6 +76,16 @@ describe('a fuzzer', () => {
     await expect(fuzzParser(fails, { name: 'test', seed: 1, inputs: 10_000 })).rejects.toThrow(
       /\(base64, 1 bytes\)\nIQ==\n.*found/,
     );
+  });
+
+  it('tries a number of inputs however long they take', async () => {
+    const slow = parser(async () => {
+      await new Promise(resolve => setTimeout(resolve, 2));
+      return true;
+    });
+    const tried = { name: 'test', seed: 1, forMs: 1 };
+    expect((await fuzzParser(slow, { ...tried, minInputs: 20 })).inputs).toBeGreaterThanOrEqual(20);
+    expect((await fuzzParser(slow, tried)).inputs).toBeLessThan(20);
   });
 
   it('tries the same inputs with the same seed', async () => {

@@ -41,6 +41,8 @@ export function renderMatrix(
     '',
     '✔ recovers, W waits and recovers, E typed error and the same script completes it, G what the service cannot deliver is named, exactly, and all else is there, – nothing to try. The number is that of the trials, each with another seed.',
     '',
+    '`503 five times` is four times where the files of jobs are fetched, which are tried five times each.',
+    '',
     ...table([['', ...rows], ...lines], 1),
     '',
     'Nothing to try:',
