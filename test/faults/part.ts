@@ -65,7 +65,10 @@ export interface OpenPart {
   close?(): Promise<void>;
 }
 
-/** What a trial counted, summed by name. `hits` counts faults that took effect: a cell without any fails. */
+/**
+ * What a trial counted, summed by name. `hits` counts faults that took effect: a cell without any fails. `committed`
+ * counts items that a killed run had committed: several trials without any show no resuming, and fail.
+ */
 export type Counts = Readonly<Record<string, number>>;
 
 export interface Trials {

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { currentCommit } from './current-commit.js';
 import type { Cell, Counts, Part, RecordedCell, Trial } from './part.js';
 import { record } from './record.js';
@@ -83,6 +83,14 @@ describe('a cell', () => {
     expect((await resultOf(none)).failures[0]?.message).toContain('No trial');
   });
 
+  it('fails if nothing was committed before the kills of several trials', async () => {
+    const restarted = partOf(async () => ({ hits: 1, committed: 0 }));
+    expect((await resultOf(restarted)).failures[0]?.message).toContain('began at the start');
+    expect((await resultOf(restarted, 2)).failures).toEqual([]);
+    const resumed = partOf(async ({ seed }) => ({ hits: 1, committed: seed === 3 ? 1 : 0 }));
+    expect((await resultOf(resumed)).failures).toEqual([]);
+  });
+
   it('goes on from a result of fewer seeds', async () => {
     const seen: number[] = [];
     const part = partOf(async ({ seed }) => {
@@ -98,16 +106,18 @@ describe('a cell', () => {
   });
 
   it('starts no trial after its time', async () => {
+    let now = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => now);
+    onTestFinished(() => vi.restoreAllMocks());
     const two: Cell[] = ['one', 'two'].map(name => ({ name, expects: 'recovers', seeds: 6 }));
     const part: Part = {
       ...partOf(async () => {
-        await new Promise(resolve => setTimeout(resolve, 40));
+        now += 40;
         return { hits: 1 };
       }),
       cells: two,
     };
-    const endAt = performance.now() + 20;
-    const results = await tryPart(part, { library: LIBRARY, cells: two, endAt });
+    const results = await tryPart(part, { library: LIBRARY, cells: two, endAt: 20 });
     expect(results).toMatchObject([{ cell: 'one', trials: 1, failures: [] }]);
   });
 

@@ -26,6 +26,8 @@ export interface TryOptions {
 const LIMIT_MS = 600_000;
 /** A cell that is broken fails with each seed: more of them say nothing new. */
 const MAX_FAILURES = 5;
+/** The runs of a few trials may all be killed before their first commit. */
+const MIN_TRIALS_WITH_COMMIT = 5;
 
 export function seedsOf(part: Part, cell: Cell): number {
   return cell.seeds ?? part.seeds ?? 50;
@@ -115,6 +117,8 @@ async function tryCell(
     if (failures.length === 0 && trials === 0) fail(firstSeed, new Error('No trial was run'));
     if (failures.length === 0 && counts.hits === 0)
       fail(firstSeed, new Error('The fault never took effect, so the cell shows nothing'));
+    if (failures.length === 0 && counts.committed === 0 && trials >= MIN_TRIALS_WITH_COMMIT)
+      fail(firstSeed, new Error('Every run began at the start, so the cell shows no resuming'));
   }
   return {
     cell: cell.name,

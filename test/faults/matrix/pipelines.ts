@@ -4,7 +4,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { parquetReadObjects } from 'hyparquet';
-import type { Account, Activity, ComplianceEvent, CountBucket, Flow, Tombstones } from 'millrace';
+import type {
+  Account,
+  Activity,
+  ComplianceEvent,
+  CountBucket,
+  Cursor,
+  Flow,
+  Tombstones,
+} from 'millrace';
 import { hashOf, idOf } from './bare-client.js';
 import type { Found } from './compare.js';
 import type { Gap } from './named-gaps.js';
@@ -22,6 +30,8 @@ export interface Attempt {
   readonly input: string;
   /** Called for each item on its way to the sink; slows the consumer down. */
   readonly consume: (index: number) => Promise<void> | void;
+  /** Where its source begins, in place of a checkpoint. */
+  readonly resume?: Cursor | undefined;
   readonly onGap?: ((gap: Gap) => void) | undefined;
   /** Called with the store of a compliance run, which has no end. */
   readonly onTombstones?: ((tombstones: Tombstones) => unknown) | undefined;
@@ -43,11 +53,11 @@ const dates = ({ from, to }: { from: number; to: number }) => ({
 });
 
 function searchOf(
-  { millrace, account }: Attempt,
+  { millrace, account, resume }: Attempt,
   window = WINDOWS.search as { from: number; to: number },
 ) {
   return millrace.search(account, {
-    ...{ product: 'fullarchive', query: QUERY, maxResults: 10 },
+    ...{ product: 'fullarchive', query: QUERY, maxResults: 10, resume },
     ...dates(window),
   });
 }
@@ -104,6 +114,7 @@ export const PIPELINES = {
         attempt.millrace.counts(attempt.account, {
           ...{ product: 'fullarchive', query: QUERY, bucket: 'day' },
           ...dates(WINDOWS.counts),
+          resume: attempt.resume,
         }),
         paced<CountBucket>(attempt),
         attempt.millrace.files({ path: at(attempt, 'counts.jsonl'), ...checkpointed(attempt) }),
@@ -113,7 +124,10 @@ export const PIPELINES = {
     committed: async out => countsOf(await committedLines(out)),
   },
   'job files': {
-    run: attempt => postsFrom(attempt, attempt.millrace.jobFiles(attempt.account, attempt.input)),
+    run: attempt => {
+      const { millrace, account, input, resume } = attempt;
+      return postsFrom(attempt, millrace.jobFiles(account, input, { resume }));
+    },
     found: out => postsOfLines(out),
   },
   'jobs.download': {
@@ -137,6 +151,7 @@ export const PIPELINES = {
           ...dates(WINDOWS.replay),
           folder: at(attempt, 'spool'),
           timings: { firstChunkMs: REPLAY_CHUNK_MS, maxChunkMs: REPLAY_CHUNK_MS },
+          resume: attempt.resume,
           onGap: attempt.onGap,
         }),
         paced<Activity>(attempt),
@@ -346,8 +361,10 @@ export async function committedFiles(out: string): Promise<CommittedFile[]> {
   let text: string;
   try {
     text = await readFile(path.join(out, 'checkpoint.json'), 'utf8');
-  } catch {
-    return [];
+  } catch (error) {
+    // Before the first commit. `RowRun` knows whether there was one.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
   }
   const { files } = JSON.parse(text) as { files: { path: string; bytes: number }[] };
   return files.map(({ path: name, bytes }) => ({ name, bytes }));

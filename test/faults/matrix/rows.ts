@@ -47,7 +47,7 @@ export interface Prepared {
   fill?(out: string): Promise<void>;
 }
 
-const SEARCH = '/search/fullarchive/accounts/local/dev';
+export const SEARCH = '/search/fullarchive/accounts/local/dev';
 
 async function searched({ addresses }: World): Promise<Expected> {
   const pages = await fetchPages(addresses, `${SEARCH}.json`, {
@@ -85,7 +85,7 @@ async function replayed({ addresses }: World): Promise<Expected> {
 }
 
 /** The texts of a job's files, by their names. */
-async function jobTexts({ addresses }: World, uuid: string): Promise<Map<string, string>> {
+export async function jobTexts({ addresses }: World, uuid: string): Promise<Map<string, string>> {
   const { account, publisher, historicalUrl } = addresses;
   const base = `${historicalUrl}/historical/rulestream/accounts/${account}/publishers/${publisher}/jobs`;
   const results = await fetchBody(addresses, `${base}/${uuid}/results.json`);
@@ -99,7 +99,7 @@ async function jobTexts({ addresses }: World, uuid: string): Promise<Map<string,
   return texts;
 }
 
-function lines(text: string): string[] {
+export function lines(text: string): string[] {
   return text.split(/\r?\n/).filter(line => line !== '' && !line.startsWith('{"info"'));
 }
 
@@ -237,4 +237,9 @@ function tombstonesOf(ids: readonly string[], { millrace, cache }: RowSetting): 
 /** The ids of a post and of the posts within it. */
 function* idsIn(post: string): Iterable<string> {
   for (const [, id = ''] of post.matchAll(/"id_str":"(\d+)"/g)) yield id;
+}
+
+/** When a post was made, by its id, which counts milliseconds since an epoch. */
+export function postedAt(id: string): number {
+  return Number((BigInt(id) >> 22n) + 1_288_834_974_657n);
 }

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import type { AccountOptions } from 'millrace';
+import type { AccountOptions, Cursor } from 'millrace';
 import type { Endpoint } from 'millrace/service';
 import { loadLibrary } from '../load-library.js';
 import type { Cell, Counts, Trial } from '../part.js';
@@ -8,8 +8,9 @@ import { mustBePart, mustEqual } from './compare.js';
 import { watchDisk } from './failing-disk.js';
 import type { Clean, Fault, Planted } from './faults.js';
 import { type Gap, isNamed, mustName, type NamedMinutes } from './named-gaps.js';
-import { committedOf, type Millrace } from './pipelines.js';
-import type { Prepared, Row } from './rows.js';
+import { committedOf, type Millrace, type RowName } from './pipelines.js';
+import { Remaining } from './remaining.js';
+import { type Prepared, postedAt, type Row } from './rows.js';
 import { TrialTiming } from './trial-timing.js';
 import { minuteOf } from './windows.js';
 import { World, type WorldOptions } from './world.js';
@@ -23,12 +24,19 @@ export interface Place {
   readonly library: URL;
 }
 
+/** Rows that commit at each cursor of a single source. */
+const GO_ON: readonly RowName[] = ['search', 'counts', 'job files', 'replay', 'csv'];
+
 /** One trial's world, and runs of its row in this process. */
 export class RowRun {
   readonly world: World;
   readonly row: Row;
   readonly prepared: Prepared;
   readonly out: string;
+  /** Set by `watchRequests`. */
+  #remaining: Remaining | undefined;
+  /** The keys of what was committed when it was last looked at. */
+  #committed: ReadonlySet<string> = new Set();
   readonly #millrace: Millrace;
 
   private constructor(row: Row, world: World, prepared: Prepared, out: string, millrace: Millrace) {
@@ -64,14 +72,23 @@ export class RowRun {
     return this.world.close();
   }
 
+  /** Before a fault is planted: from then on, `mustRequestTheRest` and `mustGoOnAt` know what is left. */
+  async watchRequests(): Promise<void> {
+    this.#remaining = await Remaining.of(this.row, this.world, this.prepared);
+  }
+
   /** One run of the script. Resolves to the waits of the library. */
   async run({
+    out = this.out,
+    resume,
     planted,
     signal,
     gaps,
     consume,
     onTombstones,
   }: {
+    out?: string;
+    resume?: Cursor | undefined;
     planted?: Planted | undefined;
     signal?: AbortSignal | undefined;
     gaps?: Gap[] | undefined;
@@ -95,7 +112,8 @@ export class RowRun {
       await this.row.pipeline.run({
         millrace: this.#millrace,
         account,
-        out: this.out,
+        out,
+        resume,
         input: this.prepared.input,
         consume: consume ?? planted?.consume ?? (() => {}),
         onGap: gaps === undefined ? undefined : gap => gaps.push(gap),
@@ -114,10 +132,45 @@ export class RowRun {
     return found.length;
   }
 
-  /** What is committed is right, as far as it goes. */
-  async mustBeExact(): Promise<void> {
+  /**
+   * What is committed is right, as far as it goes, and has all that was committed before. Resolves to the
+   * number of its items.
+   */
+  async mustBeExact(): Promise<number> {
     const { allowed, expected } = this.prepared;
-    mustBePart(await committedOf(this.row.pipeline, this.out), allowed ?? expected);
+    const found = await committedOf(this.row.pipeline, this.out);
+    mustBePart(found, allowed ?? expected);
+    const keys = new Set(found.map(([key]) => key));
+    const gone = [...this.#committed].filter(key => !keys.has(key));
+    // `applyCompliance` removes posts.
+    if (gone.length > 0 && allowed === undefined)
+      throw new Error(`No longer committed: ${gone.slice(0, 5)}, with ${keys.size} that are`);
+    this.#committed = keys;
+    return keys.size;
+  }
+
+  /** A run that goes on from what was committed at the last look sends only the requests that are left. */
+  async mustRequestTheRest<T>(run: () => Promise<T>): Promise<T> {
+    const check = this.#remaining?.expect(this.#committed);
+    const result = await run();
+    await check?.();
+    return result;
+  }
+
+  /** The cursor of an error gives another script what is not committed, and no other page, file or chunk. */
+  async mustGoOnAt(error: Error, signal: AbortSignal): Promise<number> {
+    const { cursor } = error as { cursor?: Cursor };
+    const { row, prepared } = this;
+    if (cursor === undefined || this.#remaining === undefined || !GO_ON.includes(row.name))
+      return 0;
+    const out = `${this.out}-at-cursor`;
+    await mkdir(out);
+    const resume = JSON.parse(JSON.stringify(cursor)) as Cursor;
+    await this.mustRequestTheRest(() => this.run({ out, resume, signal }));
+    const rest = this.#remaining.keys(this.#committed);
+    const expected = [...prepared.expected].filter(([key]) => rest.has(key));
+    mustEqual(await row.pipeline.found(out), new Map(expected));
+    return 1;
   }
 
   isTyped(error: unknown): error is Error & { code: string } {
@@ -172,6 +225,7 @@ export async function tryFault(
   const { world, prepared } = run;
   let planted: Planted | undefined;
   try {
+    if (cell.expects === 'error') await run.watchRequests();
     planted = await fault.plant({ row, world, random, clean, input: prepared.input, out: run.out });
     const counts = await expectIn(run, cell, planted, signal);
     return counts;
@@ -205,8 +259,9 @@ async function expectIn(
     await run.mustBeExact();
     await planted.lift();
     if (planted.isFinal) return { hits: 1, items: 0 };
-    await run.run({ signal });
-    return { hits: 1, items: await run.mustBeComplete() };
+    const cursors = await run.mustGoOnAt(error, signal);
+    await run.mustRequestTheRest(() => run.run({ signal }));
+    return { hits: 1, cursors, items: await run.mustBeComplete() };
   }
   const gaps: Gap[] = [];
   const min = planted.gap?.minutes();
@@ -233,13 +288,8 @@ async function mustHaveGaps(
   // Delivered, and only their number was never the one that the service stated.
   if (reason === 'unverified') return run.mustBeComplete();
   const { expected } = run.prepared;
-  const isLost = (id: string) => isNamed(gaps, postedMinute(id));
+  const isLost = (id: string) => isNamed(gaps, minuteOf(postedAt(id)));
   const found = await run.row.pipeline.found(run.out);
   mustEqual(found, new Map([...expected].filter(([id]) => !isLost(id))));
   return found.length;
-}
-
-/** The minute of a post by its id, which counts milliseconds since an epoch. */
-function postedMinute(id: string): string {
-  return minuteOf(Number((BigInt(id) >> 22n) + 1_288_834_974_657n));
 }

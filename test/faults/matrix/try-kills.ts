@@ -32,35 +32,42 @@ export async function tryKills(
   const { bundle, diskCalls } = clean;
   const run = await RowRun.open(row, { folder, cache, library });
   try {
+    await run.watchRequests();
     let kills = 0;
-    const onKill = async () => {
-      kills++;
-      await run.mustBeExact();
+    let committed = 0;
+    /** Each process requests only what the ones before it have not committed. */
+    const tryChild = async (end: () => Promise<'killed' | 'done'>) => {
+      const ended = await run.mustRequestTheRest(end);
+      if (ended === 'killed') {
+        kills++;
+        committed += await run.mustBeExact();
+      }
+      return ended;
     };
     if (fault.kill === 'disk call') {
-      for (let times = 0; times < DISK_CALL_KILLS; times++) {
-        const child = new Child(run, bundle, random.whole(1, diskCalls));
-        if ((await child.end()) === 'killed') await onKill();
-      }
-      await new Child(run, bundle).end();
+      for (let times = 0; times < DISK_CALL_KILLS; times++)
+        await tryChild(() => new Child(run, bundle, random.whole(1, diskCalls)).end());
+      await tryChild(() => new Child(run, bundle).end());
     } else {
       // Each is killed later than the one before, so that every series ends.
       for (let wait = clean.ms; ; wait *= 1.4) {
         signal.throwIfAborted();
-        const child = new Child(run, bundle);
-        await child.started;
-        const started = performance.now();
-        const late = sleep(random.next() * wait, 'late');
-        if ((await Promise.race([child.ended, late])) === 'late') child.kill();
-        if ((await child.end()) === 'killed') await onKill();
-        else {
-          // Another machine load changes how long a whole run takes.
-          if (kills === 0) clean.ms = (clean.ms + performance.now() - started) / 2;
-          break;
-        }
+        let started = 0;
+        const ended = await tryChild(async () => {
+          const child = new Child(run, bundle);
+          await child.started;
+          started = performance.now();
+          const late = sleep(random.next() * wait, 'late');
+          if ((await Promise.race([child.ended, late])) === 'late') child.kill();
+          return child.end();
+        });
+        if (ended === 'killed') continue;
+        // Another machine load changes how long a whole run takes.
+        if (kills === 0) clean.ms = (clean.ms + performance.now() - started) / 2;
+        break;
       }
     }
-    return { hits: kills, kills, items: await run.mustBeComplete() };
+    return { hits: kills, kills, committed, items: await run.mustBeComplete() };
   } finally {
     await run.close();
   }

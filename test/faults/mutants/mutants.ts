@@ -22,6 +22,22 @@ export const MUTANTS: readonly Mutant[] = [
     cells: ['disks files/kill', 'matrix search/kill-9-at-a-disk-call'],
   },
   {
+    name: 'checkpoint ignored',
+    mistake: 'begins again at the start, and writes all files again',
+    file: 'sinks/output/write-together',
+    from: 'const before = await readCheckpoint(here, checkpoint, options.owner);',
+    to: 'const before = await readCheckpoint(here, checkpoint, options.owner).then(() => undefined);',
+    cells: ['matrix search/401-in-the-middle', 'matrix search/kill-9-at-a-disk-call'],
+  },
+  {
+    name: 'error without its position',
+    mistake: 'names in the error of a search the cursor that the run began at',
+    file: 'search/run-query',
+    from: 'missing: [missing], cursor }',
+    to: 'missing: [missing], cursor: cursorOf(query, startOf(query)) }',
+    cells: ['matrix search/401-in-the-middle'],
+  },
+  {
     name: 'no truncation',
     mistake: 'goes on from a checkpoint without cutting off what was written after it',
     file: 'sinks/output/committer',

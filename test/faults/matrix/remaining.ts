@@ -1,0 +1,97 @@
+import { setImmediate } from 'node:timers/promises';
+import { elementsOf, fetchPages, idOf } from './bare-client.js';
+import { inTable, type RowName } from './pipelines.js';
+import { jobTexts, lines, type Prepared, postedAt, type Row, SEARCH } from './rows.js';
+import { minuteOf, QUERY, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
+import type { World } from './world.js';
+
+/** What one request brings: the keys of its items. */
+type Piece = readonly string[];
+
+/** The requests that a row needs, found by the oracle's client: a run that goes on sends only those that are left. */
+export class Remaining {
+  readonly #pieces: readonly Piece[];
+  readonly #count: () => number;
+
+  private constructor(pieces: readonly Piece[], count: () => number) {
+    this.#pieces = pieces;
+    this.#count = count;
+  }
+
+  /** Before a fault is planted. Resolves to `undefined` for a row whose requests are not known so exactly. */
+  static async of(row: Row, world: World, prepared: Prepared): Promise<Remaining | undefined> {
+    const pieces = await PIECES[row.name]?.(world, prepared);
+    const [endpoint] = row.endpoints;
+    if (pieces === undefined || endpoint === undefined) return undefined;
+    const { faults } = world.service;
+    // A delay of nothing counts the requests.
+    const { id } = faults.plant({ kind: 'delay', ms: 0, endpoint, times: 'always' });
+    return new Remaining(pieces, () => faults.list().find(one => one.id === id)?.hits ?? 0);
+  }
+
+  /** The keys that a run still has to bring, where these are committed: a whole page, file or chunk each. */
+  keys(committed: ReadonlySet<string>): ReadonlySet<string> {
+    return new Set(this.#left(committed).flat());
+  }
+
+  /** Returns what throws if more than the requests that are left were sent since. */
+  expect(committed: ReadonlySet<string>): () => Promise<void> {
+    const left = this.#left(committed).length;
+    const before = this.#count();
+    return async () => {
+      // A process that was killed may have sent requests that the service has not read yet.
+      for (let turn = 0; turn < 5; turn++) await setImmediate();
+      const sent = this.#count() - before;
+      if (sent > left)
+        throw new Error(
+          `Sent ${sent} requests, and only ${left} of ${this.#pieces.length} were left: it began again`,
+        );
+    };
+  }
+
+  #left(committed: ReadonlySet<string>): readonly Piece[] {
+    return this.#pieces.filter(piece => !piece.every(key => committed.has(key)));
+  }
+}
+
+type PiecesOf = (world: World, prepared: Prepared) => Promise<Piece[]> | Piece[];
+
+const pages: PiecesOf = async ({ addresses }) => {
+  const found = await fetchPages(addresses, `${SEARCH}.json`, {
+    ...{ query: QUERY, maxResults: 10 },
+    fromDate: minuteOf(WINDOWS.search.from),
+    toDate: minuteOf(WINDOWS.search.to),
+  });
+  return found.map(page => elementsOf(page, 'results').map(idOf));
+};
+
+const files: PiecesOf = async (world, { input }) =>
+  [...(await jobTexts(world, input)).values()].map(text => lines(text).map(idOf));
+
+const PIECES: Partial<Record<RowName, PiecesOf>> = {
+  search: pages,
+  csv: pages,
+  parquet: pages,
+  tee: async (world, prepared) =>
+    (await pages(world, prepared)).map(ids => [
+      ...ids,
+      ...inTable(ids.map(id => [id, ''] as const)).map(([key]) => key),
+    ]),
+  counts: async ({ addresses }) => {
+    const found = await fetchPages(addresses, `${SEARCH}/counts.json`, {
+      ...{ query: QUERY, bucket: 'day' },
+      fromDate: minuteOf(WINDOWS.counts.from),
+      toDate: minuteOf(WINDOWS.counts.to),
+    });
+    return found.map(page => [...page.matchAll(/"timePeriod":"(\d+)"/g)].map(([, at = '']) => at));
+  },
+  'job files': files,
+  'jobs.download': files,
+  replay: (_, { expected }) => {
+    const { from, to } = WINDOWS.replay;
+    const chunks = Array.from({ length: (to - from) / REPLAY_CHUNK_MS }, (): string[] => []);
+    for (const id of expected.keys())
+      chunks[Math.floor((postedAt(id) - from) / REPLAY_CHUNK_MS)]?.push(id);
+    return chunks;
+  },
+};
