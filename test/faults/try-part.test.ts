@@ -108,7 +108,9 @@ describe('a cell', () => {
   it('starts no trial after its time', async () => {
     let now = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => now);
-    onTestFinished(() => vi.restoreAllMocks());
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+    });
     const two: Cell[] = ['one', 'two'].map(name => ({ name, expects: 'recovers', seeds: 6 }));
     const part: Part = {
       ...partOf(async () => {
