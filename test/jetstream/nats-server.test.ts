@@ -1,7 +1,9 @@
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { isSlowSuite } from '../slow-suite.js';
 import { hasNatsServer, startCluster, startNode } from './nats-server.js';
+import { RouteProxies } from './route-proxies.js';
 
 describe.skipIf(!hasNatsServer)('the servers of the tests', () => {
   it('keep what a stream has over kill -9', async () => {
@@ -19,6 +21,26 @@ describe.skipIf(!hasNatsServer)('the servers of the tests', () => {
     expect(state.messages).toBe(1);
     await after.close();
   });
+
+  it.skipIf(!isSlowSuite)(
+    'take a stream on all of them once they have started, also where one is connected late',
+    async () => {
+      await using proxies = new RouteProxies();
+      const routePort = async (from: number, to: number, port: number) => {
+        const proxy = await proxies.routePort(from, to, port);
+        proxies.cutOff(2, 'reset');
+        return proxy;
+      };
+      const healed = setTimeout(() => proxies.heal(), 15_000);
+      onTestFinished(() => clearTimeout(healed));
+      await using cluster = await startCluster({ routePort });
+      const connection = await connect({ servers: cluster.urls });
+      const manager = await jetstreamManager(connection);
+      const made = await manager.streams.add({ name: 'kept', subjects: ['kept'], num_replicas: 3 });
+      expect(made.cluster?.replicas).toHaveLength(2);
+      await connection.close();
+    },
+  );
 
   it('elect another leader when theirs is killed', async () => {
     await using cluster = await startCluster();

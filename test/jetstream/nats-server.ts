@@ -147,15 +147,24 @@ export class NatsCluster {
     return this.nodes.map(({ url }) => url);
   }
 
-  /** Starts all nodes that are down, and waits until streams can be made. */
+  /**
+   * Starts all nodes that are down, and waits until they take a stream: two of three have a leader, which refuses one
+   * with three replicas until the third is connected.
+   */
   async start(): Promise<void> {
     await Promise.all(this.nodes.map(node => node.start()));
-    await this.ready();
-  }
-
-  /** Waits until the cluster has a leader for its streams. */
-  async ready(): Promise<void> {
-    while ((await this.ask('$JS.API.STREAM.NAMES'))?.error !== undefined) await wait(100);
+    const probe = {
+      ...{ name: 'probe', subjects: ['probe'], storage: 'memory' },
+      num_replicas: this.nodes.length,
+    };
+    while ((await this.ask('$JS.API.STREAM.CREATE.probe', probe)).error !== undefined)
+      await wait(100);
+    let gone = false;
+    while (!gone) {
+      const { error } = await this.ask('$JS.API.STREAM.DELETE.probe');
+      // An earlier request may have been done without an answer in time.
+      gone = error === undefined || (error as { code?: unknown }).code === 404;
+    }
   }
 
   /** The node that leads a stream; waits for an election. */
