@@ -34,7 +34,6 @@ const LARGEST_ID = 2n ** 64n - 1n;
  * consumer.
  */
 interface TombstoneStore {
-  readonly flushed: Promise<unknown>;
   getBinary(key: Buffer): Buffer | undefined;
   put(key: Buffer, value: Buffer): Promise<boolean>;
   transaction<T>(action: () => T): Promise<T>;
@@ -116,7 +115,6 @@ export class Tombstones {
         if (at !== undefined)
           this.#marks.put(cursorKey(at.source), Buffer.from(JSON.stringify(at.cursor)));
       });
-      await this.#marks.flushed;
     } catch (cause) {
       throw storageError('write to', this.folder, cause);
     }

@@ -1,10 +1,12 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { hasAllPages } from './has-all-pages.js';
 
 /** Offsets in a meta page. All fields are little-endian on the machines that LMDB runs on. */
 const MAGIC_AT = 24;
 const PAGE_SIZE_AT = 48;
 const LAST_PAGE_AT = 144;
-const META_BYTES = 152;
+const TXN_AT = 152;
+const META_BYTES = 160;
 const MAGIC = 0xbeefc0de;
 
 /**
@@ -28,15 +30,28 @@ export function lmdbDamage(file: string): string | undefined {
     const second = metaAt(handle, pageSize);
     if (second === undefined) return 'it is cut short';
     if (!isMeta(second)) return 'it is not an LMDB file';
-    // LMDB writes its pages before the meta page that counts them.
-    const pages = [first, second].map(meta => meta.readBigUInt64LE(LAST_PAGE_AT) + 1n);
-    const { size } = fstatSync(handle);
-    return pages.some(count => count * BigInt(pageSize) > BigInt(size))
-      ? 'it is cut short'
-      : undefined;
+    return isWhole(handle, [first, second], pageSize) ? undefined : 'it is cut short';
   } finally {
     closeSync(handle);
   }
+}
+
+/** LMDB writes the pages of a root before it, and uses the newest root. */
+function isWhole(handle: number, metas: readonly [Buffer, Buffer], pageSize: number): boolean {
+  const [first, second] = metas;
+  const newest = txnOf(first) >= txnOf(second) ? first : second;
+  const { size } = fstatSync(handle);
+  if ((newest.readBigUInt64LE(LAST_PAGE_AT) + 1n) * BigInt(pageSize) <= BigInt(size)) return true;
+  if (hasAllPages(handle, newest, pageSize, size)) return true;
+  // Another process may have used the pages again since: then it has a newer root.
+  const now = [metaAt(handle, 0), metaAt(handle, pageSize)] as const;
+  if (now[0] === undefined || now[1] === undefined) return false;
+  const isNewer = now.some(meta => meta !== undefined && txnOf(meta) > txnOf(newest));
+  return isNewer && isWhole(handle, [now[0], now[1]], pageSize);
+}
+
+function txnOf(meta: Buffer): bigint {
+  return meta.readBigUInt64LE(TXN_AT);
 }
 
 function metaAt(handle: number, position: number): Buffer | undefined {

@@ -1,12 +1,18 @@
+import { existsSync } from 'node:fs';
+import { link, mkdtemp, open as openFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { lmdbDamage } from './lmdb-damage.js';
 import { makeSyncedFolder } from './make-folder.js';
 import { syncFolder } from './sync-folder.js';
 
+type Lmdb = typeof import('lmdb');
+
+const FILE = 'data.mdb';
+
 /**
  * Opens the LMDB database in a folder, which is created if it does not exist, with binary keys and values.
- * LMDB syncs its file, not the name of it: a power cut could take a new database with all that is in it.
+ * A transaction survives a power cut once its promise has resolved.
  *
  * @param folder an absolute path
  * @throws Error that says what to do, where the file is damaged or LMDB cannot be loaded.
@@ -15,28 +21,49 @@ export async function openLmdb(
   folder: string,
   { readOnly = false }: { readonly readOnly?: boolean } = {},
 ): Promise<RootDatabase<Buffer, Buffer>> {
-  const damage = lmdbDamage(path.join(folder, 'data.mdb'));
+  const damage = lmdbDamage(path.join(folder, FILE));
   if (damage !== undefined)
     throw new Error(
-      `${damage}. Put a copy of data.mdb back, or remove the folder, which removes all that is in it`,
+      `${damage}. Put a copy of ${FILE} back, or remove the folder, which removes all that is in it`,
     );
-  const { open } = await loadLmdb();
-  if (!readOnly) await makeSyncedFolder(folder);
-  const database = open<Buffer, Buffer>({
-    ...{ path: folder, noSubdir: false, readOnly },
-    ...{ encoding: 'binary', keyEncoding: 'binary' },
-  });
+  const lmdb = await loadLmdb();
+  if (readOnly) return open(lmdb, folder, true);
+  await makeSyncedFolder(folder);
+  if (!existsSync(path.join(folder, FILE))) await create(lmdb, folder);
+  // LMDB syncs its file, not the name of it.
+  await syncFolder(folder);
+  return open(lmdb, folder, false);
+}
+
+/**
+ * Gives the file of an empty database its name once it is on disk: LMDB syncs a new file with the first transaction, and
+ * refuses it if a power cut before that has taken a half. Another process may do the same meanwhile.
+ */
+async function create(lmdb: Lmdb, folder: string): Promise<void> {
+  const aside = await mkdtemp(path.join(folder, 'new-'));
   try {
-    if (!readOnly) await syncFolder(folder);
-    return database;
-  } catch (error) {
-    await database.close();
-    throw error;
+    await open(lmdb, aside, false).close();
+    const file = await openFile(path.join(aside, FILE), 'r+');
+    await file.sync().finally(() => file.close());
+    // Where the file system has no links, LMDB creates the file.
+    await link(path.join(aside, FILE), path.join(folder, FILE)).catch(() => {});
+  } finally {
+    await rm(aside, { recursive: true, force: true });
   }
 }
 
+function open(lmdb: Lmdb, folder: string, readOnly: boolean): RootDatabase<Buffer, Buffer> {
+  return lmdb.open<Buffer, Buffer>({
+    ...{ path: folder, noSubdir: false, readOnly },
+    ...{ encoding: 'binary', keyEncoding: 'binary' },
+    // The default writes the root before the pages are synced. A power cut can leave a root that counts pages
+    // which the file does not have.
+    overlappingSync: false,
+  });
+}
+
 /** Loads LMDB, a native library, on first use: everything else works where it cannot be loaded. */
-async function loadLmdb(): Promise<typeof import('lmdb')> {
+async function loadLmdb(): Promise<Lmdb> {
   try {
     // An import() that bundlers see.
     return await import('lmdb');

@@ -1,4 +1,6 @@
 import { faultsOf, KEPT } from './disks/all-kept-files.js';
+import { cutLmdb, withoutStrace } from './disks/cut-lmdb.js';
+import { KEPT_BY_LMDB } from './disks/kept-by-lmdb.js';
 import { type DiskFault, sweepDisk } from './disks/sweep-disk.js';
 import type { Cell, CellResult, Part } from './part.js';
 import { table } from './report.js';
@@ -18,14 +20,19 @@ export const disks: Part = {
   promise:
     'After a kill or a power cut at any call of the disk, and after a call that fails, a reader finds the state before or after the interrupted call, never a mixture; nothing that was confirmed is lost; the next run goes on from it. A failing call is a `StorageError` with its path.',
   seeds: 5,
-  cells: [...KEPT.keys()].flatMap(name =>
-    faultsOf(name).map(
-      (fault): Cell => ({ name: `${name}/${fault}`, expects: 'holds', why: FAULTS[fault] }),
+  cells: [
+    ...[...KEPT.keys()].flatMap(name =>
+      faultsOf(name).map(
+        (fault): Cell => ({ name: `${name}/${fault}`, expects: 'holds', why: FAULTS[fault] }),
+      ),
     ),
-  ),
+    ...[...KEPT_BY_LMDB.keys()].map((name): Cell => lmdbCell(`${name}/power`)),
+  ],
   open: ({ library }) => ({
     async run({ name }, trials) {
       const [what = '', fault = ''] = name.split('/');
+      if (KEPT_BY_LMDB.has(what))
+        return trials.each(({ seed, folder }) => cutLmdb(what, { library, seed, folder }));
       const kept = await KEPT.get(what)?.(library);
       if (kept === undefined) throw new Error(`No such files: ${what}`);
       try {
@@ -40,18 +47,25 @@ export const disks: Part = {
   render,
 };
 
+function lmdbCell(name: string): Cell {
+  const missing = withoutStrace();
+  return missing === undefined
+    ? { name, expects: 'holds', why: FAULTS.power }
+    : { name, expects: 'none', why: missing };
+}
+
 /** A row for each kind of files, a column for each fault: the calls at which it was tried. */
 function render(results: readonly CellResult[]): string {
   const cell = (name: string) => {
     const result = results.find(one => one.cell === name);
-    if (result === undefined) return '';
+    if (result === undefined || result.expects === 'none') return result?.why ?? '';
     const failed = result.failures[0];
     return failed === undefined
       ? (result.counts.hits ?? 0).toLocaleString('en')
       : `**failed** (seed ${failed.seed}: ${failed.message})`;
   };
   const faults = Object.keys(FAULTS) as DiskFault[];
-  const rows = [...KEPT.keys()].map(name => [
+  const rows = [...KEPT.keys(), ...KEPT_BY_LMDB.keys()].map(name => [
     name,
     ...faults.map(fault => cell(`${name}/${fault}`)),
   ]);

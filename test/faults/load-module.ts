@@ -45,6 +45,7 @@ interface Modules {
   readonly 'service/sample/sample-posts': typeof import('../../src/service/sample/sample-posts.js');
   readonly 'service/search/next-token': typeof import('../../src/service/search/next-token.js');
   readonly 'service/state-file': typeof import('../../src/service/state-file.js');
+  readonly 'service/usage/usage-store': typeof import('../../src/service/usage/usage-store.js');
   readonly 'service/users/authorization-header': typeof import('../../src/service/users/authorization-header.js');
   readonly 'service/users/callback': typeof import('../../src/service/users/callback.js');
   readonly 'service/users/grants': typeof import('../../src/service/users/grants.js');

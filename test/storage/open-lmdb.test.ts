@@ -1,11 +1,13 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import promises, { truncate } from 'node:fs/promises';
+import promises, { readFile, stat, truncate } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openTombstones } from '../../src/compliance/tombstones.js';
 import { UsageStore } from '../../src/service/usage/usage-store.js';
+import { lmdbDamage } from '../../src/storage/lmdb-damage.js';
+import { openLmdb } from '../../src/storage/open-lmdb.js';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { ofPost } from '../compliance/event.js';
@@ -93,4 +95,54 @@ it('damaged usage is refused, and does not crash the service', async () => {
     code: 'ERR_STORAGE',
     message: expect.stringContaining('cut short'),
   });
+});
+
+const pageKey = (part: number, n: number) => {
+  const key = Buffer.alloc(14);
+  key.writeUInt32BE(part, 1);
+  key.writeUInt32BE((n * 7_919) % 100_003, 10);
+  return key;
+};
+
+/** A file of ten pages and more, of which the last that its root counts is free, and was never written. */
+async function shortFile(): Promise<string> {
+  const folder = await temporaryFolder();
+  const database = await openLmdb(folder);
+  for (const [part, count] of [219, 97, 54].entries())
+    await database.transaction(() => {
+      for (let n = 0; n < count; n++) database.put(pageKey(part, n), Buffer.alloc(0));
+    });
+  await database.transaction(() => {
+    for (const key of [...database.getKeys({ end: pageKey(2, 0) })])
+      database.remove(Buffer.from(key));
+  });
+  await database.close();
+  const bytes = await readFile(path.join(folder, 'data.mdb'));
+  // The fourth transaction is in the first meta page.
+  expect((Number(bytes.readBigUInt64LE(144)) + 1) * 4_096).toBe(bytes.length + 4_096);
+  return folder;
+}
+
+async function keysIn(folder: string): Promise<string[]> {
+  const database = await openLmdb(folder);
+  const keys = [...database.getKeys()].map(key => Buffer.from(key).toString('hex'));
+  await database.close();
+  return keys;
+}
+
+it('a file whose last page is free and was never written is whole', async () => {
+  expect(await keysIn(await shortFile())).toHaveLength(54);
+});
+
+it('a file whose last page is free is cut short once it has lost a page that is in use', async () => {
+  const folder = await shortFile();
+  const file = path.join(folder, 'data.mdb');
+  const all = await keysIn(folder);
+  let refused = 0;
+  for (let pages = (await stat(file)).size / 4_096 - 1; pages >= 2; pages--) {
+    await truncate(file, pages * 4_096);
+    if (lmdbDamage(file) === undefined) expect(await keysIn(folder)).toEqual(all);
+    else refused++;
+  }
+  expect(refused).toBeGreaterThan(0);
 });

@@ -41,7 +41,7 @@ const BATCH = 5_000;
 
 /**
  * Usage by day on disk (LMDB): the exact ids of delivered posts, and totals. Changes are transactions,
- * so the process may be killed at any moment.
+ * so a kill or a power cut at any moment leaves whole ones.
  */
 export class UsageStore {
   readonly #folder: string | undefined;
@@ -53,7 +53,11 @@ export class UsageStore {
     this.#folder = stateFolder && join(stateFolder, 'usage');
   }
 
-  /** @throws StorageError */
+  /**
+   * Adds all of it or nothing. Resolves once it survives a power cut.
+   *
+   * @throws StorageError
+   */
   async add(changes: readonly UsageChange[]): Promise<void> {
     const root = await this.#open();
     await this.#withStorageError('write to', () =>

@@ -6,7 +6,7 @@ import type { DiskFault } from './sweep-disk.js';
 
 export type OpenKeptFiles = (library: URL) => Promise<KeptFiles & { close?(): Promise<void> }>;
 
-/** Everything that is kept on disk, but for LMDB's files, which its own engine writes. */
+/** Everything that is kept on disk, except LMDB's files: see `KEPT_BY_LMDB`. */
 export const KEPT: ReadonlyMap<string, OpenKeptFiles> = new Map<string, OpenKeptFiles>([
   ...SINKS.map((name): [string, OpenKeptFiles] => [name, library => keptOutputs(library, name)]),
   ['files-by-threads', keptByThreads],

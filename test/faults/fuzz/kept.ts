@@ -81,7 +81,6 @@ export const tombstones: ParserKind = {
       getBinary: () => stored,
       transaction: async (act: () => unknown) => act(),
       put: async () => true,
-      flushed: Promise.resolve(),
     };
     const store = new Tombstones(folder, marks as never, true);
     const writable = new Tombstones(folder, marks as never, false);

@@ -246,7 +246,7 @@ const killed = (name: string, kill: NonNullable<Fault['kill']>): Fault => ({
   kill,
   expects: row =>
     row.name === 'compliance' && kill === 'disk call'
-      ? { none: 'LMDB writes by itself; the cell beside it kills it at any time' }
+      ? { none: 'LMDB does not write through Node; the cell before kills it at any time' }
       : 'recovers',
   plant: () => ({ hits: () => 0, lift: () => {} }),
 });
@@ -551,7 +551,8 @@ export const FAULTS: readonly Fault[] = [
 
 function diskRows(expected: Expectation) {
   return ({ name }: Row): Expectation | { readonly none: string } => {
-    if (name === 'compliance') return { none: 'LMDB writes by itself: see the part `disks`' };
+    if (name === 'compliance')
+      return { none: 'LMDB does not write through Node; a test has a file that cannot grow' };
     return expected;
   };
 }

@@ -25,7 +25,8 @@ describe('the mutants', () => {
   it('name cells that exist and that have trials', () => {
     const known = [matrix, disks, calls].flatMap(part =>
       part.cells
-        .filter(({ expects }) => expects !== 'none')
+        // Those of LMDB have none where strace is not installed.
+        .filter(({ expects, why }) => expects !== 'none' || why?.startsWith('needs strace'))
         .map(({ name }) => `${part.name} ${name}`),
     );
     for (const { name, cells } of MUTANTS)

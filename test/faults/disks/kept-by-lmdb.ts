@@ -1,0 +1,126 @@
+import { isDeepStrictEqual } from 'node:util';
+import { ofPost, ofUser } from '../../compliance/event.js';
+import { loadModule } from '../load-module.js';
+import { Random } from '../random.js';
+
+/** What is kept in a file of LMDB, and what a process does with it, in steps. */
+export interface KeptByLmdb {
+  /** The folder that has LMDB's files, below the one of `open`. */
+  readonly folder: string;
+  /** Steps of several transactions: none is done at the same time. */
+  readonly alone: readonly number[];
+  open(library: URL, folder: string, seed: number): Promise<LmdbLife>;
+}
+
+/** One process. */
+export interface LmdbLife {
+  /** Does step `n`, from 1; resolves once a power cut takes nothing of it. Can be repeated. */
+  step(n: number): Promise<unknown>;
+  /**
+   * The number of steps that have been done.
+   *
+   * @throws if the state is not exactly the one after that many.
+   */
+  done(): Promise<number>;
+  close(): Promise<void>;
+}
+
+export const STEPS = 10;
+const DAY = 86_400_000;
+/** Removes a day: frees pages. */
+const PRUNES = 6;
+const ON_FIRST_DAY = 3;
+
+const tombstones: KeptByLmdb = {
+  folder: 'deep/tombstones',
+  alone: [],
+  async open(library, folder, seed) {
+    const { openTombstones } = await loadModule(library, 'compliance/tombstones');
+    const opened = await openTombstones(`${folder}/deep/tombstones`);
+    const users = ['7', '8'];
+    return {
+      step: n =>
+        opened.record(
+          [
+            ...idsOf(seed, n).map(id => ofPost('delete', id)),
+            // Overwritten each time, so that pages are freed and used again.
+            ...users.map(id => ofUser(n % 2 === 1 ? 'user_delete' : 'user_undelete', id, n)),
+          ],
+          { source: 'steps', cursor: { step: n } },
+        ),
+      async done() {
+        const { step = 0 } = (opened.cursor('steps') ?? {}) as { step?: number };
+        const ids = new Set<string>();
+        for (let n = 1; n <= STEPS; n++)
+          for (const id of idsOf(seed, n)) {
+            mustBe(opened.post(id), n <= step ? { deleted: true } : undefined, `post ${id}`);
+            if (n <= step) ids.add(id);
+          }
+        const user = step === 0 ? undefined : { deleted: [step, step % 2 === 1] };
+        for (const id of users) mustBe(opened.user(id), user, `user ${id}`);
+        mustBe(opened.size, ids.size + (step === 0 ? 0 : users.length), 'the size');
+        return step;
+      },
+      close: () => opened.close(),
+    };
+  },
+};
+
+const usage: KeptByLmdb = {
+  folder: 'usage',
+  alone: [PRUNES],
+  async open(library, folder, seed) {
+    const { UsageStore } = await loadModule(library, 'service/usage/usage-store');
+    const store = new UsageStore(folder);
+    const dayOf = (n: number) => (n <= ON_FIRST_DAY ? 0 : n < 9 ? DAY : 2 * DAY);
+    // Ids of the step before are counted once.
+    const ids = (n: number) => [...idsOf(seed, n), ...idsOf(seed, n - 1)];
+    return {
+      async step(n) {
+        if (n === PRUNES) await store.prune({ before: DAY }, { before: DAY });
+        else await store.add([{ day: dayOf(n), product: '30day', ids: ids(n), requests: 2 ** n }]);
+      },
+      async done() {
+        const found = await store.days({ from: 0, to: 10 * DAY });
+        const sum = found.reduce((all, { requests }) => all + requests, 0);
+        const hasFirst = found.some(({ day }) => day === 0);
+        // The step that was added last is the highest bit.
+        const last = Math.floor(Math.log2(Math.max(1, sum)));
+        const step = last === PRUNES - 1 && !hasFirst ? PRUNES : last;
+        const days = new Map<number, { ids: Set<string>; requests: number }>();
+        for (let n = 1; n <= step; n++) {
+          if (n === PRUNES) continue;
+          const day = days.get(dayOf(n)) ?? { ids: new Set(), requests: 0 };
+          for (const id of ids(n)) day.ids.add(id);
+          days.set(dayOf(n), { ids: day.ids, requests: day.requests + 2 ** n });
+        }
+        if (step >= PRUNES) days.delete(0);
+        const expected = [...days].map(([day, { ids, requests }]) => ({
+          ...{ day, product: '30day', activities: ids.size, requests },
+        }));
+        mustBe(found, expected, 'the days');
+        return step;
+      },
+      close: () => store.close(),
+    };
+  },
+};
+
+export const KEPT_BY_LMDB: ReadonlyMap<string, KeptByLmdb> = new Map([
+  ['tombstones', tombstones],
+  ['usage', usage],
+]);
+
+/** Ids of a step: some, or enough to let the file grow. None of them is in another step. */
+function idsOf(seed: number, n: number): string[] {
+  const random = new Random(`ids ${seed} ${n}`);
+  const count = n < 1 ? 0 : random.chance(0.3) ? random.whole(200, 600) : random.whole(1, 20);
+  return Array.from({ length: count }, (_, k) => String((k * 7_919 + 13) * 100 + n));
+}
+
+function mustBe(found: unknown, expected: unknown, what: string): void {
+  if (!isDeepStrictEqual(found, expected))
+    throw new Error(
+      `Expected ${what} to be ${JSON.stringify(expected)}, found ${JSON.stringify(found)}`,
+    );
+}

@@ -1,0 +1,94 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import path from 'node:path';
+import { Random } from '../random.js';
+import { fileAfterCut, isAllDurable, type Survives } from './disk-image.js';
+import { KEPT_BY_LMDB, STEPS } from './kept-by-lmdb.js';
+import { type SystemCall, systemCalls } from './system-calls.js';
+
+// LIBRARY NAME FOLDER SEED TRACE LOCK IMAGE MOMENTS: opens the file as a power cut at each call in the trace leaves it. Prints
+// the cut before it opens the file, which may end the process.
+const [library = '', name = '', folder = '', seed = '', ...rest] = process.argv.slice(2);
+const [trace = '', lock = '', image = '', moments = ''] = rest;
+const kept = KEPT_BY_LMDB.get(name);
+if (kept === undefined) throw new Error(`No such files: ${name}`);
+const calls = systemCalls(readFileSync(trace, 'latin1'), folder);
+const stored = path.join(folder, kept.folder, 'data.mdb');
+const staleLock = readFileSync(lock);
+const random = new Random(`images ${name} ${seed}`);
+let images = 0;
+let lost = 0;
+
+const isOnDisk = ({ kind, path: file }: SystemCall) =>
+  kind !== 'line' && kind !== 'remove' && !file.endsWith('/lock.mdb');
+for (const call of calls.filter(isOnDisk)) {
+  if (moments === 'syncs' && call.kind !== 'sync') continue;
+  await cut(call.began, `before ${described(call)}`);
+  await cut(call.began + 0.25, `in ${described(call)}`);
+}
+await cut(Number.POSITIVE_INFINITY, 'at the end');
+const done = doneBefore(Number.POSITIVE_INFINITY);
+if (done !== STEPS) throw new Error(`The trace has ${done} steps of ${STEPS}`);
+writeSync(1, `${JSON.stringify({ images, lost })}\n`);
+
+async function cut(at: number, what: string): Promise<void> {
+  const all: readonly Survives[] = isAllDurable(calls, stored, at)
+    ? ['nothing']
+    : ['nothing', 'last write', 'everything', 'sectors', 'pages'];
+  const whole = fileAfterCut(calls, stored, at, { survives: 'everything', random });
+  for (const survives of all) {
+    const bytes = fileAfterCut(calls, stored, at, { survives, random });
+    const place = path.join(image, String(images++));
+    const data = path.join(place, kept?.folder ?? '');
+    if (bytes !== undefined) {
+      mkdirSync(data, { recursive: true });
+      writeFileSync(path.join(data, 'data.mdb'), afterReboot(bytes));
+      const left = random.pick([undefined, Buffer.alloc(0), staleLock]);
+      if (left !== undefined) writeFileSync(path.join(data, 'lock.mdb'), left);
+    } else mkdirSync(place, { recursive: true });
+    if (whole !== undefined && bytes?.equals(whole) !== true) lost++;
+    writeSync(1, `A power cut ${what}; of what was not synced, what survives: ${survives}\n`);
+    await mustGoOn(place, doneBefore(at));
+    rmSync(place, { recursive: true });
+  }
+}
+
+/** All that had resolved is there; the next process does the rest. */
+async function mustGoOn(place: string, resolved: number): Promise<void> {
+  let life = await kept!.open(new URL(library), place, Number(seed));
+  const found = await life.done();
+  if (found < resolved) throw new Error(`${resolved} steps had resolved, ${found} are there`);
+  const last = random.chance(0.2) ? STEPS : Math.min(STEPS, found + 2);
+  for (let step = found + 1; step <= last; step++) await life.step(step);
+  for (const when of ['before', 'after'] as const) {
+    const then = await life.done();
+    if (then !== last)
+      throw new Error(`Went on to step ${last}; ${when} it is closed, it is at ${then}`);
+    await life.close();
+    if (when === 'before') life = await kept!.open(new URL(library), place, Number(seed));
+  }
+}
+
+/** The last step that had resolved. */
+function doneBefore(at: number): number {
+  const steps = calls.flatMap(({ kind, text, began }) => {
+    const [, step] = (kind === 'line' && began < at && /^done (\d+)/.exec(text)) || [];
+    return step === undefined ? [] : [Number(step)];
+  });
+  return Math.max(0, ...steps);
+}
+
+/** LMDB compares the boot ids in its roots with that of the machine. */
+function afterReboot(bytes: Buffer): Buffer {
+  const copy = Buffer.from(bytes);
+  for (const meta of [0, 2_048, 4_096])
+    if (copy.length >= meta + 168 && copy.readBigUInt64LE(meta + 160) !== 0n)
+      copy.writeBigUInt64LE(0x1234_5678n, meta + 160);
+  return copy;
+}
+
+function described({ kind, path: file, at, bytes }: SystemCall): string {
+  const where = path.relative(folder, file);
+  return kind === 'write'
+    ? `the write of ${bytes.length} bytes at ${at} of ${where}`
+    : `${kind} ${where}`;
+}

@@ -1,0 +1,126 @@
+/** A system call that changes files or syncs them, or a line that the process has written to its output. */
+export interface SystemCall {
+  readonly kind: 'create' | 'remove' | 'folder' | 'write' | 'truncate' | 'sync' | 'line';
+  readonly path: string;
+  /** The first name of the file: a link is another name of it. */
+  readonly file: string;
+  /** Of a write. */
+  readonly at: number;
+  readonly bytes: Buffer;
+  /** Of a `truncate`. */
+  readonly length: number;
+  /** A write that returns once it is on disk (`O_DSYNC`). */
+  readonly isSynced: boolean;
+  /** What was written to the output. */
+  readonly text: string;
+  /** When it began and ended, in the order of all calls. */
+  readonly began: number;
+  readonly ended: number;
+}
+
+const CHANGES =
+  'openat,open,creat,close,lseek,write,writev,pwrite64,pwritev,pwritev2,ftruncate,truncate,fallocate,copy_file_range,sendfile,dup,dup2,dup3,fsync,fdatasync,sync_file_range,msync,mmap,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat';
+/** Calls on the traced files that this model of a disk does not have. */
+const UNKNOWN =
+  /^(pwritev2?|truncate|fallocate|copy_file_range|sendfile|dup[23]?|sync_file_range|msync|rename)/;
+
+/** The arguments of strace: every thread, all bytes in hexadecimal, the path of every file descriptor. */
+export function straceArguments(output: string): readonly string[] {
+  return ['-f', '--seccomp-bpf', '-y', '-xx', '-s', '16777216', '-e', CHANGES, '-o', output];
+}
+
+/** The calls for files below a folder, and the lines written to the output, from what strace has written. */
+export function systemCalls(trace: string, folder: string): readonly SystemCall[] {
+  const calls: SystemCall[] = [];
+  const files = new Map<number, { position: number; isSynced: boolean }>();
+  const named = new Map<string, string>();
+  const begun = new Map<string, { readonly head: string; readonly began: number }>();
+  for (const [number, text] of trace.split('\n').entries()) {
+    const [, thread = '', rest = ''] = /^(\d+) +(.*)$/.exec(text) ?? [];
+    if (rest.endsWith('<unfinished ...>')) {
+      begun.set(thread, { head: rest.slice(0, -'<unfinished ...>'.length), began: number });
+      continue;
+    }
+    const [, tail] = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest) ?? [];
+    const { head, began } = (tail !== undefined && begun.get(thread)) || {
+      head: '',
+      began: number,
+    };
+    // A call on one line ends before the next line begins.
+    read(`${head}${tail ?? rest}`, began, number + 0.5);
+  }
+  return calls.toSorted((one, other) => one.began - other.began);
+
+  function read(call: string, began: number, ended: number): void {
+    const [, name = '', given = '', result = ''] =
+      /^(\w+)\((.*)\) += (-?\d+|0x[0-9a-f]+|\?)/s.exec(call) ?? [];
+    if (name === '' || result.startsWith('-') || result === '?') return;
+    const strings = [...given.matchAll(/"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?/g)].map(
+      ([, hex = '', cut]) => {
+        if (cut !== undefined) throw new Error(`The trace has lost bytes of ${name}`);
+        return bytesOf(hex);
+      },
+    );
+    const [, opened] = /<((?:\\x[0-9a-f]{2})+)>\)?$/.exec(call) ?? [];
+    const [, fdText, fdPath = ''] = /^(\d+)(?:<((?:\\x[0-9a-f]{2})*)>)?/.exec(given) ?? [];
+    const fd = Number(fdText);
+    const isOpen = /^(open|openat|creat)$/.test(name);
+    const isNamed = isOpen || /^(mkdir|rename|link|unlink|truncate)/.test(name);
+    const path = isNamed
+      ? opened === undefined
+        ? String(strings[0])
+        : bytesOf(opened).toString()
+      : name === 'mmap'
+        ? bytesOf(/<((?:\\x[0-9a-f]{2})+)>/.exec(given)?.[1] ?? '').toString()
+        : bytesOf(fdPath).toString();
+    const none = {
+      path,
+      file: named.get(path) ?? path,
+      at: 0,
+      bytes: Buffer.alloc(0),
+      length: 0,
+      isSynced: false,
+      text: '',
+    };
+    const add = (kind: SystemCall['kind'], more: Partial<SystemCall> = {}) =>
+      calls.push({ ...none, kind, began, ended, ...more });
+    const bytes = Buffer.concat(isNamed ? [] : strings);
+    if (name === 'write' && fd === 1) add('line', { text: bytes.toString() });
+    if (path !== folder && !path.startsWith(`${folder}/`)) return;
+    if (UNKNOWN.test(name)) throw new Error(`${name} of ${path} is not simulated`);
+    const file = files.get(fd);
+    if (isOpen) {
+      files.set(Number(result), { position: 0, isSynced: /O_D?SYNC/.test(given) });
+      if (/O_CREAT/.test(given) && !named.has(path)) {
+        named.set(path, path);
+        add('create');
+      }
+      if (/O_TRUNC/.test(given)) add('truncate');
+    } else if (name.startsWith('link')) {
+      const to = String(strings[1]);
+      named.set(to, none.file);
+      add('create', { path: to });
+    } else if (name.startsWith('unlink')) {
+      named.delete(path);
+      add('remove');
+    } else if (name === 'close') files.delete(fd);
+    else if (name.startsWith('mkdir')) add('folder');
+    else if (name === 'mmap') {
+      if (/PROT_WRITE/.test(given) && /MAP_SHARED/.test(given) && !path.endsWith('/lock.mdb'))
+        throw new Error(`${path} is mapped for writing: what is written to it is not in the trace`);
+    } else if (name === 'ftruncate') add('truncate', { length: Number(/(\d+)$/.exec(given)?.[1]) });
+    else if (/^f(data)?sync$/.test(name)) add('sync');
+    else if (file === undefined) throw new Error(`${name} of ${path}, which was not opened`);
+    else if (name === 'lseek') file.position = Number(result);
+    else if (/write/.test(name)) {
+      if (bytes.length !== Number(result)) throw new Error(`${name} wrote ${result} bytes`);
+      const at = name === 'pwrite64' ? Number(/(\d+)$/.exec(given)?.[1]) : file.position;
+      add('write', { at, bytes, isSynced: file.isSynced });
+      if (name !== 'pwrite64') file.position += bytes.length;
+    }
+  }
+}
+
+function bytesOf(hex: string): Buffer {
+  return Buffer.from(hex.replaceAll('\\x', ''), 'hex');
+}
