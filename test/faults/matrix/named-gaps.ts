@@ -32,7 +32,7 @@ export function mustName(
   );
   if (wrong !== undefined)
     throw new Error(
-      `A gap of more than the service has not: ${JSON.stringify(wrong)}, it is ${reason} from ${from} to ${to}`,
+      `A wrong gap: ${JSON.stringify(wrong)}. Only ${from} to ${to} may be in one, as ${reason}`,
     );
   const minTo = minuteOf(min.to);
   for (let at = min.from; minuteOf(at) < minTo; at += 60_000)
