@@ -33,6 +33,8 @@ export interface Attempt {
   /** Where its source begins, in place of a checkpoint. */
   readonly resume?: Cursor | undefined;
   readonly onGap?: ((gap: Gap) => void) | undefined;
+  /** Called with each compliance event. */
+  readonly onEvent?: ((event: ComplianceEvent) => unknown) | undefined;
   /** Called with the store of a compliance run, which has no end. */
   readonly onTombstones?: ((tombstones: Tombstones) => unknown) | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -266,6 +268,7 @@ export const PIPELINES = {
           folder: at(attempt, 'spool'),
           onGap: attempt.onGap,
         }),
+        attempt.millrace.tap<ComplianceEvent>(event => attempt.onEvent?.(event)),
         paced<ComplianceEvent>(attempt),
         intoTombstones(tombstones),
         { signal: attempt.signal },

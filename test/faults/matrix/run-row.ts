@@ -8,7 +8,7 @@ import { mustBePart, mustEqual } from './compare.js';
 import { watchDisk } from './failing-disk.js';
 import type { Clean, Fault, Planted } from './faults.js';
 import { type Gap, isNamed, mustName, type NamedMinutes } from './named-gaps.js';
-import { committedOf, type Millrace, type RowName } from './pipelines.js';
+import { type Attempt, committedOf, type Millrace, type RowName } from './pipelines.js';
 import { Remaining } from './remaining.js';
 import { type Prepared, postedAt, type Row } from './rows.js';
 import { TrialTiming } from './trial-timing.js';
@@ -85,6 +85,7 @@ export class RowRun {
     signal,
     gaps,
     consume,
+    onEvent,
     onTombstones,
   }: {
     out?: string;
@@ -93,7 +94,8 @@ export class RowRun {
     signal?: AbortSignal | undefined;
     gaps?: Gap[] | undefined;
     consume?: ((index: number) => Promise<void> | void) | undefined;
-    onTombstones?: Parameters<Row['pipeline']['run']>[0]['onTombstones'];
+    onEvent?: Attempt['onEvent'];
+    onTombstones?: Attempt['onTombstones'];
   }): Promise<{ slept: readonly number[] }> {
     const timing = new TrialTiming(this.world.service.clock, planted?.skewMs);
     const account = this.#millrace.account(
@@ -117,6 +119,7 @@ export class RowRun {
         input: this.prepared.input,
         consume: consume ?? planted?.consume ?? (() => {}),
         onGap: gaps === undefined ? undefined : gap => gaps.push(gap),
+        onEvent,
         onTombstones,
         signal,
       });

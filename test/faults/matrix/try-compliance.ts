@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Tombstones } from 'millrace';
+import type { ComplianceEvent, Tombstones } from 'millrace';
 import type { Counts, Trial } from '../part.js';
 import { ComplianceEvents } from './compliance.js';
 import type { Planted } from './faults.js';
@@ -73,7 +73,8 @@ async function untilArrived(
   const onTombstones = (store: Tombstones) => {
     tombstones = store;
   };
-  const running = run.run({ planted, signal: stop.signal, gaps, onTombstones }).then(
+  const onEvent = ({ raw }: ComplianceEvent) => events.received(raw.toString());
+  const running = run.run({ planted, signal: stop.signal, gaps, onEvent, onTombstones }).then(
     () => new Error('The stream ended'),
     (error: unknown) => error,
   );

@@ -30,6 +30,14 @@ export const MUTANTS: readonly Mutant[] = [
     cells: ['matrix search/401-in-the-middle', 'matrix search/kill-9-at-a-disk-call'],
   },
   {
+    name: 'commit at the end only',
+    mistake: 'writes no checkpoint before all items are written',
+    file: 'sinks/output/file-sink',
+    from: 'if (await committer?.due()) await committer?.commit(JSON.stringify(cursor));',
+    to: 'cursor;',
+    cells: ['matrix search/401-in-the-middle', 'matrix search/kill-9-at-random'],
+  },
+  {
     name: 'error without its position',
     mistake: 'names in the error of a search the cursor that the run began at',
     file: 'search/run-query',
