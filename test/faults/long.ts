@@ -8,14 +8,16 @@ import { Course } from './long/course.js';
 import { renderCurves } from './long/render-curves.js';
 import { replayHour } from './long/replay-hour.js';
 import type { Millrace } from './matrix/pipelines.js';
-import type { Counts, Part, Trial } from './part.js';
+import type { Counts, Part, Setting, Trial } from './part.js';
+import { tryInChild } from './try-in-child.js';
 
 const MIB = 2 ** 20;
+const LIMIT_MS = 12 * 3_600_000;
+/** The environment variable of a process that runs one cell. */
+const IN_CHILD = 'MILLRACE_LONG_CHILD';
 const STEPS = 200;
 /** Commits once all outputs are open. */
 const COMMITS = 20;
-/** For hangs only. */
-const COMMIT_MS = 600_000;
 /** Events recorded at once: each record waits for the disk. */
 const MAX_RECORD = 50_000;
 
@@ -82,11 +84,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
         // It is written by the first commit.
         const writtenAt = () =>
           statSync(checkpoint, { bigint: true, throwIfNoEntry: false })?.mtimeNs;
-        const end = performance.now() + COMMIT_MS;
         let [commits, last] = [0, writtenAt()];
         for (let more = 0; commits < COMMITS; more++) {
-          if (performance.now() > end)
-            throw new Error(`${commits} of ${COMMITS} commits in ${COMMIT_MS} ms`);
           yield { items: [(more * 7_919) % size], cursor: { at: size + more + 1 } };
           await delay(20);
           if (writtenAt() === last) continue;
@@ -144,32 +143,46 @@ export const long: Part = {
       name: `${kind}/${size}`,
       expects: 'holds' as const,
       why,
-      limitMs: 12 * 3_600_000,
+      limitMs: LIMIT_MS,
     })),
   ),
   render: renderCurves,
-  async open(setting) {
-    const millrace = await loadLibrary(setting);
-    return {
-      run: ({ name }, trials) => {
-        const [kind = '', digits] = name.split('/');
-        const size = Number(digits);
-        return trials.each(async trial => {
-          const { itemBytes = 0, workBytes = 64 * MIB, run } = KINDS[kind] as Kind;
-          const course = new Course();
-          const counts = await run(millrace, size, trial, course);
-          trial.keep(course.curves);
-          const taken = course.assertFlat({
-            // From the middle of the second quarter to that of the last, half of the items come.
-            growBytes: 32 * MIB + (itemBytes * size) / 2,
-            peakBytes: workBytes + itemBytes * size,
-          });
-          return { ...(counts ?? { items: size }), ...taken };
-        });
-      },
-    };
-  },
+  open: setting => ({
+    run: ({ name }, trials) =>
+      trials.each(trial =>
+        process.env[IN_CHILD] === undefined
+          ? runInChild(setting, name, trial)
+          : runHere(setting, name, trial),
+      ),
+  }),
 };
+
+/** In a process of its own, whose memory has nothing of another cell. */
+async function runInChild({ library }: Setting, name: string, trial: Trial): Promise<Counts> {
+  const { counts, curves, failures } = await tryInChild('long', name, {
+    ...{ library, seeds: 1, firstSeed: trial.seed, limitMs: LIMIT_MS, env: { [IN_CHILD]: '1' } },
+  });
+  const [failure] = failures;
+  if (failure !== undefined) throw new Error(failure.message);
+  if (curves !== undefined) trial.keep(curves);
+  return counts;
+}
+
+async function runHere(setting: Setting, name: string, trial: Trial): Promise<Counts> {
+  const millrace = await loadLibrary(setting);
+  const [kind = '', digits] = name.split('/');
+  const size = Number(digits);
+  const { itemBytes = 0, workBytes = 64 * MIB, run } = KINDS[kind] as Kind;
+  const course = new Course();
+  const counts = await run(millrace, size, trial, course);
+  trial.keep(course.curves);
+  const taken = course.assertFlat({
+    // From the middle of the second quarter to that of the last, half of the items come.
+    growBytes: 32 * MIB + (itemBytes * size) / 2,
+    peakBytes: workBytes + itemBytes * size,
+  });
+  return { ...(counts ?? { items: size }), ...taken };
+}
 
 async function recordTombstones(
   { openTombstones }: Millrace,

@@ -16,7 +16,7 @@ export function cellLine(part: string, result: CellResult): string {
 /** `RESULTS.md`. */
 export function resultsPage(parts: readonly Part[], recorded: Recorded): string {
   const known = parts.flatMap(part => {
-    const cells = [...resultsOf(part, recorded).values()];
+    const cells = [...resultsOf(part, recorded).values()].map(cell => asItIs(part, cell));
     return cells.length === 0 ? [] : [{ part, cells }];
   });
   return [
@@ -36,6 +36,13 @@ export function resultsPage(parts: readonly Part[], recorded: Recorded): string 
       '',
     ]),
   ].join('\n');
+}
+
+/** With what the cell says now, where its last run tried something else. */
+function asItIs(part: Part, recorded: RecordedCell): RecordedCell {
+  const now = part.cells.find(({ name }) => name === recorded.cell);
+  if (now === undefined || now.expects === 'none' || now.why === recorded.why) return recorded;
+  return { ...recorded, why: `${now.why ?? now.expects} (not tried since it says this)` };
 }
 
 function summary(

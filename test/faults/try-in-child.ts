@@ -17,6 +17,7 @@ export async function tryInChild(
     seeds,
     firstSeed = 1,
     limitMs = 180_000,
+    env,
   }: {
     /** The folder of the mutant, with a slash at its end. It has to be inside of the project, where Node finds its dependencies. */
     readonly library: URL;
@@ -24,13 +25,15 @@ export async function tryInChild(
     readonly firstSeed?: number;
     /** Milliseconds after which the process is killed. */
     readonly limitMs?: number;
+    /** Variables that the process has besides those of this one. */
+    readonly env?: Readonly<Record<string, string>>;
   },
 ): Promise<CellResult> {
   const args = [RUN, part, '--cell', cell, '--seeds', seeds, '--seed', firstSeed, '--json'];
   const child = spawn(
     process.execPath,
     [...args, '--library', fileURLToPath(library)].map(String),
-    { stdio: ['ignore', 'pipe', 'pipe'] },
+    { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } },
   );
   const started = performance.now();
   let isLate = false;

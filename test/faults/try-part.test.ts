@@ -204,6 +204,16 @@ describe('results', () => {
     expect(recorded.part?.['only/cell']?.note).toBe('seed 2\nlost a post');
   });
 
+  it('make a page that says where a cell has not been tried since it promises something else', async () => {
+    const part = partOf(async () => ({ hits: 1 }), { expects: 'holds', why: '1 KiB each' });
+    const recorded = record(path.join(folder, 'results.json'), part, [await resultOf(part, 1)]);
+    expect(resultsPage([part], recorded)).toContain('| holds: 1 KiB each | 1 |');
+    const other = partOf(async () => ({ hits: 1 }), { expects: 'holds', why: '2 KiB each' });
+    const page = resultsPage([other], recorded);
+    expect(page).toContain('| holds: 2 KiB each (not tried since it says this) | 1 |');
+    expect(page).not.toContain('1 KiB');
+  });
+
   it('make a page that shows a failure with its seed', async () => {
     const part = partOf(async ({ seed }) => {
       if (seed === 2) throw new Error('lost | one');

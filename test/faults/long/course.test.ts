@@ -12,7 +12,9 @@ describe('the course of a run', () => {
     const course = new Course();
     const kept = taken();
     for (let step = 0; step < 20; step++) course.step();
-    expect(() => course.assertFlat(LIMITS)).toThrow(/memory was [\d.]+ MiB before the run and up to/);
+    expect(() => course.assertFlat(LIMITS)).toThrow(
+      /memory was [\d.]+ MiB before the run and up to/,
+    );
     expect(course.assertFlat({ ...LIMITS, peakBytes: 2 * kept.length })).toMatchObject({
       'MiB before': expect.any(Number),
       'peak MiB': expect.any(Number),

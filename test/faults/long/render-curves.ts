@@ -1,13 +1,6 @@
 import type { CellResult } from '../part.js';
 import { cellTable, table } from '../report.js';
 
-/** What the numbers do not say by themselves. */
-const NOTES = `A connection of the compliance stream can take two planted faults, one for its bytes and one for its messages, so it has fewer connections than \`hits\`. Over 60 minutes its memory grows by some 20 MiB, within the 32 MiB that are allowed, while the heap stays: what grows is not objects, and an hour does not show where it ends.
-
-A time by the clock, or with its disk, is not judged: the disk decides it, and other work that uses it. In \`tombstones/100000000\` the first steps took up to 50 seconds by the clock with the same CPU time as all others, so they waited for the disk; for what is not known.
-
-Runs without \`MiB before\` are of before the memory above that was limited, and their outputs had no commits after the last one was open. \`outputs/100000\` of such a run grew by 68 MiB for half of the outputs, which is 1.4 KiB each; \`listing/1000000\` had 612 MiB in all, at most 0.63 KiB for each file.`;
-
 const BARS = '▁▂▃▄▅▆▇█';
 
 /** The results, then a line for each thing that was measured over time. */
@@ -26,12 +19,55 @@ export function renderCurves(results: readonly CellResult[]): string {
   return [
     cellTable(results),
     '',
-    NOTES,
-    '',
+    ...notesOn(results).flatMap(note => [note, '']),
     'Each run from left to right, in equal parts, drawn from 0 up:',
     '',
     ...table([['cell', '', 'over the run', 'second quarter', 'last quarter', 'most'], ...rows], 3),
   ].join('\n');
+}
+
+/** What the numbers do not say by themselves, as far as these results need it. */
+function notesOn(results: readonly CellResult[]): readonly string[] {
+  const minutes = results.filter(({ cell }) => cell.startsWith('compliance-minutes/'));
+  const [longest] = minutes.toSorted((a, b) => (b.counts.hits ?? 0) - (a.counts.hits ?? 0));
+  const slow = results.flatMap(({ cell, curves = {} }) =>
+    Object.entries(curves)
+      .filter(([name, values]) => /clock|disk/.test(name) && Math.max(...values) > 10_000)
+      .map(([, values]) => `\`${cell}\` (${shown(Math.max(...values) / 1_000)} s)`),
+  );
+  const before = results.filter(
+    ({ counts, failures }) => counts['MiB before'] === undefined && failures.length === 0,
+  );
+  const each = before.flatMap(({ cell, curves = {}, counts: { items = 0 } }) => {
+    const memory = curves['memory, MiB'] ?? [];
+    const grown = quarter(memory, 3) - quarter(memory, 1);
+    const kib = shown((grown * 1024) / (items / 2));
+    if (cell.startsWith('outputs/'))
+      return [`\`${cell}\` grew by ${shown(grown)} MiB for half of its outputs, ${kib} KiB each`];
+    if (cell === 'listing/1000000')
+      return [
+        `\`${cell}\` had ${shown(Math.max(...memory))} MiB in all, nearly all of it before its first step`,
+      ];
+    return [];
+  });
+  return [
+    ...(longest === undefined
+      ? []
+      : [
+          `A connection of the compliance stream can take two planted faults, one for its bytes and one for its messages: \`${longest.cell}\` had ${longest.counts.hits} hits and ${longest.counts.connections} connections. From its second quarter to its last, its memory grew by ${longest.counts['grown MiB']} MiB, of the 32 MiB that are allowed, with a heap that stays the same; whether that goes on after the run, it does not show.`,
+        ]),
+    'A time by the clock, or with its disk, is drawn and not judged: the disk decides it, and other work that uses it.',
+    ...(slow.length === 0
+      ? []
+      : [
+          `Steps of ${slow.join(', ')} took that long by the clock, with the same CPU time as all others: they waited for the disk. What else used it then is not known.`,
+        ]),
+    ...(before.length === 0
+      ? []
+      : [
+          `Results without \`MiB before\` are older than the limit on memory above that before the run, and their outputs had no commits once all were open${each.length === 0 ? '' : `: ${each.join('; ')}`}.`,
+        ]),
+  ];
 }
 
 /** A bar for each value, from 0 to the largest. */
