@@ -30,6 +30,14 @@ export const MUTANTS: readonly Mutant[] = [
     cells: ['matrix search/401-in-the-middle', 'matrix search/kill-9-at-a-disk-call'],
   },
   {
+    name: 'checkpoint removed first',
+    mistake: 'removes the checkpoint that it goes on from, and writes it again at the next commit',
+    file: 'sinks/output/write-together',
+    from: 'if (locked !== undefined) {',
+    to: 'if (locked !== undefined) { if (before?.state === "running") await fs.unlink(locked.file);',
+    cells: ['matrix search/kill-9-at-a-disk-call', 'matrix search/kill-9-at-random'],
+  },
+  {
     name: 'commit at the end only',
     mistake: 'writes no checkpoint before all items are written',
     file: 'sinks/output/file-sink',
