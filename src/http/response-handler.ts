@@ -127,10 +127,15 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
 
   #watchFor(ms: number): void {
     clearTimeout(this.#watch);
-    this.#watch = setTimeout(
-      () => this.#fail(stalledConnection(this.#way, ms, this.#hasBegun), false),
-      ms,
-    );
+    this.#watch = setTimeout(() => {
+      const { receivedBytes } = this;
+      const hadBegun = this.#hasBegun;
+      // After the event loop was blocked, timers come before the bytes that have arrived meanwhile.
+      setImmediate(() => {
+        if (this.receivedBytes === receivedBytes && this.#hasBegun === hadBegun)
+          this.#fail(stalledConnection(this.#way, ms, hadBegun), false);
+      });
+    }, ms);
   }
 
   #fail(failure: unknown, dropsBytes: boolean): void {

@@ -333,6 +333,23 @@ describe('a connection that breaks', () => {
     await server.closed();
   });
 
+  it('by silence is not what arrives while the event loop is blocked', async () => {
+    let sendRest = () => {};
+    server.script.push(response => {
+      response.write('begun');
+      sendRest = () => response.end(', ended');
+    });
+    const answer = await get(accountFor({ timeouts: { silenceMs: 500 } }));
+    const body = answer.body[Symbol.asyncIterator]();
+    await body.next();
+    sendRest();
+    const until = performance.now() + 700;
+    while (performance.now() < until);
+    // Its timer is due before the socket is read.
+    expect(String((await body.next()).value)).toBe(', ended');
+    expect((await body.next()).done).toBe(true);
+  });
+
   it('by silence is noticed even if the body is not being read', async () => {
     server.script.push(stall({ text: 'x'.repeat(100) }));
     const answer = await get(accountFor({ timeouts: { silenceMs: 300 } }));
