@@ -1,13 +1,14 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { type BundledChild, bundleChild } from './matrix/bundle-child.js';
-import { type Clean, FAULTS, type Fault } from './matrix/faults.js';
+import { cleanCompliance, cleanRun } from './matrix/clean-run.js';
+import { FAULTS, type Fault } from './matrix/faults.js';
 import { renderMatrix } from './matrix/render-matrix.js';
 import { ROWS, type Row } from './matrix/rows.js';
-import { cleanRun, RowRun, tryFault } from './matrix/run-row.js';
+import { RowRun, tryFault } from './matrix/run-row.js';
 import { tryCompliance } from './matrix/try-compliance.js';
 import { cleanChild, killCompliance, tryKills } from './matrix/try-kills.js';
-import type { Cell, Part } from './part.js';
+import type { Cell, Counts, Part, Trial, Trials } from './part.js';
 
 interface Square {
   readonly cell: Cell;
@@ -50,7 +51,12 @@ export const matrix: Part = {
       const open = async () => {
         const folder = path.join(cache, key.replace(' ', '-'));
         await mkdir(folder);
-        const run = await RowRun.open(row, { folder, cache, library });
+        const run = await RowRun.open(
+          row,
+          { folder, cache, library },
+          { proxied: name === 'clean' },
+        );
+        if (run.world.proxy !== undefined) run.world.proxy.keepsBodies = true;
         try {
           return await find(run);
         } finally {
@@ -72,18 +78,18 @@ export const matrix: Part = {
         if (square === undefined) throw new Error(`Not a cell of the matrix: ${cell.name}`);
         const { row, fault } = square;
         const isEndless = row.name === 'compliance';
-        const clean = isEndless ? ENDLESS : await once('clean', row, cleanRun);
+        const clean = await once('clean', row, isEndless ? cleanCompliance : cleanRun);
         const target = { ...square, clean, library, cache };
         if (fault.kill === undefined)
-          await trials.each(trial =>
+          await eachWithHit(trials, fault, trial =>
             isEndless ? tryCompliance(target, trial) : tryFault(target, trial),
           );
         else if (isEndless) {
           const child = await bundle();
-          await trials.each(trial => killCompliance(target, child, trial));
+          await eachWithHit(trials, fault, trial => killCompliance(target, child, trial));
         } else {
           const child = await once('child', row, async run => cleanChild(run, await bundle()));
-          await trials.each(trial => tryKills(target, child, trial));
+          await eachWithHit(trials, fault, trial => tryKills(target, child, trial));
         }
       },
       close: async () => (await bundled)?.remove(),
@@ -95,12 +101,19 @@ function cellName(row: string, fault: string): string {
   return `${row}/${fault}`.replaceAll(/,? -?/g, '-');
 }
 
-/** Faults of the compliance stream hit its first connections. */
-const ENDLESS: Clean = {
-  requests: new Map([
-    ['compliance', 1],
-    ['replay', 1],
-  ]),
-  diskCalls: 0,
-  items: 40,
-};
+/** A trial without the fault shows nothing: it is made again where the fault can miss, and fails where it cannot. */
+function eachWithHit(
+  trials: Trials,
+  { draws = 1 }: Fault,
+  attempt: (trial: Trial) => Promise<Counts>,
+): Promise<void> {
+  return trials.each(async trial => {
+    for (let draw = 1; draw <= draws; draw++) {
+      const folder = path.join(trial.folder, String(draw));
+      await mkdir(folder);
+      const counts = await attempt({ ...trial, folder });
+      if ((counts.hits ?? 0) > 0) return counts;
+    }
+    throw new Error('The fault never took effect, so the trial shows nothing');
+  });
+}

@@ -1,3 +1,4 @@
+import { createCipheriv, createHash } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Activity } from '../../../src/activity/activity.js';
@@ -61,9 +62,47 @@ function posts(
   return found;
 }
 
-export function newArchive({ repeats = false } = {}): MemoryArchive {
+export function newArchive({ repeats = false, large = false } = {}): MemoryArchive {
   made ??= keptPosts();
+  if (large) {
+    enlarged ??= made.flatMap(enlarge);
+    return new LargeArchive(enlarged);
+  }
   return repeats ? new RepeatingArchive(made) : new MemoryArchive(made);
+}
+
+let enlarged: readonly ArchivedPost[] | undefined;
+
+/** Copies of a post and their bytes, so that each pipeline reads some 40 MiB, and a job 80, in many pages. */
+const LARGE = {
+  search: { copies: 4, bytes: 170_000 },
+  replay: { copies: 4, bytes: 250_000 },
+  job: { copies: 2, bytes: 350_000 },
+};
+
+/** Posts with a member of random text, which gzip makes a quarter smaller. */
+function enlarge({ at, id, activity }: ArchivedPost): ArchivedPost[] {
+  const large = Object.entries(LARGE).find(([name]) => {
+    const { from, to } = WINDOWS[name as keyof typeof LARGE];
+    return at >= from && at < to;
+  })?.[1];
+  if (large === undefined) return [{ at, id, activity }];
+  return Array.from({ length: large.copies }, (_, index) => {
+    const copy = String(BigInt(id) + BigInt(index));
+    const raw = activity.raw.toString().replaceAll(id, copy).slice(0, -1);
+    const key = createHash('sha256').update(copy).digest();
+    const cipher = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
+    const padding = cipher.update(Buffer.alloc((large.bytes * 3) / 4)).toString('base64');
+    const larger = new Activity(Buffer.from(`${raw},"padding":"${padding}"}`));
+    return { at, id: copy, activity: larger };
+  });
+}
+
+/** All of its posts match what is asked for: parsing large ones takes long. */
+class LargeArchive extends MemoryArchive {
+  override matches(...[, window]: Parameters<MemoryArchive['matches']>): ArchivedPost[] {
+    return super.matches({ matches: () => true }, window);
+  }
 }
 
 /** Every third post of jobs and replays comes twice. */

@@ -43,6 +43,19 @@ export async function fetchBody(
   });
 }
 
+/** Whether the service refuses a GET with this status. */
+export async function isRefused(
+  addresses: Pick<Addresses, 'email' | 'password'>,
+  url: string,
+  status: number,
+): Promise<boolean> {
+  const failure = await fetchBody(addresses, url).then(
+    () => '',
+    (error: Error) => error.message,
+  );
+  return failure.startsWith(`GET ${url}: ${status} `);
+}
+
 /** All pages of a search or of counts, as they were sent. */
 export async function fetchPages(
   addresses: Addresses,
@@ -80,6 +93,16 @@ export function elementsOf(document: string, key: string): string[] {
     } else if (character === ']' && depth === 0) return elements;
   }
   throw new Error(`The array "${key}" has no end`);
+}
+
+/** A line with a post or an event. */
+export function isRecord(line: string): boolean {
+  return /"id_str"|"delete"/.test(line);
+}
+
+/** The elements of the array of a page; the first and the last are not alone. */
+export function elementsIn(page: string): string[] {
+  return page.split(/(?<=\}),(?=\{"(?:created_at|timePeriod))/);
 }
 
 /** The digits of a post's own id, which is the first `id_str` at the top of its record. */

@@ -10,7 +10,7 @@ import { minuteOf } from './windows.js';
 import type { World } from './world.js';
 
 const BURSTS = 5;
-const BURST_EVENTS = 8;
+export const BURST_EVENTS = 8;
 /** Above the whole numbers that a JavaScript number can hold. */
 const FIRST_POST = 1_790_000_000_000_000_001n;
 const FIRST_USER = 1_650_000_000_000_000_001n;

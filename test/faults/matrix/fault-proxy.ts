@@ -9,6 +9,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { constants, createGunzip, createGzip } from 'node:zlib';
+import { isRecord } from './bare-client.js';
 
 /** What the proxy does to one response. */
 export interface Tampering {
@@ -23,7 +24,16 @@ export interface Tampering {
   readonly document?: ((text: string) => string) | undefined;
   /** Sends the compressed bytes in pieces of these sizes, each in a packet if the system lets it. */
   readonly pieces?: (() => number) | undefined;
-  hits?: number;
+  /** Pieces that were not the end of what arrived together. */
+  splits?: number;
+}
+
+/** A response that has passed, or is passing. */
+export interface SeenResponse {
+  readonly path: string;
+  readonly status: number;
+  /** The bytes of its body so far, where it was not changed and `keepsBodies` is set. */
+  readonly chunks: Buffer[];
 }
 
 /** A proxy before the local service that changes what passes. It takes the data files of jobs along. */
@@ -31,6 +41,11 @@ export class FaultProxy {
   readonly #server: Server;
   readonly #target: string;
   readonly #agent = new Agent({ keepAlive: true });
+  /** In the order of their heads. */
+  readonly seen: SeenResponse[] = [];
+  keepsBodies = false;
+  /** Called when the head of a response has passed. */
+  onResponse: (seen: SeenResponse) => void = () => {};
   /** The first that matches a response is applied. */
   tamperings: Tampering[] = [];
 
@@ -70,16 +85,21 @@ export class FaultProxy {
       upstream.on('response', resolve).on('error', reject);
     });
     const tampering = this.#take(path, response);
+    const seen = { path, status: response.statusCode ?? 502, chunks: [] as Buffer[] };
+    this.seen.push(seen);
+    this.onResponse(seen);
     const isListing = /\/results\.json|\/jobs/.test(path) && !/\/_files\//.test(path);
     const { 'content-length': __, 'transfer-encoding': ___, ...kept } = response.headers;
     if (tampering?.pieces !== undefined) {
       outgoing.writeHead(response.statusCode ?? 502, kept);
-      for await (const chunk of response)
-        await writePieces(outgoing, chunk as Buffer, tampering.pieces);
+      for await (const chunk of response) await writePieces(outgoing, chunk as Buffer, tampering);
     } else if (tampering === undefined && !isListing) {
       outgoing.writeHead(response.statusCode ?? 502, response.headers);
       outgoing.flushHeaders();
-      for await (const chunk of response) outgoing.write(chunk);
+      for await (const chunk of response) {
+        if (this.keepsBodies) seen.chunks.push(chunk as Buffer);
+        outgoing.write(chunk);
+      }
     } else {
       await this.#rewrite(response, outgoing, kept, path, tampering);
     }
@@ -129,8 +149,7 @@ export class FaultProxy {
       for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
         const line = rest.subarray(0, end + 1).toString();
         rest = rest.subarray(end + 1);
-        const isRecord = /"id_str"|"delete"/.test(line);
-        await send(isRecord ? lines(line, index++) : line);
+        await send(isRecord(line) ? lines(line, index++) : line);
       }
     }
     const text = this.#redirected(rest.toString());
@@ -150,7 +169,6 @@ export class FaultProxy {
       return undefined;
     }
     tampering.times = (tampering.times ?? 1) - 1;
-    tampering.hits = (tampering.hits ?? 0) + 1;
     return tampering;
   }
 }
@@ -158,10 +176,11 @@ export class FaultProxy {
 async function writePieces(
   outgoing: ServerResponse,
   chunk: Buffer,
-  size: () => number,
+  tampering: Tampering,
 ): Promise<void> {
   for (let at = 0; at < chunk.length; ) {
-    const next = at + Math.max(1, size());
+    const next = at + Math.max(1, tampering.pieces?.() ?? chunk.length);
+    if (next < chunk.length) tampering.splits = (tampering.splits ?? 0) + 1;
     outgoing.write(chunk.subarray(at, next));
     at = next;
     await setImmediate();

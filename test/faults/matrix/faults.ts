@@ -3,39 +3,32 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { AccountOptions } from 'millrace';
-import type { Endpoint, Fault as ServiceFault } from 'millrace/service';
-import type { Expectation } from '../part.js';
+import type { Endpoint } from 'millrace/service';
+import type { Counts, Expectation } from '../part.js';
 import type { Random } from '../random.js';
+import { elementsIn, isRecord } from './bare-client.js';
 import { diskError, watchDisk } from './failing-disk.js';
 import type { Tampering } from './fault-proxy.js';
+import { MemoryWatch } from './memory-watch.js';
 import type { NamedMinutes } from './named-gaps.js';
 import { COMPLIANCE_SINCE_MS, type RowName } from './pipelines.js';
-import type { Row } from './rows.js';
+import { isExpired, type Row } from './rows.js';
+import { PATHS, type Sent } from './sent.js';
+import { type AimSetting, aim, contentCut, fromRequest, inBody } from './service-fault.js';
 import { NOW, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
-import type { World, WorldOptions } from './world.js';
+import type { WorldOptions } from './world.js';
 
-/** What a clean run of the row did: where a fault can be. */
-export interface Clean {
-  /** Requests by family of endpoints. */
-  readonly requests: ReadonlyMap<Endpoint, number>;
-  /** Calls that changed a file. */
-  readonly diskCalls: number;
-  readonly items: number;
-}
-
-export interface FaultSetting {
-  readonly row: Row;
-  readonly world: World;
-  readonly random: Random;
-  readonly clean: Clean;
+export interface FaultSetting extends AimSetting {
   /** What the row reads. */
   readonly input: string;
+  /** Records that the oracle's client got twice. */
+  readonly repeated?: number | undefined;
   readonly out: string;
 }
 
 /** A fault that waits for its run. */
 export interface Planted {
-  /** How often it took effect. */
+  /** How often it took effect: on the wire, on disk, or in this process. */
   hits(): number;
   readonly account?: Partial<AccountOptions> | undefined;
   /** Whether the run may also complete: a call that failed once may have been tried again. */
@@ -48,9 +41,11 @@ export interface Planted {
   readonly gap?: NamedMinutes | undefined;
   /** What it hit, for messages. */
   readonly what?: (() => string) | undefined;
-  /** How far the client's clock is ahead; the client is not told the service's time then. */
-  readonly skewMs?: number | undefined;
-  readonly consume?: ((index: number) => Promise<void> | void) | undefined;
+  /** How far the client's clock is ahead, each time that it is read; the client is not told the service's time then. */
+  readonly skewMs?: (() => number) | undefined;
+  readonly consume?: ((index: number, bytes?: number) => Promise<void> | void) | undefined;
+  /** More that it counted. */
+  readonly counts?: (() => Counts) | undefined;
   /** The library has to wait for at least so long, by its clock. */
   readonly waitedMs?: number | undefined;
   /** What the error must look like, besides that it is typed. */
@@ -65,6 +60,11 @@ export interface Fault {
   readonly name: string;
   /** The script runs in a process that is killed; `plant` has nothing to do. */
   readonly kill?: 'random' | 'disk call' | undefined;
+  /**
+   * How often a trial draws another place until the fault takes effect, where a run does not always get as far as the clean
+   * one. @default 1
+   */
+  readonly draws?: number | undefined;
   readonly world?: ((row: Row) => WorldOptions) | undefined;
   /** What a row does about it; a text is why there is nothing to try. */
   expects(row: Row): Expectation | { readonly none: string };
@@ -72,9 +72,13 @@ export interface Fault {
 }
 
 const SINKS: readonly RowName[] = ['csv', 'parquet', 'tee'];
+/** What the service sends twice, by itself. */
+const REPEATING: readonly RowName[] = ['job files', 'job files, threads', 'replay', 'merge'];
+const IN_THREADS: readonly RowName[] = ['stored files, threads', 'job files, threads'];
 const STORED: readonly RowName[] = ['stored files', 'stored files, threads', 'applyCompliance'];
 
 const NO_NETWORK = { none: 'reads no network' };
+const NOT_SEEN = { none: 'a function of the caller keeps posts out of the threads' };
 const AS_MADE = { none: 'files stay as the service made them' };
 const AS_SEARCH = { none: 'its source is that of `search`, which has the cell' };
 
@@ -86,42 +90,34 @@ const network =
     return SINKS.includes(name) && !sinks ? AS_SEARCH : expected;
   };
 
-/** What a body has on the wire, about. */
-const BODY_BYTES: Partial<Record<Endpoint, number>> = {
-  search: 6_000,
-  counts: 500,
-  'job-files': 7_000,
-  replay: 12_000,
-  compliance: 300,
+const MIB = 2 ** 20;
+
+interface Slow {
+  readonly sleepMs: number;
+  readonly limitBytes?: number;
+}
+
+/**
+ * A slow consumer of 40 MiB, of a job 80: how long an item takes, and how much memory the run and the service
+ * may need. Counts and events of compliance are small.
+ */
+const SLOW: Partial<Record<RowName, Slow>> = {
+  search: { sleepMs: 8, limitBytes: 24 * MIB },
+  csv: { sleepMs: 8, limitBytes: 24 * MIB },
+  parquet: { sleepMs: 8, limitBytes: 24 * MIB },
+  tee: { sleepMs: 8, limitBytes: 24 * MIB },
+  merge: { sleepMs: 5, limitBytes: 48 * MIB },
+  replay: { sleepMs: 12, limitBytes: 24 * MIB },
+  'job files': { sleepMs: 8, limitBytes: 64 * MIB },
+  'jobs.download': { sleepMs: 100, limitBytes: 24 * MIB },
+  'stored files': { sleepMs: 8, limitBytes: 24 * MIB },
 };
+
+/** The event loop is blocked for longer than a connection may be silent. */
+const STARVED_MS = 600;
+const STARVED_SILENCE_MS = 500;
 /** Long enough that a process on a busy machine is not silent for so long itself. */
 const SILENCE_MS = 800;
-
-/** A fault of the service at a random request of the row. */
-function atService(
-  { row, world, random, clean }: FaultSetting,
-  make: (endpoint: Endpoint, bytes: number) => ServiceFault,
-  { first = 0 } = {},
-): Pick<Planted, 'hits' | 'lift'> & { readonly skip: number } {
-  const endpoint = random.pick(row.endpoints.filter(one => (clean.requests.get(one) ?? 0) > first));
-  const requests = clean.requests.get(endpoint) ?? 1;
-  const bytes = random.whole(0, BODY_BYTES[endpoint] ?? 1_000);
-  // The compliance stream is one request, which lasts.
-  const skip = endpoint === 'compliance' ? 0 : random.whole(first, requests - 1);
-  const fault = { endpoint, skip, ...make(endpoint, bytes) } as ServiceFault;
-  const { id } = world.service.faults.plant(fault);
-  return {
-    skip,
-    hits: () => {
-      const left = world.service.faults.list().find(planted => planted.id === id);
-      // A fault that has hit as often as it should is gone.
-      return left?.hits ?? 1;
-    },
-    lift: () => {
-      world.service.faults.clear(id);
-    },
-  };
-}
 
 const fault = (
   name: string,
@@ -132,40 +128,36 @@ const fault = (
 
 const PROXIED = () => ({ proxied: true });
 
-/** In the addresses of the row's requests. */
-const PATHS: Partial<Record<Endpoint, string>> = {
-  search: '/search/fullarchive/accounts/local/dev.json',
-  counts: '/counts.json',
-  'job-files': '_activities.json.gz',
-  replay: '/replay/firehose/',
-  compliance: '/streams/compliance/',
-};
-
 /** Changes one record of one response, of all from then on until it is lifted, or the stored file. */
 async function spoil(
   setting: FaultSetting,
   change: (record: string, random: Random) => string,
   { isLasting = true } = {},
 ): Promise<Planted> {
-  const { row, world, random, clean, input, out } = setting;
+  const { row, world, random, input, out } = setting;
   if (row.endpoints.length === 0) {
     const folder = row.name === 'applyCompliance' ? out : input;
     return spoilStored(folder, random, change);
   }
-  const endpoint = row.name === 'merge' ? random.pick(row.endpoints) : row.endpoints[0];
-  const isPage = endpoint === 'search' || endpoint === 'counts';
-  const at = row.name === 'compliance' ? 0 : random.whole(0, 5);
+  // Of a page, an element between the first and the last.
+  const isPage = ({ messages, address }: Sent) =>
+    messages.length === 0 && !address.endsWith('.json.gz');
+  const aimed = aim(setting, sent => sent.records > (isPage(sent) ? 2 : 0));
+  const { sent, skip, endpoint } = aimed;
+  const at = isPage(sent)
+    ? random.whole(1, sent.records - 2)
+    : random.whole(0, Math.min(5, sent.records - 1));
   let hits = 0;
   const spoilt = (record: string) => {
-    hits++;
-    return change(record, random);
+    const changed = change(record, random);
+    if (changed !== record) hits++;
+    return changed;
   };
-  const requests = clean.requests.get(endpoint as Endpoint) ?? 1;
   const tampering: Tampering = {
-    path: PATHS[endpoint as Endpoint] ?? '',
-    skip: isPage || endpoint === 'job-files' ? random.whole(0, requests - 1) : 0,
+    path: aimed.path ?? PATHS[endpoint] ?? '',
+    skip,
     times: isLasting ? Number.POSITIVE_INFINITY : 1,
-    ...(isPage
+    ...(isPage(sent)
       ? { document: text => changeElement(text, at, spoilt) }
       : {
           lines: (line, index) =>
@@ -181,12 +173,12 @@ async function spoil(
   };
 }
 
-/** Changes an element of the array of a page: one between the first and the last, which are not alone. */
+/** Changes an element of the array of a page, but not the first or the last, which are not alone. */
 function changeElement(text: string, at: number, change: (element: string) => string): string {
-  const elements = text.split(/(?<=\}),(?=\{"(?:created_at|timePeriod))/);
-  const which = Math.max(1, Math.min(at, elements.length - 2));
+  const elements = elementsIn(text);
+  const which = Math.min(at, elements.length - 2);
   const element = elements[which];
-  if (element === undefined || which === elements.length - 1) return text;
+  if (which < 1 || element === undefined) return text;
   elements[which] = change(element);
   return elements.join(',');
 }
@@ -201,9 +193,11 @@ async function spoilStored(
   const good = await readFile(file);
   const all = gunzipSync(good).toString().split('\n');
   const at = random.whole(0, Math.max(0, all.length - 3));
-  all[at] = change((all[at] ?? '').trimEnd(), random);
+  const record = (all[at] ?? '').trimEnd();
+  all[at] = change(record, random);
   await writeFile(file, gzipSync(all.join('\n')));
-  return { hits: () => 1, lift: () => writeFile(file, good) };
+  const hits = isRecord(record) && all[at] !== record ? 1 : 0;
+  return { hits: () => hits, lift: () => writeFile(file, good) };
 }
 
 /** Damages the bytes of a stored file. */
@@ -214,8 +208,10 @@ async function damageStored(
   const folder = row.name === 'applyCompliance' ? out : input;
   const file = path.join(folder, `${random.pick(['1000', '1020', '1110', '1150'])}.json.gz`);
   const good = await readFile(file);
-  await writeFile(file, damage(Buffer.from(good)));
-  return { hits: () => 1, lift: () => writeFile(file, good) };
+  const damaged = damage(Buffer.from(good));
+  await writeFile(file, damaged);
+  const hits = damaged.equals(good) ? 0 : 1;
+  return { hits: () => hits, lift: () => writeFile(file, good) };
 }
 
 function failDisk(code: 'ENOSPC' | 'EIO'): Fault['plant'] {
@@ -244,6 +240,8 @@ function failDisk(code: 'ENOSPC' | 'EIO'): Fault['plant'] {
 const killed = (name: string, kill: NonNullable<Fault['kill']>): Fault => ({
   name,
   kill,
+  // A run may end before it is killed.
+  draws: 5,
   expects: row =>
     row.name === 'compliance' && kill === 'disk call'
       ? { none: 'LMDB does not write through Node; the cell before kills it at any time' }
@@ -255,21 +253,20 @@ export const FAULTS: readonly Fault[] = [
   killed('kill -9 at random', 'random'),
   killed('kill -9 at a disk call', 'disk call'),
   fault('reset', network('recovers', { sinks: true }), setting =>
-    atService(setting, (endpoint, afterBytes) =>
+    inBody(setting, (afterBytes, { endpoint, sent }) =>
       isStream(endpoint) && setting.random.chance(0.5)
-        ? { kind: 'content-cut', end: 'reset', ...contentCut(setting.random) }
-        : ({ kind: 'cut', end: 'reset', afterBytes } as ServiceFault),
+        ? { ...contentCut(setting.random, sent), end: 'reset' }
+        : { kind: 'cut', end: 'reset', afterBytes },
     ),
   ),
   fault('early end', network('recovers'), setting =>
-    atService(setting, (endpoint, afterBytes) =>
+    inBody(setting, (afterBytes, { endpoint, sent }) =>
       isStream(endpoint)
         ? {
-            kind: 'content-cut',
+            ...contentCut(setting.random, sent),
             end: setting.random.pick(['close', 'finish'] as const),
-            ...contentCut(setting.random),
           }
-        : ({ kind: 'cut', end: 'close', afterBytes } as ServiceFault),
+        : { kind: 'cut', end: 'close', afterBytes },
     ),
   ),
   fault(
@@ -280,10 +277,7 @@ export const FAULTS: readonly Fault[] = [
         ? damageStored(setting, bytes =>
             bytes.subarray(0, setting.random.whole(1, bytes.length - 1)),
           )
-        : atService(
-            setting,
-            (_, afterBytes) => ({ kind: 'cut', end: 'finish', afterBytes }) as ServiceFault,
-          ),
+        : inBody(setting, afterBytes => ({ kind: 'cut', end: 'finish', afterBytes })),
   ),
   fault(
     'gzip flip',
@@ -297,37 +291,48 @@ export const FAULTS: readonly Fault[] = [
             return bytes;
           })
         : {
-            ...atService(setting, (_, bytes) => ({ kind: 'flip', atByte: bytes }) as ServiceFault),
+            ...inBody(setting, atByte => ({ kind: 'flip', atByte })),
             // A live stream has its checksum at its end: until then a record is damaged, not the gzip.
             mayFail: setting.row.name === 'compliance',
             mayChange: setting.row.name === 'compliance',
           },
   ),
   fault('stall', network('waits'), setting => ({
-    ...atService(setting, (_, afterBytes) => ({ kind: 'stall', afterBytes }) as ServiceFault),
+    ...inBody(setting, afterBytes => ({ kind: 'stall', afterBytes })),
     account: { timeouts: { silenceMs: SILENCE_MS } },
   })),
-  fault('stall, consumer paused', network('waits'), setting => {
-    const pauseAt = setting.random.whole(0, Math.max(0, setting.clean.items - 1));
-    return {
-      ...atService(setting, (_, afterBytes) => ({ kind: 'stall', afterBytes }) as ServiceFault),
-      account: { timeouts: { silenceMs: SILENCE_MS } },
-      consume: index => (index === pauseAt ? sleep(2 * SILENCE_MS) : undefined),
-    };
-  }),
+  fault(
+    'stall, consumer paused',
+    row => (IN_THREADS.includes(row.name) ? NOT_SEEN : network('waits')(row)),
+    setting => {
+      const pauseAt = setting.random.whole(0, Math.max(0, setting.clean.items - 1));
+      let isPaused = false;
+      const stall = inBody(setting, afterBytes => ({ kind: 'stall', afterBytes }));
+      return {
+        ...stall,
+        hits: () => (isPaused ? stall.hits() : 0),
+        account: { timeouts: { silenceMs: SILENCE_MS } },
+        consume: index => {
+          if (index !== pauseAt) return undefined;
+          isPaused = true;
+          return sleep(2 * SILENCE_MS);
+        },
+      };
+    },
+  ),
   fault('429', network('waits'), setting => ({
-    ...atService(setting, () => ({ kind: 'status', status: 429, retryAfter: 300 }) as ServiceFault),
+    ...fromRequest(setting, () => ({ kind: 'status', status: 429, retryAfter: 300 })),
     waitedMs: 300_000,
   })),
   fault('503 five times', network('waits'), setting =>
-    atService(
-      setting,
-      endpoint =>
-        ({ kind: 'status', status: 503, times: endpoint === 'job-files' ? 4 : 5 }) as ServiceFault,
-    ),
+    fromRequest(setting, endpoint => ({
+      ...{ kind: 'status', status: 503 },
+      // A file of a job is given up after five.
+      times: endpoint === 'job-files' ? 4 : 5,
+    })),
   ),
   fault('401 in the middle', network('error', { sinks: true }), setting =>
-    atService(setting, () => ({ kind: 'status', status: 401, times: 'always' }) as ServiceFault, {
+    fromRequest(setting, () => ({ kind: 'status', status: 401, times: 'always' }), {
       first: setting.row.name === 'compliance' ? 0 : 1,
     }),
   ),
@@ -342,16 +347,15 @@ export const FAULTS: readonly Fault[] = [
     async setting => {
       const { name } = setting.row;
       // Their service repeats posts by itself.
-      if (name === 'job files' || name === 'replay') return { hits: () => 1, lift: () => {} };
+      if (REPEATING.includes(name)) return { hits: () => setting.repeated ?? 0, lift: () => {} };
       const separator = name.startsWith('stored') ? '\n' : name === 'compliance' ? '\r\n' : ',';
-      if (name === 'merge') return { hits: () => 1, lift: () => {} };
       return spoil(setting, record => record + separator + record, {
         isLasting: name === 'counts',
       });
     },
     ({ name }) => ({
       proxied: ['search', 'counts', 'compliance'].includes(name),
-      repeats: ['job files', 'replay', 'merge'].includes(name),
+      repeats: REPEATING.includes(name),
     }),
   ),
   fault(
@@ -382,21 +386,17 @@ export const FAULTS: readonly Fault[] = [
   fault(
     'split at any byte',
     network('recovers'),
-    ({ row, world, random, clean }) => {
-      const endpoint = random.pick(row.endpoints);
+    setting => {
+      const { world, random } = setting;
       const most = random.pick([1, 2, 3, 7]);
-      const tampering = {
-        path: PATHS[endpoint] ?? '',
-        skip: random.whole(0, (clean.requests.get(endpoint) ?? 1) - 1),
+      const { endpoint, skip, path } = aim(setting, ({ bytes }) => bytes > most);
+      const tampering: Tampering = {
+        path: path ?? PATHS[endpoint] ?? '',
+        skip,
         pieces: () => random.whole(1, most),
-        hits: 0,
       };
-      if (row.name === 'compliance') {
-        tampering.path = PATHS.compliance ?? '';
-        tampering.skip = 0;
-      }
       world.proxy?.tamperings.push(tampering);
-      return { hits: () => tampering.hits, lift: () => {} };
+      return { hits: () => tampering.splits ?? 0, lift: () => {} };
     },
     PROXIED,
   ),
@@ -405,31 +405,42 @@ export const FAULTS: readonly Fault[] = [
     ({ name }) =>
       name === 'applyCompliance'
         ? { none: 'has no consumer' }
-        : name === 'stored files, threads'
-          ? { none: 'a function of the caller keeps posts out of the threads' }
+        : IN_THREADS.includes(name)
+          ? NOT_SEEN
           : 'recovers',
-    ({ row }) => {
-      let hits = 0;
-      // A post takes about 50 µs without it.
+    async ({ row }) => {
+      const slow: Slow = SLOW[row.name] ?? { sleepMs: 5 };
+      const memory = await MemoryWatch.start();
+      let items = 0;
+      let bytes = 0;
       return {
-        hits: () => hits,
-        consume: () => {
-          hits++;
-          return sleep(row.name === 'jobs.download' ? 20 : 5);
+        // A run that keeps all it has read needs more than the limit.
+        hits: () => (bytes >= (slow.limitBytes ?? 0) ? items : 0),
+        counts: () => ({ MiB: Math.round(bytes / MIB), 'peak MiB': Math.ceil(memory.grown / MIB) }),
+        consume: async (index, size = 0) => {
+          items++;
+          bytes += size;
+          await sleep(slow.sleepMs);
+          if (slow.limitBytes !== undefined && index % 12 === 0)
+            await memory.mustBeBelow(slow.limitBytes);
         },
         lift: () => {},
       };
     },
-    // The service does not wait long for a stream that is not read.
-    () => ({ service: { streamBacklogBytes: 64 * 1024 } }),
+    ({ name }) => ({
+      large: SLOW[name]?.limitBytes !== undefined,
+      // A replay waits for its reader, a stream does not.
+      service: { streamBacklogBytes: 4 * MIB },
+    }),
   ),
-  fault('full disk', diskRows('error'), failDisk('ENOSPC')),
-  fault('failing disk', diskRows('error'), failDisk('EIO')),
+  // How items arrive together decides how many calls there are.
+  { ...fault('full disk', diskRows('error'), failDisk('ENOSPC')), draws: 5 },
+  { ...fault('failing disk', diskRows('error'), failDisk('EIO')), draws: 5 },
   fault(
     'sums that lie',
-    ({ name }) => {
+    ({ name, endpoints }) => {
       if (name === 'search' || name === 'counts') return 'error';
-      if (name === 'job files' || name === 'jobs.download') return 'error';
+      if (endpoints.includes('job-files')) return 'error';
       if (name === 'replay') return 'gap';
       if (name === 'merge') return { none: 'the rows of its sources have the cell' };
       if (name === 'compliance') return { none: 'the stream states no sums' };
@@ -439,28 +450,33 @@ export const FAULTS: readonly Fault[] = [
       const { row, world, random } = setting;
       const by = random.pick([-2, -1, 1, 5]);
       if (row.name === 'replay') {
-        const planted = atService(setting, () => ({ kind: 'wrong-count', by, times: 'always' }));
+        const planted = fromRequest(setting, () => ({ kind: 'wrong-count', by, times: 'always' }));
         const { from, to } = WINDOWS.replay;
         const lies = { from: from + planted.skip * REPLAY_CHUNK_MS, to };
         return { ...planted, gap: { reason: 'unverified', minutes: () => lies } };
       }
       if (row.name === 'search' || row.name === 'counts') {
-        const tampering = {
-          path: PATHS[row.endpoints[0] as Endpoint] ?? '',
-          skip: row.name === 'search' ? random.whole(0, 4) : random.whole(0, 1),
+        const { endpoint, skip } = aim(setting, () => true);
+        const isSum = row.name === 'counts' && random.chance(0.5);
+        let hits = 0;
+        const tampering: Tampering = {
+          path: PATHS[endpoint] ?? '',
+          skip,
           times: Number.POSITIVE_INFINITY,
-          hits: 0,
-          document: (text: string) =>
-            row.name === 'counts' && random.chance(0.5)
+          document: text => {
+            const changed = isSum
               ? text.replace(/"totalCount":(\d+)/, (_, sum) => `"totalCount":${Number(sum) + by}`)
               : text.replace(
                   /"toDate":"(\d{11})\d"/,
                   `"toDate":"20240514000${random.whole(1, 9)}"`,
-                ),
+                );
+            if (changed !== text) hits++;
+            return changed;
+          },
         };
         world.proxy?.tamperings.push(tampering);
         return {
-          hits: () => tampering.hits,
+          hits: () => hits,
           lift: () => {
             tampering.times = 0;
           },
@@ -473,7 +489,7 @@ export const FAULTS: readonly Fault[] = [
         [field]: by,
       });
       return {
-        hits: () => 1,
+        hits: () => world.service.faults.effects(id),
         lift: () => {
           world.service.faults.clear(id);
         },
@@ -483,68 +499,92 @@ export const FAULTS: readonly Fault[] = [
   ),
   fault(
     'expired addresses',
-    ({ name }) =>
-      name === 'job files' || name === 'jobs.download'
+    ({ endpoints }) =>
+      endpoints.includes('job-files')
         ? 'recovers'
         : { none: 'only the files of jobs have addresses that expire' },
-    ({ random, world }) => {
-      const at = random.whole(0, 4);
-      let hits = 0;
+    ({ random, world: { proxy, service } }) => {
+      const at = random.whole(0, 2);
+      let files = 0;
+      let refused = 0;
       // Their addresses are good for a minute; this run takes longer.
-      return {
-        hits: () => hits,
-        consume: index => {
-          if (index % 5 !== at) return;
-          hits++;
-          world.service.clock.advance(5 * 60_000);
-        },
-        account: { timeouts: {} },
-        lift: () => {},
-      };
+      if (proxy !== undefined)
+        proxy.onResponse = ({ path, status }) => {
+          if (!path.includes(PATHS['job-files'] as string)) return;
+          if (status === 403) refused++;
+          else if (files++ % 3 === at) service.clock.advance(5 * 60_000);
+        };
+      return { hits: () => refused, lift: () => {} };
     },
-    () => ({ service: { fileUrlMs: 60_000 } }),
+    () => ({ proxied: true, service: { fileUrlMs: 60_000 } }),
   ),
   fault(
     'expired window or results',
-    ({ name }) => {
+    ({ name, endpoints }) => {
       if (name === 'replay' || name === 'compliance') return 'gap';
-      if (name === 'job files' || name === 'jobs.download') return 'error';
+      if (endpoints.includes('job-files')) return 'error';
       if (name === 'merge') return { none: 'the row `replay` has the cell' };
       return { none: 'does not expire' };
     },
-    ({ row, world, random }) => {
+    async ({ row, world, random, input }) => {
       const { clock } = world.service;
       const DAY = 24 * 3_600_000;
       if (row.name === 'replay') {
         // A part of the window is older than five days, or will be before it is read.
         const { from, to } = WINDOWS.replay;
         clock.set(random.whole(from + 2 * 60_000, to) + 5 * DAY);
-      } else if (row.name === 'compliance') clock.advance(random.whole(4, 9) * DAY);
+      } else if (row.name === 'compliance') clock.advance(random.whole(5, 9) * DAY);
       else clock.advance(16 * DAY);
+      const isRefused = await isExpired(world.addresses, row.name, input);
       // Events may come a minute late, so a run that begins in the past asks for a minute more.
       const from = row.name === 'replay' ? WINDOWS.replay.from : NOW - COMPLIANCE_SINCE_MS - 60_000;
       const minutes = () => ({ from, to: clock.now() - 5 * DAY });
       const gap = row.endpoints.includes('replay') ? { reason: 'expired', minutes } : undefined;
-      return { hits: () => 1, isFinal: true, gap, lift: () => {} };
+      return { hits: () => Number(isRefused), isFinal: true, gap, lift: () => {} };
     },
   ),
-  fault('clock an hour off', network('recovers'), ({ random }) => ({
-    hits: () => 1,
-    skewMs: random.pick([-1, 1]) * random.whole(3_000_000, 3_600_000),
-    lift: () => {},
-  })),
+  fault('clock an hour off', network('recovers'), ({ random }) => {
+    const skewMs = random.pick([-1, 1]) * random.whole(3_000_000, 3_600_000);
+    let reads = 0;
+    return {
+      hits: () => reads,
+      skewMs: () => {
+        reads++;
+        return skewMs;
+      },
+      lift: () => {},
+    };
+  }),
   fault(
     'starved of CPU',
     () => 'recovers',
-    ({ random }) => {
-      let hits = 0;
-      const timer = setInterval(() => {
-        // A dozen, or a trial takes many seconds.
-        if (++hits > 12) return;
-        const until = performance.now() + random.whole(5, 40);
+    setting => {
+      const { row, random } = setting;
+      let blocks = 0;
+      const block = () => {
+        const until = performance.now() + random.whole(STARVED_MS, STARVED_MS + 100);
         while (performance.now() < until);
+        blocks++;
+      };
+      if (row.endpoints.length === 0) {
+        const timer = setTimeout(block, random.whole(0, 10));
+        return { hits: () => blocks, lift: () => clearTimeout(timer) };
+      }
+      // In the middle of a body: its rest is there before the client can read it.
+      const pause = inBody(setting, afterBytes => ({ kind: 'stall', afterBytes, forMs: 20 }));
+      const timer = setInterval(() => {
+        if (pause.hits() === 0) return;
+        clearInterval(timer);
+        block();
       }, 2);
-      return { hits: () => hits, lift: () => clearInterval(timer) };
+      return {
+        hits: () => blocks,
+        account: { timeouts: { silenceMs: STARVED_SILENCE_MS } },
+        lift: () => {
+          clearInterval(timer);
+          pause.lift();
+        },
+      };
     },
   ),
 ];
@@ -557,16 +597,11 @@ function diskRows(expected: Expectation) {
   };
 }
 
-/** More than the 16 MiB that a record may have. */
-const PADDING = 'x'.repeat(17 * 1024 * 1024);
+/** More than the 16 MiB that a record may have, and not so uniform that its gzip is refused. */
+const PADDING = Array.from({ length: 600_000 }, (_, index) =>
+  index.toString(36).padStart(30, 'x'),
+).join('');
 
 function isStream(endpoint: Endpoint): boolean {
   return endpoint === 'replay' || endpoint === 'compliance';
-}
-
-function contentCut(random: Random) {
-  return {
-    afterMessages: random.whole(0, 20),
-    within: random.pick(['message', 'character', 'boundary'] as const),
-  };
 }

@@ -28,8 +28,8 @@ export interface Attempt {
   readonly out: string;
   /** The job, or the folder of the stored files. */
   readonly input: string;
-  /** Called for each item on its way to the sink; slows the consumer down. */
-  readonly consume: (index: number) => Promise<void> | void;
+  /** Called for each item on its way to the sink, with its size where that is known; slows the consumer down. */
+  readonly consume: (index: number, bytes?: number) => Promise<void> | void;
   /** Where its source begins, in place of a checkpoint. */
   readonly resume?: Cursor | undefined;
   readonly onGap?: ((gap: Gap) => void) | undefined;
@@ -66,7 +66,7 @@ function searchOf(
 
 function paced<T>({ millrace, consume }: Attempt) {
   let index = 0;
-  return millrace.tap<T>(() => consume(index++));
+  return millrace.tap<T>(item => consume(index++, (item as { raw?: Uint8Array }).raw?.length));
 }
 
 const at = ({ out }: Attempt, name: string) => path.join(out, name);
@@ -132,12 +132,17 @@ export const PIPELINES = {
     },
     found: out => postsOfLines(out),
   },
+  'job files, threads': {
+    run: attempt =>
+      postsFrom(attempt, attempt.millrace.jobFiles(attempt.account, attempt.input), 2),
+    found: out => postsOfLines(out),
+  },
   'jobs.download': {
     run: ({ millrace, account, input, out, signal, consume }) => {
       let index = 0;
       return millrace.jobs.download(account, input, {
         folder: out,
-        onFile: () => consume(index++),
+        onFile: ({ bytes }) => consume(index++, bytes),
         signal,
       });
     },
@@ -154,6 +159,7 @@ export const PIPELINES = {
           folder: at(attempt, 'spool'),
           timings: { firstChunkMs: REPLAY_CHUNK_MS, maxChunkMs: REPLAY_CHUNK_MS },
           resume: attempt.resume,
+          maxMemory: REPLAY_MEMORY,
           onGap: attempt.onGap,
         }),
         paced<Activity>(attempt),
@@ -239,6 +245,7 @@ export const PIPELINES = {
             streamType: 'firehose',
             ...dates(WINDOWS.replay),
             folder: at(attempt, 'spool'),
+            maxMemory: REPLAY_MEMORY,
           }),
         ),
         dedupe(),
@@ -287,6 +294,9 @@ export const PIPELINES = {
     committed: async out => postsOf(await gzipLines(out)),
   },
 } satisfies Record<string, Pipeline>;
+
+/** Of a connection, in bytes; more is on disk. */
+const REPLAY_MEMORY = 4 * 2 ** 20;
 
 /** How long before the present a compliance run begins. */
 export const COMPLIANCE_SINCE_MS = 10 * 60_000;

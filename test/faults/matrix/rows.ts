@@ -1,7 +1,7 @@
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import type { Endpoint } from 'millrace/service';
+import type { Addresses, Endpoint } from 'millrace/service';
 import {
   type Expected,
   elementsOf,
@@ -10,9 +10,17 @@ import {
   fetchPages,
   hashOf,
   idOf,
+  isRefused,
 } from './bare-client.js';
-import { type Millrace, PIPELINES, type Pipeline, postsOf, type RowName } from './pipelines.js';
-import { minuteOf, QUERY, WINDOWS } from './windows.js';
+import {
+  COMPLIANCE_SINCE_MS,
+  type Millrace,
+  PIPELINES,
+  type Pipeline,
+  postsOf,
+  type RowName,
+} from './pipelines.js';
+import { minuteOf, NOW, QUERY, WINDOWS } from './windows.js';
 import { World } from './world.js';
 
 /** A pipeline, what it needs, and what it must put out. */
@@ -36,6 +44,8 @@ export interface RowSetting {
   readonly cache: string;
   /** Whether the service delivers posts twice. */
   readonly repeats: boolean;
+  /** Whether posts have some hundred KiB each. */
+  readonly large: boolean;
 }
 
 export interface Prepared {
@@ -43,6 +53,8 @@ export interface Prepared {
   readonly expected: Expected;
   /** What may be there before the end. @default `expected` */
   readonly allowed?: Expected;
+  /** How many records more the oracle's client got than there are posts. @default 0 */
+  readonly repeated?: number;
   /** Fills the folder of the output before the first run. */
   fill?(out: string): Promise<void>;
 }
@@ -73,22 +85,41 @@ async function counted({ addresses }: World): Promise<Expected> {
   );
 }
 
-async function replayed({ addresses }: World): Promise<Expected> {
-  const { account, publisher, streamLabel, replayStreamUrl } = addresses;
-  const url = `${replayStreamUrl}/replay/firehose/accounts/${account}/publishers/${publisher}/${streamLabel}.json`;
-  const { from, to } = WINDOWS.replay;
-  const dates = `fromDate=${minuteOf(from)}&toDate=${minuteOf(to)}`;
-  const text = await fetchBody(addresses, `${url}?${dates}`);
-  return expectedPosts(
-    text.split('\r\n').filter(line => line !== '' && !line.startsWith('{"info"')),
-  );
+async function replayed({ addresses }: World): Promise<readonly string[]> {
+  const text = await fetchBody(addresses, replayUrl(addresses, 'firehose', WINDOWS.replay));
+  return text.split('\r\n').filter(line => line !== '' && !line.startsWith('{"info"'));
+}
+
+function replayUrl(
+  { account, publisher, streamLabel, replayStreamUrl }: Addresses,
+  type: 'firehose' | 'compliance',
+  { from, to }: { readonly from: number; readonly to: number },
+): string {
+  const url = `${replayStreamUrl}/replay/${type}/accounts/${account}/publishers/${publisher}/${streamLabel}.json`;
+  return `${url}?fromDate=${minuteOf(from)}&toDate=${minuteOf(to)}`;
+}
+
+function jobUrl({ account, publisher, historicalUrl }: Addresses, uuid: string): string {
+  return `${historicalUrl}/historical/rulestream/accounts/${account}/publishers/${publisher}/jobs/${uuid}`;
+}
+
+/** Whether the service refuses a bare client the start of what the row reads, because it is too old. */
+export async function isExpired(
+  addresses: Addresses,
+  row: RowName,
+  input: string,
+): Promise<boolean> {
+  const start = row === 'compliance' ? NOW - COMPLIANCE_SINCE_MS : WINDOWS.replay.from;
+  const window = { from: start, to: start + 60_000 };
+  if (row === 'replay') return isRefused(addresses, replayUrl(addresses, 'firehose', window), 406);
+  if (row === 'compliance')
+    return isRefused(addresses, replayUrl(addresses, 'compliance', window), 406);
+  return isRefused(addresses, `${jobUrl(addresses, input)}/results.json`, 404);
 }
 
 /** The texts of a job's files, by their names. */
 export async function jobTexts({ addresses }: World, uuid: string): Promise<Map<string, string>> {
-  const { account, publisher, historicalUrl } = addresses;
-  const base = `${historicalUrl}/historical/rulestream/accounts/${account}/publishers/${publisher}/jobs`;
-  const results = await fetchBody(addresses, `${base}/${uuid}/results.json`);
+  const results = await fetchBody(addresses, `${jobUrl(addresses, uuid)}/results.json`);
   const list = results.slice(results.indexOf('['), results.indexOf(']'));
   const texts = new Map<string, string>();
   for (const [, url = ''] of list.matchAll(/"(http[^"]+)"/g))
@@ -112,12 +143,14 @@ interface MadeJob {
 
 const madeJobs = new Map<string, Promise<MadeJob>>();
 
-function madeJob(cache: string, repeats: boolean): Promise<MadeJob> {
-  const state = path.join(cache, repeats ? 'job-repeats' : 'job');
+type JobSetting = Pick<RowSetting, 'cache' | 'repeats' | 'large'>;
+
+function madeJob({ cache, repeats, large }: JobSetting): Promise<MadeJob> {
+  const state = path.join(cache, `job${repeats ? '-repeats' : ''}${large ? '-large' : ''}`);
   const known = madeJobs.get(state);
   if (known !== undefined) return known;
   const make = async () => {
-    const world = await World.open({ repeats, service: { stateFolder: state } });
+    const world = await World.open({ repeats, large, service: { stateFolder: state } });
     try {
       const uuid = await world.deliverJob();
       return { uuid, state, texts: await jobTexts(world, uuid) };
@@ -131,28 +164,30 @@ function madeJob(cache: string, repeats: boolean): Promise<MadeJob> {
 }
 
 /** The service starts with the job in its state. */
-async function stateWithJob({
-  folder,
-  cache,
-  repeats,
-}: Omit<RowSetting, 'world'>): Promise<string> {
-  const { state } = await madeJob(cache, repeats);
-  const copy = path.join(folder, 'state');
+async function stateWithJob(setting: Omit<RowSetting, 'world'>): Promise<string> {
+  const { state } = await madeJob(setting);
+  const copy = path.join(setting.folder, 'state');
   await cp(state, copy, { recursive: true });
   return copy;
 }
 
-async function jobPosts({ cache, repeats }: RowSetting): Promise<Prepared> {
-  const { uuid, texts } = await madeJob(cache, repeats);
-  return { input: uuid, expected: expectedPosts([...texts.values()].flatMap(lines)) };
+async function jobPosts(setting: RowSetting): Promise<Prepared> {
+  const { uuid, texts } = await madeJob(setting);
+  return { input: uuid, ...withRepeated([...texts.values()].flatMap(lines)) };
+}
+
+function withRepeated(records: readonly string[]) {
+  const expected = expectedPosts(records);
+  return { expected, repeated: records.length - expected.size };
 }
 
 /** A job's files in a folder, made without the library. */
-async function store({ cache, folder }: RowSetting): Promise<Prepared> {
-  const { texts } = await madeJob(cache, false);
-  const input = path.join(folder, 'stored');
+async function store(setting: RowSetting): Promise<Prepared> {
+  const { texts } = await madeJob(setting);
+  const input = path.join(setting.folder, 'stored');
   await mkdir(input, { recursive: true });
-  for (const [name, text] of texts) await writeFile(path.join(input, name), gzipSync(text));
+  for (const [name, text] of texts)
+    await writeFile(path.join(input, name), gzipSync(text, { level: 1 }));
   return { input, expected: expectedPosts([...texts.values()].flatMap(lines)) };
 }
 
@@ -175,12 +210,13 @@ export const ROWS: readonly Row[] = [
   { ...row('jobs.download', ['job-files'], jobPosts), state: stateWithJob },
   row('replay', ['replay'], async ({ world }) => ({
     input: '',
-    expected: await replayed(world),
+    ...withRepeated(await replayed(world)),
   })),
-  row('merge', ['search', 'replay'], async ({ world }) => ({
-    input: '',
-    expected: new Map([...(await searched(world)), ...(await replayed(world))]),
-  })),
+  row('merge', ['search', 'replay'], async ({ world }) => {
+    const { expected, repeated } = withRepeated(await replayed(world));
+    return { input: '', expected: new Map([...(await searched(world)), ...expected]), repeated };
+  }),
+  { ...row('job files, threads', ['job-files'], jobPosts), state: stateWithJob },
   row('compliance', ['compliance', 'replay'], async () => ({ input: '', expected: new Map() })),
   fromSearch('csv'),
   fromSearch('parquet'),
@@ -198,7 +234,7 @@ export const ROWS: readonly Row[] = [
   row('stored files, threads', [], store),
   row('applyCompliance', [], async setting => {
     const { input: stored } = await store(setting);
-    const { texts } = await madeJob(setting.cache, false);
+    const { texts } = await madeJob(setting);
     const posts = [...texts.values()].flatMap(lines);
     const deleted = posts.filter((_, index) => index % 3 === 0).map(idOf);
     const isHidden = new Set(deleted);

@@ -1,16 +1,15 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { AccountOptions, Cursor } from 'millrace';
-import type { Endpoint } from 'millrace/service';
 import { loadLibrary } from '../load-library.js';
 import type { Cell, Counts, Trial } from '../part.js';
 import { mustBePart, mustEqual } from './compare.js';
-import { watchDisk } from './failing-disk.js';
-import type { Clean, Fault, Planted } from './faults.js';
+import type { Fault, Planted } from './faults.js';
 import { type Gap, isNamed, mustName, type NamedMinutes } from './named-gaps.js';
 import { type Attempt, committedOf, type Millrace, type RowName } from './pipelines.js';
 import { Remaining } from './remaining.js';
 import { type Prepared, postedAt, type Row } from './rows.js';
+import type { Clean } from './sent.js';
 import { TrialTiming } from './trial-timing.js';
 import { minuteOf } from './windows.js';
 import { World, type WorldOptions } from './world.js';
@@ -53,7 +52,13 @@ export class RowRun {
     options: WorldOptions = {},
   ): Promise<RowRun> {
     const millrace = await loadLibrary({ library });
-    const setting = { millrace, folder, cache, repeats: options.repeats ?? false };
+    const setting = {
+      millrace,
+      folder,
+      cache,
+      repeats: options.repeats ?? false,
+      large: options.large ?? false,
+    };
     const stateFolder = await row.state?.(setting);
     const world = await World.open({ ...options, service: { stateFolder, ...options.service } });
     try {
@@ -93,7 +98,7 @@ export class RowRun {
     planted?: Planted | undefined;
     signal?: AbortSignal | undefined;
     gaps?: Gap[] | undefined;
-    consume?: ((index: number) => Promise<void> | void) | undefined;
+    consume?: Planted['consume'];
     onEvent?: Attempt['onEvent'];
     onTombstones?: Attempt['onTombstones'];
   }): Promise<{ slept: readonly number[] }> {
@@ -181,37 +186,6 @@ export class RowRun {
   }
 }
 
-/** What a run without a fault does. */
-export async function cleanRun(run: RowRun): Promise<Clean> {
-  const { faults } = run.world.service;
-  const counters = run.row.endpoints.map(endpoint => ({
-    endpoint,
-    id: faults.plant({ kind: 'delay', ms: 0, endpoint, times: 'always' }).id,
-  }));
-  let diskCalls = 0;
-  let items = 0;
-  const stop = await watchDisk(run.out, call => {
-    if (call !== 'mkdir') diskCalls++;
-  });
-  try {
-    await run.run({
-      consume: () => {
-        items++;
-      },
-    });
-  } finally {
-    stop();
-  }
-  await run.mustBeComplete();
-  const requests = new Map<Endpoint, number>(
-    counters.map(({ endpoint, id }) => [
-      endpoint,
-      faults.list().find(planted => planted.id === id)?.hits ?? 0,
-    ]),
-  );
-  return { requests, diskCalls, items };
-}
-
 export interface Target extends Omit<Place, 'folder'> {
   readonly row: Row;
   readonly fault: Fault;
@@ -229,7 +203,7 @@ export async function tryFault(
   let planted: Planted | undefined;
   try {
     if (cell.expects === 'error') await run.watchRequests();
-    planted = await fault.plant({ row, world, random, clean, input: prepared.input, out: run.out });
+    planted = await fault.plant({ row, world, random, clean, ...prepared, out: run.out });
     const counts = await expectIn(run, cell, planted, signal);
     return counts;
   } finally {
@@ -277,7 +251,7 @@ async function expectIn(
   if (planted.gap !== undefined && min !== undefined)
     return { hits, gaps: gaps.length, items: await mustHaveGaps(run, gaps, planted.gap, min) };
   if (gaps.length > 0) throw new Error(`Gaps: ${JSON.stringify(gaps)}`);
-  return { hits, items: await run.mustBeComplete() };
+  return { hits, ...planted.counts?.(), items: await run.mustBeComplete() };
 }
 
 /** The gaps are exactly those; all is there but what they say is lost, and nothing twice or changed. */

@@ -12,16 +12,16 @@ export class TrialTiming implements Timing {
   /** Every wait that the library asked for, in milliseconds. */
   readonly slept: number[] = [];
   readonly #clock: ClockAccess;
-  readonly #skewMs: number;
+  readonly #skewMs: () => number;
 
-  /** @param skewMs How far the client's clock is ahead of the service's. */
-  constructor(clock: ClockAccess, skewMs = 0) {
+  /** @param skewMs How far the client's clock is ahead of the service's, each time that it is read. */
+  constructor(clock: ClockAccess, skewMs = () => 0) {
     this.#clock = clock;
     this.#skewMs = skewMs;
   }
 
   now(): number {
-    return this.#clock.now() + this.#skewMs;
+    return this.#clock.now() + this.#skewMs();
   }
 
   elapsed(): number {

@@ -13,6 +13,8 @@ import { minuteOf, NOW, WINDOWS } from './windows.js';
 export interface WorldOptions {
   /** Whether jobs and replays deliver posts twice. */
   readonly repeats?: boolean | undefined;
+  /** Whether posts have some hundred KiB each. */
+  readonly large?: boolean | undefined;
   /** Whether clients go through a proxy that can change records and cut bytes anywhere. */
   readonly proxied?: boolean | undefined;
   readonly service?: Partial<ServiceOptions> | undefined;
@@ -31,9 +33,17 @@ export class World {
     this.proxy = proxy;
   }
 
-  static async open({ repeats, proxied, service: options }: WorldOptions = {}): Promise<World> {
+  static async open({
+    repeats,
+    large,
+    proxied,
+    service: options,
+  }: WorldOptions = {}): Promise<World> {
     const service = createService({
-      ...{ limits: 'relaxed', archive: newArchive({ repeats: repeats ?? false }) },
+      ...{
+        limits: 'relaxed',
+        archive: newArchive({ repeats: repeats ?? false, large: large ?? false }),
+      },
       ...{ seed: 'faults', duplicatesAtPageEdges: true, jobDwellMs: 0, heartbeatMs: 30 },
       ...options,
     });

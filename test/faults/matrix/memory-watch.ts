@@ -1,0 +1,37 @@
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+/** The memory that this process has in use beyond what it had before: heap and buffers, after a collection. */
+export class MemoryWatch {
+  readonly #before: number;
+  /** The most so far, in bytes. */
+  grown = 0;
+
+  private constructor(before: number) {
+    this.#before = before;
+  }
+
+  static async start(): Promise<MemoryWatch> {
+    return new MemoryWatch(await inUse());
+  }
+
+  /** Throws if there is more than `limitBytes` now. */
+  async mustBeBelow(limitBytes: number): Promise<void> {
+    this.grown = Math.max(this.grown, (await inUse()) - this.#before);
+    if (this.grown > limitBytes)
+      throw new Error(`${this.grown} bytes more in memory than before, of at most ${limitBytes}`);
+  }
+}
+
+async function inUse(): Promise<number> {
+  // Buffers are freed after the collection that finds them unused.
+  collect();
+  await setImmediate();
+  collect();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}

@@ -1,0 +1,66 @@
+import { constants, gunzipSync, gzipSync } from 'node:zlib';
+import type { Endpoint } from 'millrace/service';
+import { elementsIn, isRecord } from './bare-client.js';
+import type { SeenResponse } from './fault-proxy.js';
+
+/** What a clean run of the row did: where a fault can be. */
+export interface Clean {
+  /** What was sent to its requests, in order, by family of endpoints. */
+  readonly sent: ReadonlyMap<Endpoint, readonly Sent[]>;
+  /** Calls that changed a file. */
+  readonly diskCalls: number;
+  readonly items: number;
+}
+
+/** What was sent to one request. */
+export interface Sent {
+  /** Path and query, as far as they are the same in each run. */
+  readonly address: string;
+  /** Of the body on the wire: a stream that is flushed at other times has no fewer. */
+  readonly bytes: number;
+  /** Records or buckets. */
+  readonly records: number;
+  /** The lines of a stream. */
+  readonly messages: readonly string[];
+}
+
+/** In the addresses of requests. */
+export const PATHS: Partial<Record<Endpoint, string>> = {
+  search: '/search/fullarchive/accounts/local/dev.json',
+  counts: '/counts.json',
+  'job-files': '_activities.json.gz',
+  replay: '/replay/',
+  compliance: '/streams/compliance/',
+};
+
+/** By family of endpoints. */
+export function sentTo(
+  endpoints: readonly Endpoint[],
+  seen: readonly SeenResponse[],
+): Clean['sent'] {
+  return new Map(
+    endpoints.map(endpoint => [
+      endpoint,
+      seen.filter(({ path }) => path.includes(PATHS[endpoint] ?? endpoint)).map(sentIn),
+    ]),
+  );
+}
+
+function sentIn({ path, chunks }: SeenResponse): Sent {
+  const wire = Buffer.concat(chunks);
+  const isStream = /\/(replay|streams)\//.test(path);
+  const isFile = path.includes('_activities.json.gz');
+  const isGzip = wire[0] === 0x1f && wire[1] === 0x8b;
+  // A stream that has no end was stopped in the middle.
+  const inflate = () => gunzipSync(wire, { finishFlush: constants.Z_SYNC_FLUSH });
+  const text = (isGzip ? inflate() : wire).toString();
+  return {
+    // The signature of a file changes with the time.
+    address: isFile ? path.replace(/^\/_files\/\d+|\?.*$/g, '') : path,
+    // The most compact form: each flush adds bytes.
+    bytes: isStream ? gzipSync(text, { level: 4 }).length : wire.length,
+    records:
+      isStream || isFile ? text.split('\n').filter(isRecord).length : elementsIn(text).length,
+    messages: isStream ? text.split('\r\n').filter(line => line !== '') : [],
+  };
+}

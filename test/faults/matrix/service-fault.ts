@@ -1,0 +1,110 @@
+import type { Endpoint, Fault as ServiceFault } from 'millrace/service';
+import type { Random } from '../random.js';
+import { BURST_EVENTS } from './compliance.js';
+import type { Row } from './rows.js';
+import { type Clean, PATHS, type Sent } from './sent.js';
+import type { World } from './world.js';
+
+/** What a trial and the clean run of its row say about its requests. */
+export interface AimSetting {
+  readonly row: Row;
+  readonly world: World;
+  readonly random: Random;
+  readonly clean: Clean;
+}
+
+/** A request of the clean run, and how a fault is aimed at it in another run. */
+export interface Aimed {
+  readonly endpoint: Endpoint;
+  /** What it is sent at least. */
+  readonly sent: Sent;
+  /** Requests that pass first. */
+  readonly skip: number;
+  /** In its address, where that is its own. */
+  readonly path: string | undefined;
+}
+
+/** A request of the clean run, at random. */
+export function aim({ row, random, clean }: AimSetting, accepts: (sent: Sent) => boolean): Aimed {
+  const fitting = row.endpoints.flatMap(endpoint => {
+    const all = clean.sent.get(endpoint) ?? [];
+    const sent = all.filter(accepts);
+    return sent.length === 0 ? [] : [{ endpoint, all, sent }];
+  });
+  if (fitting.length === 0) throw new Error(`No request of ${row.name} fits the fault`);
+  const { endpoint, all, sent } = random.pick(fitting);
+  // The windows of its replays depend on when the events come.
+  if (row.name === 'compliance')
+    return { endpoint, sent: inAnyRun(smallest(sent)), skip: 0, path: PATHS[endpoint] };
+  const one = random.pick(sent);
+  const isAlone = all.every(other => other === one || other.address !== one.address);
+  if (isAlone) return { endpoint, sent: one, skip: 0, path: one.address };
+  // Pages have one address. Those of two searches come in any order.
+  const isInOrder = row.name !== 'merge';
+  const skip = all.indexOf(one);
+  return { endpoint, sent: isInOrder ? one : smallest(sent), skip, path: undefined };
+}
+
+/** How many events come before the stream is connected, and then from a replay, differs. */
+function inAnyRun({ messages, ...sent }: Sent): Sent {
+  return { ...sent, messages: messages.slice(0, BURST_EVENTS) };
+}
+
+function smallest(sent: readonly Sent[]): Sent {
+  return sent.toSorted((a, b) => a.records - b.records || a.bytes - b.bytes)[0] as Sent;
+}
+
+interface Planted {
+  /** How often the fault has happened, with all of its `times`. */
+  hits(): number;
+  lift(): void;
+}
+
+/** A fault of the service at a random byte of the body of a random request. */
+export function inBody(setting: AimSetting, make: (byte: number, aimed: Aimed) => object): Planted {
+  const aimed = aim(setting, ({ bytes }) => bytes > 0);
+  const { endpoint, sent, skip, path } = aimed;
+  const fault = make(setting.random.whole(0, sent.bytes - 1), aimed);
+  return planted(setting, { endpoint, skip, path, ...fault } as ServiceFault);
+}
+
+/** A fault of the service from a random request on. */
+export function fromRequest(
+  setting: AimSetting,
+  make: (endpoint: Endpoint) => object,
+  { first = 0 } = {},
+): Planted & { readonly skip: number } {
+  const { row, random, clean } = setting;
+  const count = (endpoint: Endpoint) => clean.sent.get(endpoint)?.length ?? 0;
+  const endpoint = random.pick(row.endpoints.filter(one => count(one) > first));
+  // The compliance stream is one request, which lasts.
+  const skip = row.name === 'compliance' ? 0 : random.whole(first, count(endpoint) - 1);
+  const fault = { endpoint, skip, ...make(endpoint) } as ServiceFault;
+  return { skip, ...planted(setting, fault) };
+}
+
+function planted({ world }: AimSetting, fault: ServiceFault): Planted {
+  const { faults } = world.service;
+  const { id } = faults.plant(fault);
+  const { times = 1 } = fault;
+  const whole = times === 'always' ? 1 : times;
+  return {
+    hits: () => Math.floor(faults.effects(id) / whole),
+    lift: () => {
+      faults.clear(id);
+    },
+  };
+}
+
+/** Where a stream is cut in its messages, so that at least a part of one is missing. */
+export function contentCut(random: Random, { messages }: Sent) {
+  // Most events are ASCII.
+  const lastWide = messages.findLastIndex(message => /[^\0-\x7f]/.test(message));
+  const within = random.pick(
+    lastWide === -1
+      ? (['message', 'boundary'] as const)
+      : (['message', 'character', 'boundary'] as const),
+  );
+  const last = within === 'character' ? lastWide : messages.length - 1;
+  return { kind: 'content-cut' as const, afterMessages: random.whole(0, last), within };
+}
