@@ -110,7 +110,7 @@ const SLOW: Partial<Record<RowName, Slow>> = {
   replay: { sleepMs: 12, limitBytes: 24 * MIB },
   'job files': { sleepMs: 8, limitBytes: 64 * MIB },
   'jobs.download': { sleepMs: 100, limitBytes: 24 * MIB },
-  'stored files': { sleepMs: 8, limitBytes: 24 * MIB },
+  'stored files': { sleepMs: 8, limitBytes: 48 * MIB },
 };
 
 /** The event loop is blocked for longer than a connection may be silent. */
