@@ -33,7 +33,8 @@ const TRACE = [
   `7 write(1<${hex('pipe:[1]')}>, "${hex('done 1\n')}", 7) = 7`,
   `8 pwrite64(${fd(4)}, "${hex('FIRST')}", 5, 0) = -1 EIO (Input/output error)`,
   `8 openat(AT_FDCWD<${hex('/')}>, "${hex(FILE)}", O_WRONLY|O_DSYNC|O_CLOEXEC) = ${fd(9)}`,
-  `8 pwrite64(${fd(9)}, "${hex('F')}", 1, 0) = 1`,
+  `8 pwrite64(${fd(9)}, "${hex('F')}", 1, 0 <unfinished ...>`,
+  '8 <... pwrite64 resumed>) = 1',
 ].join('\n');
 
 describe('a trace of system calls', () => {

@@ -108,17 +108,24 @@ export function systemCalls(trace: string, folder: string): readonly SystemCall[
     else if (name === 'mmap') {
       if (/PROT_WRITE/.test(given) && /MAP_SHARED/.test(given) && !path.endsWith('/lock.mdb'))
         throw new Error(`${path} is mapped for writing: what is written to it is not in the trace`);
-    } else if (name === 'ftruncate') add('truncate', { length: Number(/(\d+)$/.exec(given)?.[1]) });
+    } else if (name === 'ftruncate') add('truncate', { length: lastNumber(given) });
     else if (/^f(data)?sync$/.test(name)) add('sync');
     else if (file === undefined) throw new Error(`${name} of ${path}, which was not opened`);
     else if (name === 'lseek') file.position = Number(result);
     else if (/write/.test(name)) {
       if (bytes.length !== Number(result)) throw new Error(`${name} wrote ${result} bytes`);
-      const at = name === 'pwrite64' ? Number(/(\d+)$/.exec(given)?.[1]) : file.position;
+      const at = name === 'pwrite64' ? lastNumber(given) : file.position;
       add('write', { at, bytes, isSynced: file.isSynced });
       if (name !== 'pwrite64') file.position += bytes.length;
     }
   }
+}
+
+/** The last argument of a call. One that another thread has interrupted ends with a space. */
+function lastNumber(given: string): number {
+  const [, digits] = /(\d+) *$/.exec(given) ?? [];
+  if (digits === undefined) throw new Error(`The trace has lost an argument: ${given.slice(-100)}`);
+  return Number(digits);
 }
 
 function bytesOf(hex: string): Buffer {
