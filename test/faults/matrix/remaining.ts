@@ -86,6 +86,7 @@ const PIECES: Partial<Record<RowName, PiecesOf>> = {
     return found.map(page => [...page.matchAll(/"timePeriod":"(\d+)"/g)].map(([, at = '']) => at));
   },
   'job files': files,
+  'job files, threads': files,
   'jobs.download': files,
   replay: (_, { expected }) => {
     const { from, to } = WINDOWS.replay;

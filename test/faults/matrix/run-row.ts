@@ -24,7 +24,14 @@ export interface Place {
 }
 
 /** Rows that commit at each cursor of a single source. */
-const GO_ON: readonly RowName[] = ['search', 'counts', 'job files', 'replay', 'csv'];
+const GO_ON: readonly RowName[] = [
+  'search',
+  'counts',
+  'job files',
+  'job files, threads',
+  'replay',
+  'csv',
+];
 
 /** One trial's world, and runs of its row in this process. */
 export class RowRun {
