@@ -9,6 +9,8 @@ import { syncFolder } from './sync-folder.js';
 type Lmdb = typeof import('lmdb');
 
 const FILE = 'data.mdb';
+/** Another process was faster; or the file system has no links, and LMDB creates the file itself. */
+const MAY_FAIL = ['EEXIST', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
 /**
  * Opens the LMDB database in a folder, which is created if it does not exist, with binary keys and values.
@@ -45,8 +47,9 @@ async function create(lmdb: Lmdb, folder: string): Promise<void> {
     await open(lmdb, aside, false).close();
     const file = await openFile(path.join(aside, FILE), 'r+');
     await file.sync().finally(() => file.close());
-    // Where the file system has no links, LMDB creates the file.
-    await link(path.join(aside, FILE), path.join(folder, FILE)).catch(() => {});
+    await link(path.join(aside, FILE), path.join(folder, FILE)).catch(error => {
+      if (!MAY_FAIL.includes(error.code)) throw error;
+    });
   } finally {
     await rm(aside, { recursive: true, force: true });
   }
