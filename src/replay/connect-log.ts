@@ -52,8 +52,8 @@ export class ConnectLog {
    * Moves a time that was added: the disk or the connection took long, and the service counts the connection
    * from when its request arrives. A power cut can undo this.
    */
-  async move(at: number, began: number): Promise<void> {
-    await this.#append(`${text(at)} ${text(began)}`, false);
+  async move(at: number, sentAt: number): Promise<void> {
+    await this.#append(`${text(at)} ${text(sentAt)}`, false);
   }
 
   async #append(line: string, sync: boolean): Promise<void> {

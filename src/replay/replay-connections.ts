@@ -96,7 +96,7 @@ export async function* replayConnections(
       machine.connecting(isLate ? sentAt : at);
       if (!isLate) return;
       moved = log.move(at, sentAt);
-      // Awaited when the connection has ended.
+      // Awaited below; until then, a rejection has no listener.
       moved.catch(() => {});
     });
     attempts++;
