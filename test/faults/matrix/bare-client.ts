@@ -96,7 +96,7 @@ export function elementsOf(document: string, key: string): string[] {
 }
 
 /** A line with a post or an event. */
-export function isRecord(line: string): boolean {
+export function isItem(line: string): boolean {
   return /"id_str"|"delete"/.test(line);
 }
 

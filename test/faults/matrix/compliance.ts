@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { Tombstones } from 'millrace';
+import type { ComplianceGap, Tombstones } from 'millrace';
 // Of the library without a mistake: what a mutant has recorded, another reader has to find.
 import { openTombstones } from '../../../src/compliance/tombstones.js';
 import { type EventKind, printEvent } from '../../../src/service/compliance/print-event.js';
 import type { Random } from '../random.js';
-import { type Gap, isNamed } from './named-gaps.js';
+import { isNamed } from './named-gaps.js';
 import { minuteOf } from './windows.js';
 import type { World } from './world.js';
 
@@ -135,7 +135,7 @@ export class ComplianceEvents {
    */
   async arrive(
     tombstones: () => Tombstones | undefined,
-    gaps: readonly Gap[],
+    gaps: readonly ComplianceGap[],
     signal: AbortSignal,
     mayChange = false,
   ): Promise<void> {
@@ -165,7 +165,7 @@ export class ComplianceEvents {
   }
 
   /** Reads the tombstones of a run that has ended. Throws unless they are exactly those of the events. */
-  async mustBeIn(folder: string, gaps: readonly Gap[], mayChange = false): Promise<void> {
+  async mustBeIn(folder: string, gaps: readonly ComplianceGap[], mayChange = false): Promise<void> {
     await using store = await openTombstones(folder, { readOnly: true });
     const [wrong] = this.#wrong(store, gaps, mayChange);
     if (wrong !== undefined) throw new Error(`A wrong tombstone: ${shown(wrong, store)}`);
@@ -174,7 +174,7 @@ export class ComplianceEvents {
       throw new Error(`${store.size} tombstones for ${found} posts and users`);
   }
 
-  #wrong(store: Tombstones, gaps: readonly Gap[], mayChange: boolean): Subject[] {
+  #wrong(store: Tombstones, gaps: readonly ComplianceGap[], mayChange: boolean): Subject[] {
     const wrong = this.#subjects.filter(subject => {
       const mark = markIn(store, subject);
       return !marksOf(subject, gaps).some(one => isDeepStrictEqual(mark, one));
@@ -185,7 +185,7 @@ export class ComplianceEvents {
 }
 
 /** What its events make of it, where those in a gap may have arrived, too. */
-function marksOf({ sent }: Subject, gaps: readonly Gap[]): (Mark | undefined)[] {
+function marksOf({ sent }: Subject, gaps: readonly ComplianceGap[]): (Mark | undefined)[] {
   const choices = sent.reduce<Sent[][]>(
     (chosen, event) => [
       ...chosen.map(events => [...events, event]),

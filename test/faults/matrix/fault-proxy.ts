@@ -9,7 +9,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { constants, createGunzip, createGzip } from 'node:zlib';
-import { isRecord } from './bare-client.js';
+import { isItem } from './bare-client.js';
 
 /** What the proxy does to one response. */
 export interface Tampering {
@@ -149,7 +149,7 @@ export class FaultProxy {
       for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
         const line = rest.subarray(0, end + 1).toString();
         rest = rest.subarray(end + 1);
-        await send(isRecord(line) ? lines(line, index++) : line);
+        await send(isItem(line) ? lines(line, index++) : line);
       }
     }
     const text = this.#redirected(rest.toString());

@@ -6,7 +6,7 @@ import type { AccountOptions } from 'millrace';
 import type { Endpoint } from 'millrace/service';
 import type { Counts, Expectation } from '../part.js';
 import type { Random } from '../random.js';
-import { elementsIn, isRecord } from './bare-client.js';
+import { elementsIn, isItem } from './bare-client.js';
 import { diskError, watchDisk } from './failing-disk.js';
 import type { Tampering } from './fault-proxy.js';
 import { MemoryWatch } from './memory-watch.js';
@@ -196,7 +196,7 @@ async function spoilStored(
   const record = (all[at] ?? '').trimEnd();
   all[at] = change(record, random);
   await writeFile(file, gzipSync(all.join('\n')));
-  const hits = isRecord(record) && all[at] !== record ? 1 : 0;
+  const hits = isItem(record) && all[at] !== record ? 1 : 0;
   return { hits: () => hits, lift: () => writeFile(file, good) };
 }
 

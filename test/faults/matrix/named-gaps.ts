@@ -1,10 +1,5 @@
+import type { ComplianceGap } from 'millrace';
 import { minuteOf } from './windows.js';
-
-export interface Gap {
-  readonly fromDate: string;
-  readonly toDate: string;
-  readonly reason: string;
-}
 
 /** From the minute of `from` up to that of `to`, which is not part of it; in epoch milliseconds. */
 interface Minutes {
@@ -21,7 +16,7 @@ export interface NamedMinutes {
 
 /** Throws unless the gaps name all these minutes, no others, and for this reason. */
 export function mustName(
-  gaps: readonly Gap[],
+  gaps: readonly ComplianceGap[],
   { reason, min, max }: { reason: string; min: Minutes; max: Minutes },
 ): void {
   const [from, to] = [minuteOf(max.from), minuteOf(max.to)];
@@ -42,7 +37,7 @@ export function mustName(
 
 /** Whether a minute, `YYYYMMDDHHMM`, lies in a gap. */
 export function isNamed(
-  gaps: readonly Pick<Gap, 'fromDate' | 'toDate'>[],
+  gaps: readonly Pick<ComplianceGap, 'fromDate' | 'toDate'>[],
   minute: string,
 ): boolean {
   return gaps.some(({ fromDate, toDate }) => fromDate <= minute && minute < toDate);

@@ -8,6 +8,7 @@ import type {
   Account,
   Activity,
   ComplianceEvent,
+  ComplianceGap,
   CountBucket,
   Cursor,
   Flow,
@@ -15,7 +16,6 @@ import type {
 } from 'millrace';
 import { hashOf, idOf } from './bare-client.js';
 import type { Found } from './compare.js';
-import type { Gap } from './named-gaps.js';
 import { minuteOf, NOW, QUERY, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
 
 export type Millrace = typeof import('millrace');
@@ -32,7 +32,7 @@ export interface Attempt {
   readonly consume: (index: number, bytes?: number) => Promise<void> | void;
   /** Where its source begins, in place of a checkpoint. */
   readonly resume?: Cursor | undefined;
-  readonly onGap?: ((gap: Gap) => void) | undefined;
+  readonly onGap?: ((gap: ComplianceGap) => void) | undefined;
   /** Called with each compliance event. */
   readonly onEvent?: ((event: ComplianceEvent) => unknown) | undefined;
   /** Called with the store of a compliance run, which has no end. */

@@ -1,11 +1,11 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import type { AccountOptions, Cursor } from 'millrace';
+import type { AccountOptions, ComplianceGap, Cursor } from 'millrace';
 import { loadLibrary } from '../load-library.js';
 import type { Cell, Counts, Trial } from '../part.js';
 import { mustBePart, mustEqual } from './compare.js';
 import type { Fault, Planted } from './faults.js';
-import { type Gap, isNamed, mustName, type NamedMinutes } from './named-gaps.js';
+import { isNamed, mustName, type NamedMinutes } from './named-gaps.js';
 import { type Attempt, committedOf, type Millrace, type RowName } from './pipelines.js';
 import { Remaining } from './remaining.js';
 import { type Prepared, postedAt, type Row } from './rows.js';
@@ -104,7 +104,7 @@ export class RowRun {
     resume?: Cursor | undefined;
     planted?: Planted | undefined;
     signal?: AbortSignal | undefined;
-    gaps?: Gap[] | undefined;
+    gaps?: ComplianceGap[] | undefined;
     consume?: Planted['consume'];
     onEvent?: Attempt['onEvent'];
     onTombstones?: Attempt['onTombstones'];
@@ -247,7 +247,7 @@ async function expectIn(
     await run.mustRequestTheRest(() => run.run({ signal }));
     return { hits: 1, cursors, items: await run.mustBeComplete() };
   }
-  const gaps: Gap[] = [];
+  const gaps: ComplianceGap[] = [];
   const min = planted.gap?.minutes();
   const { slept } = await run.run({ planted, signal, gaps });
   if (planted.waitedMs !== undefined && planted.hits() > 0) {
@@ -264,7 +264,7 @@ async function expectIn(
 /** The gaps are exactly those; all is there but what they say is lost, and nothing twice or changed. */
 async function mustHaveGaps(
   run: RowRun,
-  gaps: readonly Gap[],
+  gaps: readonly ComplianceGap[],
   { reason, minutes }: NamedMinutes,
   min: ReturnType<NamedMinutes['minutes']>,
 ): Promise<number> {

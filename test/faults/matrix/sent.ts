@@ -1,6 +1,6 @@
 import { constants, gunzipSync, gzipSync } from 'node:zlib';
 import type { Endpoint } from 'millrace/service';
-import { elementsIn, isRecord } from './bare-client.js';
+import { elementsIn, isItem } from './bare-client.js';
 import type { SeenResponse } from './fault-proxy.js';
 
 /** What a clean run of the row did: where a fault can be. */
@@ -59,8 +59,7 @@ function sentIn({ path, chunks }: SeenResponse): Sent {
     address: isFile ? path.replace(/^\/_files\/\d+|\?.*$/g, '') : path,
     // The most compact form: each flush adds bytes.
     bytes: isStream ? gzipSync(text, { level: 4 }).length : wire.length,
-    records:
-      isStream || isFile ? text.split('\n').filter(isRecord).length : elementsIn(text).length,
+    records: isStream || isFile ? text.split('\n').filter(isItem).length : elementsIn(text).length,
     messages: isStream ? text.split('\r\n').filter(line => line !== '') : [],
   };
 }

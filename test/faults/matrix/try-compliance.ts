@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ComplianceEvent, Tombstones } from 'millrace';
+import type { ComplianceEvent, ComplianceGap, Tombstones } from 'millrace';
 import type { Counts, Trial } from '../part.js';
 import { ComplianceEvents } from './compliance.js';
 import type { Planted } from './faults.js';
-import { type Gap, mustName } from './named-gaps.js';
+import { mustName } from './named-gaps.js';
 import { RowRun, type Target } from './run-row.js';
 
 /** For hangs only. */
@@ -25,7 +25,7 @@ export async function tryCompliance(
     planted = await fault.plant(setting);
     // The gap is named when its replay ends: events that nothing has lost may all be there before.
     const min = planted.gap?.minutes();
-    const gaps: Gap[] = [];
+    const gaps: ComplianceGap[] = [];
     const endsRun = cell.expects === 'error';
     const { mayChange } = planted;
     const ended = await untilArrived(run, events, { planted, gaps, signal, endsRun, mayChange });
@@ -61,7 +61,7 @@ async function untilArrived(
     mayChange = false,
   }: {
     planted?: Planted;
-    gaps: Gap[];
+    gaps: ComplianceGap[];
     signal: AbortSignal;
     endsRun?: boolean;
     mayChange?: boolean | undefined;
