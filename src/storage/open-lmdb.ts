@@ -9,8 +9,11 @@ import { syncFolder } from './sync-folder.js';
 type Lmdb = typeof import('lmdb');
 
 const FILE = 'data.mdb';
-/** Another process was faster; or the file system has no links, and LMDB creates the file itself. */
-const MAY_FAIL = ['EEXIST', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+/**
+ * Another process was faster; or the file system has no links, for which Windows has EISDIR, and LMDB creates the
+ * file itself.
+ */
+const MAY_FAIL = ['EEXIST', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EISDIR'];
 
 /**
  * Opens the LMDB database in a folder, which is created if it does not exist, with binary keys and values.

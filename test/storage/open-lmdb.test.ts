@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import promises, { readFile, stat, truncate } from 'node:fs/promises';
+import promises, { readdir, readFile, stat, truncate } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -11,6 +11,7 @@ import { openLmdb } from '../../src/storage/open-lmdb.js';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { ofPost } from '../compliance/event.js';
+import { nodeError } from './simulated-disk.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 const CHILD = path.join(import.meta.dirname, 'lmdb-full-child.ts');
@@ -64,24 +65,82 @@ describe('LMDB files that cannot grow', () => {
   });
 });
 
+/** Puts a call in place of Node's, for every module, until the test ends. */
+function replaceCall<Name extends 'link' | 'open'>(
+  name: Name,
+  replacement: (typeof promises)[Name],
+): void {
+  const original = promises[name];
+  promises[name] = replacement;
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    promises[name] = original;
+    syncBuiltinESMExports();
+  });
+}
+
 it('the name of a new database, and those of its folders, are synced', async () => {
   const above = await temporaryFolder();
   const folder = path.join(above, 'deep', 'tombstones');
   const opened: string[] = [];
   const { open } = promises;
-  promises.open = (name, ...rest) => {
+  replaceCall('open', (name, ...rest) => {
     opened.push(`${name}, file ${existsSync(path.join(folder, 'data.mdb'))}`);
     return open(name, ...rest);
-  };
-  syncBuiltinESMExports();
-  onTestFinished(() => {
-    promises.open = open;
-    syncBuiltinESMExports();
   });
   await (await openTombstones(folder)).close();
   expect(opened).toContain(`${folder}, file true`);
   expect(opened).toContain(`${path.dirname(folder)}, file false`);
   expect(opened).toContain(`${above}, file false`);
+});
+
+describe('a new database whose file cannot be linked to its name', () => {
+  const record = async (folder: string) => {
+    await using tombstones = await openTombstones(folder);
+    await tombstones.record([ofPost('delete', '1')]);
+    expect(tombstones.post('1')).toEqual({ deleted: true });
+  };
+  const failing = (code: string) => async () => {
+    throw nodeError(code, 'link');
+  };
+
+  it.each(['ENOSPC', 'EIO', 'EACCES'])(
+    'is a StorageError for %s, and leaves nothing',
+    async code => {
+      const folder = await temporaryFolder();
+      replaceCall('link', failing(code));
+      await expect(openTombstones(folder)).rejects.toMatchObject({
+        ...{ code: 'ERR_STORAGE', path: folder, message: expect.stringContaining(code) },
+      });
+      expect(await readdir(folder)).toEqual([]);
+    },
+  );
+
+  it.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EISDIR'])(
+    'is created by LMDB where the file system has no links: %s',
+    async code => {
+      const folder = await temporaryFolder();
+      replaceCall('link', failing(code));
+      await record(folder);
+      expect((await readdir(folder)).toSorted()).toEqual(['data.mdb', 'lock.mdb']);
+    },
+  );
+
+  it('is the one of another process that was faster', async () => {
+    const folder = await temporaryFolder();
+    const { link } = promises;
+    let refused: unknown;
+    replaceCall('link', async (file, name) => {
+      await link(file, name);
+      await link(file, name).catch(error => {
+        refused = error;
+        throw error;
+      });
+    });
+    await record(folder);
+    expect(refused).toMatchObject({ code: 'EEXIST' });
+    expect((await readdir(folder)).toSorted()).toEqual(['data.mdb', 'lock.mdb']);
+  });
 });
 
 it('damaged usage is refused, and does not crash the service', async () => {
