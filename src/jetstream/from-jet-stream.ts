@@ -1,4 +1,4 @@
-import { Activity } from '../activity/activity.js';
+import type { Activity } from '../activity/activity.js';
 import {
   checkOptions,
   cursor,
@@ -15,6 +15,7 @@ import { mergeBatches } from '../sources/merge-batches.js';
 import { JetStreamConnection } from './connection.js';
 import type { JetStreamGap } from './jet-stream-gap.js';
 import { nameProblem, prefixProblem } from './names.js';
+import { postOf } from './posts-of.js';
 import { readSubject } from './read-subject.js';
 import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
 import { type OpenedStream, openStream } from './stream-settings.js';
@@ -42,7 +43,7 @@ export interface FromJetStreamOptions<T = Activity> extends JetStreamServers {
    * servers have lost. Without it, a gap ends the flow with an `IncompleteError`. It may return a promise.
    */
   readonly onGap?: ((gap: JetStreamGap) => unknown) | undefined;
-  /** Makes an item of the bytes that `toJetStream` sent of one. @default an `Activity` */
+  /** Makes an item of the bytes that `toJetStream` sent of one. @default an `Activity`, whose id is read */
   readonly item?: ((payload: Buffer) => T) | undefined;
   /** Where to resume: the cursor of a batch or an error. A sink with a checkpoint passes it. */
   readonly resume?: Cursor | undefined;
@@ -77,6 +78,8 @@ const OPTIONS = {
  * sequences, and `cursor` is behind them. Where other subjects share the stream, they may have been of those.
  * Also when servers have lost messages after they had acknowledged them, and no replica has them; `missing` then
  * has the subject, the publisher, and the positions among its messages of that subject.
+ * @throws DataError For a message that is not a post, or is damaged, with its subject and sequence. All posts before
+ * it are delivered; once it is deleted, the same script goes on behind it with `onGap`.
  * @throws JetStreamError When the servers stay out of reach, refuse the login, or the stream was made again.
  * @example
  * await pipeline(
@@ -98,7 +101,7 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
   const plan: Plan<T | Activity> = {
     ...{ stream, subject, share, until, onGap: checked.onGap },
     access: accessOf('fromJetStream', checked),
-    item: (item as Plan<T>['item'] | undefined) ?? (bytes => new Activity(bytes)),
+    item: (item as Plan<T>['item'] | undefined) ?? postOf,
   };
   return new Flow(run => read(plan, { ...run, resume: run.resume ?? resume }), undefined, [
     {

@@ -1,7 +1,10 @@
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
+import { Activity } from '../activity/activity.js';
 import { DataError } from '../errors.js';
 import { bufferOf } from '../json/buffer-of.js';
+import { excerpt } from '../json/excerpt.js';
+import { CLOSE_OBJECT, isSpace } from '../json/json-bytes.js';
 import { HEADERS, type HeaderReader } from './message.js';
 
 type Inflate = (
@@ -35,7 +38,6 @@ const MAX_CONTENT_BYTES = 64 * 1024 * 1024;
 export async function postsOf(
   payload: Uint8Array,
   headers: HeaderReader | undefined,
-  origin: string,
 ): Promise<readonly Buffer[]> {
   if (payload.length === 0) return [];
   const lengths = headers?.get(HEADERS.lengths) ?? '';
@@ -43,10 +45,8 @@ export async function postsOf(
   const sizes = lengths.split(',').map(Number);
   const size = sizes.reduce((sum, one) => sum + one, sizes.length - 1);
   if (!LENGTHS.test(lengths) || size > MAX_CONTENT_BYTES)
-    throw new DataError(`A message has the lengths ${JSON.stringify(lengths.slice(0, 60))}`, {
-      position: { origin },
-    });
-  const content = await inflated(payload, headers?.get(HEADERS.encoding) ?? '', size, origin);
+    throw new DataError(`A message has the lengths ${JSON.stringify(lengths.slice(0, 60))}`);
+  const content = await inflated(payload, headers?.get(HEADERS.encoding) ?? '', size);
   let start = 0;
   return sizes.map(length => {
     const post = content.subarray(start, start + length);
@@ -55,19 +55,13 @@ export async function postsOf(
   });
 }
 
-async function inflated(
-  payload: Uint8Array,
-  encoding: string,
-  size: number,
-  origin: string,
-): Promise<Buffer> {
+async function inflated(payload: Uint8Array, encoding: string, size: number): Promise<Buffer> {
   const inflate = INFLATE.get(encoding);
   if (encoding !== '' && inflate === undefined)
     throw new DataError(
       encoding === 'zstd'
         ? `A message is compressed with zstd, which Node reads from version 22.15 on, and this is ${process.version}`
         : `A message is compressed with ${JSON.stringify(encoding)}, and not with gzip or zstd`,
-      { position: { origin } },
     );
   let content: Buffer;
   try {
@@ -76,12 +70,24 @@ async function inflated(
         ? bufferOf(payload)
         : await inflate(payload, { maxOutputLength: Math.max(1, size) });
   } catch (cause) {
-    throw new DataError(`A message is damaged: ${(cause as Error).message}`, {
-      ...{ position: { origin }, cause },
-    });
+    throw new DataError(`A message is damaged: ${(cause as Error).message}`, { cause });
   }
   if (content.length === size) return content;
-  throw new DataError(`A message is damaged: it has ${content.length} bytes, not ${size}`, {
-    position: { origin },
-  });
+  throw new DataError(`A message is damaged: it has ${content.length} bytes, not ${size}`);
+}
+
+/**
+ * The post that a payload is. Any program may publish, and what comes behind the reader does not know which message
+ * it was, so a payload that is not a JSON object with an id is refused here.
+ *
+ * @throws DataError
+ */
+export function postOf(payload: Buffer): Activity {
+  const post = new Activity(payload);
+  // Reads it, which need not read the rest.
+  void post.id;
+  let end = payload.length;
+  while (isSpace(payload[end - 1] as number)) end--;
+  if (payload[end - 1] === CLOSE_OBJECT) return post;
+  throw new DataError(`A post is cut: it ends with ${excerpt(payload.subarray(-40))}`);
 }

@@ -1,12 +1,13 @@
 import type { Cursor } from '../flow/flow.js';
 import type { JetStreamConnection } from './connection.js';
+import { errorOfMessage } from './damaged-message.js';
 import { Epochs } from './epochs.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { HEADERS } from './message.js';
 import { PositionSet } from './position-set.js';
 import { readMessages } from './read-messages.js';
 import type { OpenedStream } from './stream-settings.js';
-import { subjectPositionOf } from './subject-positions.js';
+import { type SubjectPosition, subjectPositionOf } from './subject-positions.js';
 
 /** Items by which the order of a source may differ from run to run. */
 const SLACK = 1_000;
@@ -70,9 +71,15 @@ export async function readPublished(
         `toJetStream: the stream ${stream.name} has dropped messages up to sequence ${lost.to}, and the publisher ${key} had committed up to ${after}: what it published in between is unknown, so that posts could come twice. Keep messages for longer than a publisher may be down, or delete the entry of the publisher to publish everything again`,
         { failure: 'publisher', cursor },
       );
-    for (const { headers, subject: name } of messages) {
-      if (headers?.get(HEADERS.publisher) !== key || !epochs.admits(name, headers)) continue;
-      const at = subjectPositionOf(headers);
+    for (const { headers, subject: name, seq } of messages) {
+      if (headers?.get(HEADERS.publisher) !== key) continue;
+      let at: SubjectPosition | undefined;
+      try {
+        if (!epochs.admits(name, headers)) continue;
+        at = subjectPositionOf(headers);
+      } catch (error) {
+        throw errorOfMessage({ stream: stream.name, subject: name, seq }, error);
+      }
       // The beginning of an epoch, or of an entry that was deleted.
       if (at?.series !== series) continue;
       found.get(name)?.add(at.position);

@@ -3,6 +3,7 @@ import { optionError } from '../check.js';
 import type { Batch, Batches, Cursor, Run } from '../flow/flow.js';
 import { isCount } from '../json/json-checks.js';
 import type { JetStreamConnection } from './connection.js';
+import { errorOfMessage } from './damaged-message.js';
 import { Epochs, isEpochs } from './epochs.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { incomplete, type JetStreamGap } from './jet-stream-gap.js';
@@ -47,12 +48,18 @@ export async function* readSubject<T>(
     if (gaps.length > 0 && onGap === undefined) throw incomplete(stream.name, gaps, cursor());
     for (const gap of gaps) await onGap?.(gap);
   };
-  const take = async (message: JsMsg, items: T[]) => {
-    const { data, headers, seq, subject: of } = message;
+  const damaged = ({ subject: of, seq }: JsMsg, error: unknown) =>
+    errorOfMessage(
+      { stream: stream.name, subject: of, seq },
+      error,
+      `. Delete the message (\`nats stream rmm ${stream.name} ${seq}\`) and run the same again with \`onGap\`: it goes on behind it`,
+    );
+  const take = async ({ data, headers, subject: of }: JsMsg, items: T[]) => {
     if (progress !== undefined) progress.receivedBytes += data.length;
     if (!positions.admits(of, headers)) return;
-    const posts = await postsOf(data, headers, `${stream.name} sequence ${seq}`);
-    for (const post of posts) items.push(item(post));
+    const posts = await postsOf(data, headers);
+    // All or none of a message.
+    items.push(...posts.map(post => item(post)));
     if (progress !== undefined) progress.received += posts.length;
   };
   const around = async function* (sequence: number) {
@@ -66,8 +73,14 @@ export async function* readSubject<T>(
   const recovered = async function* (): Batches<T> {
     if (stream.replicas > 1 && positions.lost.length > 0) {
       const items: T[] = [];
-      for (const message of await readAgain(positions.lost, stream.replicas, () => around(last)))
-        await take(message, items);
+      const found = await readAgain(positions.lost, stream.replicas, () => around(last));
+      for (const message of found) {
+        try {
+          await take(message, items);
+        } catch (error) {
+          throw damaged(message, error);
+        }
+      }
       yield { items, cursor: cursor(), origin: stream.name };
     }
     await report(positions.takeLost());
@@ -81,8 +94,15 @@ export async function* readSubject<T>(
       ...{ after: last, until: end },
     })) {
       const items: T[] = [];
-      for (const message of group.messages)
-        if (epochs.admits(message.subject, message.headers)) await take(message, items);
+      for (const message of group.messages) {
+        try {
+          if (epochs.admits(message.subject, message.headers)) await take(message, items);
+        } catch (error) {
+          // Without a cursor, which would count the message that failed.
+          if (items.length > 0) yield { items, origin: stream.name };
+          throw damaged(message, error);
+        }
+      }
       if (progress !== undefined && end !== undefined)
         progress.fraction = Math.min(1, group.position / end);
       last = group.position;

@@ -29,7 +29,7 @@ describe('a message', () => {
     await fc.assert(
       fc.asyncProperty(items, async batch => {
         const { payload, headers } = await new Packer({ ...pack, compression }).pack(batch);
-        const posts = await postsOf(payload, reader(headers), 'here');
+        const posts = await postsOf(payload, reader(headers));
         expect(posts.map(post => Buffer.from(post))).toEqual(
           batch.map(item => Buffer.from(item.payload)),
         );
@@ -84,6 +84,6 @@ describe('a message', () => {
       'abc',
     ],
   ] as const)('is refused with %s', async (_, headers, payload) => {
-    await expect(postsOf(Buffer.from(payload), reader(headers), 'here')).rejects.toThrow(DataError);
+    await expect(postsOf(Buffer.from(payload), reader(headers))).rejects.toThrow(DataError);
   });
 });

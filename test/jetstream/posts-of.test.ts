@@ -8,7 +8,7 @@ function posts(payload: Uint8Array, lengths: string, encoding = ''): Promise<rea
     [HEADERS.lengths, lengths],
     [HEADERS.encoding, encoding],
   ]);
-  return postsOf(payload, { get: name => headers.get(name) ?? '' }, 'the stream');
+  return postsOf(payload, { get: name => headers.get(name) ?? '' });
 }
 
 describe('a message of another program', () => {

@@ -48,7 +48,7 @@ export const streamMessages: ParserKind = {
           [HEADERS.encoding, encoding],
         ]);
         const reader = { get: (name: string) => headers.get(name) ?? '' };
-        const { value: posts } = await errors.ofAsync(() => postsOf(payload, reader, 'the stream'));
+        const { value: posts } = await errors.ofAsync(() => postsOf(payload, reader));
         if (posts === undefined || lengths === '' || payload.length === 0)
           return posts !== undefined;
         check(/^\d+(,\d+)*$/.test(lengths), `Lengths ${JSON.stringify(lengths)} are accepted`);

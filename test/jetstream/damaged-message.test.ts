@@ -1,0 +1,78 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect, headers } from '@nats-io/transport-node';
+import { DataError, files, pipeline } from 'millrace';
+import { fromJetStream, type JetStreamGap, toJetStream } from 'millrace/jetstream';
+import { describe, expect, it } from 'vitest';
+import { hasNatsServer, startNode } from './nats-server.js';
+import { numberedPosts, numberedSource } from './numbered-posts.js';
+
+const post = () => numberedPosts(900, 901)[0]!.raw;
+
+/** What any program may publish: payload, and headers. */
+const MESSAGES: readonly (readonly [what: string, Uint8Array, Record<string, string>])[] = [
+  ['that is not JSON', Buffer.from('garbage'), {}],
+  ['that is cut', post().subarray(0, -1), {}],
+  ['without an id', Buffer.from('{"text":"no id"}'), {}],
+  [
+    'with damaged gzip',
+    gzipSync(post()).subarray(0, -9),
+    { 'Millrace-Lengths': `${post().length}`, 'Millrace-Encoding': 'gzip' },
+  ],
+  ['with other lengths', post(), { 'Millrace-Lengths': '1,2' }],
+  ['with an epoch that is text', post(), { 'Millrace-Publisher': 'x', 'Millrace-Epoch': 'one' }],
+  ['with a position that is text', post(), { 'Millrace-Subject-Position': 'one' }],
+];
+
+describe.skipIf(!hasNatsServer)('a message', () => {
+  it.each(MESSAGES)(
+    '%s ends a reader with its subject and sequence; once it is deleted, the reader goes on',
+    async (_, payload, fields) => {
+      await using node = await startNode();
+      const to = { servers: node.url, stream: 'posts', subject: 'posts' };
+      const publish = (total: number, name: string) => {
+        const create = { maxBytes: 64 << 20, shares: 2 };
+        return pipeline(numberedSource({ total }), toJetStream({ ...to, create, name }));
+      };
+      await publish(100, 'before');
+      const connection = await connect({ servers: node.url });
+      const manager = await jetstreamManager(connection);
+      const all = headers();
+      for (const [name, value] of Object.entries(fields)) all.set(name, value);
+      const { seq } = await manager.jetstream().publish('posts.1', payload, { headers: all });
+      await publish(200, 'behind');
+      const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-damaged-'));
+      const file = path.join(folder, 'out.jsonl');
+      const gaps: JetStreamGap[] = [];
+      const read = () =>
+        pipeline(
+          fromJetStream({ ...to, until: 'caught up', onGap: gap => gaps.push(gap) }),
+          files({ path: file, checkpoint: path.join(folder, 'checkpoint.json') }),
+        );
+      const seen: string[] = [];
+      const deliver = async () => {
+        for await (const { id } of fromJetStream({ ...to, until: 'caught up' })) seen.push(id);
+      };
+      const delivered = await deliver().catch(thrown => thrown);
+      expect(delivered).toBeInstanceOf(DataError);
+      expect(seen).toHaveLength(100);
+      const error = await read().catch(thrown => thrown);
+      expect(error).toBeInstanceOf(DataError);
+      expect(error.message).toContain(`sequence ${seq} of the subject posts.1`);
+      expect(error.message).toContain(`nats stream rmm posts ${seq}`);
+      await manager.streams.deleteMessage('posts', seq);
+      await connection.close();
+      await read();
+      const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
+      const expected = [...numberedPosts(0, 100), ...numberedPosts(0, 200)].map(({ id }) => id);
+      expect(lines.map(line => /"id":(\d+)/.exec(line)?.[1]).toSorted()).toEqual(
+        expected.toSorted(),
+      );
+      expect(gaps).toEqual([{ subject: 'posts.*', from: seq, to: seq }]);
+      await rm(folder, { recursive: true });
+    },
+  );
+});
