@@ -41,7 +41,7 @@ export async function cleanCompliance(run: RowRun): Promise<Clean> {
     tombstones = undefined;
     if (!stop.signal.aborted) throw error;
   });
-  await Promise.race([events.arrive(() => tombstones, [], stop.signal), ended]);
+  await Promise.race([events.arrive(() => tombstones, stop.signal), ended]);
   tombstones = undefined;
   stop.abort(new Error('All events are there'));
   await ended;

@@ -5,7 +5,7 @@ import type { ComplianceGap, Tombstones } from 'millrace';
 import { openTombstones } from '../../../src/compliance/tombstones.js';
 import { type EventKind, printEvent } from '../../../src/service/compliance/print-event.js';
 import type { Random } from '../random.js';
-import { isNamed } from './named-gaps.js';
+import { firstUnnamed, isNamed, type Minutes } from './named-gaps.js';
 import { minuteOf } from './windows.js';
 import type { World } from './world.js';
 
@@ -56,6 +56,15 @@ interface Subject {
 }
 
 type Mark = Readonly<Record<string, unknown>>;
+
+interface ArriveOptions {
+  /** What the run has reported so far. @default none */
+  readonly gaps?: readonly ComplianceGap[] | undefined;
+  /** Minutes that the service cannot deliver. @default none */
+  readonly mustName?: Minutes | undefined;
+  /** Whether a fault may turn an event into another one, which `received` tells. @default false */
+  readonly mayChange?: boolean | undefined;
+}
 
 /** The events of one trial: sent in bursts while the stream runs, and looked up in its tombstones. */
 export class ComplianceEvents {
@@ -128,16 +137,14 @@ export class ComplianceEvents {
   }
 
   /**
-   * Sends all bursts, and resolves once each post and user has the tombstone that its events make; events may
-   * also lie in a gap. `mustBeIn` compares again, and with the number of all tombstones.
-   *
-   * @param mayChange Whether a fault may turn an event into another one, which `received` tells.
+   * Sends all bursts, and resolves once each post and user has the tombstone that its events make, and all minutes of
+   * `mustName` are in a gap; events in a gap need not be there. `mustBeIn` compares again, and with the number of all
+   * tombstones.
    */
   async arrive(
     tombstones: () => Tombstones | undefined,
-    gaps: readonly ComplianceGap[],
     signal: AbortSignal,
-    mayChange = false,
+    { gaps = [], mustName, mayChange = false }: ArriveOptions = {},
   ): Promise<void> {
     while (true) {
       signal.throwIfAborted();
@@ -157,9 +164,14 @@ export class ComplianceEvents {
       if (worse !== undefined && !mayChange)
         throw new Error(`It had the right tombstone before: ${shown(worse, store)}`);
       const [first] = wrong;
-      if (first === undefined) return;
+      const unnamed = mustName && firstUnnamed(gaps, mustName);
+      if (first === undefined && unnamed === undefined) return;
       if (this.#world.service.clock.now() - this.#stamp > MAX_WAIT_MS)
-        throw new Error(`For two days, a wrong tombstone: ${shown(first, store)}`);
+        throw new Error(
+          first === undefined
+            ? `For two days, no gap names ${unnamed}: ${JSON.stringify(gaps)}`
+            : `For two days, a wrong tombstone: ${shown(first, store)}`,
+        );
       for (const subject of this.#subjects) if (!wrong.includes(subject)) this.#right.add(subject);
     }
   }

@@ -48,8 +48,6 @@ export interface Planted {
   readonly counts?: (() => Counts) | undefined;
   /** The library has to wait for at least so long, by its clock. */
   readonly waitedMs?: number | undefined;
-  /** What the error must look like, besides that it is typed. */
-  readonly error?: RegExp | undefined;
   /** A run after the fault cannot complete either: the service has nothing any more. */
   readonly isFinal?: boolean | undefined;
   /** Ends it, so that the run after it can complete. */

@@ -2,7 +2,7 @@ import type { ComplianceGap } from 'millrace';
 import { minuteOf } from './windows.js';
 
 /** From the minute of `from` up to that of `to`, which is not part of it; in epoch milliseconds. */
-interface Minutes {
+export interface Minutes {
   readonly from: number;
   readonly to: number;
 }
@@ -29,10 +29,19 @@ export function mustName(
     throw new Error(
       `A wrong gap: ${JSON.stringify(wrong)}. Only ${from} to ${to} may be in one, as ${reason}`,
     );
-  const minTo = minuteOf(min.to);
-  for (let at = min.from; minuteOf(at) < minTo; at += 60_000)
-    if (!isNamed(gaps, minuteOf(at)))
-      throw new Error(`No gap names ${minuteOf(at)}: ${JSON.stringify(gaps)}`);
+  const missing = firstUnnamed(gaps, min);
+  if (missing !== undefined) throw new Error(`No gap names ${missing}: ${JSON.stringify(gaps)}`);
+}
+
+/** The first of these minutes that no gap names. */
+export function firstUnnamed(
+  gaps: readonly ComplianceGap[],
+  { from, to }: Minutes,
+): string | undefined {
+  const end = minuteOf(to);
+  for (let at = from; minuteOf(at) < end; at += 60_000)
+    if (!isNamed(gaps, minuteOf(at))) return minuteOf(at);
+  return undefined;
 }
 
 /** Whether a minute, `YYYYMMDDHHMM`, lies in a gap. */

@@ -133,8 +133,10 @@ export const PIPELINES = {
     found: out => postsOfLines(out),
   },
   'job files, threads': {
-    run: attempt =>
-      postsFrom(attempt, attempt.millrace.jobFiles(attempt.account, attempt.input), 2),
+    run: attempt => {
+      const { millrace, account, input, resume } = attempt;
+      return postsFrom(attempt, millrace.jobFiles(account, input, { resume }), 2);
+    },
     found: out => postsOfLines(out),
   },
   'jobs.download': {

@@ -4,7 +4,7 @@ import type { ComplianceEvent, ComplianceGap, Tombstones } from 'millrace';
 import type { Counts, Trial } from '../part.js';
 import { ComplianceEvents } from './compliance.js';
 import type { Planted } from './faults.js';
-import { mustName } from './named-gaps.js';
+import { type Minutes, mustName } from './named-gaps.js';
 import { RowRun, type Target } from './run-row.js';
 
 /** For hangs only. */
@@ -23,12 +23,14 @@ export async function tryCompliance(
     events.burst();
     const setting = { row, world: run.world, random, clean, input: '', out: run.out };
     planted = await fault.plant(setting);
-    // The gap is named when its replay ends: events that nothing has lost may all be there before.
     const min = planted.gap?.minutes();
     const gaps: ComplianceGap[] = [];
     const endsRun = cell.expects === 'error';
     const { mayChange } = planted;
-    const ended = await untilArrived(run, events, { planted, gaps, signal, endsRun, mayChange });
+    const ended = await untilArrived(run, events, {
+      ...{ planted, gaps, signal, endsRun, mayChange },
+      mustName: min,
+    });
     if (endsRun || (planted.mayFail && ended !== undefined)) {
       if (planted.hits() > 0 && ended === undefined)
         throw new Error('The stream went on as if nothing had been');
@@ -37,10 +39,10 @@ export async function tryCompliance(
       const again = await untilArrived(run, events, { gaps, signal, mayChange });
       if (again !== undefined) throw again;
     } else if (ended !== undefined) throw ended;
-    const max = planted.gap?.minutes();
-    if (planted.gap === undefined || min === undefined || max === undefined) {
-      if (gaps.length > 0) throw new Error(`Gaps: ${JSON.stringify(gaps)}`);
-    } else if (gaps.length > 0) mustName(gaps, { reason: planted.gap.reason, min, max });
+    const { gap } = planted;
+    if (gap !== undefined && min !== undefined)
+      mustName(gaps, { reason: gap.reason, min, max: gap.minutes() });
+    else if (gaps.length > 0) throw new Error(`Gaps: ${JSON.stringify(gaps)}`);
     await events.mustBeIn(path.join(run.out, 'tombstones'), gaps, mayChange);
     return { hits: Math.min(1, planted.hits()), gaps: gaps.length, items: events.count };
   } finally {
@@ -58,12 +60,13 @@ async function untilArrived(
     gaps,
     signal,
     endsRun = false,
-    mayChange = false,
+    ...expected
   }: {
     planted?: Planted;
     gaps: ComplianceGap[];
     signal: AbortSignal;
     endsRun?: boolean;
+    mustName?: Minutes | undefined;
     mayChange?: boolean | undefined;
   },
 ): Promise<unknown> {
@@ -83,12 +86,10 @@ async function untilArrived(
     tombstones = undefined;
     stop.abort(error);
   });
-  const arrived = events.arrive(
-    () => tombstones,
+  const arrived = events.arrive(() => tombstones, AbortSignal.any([signal, stop.signal]), {
     gaps,
-    AbortSignal.any([signal, stop.signal]),
-    mayChange,
-  );
+    ...expected,
+  });
   const failure = await arrived.then(
     () => undefined,
     (error: unknown) => error,

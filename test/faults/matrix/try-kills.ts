@@ -102,7 +102,7 @@ export async function killCompliance(
     failed.catch(() => {});
     try {
       const ended = AbortSignal.any([signal, over.signal]);
-      await Promise.race([events.arrive(() => tombstones, [], ended), failed]);
+      await Promise.race([events.arrive(() => tombstones, ended), failed]);
     } finally {
       over.abort();
       const opened = tombstones;
