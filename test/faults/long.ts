@@ -66,9 +66,9 @@ const KINDS: Readonly<Record<string, Kind>> = {
       ),
   },
   outputs: {
-    why: `a checkpoint with this number of outputs takes at most 64 MiB of memory and 1.5 KiB for each output, and no more CPU time for the last ones; with all of them, ${COMMITS} more commits take no more memory`,
+    why: `a checkpoint with this number of outputs takes at most 64 MiB of memory and 1 KiB for each output, and no more CPU time for the last ones; with all of them, ${COMMITS} more commits take no more memory`,
     sizes: [10_000, 100_000],
-    itemBytes: 1536,
+    itemBytes: 1024,
     async run({ files, Flow, pipeline }, size, { folder }, course) {
       const count = size / STEPS;
       const checkpoint = path.join(folder, 'checkpoint.json');

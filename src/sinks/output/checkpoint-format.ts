@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 import { isNodeError, StorageError } from '../../errors.js';
 import type { Cursor, FlowIdentity, FlowStep } from '../../flow/flow.js';
 import { flowDifference, stepDifference } from '../../flow/flow-difference.js';
-import type { FileSystem } from '../../storage/file-system.js';
+import { type FileSystem, type OpenFile, writeAll } from '../../storage/file-system.js';
 import { makeSyncedFolder } from '../../storage/make-folder.js';
 import { replaceFileOn } from '../../storage/replace-file.js';
 import { storageError } from '../../storage/storage-error.js';
@@ -35,6 +35,8 @@ export interface CheckpointOwner {
 }
 
 const VERSION = 1;
+/** In UTF-16 units. */
+const BLOCK_LENGTH = 64 * 1024;
 const CHECK = /^([\s\S]*) {2}"check": "([0-9a-f]{8})"\n}\n$/;
 
 /** The temporary file that becomes the checkpoint by a rename. */
@@ -59,7 +61,8 @@ export async function readCheckpoint(
   if (checkpoint.version !== VERSION)
     throw refused(file, `is of version ${JSON.stringify(checkpoint.version)}, not ${VERSION}`);
   const [, body, sum] = CHECK.exec(text) ?? [];
-  if (body === undefined || sum !== sumOf(body)) throw refused(file, 'is damaged or was edited');
+  if (body === undefined || sum !== hexOf(crc32(body)))
+    throw refused(file, 'is damaged or was edited');
   mustBelongTo(file, checkpoint, owner);
   return {
     state: checkpoint.state as CheckpointState,
@@ -104,7 +107,14 @@ export async function writeCheckpoint(
   file: string,
   checkpoint: CheckpointText,
 ): Promise<void> {
-  await replaceFileOn(fs, file, print(checkpoint), { mode: 0o600, aside: temporaryPath(file) });
+  const write = async (aside: OpenFile) => {
+    let position = 0;
+    for (const block of printed(checkpoint)) {
+      await writeAll(aside, block, position);
+      position += block.length;
+    }
+  };
+  await replaceFileOn(fs, file, write, { mode: 0o600, aside: temporaryPath(file) });
 }
 
 /** Creates the checkpoint's folder and syncs its name to disk. */
@@ -117,16 +127,12 @@ export async function prepareFolder(fs: FileSystem, file: string): Promise<void>
   }
 }
 
-function print({ state, owner, cursor, files }: CheckpointText): string {
+/** Prints in blocks: the whole text of many thousands of files would take as much memory as the run has for them. */
+function* printed({ state, owner, cursor, files }: CheckpointText): Generator<Uint8Array> {
   const total = (count: (file: FileCounts) => number) =>
     files.reduce((sum, file) => sum + count(file), 0);
-  const lines = files.map(({ path: name, posts, bytes, lineBytes, branch }) =>
-    JSON.stringify({
-      ...{ path: name, posts, bytes, branch },
-      ...(lineBytes === bytes ? {} : { lineBytes }),
-    }),
-  );
-  const body = `{
+  let sum = 0;
+  let text = `{
   "version": ${VERSION},
   "state": "${state}",
   "sink": ${JSON.stringify(owner.sink)},
@@ -134,14 +140,26 @@ function print({ state, owner, cursor, files }: CheckpointText): string {
   "posts": ${total(file => file.posts)},
   "bytes": ${total(file => file.bytes)},
   "cursor": ${cursor},
-  "files": [${lines.map(line => `\n    ${line}`).join(',')}${lines.length === 0 ? '' : '\n  '}],
-`;
-  return `${body}  "check": "${sumOf(body)}"\n}\n`;
+  "files": [`;
+  for (const [index, { path: name, posts, bytes, lineBytes, branch }] of files.entries()) {
+    const counts = JSON.stringify({
+      ...{ path: name, posts, bytes, branch },
+      ...(lineBytes === bytes ? {} : { lineBytes }),
+    });
+    text += `${index === 0 ? '' : ','}\n    ${counts}`;
+    if (text.length < BLOCK_LENGTH) continue;
+    sum = crc32(text, sum);
+    yield Buffer.from(text);
+    text = '';
+  }
+  text += `${files.length === 0 ? '' : '\n  '}],\n`;
+  sum = crc32(text, sum);
+  yield Buffer.from(`${text}  "check": "${hexOf(sum)}"\n}\n`);
 }
 
 /** A checksum of the text before it: a wrong count would truncate files in the wrong place. */
-function sumOf(body: string): string {
-  return crc32(body).toString(16).padStart(8, '0');
+function hexOf(sum: number): string {
+  return sum.toString(16).padStart(8, '0');
 }
 
 function parsed(text: string, file: string): { readonly [key: string]: unknown } {

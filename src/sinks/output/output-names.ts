@@ -30,7 +30,9 @@ export class OutputNames {
 
   /** The same for all spellings of a path. */
   absolute(file: string): string {
-    return path.resolve(this.#folder, file);
+    const absolute = path.resolve(this.#folder, file);
+    // Equal strings are kept once: there may be many thousands of outputs.
+    return absolute === file ? file : absolute;
   }
 
   /** The path itself, or another where the checkpoint, a lock or a part has that name. */

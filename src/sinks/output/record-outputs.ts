@@ -24,7 +24,7 @@ export class RecordOutputs<T> extends Outputs<T, RecordFile<T>> {
     let output = this.#byPath.get(path);
     if (output === undefined) {
       output = new RecordOutput(this, path, this.#format, this.#maxBytes);
-      this.#byPath.set(path, output);
+      if (this.#maxBytes !== undefined) this.#byPath.set(path, output);
     }
     return output;
   }

@@ -86,7 +86,9 @@ function checked(name: unknown, origin: string | undefined): string {
               : undefined;
   if (fault !== undefined)
     throw new DataError(`The option \`path\` returned ${fault}`, { position: { origin } });
-  return path.normalize(name as string);
+  const normal = path.normalize(name as string);
+  // Equal strings are kept once: there may be many thousands of outputs.
+  return normal === name ? name : normal;
 }
 
 function notAPost(item: unknown, origin: string | undefined): DataError {

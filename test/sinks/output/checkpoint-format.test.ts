@@ -1,10 +1,13 @@
 import { readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../../src/errors.js';
 import { type Cursor, Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
 import { type FilesOptions, files } from '../../../src/sinks/files.js';
+import { readCheckpoint, writeCheckpoint } from '../../../src/sinks/output/checkpoint-format.js';
+import { nodeFileSystem } from '../../../src/storage/file-system.js';
 import { places } from '../files/cursors.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
@@ -34,6 +37,34 @@ function finish(options: FilesOptions<string>, onOpen?: (from: number) => void) 
 }
 
 describe('a checkpoint', () => {
+  it('is read as it was written, whatever the number and the names of its files', async () => {
+    const file = `${await temporaryFolder()}/run.json`;
+    const owner = { sink: { step: 'files' }, flow: [] };
+    const count = fc.nat({ max: Number.MAX_SAFE_INTEGER });
+    const written = fc.record({
+      path: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }),
+      ...{ posts: count, bytes: count, lineBytes: count },
+    });
+    const many = fc.nat(3_000).chain(length =>
+      fc.array(written, { maxLength: 5 }).map(some =>
+        Array.from({ length }, (_, n) => ({
+          path: `☃/${n}`,
+          posts: n,
+          bytes: n,
+          lineBytes: n,
+        })).concat(some),
+      ),
+    );
+    await fc.assert(
+      fc.asyncProperty(many, fc.json(), async (files, cursor) => {
+        await writeCheckpoint(nodeFileSystem, file, { state: 'running', owner, cursor, files });
+        const read = await readCheckpoint(nodeFileSystem, file, owner);
+        expect(read).toEqual({ state: 'running', cursor: JSON.parse(cursor) ?? undefined, files });
+      }),
+      { numRuns: 30 },
+    );
+  });
+
   it('lets the same script continue where it stopped', async () => {
     const out = await temporaryFolder();
     await interrupt(optionsIn(out), 2);
