@@ -10,7 +10,7 @@ import { tryInChild } from './try-in-child.js';
 /** Enough for what happens at random. A mutant that a cell catches at its tenth seed is rather not caught. */
 const SEEDS = 5;
 /** Several processes one after the other, each of which may hang. */
-const LIMIT_MS = 1_800_000;
+const LIMIT_MS = 3_600_000;
 const CONTROL: Cell = {
   name: 'no mistake',
   expects: 'holds',

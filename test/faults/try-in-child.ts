@@ -4,6 +4,8 @@ import { spawn } from '../child-processes.js';
 import type { CellResult } from './part.js';
 
 const RUN = path.join(import.meta.dirname, 'run.js');
+/** For a process that is blocked: a trial that hangs fails by itself before. A busy machine must not catch a mutant. */
+const LIMIT_MS = 900_000;
 
 /**
  * Tries one cell of a part against another compiled library, in a process of its own: a mutant may hang,
@@ -16,7 +18,7 @@ export async function tryInChild(
     library,
     seeds,
     firstSeed = 1,
-    limitMs = 180_000,
+    limitMs = LIMIT_MS,
     env,
   }: {
     /** The folder of the mutant, with a slash at its end. It has to be inside of the project, where Node finds its dependencies. */

@@ -57,6 +57,27 @@ interface Subject {
 
 type Mark = Readonly<Record<string, unknown>>;
 
+const withheld = ({ stamp, country }: Sent): Mark => ({ withheld: [stamp, [country]] });
+
+/** What an event makes of its post or user. A like that is taken back makes nothing. */
+const MARKS: Readonly<Partial<Record<EventKind, (event: Sent) => Mark>>> = {
+  delete: () => ({ deleted: true }),
+  drop: ({ stamp }) => ({ dropped: [stamp, true] }),
+  undrop: ({ stamp }) => ({ dropped: [stamp, false] }),
+  status_withheld: withheld,
+  status_withheld_flat: withheld,
+  user_withheld: withheld,
+  user_withheld_flat: withheld,
+  tweet_edit: () => ({ edited: true }),
+  scrub_geo: ({ postId }) => ({ scrubbedUpTo: postId }),
+  user_delete: ({ stamp }) => ({ deleted: [stamp, true] }),
+  user_undelete: ({ stamp }) => ({ deleted: [stamp, false] }),
+  user_protect: ({ stamp }) => ({ protected: [stamp, true] }),
+  user_unprotect: ({ stamp }) => ({ protected: [stamp, false] }),
+  user_suspend: ({ stamp }) => ({ suspended: [stamp, true] }),
+  user_unsuspend: ({ stamp }) => ({ suspended: [stamp, false] }),
+};
+
 interface ArriveOptions {
   /** What the run has reported so far. @default none */
   readonly gaps?: readonly ComplianceGap[] | undefined;
@@ -210,36 +231,7 @@ function marksOf({ sent }: Subject, gaps: readonly ComplianceGap[]): (Mark | und
 
 /** Their stamps ascend, so the last event of a kind counts. */
 function markOf(events: readonly Sent[]): Mark | undefined {
-  const marks = events.map(({ kind, stamp, country, postId }): Mark => {
-    switch (kind) {
-      case 'delete':
-        return { deleted: true };
-      case 'drop':
-      case 'undrop':
-        return { dropped: [stamp, kind === 'drop'] };
-      case 'status_withheld':
-      case 'status_withheld_flat':
-      case 'user_withheld':
-      case 'user_withheld_flat':
-        return { withheld: [stamp, [country]] };
-      case 'tweet_edit':
-        return { edited: true };
-      case 'scrub_geo':
-        return { scrubbedUpTo: postId };
-      case 'user_delete':
-      case 'user_undelete':
-        return { deleted: [stamp, kind === 'user_delete'] };
-      case 'user_protect':
-      case 'user_unprotect':
-        return { protected: [stamp, kind === 'user_protect'] };
-      case 'user_suspend':
-      case 'user_unsuspend':
-        return { suspended: [stamp, kind === 'user_suspend'] };
-      default:
-        // A like that is taken back leaves no tombstone.
-        return {};
-    }
-  });
+  const marks = events.map(event => MARKS[event.kind]?.(event) ?? {});
   const mark = Object.assign({}, ...marks) as Mark;
   return Object.keys(mark).length === 0 ? undefined : mark;
 }

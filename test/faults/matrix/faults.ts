@@ -15,6 +15,7 @@ import { COMPLIANCE_SINCE_MS, type RowName } from './pipelines.js';
 import { isExpired, type Row } from './rows.js';
 import { PATHS, type Sent } from './sent.js';
 import { type AimSetting, aim, contentCut, fromRequest, inBody } from './service-fault.js';
+import { waitAfter429 } from './wait-after-429.js';
 import { NOW, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
 import type { WorldOptions } from './world.js';
 
@@ -46,8 +47,8 @@ export interface Planted {
   readonly consume?: ((index: number, bytes?: number) => Promise<void> | void) | undefined;
   /** More that it counted. */
   readonly counts?: (() => Counts) | undefined;
-  /** The library has to wait for at least so long, by its clock. */
-  readonly waitedMs?: number | undefined;
+  /** How long the run has waited because of it, and how long it has to, by the service's clock. */
+  readonly wait?: { readonly minMs: number; waitedMs(): number } | undefined;
   /** A run after the fault cannot complete either: the service has nothing any more. */
   readonly isFinal?: boolean | undefined;
   /** Ends it, so that the run after it can complete. */
@@ -318,10 +319,16 @@ export const FAULTS: readonly Fault[] = [
       };
     },
   ),
-  fault('429', network('waits'), setting => ({
-    ...fromRequest(setting, () => ({ kind: 'status', status: 429, retryAfter: 300 })),
-    waitedMs: 300_000,
-  })),
+  fault('429', network('waits'), setting => {
+    const { row, world } = setting;
+    // Events come by the clock of the compliance trial itself; otherwise only waits move it.
+    const waitedMs =
+      row.name === 'compliance' ? waitAfter429(world) : () => world.service.clock.now() - NOW;
+    return {
+      ...fromRequest(setting, () => ({ kind: 'status', status: 429, retryAfter: 300 })),
+      wait: { minMs: 300_000, waitedMs },
+    };
+  }),
   fault('503 five times', network('waits'), setting =>
     fromRequest(setting, endpoint => ({
       ...{ kind: 'status', status: 503 },

@@ -9,8 +9,6 @@ export interface ClockAccess {
 
 /** Waits of the library move the service's clock, so that minutes pass in no time. */
 export class TrialTiming implements Timing {
-  /** Every wait that the library asked for, in milliseconds. */
-  readonly slept: number[] = [];
   readonly #clock: ClockAccess;
   readonly #skewMs: () => number;
 
@@ -34,7 +32,6 @@ export class TrialTiming implements Timing {
 
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
-    this.slept.push(ms);
     await this.#clock.advance(ms);
     await setImmediate();
     signal?.throwIfAborted();

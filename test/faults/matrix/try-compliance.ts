@@ -5,7 +5,7 @@ import type { Counts, Trial } from '../part.js';
 import { ComplianceEvents } from './compliance.js';
 import type { Planted } from './faults.js';
 import { type Minutes, mustName } from './named-gaps.js';
-import { RowRun, type Target } from './run-row.js';
+import { mustHaveWaited, RowRun, type Target } from './run-row.js';
 
 /** For hangs only. */
 const MAX_LATE_MS = 60_000;
@@ -39,6 +39,7 @@ export async function tryCompliance(
       const again = await untilArrived(run, events, { gaps, signal, mayChange });
       if (again !== undefined) throw again;
     } else if (ended !== undefined) throw ended;
+    mustHaveWaited(planted);
     const { gap } = planted;
     if (gap !== undefined && min !== undefined)
       mustName(gaps, { reason: gap.reason, min, max: gap.minutes() });
