@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { eachWithHit } from './each-with-hit.js';
 import { type BundledChild, bundleChild } from './matrix/bundle-child.js';
 import { cleanCompliance, cleanRun } from './matrix/clean-run.js';
 import { FAULTS, type Fault } from './matrix/faults.js';
@@ -8,7 +9,7 @@ import { ROWS, type Row } from './matrix/rows.js';
 import { RowRun, tryFault } from './matrix/run-row.js';
 import { tryCompliance } from './matrix/try-compliance.js';
 import { cleanChild, killCompliance, tryKills } from './matrix/try-kills.js';
-import type { Cell, Counts, Part, Trial, Trials } from './part.js';
+import type { Cell, Part } from './part.js';
 
 interface Square {
   readonly cell: Cell;
@@ -81,15 +82,17 @@ export const matrix: Part = {
         const clean = await once('clean', row, isEndless ? cleanCompliance : cleanRun);
         const target = { ...square, clean, library, cache };
         if (fault.kill === undefined)
-          await eachWithHit(trials, fault, trial =>
+          await eachWithHit(trials, fault.draws ?? 1, trial =>
             isEndless ? tryCompliance(target, trial) : tryFault(target, trial),
           );
         else if (isEndless) {
           const child = await bundle();
-          await eachWithHit(trials, fault, trial => killCompliance(target, child, trial));
+          await eachWithHit(trials, fault.draws ?? 1, trial =>
+            killCompliance(target, child, trial),
+          );
         } else {
           const child = await once('child', row, async run => cleanChild(run, await bundle()));
-          await eachWithHit(trials, fault, trial => tryKills(target, child, trial));
+          await eachWithHit(trials, fault.draws ?? 1, trial => tryKills(target, child, trial));
         }
       },
       close: async () => (await bundled)?.remove(),
@@ -97,23 +100,7 @@ export const matrix: Part = {
   },
 };
 
-function cellName(row: string, fault: string): string {
+/** As `--cell` takes it. */
+export function cellName(row: string, fault: string): string {
   return `${row}/${fault}`.replaceAll(/,? -?/g, '-');
-}
-
-/** A trial without the fault shows nothing: it is made again where the fault can miss, and fails where it cannot. */
-function eachWithHit(
-  trials: Trials,
-  { draws = 1 }: Fault,
-  attempt: (trial: Trial) => Promise<Counts>,
-): Promise<void> {
-  return trials.each(async trial => {
-    for (let draw = 1; draw <= draws; draw++) {
-      const folder = path.join(trial.folder, String(draw));
-      await mkdir(folder);
-      const counts = await attempt({ ...trial, folder });
-      if ((counts.hits ?? 0) > 0) return counts;
-    }
-    throw new Error('The fault never took effect, so the trial shows nothing');
-  });
 }

@@ -3,6 +3,13 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 
+/** Which script, and which entries of the library it loads. */
+export interface ChildSources {
+  /** The path of its JavaScript. @default that of the matrix */
+  readonly script?: string;
+  readonly entries?: readonly string[];
+}
+
 /** What the processes that are killed load. */
 export interface BundledChild {
   /** The script to start. */
@@ -16,17 +23,27 @@ export interface BundledChild {
  * Bundles the script of the processes that are killed, and the library: hundreds of modules take most of
  * the time of a process that lives for some milliseconds.
  */
-export async function bundleChild(library: URL): Promise<BundledChild> {
+export async function bundleChild(
+  library: URL,
+  {
+    script = path.join(import.meta.dirname, 'pipeline-child.js'),
+    entries = ['index'],
+  }: ChildSources = {},
+): Promise<BundledChild> {
   // Inside of the project, where Node finds LMDB.
   const bundles = path.join(import.meta.dirname, '../../../../bundles');
   await mkdir(bundles, { recursive: true });
   const folder = await mkdtemp(path.join(bundles, 'kills-'));
   await build({
     entryPoints: {
-      index: fileURLToPath(new URL('index.js', library)),
-      child: path.join(import.meta.dirname, 'pipeline-child.js'),
+      ...Object.fromEntries(
+        entries.map(entry => [entry, fileURLToPath(new URL(`${entry}.js`, library))]),
+      ),
+      child: script,
     },
     outdir: folder,
+    // Entries have the same classes.
+    splitting: entries.length > 1,
     ...{ bundle: true, format: 'esm', platform: 'node', target: 'node20', logLevel: 'warning' },
     external: ['lmdb'],
     banner: {

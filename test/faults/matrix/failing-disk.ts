@@ -21,9 +21,40 @@ export async function watchDisk(folder: string, onCall: OnDiskCall): Promise<() 
   };
 }
 
-export function diskError(code: 'ENOSPC' | 'EIO', call: string, file: string): Error {
+function diskError(code: 'ENOSPC' | 'EIO', call: string, file: string): Error {
   const text = { ENOSPC: 'no space left on device', EIO: 'i/o error' }[code];
   return Object.assign(new Error(`${code}: ${text}, ${call} '${file}'`), { code, syscall: call });
+}
+
+/** A disk that is full or fails from a call on, until it is lifted. */
+export interface FailingDisk {
+  hits(): number;
+  /** The first call that failed. */
+  what(): string;
+  lift(): void;
+}
+
+/** @param at The number of the call that changes a file below the folder, from 1 on. */
+export async function failDisk(
+  folder: string,
+  code: 'ENOSPC' | 'EIO',
+  at: number,
+): Promise<FailingDisk> {
+  let calls = 0;
+  let hits = 0;
+  let failed = '';
+  const lift = await watchDisk(folder, (call, file) => {
+    if (call === 'mkdir') return;
+    calls++;
+    // A full disk stays full; a failing sector fails once. Removing works on both, and so does finding
+    // that a folder is there.
+    const fails = code === 'ENOSPC' ? calls >= at && call !== 'unlink' : calls === at;
+    if (!fails) return;
+    hits++;
+    failed ||= `${call} ${path.relative(folder, file)}`;
+    throw diskError(code, call, file);
+  });
+  return { hits: () => hits, what: () => failed, lift };
 }
 
 const WRITING = constants.O_WRONLY | constants.O_RDWR | constants.O_CREAT;

@@ -7,7 +7,7 @@ import type { Endpoint } from 'millrace/service';
 import type { Counts, Expectation } from '../part.js';
 import type { Random } from '../random.js';
 import { elementsIn, isItem } from './bare-client.js';
-import { diskError, watchDisk } from './failing-disk.js';
+import { failDisk } from './failing-disk.js';
 import type { Tampering } from './fault-proxy.js';
 import { MemoryWatch } from './memory-watch.js';
 import type { NamedMinutes } from './named-gaps.js';
@@ -213,26 +213,12 @@ async function damageStored(
   return { hits: () => hits, lift: () => writeFile(file, good) };
 }
 
-function failDisk(code: 'ENOSPC' | 'EIO'): Fault['plant'] {
+function onDisk(code: 'ENOSPC' | 'EIO'): Fault['plant'] {
   return async ({ row, random, clean, out }) => {
-    const at = random.whole(1, clean.diskCalls);
-    let calls = 0;
-    let hits = 0;
-    let failed = '';
-    const stop = await watchDisk(out, (call, file) => {
-      if (call === 'mkdir') return;
-      calls++;
-      // A full disk stays full; a failing sector fails once. Removing works on both, and so does finding
-      // that a folder is there.
-      const fails = code === 'ENOSPC' ? calls >= at && call !== 'unlink' : calls === at;
-      if (!fails) return;
-      hits++;
-      failed ||= `${call} ${path.relative(out, file)}`;
-      throw diskError(code, call, file);
-    });
+    const failing = await failDisk(out, code, random.whole(1, clean.diskCalls));
     // A download tries a file again after all others.
     const mayRecover = code === 'EIO' && row.name === 'jobs.download';
-    return { hits: () => hits, what: () => failed, mayRecover, lift: stop };
+    return { ...failing, mayRecover };
   };
 }
 
@@ -439,8 +425,8 @@ export const FAULTS: readonly Fault[] = [
     }),
   ),
   // How items arrive together decides how many calls there are.
-  { ...fault('full disk', diskRows('error'), failDisk('ENOSPC')), draws: 5 },
-  { ...fault('failing disk', diskRows('error'), failDisk('EIO')), draws: 5 },
+  { ...fault('full disk', diskRows('error'), onDisk('ENOSPC')), draws: 5 },
+  { ...fault('failing disk', diskRows('error'), onDisk('EIO')), draws: 5 },
   fault(
     'sums that lie',
     ({ name, endpoints }) => {

@@ -334,7 +334,8 @@ async function parquetRows(bytes: Buffer): Promise<Found> {
   return rows.map(({ id, raw }) => [String(id), hashOf(raw)]);
 }
 
-async function postsOfLines(out: string): Promise<Found> {
+/** The posts of all lines below a folder. */
+export async function postsOfLines(out: string): Promise<Found> {
   return postsOf(await linesIn(out));
 }
 
