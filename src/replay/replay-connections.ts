@@ -123,6 +123,8 @@ export async function* replayConnections(
       }
       if (confirmed) attempts = 0;
     } catch (error) {
+      // The next run may read the times as soon as this one has ended.
+      await Promise.allSettled([moved]);
       signal.throwIfAborted();
       await moved;
       refusals = error instanceof HttpError && !error.retryable ? refusals + 1 : 0;

@@ -750,6 +750,28 @@ describe('the budget of five connections in five minutes', () => {
     expect(arrived[5]! - arrived[0]!).toBeGreaterThanOrEqual(300_000);
   });
 
+  it('is kept after a run that is aborted: it ends once the time of its connection is stored', async () => {
+    const slow = slowConnections('opening it', () => true);
+    const { move } = ConnectLog.prototype;
+    let stored = 0;
+    vi.spyOn(ConnectLog.prototype, 'move').mockImplementation(async function (
+      this: ConnectLog,
+      ...times
+    ) {
+      await new Promise(resolve => setTimeout(resolve, 20));
+      await move.apply(this, times);
+      stored++;
+    });
+    const abort = new AbortController();
+    server.otherwise = () => abort.abort(new Error('stopped'));
+    const run = async () => {
+      const flow = posts(past(2), {}, acme({ timing: slow }));
+      for await (const _ of flow.batches({ signal: abort.signal }));
+    };
+    await expect(run()).rejects.toThrow('stopped');
+    expect(stored).toBe(1);
+  });
+
   it('is kept if the process is killed in every connection and started again', async () => {
     const window = past(2);
     let now = Date.now();
