@@ -58,8 +58,8 @@ export async function* readSubject<T>(
     if (progress !== undefined) progress.receivedBytes += data.length;
     if (!positions.admits(of, headers)) return;
     const posts = await postsOf(data, headers);
-    // All or none of a message.
-    items.push(...posts.map(post => item(post)));
+    // All or none of a message. Not as arguments: there may be too many.
+    for (const one of posts.map(post => item(post))) items.push(one);
     if (progress !== undefined) progress.received += posts.length;
   };
   const around = async function* (sequence: number) {
