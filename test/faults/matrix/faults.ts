@@ -1,74 +1,18 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { gunzipSync, gzipSync } from 'node:zlib';
-import type { AccountOptions } from 'millrace';
 import type { Endpoint } from 'millrace/service';
-import type { Counts, Expectation } from '../part.js';
-import type { Random } from '../random.js';
-import { elementsIn, isItem } from './bare-client.js';
+import type { Expectation } from '../part.js';
 import { failDisk } from './failing-disk.js';
+import type { Fault } from './fault.js';
 import type { Tampering } from './fault-proxy.js';
-import { MemoryWatch } from './memory-watch.js';
-import type { NamedMinutes } from './named-gaps.js';
+import { lieAboutSums } from './lying-sums.js';
 import { COMPLIANCE_SINCE_MS, type RowName } from './pipelines.js';
 import { isExpired, type Row } from './rows.js';
-import { PATHS, type Sent } from './sent.js';
-import { type AimSetting, aim, contentCut, fromRequest, inBody } from './service-fault.js';
+import { PATHS } from './sent.js';
+import { aim, contentCut, fromRequest, inBody } from './service-fault.js';
+import { consumeSlowly, slowWorld } from './slow-consumer.js';
+import { damageStored, spoilRecord } from './spoil-record.js';
 import { waitAfter429 } from './wait-after-429.js';
-import { NOW, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
-import type { WorldOptions } from './world.js';
-
-export interface FaultSetting extends AimSetting {
-  /** What the row reads. */
-  readonly input: string;
-  /** Records that the oracle's client got twice. */
-  readonly repeated?: number | undefined;
-  readonly out: string;
-}
-
-/** A fault that waits for its run. */
-export interface Planted {
-  /** How often it took effect: on the wire, on disk, or in this process. */
-  hits(): number;
-  readonly account?: Partial<AccountOptions> | undefined;
-  /** Whether the run may also complete: a call that failed once may have been tried again. */
-  readonly mayRecover?: boolean | undefined;
-  /** Whether the run may also end with a typed error, as long as the next one completes it. */
-  readonly mayFail?: boolean | undefined;
-  /** Whether it may change what a record says in a way that nothing can tell. */
-  readonly mayChange?: boolean | undefined;
-  /** The minutes that gaps have to name; without it, none. */
-  readonly gap?: NamedMinutes | undefined;
-  /** What it hit, for messages. */
-  readonly what?: (() => string) | undefined;
-  /** How far the client's clock is ahead, each time that it is read; the client is not told the service's time then. */
-  readonly skewMs?: (() => number) | undefined;
-  readonly consume?: ((index: number, bytes?: number) => Promise<void> | void) | undefined;
-  /** More that it counted. */
-  readonly counts?: (() => Counts) | undefined;
-  /** How long the run has waited because of it, and how long it has to, by the service's clock. */
-  readonly wait?: { readonly minMs: number; waitedMs(): number } | undefined;
-  /** A run after the fault cannot complete either: the service has nothing any more. */
-  readonly isFinal?: boolean | undefined;
-  /** Ends it, so that the run after it can complete. */
-  lift(): Promise<void> | void;
-}
-
-export interface Fault {
-  readonly name: string;
-  /** The script runs in a process that is killed; `plant` has nothing to do. */
-  readonly kill?: 'random' | 'disk call' | undefined;
-  /**
-   * How often a trial draws another place until the fault takes effect, where a run does not always get as far as the clean
-   * one. @default 1
-   */
-  readonly draws?: number | undefined;
-  readonly world?: ((row: Row) => WorldOptions) | undefined;
-  /** What a row does about it; a text is why there is nothing to try. */
-  expects(row: Row): Expectation | { readonly none: string };
-  plant(setting: FaultSetting): Promise<Planted> | Planted;
-}
+import { NOW, WINDOWS } from './windows.js';
 
 const SINKS: readonly RowName[] = ['csv', 'parquet', 'tee'];
 /** What the service sends twice, by itself. */
@@ -89,29 +33,6 @@ const network =
     return SINKS.includes(name) && !sinks ? AS_SEARCH : expected;
   };
 
-const MIB = 2 ** 20;
-
-interface Slow {
-  readonly sleepMs: number;
-  readonly limitBytes?: number;
-}
-
-/**
- * A slow consumer of 40 MiB, of a job 80: how long an item takes, and how much memory the run and the service
- * may need. Counts and events of compliance are small.
- */
-const SLOW: Partial<Record<RowName, Slow>> = {
-  search: { sleepMs: 8, limitBytes: 24 * MIB },
-  csv: { sleepMs: 8, limitBytes: 24 * MIB },
-  parquet: { sleepMs: 8, limitBytes: 24 * MIB },
-  tee: { sleepMs: 8, limitBytes: 24 * MIB },
-  merge: { sleepMs: 5, limitBytes: 48 * MIB },
-  replay: { sleepMs: 12, limitBytes: 24 * MIB },
-  'job files': { sleepMs: 8, limitBytes: 64 * MIB },
-  'jobs.download': { sleepMs: 100, limitBytes: 24 * MIB },
-  'stored files': { sleepMs: 8, limitBytes: 48 * MIB },
-};
-
 /** The event loop is blocked for longer than a connection may be silent. */
 const STARVED_MS = 600;
 const STARVED_SILENCE_MS = 500;
@@ -126,92 +47,6 @@ const fault = (
 ): Fault => ({ name, expects, plant, world });
 
 const PROXIED = () => ({ proxied: true });
-
-/** Changes one record of one response, of all from then on until it is lifted, or the stored file. */
-async function spoil(
-  setting: FaultSetting,
-  change: (record: string, random: Random) => string,
-  { isLasting = true } = {},
-): Promise<Planted> {
-  const { row, world, random, input, out } = setting;
-  if (row.endpoints.length === 0) {
-    const folder = row.name === 'applyCompliance' ? out : input;
-    return spoilStored(folder, random, change);
-  }
-  // Of a page, an element between the first and the last.
-  const isPage = ({ messages, address }: Sent) =>
-    messages.length === 0 && !address.endsWith('.json.gz');
-  const aimed = aim(setting, sent => sent.records > (isPage(sent) ? 2 : 0));
-  const { sent, skip, endpoint } = aimed;
-  const at = isPage(sent)
-    ? random.whole(1, sent.records - 2)
-    : random.whole(0, Math.min(5, sent.records - 1));
-  let hits = 0;
-  const spoilt = (record: string) => {
-    const changed = change(record, random);
-    if (changed !== record) hits++;
-    return changed;
-  };
-  const tampering: Tampering = {
-    path: aimed.path ?? PATHS[endpoint] ?? '',
-    skip,
-    times: isLasting ? Number.POSITIVE_INFINITY : 1,
-    ...(isPage(sent)
-      ? { document: text => changeElement(text, at, spoilt) }
-      : {
-          lines: (line, index) =>
-            index === at ? spoilt(line.trimEnd()) + (/\r?\n$/.exec(line)?.[0] ?? '') : line,
-        }),
-  };
-  world.proxy?.tamperings.push(tampering);
-  return {
-    hits: () => hits,
-    lift: () => {
-      tampering.times = 0;
-    },
-  };
-}
-
-/** Changes an element of the array of a page, but not the first or the last, which are not alone. */
-function changeElement(text: string, at: number, change: (element: string) => string): string {
-  const elements = elementsIn(text);
-  const which = Math.min(at, elements.length - 2);
-  const element = elements[which];
-  if (which < 1 || element === undefined) return text;
-  elements[which] = change(element);
-  return elements.join(',');
-}
-
-async function spoilStored(
-  folder: string,
-  random: Random,
-  change: (record: string, random: Random) => string,
-): Promise<Planted> {
-  const name = `${random.pick(['1000', '1010', '1020', '1110', '1150'])}.json.gz`;
-  const file = path.join(folder, name);
-  const good = await readFile(file);
-  const all = gunzipSync(good).toString().split('\n');
-  const at = random.whole(0, Math.max(0, all.length - 3));
-  const record = (all[at] ?? '').trimEnd();
-  all[at] = change(record, random);
-  await writeFile(file, gzipSync(all.join('\n')));
-  const hits = isItem(record) && all[at] !== record ? 1 : 0;
-  return { hits: () => hits, lift: () => writeFile(file, good) };
-}
-
-/** Damages the bytes of a stored file. */
-async function damageStored(
-  { row, input, out, random }: FaultSetting,
-  damage: (bytes: Buffer) => Buffer,
-): Promise<Planted> {
-  const folder = row.name === 'applyCompliance' ? out : input;
-  const file = path.join(folder, `${random.pick(['1000', '1020', '1110', '1150'])}.json.gz`);
-  const good = await readFile(file);
-  const damaged = damage(Buffer.from(good));
-  await writeFile(file, damaged);
-  const hits = damaged.equals(good) ? 0 : 1;
-  return { hits: () => hits, lift: () => writeFile(file, good) };
-}
 
 function onDisk(code: 'ENOSPC' | 'EIO'): Fault['plant'] {
   return async ({ row, random, clean, out }) => {
@@ -340,7 +175,7 @@ export const FAULTS: readonly Fault[] = [
       // Their service repeats posts by itself.
       if (REPEATING.includes(name)) return { hits: () => setting.repeated ?? 0, lift: () => {} };
       const separator = name.startsWith('stored') ? '\n' : name === 'compliance' ? '\r\n' : ',';
-      return spoil(setting, record => record + separator + record, {
+      return spoilRecord(setting, record => record + separator + record, {
         isLasting: name === 'counts',
       });
     },
@@ -356,7 +191,7 @@ export const FAULTS: readonly Fault[] = [
       return SINKS.includes(name) ? AS_SEARCH : 'error';
     },
     setting =>
-      spoil(setting, (record, random) => {
+      spoilRecord(setting, (record, random) => {
         // A line that begins with `{`, ends with `}` and has an id is passed on as it is: records are not parsed.
         const cut = record.slice(0, random.whole(1, record.length - 2)).replace(/[}\s]+$/, '');
         return random.chance(0.7) ? cut : '{"id_str":nil}';
@@ -371,7 +206,7 @@ export const FAULTS: readonly Fault[] = [
       if (name === 'jobs.download') return AS_MADE;
       return SINKS.includes(name) ? AS_SEARCH : 'error';
     },
-    setting => spoil(setting, record => record.replace('{', `{"padding":"${PADDING}",`)),
+    setting => spoilRecord(setting, record => record.replace('{', `{"padding":"${PADDING}",`)),
     ({ endpoints }) => ({ proxied: endpoints.length > 0 }),
   ),
   fault(
@@ -399,30 +234,8 @@ export const FAULTS: readonly Fault[] = [
         : IN_THREADS.includes(name)
           ? NOT_SEEN
           : 'recovers',
-    async ({ row }) => {
-      const slow: Slow = SLOW[row.name] ?? { sleepMs: 5 };
-      const memory = await MemoryWatch.start();
-      let items = 0;
-      let bytes = 0;
-      return {
-        // A run that keeps all it has read needs more than the limit.
-        hits: () => (bytes >= (slow.limitBytes ?? 0) ? items : 0),
-        counts: () => ({ MiB: Math.round(bytes / MIB), 'peak MiB': Math.ceil(memory.grown / MIB) }),
-        consume: async (index, size = 0) => {
-          items++;
-          bytes += size;
-          await sleep(slow.sleepMs);
-          if (slow.limitBytes !== undefined && index % 12 === 0)
-            await memory.mustBeBelow(slow.limitBytes);
-        },
-        lift: () => {},
-      };
-    },
-    ({ name }) => ({
-      large: SLOW[name]?.limitBytes !== undefined,
-      // A replay waits for its reader, a stream does not.
-      service: { streamBacklogBytes: 4 * MIB },
-    }),
+    consumeSlowly,
+    slowWorld,
   ),
   // How items arrive together decides how many calls there are.
   { ...fault('full disk', diskRows('error'), onDisk('ENOSPC')), draws: 5 },
@@ -437,55 +250,7 @@ export const FAULTS: readonly Fault[] = [
       if (name === 'compliance') return { none: 'the stream states no sums' };
       return SINKS.includes(name) ? AS_SEARCH : { none: 'the info line of a file is not checked' };
     },
-    setting => {
-      const { row, world, random } = setting;
-      const by = random.pick([-2, -1, 1, 5]);
-      if (row.name === 'replay') {
-        const planted = fromRequest(setting, () => ({ kind: 'wrong-count', by, times: 'always' }));
-        const { from, to } = WINDOWS.replay;
-        const lies = { from: from + planted.skip * REPLAY_CHUNK_MS, to };
-        return { ...planted, gap: { reason: 'unverified', minutes: () => lies } };
-      }
-      if (row.name === 'search' || row.name === 'counts') {
-        const { endpoint, skip } = aim(setting, () => true);
-        const isSum = row.name === 'counts' && random.chance(0.5);
-        let hits = 0;
-        const tampering: Tampering = {
-          path: PATHS[endpoint] ?? '',
-          skip,
-          times: Number.POSITIVE_INFINITY,
-          document: text => {
-            const changed = isSum
-              ? text.replace(/"totalCount":(\d+)/, (_, sum) => `"totalCount":${Number(sum) + by}`)
-              : text.replace(
-                  /"toDate":"(\d{11})\d"/,
-                  `"toDate":"20240514000${random.whole(1, 9)}"`,
-                );
-            if (changed !== text) hits++;
-            return changed;
-          },
-        };
-        world.proxy?.tamperings.push(tampering);
-        return {
-          hits: () => hits,
-          lift: () => {
-            tampering.times = 0;
-          },
-        };
-      }
-      const field = random.pick(['urlCount', 'totalFileSizeBytes', 'activityCount'] as const);
-      const { id } = world.service.faults.plant({
-        kind: 'wrong-totals',
-        times: 'always',
-        [field]: by,
-      });
-      return {
-        hits: () => world.service.faults.effects(id),
-        lift: () => {
-          world.service.faults.clear(id);
-        },
-      };
-    },
+    lieAboutSums,
     ({ name }) => ({ proxied: name === 'search' || name === 'counts' }),
   ),
   fault(

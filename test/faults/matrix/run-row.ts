@@ -4,7 +4,7 @@ import type { AccountOptions, ComplianceGap, Cursor } from 'millrace';
 import { loadLibrary } from '../load-library.js';
 import type { Cell, Counts, Trial } from '../part.js';
 import { mustBePart, mustEqual } from './compare.js';
-import type { Fault, Planted } from './faults.js';
+import type { Fault, Planted } from './fault.js';
 import { isNamed, mustName, type NamedMinutes } from './named-gaps.js';
 import { type Attempt, committedOf, type Millrace, type RowName } from './pipelines.js';
 import { Remaining } from './remaining.js';

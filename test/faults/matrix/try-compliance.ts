@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ComplianceEvent, ComplianceGap, Tombstones } from 'millrace';
 import type { Counts, Trial } from '../part.js';
 import { ComplianceEvents } from './compliance.js';
-import type { Planted } from './faults.js';
+import type { Planted } from './fault.js';
 import { type Minutes, mustName } from './named-gaps.js';
 import { mustHaveWaited, RowRun, type Target } from './run-row.js';
 
