@@ -13,6 +13,9 @@ const FAULTS: Readonly<Record<DiskFault, string>> = {
   unreadable: 'failing reads',
 };
 
+/** Found out once: it starts processes. */
+const MISSING = withoutStrace();
+
 /** A cell is tried at every call of the disk in each trial. The seed selects what of the unsynced data survives. */
 export const disks: Part = {
   name: 'disks',
@@ -48,10 +51,9 @@ export const disks: Part = {
 };
 
 function lmdbCell(name: string): Cell {
-  const missing = withoutStrace();
-  return missing === undefined
+  return MISSING === undefined
     ? { name, expects: 'holds', why: FAULTS.power }
-    : { name, expects: 'none', why: missing };
+    : { name, expects: 'none', why: MISSING };
 }
 
 /** A row for each kind of files, a column for each fault: the calls at which it was tried. */

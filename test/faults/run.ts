@@ -100,7 +100,7 @@ for (const { part, cells } of chosen) {
     })),
   );
 }
-if (values.library === undefined && !values.json)
+if (isRecorded && !values.json)
   writeFileSync(path.join(FOLDER, 'RESULTS.md'), resultsPage(PARTS, readRecord(RESULTS)));
 const failed = results.filter(({ failures }) => failures.length > 0);
 if (values.json) process.stdout.write(JSON.stringify(results));
