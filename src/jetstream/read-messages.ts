@@ -10,8 +10,11 @@ const EXPIRES_MS = 2_000;
 const HEARTBEAT_MS = 500;
 /** The servers forget a reader that is silent for this long. */
 const INACTIVE_MS = 30_000;
-/** Messages of the first request; later ones ask for what has `REQUEST_BYTES`, by the size of the last messages. */
-const FIRST_REQUEST = 64;
+/**
+ * Messages of the first request, of a MiB at most where servers have their default; later ones ask for what has
+ * `REQUEST_BYTES`, by the size of the last messages.
+ */
+const FIRST_REQUEST = 16;
 const MAX_REQUEST = 2_000;
 const REQUEST_BYTES = 4 << 20;
 /** Messages that are passed on together, at most. */

@@ -19,6 +19,7 @@ interface Modules {
   readonly 'http/retry-after': typeof import('../../src/http/retry-after.js');
   readonly 'http/secret': typeof import('../../src/http/secret.js');
   readonly index: typeof import('../../src/index.js');
+  readonly 'jetstream/index': typeof import('../../src/jetstream/index.js');
   readonly 'jetstream/message': typeof import('../../src/jetstream/message.js');
   readonly 'jetstream/posts-of': typeof import('../../src/jetstream/posts-of.js');
   readonly 'jobs/download-job': typeof import('../../src/jobs/download-job.js');

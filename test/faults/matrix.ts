@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { cellName } from './cell-name.js';
 import { eachWithHit } from './each-with-hit.js';
 import { type BundledChild, bundleChild } from './matrix/bundle-child.js';
 import { cleanCompliance, cleanRun } from './matrix/clean-run.js';
@@ -100,8 +101,3 @@ export const matrix: Part = {
     };
   },
 };
-
-/** As `--cell` takes it. */
-export function cellName(row: string, fault: string): string {
-  return `${row}/${fault}`.replaceAll(/,? -?/g, '-');
-}

@@ -30,7 +30,7 @@ export async function bundleChild(
     entries = ['index'],
   }: ChildSources = {},
 ): Promise<BundledChild> {
-  // Inside of the project, where Node finds LMDB.
+  // Inside of the project, where Node finds LMDB and the client of NATS.
   const bundles = path.join(import.meta.dirname, '../../../../bundles');
   await mkdir(bundles, { recursive: true });
   const folder = await mkdtemp(path.join(bundles, 'kills-'));
@@ -45,7 +45,7 @@ export async function bundleChild(
     // Entries have the same classes.
     splitting: entries.length > 1,
     ...{ bundle: true, format: 'esm', platform: 'node', target: 'node20', logLevel: 'warning' },
-    external: ['lmdb'],
+    external: ['lmdb', '@nats-io/*'],
     banner: {
       js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
     },

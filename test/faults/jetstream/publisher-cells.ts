@@ -1,0 +1,201 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cellName } from '../cell-name.js';
+import { MemoryWatch } from '../matrix/memory-watch.js';
+import type { Counts, Trial } from '../part.js';
+import { PublisherRun, type Publishing } from './publisher-run.js';
+import type { StreamCell, StreamSetting } from './stream-setting.js';
+import { BATCH } from './stream-world.js';
+import { block, plantOnWire } from './wire-faults.js';
+import type { WireProxy } from './wire-proxy.js';
+
+const MIB = 2 ** 20;
+/** Posts of a trial. */
+const POSTS = 300;
+/** Longer than the server waits for the answer to a ping. */
+const BLOCK_MS = [2_200, 2_800] as const;
+/** A server that takes 40 MiB in four seconds, of a publisher that has 2 MiB on their way at most. */
+const SLOW = { msPerMiB: 100, maxInFlight: 8, limitBytes: 24 * MIB };
+/** The servers accept a MiB. */
+const PADDING = 'x'.repeat(1_200_000);
+/** The shortest window in which servers drop what is repeated, and longer than that. */
+const WINDOW_MS = 1_000;
+const BEHIND_WINDOW_MS = 1_200;
+
+const SETTINGS = [
+  { key: 'single', options: {} },
+  { key: 'few in flight', options: { maxInFlight: 4 } },
+  { key: 'batches', options: { batch: BATCH } },
+] as const;
+
+type Attempt = (run: PublisherRun, trial: Trial) => Promise<Counts>;
+
+async function publishes(
+  setting: StreamSetting,
+  trial: Trial,
+  publishing: Omit<Publishing, 'records'> & Partial<Publishing>,
+  attempt: Attempt,
+): Promise<Counts> {
+  const records = publishing.world.records.slice(0, POSTS);
+  const run = await PublisherRun.open(setting.libraries, { records, ...publishing }, trial.signal);
+  try {
+    return await attempt(run, trial);
+  } finally {
+    await run.close();
+  }
+}
+
+const onWire =
+  (kind: 'reset' | 'early end' | 'stall' | 'split') =>
+  async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
+    const { random } = trial;
+    const world = await setting.world;
+    const { key, options } = random.pick(SETTINGS);
+    const clean = await setting.once(`publisher ${key}`, async () => {
+      let passed: WireProxy['passed'] | undefined;
+      await publishes(setting, trial, { world, options }, async run => {
+        await run.run();
+        passed = run.proxy.passed;
+        return run.mustBeComplete();
+      });
+      if (passed === undefined) throw new Error('Nothing has passed');
+      return passed;
+    });
+    return publishes(setting, trial, { world, options }, async run => {
+      const isHit = plantOnWire(run.proxy, kind, clean, random);
+      await run.run();
+      return { hits: Number(isHit()), ...(await run.mustBeComplete()) };
+    });
+  };
+
+/** A post that the servers or the library refuse, until the source has another one in its place. */
+const refused =
+  (spoil: (record: string) => string, message: RegExp) =>
+  async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
+    const { random } = trial;
+    const world = await setting.world;
+    const { options } = random.pick(SETTINGS);
+    const at = random.whole(0, POSTS - 1);
+    return publishes(setting, trial, { world, options }, async run => {
+      const error = await run.error({
+        change: (record, index) => [index === at ? spoil(record) : record],
+        // Commits take turns with posts.
+        before: () => sleep(1),
+      });
+      if (error === undefined) throw new Error('The run ended as if nothing had been');
+      if (!message.test(error.message)) throw error;
+      const stored = await run.mustBeExact();
+      if (stored > at) throw new Error(`${stored} posts are stored, and ${at} were before it`);
+      await run.run();
+      return { hits: 1, committed: run.startedAt, ...(await run.mustBeComplete()) };
+    });
+  };
+
+/** A source that repeats posts. The servers drop them in their window; otherwise the script has `dedupe()`. */
+async function repeated(setting: StreamSetting, trial: Trial): Promise<Counts> {
+  const { random } = trial;
+  const world = await setting.world;
+  const how = random.pick(['in the window', 'behind the window', 'batches'] as const);
+  const every = random.whole(2, 9);
+  const { create } = world.target('');
+  const publishing = {
+    ...{ world, dedupe: how !== 'in the window' },
+    options: {
+      ...(how === 'batches' && { batch: BATCH }),
+      ...(how === 'behind the window' && { create: { ...create, duplicateWindowMs: WINDOW_MS } }),
+    },
+  };
+  let hits = 0;
+  return publishes(setting, trial, publishing, async run => {
+    const before: string[] = [];
+    await run.run({
+      change: (record, index) => {
+        before.push(record);
+        if (index % every !== 0) return [record];
+        hits++;
+        return [record, random.pick(before)];
+      },
+      before: index =>
+        how === 'behind the window' && index === POSTS / 2 ? sleep(BEHIND_WINDOW_MS) : undefined,
+    });
+    return { hits, ...(await run.mustBeComplete()) };
+  });
+}
+
+async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
+  const world = await setting.world;
+  const { messages } = await world.filled('large');
+  const records = messages.flatMap(({ posts }) => posts);
+  const options = { maxInFlight: SLOW.maxInFlight };
+  return publishes(setting, trial, { world, records, options }, async run => {
+    run.proxy.msPerMiB = SLOW.msPerMiB;
+    const memory = await MemoryWatch.start();
+    await run.run({
+      before: async index => {
+        if (index % 12 === 0) await memory.mustBeBelow(SLOW.limitBytes);
+      },
+    });
+    const total = run.proxy.passed['to server'];
+    const counts = { MiB: Math.round(total / MIB), 'peak MiB': Math.ceil(memory.grown / MIB) };
+    return { hits: Number(total > SLOW.limitBytes), ...counts, ...(await run.mustBeComplete()) };
+  });
+}
+
+async function starved(setting: StreamSetting, trial: Trial): Promise<Counts> {
+  const { random } = trial;
+  const world = await setting.impatientWorld;
+  const { options } = random.pick(SETTINGS);
+  const at = random.whole(0, POSTS - 1);
+  return publishes(setting, trial, { world, options }, async run => {
+    await run.run({
+      before: index => {
+        if (index === at) block(random.whole(...BLOCK_MS));
+      },
+    });
+    return { hits: Number(run.proxy.connections > 1), ...(await run.mustBeComplete()) };
+  });
+}
+
+const cell = (
+  fault: string,
+  expects: StreamCell['expects'],
+  attempt: NonNullable<StreamCell['attempt']>,
+  draws?: number,
+): StreamCell => ({ name: cellName('publisher', fault), expects, attempt, draws });
+
+const none = (fault: string, why: string): StreamCell => ({
+  name: cellName('publisher', fault),
+  expects: 'none',
+  why,
+});
+
+const NO_FILES = 'a publisher writes no files: the servers keep its cursor';
+
+export const PUBLISHER_CELLS: readonly StreamCell[] = [
+  none('kill -9 at random', 'the cell `publisher` kills it while it publishes to a cluster'),
+  none('kill -9 at a disk call', NO_FILES),
+  cell('reset', 'recovers', onWire('reset')),
+  cell('early end', 'recovers', onWire('early end')),
+  cell('stall', 'waits', onWire('stall')),
+  none('stall, consumer paused', 'it has no consumer; `stall` stops the acknowledgements'),
+  cell('split at any byte', 'recovers', onWire('split')),
+  cell('repeated messages', 'recovers', repeated, 1),
+  cell(
+    'malformed message',
+    'error',
+    refused(record => record.replace(/[}\s]+$/, ''), /^Not (JSON|a post)/),
+    1,
+  ),
+  cell(
+    'oversized message',
+    'error',
+    refused(record => record.replace('{', `{"padding":"${PADDING}",`), /max_payload/),
+    1,
+  ),
+  cell('consumer 100 times slower', 'recovers', slow, 1),
+  none(
+    'full disk',
+    `${NO_FILES}; the cells \`storage-limit\` and \`full-disk\` are for those of servers`,
+  ),
+  none('failing disk', NO_FILES),
+  cell('starved of CPU', 'recovers', starved),
+];

@@ -1,0 +1,148 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Activity } from 'millrace';
+import type { ToJetStreamOptions } from 'millrace/jetstream';
+// Of the library without a mistake.
+import { fromJetStream } from '../../../src/jetstream/index.js';
+import { type Expected, expectedPosts, hashOf, idOf } from '../matrix/bare-client.js';
+import { mustBePart, mustEqual } from '../matrix/compare.js';
+import type { Counts, Trial } from '../part.js';
+import type { Libraries } from './reader.js';
+import type { StreamWorld } from './stream-world.js';
+import { WireProxy } from './wire-proxy.js';
+
+/** Posts that arrive together, with a cursor behind them. */
+const TOGETHER = 20;
+
+export interface Publishing {
+  readonly world: StreamWorld;
+  readonly records: readonly string[];
+  readonly options?: Partial<ToJetStreamOptions<Activity>>;
+  /** Whether the script leaves out what its source repeats. */
+  readonly dedupe?: boolean;
+}
+
+/** What one run differs in. */
+export interface PublisherAttempt {
+  /** Changes what the source delivers. */
+  readonly change?: (record: string, index: number) => readonly string[];
+  /** Called before each post of the source. */
+  readonly before?: (index: number) => Promise<void> | void;
+}
+
+/** One trial of a publisher: a stream of its own, and the proxy before the server. */
+export class PublisherRun {
+  readonly name: string;
+  readonly proxy: WireProxy;
+  readonly expected: Expected;
+  /** Where the source of the last run began. */
+  startedAt = 0;
+  readonly #libraries: Libraries;
+  readonly #publishing: Publishing;
+  readonly #signal: AbortSignal | undefined;
+
+  static async open(
+    libraries: Libraries,
+    publishing: Publishing,
+    signal?: Trial['signal'],
+  ): Promise<PublisherRun> {
+    const proxy = await WireProxy.open(publishing.world.node.port);
+    return new PublisherRun(libraries, publishing, proxy, signal);
+  }
+
+  private constructor(
+    libraries: Libraries,
+    publishing: Publishing,
+    proxy: WireProxy,
+    signal: AbortSignal | undefined,
+  ) {
+    this.#libraries = libraries;
+    this.#publishing = publishing;
+    this.#signal = signal;
+    this.proxy = proxy;
+    this.name = publishing.world.newName();
+    this.expected = expectedPosts(publishing.records);
+  }
+
+  /** One run of a user's script: run again, it goes on. */
+  async run(attempt: PublisherAttempt = {}): Promise<void> {
+    const { dedupe, filter, pipeline } = this.#libraries.millrace;
+    const { world, options, dedupe: dedupes = false } = this.#publishing;
+    await pipeline(
+      this.#source(attempt),
+      dedupes ? dedupe() : filter<Activity>(() => true),
+      this.#libraries.jetstream.toJetStream({
+        ...world.target(this.name),
+        ...{ servers: this.proxy.url, commitIntervalMs: 10, maxOutageMs: 60_000 },
+        ...options,
+      }),
+      { signal: this.#signal },
+    );
+  }
+
+  /** How a run ends: without an error, or with one of the library's. */
+  async error(attempt: PublisherAttempt): Promise<Error | undefined> {
+    try {
+      await this.run(attempt);
+      return undefined;
+    } catch (error) {
+      if (error instanceof this.#libraries.millrace.MillraceError) return error;
+      throw error;
+    }
+  }
+
+  /** The stream has nothing that is not right, and each post once for readers. Resolves to the number of its posts. */
+  async mustBeExact(): Promise<number> {
+    const found = await this.#read();
+    mustBePart(found, this.expected);
+    return found.length;
+  }
+
+  /** The same, and all posts. */
+  async mustBeComplete(): Promise<Counts> {
+    const found = await this.#read();
+    mustEqual(found, this.expected);
+    const stored = await this.#publishing.world.stored(this.name);
+    const posts = stored.reduce((sum, message) => sum + message.posts.length, 0);
+    return { posts: found.length, copies: posts - found.length };
+  }
+
+  async close(): Promise<void> {
+    await this.proxy.close();
+    await this.#publishing.world.remove(this.name);
+  }
+
+  async #read(): Promise<(readonly [string, string])[]> {
+    const found: (readonly [string, string])[] = [];
+    const { world } = this.#publishing;
+    const { servers, stream, subject } = world.target(this.name);
+    for await (const { raw } of fromJetStream({ servers, stream, subject, until: 'caught up' }))
+      found.push([idOf(raw.toString()), hashOf(raw.toString())]);
+    return found;
+  }
+
+  #source({ change = record => [record], before = () => {} }: PublisherAttempt) {
+    const { Activity: Post, Flow } = this.#libraries.millrace;
+    const { records } = this.#publishing;
+    const startAt = (at: number) => {
+      this.startedAt = at;
+    };
+    return new Flow<Activity>(
+      async function* ({ resume }) {
+        startAt(Number(resume?.at ?? 0));
+        for (let from = Number(resume?.at ?? 0); from < records.length; from += TOGETHER) {
+          const items: Activity[] = [];
+          const to = Math.min(records.length, from + TOGETHER);
+          for (let index = from; index < to; index++) {
+            await before(index);
+            for (const record of change(records[index] as string, index))
+              items.push(new Post(Buffer.from(record)));
+          }
+          yield { items, cursor: { at: to } };
+          await setImmediate();
+        }
+      },
+      undefined,
+      [{ step: 'records' }],
+    );
+  }
+}

@@ -1,0 +1,215 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cellName } from '../cell-name.js';
+import { failDisk, watchDisk } from '../matrix/failing-disk.js';
+import { type Ended, KilledChild, killAgainAndAgain } from '../matrix/killed-child.js';
+import { MemoryWatch } from '../matrix/memory-watch.js';
+import type { Counts, Trial } from '../part.js';
+import type { Random } from '../random.js';
+import type { ReaderWork } from './reader-child.js';
+import { ReaderRun, type Reading } from './reader-run.js';
+import type { StreamCell, StreamSetting } from './stream-setting.js';
+import { tryDamaged, tryRepeated } from './try-messages.js';
+import { block, plantOnWire } from './wire-faults.js';
+import type { WireProxy } from './wire-proxy.js';
+
+const MIB = 2 ** 20;
+/** Longer than a reader waits for a heartbeat, so that it begins again. */
+const PAUSE_MS = 2_000;
+/** Longer than two heartbeats of a reader, and than its server waits for the answer to a ping. */
+const BLOCK_MS = [2_200, 2_800] as const;
+const SLOW = { sleepMs: 8, limitBytes: 24 * MIB };
+
+/** What a reader does without a fault. */
+interface Clean {
+  readonly passed: WireProxy['passed'];
+  readonly diskCalls: number;
+  readonly posts: number;
+}
+
+/** A stream of single posts or of batches, and all of it or a share. */
+async function readingOf({ world }: StreamSetting, random: Random): Promise<Reading> {
+  const opened = await world;
+  const stream = await opened.filled(random.pick(['single', 'batches'] as const));
+  const share = random.pick([undefined, { index: random.whole(1, 2), of: 2 }]);
+  return { world: opened, stream, share };
+}
+
+const keyOf = ({ stream, share }: Reading) => `${stream.name} ${share?.index ?? ''}`;
+
+/** Found out once. */
+function cleanReader(setting: StreamSetting, reading: Reading): Promise<Clean> {
+  return setting.once(`reader ${keyOf(reading)}`, async folder => {
+    const run = await ReaderRun.open(setting.libraries, { folder }, reading);
+    let diskCalls = 0;
+    const stop = await watchDisk(run.out, call => {
+      if (call !== 'mkdir') diskCalls++;
+    });
+    try {
+      await run.run();
+      const { posts = 0 } = await run.mustBeComplete();
+      return { passed: run.proxy.passed, diskCalls, posts };
+    } finally {
+      stop();
+      await run.close();
+    }
+  });
+}
+
+type Attempt = (run: ReaderRun, trial: Trial, clean: Clean) => Promise<Counts>;
+
+/** Reads a stream that all readers share. */
+const reads =
+  (attempt: Attempt) =>
+  async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
+    const reading = await readingOf(setting, trial.random);
+    const clean = await cleanReader(setting, reading);
+    const run = await ReaderRun.open(setting.libraries, trial, reading);
+    try {
+      return await attempt(run, trial, clean);
+    } finally {
+      await run.close();
+    }
+  };
+
+const onWire = (kind: 'reset' | 'early end' | 'stall' | 'split') =>
+  reads(async (run, { random }, { passed }) => {
+    const isHit = plantOnWire(run.proxy, kind, passed, random);
+    await run.run();
+    return { hits: Number(isHit()), ...(await run.mustBeComplete()) };
+  });
+
+const paused = reads(async (run, { random }, { posts }) => {
+  const at = random.whole(0, Math.floor(posts * 0.7));
+  await run.run({
+    consume: async index => {
+      if (index !== at) return;
+      // The reader asks for more while nothing passes; a few wait until it has connected again.
+      run.proxy.stall(random.chance(0.8) ? PAUSE_MS + random.whole(300, 1_500) : undefined);
+      await sleep(PAUSE_MS);
+    },
+  });
+  return { hits: Number(run.proxy.held > 0), ...(await run.mustBeComplete()) };
+});
+
+const onDisk = (code: 'ENOSPC' | 'EIO') =>
+  reads(async (run, { random }, { diskCalls }) => {
+    const disk = await failDisk(run.out, code, random.whole(1, diskCalls));
+    try {
+      const error = await run.error();
+      if (disk.hits() === 0) {
+        if (error !== undefined) throw error;
+        return { hits: 0 };
+      }
+      if (error === undefined) throw new Error(`It ended as if nothing had been: ${disk.what()}`);
+    } finally {
+      disk.lift();
+    }
+    const committed = await run.mustBeExact();
+    await run.mustReadTheRest(() => run.run());
+    return { hits: 1, committed, ...(await run.mustBeComplete()) };
+  });
+
+const killed =
+  (kill: 'random' | 'disk call') =>
+  async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
+    const child = await setting.child;
+    const reading = await readingOf(setting, trial.random);
+    const start = (run: ReaderRun, dieAt?: number) => {
+      const { options, out } = run;
+      const work: ReaderWork = { library: child.library.href, options, out, dieAt };
+      return new KilledChild(child.script, work);
+    };
+    const clean = await setting.once(`child ${keyOf(reading)}`, async folder => {
+      const run = await ReaderRun.open(setting.libraries, { folder }, reading);
+      try {
+        const process = start(run);
+        await process.started;
+        const started = performance.now();
+        await process.end();
+        await run.mustBeComplete();
+        return { diskCalls: process.diskCalls, ms: performance.now() - started };
+      } finally {
+        await run.close();
+      }
+    });
+    const run = await ReaderRun.open(setting.libraries, trial, reading);
+    let [kills, committed] = [0, 0];
+    const attempt = async (end: () => Promise<Ended>) => {
+      const ended = await run.mustReadTheRest(end);
+      if (ended === 'killed') {
+        kills++;
+        committed += await run.mustBeExact();
+      }
+      return ended;
+    };
+    try {
+      await killAgainAndAgain({ kill, clean, attempt, start: dieAt => start(run, dieAt) }, trial);
+      return { hits: kills, kills, committed, ...(await run.mustBeComplete()) };
+    } finally {
+      await run.close();
+    }
+  };
+
+async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
+  const world = await setting.world;
+  const stream = await world.filled('large');
+  const run = await ReaderRun.open(setting.libraries, trial, { world, stream });
+  const memory = await MemoryWatch.start();
+  let total = 0;
+  try {
+    await run.run({
+      consume: async (index, bytes) => {
+        total += bytes;
+        await sleep(SLOW.sleepMs);
+        if (index % 12 === 0) await memory.mustBeBelow(SLOW.limitBytes);
+      },
+    });
+    const counts = { MiB: Math.round(total / MIB), 'peak MiB': Math.ceil(memory.grown / MIB) };
+    // A reader that keeps all it has read needs more than the limit.
+    return { hits: Number(total > SLOW.limitBytes), ...counts, ...(await run.mustBeComplete()) };
+  } finally {
+    await run.close();
+  }
+}
+
+async function starved(setting: StreamSetting, trial: Trial): Promise<Counts> {
+  const { random } = trial;
+  const world = await setting.impatientWorld;
+  const stream = await world.filled('single');
+  const run = await ReaderRun.open(setting.libraries, trial, { world, stream });
+  const at = random.whole(0, Math.floor(run.expected.size * 0.7));
+  try {
+    await run.run({
+      consume: index => {
+        if (index === at) block(random.whole(...BLOCK_MS));
+      },
+    });
+    return { hits: Number(run.proxy.connections > 1), ...(await run.mustBeComplete()) };
+  } finally {
+    await run.close();
+  }
+}
+
+const cell = (
+  fault: string,
+  expects: StreamCell['expects'],
+  attempt: NonNullable<StreamCell['attempt']>,
+  draws?: number,
+): StreamCell => ({ name: cellName('reader', fault), expects, attempt, draws });
+
+export const READER_CELLS: readonly StreamCell[] = [
+  cell('kill -9 at random', 'recovers', killed('random')),
+  cell('kill -9 at a disk call', 'recovers', killed('disk call')),
+  cell('reset', 'recovers', onWire('reset')),
+  cell('early end', 'recovers', onWire('early end')),
+  cell('stall', 'waits', onWire('stall')),
+  cell('stall, consumer paused', 'waits', paused),
+  cell('split at any byte', 'recovers', onWire('split')),
+  cell('repeated messages', 'recovers', tryRepeated, 1),
+  cell('malformed message', 'error', tryDamaged('malformed'), 1),
+  cell('oversized message', 'error', tryDamaged('oversized'), 1),
+  cell('consumer 100 times slower', 'recovers', slow, 1),
+  cell('full disk', 'error', onDisk('ENOSPC')),
+  cell('failing disk', 'error', onDisk('EIO')),
+  cell('starved of CPU', 'recovers', starved),
+];

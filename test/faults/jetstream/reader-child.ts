@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FromJetStreamOptions } from 'millrace/jetstream';
+import { watchDisk } from '../matrix/failing-disk.js';
+import { readToFiles } from './reader.js';
+
+/** What the process is started with, as JSON. */
+export interface ReaderWork {
+  readonly library: string;
+  readonly options: FromJetStreamOptions;
+  readonly out: string;
+  /** The process kills itself before this call that changes a file below `out`, counted from 1. */
+  readonly dieAt?: number | undefined;
+}
+
+/** Some posts on their way to the files take so long, so that a kill is mostly in the middle. */
+const PACE_MS = 1;
+const PACED = 4;
+
+// The script that a trial kills. It prints `started` before it opens anything, and the number of its disk calls at the end.
+const { library, options, out, dieAt } = JSON.parse(process.argv[2] ?? '') as ReaderWork;
+const millrace = (await import(new URL('index.js', library).href)) as typeof import('millrace');
+const jetstream = (await import(
+  new URL('jetstream/index.js', library).href
+)) as typeof import('millrace/jetstream');
+let calls = 0;
+await watchDisk(out, () => {
+  if (++calls === dieAt) process.kill(process.pid, 'SIGKILL');
+});
+process.stdout.write('started\n');
+await readToFiles({
+  ...{ millrace, jetstream, options, out },
+  consume: index => (index % PACED === 0 ? sleep(PACE_MS) : undefined),
+});
+process.stdout.write(`${JSON.stringify({ calls })}\n`);

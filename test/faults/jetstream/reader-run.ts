@@ -1,0 +1,153 @@
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import type { JetStreamGap } from 'millrace/jetstream';
+import type { Expected } from '../matrix/bare-client.js';
+import { idOf } from '../matrix/bare-client.js';
+import { mustBePart, mustEqual } from '../matrix/compare.js';
+import { committedLines, postsOf, postsOfLines } from '../matrix/pipelines.js';
+import type { Counts, Trial } from '../part.js';
+import { type Libraries, type ReaderAttempt, readToFiles } from './reader.js';
+import {
+  type FilledStream,
+  postsOfMessages,
+  type StoredMessage,
+  type StreamWorld,
+  SUBJECTS,
+} from './stream-world.js';
+import { WireProxy } from './wire-proxy.js';
+
+type Share = { readonly index: number; readonly of: number };
+
+/** One trial of a reader: its stream, the proxy before the server, and what it writes. */
+export class ReaderRun {
+  readonly world: StreamWorld;
+  readonly stream: FilledStream;
+  readonly proxy: WireProxy;
+  readonly out: string;
+  readonly share: Share | undefined;
+  /** The messages that it reads. */
+  readonly messages: readonly StoredMessage[];
+  readonly expected: Expected;
+  readonly gaps: JetStreamGap[] = [];
+  readonly dedupe: boolean;
+  readonly #libraries: Libraries;
+  readonly #signal: AbortSignal | undefined;
+  /** The keys of what was committed when it was last looked at. */
+  #committed: ReadonlySet<string> = new Set();
+
+  static async open(
+    libraries: Libraries,
+    { folder, signal }: Pick<Trial, 'folder'> & Partial<Pick<Trial, 'signal'>>,
+    reading: Reading,
+  ): Promise<ReaderRun> {
+    const out = path.join(folder, 'out');
+    await mkdir(out, { recursive: true });
+    const proxy = await WireProxy.open(reading.world.node.port);
+    return new ReaderRun(libraries, signal, reading, proxy, out);
+  }
+
+  private constructor(
+    libraries: Libraries,
+    signal: AbortSignal | undefined,
+    { world, stream, share, dedupe = false }: Reading,
+    proxy: WireProxy,
+    out: string,
+  ) {
+    this.#libraries = libraries;
+    this.#signal = signal;
+    this.world = world;
+    this.stream = stream;
+    this.share = share;
+    this.dedupe = dedupe;
+    this.proxy = proxy;
+    this.out = out;
+    this.messages = stream.messages.filter(({ subject }) => isInShare(subject, share));
+    this.expected = postsOfMessages(this.messages);
+  }
+
+  /** What the script needs to know, also in another process. */
+  get options() {
+    const { name } = this.stream;
+    return { servers: this.proxy.url, stream: name, subject: name, share: this.share };
+  }
+
+  /** One run of the script. */
+  async run({ consume }: Pick<ReaderAttempt, 'consume'> = {}): Promise<void> {
+    await readToFiles({
+      ...this.#libraries,
+      ...{ options: this.options, out: this.out, dedupe: this.dedupe, consume },
+      onGap: gap => void this.gaps.push(gap),
+      signal: this.#signal,
+    });
+  }
+
+  /** How a run ends: without an error, or with one of the library's. */
+  async error(): Promise<(Error & { readonly code: string }) | undefined> {
+    try {
+      await this.run();
+      return undefined;
+    } catch (error) {
+      if (error instanceof this.#libraries.millrace.MillraceError) return error;
+      throw error;
+    }
+  }
+
+  /** What is committed is right, and has all that was committed before. Resolves to the number of its posts. */
+  async mustBeExact(): Promise<number> {
+    const found = postsOf(await committedLines(this.out));
+    mustBePart(found, this.expected);
+    const keys = new Set(found.map(([key]) => key));
+    const gone = [...this.#committed].filter(key => !keys.has(key));
+    if (gone.length > 0) throw new Error(`No longer committed: ${gone.slice(0, 5)}`);
+    this.#committed = keys;
+    return keys.size;
+  }
+
+  /** Nothing of these messages is committed. */
+  mustNotHave(messages: readonly StoredMessage[]): void {
+    const found = messages.find(({ posts }) => posts.some(post => this.#committed.has(idOf(post))));
+    if (found !== undefined) throw new Error(`Sequence ${found.seq} is committed`);
+  }
+
+  /** Runs what goes on from what was committed at the last look: the server sends no message again that is committed. */
+  async mustReadTheRest<T>(run: () => Promise<T>): Promise<T> {
+    const before = this.proxy.delivered.length;
+    const result = await run();
+    const sent = new Set(this.proxy.delivered.slice(before));
+    const again = this.messages.filter(
+      ({ seq, posts }) =>
+        sent.has(seq) && posts.length > 0 && posts.every(post => this.#committed.has(idOf(post))),
+    );
+    if (again.length > 0)
+      throw new Error(`${again.length} messages were read again, from ${again[0]?.seq} on`);
+    return result;
+  }
+
+  /** All is there, and nothing was named as lost but these sequences. */
+  async mustBeComplete(lost: readonly number[] = []): Promise<Counts> {
+    const found = await postsOfLines(this.out);
+    mustEqual(found, this.expected);
+    const named = new Set(this.gaps.flatMap(({ from, to }) => [from, to]));
+    if (named.size !== lost.length || lost.some(seq => !named.has(seq)))
+      throw new Error(`Gaps: ${JSON.stringify(this.gaps)}, and lost are ${lost}`);
+    return { posts: found.length };
+  }
+
+  close(): Promise<void> {
+    return this.proxy.close();
+  }
+}
+
+export interface Reading {
+  readonly world: StreamWorld;
+  readonly stream: FilledStream;
+  readonly share?: Share | undefined;
+  readonly dedupe?: boolean | undefined;
+}
+
+/** Subjects are dealt out to shares in turn. */
+function isInShare(subject: string, share: Share | undefined): boolean {
+  const number = Number(subject.slice(subject.lastIndexOf('.') + 1));
+  if (!(number < SUBJECTS)) throw new Error(`Not a subject of the stream: ${subject}`);
+  return share === undefined || number % share.of === share.index - 1;
+}

@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto';
+import { gunzipSync } from 'node:zlib';
+import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
+import {
+  connect,
+  type MsgHdrs,
+  type NatsConnection,
+  headers as natsHeaders,
+} from '@nats-io/transport-node';
+// Of the library without a mistake.
+import { Activity, Flow, pipeline } from '../../../src/index.js';
+import { type ToJetStreamOptions, toJetStream } from '../../../src/jetstream/index.js';
+import { samplePosts } from '../../../src/service/index.js';
+import { type NatsNode, startNode } from '../../jetstream/nats-server.js';
+import { type Expected, expectedPosts } from '../matrix/bare-client.js';
+
+/** A message as the stream has it, read without the library. */
+export interface StoredMessage {
+  readonly seq: number;
+  readonly subject: string;
+  readonly headers: MsgHdrs | undefined;
+  readonly data: Uint8Array;
+  /** The exact text of each of its posts. */
+  readonly posts: readonly string[];
+}
+
+/** A message as a bare client publishes it. */
+export interface OneMessage {
+  readonly subject: string;
+  readonly payload: Uint8Array;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A stream that readers share: they leave nothing in it. */
+export interface FilledStream {
+  readonly name: string;
+  readonly messages: readonly StoredMessage[];
+}
+
+/** `single`: a post a message; `batches`: gzip of several; `large`: 40 MiB in posts of 256 KiB. */
+export type Filling = 'single' | 'batches' | 'large';
+
+export const SUBJECTS = 4;
+export const POSTS_PER_BATCH = 5;
+const POSTS = 600;
+const LARGE_POSTS = 160;
+const LARGE_BYTES = 256 << 10;
+/** Clients that do not answer a ping for longer than 1.5 s are disconnected. */
+const IMPATIENT = 'ping_interval: "500ms"\nping_max: 2';
+
+export const BATCH = { posts: POSTS_PER_BATCH, waitMs: 0, compression: 'gzip' } as const;
+
+/** One server, with the streams of all trials. */
+export class StreamWorld {
+  /** Of made-up posts, in the order in which they are published. */
+  readonly records: readonly string[];
+  readonly node: NatsNode;
+  readonly connection: NatsConnection;
+  readonly manager: JetStreamManager;
+  readonly #filled = new Map<Filling, Promise<FilledStream>>();
+  #count = 0;
+
+  private constructor(node: NatsNode, connection: NatsConnection, manager: JetStreamManager) {
+    this.node = node;
+    this.connection = connection;
+    this.manager = manager;
+    this.records = samplePosts(Date.UTC(2024, 0, 1, 12), { postsPerMinute: POSTS }).map(({ raw }) =>
+      raw.toString(),
+    );
+  }
+
+  /** @param options `impatient`: whether the server disconnects clients that are silent for a moment. */
+  static async open({ impatient = false } = {}): Promise<StreamWorld> {
+    const node = await startNode({ config: impatient ? IMPATIENT : '' });
+    const connection = await connect({ servers: node.url });
+    return new StreamWorld(node, connection, await jetstreamManager(connection));
+  }
+
+  /** A name that no other trial has. */
+  newName(): string {
+    return `trial-${++this.#count}`;
+  }
+
+  /** A stream for readers, made once. */
+  filled(filling: Filling): Promise<FilledStream> {
+    const make = async () => {
+      const records =
+        filling === 'large' ? this.records.slice(0, LARGE_POSTS).map(enlarge) : this.records;
+      await this.publish(filling, records, filling === 'batches' ? { batch: BATCH } : {});
+      return { name: filling, messages: await this.stored(filling) };
+    };
+    const filled = this.#filled.get(filling) ?? make();
+    this.#filled.set(filling, filled);
+    return filled;
+  }
+
+  /** Publishes posts to a stream, which is made where there is none. */
+  async publish(
+    stream: string,
+    records: readonly string[],
+    options: Partial<ToJetStreamOptions<Activity>> = {},
+  ): Promise<void> {
+    const items = records.map(record => new Activity(Buffer.from(record)));
+    const source = new Flow<Activity>(async function* () {
+      yield { items, cursor: { at: items.length } };
+    });
+    await pipeline(source, toJetStream({ ...this.target(stream), ...options }));
+  }
+
+  /** The stream as options, with the server itself. */
+  target(stream: string) {
+    const create = { maxBytes: 256 << 20, shares: SUBJECTS };
+    return { servers: this.node.url, stream, subject: stream, create };
+  }
+
+  /** All messages of a stream, but for a damaged one. */
+  async stored(stream: string, damaged?: number): Promise<StoredMessage[]> {
+    const { state } = await this.manager.streams.info(stream);
+    const messages: StoredMessage[] = [];
+    if (state.messages === 0) return messages;
+    const consumer = await this.manager.jetstream().consumers.get(stream);
+    for await (const { seq, subject, headers, data } of await consumer.consume()) {
+      if (seq !== damaged)
+        messages.push({ seq, subject, headers, data, posts: postsIn(headers, data) });
+      if (seq === state.last_seq) break;
+    }
+    return messages;
+  }
+
+  /** Publishes one message, as any program may. Resolves to its sequence, and whether the server has dropped it. */
+  async send({
+    subject,
+    payload,
+    headers,
+  }: OneMessage): Promise<{ seq: number; duplicate: boolean }> {
+    const all = natsHeaders();
+    for (const [name, value] of Object.entries(headers)) all.set(name, value);
+    return this.manager.jetstream().publish(subject, payload, { headers: all });
+  }
+
+  /** Removes a stream; one that a failed trial has not made needs no removing. */
+  async remove(stream: string): Promise<void> {
+    const streams = await this.manager.streams.names().next();
+    if (streams.includes(stream)) await this.manager.streams.delete(stream);
+  }
+
+  async close(): Promise<void> {
+    await this.connection.close();
+    await this.node[Symbol.asyncDispose]();
+  }
+}
+
+/** The posts of messages, by id. */
+export function postsOfMessages(messages: readonly StoredMessage[]): Expected {
+  return expectedPosts(messages.flatMap(({ posts }) => posts));
+}
+
+function postsIn(headers: MsgHdrs | undefined, data: Uint8Array): readonly string[] {
+  if (data.length === 0) return [];
+  const isGzip = headers?.get('Millrace-Encoding') === 'gzip';
+  // Posts that are made up have no line feed in them.
+  return Buffer.from(isGzip ? gunzipSync(data) : data)
+    .toString()
+    .split('\n');
+}
+
+/** A post with a member of random text. */
+function enlarge(record: string): string {
+  const padding = randomBytes((LARGE_BYTES * 3) / 4).toString('base64');
+  return `${record.slice(0, -1)},"padding":"${padding}"}`;
+}
