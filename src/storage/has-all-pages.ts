@@ -15,6 +15,8 @@ const BRANCH = 0x01;
 const LEAF = 0x02;
 /** A value that has pages of its own. */
 const BIG = 0x01;
+/** LMDB refuses to search deeper. */
+const MAX_DEPTH = 32;
 const NO_ROOT = 2n ** 64n - 1n;
 
 /**
@@ -29,8 +31,9 @@ export function hasAllPages(handle: number, meta: Buffer, pageSize: number, size
   return [FREE_AT, MAIN_AT].every(at => {
     const root = meta.readBigUInt64LE(at + ROOT_AT);
     if (root === NO_ROOT) return true;
+    const depth = meta.readUInt16LE(at + DEPTH_AT);
     const hasBig = meta.readBigUInt64LE(at + OVERFLOW_AT) > 0n;
-    return root < BigInt(pages) && hasBelow(Number(root), meta.readUInt16LE(at + DEPTH_AT), hasBig);
+    return root < BigInt(pages) && depth <= MAX_DEPTH && hasBelow(Number(root), depth, hasBig);
   });
 
   function hasBelow(page: number, depth: number, hasBig: boolean): boolean {
