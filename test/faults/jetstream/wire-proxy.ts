@@ -23,6 +23,7 @@ const DELIVERED = /\$JS\.ACK\.[^.\s]+\.[^.\s]+\.\d+\.(\d+)\.\d+\.\d+\.\d+ /g;
 const CARRY = 200;
 /** How much a split sends in pieces: each takes a turn of the event loop. */
 const SPLIT_BYTES = 20_000;
+const RESET_MS = 20;
 
 /** A proxy between NATS clients and one server that breaks, stalls or splits connections at a byte. */
 export class WireProxy {
@@ -134,7 +135,7 @@ export class WireProxy {
     } else if (fault.kind === 'stall') {
       link.stall(fault.forMs);
       await this.#write(link, to, rest);
-    } else link.end(fault.kind);
+    } else await link.end(fault.kind);
   }
 
   async #writePieces(link: Link, to: net.Socket, bytes: Buffer, max: number): Promise<void> {
@@ -153,8 +154,7 @@ export class WireProxy {
       this.held += bytes.length;
       await link.stalled;
     }
-    if (!to.destroyed && !to.write(bytes))
-      await Promise.race([once(to, 'drain'), once(to, 'close')]);
+    if (!to.destroyed) await new Promise<void>(resolve => to.write(bytes, () => resolve()));
   }
 }
 
@@ -188,7 +188,9 @@ class Link {
   }
 
   /** Ends the client's connection: by a reset, or in order, with all that was sent. */
-  end(how: 'reset' | 'early end'): void {
+  async end(how: 'reset' | 'early end'): Promise<void> {
+    // Right after a write, Node ends the connection in order before it resets it.
+    await sleep(RESET_MS);
     if (how === 'reset') this.#near.resetAndDestroy();
     else this.#near.end();
     this.#far.destroy();
