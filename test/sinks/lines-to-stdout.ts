@@ -29,6 +29,6 @@ const numbers = new Flow<number>(async function* ({ signal }) {
 });
 
 const written = await pipeline(numbers, stdout({ line: n => `line ${n} ${'x'.repeat(n % 60)}` }));
-console.log('a word after the end');
 writeSync(2, JSON.stringify({ ...written, closed }));
 if (then === 'exit') process.exit();
+console.log('a word after the end');

@@ -91,8 +91,14 @@ describe('stdout in its own process', () => {
   ])('loses nothing with a slow reader of %s, even if process.exit follows', async (_, reader) => {
     const { code, out, result } = await shell(`${SCRIPT} 250000 exit${reader}`, true);
     expect(code).toBe(0);
-    expect(out).toBe(`${linesUpTo(250_000)}a word after the end\n`);
+    expect(out).toBe(linesUpTo(250_000));
     expect(result).toMatchObject({ posts: 250_000, bytes: linesUpTo(250_000).length });
+  });
+
+  it('leaves the stream open for what the script writes afterwards', async () => {
+    const { code, out } = await shell(`${SCRIPT} 250000`, true);
+    expect(code).toBe(0);
+    expect(out).toBe(`${linesUpTo(250_000)}a word after the end\n`);
   });
 
   it('fails on a full disk', async () => {
