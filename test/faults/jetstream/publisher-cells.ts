@@ -11,8 +11,6 @@ import type { WireProxy } from './wire-proxy.js';
 const MIB = 2 ** 20;
 /** Posts of a trial. */
 const POSTS = 300;
-/** Longer than the server waits for the answer to a ping. */
-const BLOCK_MS = [2_200, 2_800] as const;
 /** A server that takes 40 MiB in four seconds, of a publisher that has 2 MiB on their way at most. */
 const SLOW = { msPerMiB: 100, maxInFlight: 8, limitBytes: 24 * MIB };
 /** The servers accept a MiB. */
@@ -148,7 +146,7 @@ async function starved(setting: StreamSetting, trial: Trial): Promise<Counts> {
   return publishes(setting, trial, { world, options }, async run => {
     await run.run({
       before: index => {
-        if (index === at) block(random.whole(...BLOCK_MS));
+        if (index === at) block(random);
       },
     });
     return { hits: Number(run.proxy.connections > 1), ...(await run.mustBeComplete()) };

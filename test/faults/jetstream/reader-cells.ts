@@ -15,8 +15,6 @@ import type { WireProxy } from './wire-proxy.js';
 const MIB = 2 ** 20;
 /** Longer than a reader waits for a heartbeat, so that it begins again. */
 const PAUSE_MS = 2_000;
-/** Longer than two heartbeats of a reader, and than its server waits for the answer to a ping. */
-const BLOCK_MS = [2_200, 2_800] as const;
 const SLOW = { sleepMs: 8, limitBytes: 24 * MIB };
 
 /** What a reader does without a fault. */
@@ -181,7 +179,7 @@ async function starved(setting: StreamSetting, trial: Trial): Promise<Counts> {
   try {
     await run.run({
       consume: index => {
-        if (index === at) block(random.whole(...BLOCK_MS));
+        if (index === at) block(random);
       },
     });
     return { hits: Number(run.proxy.connections > 1), ...(await run.mustBeComplete()) };
