@@ -46,7 +46,7 @@ const onWire =
   (kind: 'reset' | 'early end' | 'stall' | 'split') =>
   async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
     const { random } = trial;
-    const world = await setting.world;
+    const world = await setting.world();
     const { key, options } = random.pick(SETTINGS);
     const clean = await setting.once(`publisher ${key}`, async () => {
       let passed: WireProxy['passed'] | undefined;
@@ -70,7 +70,7 @@ const refused =
   (spoil: (record: string) => string, message: RegExp) =>
   async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
     const { random } = trial;
-    const world = await setting.world;
+    const world = await setting.world();
     const { options } = random.pick(SETTINGS);
     const at = random.whole(0, POSTS - 1);
     return publishes(setting, trial, { world, options }, async run => {
@@ -88,10 +88,32 @@ const refused =
     });
   };
 
+/** The servers no longer accept the login, and end the connection. */
+async function locked(setting: StreamSetting, trial: Trial): Promise<Counts> {
+  const { random } = trial;
+  const world = await setting.world('locked');
+  const { options } = random.pick(SETTINGS);
+  const at = random.whole(0, POSTS - 1);
+  return publishes(setting, trial, { world, options }, async run => {
+    try {
+      const error = await run.error({
+        before: index => (index === at ? world.setLogin(false) : sleep(1)),
+      });
+      if (error === undefined) throw new Error('The run ended as if nothing had been');
+      if ((error as { failure?: unknown }).failure !== 'refused') throw error;
+    } finally {
+      await world.setLogin(true);
+    }
+    await run.mustBeExact();
+    await run.run();
+    return { hits: 1, committed: run.startedAt, ...(await run.mustBeComplete()) };
+  });
+}
+
 /** A source that repeats posts. The servers drop them in their window; otherwise the script has `dedupe()`. */
 async function repeated(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
-  const world = await setting.world;
+  const world = await setting.world();
   const how = random.pick(['in the window', 'behind the window', 'batches'] as const);
   const every = random.whole(2, 9);
   const { create } = world.target('');
@@ -120,7 +142,7 @@ async function repeated(setting: StreamSetting, trial: Trial): Promise<Counts> {
 }
 
 async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
-  const world = await setting.world;
+  const world = await setting.world();
   const { messages } = await world.filled('large');
   const records = messages.flatMap(({ posts }) => posts);
   const options = { maxInFlight: SLOW.maxInFlight };
@@ -140,7 +162,7 @@ async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
 
 async function starved(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
-  const world = await setting.impatientWorld;
+  const world = await setting.world('impatient');
   const { options } = random.pick(SETTINGS);
   const at = random.whole(0, POSTS - 1);
   return publishes(setting, trial, { world, options }, async run => {
@@ -176,6 +198,7 @@ export const PUBLISHER_CELLS: readonly StreamCell[] = [
   cell('stall', 'waits', onWire('stall')),
   none('stall, consumer paused', 'it has no consumer; `stall` stops the acknowledgements'),
   cell('split at any byte', 'recovers', onWire('split')),
+  cell('401 in the middle', 'error', locked, 1),
   cell('repeated messages', 'recovers', repeated, 1),
   cell(
     'malformed message',

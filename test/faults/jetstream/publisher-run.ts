@@ -114,8 +114,8 @@ export class PublisherRun {
   async #read(): Promise<(readonly [string, string])[]> {
     const found: (readonly [string, string])[] = [];
     const { world } = this.#publishing;
-    const { servers, stream, subject } = world.target(this.name);
-    for await (const { raw } of fromJetStream({ servers, stream, subject, until: 'caught up' }))
+    const { create: _, ...from } = world.target(this.name);
+    for await (const { raw } of fromJetStream({ ...from, until: 'caught up' }))
       found.push([idOf(raw.toString()), hashOf(raw.toString())]);
     return found;
   }

@@ -25,11 +25,11 @@ interface Clean {
 }
 
 /** A stream of single posts or of batches, and all of it or a share. */
-async function readingOf({ world }: StreamSetting, random: Random): Promise<Reading> {
-  const opened = await world;
-  const stream = await opened.filled(random.pick(['single', 'batches'] as const));
+async function readingOf(setting: StreamSetting, random: Random): Promise<Reading> {
+  const world = await setting.world();
+  const stream = await world.filled(random.pick(['single', 'batches'] as const));
   const share = random.pick([undefined, { index: random.whole(1, 2), of: 2 }]);
-  return { world: opened, stream, share };
+  return { world, stream, share };
 }
 
 const keyOf = ({ stream, share }: Reading) => `${stream.name} ${share?.index ?? ''}`;
@@ -149,7 +149,7 @@ const killed =
   };
 
 async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
-  const world = await setting.world;
+  const world = await setting.world();
   const stream = await world.filled('large');
   const run = await ReaderRun.open(setting.libraries, trial, { world, stream });
   const memory = await MemoryWatch.start();
@@ -172,7 +172,7 @@ async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
 
 async function starved(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
-  const world = await setting.impatientWorld;
+  const world = await setting.world('impatient');
   const stream = await world.filled('single');
   const run = await ReaderRun.open(setting.libraries, trial, { world, stream });
   const at = random.whole(0, Math.floor(run.expected.size * 0.7));
@@ -184,6 +184,31 @@ async function starved(setting: StreamSetting, trial: Trial): Promise<Counts> {
     });
     return { hits: Number(run.proxy.connections > 1), ...(await run.mustBeComplete()) };
   } finally {
+    await run.close();
+  }
+}
+
+/** The server no longer accepts the login, and ends the connection. */
+async function locked(setting: StreamSetting, trial: Trial): Promise<Counts> {
+  const { random } = trial;
+  const world = await setting.world('locked');
+  const stream = await world.filled(random.pick(['single', 'batches'] as const));
+  const run = await ReaderRun.open(setting.libraries, trial, { world, stream });
+  // Mostly before the second request, as all that has come is still delivered.
+  const at = random.whole(0, random.chance(0.8) ? 10 : Math.floor(run.expected.size / 2));
+  try {
+    const error = await run.error({
+      consume: index => (index === at ? world.setLogin(false) : undefined),
+    });
+    await world.setLogin(true);
+    // All messages may have been on their way.
+    if (error === undefined) return { hits: 0 };
+    if ((error as { failure?: unknown }).failure !== 'refused') throw error;
+    const committed = await run.mustBeExact();
+    await run.mustReadTheRest(() => run.run());
+    return { hits: 1, committed, ...(await run.mustBeComplete()) };
+  } finally {
+    await world.setLogin(true);
     await run.close();
   }
 }
@@ -203,6 +228,7 @@ export const READER_CELLS: readonly StreamCell[] = [
   cell('stall', 'waits', onWire('stall')),
   cell('stall, consumer paused', 'waits', paused),
   cell('split at any byte', 'recovers', onWire('split')),
+  cell('401 in the middle', 'error', locked),
   cell('repeated messages', 'recovers', tryRepeated, 1),
   cell('malformed message', 'error', tryDamaged('malformed'), 1),
   cell('oversized message', 'error', tryDamaged('oversized'), 1),

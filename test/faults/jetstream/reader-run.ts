@@ -68,7 +68,8 @@ export class ReaderRun {
   /** What the script needs to know, also in another process. */
   get options() {
     const { name } = this.stream;
-    return { servers: this.proxy.url, stream: name, subject: name, share: this.share };
+    const { login } = this.world;
+    return { ...login, servers: this.proxy.url, stream: name, subject: name, share: this.share };
   }
 
   /** One run of the script. */
@@ -82,9 +83,11 @@ export class ReaderRun {
   }
 
   /** How a run ends: without an error, or with one of the library's. */
-  async error(): Promise<(Error & { readonly code: string }) | undefined> {
+  async error(
+    attempt: Pick<ReaderAttempt, 'consume'> = {},
+  ): Promise<(Error & { readonly code: string }) | undefined> {
     try {
-      await this.run();
+      await this.run(attempt);
       return undefined;
     } catch (error) {
       if (error instanceof this.#libraries.millrace.MillraceError) return error;

@@ -22,7 +22,7 @@ export const tryDamaged =
   (damage: Damage) =>
   async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
     const { random } = trial;
-    const world = await setting.world;
+    const world = await setting.world();
     const name = world.newName();
     const options = random.chance(0.5) ? {} : { batch: BATCH };
     const records = world.records.slice(0, POSTS);
@@ -107,7 +107,7 @@ function cut(record: string, random: Random): Buffer {
 /** Messages that the stream has twice, sent again in whatever way: each post comes once. */
 export async function tryRepeated(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
-  const world = await setting.world;
+  const world = await setting.world();
   const name = world.newName();
   const how = random.pick([
     'another id',
