@@ -5,10 +5,11 @@ import { type Ended, KilledChild, killAgainAndAgain } from '../matrix/killed-chi
 import { MemoryWatch } from '../matrix/memory-watch.js';
 import type { Counts, Trial } from '../part.js';
 import type { Random } from '../random.js';
+import { absentCells } from './absent-cells.js';
 import type { ReaderWork } from './reader-child.js';
 import { ReaderRun, type Reading } from './reader-run.js';
 import type { StreamCell, StreamSetting } from './stream-setting.js';
-import { tryDamaged, tryRepeated } from './try-messages.js';
+import { tryDamaged, tryExpired, tryRepeated } from './try-messages.js';
 import { block, plantOnWire } from './wire-faults.js';
 import type { WireProxy } from './wire-proxy.js';
 
@@ -233,6 +234,13 @@ export const READER_CELLS: readonly StreamCell[] = [
   cell('malformed message', 'error', tryDamaged('malformed'), 1),
   cell('oversized message', 'error', tryDamaged('oversized'), 1),
   cell('consumer 100 times slower', 'recovers', slow, 1),
+  cell('expired messages', 'gap', tryExpired),
+  {
+    name: cellName('reader', 'clock an hour off'),
+    expects: 'none',
+    why: 'a reader compares no times',
+  },
+  ...absentCells('reader'),
   cell('full disk', 'error', onDisk('ENOSPC')),
   cell('failing disk', 'error', onDisk('EIO')),
   cell('starved of CPU', 'recovers', starved),

@@ -136,6 +136,26 @@ export class ReaderRun {
     return { posts: found.length };
   }
 
+  /**
+   * The gaps are exactly those of the dropped messages that are not committed, all else is there. Resolves to the number
+   * of dropped messages.
+   */
+  async mustName(dropped: readonly StoredMessage[]): Promise<number> {
+    const found = await postsOfLines(this.out);
+    const keys = new Set(found.map(([key]) => key));
+    const lost = dropped.filter(({ posts }) => posts.some(post => !keys.has(idOf(post))));
+    const left = new Map(this.expected);
+    for (const { posts } of lost) for (const post of posts) left.delete(idOf(post));
+    mustEqual(found, left);
+    const isNamed = (seq: number) => this.gaps.some(({ from, to }) => from <= seq && seq <= to);
+    const wrong = this.messages.filter(message =>
+      message.posts.length > 0 ? isNamed(message.seq) !== lost.includes(message) : false,
+    );
+    if (wrong.length > 0)
+      throw new Error(`Gaps: ${JSON.stringify(this.gaps)}; wrong at sequence ${wrong[0]?.seq}`);
+    return lost.length;
+  }
+
   close(): Promise<void> {
     return this.proxy.close();
   }
