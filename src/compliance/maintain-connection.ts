@@ -10,7 +10,7 @@ import { MINUTE, SECOND } from '../time.js';
 /** The callbacks of a connection. Times are in epoch milliseconds. */
 export interface ConnectionListener {
   connected(at: number): void;
-  /** All events that arrived before this time were delivered. */
+  /** All events up to this time were delivered. */
   received(at: number): void;
   /** Called for a record that is not an event; what it rejects with ends the stream. */
   damaged(record: DamagedRecord, error: DataError): Promise<void>;
@@ -20,6 +20,11 @@ export interface ConnectionListener {
 
 /** The last arrivals may not be delivered yet; everything before them was. */
 const BLOCKS_AHEAD = 4;
+/**
+ * With nothing to read for this time, the reader has all that was sent. Before that, a slow consumer or a blocked event
+ * loop may have left older events on their way, in buffers of any size.
+ */
+const CAUGHT_UP_MS = 5 * SECOND;
 /** The wait after a broken connection grows by this step up to the maximum. */
 const BROKEN_STEP_MS = SECOND / 4;
 const BROKEN_MAX_MS = 16 * SECOND;
@@ -60,15 +65,19 @@ export async function maintainConnection(
       listener.connected(clock.now());
       let reason = 'without a reason';
       try {
-        const arrivals: number[] = [];
+        const arrivals: (number | undefined)[] = [];
         let arrived = clock.now();
+        let busyAt = timing.elapsed();
         // While a record comes in parts, only what came before its first part is delivered.
         let begun = arrived;
         const onBytes = (hadEnd: boolean) => {
           if (hadEnd) begun = arrived;
           arrived = clock.now();
-          arrivals.push(begun);
-          if (arrivals.length > BLOCKS_AHEAD) listener.received(arrivals.shift() as number);
+          const now = timing.elapsed();
+          arrivals.push(now - busyAt < CAUGHT_UP_MS ? undefined : begun);
+          busyAt = now;
+          const delivered = arrivals.length > BLOCKS_AHEAD ? arrivals.shift() : undefined;
+          if (delivered !== undefined) listener.received(delivered);
         };
         const records = liveRecords(connection, { onBytes, onDamaged });
         for await (const { items } of records) {
@@ -81,7 +90,12 @@ export async function maintainConnection(
             else if ('raw' in message) events.push(message);
             else reason = `with the words: ${message.message}`;
           }
-          if (events.length > 0) await listener.events(events);
+          if (events.length === 0) continue;
+          await listener.events(events);
+          busyAt = timing.elapsed();
+          const newest = newestTime(events);
+          // Not later than now, whatever time an event has.
+          if (newest !== undefined) listener.received(Math.min(newest, clock.now()));
         }
       } finally {
         connection.close();
@@ -107,6 +121,11 @@ export async function maintainConnection(
     const end = account.beginWait({ reason: 'retry', waitMs, error: failure, retry: failures });
     await timing.sleep(waitMs, signal).finally(end);
   }
+}
+
+function newestTime(events: readonly ComplianceEvent[]): number | undefined {
+  const times = events.flatMap(({ at }) => at?.getTime() ?? []);
+  return times.length === 0 ? undefined : times.reduce((a, b) => Math.max(a, b));
 }
 
 function readRecord(record: Buffer): InStreamMessage | ComplianceEvent | DataError {

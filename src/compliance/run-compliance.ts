@@ -96,13 +96,13 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   ];
   for (const one of work) one.catch(fail);
   try {
-    for await (const items of queue.read()) {
+    for await (const { items, state } of queue.read(() => gaps.state)) {
       told = timing.elapsed();
       if (run.progress !== undefined) {
         run.progress.received += items.length;
-        run.progress.reached = gaps.state.until;
+        run.progress.reached = state.until;
       }
-      const cursor = cursorOf(job, gaps.state);
+      const cursor = cursorOf(job, state);
       yield { items, origin: urls[0]?.href, ...(cursor === undefined ? {} : { cursor }) };
     }
   } finally {

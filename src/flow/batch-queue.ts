@@ -1,3 +1,9 @@
+/** Items, and the state of the producers as they were taken. */
+export interface Taken<T, S> {
+  readonly items: readonly T[];
+  readonly state: S;
+}
+
 /** A bounded queue from several producers to one consumer: `add` waits while it holds `limit` items or more. */
 export class BatchQueue<T> {
   readonly #limit: number;
@@ -11,8 +17,13 @@ export class BatchQueue<T> {
     this.#limit = limit;
   }
 
-  /** Resolves when there is room again, or when the consumer has stopped. */
+  /**
+   * Resolves when there is room again, or when the consumer has stopped.
+   *
+   * @throws the error of `fail`: the items are dropped
+   */
   async add(items: readonly T[]): Promise<void> {
+    if (this.#end !== undefined && 'error' in this.#end) throw this.#end.error;
     if (this.#end !== undefined || items.length === 0) return;
     for (const item of items) this.#waiting.push(item);
     this.#wakeReader();
@@ -36,16 +47,21 @@ export class BatchQueue<T> {
     this.#finish({ error });
   }
 
-  /** Can be called once. When the reader stops, all producers continue, and their items are dropped. */
-  async *read(): AsyncGenerator<readonly T[], void, undefined> {
+  /**
+   * Can be called once. When the reader stops, all producers continue, and their items are dropped.
+   *
+   * @param stateOf the state of the producers, taken with the items: later, they may have added others
+   */
+  async *read<S>(stateOf: () => S): AsyncGenerator<Taken<T, S>, void, undefined> {
     try {
       while (true) {
         const items = this.#waiting;
         if (items.length > 0 || this.#poked) {
           this.#poked = false;
           this.#waiting = [];
+          const state = stateOf();
           this.#wakeAll();
-          yield items;
+          yield { items, state };
         } else if (this.#end === undefined)
           await new Promise<void>(resolve => {
             this.#wakeReader = resolve;

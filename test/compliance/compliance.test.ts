@@ -222,6 +222,27 @@ describe('compliance', () => {
     await expect(other.done).rejects.toThrow('not one of this compliance stream');
   });
 
+  it('fetches the events that were on their way for half an hour, as nothing says that they have arrived (faults matrix, seed 27)', async () => {
+    let ahead = 0;
+    const sent = timing.now();
+    const of = acme({ serviceTime: () => timing.now() + ahead });
+    const first = reading({}, of);
+    await service.until(1);
+    service.happen(0, sent);
+    await first.has('0');
+    ahead = HOUR / 2;
+    // Each comes by itself, and much later than it happened.
+    for (let id = 1; id <= 10; id++) {
+      service.happen(id, sent + id);
+      await first.has(String(id));
+    }
+    service.happened.push({ id: 11, at: sent + 11 });
+    await first.stop();
+    const second = reading({ resume: first.cursor() }, of);
+    await second.has('11');
+    await second.stop();
+  });
+
   it('can start in the past', async () => {
     const from = Date.now() - 2 * HOUR;
     service.happened.push({ id: 7, at: from + MINUTE });

@@ -97,7 +97,7 @@ export function elementsOf(document: string, key: string): string[] {
 
 /** A line with a post or an event. */
 export function isItem(line: string): boolean {
-  return /"id_str"|"delete"/.test(line);
+  return /"id_str"|"timestamp_?ms"/i.test(line);
 }
 
 /** The elements of the array of a page; the first and the last are not alone. */

@@ -14,6 +14,8 @@ export const BURST_EVENTS = 8;
 /** Above the whole numbers that a JavaScript number can hold. */
 const FIRST_POST = 1_790_000_000_000_000_001n;
 const FIRST_USER = 1_650_000_000_000_000_001n;
+/** Longer than the service needs from its headers to its first event. */
+const SUBSCRIBE_MS = 50;
 /** By the service's clock: replays have what was missed half an hour later. */
 const MAX_WAIT_MS = 2 * 24 * 3_600_000;
 const COUNTRIES = ['DE', 'FR', 'XX', 'XY'];
@@ -100,7 +102,7 @@ export class ComplianceEvents {
   #count = 0;
   #stamp = 0;
   #bursts = 0;
-  readonly #isConnected: () => boolean;
+  readonly #connections: () => number;
 
   constructor(world: World, random: Random) {
     this.#world = world;
@@ -108,7 +110,7 @@ export class ComplianceEvents {
     const { faults } = world.service;
     // A delay of nothing counts the connections.
     const { id } = faults.plant({ kind: 'delay', ms: 0, endpoint: 'compliance', times: 'always' });
-    this.#isConnected = () => faults.list().some(fault => fault.id === id && fault.hits > 0);
+    this.#connections = () => faults.list().find(fault => fault.id === id)?.hits ?? 0;
   }
 
   get count(): number {
@@ -167,15 +169,21 @@ export class ComplianceEvents {
     signal: AbortSignal,
     { gaps = [], mustName, mayChange = false }: ArriveOptions = {},
   ): Promise<void> {
+    let connections = 0;
     while (true) {
       signal.throwIfAborted();
       // Later, all would come from the replay of what was before the connection.
-      if (!this.#isConnected()) {
+      if (this.#connections() === 0) {
         await sleep(2);
         continue;
       }
       this.burst();
       await sleep(this.#random.whole(2, 12));
+      // No minutes pass between the time that the service states to a connection and the first event that it sends there.
+      while (connections < this.#connections()) {
+        connections = this.#connections();
+        await sleep(SUBSCRIBE_MS);
+      }
       // Minutes pass, so that what was missed is old enough for a replay, and older than what came meanwhile.
       this.#world.service.clock.advance(this.#random.chance(0.2) ? 240_000 : 20_000);
       const store = tombstones();

@@ -37,8 +37,8 @@ const account = millrace.account(
   {
     ...addresses,
     limits: { search: [], jobReads: [], replay: [], compliance: [] },
+    // Others move the service's clock, too: as anywhere, its time comes with its responses.
     timing: new TrialTiming(clock),
-    serviceTime: clock.now,
   },
   {},
 );

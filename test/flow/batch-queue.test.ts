@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import { BatchQueue } from '../../src/flow/batch-queue.js';
+
+it('gives items with the state of the producers as they were taken, whatever they add before the consumer gets them', async () => {
+  const queue = new BatchQueue<number>(10);
+  let added = 0;
+  const add = (item: number) => {
+    void queue.add([item]);
+    added = item;
+  };
+  add(1);
+  const reader = queue.read(() => added);
+  const taken = reader.next();
+  add(2);
+  expect((await taken).value).toEqual({ items: [1], state: 1 });
+  expect((await reader.next()).value).toEqual({ items: [2], state: 2 });
+});
+
+it('refuses items after its failure, so that no producer counts them as delivered', async () => {
+  const queue = new BatchQueue<number>(10);
+  const failure = new Error('failed');
+  await queue.add([1]);
+  queue.fail(failure);
+  await expect(queue.add([2])).rejects.toBe(failure);
+  const reader = queue.read(() => undefined);
+  expect((await reader.next()).value?.items).toEqual([1]);
+  await expect(reader.next()).rejects.toBe(failure);
+});
+
+it('drops what producers add once its reader has stopped', async () => {
+  const queue = new BatchQueue<number>(1);
+  void queue.add([1]);
+  for await (const { items } of queue.read(() => undefined)) {
+    expect(items).toEqual([1]);
+    break;
+  }
+  await queue.add([2, 3]);
+});
