@@ -135,7 +135,7 @@ async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
       },
     });
     const total = run.proxy.passed['to server'];
-    const counts = { MiB: Math.round(total / MIB), 'peak MiB': Math.ceil(memory.grown / MIB) };
+    const counts = { MiB: Math.round(total / MIB), 'grown MiB': Math.ceil(memory.grown / MIB) };
     return { hits: Number(total > SLOW.limitBytes), ...counts, ...(await run.mustBeComplete()) };
   });
 }

@@ -164,7 +164,7 @@ async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
         if (index % 12 === 0) await memory.mustBeBelow(SLOW.limitBytes);
       },
     });
-    const counts = { MiB: Math.round(total / MIB), 'peak MiB': Math.ceil(memory.grown / MIB) };
+    const counts = { MiB: Math.round(total / MIB), 'grown MiB': Math.ceil(memory.grown / MIB) };
     // A reader that keeps all it has read needs more than the limit.
     return { hits: Number(total > SLOW.limitBytes), ...counts, ...(await run.mustBeComplete()) };
   } finally {

@@ -35,7 +35,7 @@ export const consumeSlowly: Fault['plant'] = async ({ row }) => {
   return {
     // A run that keeps all it has read needs more than the limit.
     hits: () => (bytes >= (slow.limitBytes ?? 0) ? items : 0),
-    counts: () => ({ MiB: Math.round(bytes / MIB), 'peak MiB': Math.ceil(memory.grown / MIB) }),
+    counts: () => ({ MiB: Math.round(bytes / MIB), 'grown MiB': Math.ceil(memory.grown / MIB) }),
     consume: async (index, size = 0) => {
       items++;
       bytes += size;
