@@ -48,6 +48,8 @@ export class JetStreamConnection {
   readonly #run: ConnectionRun;
   /** When another server was tried last. */
   #changedAt = 0;
+  /** Why the client has ended the connection for good, such as a login that a server no longer accepts. */
+  #endedBy: Error | undefined;
 
   /**
    * Connects. Servers that are out of reach are tried again, see `maxOutageMs`.
@@ -92,6 +94,9 @@ export class JetStreamConnection {
     this.client = packages.jetstream.jetstream(nats, { timeout: REQUEST_MS });
     this.#access = access;
     this.#run = run;
+    nats.closed().then(error => {
+      if (error instanceof Error) this.#endedBy = error;
+    });
   }
 
   get signal(): AbortSignal {
@@ -152,7 +157,8 @@ export class JetStreamConnection {
     while (true) {
       try {
         return await request();
-      } catch (error) {
+      } catch (thrown) {
+        const error = this.#endedBy ?? thrown;
         const isCluster = this.#nats.info?.cluster !== undefined;
         if (!isMissing(error) || !isCluster || isAnswer?.(error) === true) throw error;
         if (performance.now() - started > MISSING_MS) throw error;
@@ -189,12 +195,13 @@ export class JetStreamConnection {
   async mayPass(what: string, error: unknown, since: number, attempt: number): Promise<void> {
     this.signal.throwIfAborted();
     const onOutage = this.#changeServer;
-    await pause(this.#access, this.#run, { what, error, since, attempt, onOutage });
+    const cause = this.#endedBy ?? error;
+    await pause(this.#access, this.#run, { what, error: cause, since, attempt, onOutage });
   }
 
   /** The typed form of an error of the client. */
   error(what: string, error: unknown): unknown {
-    return typedError(this.#access, this.#run, what, error);
+    return typedError(this.#access, this.#run, what, this.#endedBy ?? error);
   }
 
   /** Connects to another server where this one has been without an answer for long: it may be cut off from the rest. */

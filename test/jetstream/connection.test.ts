@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { nkeys } from '@nats-io/transport-node';
-import { type Activity, collect, pipeline } from 'millrace';
+import { type Activity, collect, pipeline, tap } from 'millrace';
 import {
   type FromJetStreamOptions,
   fromJetStream,
@@ -15,7 +16,7 @@ import {
 } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
-import { numberedSource } from './numbered-posts.js';
+import { numberedId, numberedSource } from './numbered-posts.js';
 
 const stream = { stream: 'posts', subject: 'posts' };
 const create = { maxBytes: 64 << 20, shares: 2 };
@@ -163,6 +164,46 @@ resolver_preload: {
     const error = await roundTrip(node, { tls: true }).catch(thrown => thrown);
     expect(error).toMatchObject({ failure: 'refused' });
   });
+
+  it.each(['a reader', 'a publisher'])(
+    'of %s ends at once where a login is refused in the middle of a run',
+    async which => {
+      const login = (password: string) => `authorization { user: one, password: ${password} }`;
+      await using node = await startNode({ config: login('before') });
+      const to = {
+        servers: node.url,
+        user: 'one',
+        password: 'before',
+        maxOutageMs: 20_000,
+        ...stream,
+      };
+      await roundTrip(node, { user: 'one', password: 'before' });
+      const file = path.join(node.store, 'node.conf');
+      const config = await readFile(file, 'utf8');
+      const change = async () => {
+        await writeFile(file, config.replace(login('before'), login('behind')));
+        process.kill(node.pid as number, 'SIGHUP');
+      };
+      const source = numberedSource({
+        ...{ total: 1_000_000, size: 10 },
+        before: async from => {
+          if (from === 50) await change();
+          await wait(5);
+        },
+      });
+      const run =
+        which === 'a reader'
+          ? pipeline(
+              fromJetStream(to),
+              tap(({ id }) => (id === numberedId(19) ? change() : undefined)),
+              collect(),
+            )
+          : pipeline(source, toJetStream({ ...to, name: 'other' }));
+      const error = await run.catch(thrown => thrown);
+      expect(error).toBeInstanceOf(JetStreamError);
+      expect(error).toMatchObject({ failure: 'refused', retryable: false });
+    },
+  );
 
   it('gives up on a server that is not there, and on one that never answers', async () => {
     const silent = net.createServer().listen(0, '127.0.0.1');

@@ -2,17 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cellName } from '../cell-name.js';
 import { MemoryWatch } from '../matrix/memory-watch.js';
 import type { Counts, Trial } from '../part.js';
-import { PublisherRun, type Publishing } from './publisher-run.js';
+import { absentCells } from './absent-cells.js';
+import { POSTS, publishes, SETTINGS } from './publisher-run.js';
 import type { StreamCell, StreamSetting } from './stream-setting.js';
 import { BATCH } from './stream-world.js';
+import { clockOff, expired, locked, refused } from './try-publisher-again.js';
 import { block, plantOnWire } from './wire-faults.js';
 import type { WireProxy } from './wire-proxy.js';
 
 const MIB = 2 ** 20;
-/** Posts of a trial. */
-const POSTS = 300;
-/** Longer than the server waits for the answer to a ping. */
-const BLOCK_MS = [2_200, 2_800] as const;
 /** A server that takes 40 MiB in four seconds, of a publisher that has 2 MiB on their way at most. */
 const SLOW = { msPerMiB: 100, maxInFlight: 8, limitBytes: 24 * MIB };
 /** The servers accept a MiB. */
@@ -21,34 +19,11 @@ const PADDING = 'x'.repeat(1_200_000);
 const WINDOW_MS = 1_000;
 const BEHIND_WINDOW_MS = 1_200;
 
-const SETTINGS = [
-  { key: 'single', options: {} },
-  { key: 'few in flight', options: { maxInFlight: 4 } },
-  { key: 'batches', options: { batch: BATCH } },
-] as const;
-
-type Attempt = (run: PublisherRun, trial: Trial) => Promise<Counts>;
-
-async function publishes(
-  setting: StreamSetting,
-  trial: Trial,
-  publishing: Omit<Publishing, 'records'> & Partial<Publishing>,
-  attempt: Attempt,
-): Promise<Counts> {
-  const records = publishing.world.records.slice(0, POSTS);
-  const run = await PublisherRun.open(setting.libraries, { records, ...publishing }, trial.signal);
-  try {
-    return await attempt(run, trial);
-  } finally {
-    await run.close();
-  }
-}
-
 const onWire =
   (kind: 'reset' | 'early end' | 'stall' | 'split') =>
   async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
     const { random } = trial;
-    const world = await setting.world;
+    const world = await setting.world();
     const { key, options } = random.pick(SETTINGS);
     const clean = await setting.once(`publisher ${key}`, async () => {
       let passed: WireProxy['passed'] | undefined;
@@ -67,33 +42,10 @@ const onWire =
     });
   };
 
-/** A post that the servers or the library refuse, until the source has another one in its place. */
-const refused =
-  (spoil: (record: string) => string, message: RegExp) =>
-  async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
-    const { random } = trial;
-    const world = await setting.world;
-    const { options } = random.pick(SETTINGS);
-    const at = random.whole(0, POSTS - 1);
-    return publishes(setting, trial, { world, options }, async run => {
-      const error = await run.error({
-        change: (record, index) => [index === at ? spoil(record) : record],
-        // Commits take turns with posts.
-        before: () => sleep(1),
-      });
-      if (error === undefined) throw new Error('The run ended as if nothing had been');
-      if (!message.test(error.message)) throw error;
-      const stored = await run.mustBeExact();
-      if (stored > at) throw new Error(`${stored} posts are stored, and ${at} were before it`);
-      await run.run();
-      return { hits: 1, committed: run.startedAt, ...(await run.mustBeComplete()) };
-    });
-  };
-
 /** A source that repeats posts. The servers drop them in their window; otherwise the script has `dedupe()`. */
 async function repeated(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
-  const world = await setting.world;
+  const world = await setting.world();
   const how = random.pick(['in the window', 'behind the window', 'batches'] as const);
   const every = random.whole(2, 9);
   const { create } = world.target('');
@@ -122,7 +74,7 @@ async function repeated(setting: StreamSetting, trial: Trial): Promise<Counts> {
 }
 
 async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
-  const world = await setting.world;
+  const world = await setting.world();
   const { messages } = await world.filled('large');
   const records = messages.flatMap(({ posts }) => posts);
   const options = { maxInFlight: SLOW.maxInFlight };
@@ -142,21 +94,16 @@ async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
 
 async function starved(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
-  const world = await setting.impatientWorld;
+  const world = await setting.world('impatient');
   const { options } = random.pick(SETTINGS);
   const at = random.whole(0, POSTS - 1);
-  let hits = 0;
   return publishes(setting, trial, { world, options }, async run => {
     await run.run({
       before: index => {
-        if (index !== at) return;
-        block(random.whole(...BLOCK_MS));
-        hits = 1;
+        if (index === at) block(random);
       },
     });
-    // Whether the server has waited for less than that is up to the machine.
-    const reconnects = Number(run.proxy.connections > 1);
-    return { hits, reconnects, ...(await run.mustBeComplete()) };
+    return { hits: Number(run.proxy.connections > 1), ...(await run.mustBeComplete()) };
   });
 }
 
@@ -183,6 +130,7 @@ export const PUBLISHER_CELLS: readonly StreamCell[] = [
   cell('stall', 'waits', onWire('stall')),
   none('stall, consumer paused', 'it has no consumer; `stall` stops the acknowledgements'),
   cell('split at any byte', 'recovers', onWire('split')),
+  cell('401 in the middle', 'error', locked, 1),
   cell('repeated messages', 'recovers', repeated, 1),
   cell(
     'malformed message',
@@ -197,6 +145,9 @@ export const PUBLISHER_CELLS: readonly StreamCell[] = [
     1,
   ),
   cell('consumer 100 times slower', 'recovers', slow, 1),
+  cell('expired messages', 'error', expired),
+  cell('clock an hour off', 'recovers', clockOff, 1),
+  ...absentCells('publisher'),
   none(
     'full disk',
     `${NO_FILES}; the cells \`storage-limit\` and \`full-disk\` are for those of servers`,

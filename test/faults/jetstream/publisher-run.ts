@@ -7,7 +7,8 @@ import { type Expected, expectedPosts, hashOf, idOf } from '../matrix/bare-clien
 import { mustBePart, mustEqual } from '../matrix/compare.js';
 import type { Counts, Trial } from '../part.js';
 import type { Libraries } from './reader.js';
-import type { StreamWorld } from './stream-world.js';
+import type { StreamSetting } from './stream-setting.js';
+import { BATCH, type StreamWorld } from './stream-world.js';
 import { WireProxy } from './wire-proxy.js';
 
 /** Posts that arrive together, with a cursor behind them. */
@@ -114,8 +115,8 @@ export class PublisherRun {
   async #read(): Promise<(readonly [string, string])[]> {
     const found: (readonly [string, string])[] = [];
     const { world } = this.#publishing;
-    const { servers, stream, subject } = world.target(this.name);
-    for await (const { raw } of fromJetStream({ servers, stream, subject, until: 'caught up' }))
+    const { create: _, ...from } = world.target(this.name);
+    for await (const { raw } of fromJetStream({ ...from, until: 'caught up' }))
       found.push([idOf(raw.toString()), hashOf(raw.toString())]);
     return found;
   }
@@ -144,5 +145,33 @@ export class PublisherRun {
       undefined,
       [{ step: 'records' }],
     );
+  }
+}
+
+/** Posts of a trial. */
+export const POSTS = 300;
+
+/** How publishers differ. */
+export const SETTINGS = [
+  { key: 'single', options: {} },
+  { key: 'few in flight', options: { maxInFlight: 4 } },
+  { key: 'batches', options: { batch: BATCH } },
+] as const;
+
+type Attempt = (run: PublisherRun, trial: Trial) => Promise<Counts>;
+
+/** One trial of a publisher. */
+export async function publishes(
+  setting: StreamSetting,
+  trial: Trial,
+  publishing: Omit<Publishing, 'records'> & Partial<Publishing>,
+  attempt: Attempt,
+): Promise<Counts> {
+  const records = publishing.world.records.slice(0, POSTS);
+  const run = await PublisherRun.open(setting.libraries, { records, ...publishing }, trial.signal);
+  try {
+    return await attempt(run, trial);
+  } finally {
+    await run.close();
   }
 }

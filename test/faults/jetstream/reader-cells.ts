@@ -5,18 +5,17 @@ import { type Ended, KilledChild, killAgainAndAgain } from '../matrix/killed-chi
 import { MemoryWatch } from '../matrix/memory-watch.js';
 import type { Counts, Trial } from '../part.js';
 import type { Random } from '../random.js';
+import { absentCells } from './absent-cells.js';
 import type { ReaderWork } from './reader-child.js';
 import { ReaderRun, type Reading } from './reader-run.js';
 import type { StreamCell, StreamSetting } from './stream-setting.js';
-import { tryDamaged, tryRepeated } from './try-messages.js';
+import { tryDamaged, tryExpired, tryRepeated } from './try-messages.js';
 import { block, plantOnWire } from './wire-faults.js';
 import type { WireProxy } from './wire-proxy.js';
 
 const MIB = 2 ** 20;
 /** Longer than a reader waits for a heartbeat, so that it begins again. */
 const PAUSE_MS = 2_000;
-/** Longer than two heartbeats of a reader, and than its server waits for the answer to a ping. */
-const BLOCK_MS = [2_200, 2_800] as const;
 const SLOW = { sleepMs: 8, limitBytes: 24 * MIB };
 
 /** What a reader does without a fault. */
@@ -27,11 +26,11 @@ interface Clean {
 }
 
 /** A stream of single posts or of batches, and all of it or a share. */
-async function readingOf({ world }: StreamSetting, random: Random): Promise<Reading> {
-  const opened = await world;
-  const stream = await opened.filled(random.pick(['single', 'batches'] as const));
+async function readingOf(setting: StreamSetting, random: Random): Promise<Reading> {
+  const world = await setting.world();
+  const stream = await world.filled(random.pick(['single', 'batches'] as const));
   const share = random.pick([undefined, { index: random.whole(1, 2), of: 2 }]);
-  return { world: opened, stream, share };
+  return { world, stream, share };
 }
 
 const keyOf = ({ stream, share }: Reading) => `${stream.name} ${share?.index ?? ''}`;
@@ -151,7 +150,7 @@ const killed =
   };
 
 async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
-  const world = await setting.world;
+  const world = await setting.world();
   const stream = await world.filled('large');
   const run = await ReaderRun.open(setting.libraries, trial, { world, stream });
   const memory = await MemoryWatch.start();
@@ -174,23 +173,43 @@ async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
 
 async function starved(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
-  const world = await setting.impatientWorld;
+  const world = await setting.world('impatient');
   const stream = await world.filled('single');
   const run = await ReaderRun.open(setting.libraries, trial, { world, stream });
   const at = random.whole(0, Math.floor(run.expected.size * 0.7));
-  let hits = 0;
   try {
     await run.run({
       consume: index => {
-        if (index !== at) return;
-        block(random.whole(...BLOCK_MS));
-        hits = 1;
+        if (index === at) block(random);
       },
     });
-    // Whether the server has waited for less than that is up to the machine.
-    const reconnects = Number(run.proxy.connections > 1);
-    return { hits, reconnects, ...(await run.mustBeComplete()) };
+    return { hits: Number(run.proxy.connections > 1), ...(await run.mustBeComplete()) };
   } finally {
+    await run.close();
+  }
+}
+
+/** The server no longer accepts the login, and ends the connection. */
+async function locked(setting: StreamSetting, trial: Trial): Promise<Counts> {
+  const { random } = trial;
+  const world = await setting.world('locked');
+  const stream = await world.filled(random.pick(['single', 'batches'] as const));
+  const run = await ReaderRun.open(setting.libraries, trial, { world, stream });
+  // Mostly before the second request, as all that has come is still delivered.
+  const at = random.whole(0, random.chance(0.8) ? 10 : Math.floor(run.expected.size / 2));
+  try {
+    const error = await run.error({
+      consume: index => (index === at ? world.setLogin(false) : undefined),
+    });
+    await world.setLogin(true);
+    // All messages may have been on their way.
+    if (error === undefined) return { hits: 0 };
+    if ((error as { failure?: unknown }).failure !== 'refused') throw error;
+    const committed = await run.mustBeExact();
+    await run.mustReadTheRest(() => run.run());
+    return { hits: 1, committed, ...(await run.mustBeComplete()) };
+  } finally {
+    await world.setLogin(true);
     await run.close();
   }
 }
@@ -210,10 +229,18 @@ export const READER_CELLS: readonly StreamCell[] = [
   cell('stall', 'waits', onWire('stall')),
   cell('stall, consumer paused', 'waits', paused),
   cell('split at any byte', 'recovers', onWire('split')),
+  cell('401 in the middle', 'error', locked),
   cell('repeated messages', 'recovers', tryRepeated, 1),
   cell('malformed message', 'error', tryDamaged('malformed'), 1),
   cell('oversized message', 'error', tryDamaged('oversized'), 1),
   cell('consumer 100 times slower', 'recovers', slow, 1),
+  cell('expired messages', 'gap', tryExpired),
+  {
+    name: cellName('reader', 'clock an hour off'),
+    expects: 'none',
+    why: 'a reader compares no times',
+  },
+  ...absentCells('reader'),
   cell('full disk', 'error', onDisk('ENOSPC')),
   cell('failing disk', 'error', onDisk('EIO')),
   cell('starved of CPU', 'recovers', starved),

@@ -68,7 +68,8 @@ export class ReaderRun {
   /** What the script needs to know, also in another process. */
   get options() {
     const { name } = this.stream;
-    return { servers: this.proxy.url, stream: name, subject: name, share: this.share };
+    const { login } = this.world;
+    return { ...login, servers: this.proxy.url, stream: name, subject: name, share: this.share };
   }
 
   /** One run of the script. */
@@ -82,9 +83,11 @@ export class ReaderRun {
   }
 
   /** How a run ends: without an error, or with one of the library's. */
-  async error(): Promise<(Error & { readonly code: string }) | undefined> {
+  async error(
+    attempt: Pick<ReaderAttempt, 'consume'> = {},
+  ): Promise<(Error & { readonly code: string }) | undefined> {
     try {
-      await this.run();
+      await this.run(attempt);
       return undefined;
     } catch (error) {
       if (error instanceof this.#libraries.millrace.MillraceError) return error;
@@ -131,6 +134,26 @@ export class ReaderRun {
     if (named.size !== lost.length || lost.some(seq => !named.has(seq)))
       throw new Error(`Gaps: ${JSON.stringify(this.gaps)}, and lost are ${lost}`);
     return { posts: found.length };
+  }
+
+  /**
+   * The gaps are exactly those of the dropped messages that are not committed, all else is there. Resolves to the number
+   * of dropped messages.
+   */
+  async mustName(dropped: readonly StoredMessage[]): Promise<number> {
+    const found = await postsOfLines(this.out);
+    const keys = new Set(found.map(([key]) => key));
+    const lost = dropped.filter(({ posts }) => posts.some(post => !keys.has(idOf(post))));
+    const left = new Map(this.expected);
+    for (const { posts } of lost) for (const post of posts) left.delete(idOf(post));
+    mustEqual(found, left);
+    const isNamed = (seq: number) => this.gaps.some(({ from, to }) => from <= seq && seq <= to);
+    const wrong = this.messages.filter(message =>
+      message.posts.length > 0 ? isNamed(message.seq) !== lost.includes(message) : false,
+    );
+    if (wrong.length > 0)
+      throw new Error(`Gaps: ${JSON.stringify(this.gaps)}; wrong at sequence ${wrong[0]?.seq}`);
+    return lost.length;
   }
 
   close(): Promise<void> {

@@ -5,7 +5,7 @@ import { loadModule } from '../load-module.js';
 import { type BundledChild, bundleChild } from '../matrix/bundle-child.js';
 import type { Cell, Counts, Setting, Trial } from '../part.js';
 import type { Libraries } from './reader.js';
-import { StreamWorld } from './stream-world.js';
+import { StreamWorld, type Temper } from './stream-world.js';
 
 /** A reader or a publisher of one server under a fault. */
 export interface StreamCell extends Cell {
@@ -39,13 +39,8 @@ export class StreamSetting {
     return made;
   }
 
-  get world(): Promise<StreamWorld> {
-    return this.once('world', () => StreamWorld.open());
-  }
-
-  /** Its server disconnects clients that are silent for a moment. */
-  get impatientWorld(): Promise<StreamWorld> {
-    return this.once('impatient world', () => StreamWorld.open({ impatient: true }));
+  world(temper: Temper = 'patient'): Promise<StreamWorld> {
+    return this.once(`${temper} world`, () => StreamWorld.open(temper));
   }
 
   /** The reader's script for processes that are killed. */

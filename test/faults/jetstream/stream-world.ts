@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
 import {
@@ -47,6 +50,17 @@ const LARGE_POSTS = 160;
 const LARGE_BYTES = 256 << 10;
 /** Clients that do not answer a ping for longer than 1.5 s are disconnected. */
 const IMPATIENT = 'ping_interval: "500ms"\nping_max: 2';
+const ADMIN = { user: 'admin', pass: 'oracle' };
+const LOGIN = { user: 'client', password: 'good' };
+/** The oracle's login, and that of the library, which a trial changes. */
+const locked = (password: string) =>
+  `authorization { users: [
+  { user: ${ADMIN.user}, password: ${ADMIN.pass} }
+  { user: ${LOGIN.user}, password: ${password} }
+] }`;
+
+/** How a server treats its clients. */
+export type Temper = 'patient' | 'impatient' | 'locked';
 
 export const BATCH = { posts: POSTS_PER_BATCH, waitMs: 0, compression: 'gzip' } as const;
 
@@ -57,10 +71,18 @@ export class StreamWorld {
   readonly node: NatsNode;
   readonly connection: NatsConnection;
   readonly manager: JetStreamManager;
+  /** What the library logs in with. */
+  readonly login: Partial<typeof LOGIN>;
   readonly #filled = new Map<Filling, Promise<FilledStream>>();
   #count = 0;
 
-  private constructor(node: NatsNode, connection: NatsConnection, manager: JetStreamManager) {
+  private constructor(
+    node: NatsNode,
+    connection: NatsConnection,
+    manager: JetStreamManager,
+    login: Partial<typeof LOGIN>,
+  ) {
+    this.login = login;
     this.node = node;
     this.connection = connection;
     this.manager = manager;
@@ -69,11 +91,35 @@ export class StreamWorld {
     );
   }
 
-  /** @param options `impatient`: whether the server disconnects clients that are silent for a moment. */
-  static async open({ impatient = false } = {}): Promise<StreamWorld> {
-    const node = await startNode({ config: impatient ? IMPATIENT : '' });
-    const connection = await connect({ servers: node.url });
-    return new StreamWorld(node, connection, await jetstreamManager(connection));
+  /** @param temper An impatient server disconnects clients that are silent; a locked one has logins. */
+  static async open(temper: Temper): Promise<StreamWorld> {
+    const isLocked = temper === 'locked';
+    const config = { patient: '', impatient: IMPATIENT, locked: locked(LOGIN.password) }[temper];
+    const node = await startNode({ config });
+    const connection = await connect({ servers: node.url, ...(isLocked && ADMIN) });
+    const manager = await jetstreamManager(connection);
+    return new StreamWorld(node, connection, manager, isLocked ? LOGIN : {});
+  }
+
+  /** Refuses the library's login, and ends its connections; or accepts it again. */
+  async setLogin(isAccepted: boolean): Promise<void> {
+    const file = path.join(this.node.store, 'node.conf');
+    const [good, bad] = [locked(LOGIN.password), locked('another')];
+    const config = (await readFile(file, 'utf8')).replace(good, bad);
+    await writeFile(file, isAccepted ? config.replace(bad, good) : config);
+    process.kill(this.node.pid as number, 'SIGHUP');
+    while ((await this.#accepts()) !== isAccepted) await sleep(20);
+  }
+
+  async #accepts(): Promise<boolean> {
+    try {
+      const { user, password } = LOGIN;
+      const probe = { servers: this.node.url, user, pass: password, reconnect: false };
+      await (await connect(probe)).close();
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** A name that no other trial has. */
@@ -110,7 +156,7 @@ export class StreamWorld {
   /** The stream as options, with the server itself. */
   target(stream: string) {
     const create = { maxBytes: 256 << 20, shares: SUBJECTS };
-    return { servers: this.node.url, stream, subject: stream, create };
+    return { ...this.login, servers: this.node.url, stream, subject: stream, create };
   }
 
   /** All messages of a stream, but for a damaged one. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import { failDisk } from '../matrix/failing-disk.js';
 import type { Counts, Trial } from '../part.js';
 import type { Random } from '../random.js';
 import { ReaderRun } from './reader-run.js';
@@ -22,7 +23,7 @@ export const tryDamaged =
   (damage: Damage) =>
   async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
     const { random } = trial;
-    const world = await setting.world;
+    const world = await setting.world();
     const name = world.newName();
     const options = random.chance(0.5) ? {} : { batch: BATCH };
     const records = world.records.slice(0, POSTS);
@@ -107,7 +108,7 @@ function cut(record: string, random: Random): Buffer {
 /** Messages that the stream has twice, sent again in whatever way: each post comes once. */
 export async function tryRepeated(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
-  const world = await setting.world;
+  const world = await setting.world();
   const name = world.newName();
   const how = random.pick([
     'another id',
@@ -159,4 +160,31 @@ function copyOf({ subject, headers, data }: StoredMessage, how: string, copy: nu
   if (how === 'another id') all.set('Nats-Msg-Id', `copy-${copy}`);
   for (const key of all.keys()) if (key.startsWith('Nats-Expected')) all.delete(key);
   return { subject, payload: data, headers: Object.fromEntries(all) };
+}
+
+/** The stream drops messages before they are read, while the reader is down. */
+export async function tryExpired(setting: StreamSetting, trial: Trial): Promise<Counts> {
+  const { random } = trial;
+  const world = await setting.world();
+  const name = world.newName();
+  await world.publish(name, world.records, random.pick([{}, { batch: BATCH }]));
+  const stream = { name, messages: await world.stored(name) };
+  const run = await ReaderRun.open(setting.libraries, trial, { world, stream });
+  try {
+    const disk = await failDisk(run.out, 'EIO', random.whole(1, 25));
+    const error = await run.error();
+    disk.lift();
+    if (error === undefined) return { hits: 0 };
+    const committed = await run.mustBeExact();
+    // A reader without a checkpoint begins at the first message that there is.
+    if (committed === 0) return { hits: 0 };
+    const first = random.whole(2, stream.messages.at(-1)?.seq ?? 2);
+    await world.manager.streams.purge(name, { seq: first });
+    const dropped = run.messages.filter(({ seq }) => seq < first);
+    await run.run();
+    return { hits: await run.mustName(dropped), committed };
+  } finally {
+    await run.close();
+    await world.remove(name);
+  }
 }

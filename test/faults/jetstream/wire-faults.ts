@@ -33,7 +33,13 @@ export function plantOnWire(
   return () => proxy.held > 0;
 }
 
-/** Blocks the event loop without using a CPU. */
-export function block(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+/**
+ * Longer than two heartbeats of a reader, and than an impatient server waits: it sends the first ping after up to 2 s,
+ * and others every half second.
+ */
+const BLOCK_MS = [4_000, 4_500] as const;
+
+/** Blocks the event loop, without using a CPU. */
+export function block(random: Random): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, random.whole(...BLOCK_MS));
 }

@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Kvm } from '@nats-io/kv';
+import type { Counts, Trial } from '../part.js';
+import { POSTS, publishes, SETTINGS } from './publisher-run.js';
+import type { StreamSetting } from './stream-setting.js';
+
+// Publishers whose first run ends in the middle, and whose next one goes on.
+
+const STOP = new Error('The script stops');
+
+/** A post that the servers or the library refuse, until the source has another one in its place. */
+export const refused =
+  (spoil: (record: string) => string, message: RegExp) =>
+  async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
+    const { random } = trial;
+    const world = await setting.world();
+    const { options } = random.pick(SETTINGS);
+    const at = random.whole(0, POSTS - 1);
+    return publishes(setting, trial, { world, options }, async run => {
+      const error = await run.error({
+        change: (record, index) => [index === at ? spoil(record) : record],
+        // Commits take turns with posts.
+        before: () => sleep(1),
+      });
+      if (error === undefined) throw new Error('The run ended as if nothing had been');
+      if (!message.test(error.message)) throw error;
+      const stored = await run.mustBeExact();
+      if (stored > at) throw new Error(`${stored} posts are stored, and ${at} were before it`);
+      await run.run();
+      return { hits: 1, committed: run.startedAt, ...(await run.mustBeComplete()) };
+    });
+  };
+
+/** The servers no longer accept the login, and end the connection. */
+export async function locked(setting: StreamSetting, trial: Trial): Promise<Counts> {
+  const { random } = trial;
+  const world = await setting.world('locked');
+  const { options } = random.pick(SETTINGS);
+  const at = random.whole(0, POSTS - 1);
+  return publishes(setting, trial, { world, options }, async run => {
+    try {
+      const error = await run.error({
+        before: index => (index === at ? world.setLogin(false) : sleep(1)),
+      });
+      if (error === undefined) throw new Error('The run ended as if nothing had been');
+      if ((error as { failure?: unknown }).failure !== 'refused') throw error;
+    } finally {
+      await world.setLogin(true);
+    }
+    await run.mustBeExact();
+    await run.run();
+    return { hits: 1, committed: run.startedAt, ...(await run.mustBeComplete()) };
+  });
+}
+
+/** The clock of the process is off, ahead in one run and behind in the next. */
+export async function clockOff(setting: StreamSetting, trial: Trial): Promise<Counts> {
+  const { random } = trial;
+  const world = await setting.world();
+  const { options } = random.pick(SETTINGS);
+  const at = random.whole(0, POSTS - 1);
+  const skewMs = random.pick([-1, 1]) * random.whole(3_000_000, 3_600_000);
+  const now = Date.now.bind(Date);
+  let hits = 0;
+  const skewed = async <T>(ms: number, run: () => Promise<T>): Promise<T> => {
+    Date.now = () => {
+      hits++;
+      return now() + ms;
+    };
+    try {
+      return await run();
+    } finally {
+      Date.now = now;
+    }
+  };
+  return publishes(setting, trial, { world, options }, async run => {
+    const before = (index: number) => {
+      if (index === at) throw STOP;
+      return sleep(1);
+    };
+    const ended = await skewed(skewMs, () => run.run({ before })).catch(error => error);
+    if (ended !== STOP) throw ended;
+    await run.mustBeExact();
+    await skewed(-skewMs, () => run.run());
+    return { hits, committed: run.startedAt, ...(await run.mustBeComplete()) };
+  });
+}
+
+/** The stream drops what was published behind the last commit, so that it is unknown: the script has to begin again. */
+export async function expired(setting: StreamSetting, trial: Trial): Promise<Counts> {
+  const { random } = trial;
+  const world = await setting.world();
+  const { options } = random.pick(SETTINGS);
+  const at = random.whole(1, POSTS - 1);
+  return publishes(setting, trial, { world, options }, async run => {
+    const before = (index: number) => {
+      if (index === at) throw STOP;
+    };
+    const ended = await run.run({ before }).catch(error => error);
+    if (ended !== STOP) throw ended;
+    await world.manager.streams.purge(run.name);
+    const error = await run.error({});
+    // The last commit may have covered all.
+    if (error === undefined) return { hits: 0 };
+    if ((error as { failure?: unknown }).failure !== 'publisher') throw error;
+    // What the first run had on its way may have come since; a script that begins again repeats what is there.
+    await world.manager.streams.purge(run.name);
+    await (await new Kvm(world.connection).open('millrace')).delete(run.name);
+    await run.run();
+    return { hits: 1, ...(await run.mustBeComplete()) };
+  });
+}
