@@ -44,10 +44,9 @@ function isWhole(handle: number, metas: readonly [Buffer, Buffer], pageSize: num
   if ((newest.readBigUInt64LE(LAST_PAGE_AT) + 1n) * BigInt(pageSize) <= BigInt(size)) return true;
   if (hasAllPages(handle, newest, pageSize, size)) return true;
   // Another process may have used the pages again since: then it has a newer root.
-  const now = [metaAt(handle, 0), metaAt(handle, pageSize)].filter(meta => meta !== undefined);
-  const [one, other] = now;
+  const [one, other] = [metaAt(handle, 0), metaAt(handle, pageSize)];
   if (one === undefined || other === undefined) return false;
-  const isNewer = now.some(meta => txnOf(meta) > txnOf(newest));
+  const isNewer = txnOf(one) > txnOf(newest) || txnOf(other) > txnOf(newest);
   return isNewer && isWhole(handle, [one, other], pageSize);
 }
 

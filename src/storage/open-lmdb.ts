@@ -10,10 +10,10 @@ type Lmdb = typeof import('lmdb');
 
 const FILE = 'data.mdb';
 /**
- * Another process was faster; or the file system has no links, for which Windows has EISDIR, and LMDB creates the
- * file itself.
+ * Codes of a link that may fail: another process was faster; or the file system has no links, for which Windows has
+ * EISDIR, and LMDB creates the file itself.
  */
-const MAY_FAIL = ['EEXIST', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EISDIR'];
+const LINK_MAY_FAIL = ['EEXIST', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EISDIR'];
 
 /**
  * Opens the LMDB database in a folder, which is created if it does not exist, with binary keys and values.
@@ -51,7 +51,7 @@ async function create(lmdb: Lmdb, folder: string): Promise<void> {
     const file = await openFile(path.join(aside, FILE), 'r+');
     await file.sync().finally(() => file.close());
     await link(path.join(aside, FILE), path.join(folder, FILE)).catch(error => {
-      if (!MAY_FAIL.includes(error.code)) throw error;
+      if (!LINK_MAY_FAIL.includes(error.code)) throw error;
     });
   } finally {
     await rm(aside, { recursive: true, force: true });
