@@ -35,8 +35,9 @@ export interface CheckpointOwner {
 }
 
 const VERSION = 1;
-/** In UTF-16 units. */
+/** The length of a block of the text, in UTF-16 units. */
 const BLOCK_LENGTH = 64 * 1024;
+/** The text, and the checksum of what is before it: a wrong count would truncate files in the wrong place. */
 const CHECK = /^([\s\S]*) {2}"check": "([0-9a-f]{8})"\n}\n$/;
 
 /** The temporary file that becomes the checkpoint by a rename. */
@@ -109,7 +110,7 @@ export async function writeCheckpoint(
 ): Promise<void> {
   const write = async (aside: OpenFile) => {
     let position = 0;
-    for (const block of printed(checkpoint)) {
+    for (const block of print(checkpoint)) {
       await writeAll(aside, block, position);
       position += block.length;
     }
@@ -127,8 +128,8 @@ export async function prepareFolder(fs: FileSystem, file: string): Promise<void>
   }
 }
 
-/** Prints in blocks: the whole text of many thousands of files would take as much memory as the run has for them. */
-function* printed({ state, owner, cursor, files }: CheckpointText): Generator<Uint8Array> {
+/** Prints in blocks: the whole text, of many thousands of files, takes as much memory as all else that is kept of them. */
+function* print({ state, owner, cursor, files }: CheckpointText): Generator<Uint8Array> {
   const total = (count: (file: FileCounts) => number) =>
     files.reduce((sum, file) => sum + count(file), 0);
   let sum = 0;
@@ -157,7 +158,6 @@ function* printed({ state, owner, cursor, files }: CheckpointText): Generator<Ui
   yield Buffer.from(`${text}  "check": "${hexOf(sum)}"\n}\n`);
 }
 
-/** A checksum of the text before it: a wrong count would truncate files in the wrong place. */
 function hexOf(sum: number): string {
   return sum.toString(16).padStart(8, '0');
 }

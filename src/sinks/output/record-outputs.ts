@@ -21,10 +21,12 @@ export class RecordOutputs<T> extends Outputs<T, RecordFile<T>> {
   }
 
   open(path: string): RecordOutput<T> {
+    const maxBytes = this.#maxBytes;
+    if (maxBytes === undefined) return new RecordOutput(this, path, this.#format, maxBytes);
     let output = this.#byPath.get(path);
     if (output === undefined) {
-      output = new RecordOutput(this, path, this.#format, this.#maxBytes);
-      if (this.#maxBytes !== undefined) this.#byPath.set(path, output);
+      output = new RecordOutput(this, path, this.#format, maxBytes);
+      this.#byPath.set(path, output);
     }
     return output;
   }
