@@ -6,6 +6,7 @@ import type { Account } from '../http/account.js';
 import { connectLive, isFinalStatus } from '../http/live-connection.js';
 import type { DamagedRecord } from '../json/damaged-record.js';
 import { MINUTE, SECOND } from '../time.js';
+import { DeliveredTime } from './delivered-time.js';
 
 /** The callbacks of a connection. Times are in epoch milliseconds. */
 export interface ConnectionListener {
@@ -18,13 +19,6 @@ export interface ConnectionListener {
   events(events: readonly ComplianceEvent[]): Promise<void>;
 }
 
-/** The last arrivals may not be delivered yet; everything before them was. */
-const BLOCKS_AHEAD = 4;
-/**
- * With nothing to read for this time, the reader has all that was sent. Before that, a slow consumer or a blocked event
- * loop may have left older events on their way, in buffers of any size.
- */
-const CAUGHT_UP_MS = 5 * SECOND;
 /** The wait after a broken connection grows by this step up to the maximum. */
 const BROKEN_STEP_MS = SECOND / 4;
 const BROKEN_MAX_MS = 16 * SECOND;
@@ -65,20 +59,12 @@ export async function maintainConnection(
       listener.connected(clock.now());
       let reason = 'without a reason';
       try {
-        const arrivals: (number | undefined)[] = [];
-        let arrived = clock.now();
-        let busyAt = timing.elapsed();
-        // While a record comes in parts, only what came before its first part is delivered.
-        let begun = arrived;
-        const onBytes = (hadEnd: boolean) => {
-          if (hadEnd) begun = arrived;
-          arrived = clock.now();
-          const now = timing.elapsed();
-          arrivals.push(now - busyAt < CAUGHT_UP_MS ? undefined : begun);
-          busyAt = now;
-          const delivered = arrivals.length > BLOCKS_AHEAD ? arrivals.shift() : undefined;
-          if (delivered !== undefined) listener.received(delivered);
+        const instant = () => ({ now: clock.now(), elapsed: timing.elapsed() });
+        const delivered = new DeliveredTime(instant());
+        const received = (until: number | undefined) => {
+          if (until !== undefined) listener.received(until);
         };
+        const onBytes = (hadEnd: boolean) => received(delivered.afterBytes(hadEnd, instant()));
         const records = liveRecords(connection, { onBytes, onDamaged });
         for await (const { items } of records) {
           failures = 0;
@@ -92,10 +78,7 @@ export async function maintainConnection(
           }
           if (events.length === 0) continue;
           await listener.events(events);
-          busyAt = timing.elapsed();
-          const newest = newestTime(events);
-          // Not later than now, whatever time an event has.
-          if (newest !== undefined) listener.received(Math.min(newest, clock.now()));
+          received(delivered.afterEvents(events, instant()));
         }
       } finally {
         connection.close();
@@ -121,11 +104,6 @@ export async function maintainConnection(
     const end = account.beginWait({ reason: 'retry', waitMs, error: failure, retry: failures });
     await timing.sleep(waitMs, signal).finally(end);
   }
-}
-
-function newestTime(events: readonly ComplianceEvent[]): number | undefined {
-  const times = events.flatMap(({ at }) => at?.getTime() ?? []);
-  return times.length === 0 ? undefined : times.reduce((a, b) => Math.max(a, b));
 }
 
 function readRecord(record: Buffer): InStreamMessage | ComplianceEvent | DataError {
