@@ -125,7 +125,7 @@ function reading(options: ComplianceOptions = {}, of = acme()) {
     done,
     cursor: () => cursor,
     async has(...wanted: string[]) {
-      const until = Date.now() + 5_000;
+      const until = Date.now() + 60_000;
       while (!wanted.every(id => ids.includes(id))) {
         if (Date.now() > until) throw new Error(`Have ${ids}, want ${wanted}`);
         await Promise.race([new Promise(resolve => setTimeout(resolve, 1)), done]);
