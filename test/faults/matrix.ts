@@ -7,9 +7,10 @@ import { cleanCompliance, cleanRun } from './matrix/clean-run.js';
 import type { Fault } from './matrix/fault.js';
 import { FAULTS } from './matrix/faults.js';
 import { renderMatrix } from './matrix/render-matrix.js';
+import { RowRun } from './matrix/row-run.js';
 import { ROWS, type Row } from './matrix/rows.js';
-import { RowRun, tryFault } from './matrix/run-row.js';
 import { tryCompliance } from './matrix/try-compliance.js';
+import { tryFault } from './matrix/try-fault.js';
 import { cleanChild, killCompliance, tryKills } from './matrix/try-kills.js';
 import type { Cell, Part } from './part.js';
 

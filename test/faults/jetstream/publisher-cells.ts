@@ -56,20 +56,20 @@ async function repeated(setting: StreamSetting, trial: Trial): Promise<Counts> {
       ...(how === 'behind the window' && { create: { ...create, duplicateWindowMs: WINDOW_MS } }),
     },
   };
-  let hits = 0;
+  let repetitions = 0;
   return publishes(setting, trial, publishing, async run => {
     const before: string[] = [];
     await run.run({
       change: (record, index) => {
         before.push(record);
         if (index % every !== 0) return [record];
-        hits++;
+        repetitions++;
         return [record, random.pick(before)];
       },
       before: index =>
         how === 'behind the window' && index === POSTS / 2 ? sleep(BEHIND_WINDOW_MS) : undefined,
     });
-    return { hits, ...(await run.mustBeComplete()) };
+    return { hits: Number(repetitions > 0), repetitions, ...(await run.mustBeComplete()) };
   });
 }
 
@@ -94,7 +94,7 @@ async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
 
 async function starved(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
-  const world = await setting.world('impatient');
+  const world = await setting.world('short pings');
   const { options } = random.pick(SETTINGS);
   const at = random.whole(0, POSTS - 1);
   return publishes(setting, trial, { world, options }, async run => {

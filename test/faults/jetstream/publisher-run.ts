@@ -6,6 +6,7 @@ import { fromJetStream } from '../../../src/jetstream/index.js';
 import { type Expected, expectedPosts, hashOf, idOf } from '../matrix/bare-client.js';
 import { mustBePart, mustEqual } from '../matrix/compare.js';
 import type { Counts, Trial } from '../part.js';
+import { type TypedError, typedErrorOf } from '../typed-error-of.js';
 import type { Libraries } from './reader.js';
 import type { StreamSetting } from './stream-setting.js';
 import { BATCH, type StreamWorld } from './stream-world.js';
@@ -81,30 +82,26 @@ export class PublisherRun {
   }
 
   /** How a run ends: without an error, or with one of the library's. */
-  async error(attempt: PublisherAttempt): Promise<Error | undefined> {
-    try {
-      await this.run(attempt);
-      return undefined;
-    } catch (error) {
-      if (error instanceof this.#libraries.millrace.MillraceError) return error;
-      throw error;
-    }
+  error(attempt: PublisherAttempt = {}): Promise<TypedError | undefined> {
+    return typedErrorOf(this.#libraries.millrace, () => this.run(attempt));
   }
 
   /** The stream has nothing that is not right, and each post once for readers. Resolves to the number of its posts. */
   async mustBeExact(): Promise<number> {
     const found = await this.#read();
     mustBePart(found, this.expected);
+    for (const copy of await this.#stored()) mustBePart([copy], this.expected);
     return found.length;
   }
 
-  /** The same, and all posts. */
+  /** The same, and all posts, for the library's reader and for a client of the stream alone. */
   async mustBeComplete(): Promise<Counts> {
     const found = await this.#read();
     mustEqual(found, this.expected);
-    const stored = await this.#publishing.world.stored(this.name);
-    const posts = stored.reduce((sum, message) => sum + message.posts.length, 0);
-    return { posts: found.length, copies: posts - found.length };
+    const copies = await this.#stored();
+    for (const copy of copies) mustBePart([copy], this.expected);
+    mustEqual([...new Map(copies)], this.expected);
+    return { posts: found.length, copies: copies.length - found.length };
   }
 
   async close(): Promise<void> {
@@ -119,6 +116,12 @@ export class PublisherRun {
     for await (const { raw } of fromJetStream({ ...from, until: 'caught up' }))
       found.push([idOf(raw.toString()), hashOf(raw.toString())]);
     return found;
+  }
+
+  /** Each post as often as the stream has it, fetched without the library: it may be there again where readers leave it out. */
+  async #stored(): Promise<(readonly [string, string])[]> {
+    const messages = await this.#publishing.world.stored(this.name);
+    return messages.flatMap(({ posts }) => posts).map(post => [idOf(post), hashOf(post)] as const);
   }
 
   #source({ change = record => [record], before = () => {} }: PublisherAttempt) {

@@ -173,7 +173,7 @@ async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
 
 async function starved(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
-  const world = await setting.world('impatient');
+  const world = await setting.world('short pings');
   const stream = await world.filled('single');
   const run = await ReaderRun.open(setting.libraries, trial, { world, stream });
   const at = random.whole(0, Math.floor(run.expected.size * 0.7));
@@ -192,7 +192,7 @@ async function starved(setting: StreamSetting, trial: Trial): Promise<Counts> {
 /** The server no longer accepts the login, and ends the connection. */
 async function locked(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
-  const world = await setting.world('locked');
+  const world = await setting.world('logins');
   const stream = await world.filled(random.pick(['single', 'batches'] as const));
   const run = await ReaderRun.open(setting.libraries, trial, { world, stream });
   // Mostly before the second request, as all that has come is still delivered.

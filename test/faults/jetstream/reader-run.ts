@@ -4,8 +4,9 @@ import type { JetStreamGap } from 'millrace/jetstream';
 import type { Expected } from '../matrix/bare-client.js';
 import { idOf } from '../matrix/bare-client.js';
 import { mustBePart, mustEqual } from '../matrix/compare.js';
-import { committedLines, postsOf, postsOfLines } from '../matrix/pipelines.js';
+import { committedLines, postsOf, postsOfLines } from '../matrix/outputs.js';
 import type { Counts, Trial } from '../part.js';
+import { type TypedError, typedErrorOf } from '../typed-error-of.js';
 import { type Libraries, type ReaderAttempt, readToFiles } from './reader.js';
 import {
   type FilledStream,
@@ -83,16 +84,8 @@ export class ReaderRun {
   }
 
   /** How a run ends: without an error, or with one of the library's. */
-  async error(
-    attempt: Pick<ReaderAttempt, 'consume'> = {},
-  ): Promise<(Error & { readonly code: string }) | undefined> {
-    try {
-      await this.run(attempt);
-      return undefined;
-    } catch (error) {
-      if (error instanceof this.#libraries.millrace.MillraceError) return error;
-      throw error;
-    }
+  error(attempt: Pick<ReaderAttempt, 'consume'> = {}): Promise<TypedError | undefined> {
+    return typedErrorOf(this.#libraries.millrace, () => this.run(attempt));
   }
 
   /** What is committed is right, and has all that was committed before. Resolves to the number of its posts. */

@@ -5,7 +5,7 @@ import { loadModule } from '../load-module.js';
 import { type BundledChild, bundleChild } from '../matrix/bundle-child.js';
 import type { Cell, Counts, Setting, Trial } from '../part.js';
 import type { Libraries } from './reader.js';
-import { StreamWorld, type Temper } from './stream-world.js';
+import { type ServerSetup, StreamWorld } from './stream-world.js';
 
 /** A reader or a publisher of one server under a fault. */
 export interface StreamCell extends Cell {
@@ -39,8 +39,8 @@ export class StreamSetting {
     return made;
   }
 
-  world(temper: Temper = 'patient'): Promise<StreamWorld> {
-    return this.once(`${temper} world`, () => StreamWorld.open(temper));
+  world(setup: ServerSetup = 'default'): Promise<StreamWorld> {
+    return this.once(`world with ${setup}`, () => StreamWorld.open(setup));
   }
 
   /** The reader's script for processes that are killed. */

@@ -49,18 +49,18 @@ const POSTS = 600;
 const LARGE_POSTS = 160;
 const LARGE_BYTES = 256 << 10;
 /** Clients that do not answer a ping for longer than 1.5 s are disconnected. */
-const IMPATIENT = 'ping_interval: "500ms"\nping_max: 2';
+const SHORT_PINGS = 'ping_interval: "500ms"\nping_max: 2';
 const ADMIN = { user: 'admin', pass: 'oracle' };
 const LOGIN = { user: 'client', password: 'good' };
 /** The oracle's login, and that of the library, which a trial changes. */
-const locked = (password: string) =>
+const logins = (password: string) =>
   `authorization { users: [
   { user: ${ADMIN.user}, password: ${ADMIN.pass} }
   { user: ${LOGIN.user}, password: ${password} }
 ] }`;
 
-/** How a server treats its clients. */
-export type Temper = 'patient' | 'impatient' | 'locked';
+/** What a server is configured with: pings that clients have to answer soon, or logins. */
+export type ServerSetup = 'default' | 'short pings' | 'logins';
 
 export const BATCH = { posts: POSTS_PER_BATCH, waitMs: 0, compression: 'gzip' } as const;
 
@@ -91,20 +91,19 @@ export class StreamWorld {
     );
   }
 
-  /** @param temper An impatient server disconnects clients that are silent; a locked one has logins. */
-  static async open(temper: Temper): Promise<StreamWorld> {
-    const isLocked = temper === 'locked';
-    const config = { patient: '', impatient: IMPATIENT, locked: locked(LOGIN.password) }[temper];
-    const node = await startNode({ config });
-    const connection = await connect({ servers: node.url, ...(isLocked && ADMIN) });
+  static async open(setup: ServerSetup): Promise<StreamWorld> {
+    const hasLogins = setup === 'logins';
+    const configs = { default: '', 'short pings': SHORT_PINGS, logins: logins(LOGIN.password) };
+    const node = await startNode({ config: configs[setup] });
+    const connection = await connect({ servers: node.url, ...(hasLogins && ADMIN) });
     const manager = await jetstreamManager(connection);
-    return new StreamWorld(node, connection, manager, isLocked ? LOGIN : {});
+    return new StreamWorld(node, connection, manager, hasLogins ? LOGIN : {});
   }
 
   /** Refuses the library's login, and ends its connections; or accepts it again. */
   async setLogin(isAccepted: boolean): Promise<void> {
     const file = path.join(this.node.store, 'node.conf');
-    const [good, bad] = [locked(LOGIN.password), locked('another')];
+    const [good, bad] = [logins(LOGIN.password), logins('another')];
     const config = (await readFile(file, 'utf8')).replace(good, bad);
     await writeFile(file, isAccepted ? config.replace(bad, good) : config);
     process.kill(this.node.pid as number, 'SIGHUP');

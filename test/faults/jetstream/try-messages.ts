@@ -127,17 +127,17 @@ export async function tryRepeated(setting: StreamSetting, trial: Trial): Promise
   const records = world.records.slice(0, POSTS);
   const half = random.whole(20, POSTS);
   await world.publish(name, records.slice(0, half), { ...options, name: `${name}-first` });
-  let hits = 0;
+  let copies = 0;
   if (how === 'publisher') {
     await world.publish(name, records.slice(0, half), { ...options, name: `${name}-again` });
-    hits = half;
+    copies = half;
   } else {
     if (how === 'behind window') await sleep(BEHIND_WINDOW_MS);
     const stored = (await world.stored(name)).filter(({ posts }) => posts.length > 0);
     for (let copy = 0; copy < COPIES; copy++) {
       const { duplicate } = await world.send(copyOf(random.pick(stored), how, copy));
       // In the window, the server drops it.
-      if (duplicate === (how === 'same id')) hits++;
+      if (duplicate === (how === 'same id')) copies++;
     }
   }
   await world.publish(name, records.slice(half), { ...options, name: `${name}-rest` });
@@ -146,7 +146,7 @@ export async function tryRepeated(setting: StreamSetting, trial: Trial): Promise
   const run = await ReaderRun.open(setting.libraries, trial, { world, stream, dedupe });
   try {
     await run.run();
-    return { hits, ...(await run.mustBeComplete()) };
+    return { hits: Number(copies > 0), copies, ...(await run.mustBeComplete()) };
   } finally {
     await run.close();
     await world.remove(name);
@@ -182,7 +182,8 @@ export async function tryExpired(setting: StreamSetting, trial: Trial): Promise<
     await world.manager.streams.purge(name, { seq: first });
     const dropped = run.messages.filter(({ seq }) => seq < first);
     await run.run();
-    return { hits: await run.mustName(dropped), committed };
+    const lost = await run.mustName(dropped);
+    return { hits: Number(lost > 0), lost, committed };
   } finally {
     await run.close();
     await world.remove(name);

@@ -34,7 +34,7 @@ export const refused =
 /** The servers no longer accept the login, and end the connection. */
 export async function locked(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
-  const world = await setting.world('locked');
+  const world = await setting.world('logins');
   const { options } = random.pick(SETTINGS);
   const at = random.whole(0, POSTS - 1);
   return publishes(setting, trial, { world, options }, async run => {
@@ -61,10 +61,10 @@ export async function clockOff(setting: StreamSetting, trial: Trial): Promise<Co
   const at = random.whole(0, POSTS - 1);
   const skewMs = random.pick([-1, 1]) * random.whole(3_000_000, 3_600_000);
   const now = Date.now.bind(Date);
-  let hits = 0;
+  let looks = 0;
   const skewed = async <T>(ms: number, run: () => Promise<T>): Promise<T> => {
     Date.now = () => {
-      hits++;
+      looks++;
       return now() + ms;
     };
     try {
@@ -82,7 +82,12 @@ export async function clockOff(setting: StreamSetting, trial: Trial): Promise<Co
     if (ended !== STOP) throw ended;
     await run.mustBeExact();
     await skewed(-skewMs, () => run.run());
-    return { hits, committed: run.startedAt, ...(await run.mustBeComplete()) };
+    return {
+      hits: Number(looks > 0),
+      looks,
+      committed: run.startedAt,
+      ...(await run.mustBeComplete()),
+    };
   });
 }
 

@@ -2,7 +2,7 @@ import type { Tombstones } from 'millrace';
 import { Random } from '../random.js';
 import { ComplianceEvents } from './compliance.js';
 import { watchDisk } from './failing-disk.js';
-import type { RowRun } from './run-row.js';
+import type { RowRun } from './row-run.js';
 import { type Clean, sentTo } from './sent.js';
 
 /** What a run without a fault does. The run has a proxy, which sees what is sent. */

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Endpoint } from 'millrace/service';
 import type { Expectation } from '../part.js';
+import { isExpired } from './expected.js';
 import { failDisk } from './failing-disk.js';
 import type { Fault } from './fault.js';
 import type { Tampering } from './fault-proxy.js';
 import { lieAboutSums } from './lying-sums.js';
 import { COMPLIANCE_SINCE_MS, type RowName } from './pipelines.js';
-import { isExpired, type Row } from './rows.js';
+import type { Row } from './rows.js';
 import { PATHS } from './sent.js';
 import { aim, contentCut, fromRequest, inBody } from './service-fault.js';
 import { consumeSlowly, slowWorld } from './slow-consumer.js';

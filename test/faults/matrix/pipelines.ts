@@ -1,9 +1,6 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { gunzipSync } from 'node:zlib';
-import { parse } from 'csv-parse/sync';
-import { parquetReadObjects } from 'hyparquet';
 import type {
   Account,
   Activity,
@@ -14,8 +11,23 @@ import type {
   Flow,
   Tombstones,
 } from 'millrace';
-import { hashOf, idOf } from './bare-client.js';
 import type { Found } from './compare.js';
+import {
+  committedBytes,
+  committedLines,
+  committedTexts,
+  countsOf,
+  gzipLines,
+  inTable,
+  linesIn,
+  linesOf,
+  namesIn,
+  parquetRows,
+  postsOf,
+  postsOfLines,
+  rowsOf,
+  textsIn,
+} from './outputs.js';
 import { minuteOf, NOW, QUERY, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
 
 export type Millrace = typeof import('millrace');
@@ -302,112 +314,6 @@ const REPLAY_MEMORY = 4 * 2 ** 20;
 
 /** How long before the present a compliance run begins. */
 export const COMPLIANCE_SINCE_MS = 10 * 60_000;
-
-/** Posts as rows of a table have keys of their own. */
-export function inTable(found: Found): Found {
-  return found.map(([id, hash]) => [`row ${id}`, hash]);
-}
-
-export function postsOf(lines: readonly string[]): Found {
-  return lines.filter(line => !line.startsWith('{"info"')).map(line => [idOf(line), hashOf(line)]);
-}
-
-function countsOf(lines: readonly string[]): Found {
-  return lines.map(line => {
-    const [, period, count] = /^\{"timePeriod":"(\d{12})",.*"count":(\d+)/.exec(line) ?? [];
-    if (period === undefined || count === undefined) throw new Error(`Not a count: ${line}`);
-    return [period, count];
-  });
-}
-
-function rowsOf(texts: readonly string[]): Found {
-  return texts.flatMap(text => {
-    const rows = parse(text, { columns: true }) as { id: string; raw: string }[];
-    return rows.map(({ id, raw }) => [id, hashOf(raw)] as const);
-  });
-}
-
-async function parquetRows(bytes: Buffer): Promise<Found> {
-  const { buffer, byteOffset, length } = bytes;
-  const file = buffer.slice(byteOffset, byteOffset + length) as ArrayBuffer;
-  const rows = (await parquetReadObjects({ file })) as { id: bigint | string; raw: string }[];
-  return rows.map(({ id, raw }) => [String(id), hashOf(raw)]);
-}
-
-/** The posts of all lines below a folder. */
-export async function postsOfLines(out: string): Promise<Found> {
-  return postsOf(await linesIn(out));
-}
-
-async function linesIn(out: string): Promise<string[]> {
-  return (await textsIn(out, '.jsonl')).flatMap(linesOf);
-}
-
-function linesOf(text: string): string[] {
-  if (text === '') return [];
-  if (!text.endsWith('\n')) throw new Error(`The last line is cut: ${text.slice(-80)}`);
-  return text.slice(0, -1).split('\n');
-}
-
-async function namesIn(out: string, suffix: string): Promise<string[]> {
-  const names = await readdir(out, { recursive: true }).catch(() => []);
-  return names.filter(name => name.endsWith(suffix)).toSorted();
-}
-
-async function textsIn(out: string, suffix: string): Promise<string[]> {
-  const names = await namesIn(out, suffix);
-  return Promise.all(names.map(name => readFile(path.join(out, name), 'utf8')));
-}
-
-async function gzipLines(out: string): Promise<string[]> {
-  const names = await namesIn(out, '.json.gz');
-  const texts = await Promise.all(
-    names.map(async name => gunzipSync(await readFile(path.join(out, name))).toString()),
-  );
-  return texts.flatMap(text => text.split('\n').filter(line => line.trim() !== ''));
-}
-
-interface CommittedFile {
-  readonly name: string;
-  readonly bytes: number;
-}
-
-/** The files of the checkpoint, read by this code alone. */
-export async function committedFiles(out: string): Promise<CommittedFile[]> {
-  let text: string;
-  try {
-    text = await readFile(path.join(out, 'checkpoint.json'), 'utf8');
-  } catch (error) {
-    // Before the first commit. `RowRun` knows whether there was one.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
-  const { files } = JSON.parse(text) as { files: { path: string; bytes: number }[] };
-  return files.map(({ path: name, bytes }) => ({ name, bytes }));
-}
-
-async function committedBytes(
-  out: string,
-  suffix = '',
-): Promise<{ readonly name: string; readonly bytes: Buffer }[]> {
-  const files = (await committedFiles(out)).filter(({ name }) => name.endsWith(suffix));
-  return Promise.all(
-    files.map(async ({ name, bytes }) => {
-      const file = path.resolve(out, name);
-      const content = await readFile(`${file}.part`).catch(() => readFile(file));
-      if (content.length < bytes) throw new Error(`${name} is shorter than its checkpoint says`);
-      return { name, bytes: content.subarray(0, bytes) };
-    }),
-  );
-}
-
-async function committedTexts(out: string, suffix = ''): Promise<string[]> {
-  return (await committedBytes(out, suffix)).map(({ bytes }) => bytes.toString());
-}
-
-export async function committedLines(out: string): Promise<string[]> {
-  return (await committedTexts(out)).flatMap(linesOf);
-}
 
 /** What is committed, for a pipeline that writes lines of posts. */
 export async function committedOf(pipeline: Pipeline, out: string): Promise<Found> {

@@ -1,7 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { elementsOf, fetchPages, idOf } from './bare-client.js';
-import { inTable, type RowName } from './pipelines.js';
-import { jobTexts, lines, type Prepared, postedAt, type Row, SEARCH } from './rows.js';
+import { jobTexts, lines, postedAt, SEARCH } from './expected.js';
+import { inTable } from './outputs.js';
+import type { RowName } from './pipelines.js';
+import type { Prepared, Row } from './rows.js';
 import { minuteOf, QUERY, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
 import type { World } from './world.js';
 

@@ -5,7 +5,8 @@ import type { Counts, Trial } from '../part.js';
 import { ComplianceEvents } from './compliance.js';
 import type { Planted } from './fault.js';
 import { type Minutes, mustName } from './named-gaps.js';
-import { mustHaveWaited, RowRun, type Target } from './run-row.js';
+import { RowRun } from './row-run.js';
+import { mustHaveWaited, type Target } from './try-fault.js';
 
 /** For hangs only. */
 const MAX_LATE_MS = 60_000;

@@ -7,7 +7,8 @@ import type { BundledChild } from './bundle-child.js';
 import { ComplianceEvents } from './compliance.js';
 import { type CleanRun, type Ended, KilledChild, killAgainAndAgain } from './killed-child.js';
 import type { ChildWork } from './pipeline-child.js';
-import { RowRun, type Target } from './run-row.js';
+import { RowRun } from './row-run.js';
+import type { Target } from './try-fault.js';
 import { NOW } from './windows.js';
 
 /** What a child does when nothing kills it. */

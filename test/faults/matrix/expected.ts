@@ -1,0 +1,99 @@
+import type { Addresses } from 'millrace/service';
+import {
+  type Expected,
+  elementsOf,
+  expectedPosts,
+  fetchBody,
+  fetchPages,
+  isRefused,
+} from './bare-client.js';
+import { COMPLIANCE_SINCE_MS, type RowName } from './pipelines.js';
+import { minuteOf, NOW, QUERY, WINDOWS } from './windows.js';
+import type { World } from './world.js';
+
+// What a run must put out, fetched from the service without the library.
+
+export const SEARCH = '/search/fullarchive/accounts/local/dev';
+
+export async function searched({ addresses }: World): Promise<Expected> {
+  const pages = await fetchPages(addresses, `${SEARCH}.json`, {
+    ...{ query: QUERY, maxResults: 10 },
+    fromDate: minuteOf(WINDOWS.search.from),
+    toDate: minuteOf(WINDOWS.search.to),
+  });
+  return expectedPosts(pages.flatMap(page => elementsOf(page, 'results')));
+}
+
+export async function counted({ addresses }: World): Promise<Expected> {
+  const pages = await fetchPages(addresses, `${SEARCH}/counts.json`, {
+    ...{ query: QUERY, bucket: 'day' },
+    fromDate: minuteOf(WINDOWS.counts.from),
+    toDate: minuteOf(WINDOWS.counts.to),
+  });
+  const counts = pages.flatMap(page => elementsOf(page, 'results'));
+  return new Map(
+    counts.map(count => [
+      /"timePeriod":"(\d+)"/.exec(count)?.[1] ?? '',
+      /"count":(\d+)/.exec(count)?.[1] ?? '',
+    ]),
+  );
+}
+
+export async function replayed({ addresses }: World): Promise<readonly string[]> {
+  const text = await fetchBody(addresses, replayUrl(addresses, 'firehose', WINDOWS.replay));
+  return text.split('\r\n').filter(line => line !== '' && !line.startsWith('{"info"'));
+}
+
+function replayUrl(
+  { account, publisher, streamLabel, replayStreamUrl }: Addresses,
+  type: 'firehose' | 'compliance',
+  { from, to }: { readonly from: number; readonly to: number },
+): string {
+  const url = `${replayStreamUrl}/replay/${type}/accounts/${account}/publishers/${publisher}/${streamLabel}.json`;
+  return `${url}?fromDate=${minuteOf(from)}&toDate=${minuteOf(to)}`;
+}
+
+function jobUrl({ account, publisher, historicalUrl }: Addresses, uuid: string): string {
+  return `${historicalUrl}/historical/rulestream/accounts/${account}/publishers/${publisher}/jobs/${uuid}`;
+}
+
+/** Whether the service refuses a bare client the start of what the row reads, because it is too old. */
+export async function isExpired(
+  addresses: Addresses,
+  row: RowName,
+  input: string,
+): Promise<boolean> {
+  const start = row === 'compliance' ? NOW - COMPLIANCE_SINCE_MS : WINDOWS.replay.from;
+  const window = { from: start, to: start + 60_000 };
+  if (row === 'replay') return isRefused(addresses, replayUrl(addresses, 'firehose', window), 406);
+  if (row === 'compliance')
+    return isRefused(addresses, replayUrl(addresses, 'compliance', window), 406);
+  return isRefused(addresses, `${jobUrl(addresses, input)}/results.json`, 404);
+}
+
+/** The texts of a job's files, by their names. */
+export async function jobTexts({ addresses }: World, uuid: string): Promise<Map<string, string>> {
+  const results = await fetchBody(addresses, `${jobUrl(addresses, uuid)}/results.json`);
+  const list = results.slice(results.indexOf('['), results.indexOf(']'));
+  const texts = new Map<string, string>();
+  for (const [, url = ''] of list.matchAll(/"(http[^"]+)"/g))
+    texts.set(
+      `${/(\d\d\/\d\d)_activities/.exec(url)?.[1]?.replace('/', '')}.json.gz`,
+      await fetchBody(addresses, url),
+    );
+  return texts;
+}
+
+export function lines(text: string): string[] {
+  return text.split(/\r?\n/).filter(line => line !== '' && !line.startsWith('{"info"'));
+}
+
+/** The ids of a post and of the posts within it. */
+export function* idsIn(post: string): Iterable<string> {
+  for (const [, id = ''] of post.matchAll(/"id_str":"(\d+)"/g)) yield id;
+}
+
+/** When a post was made, by its id, which counts milliseconds since an epoch. */
+export function postedAt(id: string): number {
+  return Number((BigInt(id) >> 22n) + 1_288_834_974_657n);
+}
