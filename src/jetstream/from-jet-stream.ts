@@ -15,7 +15,6 @@ import { mergeBatches } from '../sources/merge-batches.js';
 import { JetStreamConnection } from './connection.js';
 import type { JetStreamGap } from './jet-stream-gap.js';
 import { nameProblem, prefixProblem } from './names.js';
-import { postOf } from './posts-of.js';
 import { readSubject } from './read-subject.js';
 import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
 import { type OpenedStream, openStream } from './stream-settings.js';
@@ -98,10 +97,10 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
     options,
   );
   const { stream, subject, share = shareOf('fromJetStream'), until, item, resume } = checked;
-  const plan: Plan<T | Activity> = {
+  const plan: Plan<T> = {
     ...{ stream, subject, share, until, onGap: checked.onGap },
     access: accessOf('fromJetStream', checked),
-    item: (item as Plan<T>['item'] | undefined) ?? postOf,
+    item: item as Plan<T>['item'],
   };
   return new Flow(run => read(plan, { ...run, resume: run.resume ?? resume }), undefined, [
     {
@@ -121,10 +120,10 @@ interface Plan<T> {
   readonly share: Share | undefined;
   readonly until: 'never' | 'caught up' | number;
   readonly onGap: ((gap: JetStreamGap) => unknown) | undefined;
-  readonly item: (bytes: Buffer) => T;
+  readonly item: ((bytes: Buffer) => T) | undefined;
 }
 
-async function* read<T>(plan: Plan<T>, run: Run): Batches<T> {
+async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
   const { signal, progress } = run;
   const connection = await JetStreamConnection.open(plan.access, {
     ...{ call: 'fromJetStream', signal, progress },
@@ -136,7 +135,7 @@ async function* read<T>(plan: Plan<T>, run: Run): Batches<T> {
     const stream = await openStream(connection, 'fromJetStream', plan);
     const subjects = subjectsFor(plan, stream);
     const parts = subjects.map(
-      subject => new Flow<T>(at => readSubject(connection, plan, stream, subject, at)),
+      subject => new Flow<T | Activity>(at => readSubject(connection, plan, stream, subject, at)),
     );
     const [only] = parts;
     if (only !== undefined && parts.length === 1) yield* only.batches(run);

@@ -1,10 +1,7 @@
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
-import { Activity } from '../activity/activity.js';
 import { DataError } from '../errors.js';
 import { bufferOf } from '../json/buffer-of.js';
-import { excerpt } from '../json/excerpt.js';
-import { CLOSE_OBJECT, isSpace } from '../json/json-bytes.js';
 import { HEADERS, type HeaderReader } from './message.js';
 
 type Inflate = (
@@ -32,7 +29,7 @@ const LENGTHS = /^\d+(?:,\d+)*$/;
 const MAX_CONTENT_BYTES = 64 * 1024 * 1024;
 
 /**
- * The posts of a message, each with its exact bytes. A message without ids has one post, so that other
+ * The posts of a message, each with its exact bytes; `postOf` reads one. A message without ids has one post, so that other
  * programs may publish to the stream as well; the first message of an epoch has none.
  */
 export async function postsOf(
@@ -74,20 +71,4 @@ async function inflated(payload: Uint8Array, encoding: string, size: number): Pr
   }
   if (content.length === size) return content;
   throw new DataError(`A message is damaged: it has ${content.length} bytes, not ${size}`);
-}
-
-/**
- * The post that a payload is. Any program may publish, and what comes behind the reader does not know which message
- * it was, so a payload that is not a JSON object with an id is refused here.
- *
- * @throws DataError
- */
-export function postOf(payload: Buffer): Activity {
-  const post = new Activity(payload);
-  // Reads it, which need not read the rest.
-  void post.id;
-  let end = payload.length;
-  while (isSpace(payload[end - 1] as number)) end--;
-  if (payload[end - 1] === CLOSE_OBJECT) return post;
-  throw new DataError(`A post is cut: it ends with ${excerpt(payload.subarray(-40))}`);
 }

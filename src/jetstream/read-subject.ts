@@ -1,4 +1,5 @@
 import type { JsMsg } from '@nats-io/jetstream';
+import type { Activity } from '../activity/activity.js';
 import { optionError } from '../check.js';
 import type { Batch, Batches, Cursor, Run } from '../flow/flow.js';
 import { isCount } from '../json/json-checks.js';
@@ -7,6 +8,8 @@ import { errorOfMessage } from './damaged-message.js';
 import { Epochs, isEpochs } from './epochs.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { incomplete, type JetStreamGap } from './jet-stream-gap.js';
+import { HEADERS } from './message.js';
+import { postOf } from './post-of.js';
 import { postsOf } from './posts-of.js';
 import { readAgain } from './read-again.js';
 import { readMessages, remade } from './read-messages.js';
@@ -25,7 +28,8 @@ const AROUND = 1_000;
 export interface SubjectPlan<T> {
   readonly until: 'never' | 'caught up' | number;
   readonly onGap: ((gap: JetStreamGap) => unknown) | undefined;
-  readonly item: (bytes: Buffer) => T;
+  /** `undefined` for posts. */
+  readonly item: ((bytes: Buffer) => T) | undefined;
 }
 
 /** The posts of a subject, or of all by a wildcard, from a cursor on; each once, and what is gone is reported. */
@@ -35,7 +39,7 @@ export async function* readSubject<T>(
   stream: OpenedStream,
   subject: string,
   { resume, progress }: Run,
-): Batches<T> {
+): Batches<T | Activity> {
   const from = startOf(resume, stream, subject);
   const { epochs, positions } = from;
   const end = until === 'never' ? undefined : until === 'caught up' ? stream.lastSequence : until;
@@ -54,12 +58,14 @@ export async function* readSubject<T>(
       error,
       `. Delete the message (\`nats stream rmm ${stream.name} ${seq}\`) and run the same again with \`onGap\`: it goes on behind it`,
     );
-  const take = async ({ data, headers, subject: of }: JsMsg, items: T[]) => {
+  const take = async ({ data, headers, subject: of }: JsMsg, items: (T | Activity)[]) => {
     if (progress !== undefined) progress.receivedBytes += data.length;
     if (!positions.admits(of, headers)) return;
     const posts = await postsOf(data, headers);
+    const isOurs = (headers?.get(HEADERS.publisher) ?? '') !== '';
+    const made = posts.map(post => (item === undefined ? postOf(post, isOurs) : item(post)));
     // All or none of a message. Not as arguments: there may be too many.
-    for (const one of posts.map(post => item(post))) items.push(one);
+    for (const one of made) items.push(one);
     if (progress !== undefined) progress.received += posts.length;
   };
   const around = async function* (sequence: number) {
@@ -70,9 +76,9 @@ export async function* readSubject<T>(
       until: Math.min(sequence + AROUND, state.last_seq),
     });
   };
-  const recovered = async function* (): Batches<T> {
+  const recovered = async function* (): Batches<T | Activity> {
     if (stream.replicas > 1 && positions.lost.length > 0) {
-      const items: T[] = [];
+      const items: (T | Activity)[] = [];
       const found = await readAgain(positions.lost, stream.replicas, () => around(last));
       for (const message of found) {
         try {
@@ -93,7 +99,7 @@ export async function* readSubject<T>(
       ...{ stream: stream.name, created: stream.created, subject },
       ...{ after: last, until: end },
     })) {
-      const items: T[] = [];
+      const items: (T | Activity)[] = [];
       for (const message of group.messages) {
         try {
           if (epochs.admits(message.subject, message.headers)) await take(message, items);
@@ -110,7 +116,7 @@ export async function* readSubject<T>(
         positions.skip();
         await report([{ subject, ...group.lost }]);
       }
-      const batch: Batch<T> = { items, cursor: cursor(), origin: stream.name };
+      const batch: Batch<T | Activity> = { items, cursor: cursor(), origin: stream.name };
       yield batch;
       yield* recovered();
     }

@@ -17,6 +17,8 @@ const MESSAGES: readonly (readonly [what: string, Uint8Array, Record<string, str
   ['that is not JSON', Buffer.from('garbage'), {}],
   ['that is cut', post().subarray(0, -1), {}],
   ['without an id', Buffer.from('{"text":"no id"}'), {}],
+  ['with two posts', Buffer.from('{"id_str":"1","text":"a"}\n{"id_str":"2","text":"b"}'), {}],
+  ['that is cut behind a bracket', Buffer.from('{"id_str":"1","id":1,"user":{"id":3}'), {}],
   [
     'with damaged gzip',
     gzipSync(post()).subarray(0, -9),
