@@ -20,19 +20,19 @@ export class ConnectionGaps {
   /**
    * The time up to which each connection has delivered everything; empty before the first connection.
    */
-  readonly #heard: (number | undefined)[];
+  readonly #delivered: (number | undefined)[];
   #gaps: readonly Window[];
 
   /** @param start with `until`, everything since then is missing until there is a connection. */
   constructor(connections: number, start: ConnectionGapsState = { until: undefined, gaps: [] }) {
-    this.#heard = Array.from({ length: connections }, () => start.until);
+    this.#delivered = Array.from({ length: connections }, () => start.until);
     this.#gaps = mergeRanges(start.gaps, () => true);
   }
 
   /** A connection is established; the time before it is a gap, unless it is the first. */
   connected(connection: number, at: number): void {
-    const before = this.#heard[connection];
-    this.#heard[connection] = at;
+    const before = this.#delivered[connection];
+    this.#delivered[connection] = at;
     if (before === undefined) return;
     const gap = {
       from: floorTo(MINUTE, before - LATE),
@@ -42,8 +42,8 @@ export class ConnectionGaps {
   }
 
   /** All events of a connection up to this time were delivered. */
-  received(connection: number, at: number): void {
-    this.#heard[connection] = Math.max(at, this.#heard[connection] ?? at);
+  delivered(connection: number, until: number): void {
+    this.#delivered[connection] = Math.max(until, this.#delivered[connection] ?? until);
   }
 
   filled(window: Window): void {
@@ -55,8 +55,8 @@ export class ConnectionGaps {
   }
 
   get state(): ConnectionGapsState {
-    const known = this.#heard.filter(at => at !== undefined);
-    const until = known.length < this.#heard.length ? undefined : Math.min(...known);
+    const known = this.#delivered.filter(at => at !== undefined);
+    const until = known.length < this.#delivered.length ? undefined : Math.min(...known);
     return { until, gaps: this.#gaps };
   }
 }

@@ -1,12 +1,12 @@
-import { SECOND } from '../time.js';
+import { MINUTE, SECOND } from '../time.js';
 
-/** The last arrivals may not be delivered yet; everything before them was. */
-const BLOCKS_AHEAD = 4;
 /**
- * With nothing to read for this time, the reader has all that was sent. Before that, a slow consumer or a blocked event
- * loop may have left older events on their way, in buffers of any size.
+ * Heartbeats that come faster one after the other may have waited in a buffer, with events behind them: the service
+ * sends them at least this far apart.
  */
-const CAUGHT_UP_MS = 5 * SECOND;
+const HEARTBEATS_APART_MS = SECOND;
+/** An event that is further ahead of the clock has a wrong time. */
+const AHEAD_MS = MINUTE;
 
 /** An instant by the service's clock, in epoch milliseconds, and by one that never jumps. */
 export interface Instant {
@@ -15,43 +15,38 @@ export interface Instant {
 }
 
 /**
- * The time up to which a connection has delivered every event. It follows the times of the events, and the clock
- * while nothing comes. No I/O and no clock: the caller passes times.
+ * The time up to which a connection has delivered every event. It follows the times of the events: a slow reader or
+ * network may be any time behind the clock. Only heartbeats show that nothing is on its way, as the service sends them
+ * while it has nothing else to send. No I/O and no clock: the caller passes times.
  */
 export class DeliveredTime {
-  readonly #arrivals: (number | undefined)[] = [];
-  #arrived: number;
-  /** While a record comes in parts, only what came before its first part is delivered. */
-  #begun: number;
-  #busyAt: number;
-
-  /** @param connected when the connection was established */
-  constructor({ now, elapsed }: Instant) {
-    this.#arrived = now;
-    this.#begun = now;
-    this.#busyAt = elapsed;
-  }
+  /** The last arrival, if it was a heartbeat. */
+  #heartbeat: Instant | undefined;
 
   /**
-   * Bytes have arrived. Returns the time up to which every event was delivered, where this shows it.
+   * Bytes have arrived, and the events in them were delivered. Returns the time up to which every event was delivered,
+   * or `undefined` where the bytes do not tell.
    *
-   * @param hadEnd whether the bytes before them had the end of a record or a heartbeat
+   * @param isHeartbeat whether they are nothing else
    */
-  afterBytes(hadEnd: boolean, { now, elapsed }: Instant): number | undefined {
-    if (hadEnd) this.#begun = this.#arrived;
-    this.#arrived = now;
-    this.#arrivals.push(elapsed - this.#busyAt < CAUGHT_UP_MS ? undefined : this.#begun);
-    this.#busyAt = elapsed;
-    return this.#arrivals.length > BLOCKS_AHEAD ? this.#arrivals.shift() : undefined;
+  afterBytes(isHeartbeat: boolean, instant: Instant): number | undefined {
+    const before = this.#heartbeat;
+    this.#heartbeat = isHeartbeat ? instant : undefined;
+    if (!isHeartbeat || before === undefined) return undefined;
+    // This one was sent after the one before had arrived, so all that was sent until then has arrived, too.
+    return instant.elapsed - before.elapsed < HEARTBEATS_APART_MS ? undefined : before.now;
   }
 
-  /** Events were delivered. Returns the time up to which every event was, where they have times. */
-  afterEvents(events: readonly { readonly at: Date | undefined }[], { now, elapsed }: Instant) {
-    this.#busyAt = elapsed;
+  /** Events were delivered. Returns the time of the newest, or `undefined` where none has a time that can be right. */
+  afterEvents(
+    events: readonly { readonly at: Date | undefined }[],
+    now: number,
+  ): number | undefined {
     let newest: number | undefined;
-    for (const { at } of events)
-      if (at !== undefined) newest = Math.max(at.getTime(), newest ?? at.getTime());
-    // Not later than now, whatever time an event has.
+    for (const { at } of events) {
+      const time = at?.getTime();
+      if (time !== undefined && time <= now + AHEAD_MS) newest = Math.max(time, newest ?? time);
+    }
     return newest === undefined ? undefined : Math.min(newest, now);
   }
 }

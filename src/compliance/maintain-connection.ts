@@ -12,7 +12,7 @@ import { DeliveredTime } from './delivered-time.js';
 export interface ConnectionListener {
   connected(at: number): void;
   /** All events up to this time were delivered. */
-  received(at: number): void;
+  delivered(until: number): void;
   /** Called for a record that is not an event; what it rejects with ends the stream. */
   damaged(record: DamagedRecord, error: DataError): Promise<void>;
   /** Resolves when more events can be accepted. */
@@ -59,12 +59,12 @@ export async function maintainConnection(
       listener.connected(clock.now());
       let reason = 'without a reason';
       try {
-        const instant = () => ({ now: clock.now(), elapsed: timing.elapsed() });
-        const delivered = new DeliveredTime(instant());
-        const received = (until: number | undefined) => {
-          if (until !== undefined) listener.received(until);
+        const time = new DeliveredTime();
+        const delivered = (until: number | undefined) => {
+          if (until !== undefined) listener.delivered(until);
         };
-        const onBytes = (hadEnd: boolean) => received(delivered.afterBytes(hadEnd, instant()));
+        const onBytes = (isHeartbeat: boolean) =>
+          delivered(time.afterBytes(isHeartbeat, { now: clock.now(), elapsed: timing.elapsed() }));
         const records = liveRecords(connection, { onBytes, onDamaged });
         for await (const { items } of records) {
           failures = 0;
@@ -78,7 +78,7 @@ export async function maintainConnection(
           }
           if (events.length === 0) continue;
           await listener.events(events);
-          received(delivered.afterEvents(events, instant()));
+          delivered(time.afterEvents(events, clock.now()));
         }
       } finally {
         connection.close();

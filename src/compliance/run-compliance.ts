@@ -82,8 +82,8 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
         gaps.connected(index, at);
         gapFound.wake();
       },
-      received: at => {
-        gaps.received(index, at);
+      delivered: until => {
+        gaps.delivered(index, until);
         if (timing.elapsed() - told >= QUIET_MS) queue.poke();
       },
       damaged,

@@ -1,7 +1,7 @@
 import { ConnectionError } from '../errors.js';
 import { GzipFile } from '../gzip/gzip-file.js';
 import type { OnDamaged } from '../json/damaged-record.js';
-import { CR } from '../json/json-bytes.js';
+import { CR, LF } from '../json/json-bytes.js';
 import { LineFramer } from '../json/line-framer.js';
 import { recordLimits } from '../json/record-limits.js';
 import type { Batches } from './flow.js';
@@ -14,11 +14,8 @@ export interface LiveBytes {
 }
 
 export interface LiveRecordsOptions {
-  /**
-   * Called for each arrival, heartbeats included, before its records are delivered. `hadEnd` says whether
-   * the arrival before it had the end of a record or a heartbeat.
-   */
-  readonly onBytes?: ((hadEnd: boolean) => void) | undefined;
+  /** Called for each arrival once its records are delivered: whether it was nothing but heartbeats. */
+  readonly onBytes?: ((isHeartbeat: boolean) => void) | undefined;
   /** Called with each record that is not a JSON object or is too large. Without it, the first one throws. */
   readonly onDamaged?: OnDamaged | undefined;
 }
@@ -58,23 +55,28 @@ export function liveRecords(
 
 async function* inflated(
   { blocks, url: origin }: LiveBytes,
-  onBytes: ((hadEnd: boolean) => void) | undefined,
+  onBytes: ((isHeartbeat: boolean) => void) | undefined,
 ): Batches<Buffer> {
-  let hadEnd = false;
   const file = new GzipFile({ plain: 'refuse', maxBytes: Number.POSITIVE_INFINITY, origin });
   try {
     for await (const chunks of blocks) {
-      onBytes?.(hadEnd);
-      hadEnd = false;
+      let [hasBreaks, hasContent] = [false, false];
       // The service flushes each message, so chunks are small; one decoder call for all of them is faster.
       const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
       for (const items of file.push(bytes)) {
-        hadEnd ||= items.some(chunk => chunk.includes(CR));
+        hasBreaks ||= items.length > 0;
+        hasContent ||= !items.every(isBreaks);
         yield { items, origin };
       }
+      onBytes?.(hasBreaks && !hasContent);
     }
     file.end();
   } finally {
     file.close();
   }
+}
+
+/** Whether these bytes are line ends alone, as heartbeats are. */
+function isBreaks(bytes: Buffer): boolean {
+  return bytes.every(byte => byte === CR || byte === LF);
 }

@@ -14,7 +14,7 @@ import {
 import { ConnectionError, HttpError, OptionError } from '../../src/errors.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
-import { HOUR, MINUTE } from '../../src/time.js';
+import { HOUR, MINUTE, SECOND } from '../../src/time.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import { begin, COMPLETED, info, stream, windowOf } from '../http/live-wire.js';
 import { ScriptedServer, status } from '../http/scripted-server.js';
@@ -235,6 +235,8 @@ describe('compliance', () => {
     for (let id = 1; id <= 10; id++) {
       service.happen(id, sent + id);
       await first.has(String(id));
+      // Nothing else arrives for a while, as with a network that stalls or a consumer that blocks the event loop.
+      if (id === 5) await timing.sleep(6 * SECOND);
     }
     service.happened.push({ id: 11, at: sent + 11 });
     await first.stop();

@@ -11,7 +11,7 @@ describe('the gaps of a compliance stream', () => {
     expect(ledger.state).toEqual({ until: undefined, gaps: [] });
     ledger.connected(0, START + 30_000);
     expect(ledger.state).toEqual({ until: START + 30_000, gaps: [] });
-    ledger.received(0, START + 10 * MINUTE);
+    ledger.delivered(0, START + 10 * MINUTE);
     ledger.connected(0, START + 12 * MINUTE + 1);
     expect(ledger.state.gaps).toEqual([{ from: START + 9 * MINUTE, to: START + 14 * MINUTE }]);
     ledger.filled({ from: START + 9 * MINUTE, to: START + 11 * MINUTE });
@@ -57,7 +57,7 @@ describe('the gaps of a compliance stream', () => {
             stands[connection] = now;
             ever[connection] = true;
           } else if (what === 'hear' && stands[connection] !== undefined)
-            ledger.received(connection, now);
+            ledger.delivered(connection, now);
           else if (what === 'lose') stands[connection] = undefined;
           else if (what === 'restart' && ledger.state.until !== undefined) {
             ledger = new ConnectionGaps(3, structuredClone(ledger.state));

@@ -2,69 +2,120 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DeliveredTime } from '../../src/compliance/delivered-time.js';
 
+const START = 1_700_000_000_000;
+/** How far apart the service sends heartbeats while nothing happens, and how long one takes on the wire. */
+const HEARTBEAT_MS = 10_000;
+const HEARTBEAT_SENDS_MS = 5;
+
+interface Message {
+  readonly sent: number;
+  readonly sendMs: number;
+  readonly busyMs: number;
+  readonly isHeartbeat: boolean;
+}
+
+const step = fc.record({
+  /** Until the event happens. */
+  pauseMs: fc.nat(100_000),
+  /** On the wire: more than a pause, and the stream is behind. */
+  sendMs: fc.nat(60_000),
+  /** What the consumer needs for it. */
+  busyMs: fc.nat(30_000),
+});
+
+/** What the service sends for these events: heartbeats while none happen. */
+function messagesOf(
+  steps: readonly { readonly pauseMs: number; readonly sendMs: number; readonly busyMs: number }[],
+): Message[] {
+  let now = START;
+  return steps.flatMap(({ pauseMs, sendMs, busyMs }) => {
+    const beats = Array.from({ length: Math.floor(pauseMs / HEARTBEAT_MS) }, (_, n) => ({
+      ...{ sent: now + (n + 1) * HEARTBEAT_MS, sendMs: HEARTBEAT_SENDS_MS },
+      ...{ busyMs: 0, isHeartbeat: true },
+    }));
+    now += pauseMs;
+    return [...beats, { sent: now, sendMs, busyMs, isHeartbeat: false }];
+  });
+}
+
+/** Throws if the time is ahead of an event that was not delivered yet by more than this. */
+function mustNotBeAhead(
+  messages: readonly Message[],
+  { stallAt = 0, stallMs = 0 }: { readonly stallAt?: number; readonly stallMs?: number } = {},
+): void {
+  const delivered = new DeliveredTime();
+  let [arrived, read, until] = [START, START, START];
+  for (const [index, { sent, sendMs, busyMs, isHeartbeat }] of messages.entries()) {
+    // In order, and one after the other.
+    arrived = Math.max(arrived, sent) + sendMs + (index === stallAt ? stallMs : 0);
+    read = Math.max(read, arrived);
+    const follow = (time: number | undefined) => {
+      until = Math.max(until, time ?? until);
+    };
+    if (!isHeartbeat) {
+      expect(until).toBeLessThanOrEqual(sent + stallMs);
+      read += busyMs;
+      follow(delivered.afterEvents([{ at: new Date(sent) }], read));
+    }
+    follow(delivered.afterBytes(isHeartbeat, { now: read, elapsed: read - START }));
+  }
+}
+
 describe('the time up to which a connection has delivered every event', () => {
-  it('is not ahead of an event that is still on its way, however late the stream is', () => {
-    const step = fc.record({
-      /** Until the event happens, and then until it arrives. */
-      pauseMs: fc.nat(30_000),
-      lateMs: fc.nat(3_600_000),
-      /** Bytes of the same event before its last ones. */
-      parts: fc.nat(6),
-    });
+  const stream = fc.array(step, { minLength: 1, maxLength: 30 }).map(messagesOf);
+
+  it('is not ahead of an event that is still on its way, however slow the network and the consumer are', () => {
+    fc.assert(fc.property(stream, messages => mustNotBeAhead(messages)));
+  });
+
+  it('is ahead of one by no more than a time in which the network delivers nothing', () => {
     fc.assert(
-      fc.property(fc.array(step, { minLength: 1, maxLength: 30 }), steps => {
-        const start = 1_700_000_000_000;
-        let [happened, now] = [start, start];
-        // In order, as one connection sends them; each as late as it is, and not before the one before it.
-        const events = steps.map(({ pauseMs, lateMs, parts }) => {
-          happened += pauseMs;
-          now = Math.max(now, happened + lateMs);
-          return { at: happened, arrives: now, parts };
-        });
-        // A reader that has been busy all the time cannot tell that nothing is on its way.
-        const delivered = new DeliveredTime({ now: start, elapsed: 0 });
-        for (const { at, arrives, parts } of events) {
-          const instant = { now: arrives, elapsed: 0 };
-          for (let part = 0; part <= parts; part++) {
-            const until = delivered.afterBytes(part === 0, instant) ?? start;
-            expect(until).toBeLessThanOrEqual(at);
-          }
-          expect(delivered.afterEvents([{ at: new Date(at) }], instant)).toBe(at);
-        }
-      }),
+      fc.property(stream, fc.nat(100), fc.nat(50_000), (messages, stallAt, stallMs) =>
+        mustNotBeAhead(messages, { stallAt, stallMs }),
+      ),
     );
   });
 
-  it('follows the clock while only heartbeats come', () => {
-    const delivered = new DeliveredTime({ now: 0, elapsed: 0 });
-    const times = Array.from({ length: 8 }, (_, n) => {
-      const at = (n + 1) * 10_000;
-      return delivered.afterBytes(true, { now: at, elapsed: at });
-    });
-    expect(times).toEqual([undefined, undefined, undefined, undefined, 0, 10_000, 20_000, 30_000]);
+  it('follows the clock while only heartbeats come, also where they come every few seconds', () => {
+    for (const apart of [30_000, 4_000, 1_000]) {
+      const delivered = new DeliveredTime();
+      const times = Array.from({ length: 4 }, (_, n) =>
+        delivered.afterBytes(true, { now: START + n * apart, elapsed: n * apart }),
+      );
+      expect(times).toEqual([undefined, START, START + apart, START + 2 * apart]);
+    }
   });
 
   it('does not follow it while a record comes in parts', () => {
-    const delivered = new DeliveredTime({ now: 0, elapsed: 0 });
-    const times = Array.from({ length: 8 }, (_, n) => {
-      const at = (n + 1) * 10_000;
-      return delivered.afterBytes(n < 2, { now: at, elapsed: at });
-    });
-    expect(times.slice(4)).toEqual([0, 10_000, 10_000, 10_000]);
-  });
-
-  it('does not follow bytes that wait for a reader, which come at once', () => {
-    const delivered = new DeliveredTime({ now: 0, elapsed: 0 });
-    const late = { now: 3_600_000, elapsed: 3_600_000 };
-    const times = Array.from({ length: 9 }, () => delivered.afterBytes(true, late));
-    // The first of them shows that all before was delivered, and no other one shows more.
+    const delivered = new DeliveredTime();
+    const times = Array.from({ length: 8 }, (_, n) =>
+      delivered.afterBytes(n < 2, { now: n * 10_000, elapsed: n * 10_000 }),
+    );
     expect(times.filter(time => time !== undefined)).toEqual([0]);
   });
 
-  it('is not in the future, and unknown where no event has a time', () => {
-    const delivered = new DeliveredTime({ now: 0, elapsed: 0 });
-    const instant = { now: 5, elapsed: 5 };
-    expect(delivered.afterEvents([{ at: new Date(9) }, { at: undefined }], instant)).toBe(5);
-    expect(delivered.afterEvents([{ at: undefined }], instant)).toBeUndefined();
+  it('does not follow heartbeats that waited for a reader, which come at once', () => {
+    const delivered = new DeliveredTime();
+    const late = { now: 3_600_000, elapsed: 3_600_000 };
+    const times = Array.from({ length: 9 }, () => delivered.afterBytes(true, late));
+    expect(times.every(time => time === undefined)).toBe(true);
+  });
+
+  it('is that of the newest event, not in the future, and unknown where no event has a time', () => {
+    const delivered = new DeliveredTime();
+    const events = (...times: readonly (number | undefined)[]) =>
+      delivered.afterEvents(
+        times.map(time => ({ at: time === undefined ? undefined : new Date(time) })),
+        START,
+      );
+    expect(events(START - 9, START - 5, undefined)).toBe(START - 5);
+    expect(events(START + 3)).toBe(START);
+    expect(events(undefined)).toBeUndefined();
+  });
+
+  it('is not that of an event whose time is far in the future', () => {
+    const events = [{ at: new Date(START + 86_400_000) }, { at: new Date(START - 1_800_000) }];
+    expect(new DeliveredTime().afterEvents(events, START)).toBe(START - 1_800_000);
+    expect(new DeliveredTime().afterEvents(events.slice(0, 1), START)).toBeUndefined();
   });
 });
