@@ -11,6 +11,11 @@ export interface MillraceErrorOptions {
 export abstract class MillraceError extends Error {
   abstract readonly code: string;
   readonly retryable: boolean;
+  /**
+   * Where the source of a flow can go on: pass it to the source as `resume`. Set where the error has ended a flow
+   * that had delivered a cursor. Items behind that cursor may have been delivered, too.
+   */
+  declare readonly cursor?: unknown;
 
   constructor(message: string, { cause, retryable = false }: MillraceErrorOptions = {}) {
     super(printable(message), cause === undefined ? undefined : { cause });
@@ -196,7 +201,7 @@ export class IncompleteError extends MillraceError {
   /** Missing minutes, ranges or files, in the notation of the service. */
   readonly missing: readonly string[];
   /** Where a new run can start; pass it as `resume`. */
-  readonly cursor: unknown;
+  override readonly cursor: unknown;
 
   constructor(
     message: string,

@@ -1,3 +1,5 @@
+import { addCursor } from './error-cursor.js';
+
 /** What a run is opened with: the pull, with a signal that fires when the run ends. */
 type Opened<P> = Omit<P, 'signal'> & { readonly signal: AbortSignal };
 
@@ -6,8 +8,10 @@ type Opened<P> = Omit<P, 'signal'> & { readonly signal: AbortSignal };
  * source that waits on the signal can then close immediately; the `return()` of a generator would queue
  * behind that wait.
  */
-export class FlowRun<Batch, P extends { readonly signal?: AbortSignal | undefined }>
-  implements AsyncIterator<Batch, undefined>
+export class FlowRun<
+  Batch extends { readonly cursor?: unknown },
+  P extends { readonly signal?: AbortSignal | undefined },
+> implements AsyncIterator<Batch, undefined>
 {
   readonly #open: (run: Opened<P>) => AsyncIterable<Batch>;
   readonly #pull: P;
@@ -16,6 +20,8 @@ export class FlowRun<Batch, P extends { readonly signal?: AbortSignal | undefine
   #unlink: () => void = () => {};
   #pending = 0;
   #ended = false;
+  /** The last one that was delivered. */
+  #cursor: unknown;
   /** An abort that the reader has not received yet. */
   #failure: { readonly reason: unknown } | undefined;
 
@@ -36,12 +42,16 @@ export class FlowRun<Batch, P extends { readonly signal?: AbortSignal | undefine
     try {
       this.#inner ??= this.#start();
       const result = await this.#inner.next();
-      if (!result.done) return result;
+      if (!result.done) {
+        this.#cursor = result.value.cursor ?? this.#cursor;
+        return result;
+      }
       this.#finish();
       return { done: true, value: undefined };
     } catch (error) {
       if (this.#ended && error instanceof Stopped) return { done: true, value: undefined };
       this.#finish(error);
+      addCursor(error, this.#cursor);
       throw error;
     } finally {
       this.#pending--;

@@ -27,7 +27,7 @@ export class JetStreamError extends MillraceError {
   readonly code = 'ERR_JETSTREAM';
   readonly failure: JetStreamFailure;
   /** Where the same script goes on: the last cursor that was committed, or whose posts were delivered. */
-  readonly cursor: Cursor | undefined;
+  override readonly cursor: Cursor | undefined;
 
   constructor(
     message: string,

@@ -57,8 +57,7 @@ export interface JobFilesOptions {
    */
   readonly share?: Share | undefined;
   /**
-   * Where to resume: the cursor of a batch or an `IncompleteError`. A sink with a checkpoint passes
-   * it.
+   * Where to resume: the cursor of a batch or an error. A sink with a checkpoint passes it.
    */
   readonly resume?: Cursor | undefined;
 }

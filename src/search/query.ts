@@ -31,7 +31,7 @@ export interface QueryOptions {
   /** The `next` of an earlier response to the same request: starts with the page after it. */
   readonly next?: string | undefined;
   /**
-   * Where to resume: the cursor of a batch or of an `IncompleteError`. A sink with a checkpoint passes
+   * Where to resume: the cursor of a batch or an error. A sink with a checkpoint passes
    * it. All other options must be those of the first run.
    */
   readonly resume?: Cursor | undefined;

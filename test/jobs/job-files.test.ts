@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { DataError, HttpError, IncompleteError, JobError, OptionError } from '../../src/errors.js';
 import { type Batch, batchesOf, type Cursor } from '../../src/flow/flow.js';
@@ -472,6 +472,27 @@ describe('resuming', () => {
     expect(mended.lines).toEqual([...first.lines, ...second.lines]);
     expect([...served.fetched.keys()].toSorted()).toEqual([first.segment, second.segment]);
     expect(mended.verdicts).toMatchObject([{ exitCode: 0, files: { delivered: 12 } }]);
+  });
+
+  it('goes on at the cursor of the error of a line that is nested too deep, with the file of that line', async () => {
+    const served = await start();
+    const { segment } = served.files[3]!;
+    served.faults.set(segment, (_, { gzip }) =>
+      whole(
+        gzipSync(
+          gunzipSync(gzip)
+            .toString()
+            .replace('{"', `{"x":${'['.repeat(5_000)}${']'.repeat(5_000)},"`),
+        ),
+      ),
+    );
+    const { error } = await download(served);
+    expect(error).toBeInstanceOf(DataError);
+    served.faults.clear();
+    const { cursor } = error as DataError;
+    const mended = await download(served, { resume: JSON.parse(JSON.stringify(cursor)) });
+    expect(mended.error).toBeUndefined();
+    expect(mended.lines).toEqual(served.files.slice(3).flatMap(file => file.lines));
   });
 
   it('refuses the cursor of another job, of another source, and of other files', async () => {

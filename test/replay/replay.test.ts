@@ -521,6 +521,24 @@ describe('a connection that is refused', () => {
     expect(server.received.length).toBe(2);
   });
 
+  it('401 in the middle: an error with the cursor from which another run delivers the rest, and nothing else', async () => {
+    const long = past(100);
+    const all = wirePosts(long);
+    const before: string[] = [];
+    const read = async (options?: Partial<ReplayOptions>) => {
+      for await (const { id } of posts(long, options)) before.push(id);
+    };
+    server.script.push(wholeReplay(all), status(401));
+    const error = await read().catch(e => e);
+    expect(error).toBeInstanceOf(HttpError);
+    expect(before.length).toBeGreaterThan(0);
+    server.otherwise = wholeReplay(all);
+    const rest = await collected(
+      posts(long, { resume: JSON.parse(JSON.stringify(error.cursor)) as Cursor }),
+    );
+    expect([...before, ...idsOf(rest)]).toEqual(idsOf(all));
+  });
+
   it.each([
     [406, 'There are no rules for this stream. Add rules before connecting.'],
     [400, 'Bad Request'],

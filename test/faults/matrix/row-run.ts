@@ -173,10 +173,16 @@ export class RowRun {
 
   /** The cursor of an error gives another script what is not committed, and no other page, file or chunk. */
   async mustGoOnAt(error: Error, signal: AbortSignal): Promise<number> {
-    const { cursor } = error as { cursor?: Cursor };
+    const { cursor, code } = error as { cursor?: Cursor; code?: string };
     const { row, prepared } = this;
-    if (cursor === undefined || this.#remaining === undefined || !GO_ON.includes(row.name))
-      return 0;
+    if (this.#remaining === undefined || !GO_ON.includes(row.name)) return 0;
+    if (cursor === undefined) {
+      // The error of a sink's disk is not one of the source: the checkpoint has its cursor.
+      if (this.#committed.size === 0 || code === 'ERR_STORAGE') return 0;
+      throw new Error(`It has no cursor, and ${this.#committed.size} items are committed`, {
+        cause: error,
+      });
+    }
     const out = `${this.out}-at-cursor`;
     await mkdir(out);
     const resume = JSON.parse(JSON.stringify(cursor)) as Cursor;

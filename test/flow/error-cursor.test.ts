@@ -1,0 +1,103 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Activity } from '../../src/activity/activity.js';
+import { localFiles } from '../../src/archive/local-files.js';
+import { DataError, IncompleteError, type MillraceError } from '../../src/errors.js';
+import { type Cursor, Flow } from '../../src/flow/flow.js';
+import { activities } from '../../src/operators/activities.js';
+import { chunk } from '../../src/operators/chunk.js';
+import { dedupe } from '../../src/operators/dedupe.js';
+import { gunzip } from '../../src/operators/gunzip.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
+import { take } from '../../src/operators/take.js';
+import { concat } from '../../src/sources/concat.js';
+import { merge } from '../../src/sources/merge.js';
+
+const GOOD = ['{"id_str":"1"}\n', '{"id_str":"2"}\n', '{"id_str":"3"}\n', '{"id_str":"4"}\n'];
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'error-cursor-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Files of one post each. */
+async function store(name: string, posts: readonly (string | Buffer)[]): Promise<string[]> {
+  const paths = posts.map((_, index) => path.join(folder, `${name}-${index}.json.gz`));
+  for (const [index, post] of posts.entries())
+    await writeFile(paths[index] as string, typeof post === 'string' ? gzipSync(post) : post);
+  return paths;
+}
+
+const postsIn = (paths: readonly string[]) =>
+  activities()(jsonLines()(gunzip()(localFiles(paths))));
+
+/** Reads a flow up to its error. */
+async function failing<T>(flow: Flow<T>): Promise<{ items: T[]; error: MillraceError }> {
+  const items: T[] = [];
+  try {
+    for await (const item of flow) items.push(item);
+  } catch (error) {
+    return { items, error: error as MillraceError };
+  }
+  throw new Error('It did not fail');
+}
+
+const idsOf = (posts: readonly Activity[]) => posts.map(({ id }) => id);
+
+describe('an error that ends a flow', () => {
+  const damages: readonly [string, string | Buffer][] = [
+    ['a line is cut', '{"id_str":"3"\n'],
+    ['a line has no id', '{"text":"no id"}\n'],
+    ['a line is too large', `{"id_str":"3","text":"${'x'.repeat(16 * 1024 * 1024)}"}\n`],
+    ['gzip is cut', gzipSync(GOOD[2] as string).subarray(0, 20)],
+    ['the file is not gzip', Buffer.from(GOOD[2] as string)],
+  ];
+  it.each(damages)('has the cursor behind the last whole file where %s', async (what, damaged) => {
+    const paths = await store(what, GOOD.with(2, damaged as string));
+    const { items, error } = await failing(take<Activity>(100)(dedupe()(postsIn(paths))));
+    expect(error).toBeInstanceOf(DataError);
+    expect(idsOf(items)).toEqual(['1', '2']);
+    // Another run, once the file is mended. The cursor has the size of the files before it.
+    await store(what, GOOD);
+    const resume = JSON.parse(JSON.stringify(error.cursor)) as Cursor;
+    const rest: Activity[] = [];
+    for await (const { items } of postsIn(paths).batches({ resume })) rest.push(...items);
+    expect(idsOf(rest)).toEqual(['3', '4']);
+  });
+
+  it('has none where no file was whole, or nothing could go on there', async () => {
+    const paths = await store('first', GOOD.with(0, '{"id_str":"1"\n'));
+    const second = await store('second', GOOD.with(1, '{"id_str":"1"\n'));
+    expect((await failing(postsIn(paths))).error.cursor).toBeUndefined();
+    expect((await failing(chunk(2)(postsIn(paths)))).error.cursor).toBeUndefined();
+    // A cursor of several sources, of which the operator behind them fails.
+    const noIds = await store('no-ids', GOOD.with(3, '{"text":"no id"}\n'));
+    for (const join of [merge, concat]) {
+      const both = join(postsIn(noIds), postsIn(await store('good', GOOD)));
+      expect((await failing(dedupe()(both))).error.cursor).toBeUndefined();
+    }
+    expect((await failing(postsIn(second))).error.cursor).toMatchObject({ files: 1 });
+  });
+
+  it('keeps the cursor that its source has given it, and others stay as they are', async () => {
+    const cursor = { source: 'mine', at: 1 };
+    const ends = (error: Error) =>
+      new Flow<number>(async function* () {
+        yield { items: [1], cursor };
+        throw error;
+      });
+    const own = new IncompleteError('Not all', {
+      missing: ['2'],
+      cursor: { source: 'mine', at: 7 },
+    });
+    expect((await failing(ends(own))).error.cursor).toEqual({ source: 'mine', at: 7 });
+    const plain = new Error('of the caller');
+    expect((await failing(ends(plain))).error).toBe(plain);
+    expect(plain).not.toHaveProperty('cursor');
+    expect((await failing(ends(new DataError('bad')))).error.cursor).toEqual(cursor);
+  });
+});
