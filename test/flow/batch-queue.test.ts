@@ -16,7 +16,7 @@ it('gives items with the state of the producers as they were taken, whatever the
   expect((await reader.next()).value).toEqual({ items: [2], state: 2 });
 });
 
-it('refuses items after its failure, so that no producer counts them as delivered', async () => {
+it('refuses items after its failure, so that no producer counts them as delivered (faults matrix, compliance)', async () => {
   const queue = new BatchQueue<number>(10);
   const failure = new Error('failed');
   await queue.add([1]);

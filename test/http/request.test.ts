@@ -333,7 +333,7 @@ describe('a connection that breaks', () => {
     await server.closed();
   });
 
-  it('by silence is not what arrives while the event loop is blocked', async () => {
+  it('by silence is not what arrives while the event loop is blocked (faults matrix, starved of CPU)', async () => {
     let sendRest = () => {};
     server.script.push(response => {
       response.write('begun');

@@ -166,7 +166,7 @@ resolver_preload: {
   });
 
   it.each(['a reader', 'a publisher'])(
-    'of %s ends at once where a login is refused in the middle of a run',
+    'of %s ends at once where a login is refused in the middle of a run (faults jetstream, 401 in the middle)',
     async which => {
       const login = (password: string) => `authorization { user: one, password: ${password} }`;
       await using node = await startNode({ config: login('before') });

@@ -9,7 +9,7 @@ function apiError(description: string, status: number, code?: number): Error {
 }
 
 describe('an answer of a server', () => {
-  it('may pass where a node that no longer leads refuses a message, without a code', () => {
+  it('may pass where a node that no longer leads refuses a message, without a code (faults jetstream partition, seed 7)', () => {
     expect(failureOf(apiError('raft: not leader', 503))).toEqual({
       ...{ failure: 'outage', mayPass: true, text: 'raft: not leader' },
     });

@@ -39,7 +39,7 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
     await server.close();
   });
 
-  it('is looked for again where a server of a cluster does not know it yet', async () => {
+  it('is looked for again where a server of a cluster does not know it yet (faults jetstream all-kills, seeds 14 and 16)', async () => {
     const cluster = 'cluster { name: test, listen: "127.0.0.1:-1" }';
     await using node = await startNode({ jetstream: 'enabled: false', config: cluster });
     const server = await connect({ servers: node.url });
@@ -113,7 +113,7 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
 });
 
 describe.skipIf(!hasNatsServer)('a server that is cut off from those with the stream', () => {
-  it('is left for another one of the list', async () => {
+  it('is left for another one of the list (faults jetstream partition, seeds 20 and 25)', async () => {
     await using alone = await startNode({ jetstream: 'enabled: false' });
     await using other = await startNode();
     await other.stop();

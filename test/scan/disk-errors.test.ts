@@ -17,7 +17,7 @@ const post = (id: number) =>
   `{"created_at":"Wed Oct 1${id} 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"a"}\n`;
 
 it.each(['open', 'write', 'close'])(
-  'an output of threads is named in the error of a failing disk: %s',
+  'an output of threads is named in the error of a failing disk: %s (faults disks files-by-threads/EIO)',
   async failing => {
     const disk = new SimulatedDisk();
     disk.put(`${MOUNT}/there`, Buffer.alloc(0));

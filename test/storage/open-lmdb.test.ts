@@ -189,7 +189,7 @@ async function keysIn(folder: string): Promise<string[]> {
   return keys;
 }
 
-it('a file whose last page is free and was never written is whole', async () => {
+it('a file whose last page is free and was never written is whole (faults disks tombstones/power)', async () => {
   expect(await keysIn(await shortFile())).toHaveLength(54);
 });
 

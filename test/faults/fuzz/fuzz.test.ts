@@ -19,7 +19,7 @@ const FINDS: Readonly<Record<string, readonly string[]>> = {
   'job-responses': [
     Buffer.from('{"urlCount":["https://a.example/x?Signature=SECRET"]}').toString('base64'),
   ],
-  // A long number in the place of a key.
+  // A long number in the place of a key: exact-json, seed 22.
   'exact-json': ['ezE4NDQwNzM3MDk1NTE2MTY6IiIsIiI6IiJ9'],
   // A download whose files have no sizes, and texts in place of numbers.
   'job-folders': [
