@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Endpoint } from 'millrace/service';
 import type { Expectation } from '../part.js';
 import { isExpired } from './expected.js';
@@ -6,6 +5,7 @@ import { failDisk } from './failing-disk.js';
 import type { Fault } from './fault.js';
 import type { Tampering } from './fault-proxy.js';
 import { lieAboutSums } from './lying-sums.js';
+import { stallWhilePaused } from './paused-consumer.js';
 import { COMPLIANCE_SINCE_MS, type RowName } from './pipelines.js';
 import type { Row } from './rows.js';
 import { PATHS } from './sent.js';
@@ -122,25 +122,15 @@ export const FAULTS: readonly Fault[] = [
     ...inBody(setting, afterBytes => ({ kind: 'stall', afterBytes })),
     account: { timeouts: { silenceMs: SILENCE_MS } },
   })),
-  fault(
-    'stall, consumer paused',
-    row => (IN_THREADS.includes(row.name) ? NOT_SEEN : network('waits')(row)),
-    setting => {
-      const pauseAt = setting.random.whole(0, Math.max(0, setting.clean.items - 1));
-      let isPaused = false;
-      const stall = inBody(setting, afterBytes => ({ kind: 'stall', afterBytes }));
-      return {
-        ...stall,
-        hits: () => (isPaused ? stall.hits() : 0),
-        account: { timeouts: { silenceMs: SILENCE_MS } },
-        consume: index => {
-          if (index !== pauseAt) return undefined;
-          isPaused = true;
-          return sleep(2 * SILENCE_MS);
-        },
-      };
-    },
-  ),
+  {
+    ...fault(
+      'stall, consumer paused',
+      row => (IN_THREADS.includes(row.name) ? NOT_SEEN : network('waits')(row)),
+      setting => stallWhilePaused(setting, SILENCE_MS),
+    ),
+    // The consumer may have nothing while the connection is stalled.
+    draws: 5,
+  },
   fault('429', network('waits'), setting => {
     const { row, world } = setting;
     // Events come by the clock of the compliance trial itself; otherwise only waits move it.

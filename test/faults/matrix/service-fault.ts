@@ -61,8 +61,12 @@ interface Planted {
 }
 
 /** A fault of the service at a random byte of the body of a random request. */
-export function inBody(setting: AimSetting, make: (byte: number, aimed: Aimed) => object): Planted {
-  const aimed = aim(setting, ({ bytes }) => bytes > 0);
+export function inBody(
+  setting: AimSetting,
+  make: (byte: number, aimed: Aimed) => object,
+  accepts: (sent: Sent) => boolean = ({ bytes }) => bytes > 0,
+): Planted {
+  const aimed = aim(setting, accepts);
   const { endpoint, sent, skip, path } = aimed;
   const fault = make(setting.random.whole(0, sent.bytes - 1), aimed);
   return planted(setting, { endpoint, skip, path, ...fault } as ServiceFault);
