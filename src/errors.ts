@@ -188,9 +188,17 @@ export class DataError extends MillraceError {
 
   constructor(
     message: string,
-    { position = {}, ...options }: MillraceErrorOptions & { readonly position?: DataPosition } = {},
+    {
+      position = {},
+      advice = '',
+      ...options
+    }: MillraceErrorOptions & {
+      readonly position?: DataPosition;
+      /** What to do about it, which the message says behind the position. */
+      readonly advice?: string;
+    } = {},
   ) {
-    super(`${message}${describePosition(position)}`, options);
+    super(`${message}${describePosition(position)}${advice === '' ? '' : `. ${advice}`}`, options);
     this.position = position;
   }
 }

@@ -28,6 +28,15 @@ const LENGTHS = /^\d+(?:,\d+)*$/;
  */
 const MAX_CONTENT_BYTES = 64 * 1024 * 1024;
 
+/** A message that is intact, and needs a newer Node. */
+export class NodeLacksZstd extends DataError {
+  constructor() {
+    super(
+      `A message is compressed with zstd, which Node reads from version 22.15 on, and this is ${process.version}`,
+    );
+  }
+}
+
 /**
  * The posts of a message, each with its exact bytes; `postOf` reads one. A message without ids has one post, so that other
  * programs may publish to the stream as well; the first message of an epoch has none.
@@ -54,11 +63,10 @@ export async function postsOf(
 
 async function inflated(payload: Uint8Array, encoding: string, size: number): Promise<Buffer> {
   const inflate = INFLATE.get(encoding);
+  if (encoding === 'zstd' && inflate === undefined) throw new NodeLacksZstd();
   if (encoding !== '' && inflate === undefined)
     throw new DataError(
-      encoding === 'zstd'
-        ? `A message is compressed with zstd, which Node reads from version 22.15 on, and this is ${process.version}`
-        : `A message is compressed with ${JSON.stringify(encoding)}, and not with gzip or zstd`,
+      `A message is compressed with ${JSON.stringify(encoding)}, and not with gzip or zstd`,
     );
   let content: Buffer;
   try {

@@ -1,7 +1,7 @@
 import type { Cursor } from '../flow/flow.js';
 import type { JetStreamConnection } from './connection.js';
-import { errorOfMessage } from './damaged-message.js';
 import { Epochs } from './epochs.js';
+import { errorOfMessage } from './error-of-message.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { HEADERS } from './message.js';
 import { PositionSet } from './position-set.js';

@@ -4,13 +4,13 @@ import { optionError } from '../check.js';
 import type { Batch, Batches, Cursor, Run } from '../flow/flow.js';
 import { isCount } from '../json/json-checks.js';
 import type { JetStreamConnection } from './connection.js';
-import { errorOfMessage } from './damaged-message.js';
 import { Epochs, isEpochs } from './epochs.js';
+import { errorOfMessage } from './error-of-message.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { incomplete, type JetStreamGap } from './jet-stream-gap.js';
 import { HEADERS } from './message.js';
 import { postOf } from './post-of.js';
-import { postsOf } from './posts-of.js';
+import { NodeLacksZstd, postsOf } from './posts-of.js';
 import { readAgain } from './read-again.js';
 import { readMessages, remade } from './read-messages.js';
 import type { OpenedStream } from './stream-settings.js';
@@ -52,21 +52,26 @@ export async function* readSubject<T>(
     if (gaps.length > 0 && onGap === undefined) throw incomplete(stream.name, gaps, cursor());
     for (const gap of gaps) await onGap?.(gap);
   };
-  const damaged = ({ subject: of, seq }: JsMsg, error: unknown) =>
-    errorOfMessage(
-      { stream: stream.name, subject: of, seq },
-      error,
-      `. Delete the message (\`nats stream rmm ${stream.name} ${seq}\`) and run the same again with \`onGap\`: it goes on behind it`,
-    );
-  const take = async ({ data, headers, subject: of }: JsMsg, items: (T | Activity)[]) => {
-    if (progress !== undefined) progress.receivedBytes += data.length;
-    if (!positions.admits(of, headers)) return;
-    const posts = await postsOf(data, headers);
-    const isOurs = (headers?.get(HEADERS.publisher) ?? '') !== '';
-    const made = posts.map(post => (item === undefined ? postOf(post, isOurs) : item(post)));
-    // All or none of a message. Not as arguments: there may be too many.
-    for (const one of made) items.push(one);
-    if (progress !== undefined) progress.received += posts.length;
+  /** @param admission What leaves out messages of earlier epochs; none for one that was missing in its epoch. */
+  const take = async (message: JsMsg, items: (T | Activity)[], admission?: Epochs) => {
+    const { data, headers, subject: of, seq } = message;
+    let advice = `Delete the message (\`nats stream rmm ${stream.name} ${seq}\`) and run the same again with \`onGap\`: it goes on behind it`;
+    try {
+      if (admission?.admits(of, headers) === false) return;
+      if (progress !== undefined) progress.receivedBytes += data.length;
+      if (!positions.admits(of, headers)) return;
+      const posts = await postsOf(data, headers);
+      const isOurs = (headers?.get(HEADERS.publisher) ?? '') !== '';
+      // What `item` throws may be a mistake in it, and the message intact.
+      if (item !== undefined) advice = '';
+      const made = posts.map(post => (item === undefined ? postOf(post, isOurs) : item(post)));
+      // All or none of a message. Not as arguments: there may be too many.
+      for (const one of made) items.push(one);
+      if (progress !== undefined) progress.received += posts.length;
+    } catch (error) {
+      if (error instanceof NodeLacksZstd) advice = 'Run the same with a newer Node';
+      throw errorOfMessage({ stream: stream.name, subject: of, seq }, error, advice);
+    }
   };
   const around = async function* (sequence: number) {
     const { state } = await connection.streamInfo(stream.name);
@@ -80,13 +85,7 @@ export async function* readSubject<T>(
     if (stream.replicas > 1 && positions.lost.length > 0) {
       const items: (T | Activity)[] = [];
       const found = await readAgain(positions.lost, stream.replicas, () => around(last));
-      for (const message of found) {
-        try {
-          await take(message, items);
-        } catch (error) {
-          throw damaged(message, error);
-        }
-      }
+      for (const message of found) await take(message, items);
       yield { items, cursor: cursor(), origin: stream.name };
     }
     await report(positions.takeLost());
@@ -102,11 +101,11 @@ export async function* readSubject<T>(
       const items: (T | Activity)[] = [];
       for (const message of group.messages) {
         try {
-          if (epochs.admits(message.subject, message.headers)) await take(message, items);
+          await take(message, items, epochs);
         } catch (error) {
           // Without a cursor, which would count the message that failed.
           if (items.length > 0) yield { items, origin: stream.name };
-          throw damaged(message, error);
+          throw error;
         }
       }
       if (progress !== undefined && end !== undefined)

@@ -1,10 +1,10 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { gzipSync } from 'node:zlib';
+import * as zlib from 'node:zlib';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect, headers } from '@nats-io/transport-node';
-import { DataError, files, pipeline } from 'millrace';
+import { collect, DataError, files, pipeline } from 'millrace';
 import { fromJetStream, type JetStreamGap, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { hasNatsServer, startNode } from './nats-server.js';
@@ -21,7 +21,7 @@ const MESSAGES: readonly (readonly [what: string, Uint8Array, Record<string, str
   ['that is cut behind a bracket', Buffer.from('{"id_str":"1","id":1,"user":{"id":3}'), {}],
   [
     'with damaged gzip',
-    gzipSync(post()).subarray(0, -9),
+    zlib.gzipSync(post()).subarray(0, -9),
     { 'Millrace-Lengths': `${post().length}`, 'Millrace-Encoding': 'gzip' },
   ],
   ['with other lengths', post(), { 'Millrace-Lengths': '1,2' }],
@@ -63,8 +63,10 @@ describe.skipIf(!hasNatsServer)('a message', () => {
       expect(seen).toHaveLength(100);
       const error = await read().catch(thrown => thrown);
       expect(error).toBeInstanceOf(DataError);
-      expect(error.message).toContain(`sequence ${seq} of the subject posts.1`);
-      expect(error.message).toContain(`nats stream rmm posts ${seq}`);
+      expect(error.message).toContain(
+        `(in sequence ${seq} of the subject posts.1 of the stream posts). Delete the message (\`nats stream rmm posts ${seq}\`)`,
+      );
+      expect(error.position.origin).toContain(`sequence ${seq}`);
       await manager.streams.deleteMessage('posts', seq);
       await connection.close();
       await read();
@@ -77,4 +79,50 @@ describe.skipIf(!hasNatsServer)('a message', () => {
       await rm(folder, { recursive: true });
     },
   );
+
+  it.skipIf('zstdDecompress' in zlib)(
+    'of zstd, where Node cannot read it, is named and needs a newer Node: it is intact, and not to be deleted',
+    async () => {
+      const fields = { 'Millrace-Lengths': '20', 'Millrace-Encoding': 'zstd' };
+      const { message, position } = await errorOf(fields);
+      expect(position).toEqual({ origin: 'sequence 1 of the subject posts.0 of the stream posts' });
+      expect(message).toMatch(/Node reads from version 22.15 on.* Run the same with a newer Node/);
+      expect(message).not.toContain('rmm');
+    },
+  );
+
+  it('that `item` refuses is named, and not to be deleted: the mistake may be in `item`', async () => {
+    const item = () => {
+      throw new DataError('No temperature');
+    };
+    const { message } = await errorOf({}, item);
+    expect(message).toBe(
+      'No temperature (in sequence 1 of the subject posts.0 of the stream posts)',
+    );
+  });
+
+  it('whose headers are not ours is to be deleted, also where there is an `item`', async () => {
+    const { message } = await errorOf({ 'Millrace-Lengths': '1,2' }, String);
+    expect(message).toContain('rmm posts 1');
+  });
 });
+
+/** What a reader throws for a post with these headers. */
+async function errorOf(
+  fields: Record<string, string>,
+  item?: (payload: Buffer) => unknown,
+): Promise<DataError> {
+  await using node = await startNode();
+  const connection = await connect({ servers: node.url });
+  const manager = await jetstreamManager(connection);
+  await manager.streams.add({ name: 'posts', subjects: ['posts.0'] });
+  const all = headers();
+  for (const [name, value] of Object.entries(fields)) all.set(name, value);
+  await manager.jetstream().publish('posts.0', post(), { headers: all });
+  await connection.close();
+  const to = { servers: node.url, stream: 'posts', subject: 'posts' };
+  const read = pipeline(fromJetStream({ ...to, until: 'caught up', item }), collect());
+  const error = await read.catch(thrown => thrown);
+  expect(error).toBeInstanceOf(DataError);
+  return error;
+}
