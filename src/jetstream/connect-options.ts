@@ -23,6 +23,8 @@ export async function connectOptions(
     timeout: REQUEST_MS,
     // `repeat` decides how long.
     maxReconnectAttempts: -1,
+    // `refusedLogin` decides.
+    ignoreAuthErrorAbort: true,
     // Each request would make errors with stacks, for the case that it fails.
     noAsyncTraces: true,
     reconnectTimeWait: 100,

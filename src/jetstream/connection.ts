@@ -12,6 +12,7 @@ import { connectOptions, REQUEST_MS } from './connect-options.js';
 import { failureOf, isMissing, NoLeader } from './failure.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { loadPackages, type Packages } from './packages.js';
+import { refusedLogin } from './refused-login.js';
 import type { Access } from './servers.js';
 
 const FIRST_WAIT_MS = 50;
@@ -48,7 +49,7 @@ export class JetStreamConnection {
   readonly #run: ConnectionRun;
   /** When another server was tried last. */
   #changedAt = 0;
-  /** Why the client has ended the connection for good, such as a login that a server no longer accepts. */
+  /** Why the connection has ended for good, such as a login that the servers no longer accept. */
   #endedBy: Error | undefined;
 
   /**
@@ -94,9 +95,13 @@ export class JetStreamConnection {
     this.client = packages.jetstream.jetstream(nats, { timeout: REQUEST_MS });
     this.#access = access;
     this.#run = run;
-    nats.closed().then(error => {
-      if (error instanceof Error) this.#endedBy = error;
-    });
+    const endedBy = (error: unknown) => {
+      if (!(error instanceof Error)) return;
+      this.#endedBy ??= error;
+      void this.close();
+    };
+    refusedLogin(nats).then(endedBy);
+    nats.closed().then(endedBy);
   }
 
   get signal(): AbortSignal {
@@ -158,7 +163,7 @@ export class JetStreamConnection {
       try {
         return await request();
       } catch (thrown) {
-        const error = this.#endedBy ?? thrown;
+        const error = this.#cause(thrown);
         const isCluster = this.#nats.info?.cluster !== undefined;
         if (!isMissing(error) || !isCluster || isAnswer?.(error) === true) throw error;
         if (performance.now() - started > MISSING_MS) throw error;
@@ -195,13 +200,18 @@ export class JetStreamConnection {
   async mayPass(what: string, error: unknown, since: number, attempt: number): Promise<void> {
     this.signal.throwIfAborted();
     const onOutage = this.#changeServer;
-    const cause = this.#endedBy ?? error;
+    const cause = this.#cause(error);
     await pause(this.#access, this.#run, { what, error: cause, since, attempt, onOutage });
   }
 
   /** The typed form of an error of the client. */
   error(what: string, error: unknown): unknown {
-    return typedError(this.#access, this.#run, what, this.#endedBy ?? error);
+    return typedError(this.#access, this.#run, what, this.#cause(error));
+  }
+
+  /** Why a request failed: once the connection has ended for good, all fail with that it is closed. */
+  #cause(error: unknown): unknown {
+    return this.#endedBy ?? error;
   }
 
   /** Connects to another server where this one has been without an answer for long: it may be cut off from the rest. */

@@ -33,10 +33,10 @@ const OUTAGES = new Set([
   ...['TimeoutError', 'NoResponders', 'RequestError', 'ConnectionError'],
   ...['ClosedConnectionError', 'DrainingConnectionError', 'JetStreamNotEnabled'],
   ...['JetStreamError', 'JetStreamStatusError', 'ConsumerNotFoundError', 'ProtocolError'],
+  // Of a login that came too late; others are refusals.
+  'AuthorizationError',
 ]);
-const REFUSALS = new Set([
-  ...['AuthorizationError', 'PermissionViolationError', 'UserAuthenticationExpiredError'],
-]);
+const REFUSED_LOGINS = new Set(['AuthorizationError', 'UserAuthenticationExpiredError']);
 
 /** A connection that needs other TLS settings. */
 const TLS = /\btls\b|\bssl\b|certificate|handshake|altnames/i;
@@ -47,8 +47,7 @@ export function failureOf(error: unknown): Failure {
     return { failure: undefined, text: String(error), mayPass: false };
   const text = messageOf(error);
   const chain = [...causesOf(error)];
-  if (chain.some(({ name, message }) => REFUSALS.has(name) || TLS.test(message)))
-    return { failure: 'refused', text, mayPass: false };
+  if (chain.some(isRefusal)) return { failure: 'refused', text, mayPass: false };
   const { code, status } = error as { readonly code?: unknown; readonly status?: unknown };
   // A node that no longer leads says so without a code.
   if (code === undefined && status === 503) return { failure: 'outage', text, mayPass: true };
@@ -63,6 +62,19 @@ export function failureOf(error: unknown): Failure {
   if (OUTAGES.has(error.name) || chain.some(isSystemError))
     return { failure: 'outage', text, mayPass: true };
   return { failure: undefined, text, mayPass: false };
+}
+
+function isRefusal(error: Error): boolean {
+  const { name, message } = error;
+  return isRefusedLogin(error) || name === 'PermissionViolationError' || TLS.test(message);
+}
+
+/**
+ * Whether a server has refused the login. Its authentication timeout is no refusal: a busy client, or a slow link, sent
+ * the login too late.
+ */
+export function isRefusedLogin({ name, message }: Error): boolean {
+  return REFUSED_LOGINS.has(name) && !/authentication timeout/i.test(message);
 }
 
 function* causesOf(error: Error): Generator<Error> {

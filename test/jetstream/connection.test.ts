@@ -58,6 +58,101 @@ function jwt(by: nkeys.KeyPair, subject: string, claims: object): string {
   return `${text}.${Buffer.from(by.sign(Buffer.from(text))).toString('base64url')}`;
 }
 
+/** Forwards connections to a server, and counts them. */
+class TestProxy {
+  connections = 0;
+  readonly #port: number;
+  readonly #server: net.Server;
+  readonly #sockets = new Set<net.Socket>();
+
+  /** @param isSlow Whether what the client sends on a connection arrives late, by its number from 1. */
+  static async to(
+    port: number,
+    { isSlow = () => false }: { isSlow?: (number: number) => boolean } = {},
+  ): Promise<TestProxy> {
+    const server = net.createServer();
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const proxy = new TestProxy(server, (server.address() as net.AddressInfo).port);
+    server.on('connection', client => {
+      const late = isSlow(++proxy.connections) ? 2_000 : 0;
+      const upstream = net.connect(port, '127.0.0.1');
+      upstream.pipe(client);
+      client.on('data', bytes => setTimeout(() => upstream.write(bytes), late));
+      for (const [socket, peer] of [
+        [client, upstream],
+        [upstream, client],
+      ] as const) {
+        proxy.#sockets.add(socket);
+        socket.on('error', () => {});
+        socket.on('close', () => {
+          proxy.#sockets.delete(socket);
+          peer.destroy();
+        });
+      }
+    });
+    return proxy;
+  }
+
+  private constructor(server: net.Server, port: number) {
+    this.#server = server;
+    this.#port = port;
+  }
+
+  get url(): string {
+    return `nats://127.0.0.1:${this.#port}`;
+  }
+
+  /** Ends all connections. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** Refuses connections for some time. */
+  async down(ms: number): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.cut();
+    await closed;
+    await wait(ms);
+    this.#server.listen(this.#port, '127.0.0.1');
+    await once(this.#server, 'listening');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close();
+    this.cut();
+  }
+}
+
+/** Reads what the stream has, has the connection broken, and reads what is published behind that. */
+async function readAcross(node: NatsNode, login: Login, fault: () => unknown): Promise<void> {
+  const before = 20;
+  const right = { servers: node.url, user: login.user, password: login.password };
+  const read = new Set<string>();
+  const end = new AbortController();
+  const flow = fromJetStream({ ...(login as { servers: string }), ...stream, maxOutageMs: 60_000 });
+  const reading = pipeline(
+    flow,
+    tap(async ({ id }) => {
+      if (id === numberedId(before - 1) && !read.has(id)) {
+        await fault();
+        const total = 2 * before;
+        const to = toJetStream({ ...(right as { servers: string }), ...stream, name: 'more' });
+        await pipeline(numberedSource({ total }), to);
+      }
+      read.add(id);
+      if (id === numberedId(2 * before - 1)) end.abort();
+    }),
+    collect(),
+    { signal: end.signal },
+  );
+  await reading.catch(error => {
+    if (!end.signal.aborted) throw error;
+  });
+  expect(read.size).toBe(2 * before);
+}
+
 describe.skipIf(!hasNatsServer)('a connection', () => {
   it.each<[string, string, Login, Login]>([
     [
@@ -204,6 +299,29 @@ resolver_preload: {
       expect(error).toMatchObject({ failure: 'refused', retryable: false });
     },
   );
+
+  it('goes on where its login came too late twice, as on a slow link: that is no refusal', async () => {
+    const config = 'authorization { user: one, password: right, timeout: 1 }';
+    await using node = await startNode({ config });
+    await using proxy = await TestProxy.to(node.port, {
+      isSlow: number => [2, 3].includes(number),
+    });
+    const right = { user: 'one', password: 'right' };
+    await roundTrip(node, right);
+    await readAcross(node, { servers: proxy.url, ...right }, () => proxy.cut());
+    expect(proxy.connections).toBeGreaterThanOrEqual(4);
+  });
+
+  it('goes on with one server once it is back, while another one refuses the login', async () => {
+    const config = (password: string) => `authorization { user: one, password: ${password} }`;
+    await using node = await startNode({ config: config('right') });
+    await using other = await startNode({ config: config('old') });
+    await using proxy = await TestProxy.to(node.port);
+    const right = { user: 'one', password: 'right' };
+    await roundTrip(node, right);
+    await readAcross(node, { servers: [proxy.url, other.url], ...right }, () => proxy.down(4_000));
+    expect(proxy.connections).toBeGreaterThanOrEqual(2);
+  });
 
   it('gives up on a server that is not there, and on one that never answers', async () => {
     const silent = net.createServer().listen(0, '127.0.0.1');

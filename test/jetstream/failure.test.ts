@@ -24,3 +24,20 @@ describe('an answer of a server', () => {
     expect(failureOf(apiError('x', status, code))).toMatchObject({ failure, mayPass });
   });
 });
+
+describe('a login', () => {
+  const login = (message: string) =>
+    Object.assign(new Error(message), { name: 'AuthorizationError' });
+
+  it('that is refused does not pass', () => {
+    expect(failureOf(login('Authorization Violation'))).toMatchObject({
+      ...{ failure: 'refused', mayPass: false },
+    });
+  });
+
+  it('that came too late may pass: the client was busy, or the link slow', () => {
+    expect(failureOf(login('Authentication Timeout'))).toMatchObject({
+      ...{ failure: 'outage', mayPass: true },
+    });
+  });
+});
