@@ -72,9 +72,9 @@ ${problem !== undefined && messageBox({ tone: 'bad', text: problem }, 'problem')
 /** Only pages of the console: a link to the sign-in must not redirect to another site. */
 function consoleAddress(next: string | null): string {
   if (next === null || !/^\/console(?:[/?][\w/?=&%.:-]*)?$/.test(next)) return HOME;
-  // A browser resolves `..`, also percent-encoded.
-  const { pathname } = new URL(next, 'http://localhost');
-  return pathname === HOME || pathname.startsWith(`${HOME}/`) ? next : HOME;
+  // A browser resolves `..`, also percent-encoded. Node's `URL` does not behind a segment such as `.x`.
+  const [path = ''] = next.split('?');
+  return /\/(\.|%2e){1,2}(\/|$)/i.test(path) ? HOME : next;
 }
 
 /** Wrong passwords in a minute after which further attempts are refused. */

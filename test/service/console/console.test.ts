@@ -137,6 +137,8 @@ describe('the console', () => {
     '/console\r\nSet-Cookie: a=b',
     'javascript:alert(1)',
     '/status',
+    '/console/.x/../../status',
+    '/console/.x/%2E./../status',
   ])('redirects from the sign-in only to its own pages: %s', async next => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
@@ -147,6 +149,8 @@ describe('the console', () => {
     const { origin, pathname } = new URL(String(location), baseUrl);
     expect(origin).toBe(baseUrl);
     expect(pathname).toMatch(/^\/console(\/|$)/);
+    // Node's `URL` leaves `..` behind a segment such as `.x`.
+    expect(location).not.toMatch(/\/(\.|%2e){2}/i);
   });
 
   it('answers only under loopback names', async () => {
