@@ -15,11 +15,11 @@ export function dataRoutes(endpoints: JobAccess): readonly Route[] {
     const runner = endpoints.jobs.find(snapshot.slice(snapshot.lastIndexOf('_') + 1));
     const segment = Date.parse(`${y}-${m}-${d}T${h}:${minute}Z`);
     const file = runner?.files.find(listed => listed.segment === segment);
+    // First, since a path may name no time, which cannot be printed.
+    if (runner === undefined || file === undefined || runner.expired) throw notFound();
     // Every segment of the path must match, not only those that find the file.
-    const isMatch =
-      runner !== undefined &&
-      dataPath(runner.job, segment, settings.publisher, settings.account) === url.pathname;
-    if (!isMatch || file === undefined || runner.expired) throw notFound();
+    const expected = dataPath(runner.job, segment, settings.publisher, settings.account);
+    if (expected !== url.pathname) throw notFound();
     return { job: runner.job, file };
   };
 

@@ -4,6 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { Activity, type Format } from '../../../src/activity/activity.js';
 import { compileRules } from '../../../src/rules/index/compile-rules.js';
+import { createDataUrls } from '../../../src/service/jobs/data-urls.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { DAY, formatSent, HOUR, MINUTE, parseTimestamp, SECOND } from '../../../src/time.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
@@ -272,6 +273,20 @@ describe('a data file', () => {
       expect((await download(wrong)).status).toBe(403);
     expect((await fetch(url.replace(/snapshots.*/, ''))).status).toBe(404);
     expect((await fetch(url, { method: 'POST' })).status).toBe(405);
+  });
+
+  it('is not found under a signed URL of another time, or of none', async () => {
+    const jobs = await localJobs({ seed: 'known' });
+    const { listing } = await delivered(jobs);
+    const { origin, pathname } = new URL(listing.urlList[0] as string);
+    const urls = createDataUrls('known', 'local');
+    const signed = (path: string) => `${origin}${urls.sign(path, NOW + DAY)}`;
+    expect((await download(signed(pathname))).status).toBe(200);
+    for (const minute of ['31', '3', 'xx', '%33%30'])
+      expect(
+        (await download(signed(pathname.replace('/30_activities', `/${minute}_activities`))))
+          .status,
+      ).toBe(404);
   });
 
   it('is available until its URL expires, and then under the URL of a new listing', async () => {
