@@ -5,6 +5,7 @@ import type { ServiceContext } from './context.js';
 import type { Fault } from './http/fault-kinds.js';
 import { HttpProblem, searchErrorBody } from './http/http-problem.js';
 import { type HttpResponse, jsonResponse } from './http/http-response.js';
+import { isLoopbackHost } from './http/loopback-host.js';
 import { parseJsonObject, readBody } from './http/request-body.js';
 import type { RequestContext, Route } from './http/router.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
@@ -118,10 +119,8 @@ export function controlRoutes(
  */
 function checkIsLocal({ request }: RequestContext): void {
   const from = request.socket.remoteAddress ?? '';
-  const host = (request.headers.host ?? '').replace(/:\d+$/, '');
   const isLocal = /^(::ffff:)?127\./.test(from) || from === '::1';
-  const hostIsLocal = /^(127(\.\d+){3}|localhost|\[::1\])$/i.test(host);
-  if (!isLocal || !hostIsLocal || request.headers.origin !== undefined)
+  if (!isLocal || !isLoopbackHost(request.headers.host) || request.headers.origin !== undefined)
     throw new HttpProblem(
       403,
       'Forbidden: the control path answers to programs of this machine only',

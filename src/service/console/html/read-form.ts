@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { HttpProblem } from '../../http/http-problem.js';
+import { isLoopbackHost } from '../../http/loopback-host.js';
 import { readBody } from '../../http/request-body.js';
 import type { Sessions } from './sessions.js';
 
@@ -9,8 +10,8 @@ const MAX_FORM_BYTES = 64 * 1024;
  * Allows only loopback names as host. Otherwise a site whose name resolves to this machine (DNS
  * rebinding) could read the pages.
  */
-export function checkHost({ headers: { host = '' } }: IncomingMessage): void {
-  if (!/^(127(\.\d{1,3}){3}|localhost|\[::1\])(:\d+)?$/i.test(host))
+export function checkHost({ headers }: IncomingMessage): void {
+  if (!isLoopbackHost(headers.host))
     throw new HttpProblem(421, 'Misdirected Request: this service answers at 127.0.0.1 only');
 }
 
