@@ -39,7 +39,9 @@ interface Modules {
   readonly 'search/query-cursor': typeof import('../../src/search/query-cursor.js');
   readonly 'service/archive/folder/folder-archive': typeof import('../../src/service/archive/folder/folder-archive.js');
   readonly 'service/http/basic-auth': typeof import('../../src/service/http/basic-auth.js');
+  readonly 'service/http/endpoints': typeof import('../../src/service/http/endpoints.js');
   readonly 'service/index': typeof import('../../src/service/index.js');
+  readonly 'service/jobs/data-urls': typeof import('../../src/service/jobs/data-urls.js');
   readonly 'service/jobs/generate-files': typeof import('../../src/service/jobs/generate-files.js');
   readonly 'service/jobs/job-store': typeof import('../../src/service/jobs/job-store.js');
   readonly 'service/replay/stream-rules': typeof import('../../src/service/replay/stream-rules.js');

@@ -1,3 +1,4 @@
+import { addresses } from './addresses.js';
 import { jobResponses, streamMessages } from './bodies.js';
 import { gzip, zstd } from './compressed.js';
 import { cursors } from './cursors.js';
@@ -14,7 +15,7 @@ export const PARSERS: ReadonlyMap<string, ParserKind> = new Map(
   Object.entries({
     ...{ lines, elements, members, messages, 'exact-json': exactJson, gzip, zstd },
     ...{ rules: ruleTexts, 'geo-rules': geoRules, times, names },
-    ...{ 'next-tokens': nextTokens, authorization, forms, requests },
+    ...{ 'next-tokens': nextTokens, authorization, forms, requests, addresses },
     ...{ responses, 'job-responses': jobResponses, 'stream-messages': streamMessages },
     ...{ cursors, 'kept-files': keptFiles, tombstones, spool, 'job-folders': jobFolders },
   }),
