@@ -252,7 +252,8 @@ async function writeJob(library: URL, stateFolder: string): Promise<string> {
   const job: Job = {
     ...{ uuid: UUID, number: 1, title: 'a job', format: 'original', status: 'delivered' },
     ...{ from: START - DAY, to: START, since: START, requestedBy: 'me', requestedAt: START },
-    ...{ acceptedBy: 'me', acceptedAt: START, completedAt: START },
+    // So that it has not expired either where the control path sets the clock to the time of today.
+    ...{ acceptedBy: 'me', acceptedAt: Date.UTC(2080, 0, 1), completedAt: START },
     rules: [{ value: 'rain', tag: null, id: '9007199254740993' }],
   };
   await store.save(job);
