@@ -59,6 +59,7 @@ interface Modules {
   readonly 'storage/file-system': typeof import('../../src/storage/file-system.js');
   readonly 'storage/lmdb-damage': typeof import('../../src/storage/lmdb-damage.js');
   readonly time: typeof import('../../src/time.js');
+  readonly 'users/callback-server': typeof import('../../src/users/callback-server.js');
   readonly 'users/engagement-response': typeof import('../../src/users/engagement-response.js');
   readonly 'users/token-file': typeof import('../../src/users/token-file.js');
 }

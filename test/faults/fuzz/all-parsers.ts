@@ -1,5 +1,6 @@
 import { addresses } from './addresses.js';
 import { jobResponses, streamMessages } from './bodies.js';
+import { callbacks } from './callbacks.js';
 import { gzip, zstd } from './compressed.js';
 import { cursors } from './cursors.js';
 import { elements, lines } from './framing.js';
@@ -15,7 +16,7 @@ export const PARSERS: ReadonlyMap<string, ParserKind> = new Map(
   Object.entries({
     ...{ lines, elements, members, messages, 'exact-json': exactJson, gzip, zstd },
     ...{ rules: ruleTexts, 'geo-rules': geoRules, times, names },
-    ...{ 'next-tokens': nextTokens, authorization, forms, requests, addresses },
+    ...{ 'next-tokens': nextTokens, authorization, forms, requests, addresses, callbacks },
     ...{ responses, 'job-responses': jobResponses, 'stream-messages': streamMessages },
     ...{ cursors, 'kept-files': keptFiles, tombstones, spool, 'job-folders': jobFolders },
   }),

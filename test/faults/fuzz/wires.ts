@@ -157,7 +157,8 @@ export const requests: ParserKind = {
 
 /** The library, by responses that are HTTP or nearly so. */
 export const responses: ParserKind = {
-  holds: 'a result or a typed error, for a search, counts, usage, rules and jobs',
+  holds:
+    'a result or a typed error, for a search, counts, usage, rules, jobs and both tokens of a sign-in; tokens are texts',
   async open(library) {
     const millrace = await loadModule(library, 'index');
     const errors = await outcomes(library);
@@ -186,6 +187,9 @@ export const responses: ParserKind = {
           accountApiUrl: url,
           rulesUrl: url,
           replayStreamUrl: url,
+          oauthUrl: url,
+          consumerKey: 'key',
+          consumerSecret: 'SECRETWORD',
         },
         retry: { attempts: 1, connects: 1 },
         limits: Object.fromEntries(
@@ -194,13 +198,39 @@ export const responses: ParserKind = {
       },
       {},
     );
-    const calls: readonly (() => Promise<unknown>)[] = [
-      () => collected(millrace.search(acme, { product: '30day', query: 'rain', limit: 10 })),
-      () =>
-        collected(millrace.counts(acme, { product: '30day', query: 'rain', pages: 1 } as never)),
-      () => millrace.usage.report(acme),
-      () => millrace.jobs.list(acme),
-      () => collected(millrace.replayRules.list(acme)),
+    const { Secret } = await loadModule(library, 'http/secret');
+    const requestToken = { token: 'SECRETWORD-1', secret: new Secret('SECRETWORD-2') };
+    /** Each with what its responses have, so that most inputs reach the parser that they are made for. */
+    const calls: readonly (readonly [string, () => Promise<unknown>])[] = [
+      [
+        '"results"',
+        () => collected(millrace.search(acme, { product: '30day', query: 'rain', limit: 10 })),
+      ],
+      [
+        'timePeriod',
+        () =>
+          collected(millrace.counts(acme, { product: '30day', query: 'rain', pages: 1 } as never)),
+      ],
+      ['publishers', () => millrace.usage.report(acme)],
+      ['jobs', () => millrace.jobs.list(acme)],
+      ['rules', () => collected(millrace.replayRules.list(acme))],
+      [
+        'oauth_callback_confirmed',
+        async () => {
+          const { token, secret } = await millrace.users.requestToken(acme, { callback: 'oob' });
+          checkTexts([token, secret.reveal()]);
+        },
+      ],
+      [
+        'user_id',
+        async () => {
+          const signedIn = await millrace.users.accessToken(acme, {
+            ...{ token: requestToken, verifier: 'SECRETWORD-3' },
+          });
+          const { token, secret, userId, screenName } = signedIn;
+          checkTexts([token.reveal(), secret.reveal(), userId, screenName]);
+        },
+      ],
     ];
     const ok = (body: string, headers = '') =>
       `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
@@ -221,6 +251,9 @@ export const responses: ParserKind = {
       ),
       ok('{"jobs":[],"delivered":{"jobCount":0,"jobDaysRun":0,"activityCount":0}}'),
       ok('{"rules":[{"value":"rain","tag":null,"id":7,"id_str":"7"}],"sent":"x"}'),
+      ok('oauth_token=SECRETWORD&oauth_token_secret=SECRETWORD%2B&oauth_callback_confirmed=true'),
+      ok('oauth_token=12-a&oauth_token_secret=SECRETWORD&user_id=9007199254740993&screen_name=ada'),
+      'HTTP/1.1 401 Unauthorized\r\nContent-Length: 63\r\n\r\n{"errors":["oauth_token SECRETWORD is not valid: user_id 5"]}  ',
       'HTTP/1.1 422 Unprocessable\r\nContent-Length: 40\r\nRetry-After: 1\r\n\r\n{"error":{"message":"SECRETWORD","sent":1}',
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\ne\r\n{"results":[]}\r\n0\r\n\r\n',
     ];
@@ -252,12 +285,14 @@ export const responses: ParserKind = {
           ']',
           'SECRETWORD',
           '0\r\n\r\n',
+          ...['oauth_token=', 'oauth_token_secret=', 'user_id=', '&', '%', '%ff', '%26', '+'],
         ],
       ],
       seed: random => Buffer.from(random.pick(seeds)),
       async attempt(input, random) {
         response = input;
-        const call = random.pick(calls);
+        const made = calls.filter(([part]) => input.includes(part));
+        const [, call] = random.pick(made.length > 0 && random.chance(0.8) ? made : calls);
         const signal = AbortSignal.timeout(15_000);
         const { error } = await errors.ofAsync(() =>
           Promise.race([
@@ -283,6 +318,11 @@ export const responses: ParserKind = {
     };
   },
 };
+
+function checkTexts(texts: readonly unknown[]): void {
+  for (const text of texts)
+    check(typeof text === 'string' && text !== '', `A token with ${JSON.stringify(text)}`);
+}
 
 async function collected(items: AsyncIterable<unknown>): Promise<number> {
   let count = 0;
