@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { loadModule } from '../load-module.js';
 import { answerOf } from './answer-of.js';
-import { check, expectSame, outcomes, type ParserKind } from './parser.js';
+import { check, expectSame, type Outcome, outcomes, type ParserKind } from './parser.js';
 import { pathsOf } from './paths-of.js';
 
 const PATH = '/callback';
@@ -61,7 +61,7 @@ export const callbacks: ParserKind = {
             early === undefined || early.status >= 400,
             'It is accepted before there is a token',
           );
-          let settled: { readonly value?: string; readonly error?: string } | undefined;
+          let settled: Outcome<string> | undefined;
           const decided = errors
             .ofAsync(() => server.verifierOf(TOKEN))
             .then(outcome => {
