@@ -34,7 +34,7 @@ export class ConnectLog {
     const times: number[] = [];
     for (const line of content.split('\n')) {
       const [, added, moved] = WHOLE.exec(line) ?? [];
-      if (added === undefined) continue;
+      if (added === undefined || !isTime(added) || !isTime(moved ?? added)) continue;
       const before = moved === undefined ? -1 : times.indexOf(Date.parse(added));
       if (before !== -1) times.splice(before, 1);
       times.push(Date.parse(moved ?? added));
@@ -89,6 +89,12 @@ export class ConnectLog {
   #withError<T>(work: () => Promise<T>): Promise<T> {
     return withStorageError('store the times of connections in', this.#file, work);
   }
+}
+
+/** Damage may leave digits that are no time, such as those of a month 13. */
+function isTime(text: string): boolean {
+  const at = new Date(text);
+  return !Number.isNaN(at.getTime()) && at.toISOString() === text;
 }
 
 function text(at: number): string {
