@@ -7,6 +7,7 @@ import { type FileSystem, type OpenFile, writeAll } from '../../storage/file-sys
 import { makeSyncedFolder } from '../../storage/make-folder.js';
 import { replaceFileOn } from '../../storage/replace-file.js';
 import { storageError } from '../../storage/storage-error.js';
+import { isCheckpoint } from './is-checkpoint.js';
 import type { FileCounts } from './output-file.js';
 
 /**
@@ -62,7 +63,7 @@ export async function readCheckpoint(
   if (checkpoint.version !== VERSION)
     throw refused(file, `is of version ${JSON.stringify(checkpoint.version)}, not ${VERSION}`);
   const [, body, sum] = CHECK.exec(text) ?? [];
-  if (body === undefined || sum !== hexOf(crc32(body)))
+  if (body === undefined || sum !== hexOf(crc32(body)) || !isCheckpoint(checkpoint))
     throw refused(file, 'is damaged or was edited');
   mustBelongTo(file, checkpoint, owner);
   return {

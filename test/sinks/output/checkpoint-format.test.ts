@@ -1,5 +1,5 @@
 import { readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
-import { gunzipSync } from 'node:zlib';
+import { crc32, gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../../src/errors.js';
@@ -34,6 +34,11 @@ async function interrupt(options: FilesOptions<string>, after: number): Promise<
 
 function finish(options: FilesOptions<string>, onOpen?: (from: number) => void) {
   return pipeline(places(BATCHES, onOpen ? { onOpen } : {}), files(options));
+}
+
+function withRightSum(text: string): string {
+  const body = text.slice(0, text.lastIndexOf('  "check"'));
+  return `${body}  "check": "${crc32(body).toString(16).padStart(8, '0')}"\n}\n`;
 }
 
 describe('a checkpoint', () => {
@@ -246,7 +251,26 @@ describe('a checkpoint', () => {
       (text: string) => text.replace(/,\n {2}"check": "\w+"/, ''),
       /damaged or was edited/,
     ],
-  ])('is refused if it is %s', async (_, damage, message) => {
+    ...(
+      [
+        ['a state that no run has', '"state": "running"', '"state": "paused"'],
+        ['no sink', '"sink": {', '"sunk": {'],
+        ['no flow', '"flow": []', '"flow": null'],
+        ['a flow of texts', '"flow": []', '"flow": ["search"]'],
+        ['files that are no list', '"files": [', '"files": {}, "others": ['],
+        ['files without a path', '{"path":', '{"name":'],
+        ['a count below 0', '"bytes":12', '"bytes":-12'],
+        ['a count that is a text', '"posts":3,', '"posts":"3",'],
+      ] as const
+    ).map(
+      ([what, from, to]) =>
+        [
+          `of ${what}, with a right sum`,
+          (text: string) => withRightSum(text.replace(from, to)),
+          /damaged or was edited/,
+        ] as const,
+    ),
+  ] as const)('is refused if it is %s', async (_, damage, message) => {
     const out = await temporaryFolder();
     await interrupt(optionsIn(out), 2);
     await writeFile(`${out}/run.json`, damage(await readFile(`${out}/run.json`, 'utf8')));

@@ -1,0 +1,32 @@
+import { isRecord } from '../../is-record.js';
+
+/** Whether what a file says has the types of a checkpoint: a wrong count would truncate files in the wrong place. */
+export function isCheckpoint({
+  state,
+  sink,
+  flow,
+  cursor,
+  files,
+}: Record<string, unknown>): boolean {
+  return (
+    (state === 'running' || state === 'finishing' || state === 'complete') &&
+    isRecord(sink) &&
+    Array.isArray(flow) &&
+    flow.every(isRecord) &&
+    cursor !== undefined &&
+    Array.isArray(files) &&
+    files.every(isCommittedFile)
+  );
+}
+
+function isCommittedFile(file: unknown): boolean {
+  if (!isRecord(file)) return false;
+  const { path, posts, bytes, lineBytes = bytes, branch = 0 } = file;
+  return (
+    typeof path === 'string' && path !== '' && [posts, bytes, lineBytes, branch].every(isCount)
+  );
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
