@@ -1,12 +1,15 @@
-import { writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { crc32 } from 'node:zlib';
+import type { Checkpoint } from '../../../src/sinks/output/checkpoint-format.js';
 import { loadModule } from '../load-module.js';
 import { check, cutUp, expectSame, outcomes, type ParserKind, temporaryFolder } from './parser.js';
 import { JSON_TOKENS } from './seeds.js';
 
 /** Files that the library keeps and reads again: a checkpoint, tokens, times of connections. */
 export const keptFiles: ParserKind = {
-  holds: 'only what was written is accepted',
+  holds:
+    'only what was written is accepted; behind a right checksum, a state, counts and paths of their types; times are those of whole lines',
   async open(library) {
     const { readCheckpoint, writeCheckpoint } = await loadModule(
       library,
@@ -15,6 +18,7 @@ export const keptFiles: ParserKind = {
     const { nodeFileSystem } = await loadModule(library, 'storage/file-system');
     const { readToken } = await loadModule(library, 'users/token-file');
     const { StateFile } = await loadModule(library, 'service/state-file');
+    const { ConnectLog } = await loadModule(library, 'replay/connect-log');
     const errors = await outcomes(library);
     const { folder, close } = await temporaryFolder();
     const file = path.join(folder, 'run.json');
@@ -22,7 +26,7 @@ export const keptFiles: ParserKind = {
     const counts = { path: 'posts.jsonl', bytes: 10, posts: 2, lineBytes: 10 };
     await writeCheckpoint(nodeFileSystem, file, {
       ...{ state: 'running', owner: owner as never, cursor: '{"next":"abc"}' },
-      files: [counts],
+      files: [counts, { ...counts, path: 'b.jsonl.gz', lineBytes: 90, branch: 1 }],
     });
     const checkpoint = await nodeFileSystem.readFile(file, 'utf8');
     const whole = await readCheckpoint(nodeFileSystem, file, owner as never);
@@ -31,24 +35,30 @@ export const keptFiles: ParserKind = {
       ...{ version: 1, oauthUrl: application.oauthUrl.href, consumerKey: 'key' },
       ...{ userId: '9007199254740993', screenName: 'ada', token: 'a', secret: 'b' },
     });
+    const log = new ConnectLog(folder, 'acme');
+    await log.add(Date.UTC(2024, 0, 1));
+    await log.add(Date.UTC(2024, 1, 29));
+    await log.move(Date.UTC(2024, 0, 1), Date.UTC(2024, 0, 1, 0, 1));
+    const [connects = ''] = (await readdir(folder)).filter(name => name.endsWith('.log'));
+    const times = await readFile(path.join(folder, connects), 'utf8');
     return {
       tokens: [
         ...JSON_TOKENS,
-        '"next":',
-        '"source":"search"',
-        '"check": "',
-        '"version": 1',
-        '"files": [',
-        '"token":',
+        ...['"next":', '"source":"search"', '"check": "', '"version": 1', '"files": [', '"token":'],
+        ...['"state": "running"', '"flow": ', '"sink": ', '"bytes":', '"branch":', '"path":'],
+        ...['2024-01-01T00:00:00.000Z', '2024-13-01T00:00:00.000Z', 'T', 'Z', '\n'],
       ],
       maxBytes: 4_000,
-      seed: random => Buffer.from(random.pick([checkpoint, checkpoint, tokens])),
-      async attempt(input) {
-        await writeFile(file, input, { mode: 0o600 });
+      seed: random => Buffer.from(random.pick([checkpoint, checkpoint, tokens, times])),
+      async attempt(input, random) {
+        // Other mutations of a checkpoint end at its checksum.
+        const summed = random.chance(0.5) ? withRightSum(input.toString()) : undefined;
+        await writeFile(file, summed ?? input, { mode: 0o600 });
         const read = await errors.ofAsync(() =>
           readCheckpoint(nodeFileSystem, file, owner as never),
         );
-        if (read.value !== undefined)
+        if (read.value !== undefined && summed !== undefined) checkIsCheckpoint(read.value);
+        else if (read.value !== undefined)
           expectSame(read.value, whole, 'A checkpoint that nobody wrote is accepted:');
         const token = await errors.ofAsync(() => readToken(file, application));
         if (token.value !== undefined) {
@@ -57,12 +67,55 @@ export const keptFiles: ParserKind = {
             check(typeof text === 'string' && text !== '', 'Tokens with a part that is not a text');
         }
         await errors.ofAsync(() => new StateFile(file, 'the state').read(state => state));
-        return read.value !== undefined || token.value !== undefined;
+        await writeFile(path.join(folder, connects), input);
+        const connected = await errors.ofAsync(() => log.read());
+        expectSame(connected.value, timesIn(input.toString('latin1')), 'Times of connections');
+        return (
+          [read, token].some(({ value }) => value !== undefined) || connected.value?.length !== 0
+        );
       },
       close,
     };
   },
 };
+
+/** The text of a checkpoint with the checksum of what is before it; undefined if it has no place for one. */
+function withRightSum(text: string): string | undefined {
+  const at = text.lastIndexOf('  "check": "');
+  if (at === -1) return undefined;
+  const sum = crc32(text.slice(0, at)).toString(16).padStart(8, '0');
+  return `${text.slice(0, at)}  "check": "${sum}"\n}\n`;
+}
+
+/** Where a checksum is right, a checkpoint may say anything, of the types that it has. */
+function checkIsCheckpoint({ state, files }: Checkpoint): void {
+  check(['running', 'finishing', 'complete'].includes(state), `A state: ${state}`);
+  for (const { path: name, posts, bytes, lineBytes, branch = 0 } of files) {
+    check(typeof name === 'string' && name !== '', `A path: ${JSON.stringify(name)}`);
+    for (const count of [posts, bytes, lineBytes, branch])
+      check(Number.isSafeInteger(count) && count >= 0, `A count: ${JSON.stringify(count)}`);
+  }
+}
+
+/** Of lines that are a time, or one that was moved to another; part of a line is none. */
+function timesIn(text: string): readonly number[] {
+  const times: number[] = [];
+  for (const line of text.split('\n')) {
+    const [added, moved, ...more] = line.split(' ').map(timeOf);
+    if (added === undefined || more.length > 0) continue;
+    if (moved === undefined && line.includes(' ')) continue;
+    const index = moved === undefined ? -1 : times.indexOf(added);
+    if (index !== -1) times.splice(index, 1);
+    times.push(moved ?? added);
+  }
+  return times.toSorted((a, b) => a - b);
+}
+
+/** As it is printed, so that 31 February is none. */
+function timeOf(text: string): number | undefined {
+  const ms = Date.parse(text);
+  return !Number.isNaN(ms) && new Date(ms).toISOString() === text ? ms : undefined;
+}
 
 /** What is stored for a post, a user and a source of compliance events. */
 export const tombstones: ParserKind = {
